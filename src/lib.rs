@@ -1,0 +1,2 @@
+//! Hectare: distributed shared memory for machine-learning training.
+pub use hectare_dsm::*;
