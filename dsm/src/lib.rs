@@ -1,1 +1,44 @@
 //! The core of Hectare on one host: areas, the write log, internal sync, ownership and workers.
+//!
+//! Programs use it through the facade crate `hectare`.
+#[cfg(not(loom))]
+pub(crate) mod area;
+#[cfg(loom)]
+pub(crate) mod area {
+    pub(crate) mod ownership;
+}
+#[cfg(not(loom))]
+mod error;
+#[cfg(all(not(loom), feature = "fault-points"))]
+pub mod fault;
+#[cfg(not(loom))]
+pub(crate) mod job;
+#[cfg(not(loom))]
+pub(crate) mod log;
+#[cfg(not(loom))]
+pub(crate) mod memory;
+pub(crate) mod primitive;
+pub(crate) mod sync;
+#[cfg(not(loom))]
+pub(crate) mod worker;
+
+#[cfg(not(loom))]
+pub use self::{
+    area::element::Element,
+    area::guard::WriteGuard,
+    area::handle::{Area, Version},
+    area::info::AreaInfo,
+    area::observer::{Observer, Pinned},
+    area::owned::{GiveError, Owned},
+    area::scan::UnloggedWrite,
+    area::spec::{AreaSpec, Tracking},
+    area::transfer::{Claimed, Loss},
+    error::{Error, Rank, Result},
+    job::info::{Stats, WorkerInfo, WorkerState},
+    job::notify::Notification,
+    job::{HugePages, Job, JobBuilder, StallPolicy},
+    worker::{Synced, Worker},
+};
+/// The traits and derives of plain old data, for element types of one's own.
+#[cfg(not(loom))]
+pub use bytemuck;

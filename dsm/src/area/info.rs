@@ -1,0 +1,72 @@
+//! What can be said of an area without attaching to it.
+use super::handle::Version;
+use super::ownership;
+use super::table::{AreaId, Directory};
+use crate::memory::segment::Segment;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// One line of the list of areas ([`Job::areas`](crate::Job::areas)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AreaInfo {
+    /// Its name.
+    pub name: String,
+    /// Its group.
+    pub group: Option<String>,
+    /// Elements.
+    pub len: usize,
+    /// Bytes of one copy.
+    pub bytes: u64,
+    /// Bytes of memory that it takes, with all copies, logs and bitmaps.
+    pub footprint: u64,
+    /// The element type, for people.
+    pub element: String,
+    /// Reader copies.
+    pub copies: u32,
+    /// Its interval.
+    pub interval: Option<Duration>,
+    /// The rank that owns it or that it is on its way to; `None` if it can be claimed.
+    pub owner: Option<crate::Rank>,
+    /// The owner epoch.
+    pub epoch: u64,
+    /// The newest published version; `None` without reader copies.
+    pub version: Option<Version>,
+    /// Publications put off because every copy was pinned.
+    pub put_off: u64,
+}
+
+impl AreaInfo {
+    pub(crate) fn of(segment: &Segment, directory: &Directory<'_>, id: AreaId) -> Option<AreaInfo> {
+        let parts = super::parts::Parts::of(segment, id.index as usize)?;
+        let about = &parts.slot.about;
+        let word = ownership::load(&parts.slot.own.ownership);
+        let element = super::element::ElementType {
+            size: about.elem_size.load(Ordering::Relaxed),
+            align: about.elem_align.load(Ordering::Relaxed),
+            kind: about.elem_kind.load(Ordering::Relaxed),
+        };
+        let interval = about.interval_ns.load(Ordering::Relaxed);
+        let newest = (parts.layout.copies > 0).then(|| {
+            let record = &parts.copies()[parts.current()];
+            Version {
+                term: record.term.load(Ordering::Relaxed),
+                counter: record.counter.load(Ordering::Relaxed),
+            }
+        });
+        Some(AreaInfo {
+            name: directory.name(id),
+            group: directory.group(id),
+            len: about.len.load(Ordering::Relaxed) as usize,
+            bytes: about.bytes.load(Ordering::Relaxed),
+            footprint: parts.layout.footprint(),
+            element: element.to_string(),
+            copies: parts.layout.copies,
+            interval: (interval != 0).then(|| Duration::from_nanos(interval)),
+            owner: word.holder(),
+            epoch: word.epoch(),
+            version: newest,
+            put_off: parts.slot.round.put_off.load(Ordering::Relaxed),
+        })
+    }
+}

@@ -1,0 +1,205 @@
+//! Observers: they read without taking part in rounds, and never block anybody.
+//!
+//! An observer pins a reader copy; a round that finds every copy pinned puts the publication off. A pin
+//! lies in the observer's own record, so that the pins of a dead observer are forgotten with it.
+use super::element::Element;
+use super::handle::{Area, Version};
+use crate::error::{Error, Result};
+use crate::job::{Job, Shared};
+use crate::memory::layout::ObserverRecord;
+use crate::memory::mutex::Locked;
+use crate::memory::segment::Segment;
+use crate::sync::plan::copy_state;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+const FREE: u32 = 0;
+const LIVE: u32 = 1;
+
+/// The pin of an area's copy; never 0.
+pub(crate) fn pin_word(area: usize, copy: usize) -> u64 {
+    (area as u64 + 1) << 8 | copy as u64
+}
+
+/// Whether any living observer pins the copy.
+pub(crate) fn is_pinned(segment: &Segment, area: usize, copy: usize) -> bool {
+    let high = segment.header().sync.observers_high.load(Ordering::SeqCst) as usize;
+    let wanted = pin_word(area, copy);
+    (0..high).any(|observer| {
+        segment.pins(observer).iter().any(|pin| pin.load(Ordering::SeqCst) == wanted)
+            && !reap_if_dead(segment, observer)
+    })
+}
+
+/// Forgets the pins of an observer that the kernel says is dead; true if it did.
+pub(crate) fn reap_if_dead(segment: &Segment, observer: usize) -> bool {
+    let record = &segment.observers()[observer];
+    match record.life.try_lock() {
+        None => false,
+        Some(Locked::Clean) => {
+            record.life.unlock();
+            // Between being handed a record and locking it, an observer has no pins.
+            false
+        }
+        Some(Locked::OwnerDied) => {
+            clear(segment, observer);
+            record.state.store(FREE, Ordering::SeqCst);
+            record.life.unlock();
+            true
+        }
+    }
+}
+
+fn clear(segment: &Segment, observer: usize) {
+    for pin in segment.pins(observer) {
+        pin.store(0, Ordering::SeqCst);
+    }
+}
+
+/// Somebody who reads areas without being a worker.
+///
+/// It is tied to the thread that made it. Reading with it never delays a worker: at most, publications of
+/// an area are put off while all of its copies are pinned (see [`AreaSpec::copies`](crate::AreaSpec::copies)).
+#[derive(Debug)]
+pub struct Observer {
+    shared: Arc<Shared>,
+    index: usize,
+    _thread: PhantomData<*const ()>,
+}
+
+impl Observer {
+    pub(crate) fn register(job: &Job) -> Result<Observer> {
+        let shared = job.shared.clone();
+        shared.check_process()?;
+        let segment = &shared.segment;
+        let records: &[ObserverRecord] = segment.observers();
+        let mut high = segment.header().sync.observers_high.load(Ordering::SeqCst);
+        for (index, record) in records.iter().enumerate() {
+            if record.state.load(Ordering::SeqCst) == LIVE && !reap_if_dead(segment, index) {
+                continue;
+            }
+            if record.life.try_lock().is_none() {
+                continue;
+            }
+            if record.state.compare_exchange(FREE, LIVE, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+                record.life.unlock();
+                continue;
+            }
+            clear(segment, index);
+            record.pid.store(std::process::id(), Ordering::Relaxed);
+            while (high as usize) <= index {
+                high = segment.header().sync.observers_high.fetch_max(index as u32 + 1, Ordering::SeqCst);
+            }
+            return Ok(Observer { shared, index, _thread: PhantomData });
+        }
+        Err(Error::TooManyObservers { max: records.len() })
+    }
+
+    /// Pins the newest version of `area` and returns it. The pin ends when the value is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Deleted`], [`Error::NoReaderCopy`], [`Error::OtherJob`], [`Error::TooManyPins`], and
+    /// [`Error::TimedOut`] if a round that is writing the only copy stands still for ten seconds.
+    pub fn read<'o, T: Element>(&'o self, area: &'o Area<T>) -> Result<Pinned<'o, T>> {
+        self.shared.check_process()?;
+        if !Arc::ptr_eq(&self.shared, &area.core.shared) {
+            return Err(Error::OtherJob { name: area.core.name.clone() });
+        }
+        let core = &area.core;
+        core.check_live()?;
+        let parts = core.parts();
+        if parts.layout.copies == 0 {
+            return Err(Error::NoReaderCopy { name: core.name.clone() });
+        }
+        let pins = self.shared.segment.pins(self.index);
+        let pin = pins
+            .iter()
+            .find(|pin| pin.load(Ordering::Relaxed) == 0)
+            .ok_or(Error::TooManyPins { max: pins.len() })?;
+        let since = Instant::now();
+        let mut looks = 0u32;
+        loop {
+            let copy = parts.current();
+            pin.store(pin_word(core.id.index as usize, copy), Ordering::SeqCst);
+            // SeqCst: the pin comes before these looks; a planner marks the copy before it looks for pins.
+            let valid = parts.copies()[copy].state.load(Ordering::SeqCst) == copy_state::VALID;
+            if valid && parts.current() == copy {
+                if let Err(error) = core.check_live() {
+                    pin.store(0, Ordering::SeqCst);
+                    return Err(error);
+                }
+                return Ok(Pinned { area, copy, pin });
+            }
+            pin.store(0, Ordering::SeqCst);
+            looks += 1;
+            if looks < 100 {
+                std::hint::spin_loop();
+            } else if since.elapsed() > Duration::from_secs(10) {
+                return Err(Error::TimedOut {
+                    what: format!("a readable copy of area {:?}", core.name),
+                    waited: since.elapsed(),
+                    missing: "a round stands still in the middle of copying".into(),
+                });
+            } else {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        }
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        if self.shared.check_process().is_err() {
+            return;
+        }
+        clear(&self.shared.segment, self.index);
+        let record = &self.shared.segment.observers()[self.index];
+        record.state.store(FREE, Ordering::SeqCst);
+        record.life.unlock();
+    }
+}
+
+/// One version of an area, held still for an observer.
+pub struct Pinned<'o, T: Element> {
+    area: &'o Area<T>,
+    copy: usize,
+    pin: &'o AtomicU64,
+}
+
+impl<T: Element> std::fmt::Debug for Pinned<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pinned").field("area", &self.area).field("copy", &self.copy).finish_non_exhaustive()
+    }
+}
+
+impl<T: Element> Pinned<'_, T> {
+    /// The version that this is.
+    pub fn version(&self) -> Version {
+        self.area.core.version_of(self.copy)
+    }
+
+    /// The round that published it.
+    pub fn round(&self) -> u64 {
+        self.area.core.parts().copies()[self.copy].round.load(Ordering::Relaxed)
+    }
+}
+
+impl<T: Element> Deref for Pinned<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        let core = &self.area.core;
+        // SAFETY: the pin keeps rounds from choosing this copy as a target and the directory from freeing
+        // the area; the copy has `len` elements of `T`, checked when the area was attached.
+        unsafe { std::slice::from_raw_parts(core.parts().reader(self.copy).cast::<T>(), core.len) }
+    }
+}
+
+impl<T: Element> Drop for Pinned<'_, T> {
+    fn drop(&mut self) {
+        self.pin.store(0, Ordering::SeqCst);
+    }
+}

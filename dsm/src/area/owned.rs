@@ -1,0 +1,292 @@
+//! The writer's side of an area.
+use super::element::Element;
+use super::guard::WriteGuard;
+use super::handle::{Area, AreaCore, out_of_range};
+use super::ownership;
+use super::scan::Scanned;
+use crate::error::{Error, Rank, Result};
+use crate::sync::runtime::Local;
+use crate::sync::wait::{futex_wake_all, low_half};
+use crate::worker::Worker;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// An area that this worker owns: the right to write it.
+///
+/// Not `Clone` and not `Send`: between workers it goes by [`Owned::give`] and [`Area::take`]. Dropping it,
+/// also by unwinding, makes the area claimable ([`Worker::claim`]).
+///
+/// ```compile_fail
+/// # use hectare_dsm::Owned;
+/// fn needs_send<T: Send>(_: T) {}
+/// fn broken(owned: Owned<f32>) { needs_send(owned) }
+/// ```
+pub struct Owned<T: Element> {
+    pub(crate) core: Arc<AreaCore>,
+    local: Rc<Local>,
+    rank: Rank,
+    epoch: u64,
+    element: PhantomData<(T, *const ())>,
+}
+
+impl<T: Element> std::fmt::Debug for Owned<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Owned")
+            .field("name", &self.core.name)
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A refused [`Owned::give`]: the area stays with its owner.
+pub struct GiveError<T: Element> {
+    /// Why.
+    pub error: Error,
+    /// The area.
+    pub owned: Owned<T>,
+}
+
+impl<T: Element> std::fmt::Debug for GiveError<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GiveError").field("error", &self.error).finish_non_exhaustive()
+    }
+}
+
+impl<T: Element> std::fmt::Display for GiveError<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl<T: Element> std::error::Error for GiveError<T> {}
+
+impl<T: Element> From<GiveError<T>> for Error {
+    fn from(refused: GiveError<T>) -> Error {
+        refused.error
+    }
+}
+
+impl<T: Element> Owned<T> {
+    /// What the worker has just come to own under `epoch`.
+    pub(crate) fn begin(core: Arc<AreaCore>, worker: &Worker, epoch: u64) -> Owned<T> {
+        let local = worker.local().clone();
+        local.owned.borrow_mut().push(core.id.index);
+        if let Some(scanned) = Scanned::of(&core) {
+            local.scanned.borrow_mut().push(scanned);
+        }
+        Owned { core, local, rank: worker.rank(), epoch, element: PhantomData }
+    }
+
+    /// The worker no longer owns the area.
+    fn end(&self) {
+        let mut owned = self.local.owned.borrow_mut();
+        if let Some(at) = owned.iter().rposition(|index| *index == self.core.id.index) {
+            owned.swap_remove(at);
+        }
+        self.local.scanned.borrow_mut().retain(|scanned| !scanned.is_of(&self.core));
+    }
+
+    /// The area's name.
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// Elements in the area.
+    pub fn len(&self) -> usize {
+        self.core.len
+    }
+
+    /// Whether the area has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.core.len == 0
+    }
+
+    /// Elements per row.
+    pub fn row_len(&self) -> usize {
+        self.core.row
+    }
+
+    /// The epoch of this ownership; it rises with every change of owner.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The readers' side of the same area.
+    pub fn area(&self) -> Area<T> {
+        Area::around(self.core.clone())
+    }
+
+    #[inline]
+    fn check(&self, worker: &Worker) -> Result<()> {
+        self.core.check_job(worker)?;
+        self.core.check_live()?;
+        // Relaxed: an owner reads its own word; a change would have needed its death.
+        let word = self.core.slot().own.ownership.load(Ordering::Relaxed) & !ownership::SLEEP;
+        if word == ownership::Word::held(worker.rank(), self.epoch).0 {
+            Ok(())
+        } else {
+            Err(self.stale(worker))
+        }
+    }
+
+    #[cold]
+    fn stale(&self, worker: &Worker) -> Error {
+        Error::NotOwner {
+            name: self.core.name.clone(),
+            rank: worker.rank(),
+            owner: self.core.ownership().to_string(),
+        }
+    }
+
+    /// What the owner last wrote, published or not.
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`], [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
+    #[inline]
+    pub fn read<'w>(&'w self, worker: &'w Worker) -> Result<&'w [T]> {
+        self.check(worker)?;
+        let data = self.core.parts().writer().cast::<T>();
+        // SAFETY: the writer copy has `len` elements of `T`; this worker owns it, and writing needs
+        // `&mut self`, which the slice's lifetime excludes.
+        Ok(unsafe { std::slice::from_raw_parts(data, self.core.len) })
+    }
+
+    /// Opens the area for writing. What is written through the guard is logged.
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`], [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
+    #[inline]
+    pub fn write<'w>(&'w mut self, worker: &'w Worker) -> Result<WriteGuard<'w, T>> {
+        self.check(worker)?;
+        let log = self.core.log();
+        let open = &self.core.slot().own.guard_open;
+        // SAFETY: the writer copy has `len` elements of `T`, this worker owns it, and the guard borrows
+        // `self` mutably and the worker, so that nobody else reads or writes it while the guard lives.
+        Ok(unsafe {
+            WriteGuard::new(self.core.parts().writer().cast(), self.core.len, self.core.row, log, open)
+        })
+    }
+
+    /// A raw pointer to the writer copy, for code that logs by itself with [`Owned::log`], or whose area is
+    /// tracked automatically. Valid while this worker owns the area; write through it only between
+    /// synchronization points.
+    ///
+    /// # Errors
+    /// Those of [`Owned::write`].
+    pub fn as_mut_ptr(&mut self, worker: &Worker) -> Result<*mut T> {
+        self.check(worker)?;
+        self.core.slot().own.raw.store(1, Ordering::Relaxed);
+        if !self.core.layout.logged {
+            self.core.log().touch();
+        }
+        Ok(self.core.parts().writer().cast())
+    }
+
+    /// Tells the log that elements `range` were written through a raw pointer.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] if the range does not lie in the area (nothing is logged then), and those of
+    /// [`Owned::write`].
+    #[inline]
+    pub fn log(&mut self, worker: &Worker, range: Range<usize>) -> Result<()> {
+        self.check(worker)?;
+        if range.start > range.end || range.end > self.core.len {
+            return Err(out_of_range(&self.core, range.start, range.end));
+        }
+        if !range.is_empty() {
+            self.core.log().mark(self.core.lines(range, size_of::<T>()));
+        }
+        Ok(())
+    }
+
+    /// Gives the area to another worker: a store, no barrier, no copy. What was written and not yet
+    /// published goes along; if the next owners die before it is published, it is lost, and a claim names
+    /// this worker among those who lost writes. See [`Owned::give_published`].
+    ///
+    /// # Errors
+    /// [`Error::NoSuchWorker`] if `to` is not alive, and those of [`Owned::write`]; the area comes back in
+    /// the error.
+    #[inline]
+    pub fn give(self, worker: &Worker, to: Rank) -> Result<(), GiveError<T>> {
+        if let Err(error) = self.check(worker).and_then(|()| worker.check_peer(to)) {
+            return Err(GiveError { error, owned: self });
+        }
+        self.scan();
+        let parts = self.core.parts();
+        if self.core.shared.segment.dirty()[self.core.id.index as usize].load(Ordering::Relaxed) != 0 {
+            let writers = &parts.writers()[self.rank as usize / 64];
+            let bits = writers.load(Ordering::Relaxed) | 1 << (self.rank % 64);
+            writers.store(bits, Ordering::Relaxed);
+        }
+        self.end();
+        let word = &parts.slot.own.ownership;
+        if ownership::give(word, to, self.epoch) {
+            futex_wake_all(low_half(word));
+        }
+        self.forget();
+        Ok(())
+    }
+
+    /// Publishes the area, then gives it to another worker: nothing can be lost by the death of later
+    /// owners.
+    ///
+    /// # Errors
+    /// Those of [`Owned::give`] and of [`Worker::sync`]; [`Error::TimedOut`] if the publication is put off
+    /// for ten seconds because every reader copy is pinned.
+    pub fn give_published(self, worker: &mut Worker, to: Rank) -> Result<(), GiveError<T>> {
+        if self.core.layout.copies > 0
+            && let Err(error) = worker.publish(&self.core)
+        {
+            return Err(GiveError { error, owned: self });
+        }
+        self.give(worker, to)
+    }
+
+    /// Deletes the area. See [`Job::delete`](crate::Job::delete).
+    ///
+    /// # Errors
+    /// Those of [`Owned::write`].
+    pub fn delete(self, worker: &mut Worker) -> Result<()> {
+        self.check(worker)?;
+        worker.delete(self.core.id);
+        Ok(())
+    }
+
+    /// Logs what was written behind the log's back, before somebody else sees the area.
+    fn scan(&self) {
+        if !self.local.scanned.borrow().is_empty() {
+            for scanned in
+                self.local.scanned.borrow_mut().iter_mut().filter(|scanned| scanned.is_of(&self.core))
+            {
+                scanned.scan(&self.core.shared, &self.local, self.rank);
+            }
+        }
+    }
+
+    /// Ends this value without making the area claimable.
+    fn forget(self) {
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: `this` is never used or dropped again, so both fields are moved out of it exactly once.
+        unsafe {
+            drop(std::ptr::read(&this.core));
+            drop(std::ptr::read(&this.local));
+        }
+    }
+}
+
+impl<T: Element> Drop for Owned<T> {
+    fn drop(&mut self) {
+        self.end();
+        if self.core.shared.check_process().is_err() || !self.core.id.is_live(self.core.slot()) {
+            return;
+        }
+        self.scan();
+        let word = &self.core.slot().own.ownership;
+        if ownership::let_go(word, self.rank, self.epoch) {
+            futex_wake_all(low_half(word));
+        }
+    }
+}

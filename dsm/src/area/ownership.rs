@@ -1,0 +1,140 @@
+//! The ownership word: who may write an area, under which epoch.
+use crate::primitive::{AtomicU64, Ordering, fault_point};
+
+/// `epoch << 24 | SLEEP | state << 20 | rank`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Word(pub(crate) u64);
+
+const STATE: u64 = 0b111 << 20;
+const HELD: u64 = 1 << 20;
+const TRANSIT: u64 = 2 << 20;
+const CLAIMABLE: u64 = 3 << 20;
+/// The recipient sleeps on the word.
+pub(crate) const SLEEP: u64 = 1 << 23;
+const RANK: u64 = (1 << 20) - 1;
+
+impl Word {
+    pub(crate) const fn held(rank: u32, epoch: u64) -> Word {
+        Word(epoch << 24 | HELD | rank as u64)
+    }
+
+    /// Given to `to`, who has not taken it yet.
+    pub(crate) const fn transit(to: u32, epoch: u64) -> Word {
+        Word(epoch << 24 | TRANSIT | to as u64)
+    }
+
+    /// Dropped by `last`: anybody may claim it.
+    pub(crate) const fn claimable(last: u32, epoch: u64) -> Word {
+        Word(epoch << 24 | CLAIMABLE | last as u64)
+    }
+
+    pub(crate) const fn rank(self) -> u32 {
+        (self.0 & RANK) as u32
+    }
+
+    pub(crate) const fn epoch(self) -> u64 {
+        self.0 >> 24
+    }
+
+    /// Who is responsible for the area: its owner, or the recipient while it is in transit.
+    pub(crate) const fn holder(self) -> Option<u32> {
+        match self.0 & STATE {
+            HELD | TRANSIT => Some(self.rank()),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn is_transit(self) -> bool {
+        self.0 & STATE == TRANSIT
+    }
+
+    const fn awake(self) -> Word {
+        Word(self.0 & !SLEEP)
+    }
+}
+
+impl std::fmt::Display for Word {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (rank, epoch) = (self.rank(), self.epoch());
+        match self.0 & STATE {
+            HELD => write!(f, "owned by worker {rank}, epoch {epoch}"),
+            TRANSIT => write!(f, "on its way to worker {rank}, epoch {epoch}"),
+            CLAIMABLE => write!(f, "claimable, last owned by worker {rank}, epoch {epoch}"),
+            _ => write!(f, "not owned"),
+        }
+    }
+}
+
+impl std::fmt::Debug for Word {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+pub(crate) fn load(word: &AtomicU64) -> Word {
+    // Acquire: pairs with the release of `give` and `let_go`, so that the new owner sees the writer copy.
+    Word(word.load(Ordering::Acquire))
+}
+
+/// Gives the area, which the caller holds under `epoch`, to `to`; true if `to` sleeps and must be woken.
+#[inline]
+pub(crate) fn give(word: &AtomicU64, to: u32, epoch: u64) -> bool {
+    fault_point();
+    // Release: everything that the giver wrote, log included, comes before; pairs with `try_take`.
+    let old = word.swap(Word::transit(to, epoch + 1).0, Ordering::AcqRel);
+    old & SLEEP != 0
+}
+
+/// Takes the area if it is on its way to `me`; returns the epoch.
+#[inline]
+pub(crate) fn try_take(word: &AtomicU64, me: u32) -> Option<u64> {
+    let seen = load(word);
+    if !seen.is_transit() || seen.rank() != me {
+        return None;
+    }
+    // Nobody but the recipient changes a word in transit to a living worker, except for the sleep mark,
+    // which only the recipient sets. Relaxed: it orders nothing, the acquire above did.
+    word.store(Word::held(me, seen.epoch()).0, Ordering::Relaxed);
+    fault_point();
+    Some(seen.epoch())
+}
+
+/// Lets go of the area without a recipient: it becomes claimable.
+pub(crate) fn let_go(word: &AtomicU64, me: u32, epoch: u64) -> bool {
+    let mut seen = load(word);
+    // Only the holder's own word: after a claim it is somebody else's.
+    while seen.awake() == Word::held(me, epoch) {
+        // Release: pairs with the claimer's acquire.
+        let next = Word::claimable(me, epoch);
+        match word.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(old) => return old & SLEEP != 0,
+            Err(now) => seen = Word(now),
+        }
+    }
+    false
+}
+
+/// Takes the area over from a holder that is dead, or from nobody: `seen` becomes held by `me`, under a new
+/// epoch. False if somebody was faster.
+pub(crate) fn seize(word: &AtomicU64, seen: Word, me: u32) -> bool {
+    // SeqCst: comes before the claimer's look at the area's lock, see SYNC.md, "claims".
+    word.compare_exchange(seen.0, Word::held(me, seen.epoch() + 1).0, Ordering::SeqCst, Ordering::SeqCst)
+        .is_ok()
+}
+
+/// Marks what a dead worker held as claimable.
+pub(crate) fn orphan(word: &AtomicU64, dead: u32) {
+    let mut seen = load(word);
+    while seen.holder() == Some(dead) {
+        let next = Word::claimable(dead, seen.epoch());
+        match word.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return,
+            Err(now) => seen = Word(now),
+        }
+    }
+}
+
+/// Sets the sleep mark if the word is still `seen`.
+pub(crate) fn mark_sleeper(word: &AtomicU64, seen: Word) -> bool {
+    word.compare_exchange(seen.0, seen.0 | SLEEP, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+}

@@ -1,0 +1,153 @@
+//! Where one area's parts are in this process: its slot and the typed pieces of its extent.
+use crate::memory::layout::{AreaLayout, AreaSlot, CopyRecord, GenerationRecord, LINE};
+use crate::memory::segment::Segment;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bits of `AboutLines::flags`.
+pub(crate) mod flag {
+    pub(crate) const LOGGED: u32 = 1;
+    pub(crate) const AUTOMATIC: u32 = 2;
+}
+
+/// The parts of one area.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts<'s> {
+    pub(crate) slot: &'s AreaSlot,
+    pub(crate) layout: AreaLayout,
+    start: *mut u8,
+}
+
+impl<'s> Parts<'s> {
+    /// The parts of the area in slot `index`, which is live (or deleted and not yet reclaimed).
+    pub(crate) fn of(segment: &'s Segment, index: usize) -> Option<Parts<'s>> {
+        let slot = &segment.areas()[index];
+        let about = &slot.about;
+        let logged = about.flags.load(Ordering::Relaxed) & flag::LOGGED != 0;
+        let layout = AreaLayout::of(
+            about.bytes.load(Ordering::Relaxed),
+            about.copies.load(Ordering::Relaxed),
+            logged,
+            segment.config(),
+        )?;
+        let offset = about.extent_offset.load(Ordering::Relaxed);
+        Some(Parts { slot, layout, start: segment.heap_at(offset, layout.end) })
+    }
+
+    /// The same parts as `of` found them, for a handle that keeps what it needs to find them again.
+    ///
+    /// # Safety
+    /// `start` came from [`Parts::start`] of the parts of `slot`, and the mapping still exists.
+    #[inline]
+    pub(crate) unsafe fn again(slot: &'s AreaSlot, layout: AreaLayout, start: *mut u8) -> Parts<'s> {
+        Parts { slot, layout, start }
+    }
+
+    /// The first byte of the extent.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// A piece of the extent.
+    ///
+    /// # Safety
+    /// `AreaLayout` places `count` values of `T` at `offset`, and `T` is changed only through atomics.
+    unsafe fn piece<T>(&self, offset: u64, count: u64) -> &'s [T] {
+        // SAFETY: by the contract above; the extent lies in the mapping (`heap_at`), which outlives `'s`.
+        unsafe { std::slice::from_raw_parts(self.start.add(offset as usize).cast::<T>(), count as usize) }
+    }
+
+    #[inline]
+    pub(crate) fn copies(&self) -> &'s [CopyRecord] {
+        // SAFETY: the extent begins with `copies` records.
+        unsafe { self.piece(0, u64::from(self.layout.copies)) }
+    }
+
+    /// Ranks whose unpublished writes the writer copy may hold, one bit each.
+    pub(crate) fn writers(&self) -> &'s [AtomicU64] {
+        // SAFETY: `AreaLayout` places a bit per worker between `writers` and `level0`.
+        unsafe { self.piece(self.layout.writers, (self.layout.level0 - self.layout.writers) / 8) }
+    }
+
+    fn bit_words(&self) -> u64 {
+        if self.layout.logged { self.layout.words } else { 0 }
+    }
+
+    /// The log: one bit per line.
+    #[inline]
+    pub(crate) fn level0(&self) -> &'s [AtomicU64] {
+        // SAFETY: `AreaLayout` places `words` words there if the area is logged.
+        unsafe { self.piece(self.layout.level0, self.bit_words()) }
+    }
+
+    /// The log's upper level: one bit per word of `level0`.
+    #[inline]
+    pub(crate) fn level1(&self) -> &'s [AtomicU64] {
+        let words = if self.layout.logged { self.layout.upper_words } else { 0 };
+        // SAFETY: `AreaLayout` places `upper_words` words there if the area is logged.
+        unsafe { self.piece(self.layout.level1, words) }
+    }
+
+    pub(crate) fn generation_records(&self) -> &'s [GenerationRecord] {
+        // SAFETY: `AreaLayout` places `generations` records there.
+        unsafe { self.piece(self.layout.generation_records, u64::from(self.layout.generations)) }
+    }
+
+    /// The lines that changed in generation `index`.
+    pub(crate) fn generation(&self, index: usize) -> &'s [AtomicU64] {
+        assert!(index < self.layout.generations as usize, "generation {index}");
+        let words = self.bit_words();
+        // SAFETY: `AreaLayout` places `generations` bitmaps of `words` words there.
+        unsafe { self.piece(self.layout.generation_bits + index as u64 * words * 8, words) }
+    }
+
+    /// The lines that reader copy `copy` lacks; empty if there is only one copy.
+    pub(crate) fn owed(&self, copy: usize) -> &'s [AtomicU64] {
+        assert!(copy < self.layout.copies as usize, "copy {copy}");
+        let words = if self.layout.copies > 1 { self.bit_words() } else { 0 };
+        // SAFETY: `AreaLayout` places `copies` bitmaps of `words` words there if there are several copies.
+        unsafe { self.piece(self.layout.owed + copy as u64 * words * 8, words) }
+    }
+
+    /// The first byte of the writer copy.
+    #[inline]
+    pub(crate) fn writer(&self) -> *mut u8 {
+        // SAFETY: inside the extent, see `of`.
+        unsafe { self.start.add(self.layout.writer as usize) }
+    }
+
+    /// The first byte of reader copy `copy`.
+    #[inline]
+    pub(crate) fn reader(&self, copy: usize) -> *mut u8 {
+        debug_assert!(copy < self.layout.copies as usize);
+        // SAFETY: inside the extent for `copy < copies`, see `of`.
+        unsafe { self.writer().add(self.layout.stride as usize * (copy + 1)) }
+    }
+
+    /// Bytes of one copy, whole lines.
+    pub(crate) fn padded_bytes(&self) -> usize {
+        (self.layout.lines * LINE) as usize
+    }
+
+    /// The newest published copy.
+    pub(crate) fn current(&self) -> usize {
+        self.slot.read.current.load(Ordering::Acquire) as usize
+    }
+
+    /// The newest copy published at or before `round`, which a worker that arrived there may read.
+    #[inline]
+    pub(crate) fn visible(&self, round: u64) -> usize {
+        let copies = self.copies();
+        // Acquire: pairs with the publisher's release, for readers that were not in the round.
+        let current = self.slot.read.current.load(Ordering::Acquire) as usize;
+        if copies[current].round.load(Ordering::Acquire) <= round {
+            return current;
+        }
+        self.visible_slow(round)
+    }
+
+    #[cold]
+    fn visible_slow(&self, round: u64) -> usize {
+        let rounds = self.copies().iter().map(|copy| copy.round.load(Ordering::Acquire)).enumerate();
+        rounds.filter(|(_, at)| *at <= round).max_by_key(|(_, at)| *at).map_or(0, |(index, _)| index)
+    }
+}

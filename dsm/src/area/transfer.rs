@@ -1,0 +1,203 @@
+//! Ownership from worker to worker: take what was given, claim what a dead worker left.
+use super::element::Element;
+use super::handle::{Area, AreaCore, Version};
+use super::owned::Owned;
+use super::ownership::{self, Word};
+use super::parts::Parts;
+use crate::error::{Error, Rank, Result};
+use crate::memory::copy::Kernels;
+use crate::sync::round::Pause;
+use crate::sync::word::Phase;
+use crate::worker::Worker;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// What a claim found lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The last published version, which the area was restored to; `None` for an area without reader
+    /// copies, whose bytes are as the last owner left them.
+    pub last_version: Option<Version>,
+    /// The workers whose unpublished writes are lost: the last owner, and earlier ones who had handed the
+    /// area on without publishing.
+    pub lost_writers: Vec<Rank>,
+}
+
+/// A claimed area.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Claimed<T: Element> {
+    /// The area.
+    pub owned: Owned<T>,
+    /// What was lost.
+    pub loss: Loss,
+}
+
+impl<T: Element> Area<T> {
+    /// Takes an area that another worker gives ([`Owned::give`]) to this one, waiting until it does; takes
+    /// part in rounds meanwhile. The writer copy goes on where the giver stopped.
+    ///
+    /// # Errors
+    /// [`Error::OwnerGone`] when whoever could give it is dead or has dropped it, [`Error::Deleted`],
+    /// [`Error::OtherJob`], [`Error::ForkedChild`].
+    #[inline]
+    pub fn take(&self, worker: &mut Worker) -> Result<Owned<T>> {
+        self.core.check_job(worker)?;
+        self.core.check_live()?;
+        match ownership::try_take(&self.core.slot().own.ownership, worker.rank()) {
+            Some(epoch) => Ok(Owned::begin(self.core.clone(), worker, epoch)),
+            None => self.take_waiting(worker, None),
+        }
+    }
+
+    /// [`Area::take`] with a limit.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and those of [`Area::take`].
+    pub fn take_within(&self, worker: &mut Worker, timeout: Duration) -> Result<Owned<T>> {
+        self.core.check_job(worker)?;
+        self.take_waiting(worker, Some(timeout))
+    }
+
+    /// Takes the area if it is on its way to this worker already.
+    ///
+    /// # Errors
+    /// [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
+    pub fn try_take(&self, worker: &Worker) -> Result<Option<Owned<T>>> {
+        self.core.check_job(worker)?;
+        self.core.check_live()?;
+        let epoch = ownership::try_take(&self.core.slot().own.ownership, worker.rank());
+        Ok(epoch.map(|epoch| Owned::begin(self.core.clone(), worker, epoch)))
+    }
+
+    fn take_waiting(&self, worker: &mut Worker, timeout: Option<Duration>) -> Result<Owned<T>> {
+        let word = &self.core.slot().own.ownership;
+        let since = Instant::now();
+        worker.local().waiter.reset();
+        loop {
+            self.core.check_live()?;
+            let seen = ownership::load(word);
+            if let Some(epoch) = ownership::try_take(word, worker.rank()) {
+                return Ok(Owned::begin(self.core.clone(), worker, epoch));
+            }
+            let asleep = Word(seen.0 | ownership::SLEEP);
+            let marked = worker.is_patient() && (seen == asleep || ownership::mark_sleeper(word, seen));
+            let pause = worker.wait_step(marked.then_some((word, asleep.0)))?;
+            if pause == Pause::Again {
+                continue;
+            }
+            self.check_giver(worker, seen)?;
+            if let Some(timeout) = timeout
+                && since.elapsed() >= timeout
+            {
+                return Err(Error::TimedOut {
+                    what: format!("area {:?} to be given to worker {}", self.name(), worker.rank()),
+                    waited: since.elapsed(),
+                    missing: self.core.ownership().to_string(),
+                });
+            }
+        }
+    }
+
+    fn check_giver(&self, worker: &Worker, seen: Word) -> Result<()> {
+        let gone = match seen.holder() {
+            None => true,
+            Some(holder) => holder != worker.rank() && worker.shared().is_gone(holder),
+        };
+        // The word may have moved on since: a giver may have given and left.
+        if gone
+            && ownership::load(&self.core.slot().own.ownership).0 & !ownership::SLEEP
+                == seen.0 & !ownership::SLEEP
+        {
+            return Err(Error::OwnerGone { name: self.name().into(), rank: worker.rank() });
+        }
+        Ok(())
+    }
+}
+
+impl Worker {
+    /// Takes over an area whose owner is dead or has dropped it. The writer copy is restored whole from the
+    /// last published version; what was written after it is lost, and the answer says whose writes that
+    /// were.
+    ///
+    /// # Errors
+    /// [`Error::OwnerAlive`], [`Error::NoSuchArea`], [`Error::WrongType`], [`Error::ForkedChild`].
+    pub fn claim<T: Element>(&mut self, name: &str) -> Result<Claimed<T>> {
+        let core = self.find::<T>(name)?;
+        let word = &core.slot().own.ownership;
+        let last = loop {
+            core.check_live()?;
+            let seen = ownership::load(word);
+            if let Some(holder) = seen.holder()
+                && !self.shared().is_gone(holder)
+            {
+                return Err(Error::OwnerAlive { name: name.into(), owner: holder });
+            }
+            if ownership::seize(word, seen, self.rank()) {
+                break seen;
+            }
+        };
+        crate::primitive::fault_point();
+        self.wait_for_lock(&core);
+        let mut loss = Loss { last_version: core.newest(), lost_writers: Vec::new() };
+        let parts = core.parts();
+        let dirty = &self.shared().segment.dirty()[core.id.index as usize];
+        let open = &parts.slot.own.guard_open;
+        if dirty.load(Ordering::Relaxed) != 0 || open.load(Ordering::Relaxed) != 0 || parts.layout.copies == 0
+        {
+            loss.lost_writers = lost_writers(&parts, last.rank());
+        }
+        restore(&parts);
+        crate::primitive::fault_point();
+        for word in parts.level0().iter().chain(parts.level1()).chain(parts.writers()) {
+            word.store(0, Ordering::Relaxed);
+        }
+        open.store(0, Ordering::Relaxed);
+        dirty.store(0, Ordering::Relaxed);
+        parts.slot.round.term.fetch_add(1, Ordering::Relaxed);
+        self.shared().segment.header().counters.claims.fetch_add(1, Ordering::Relaxed);
+        let owned = Owned::begin(core, self, last.epoch() + 1);
+        Ok(Claimed { owned, loss })
+    }
+
+    /// Waits until no round is under way that planned the area before it was claimed.
+    fn wait_for_lock(&self, core: &Arc<AreaCore>) {
+        let runtime = self.runtime();
+        let rounds = runtime.rounds();
+        loop {
+            // SeqCst: after the claimer's change of ownership, see SYNC.md, "claims".
+            let lock = core.slot().round.lock.load(Ordering::SeqCst);
+            let seen = rounds.load();
+            if seen.round() > lock || matches!(seen.phase(), Phase::Idle | Phase::Open) {
+                return;
+            }
+            rounds.drive_past(self.rank(), seen.round(), &runtime);
+        }
+    }
+}
+
+fn lost_writers(parts: &Parts<'_>, last: Rank) -> Vec<Rank> {
+    let mut ranks = Vec::new();
+    for (index, word) in parts.writers().iter().enumerate() {
+        let bits = word.load(Ordering::Relaxed);
+        ranks.extend((0..64).filter(|bit| bits >> bit & 1 != 0).map(|bit| index as Rank * 64 + bit));
+    }
+    if !ranks.contains(&last) {
+        ranks.push(last);
+    }
+    ranks
+}
+
+/// Copies the newest published copy over the writer copy, whole.
+fn restore(parts: &Parts<'_>) {
+    if parts.layout.copies == 0 {
+        return;
+    }
+    let bytes = parts.padded_bytes();
+    // SAFETY: both copies have `padded_bytes` bytes. The caller has just become the owner and waited until no
+    // round that planned the area is under way; no later round plans it before the caller arrives there, so
+    // neither copy is written by anybody else.
+    unsafe { Kernels::get().copy_dense(parts.writer(), parts.reader(parts.current()), bytes, bytes) };
+}

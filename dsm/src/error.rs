@@ -1,0 +1,233 @@
+//! What can go wrong: what happened, to which area or worker, and what to do.
+use std::time::Duration;
+
+/// The number of a worker in its job.
+pub type Rank = u32;
+
+/// An error of the runtime core.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A setting of [`JobBuilder`](crate::JobBuilder) makes no sense.
+    #[error("invalid job configuration: {what}")]
+    InvalidConfig {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The descriptor does not belong to a job.
+    #[error("not a job's segment: {what}; pass the descriptor that `Job::descriptor` returned")]
+    NotASegment {
+        /// What was found instead.
+        what: String,
+    },
+    /// The segment was made by another version of the library.
+    #[error(
+        "segment layout version {found}, this library has {expected}: link all processes of a job with one version"
+    )]
+    LayoutVersion {
+        /// The version in the segment.
+        found: u32,
+        /// The version of this library.
+        expected: u32,
+    },
+    /// A system call failed.
+    #[error("{call} failed: {source}")]
+    Os {
+        /// The call.
+        call: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The process was forked after it mapped the job.
+    #[error(
+        "this process is a forked child of a worker's: it must open the job itself (`Job::from_descriptor`)"
+    )]
+    ForkedChild,
+    /// Every worker slot is taken.
+    #[error(
+        "{asked} more workers asked for, but the job has {free} of {max} slots free: raise `JobBuilder::max_workers`"
+    )]
+    TooManyWorkers {
+        /// How many workers were to be added.
+        asked: usize,
+        /// Free slots.
+        free: usize,
+        /// All slots.
+        max: usize,
+    },
+    /// Another live worker has the rank.
+    #[error("rank {rank} is taken by a live worker (process {pid})")]
+    RankTaken {
+        /// The rank asked for.
+        rank: Rank,
+        /// The process of the worker that has it.
+        pid: u32,
+    },
+    /// Every observer slot is taken.
+    #[error("all {max} observer slots are taken: raise `JobBuilder::max_observers`")]
+    TooManyObservers {
+        /// All slots.
+        max: usize,
+    },
+    /// An observer holds too many pins at once.
+    #[error("this observer holds {max} pins: drop some or raise `JobBuilder::pins_per_observer`")]
+    TooManyPins {
+        /// All pins of an observer.
+        max: usize,
+    },
+    /// Every area slot is taken.
+    #[error("all {max} area slots are taken: delete areas or raise `JobBuilder::max_areas`")]
+    TooManyAreas {
+        /// All slots.
+        max: usize,
+    },
+    /// An area or group name is not a path of non-empty parts.
+    #[error("invalid area name {name:?}: {why}")]
+    InvalidName {
+        /// The name.
+        name: String,
+        /// The rule that it breaks.
+        why: String,
+    },
+    /// An area of this name exists.
+    #[error("area {name:?} exists already")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// No area of this name exists.
+    #[error("there is no area {name:?}")]
+    NoSuchArea {
+        /// The name.
+        name: String,
+    },
+    /// The area was deleted while this handle was attached.
+    #[error("area {name:?} was deleted")]
+    Deleted {
+        /// The name that it had.
+        name: String,
+    },
+    /// There is not enough memory for the area.
+    #[error("area {name:?} needs {asked} bytes, {free} are free (limit {limit} bytes, set by {payer})")]
+    OutOfMemory {
+        /// The area.
+        name: String,
+        /// Bytes that the area needs, all copies and logs included.
+        asked: u64,
+        /// Bytes that were free.
+        free: u64,
+        /// The limit that binds.
+        limit: u64,
+        /// Whose limit: the host's, a cgroup's, or the job's reserved range.
+        payer: String,
+    },
+    /// The area holds elements of another type.
+    #[error("area {name:?} holds elements of {found}, not of {asked}")]
+    WrongType {
+        /// The area.
+        name: String,
+        /// The type asked for.
+        asked: String,
+        /// The type that the area was created with.
+        found: String,
+    },
+    /// An option of [`AreaSpec`](crate::AreaSpec) makes no sense.
+    #[error("area {name:?}: {what}")]
+    InvalidArea {
+        /// The area.
+        name: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A handle was used with a worker of another job.
+    #[error("area {name:?} belongs to another job than this worker")]
+    OtherJob {
+        /// The area.
+        name: String,
+    },
+    /// The area has no reader copies.
+    #[error(
+        "area {name:?} has no reader copy: only its owner can look at it; create it with `copies(1)` or more"
+    )]
+    NoReaderCopy {
+        /// The area.
+        name: String,
+    },
+    /// The caller does not own the area (any more).
+    #[error("worker {rank} does not own area {name:?} (now: {owner})")]
+    NotOwner {
+        /// The area.
+        name: String,
+        /// The worker that tried.
+        rank: Rank,
+        /// The state of ownership.
+        owner: String,
+    },
+    /// A claim was refused because the owner is alive.
+    #[error("area {name:?} cannot be claimed: worker {owner} owns it and is alive")]
+    OwnerAlive {
+        /// The area.
+        name: String,
+        /// Its owner.
+        owner: Rank,
+    },
+    /// Ownership was waited for, but whoever could have given it is gone.
+    #[error("area {name:?} will not be given to worker {rank}: its owner is gone; claim it")]
+    OwnerGone {
+        /// The area.
+        name: String,
+        /// The worker that waits.
+        rank: Rank,
+    },
+    /// There is no such worker.
+    #[error("worker {rank} is not a live worker of this job")]
+    NoSuchWorker {
+        /// The rank asked for.
+        rank: Rank,
+    },
+    /// A range lies outside the area.
+    #[error("range {start}..{end} lies outside area {name:?} of {len} elements")]
+    OutOfRange {
+        /// The area.
+        name: String,
+        /// First element.
+        start: usize,
+        /// One past the last element.
+        end: usize,
+        /// Elements of the area.
+        len: usize,
+    },
+    /// A wait ended without what it waited for.
+    #[error("waited {waited:?} for {what}: {missing}")]
+    TimedOut {
+        /// What was waited for.
+        what: String,
+        /// How long.
+        waited: Duration,
+        /// What was missing.
+        missing: String,
+    },
+    /// Workers panicked.
+    #[error("{}", panics_text(.panics))]
+    Panicked {
+        /// Rank and message of each.
+        panics: Vec<(Rank, String)>,
+    },
+    /// A worker failed to start.
+    #[error("worker {rank} could not start: {source}")]
+    Spawn {
+        /// Its rank.
+        rank: Rank,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+fn panics_text(panics: &[(Rank, String)]) -> String {
+    let each: Vec<String> =
+        panics.iter().map(|(rank, text)| format!("worker {rank} panicked: {text}")).collect();
+    each.join("; ")
+}
+
+/// The result of most calls.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,214 @@
+//! Jobs: the workers and areas that synchronize together, on one segment per host.
+pub(crate) mod builder;
+pub(crate) mod info;
+pub(crate) mod notify;
+pub(crate) mod process;
+pub(crate) mod run;
+
+use crate::area::element::Element;
+use crate::area::handle::Area;
+use crate::area::info::AreaInfo;
+use crate::area::observer::Observer;
+use crate::area::table::{self, Directory};
+use crate::error::{Error, Result};
+use crate::memory::fork;
+use crate::memory::layout::Config;
+use crate::memory::segment::Segment;
+use crate::worker::Worker;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+pub use builder::{HugePages, JobBuilder, StallPolicy};
+
+/// Values of `Config::stall_policy`.
+pub(crate) const STALL_WAIT: u32 = 0;
+pub(crate) const STALL_KILL: u32 = 1;
+pub(crate) const STALL_QUARANTINE: u32 = 2;
+
+/// One process's side of a job.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) segment: Segment,
+    canary: &'static AtomicU32,
+    pub(crate) cores: usize,
+    pub(crate) pin_cores: bool,
+    pub(crate) notifier: notify::Notifier,
+}
+
+impl Shared {
+    /// Refuses forked children.
+    #[inline]
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if fork::is_child(self.canary) { Err(Error::ForkedChild) } else { Ok(()) }
+    }
+}
+
+/// A job: workers and areas that synchronize together.
+///
+/// Cheap to clone; clones are the same job. [`Job::embedded`] makes one inside the program; another process
+/// joins it through the descriptor of its memory ([`Job::descriptor`], [`Job::from_descriptor`]).
+///
+/// ```
+/// use hectare_dsm::{AreaSpec, Job};
+/// let job = Job::embedded()?;
+/// let sums = job.run(2, |worker| {
+///     let mine = format!("part/{}", worker.rank());
+///     let mut part = worker.create::<u64>(mine, 100)?;
+///     part.write(worker)?.fill(worker.rank() as u64 + 1);
+///     worker.barrier()?; // publishes what this worker wrote and waits for the others
+///     let other = worker.attach::<u64>(&format!("part/{}", 1 - worker.rank()))?;
+///     Ok::<u64, hectare_dsm::Error>(other.read(worker)?.iter().sum())
+/// })?;
+/// assert_eq!(sums.into_iter().collect::<Result<Vec<_>, _>>()?, [200, 100]);
+/// # Ok::<(), hectare_dsm::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Job {
+    /// A job inside this program, with the default settings of [`JobBuilder`].
+    ///
+    /// # Errors
+    /// [`Error::Os`] if the system refuses the memory.
+    pub fn embedded() -> Result<Job> {
+        Job::builder().embedded()
+    }
+
+    /// Settings for a job that is not like the default.
+    pub fn builder() -> JobBuilder {
+        JobBuilder::default()
+    }
+
+    pub(crate) fn make(config: Config, pin_cores: bool) -> Result<Job> {
+        let job = Job::around(Segment::create(config)?, pin_cores);
+        table::initialize(&job.shared);
+        Ok(job)
+    }
+
+    fn around(segment: Segment, pin_cores: bool) -> Job {
+        let cores = process::allowed_cores().len().max(1);
+        let canary = fork::canary();
+        Job { shared: Arc::new(Shared { segment, canary, cores, pin_cores, notifier: Default::default() }) }
+    }
+
+    /// Joins the job behind a descriptor that came from [`Job::descriptor`] of another process, by
+    /// inheritance or over a Unix socket.
+    ///
+    /// # Errors
+    /// [`Error::NotASegment`], [`Error::LayoutVersion`], [`Error::Os`].
+    pub fn from_descriptor(descriptor: OwnedFd) -> Result<Job> {
+        Ok(Job::around(Segment::open(descriptor)?, false))
+    }
+
+    /// The descriptor of the job's memory, close-on-exec: whoever has it can join the job and write
+    /// everything in it.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.shared.segment.fd()
+    }
+
+    /// Makes the calling thread a worker, with the lowest free rank. Waits for an idle moment between
+    /// rounds.
+    ///
+    /// # Errors
+    /// [`Error::TooManyWorkers`], [`Error::ForkedChild`].
+    pub fn worker(&self) -> Result<Worker> {
+        Worker::join(self, None)
+    }
+
+    /// Makes the calling thread the worker of this rank.
+    ///
+    /// # Errors
+    /// [`Error::RankTaken`] if another live worker has it, [`Error::TooManyWorkers`] if it is beyond the
+    /// configured maximum, [`Error::ForkedChild`].
+    pub fn worker_at(&self, rank: crate::Rank) -> Result<Worker> {
+        Worker::join(self, Some(rank))
+    }
+
+    /// Registers an observer for the calling thread.
+    ///
+    /// # Errors
+    /// [`Error::TooManyObservers`], [`Error::ForkedChild`].
+    pub fn observer(&self) -> Result<Observer> {
+        Observer::register(self)
+    }
+
+    /// Attaches to an area that exists.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchArea`], [`Error::WrongType`], [`Error::ForkedChild`].
+    pub fn attach<T: Element>(&self, name: &str) -> Result<Area<T>> {
+        self.shared.check_process()?;
+        let directory = Directory::lock(&self.shared, std::thread::yield_now);
+        Area::attach(&self.shared, &directory, name)
+    }
+
+    /// Attaches to an area, waiting for it to be created. For threads that are not workers: a worker calls
+    /// [`Worker::attach_within`], which keeps up with the rounds meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and those of [`Job::attach`].
+    pub fn attach_within<T: Element>(&self, name: &str, timeout: Duration) -> Result<Area<T>> {
+        let since = Instant::now();
+        loop {
+            match self.attach(name) {
+                Err(Error::NoSuchArea { .. }) if since.elapsed() < timeout => {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+                Err(Error::NoSuchArea { name }) => return Err(attach_timed_out(&name, since.elapsed())),
+                other => return other,
+            }
+        }
+    }
+
+    /// The areas of the job.
+    ///
+    /// # Errors
+    /// [`Error::ForkedChild`].
+    pub fn areas(&self) -> Result<Vec<AreaInfo>> {
+        self.shared.check_process()?;
+        let directory = Directory::lock(&self.shared, std::thread::yield_now);
+        let ids: Vec<_> = directory.live().collect();
+        Ok(ids.into_iter().filter_map(|id| AreaInfo::of(&self.shared.segment, &directory, id)).collect())
+    }
+
+    /// Deletes an area, whoever owns it. Its name is free at once; its memory is given back after a round in
+    /// which every worker took part and when no observer pins it. Handles that are still attached get
+    /// [`Error::Deleted`].
+    ///
+    /// # Errors
+    /// [`Error::NoSuchArea`], [`Error::ForkedChild`].
+    pub fn delete(&self, name: &str) -> Result<()> {
+        self.shared.check_process()?;
+        let directory = Directory::lock(&self.shared, std::thread::yield_now);
+        let id = directory.find(name).ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
+        directory.delete(id);
+        Ok(())
+    }
+
+    /// Bytes that are free in the job's reserved range (not all of which the host may be able to back).
+    ///
+    /// # Errors
+    /// [`Error::ForkedChild`].
+    pub fn free_bytes(&self) -> Result<u64> {
+        self.shared.check_process()?;
+        let directory = Directory::lock(&self.shared, std::thread::yield_now);
+        directory.reclaim();
+        Ok(directory.free_bytes())
+    }
+
+    /// Bytes of memory that the job takes at this moment, from the system's point of view.
+    ///
+    /// # Errors
+    /// [`Error::Os`].
+    pub fn resident_bytes(&self) -> Result<u64> {
+        self.shared.segment.resident_bytes()
+    }
+}
+
+pub(crate) fn attach_timed_out(name: &str, waited: Duration) -> Error {
+    Error::TimedOut { what: format!("area {name:?}"), waited, missing: "nobody created it".into() }
+}

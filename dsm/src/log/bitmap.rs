@@ -1,0 +1,120 @@
+//! The two-level bitmap of dirty lines, as its only writer, the owner, marks it.
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+/// The owner's hand on an area's log.
+///
+/// Plain loads and stores: nobody else writes these words while the owner is outside a round, and rounds
+/// are ordered by its arrival.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Log<'s> {
+    pub(crate) level0: &'s [AtomicU64],
+    pub(crate) level1: &'s [AtomicU64],
+    pub(crate) dirty: &'s AtomicU8,
+}
+
+/// The bits `low..=high` of a word.
+#[inline]
+fn mask(low: usize, high: usize) -> u64 {
+    (u64::MAX >> (63 - high)) & (u64::MAX << low)
+}
+
+impl Log<'_> {
+    /// Marks lines `lines.start..lines.end`, which the area has. One compare where they are marked already.
+    #[inline]
+    pub(crate) fn mark(&self, lines: Range<usize>) {
+        if lines.start >= lines.end {
+            return;
+        }
+        if self.level0.is_empty() {
+            self.touch();
+            return;
+        }
+        let (first, last) = (lines.start / 64, (lines.end - 1) / 64);
+        if first == last {
+            self.mark_word(first, mask(lines.start % 64, (lines.end - 1) % 64));
+        } else {
+            self.mark_words(first, last, lines);
+        }
+    }
+
+    #[inline]
+    fn mark_word(&self, word: usize, bits: u64) {
+        let slot = &self.level0[word];
+        let old = slot.load(Ordering::Relaxed);
+        if old & bits != bits {
+            slot.store(old | bits, Ordering::Relaxed);
+            if old == 0 {
+                let upper = &self.level1[word / 64];
+                upper.store(upper.load(Ordering::Relaxed) | 1 << (word % 64), Ordering::Relaxed);
+                self.touch();
+            }
+        }
+    }
+
+    fn mark_words(&self, first: usize, last: usize, lines: Range<usize>) {
+        self.mark_word(first, mask(lines.start % 64, 63));
+        for word in first + 1..last {
+            self.level0[word].store(u64::MAX, Ordering::Relaxed);
+        }
+        if last > first + 1 {
+            self.mark_upper(first + 1, last - 1);
+        }
+        self.mark_word(last, mask(0, (lines.end - 1) % 64));
+    }
+
+    /// Marks the upper bits of words `first..=last`.
+    fn mark_upper(&self, first: usize, last: usize) {
+        for upper in first / 64..=last / 64 {
+            let low = if upper == first / 64 { first % 64 } else { 0 };
+            let high = if upper == last / 64 { last % 64 } else { 63 };
+            let word = &self.level1[upper];
+            word.store(word.load(Ordering::Relaxed) | mask(low, high), Ordering::Relaxed);
+        }
+        self.touch();
+    }
+
+    /// Marks the area as having something to publish.
+    #[inline]
+    pub(crate) fn touch(&self) {
+        if self.dirty.load(Ordering::Relaxed) == 0 {
+            self.dirty.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether line `line` is marked.
+    pub(crate) fn is_marked(&self, line: usize) -> bool {
+        self.level0[line / 64].load(Ordering::Relaxed) >> (line % 64) & 1 != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn marks_exactly_the_ranges(lines in 1usize..20_000, marks in prop::collection::vec((0usize..20_000, 0usize..9000), 1..12)) {
+            let words = lines.div_ceil(64);
+            let level0: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
+            let level1: Vec<AtomicU64> = (0..words.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+            let dirty = AtomicU8::new(0);
+            let log = Log { level0: &level0, level1: &level1, dirty: &dirty };
+            let mut model = vec![false; lines];
+            for (start, len) in marks {
+                let range = start.min(lines)..(start + len).min(lines);
+                log.mark(range.clone());
+                model[range].fill(true);
+            }
+            for (line, marked) in model.iter().enumerate() {
+                prop_assert_eq!(log.is_marked(line), *marked);
+            }
+            for (index, word) in level0.iter().enumerate() {
+                let upper = level1[index / 64].load(Ordering::Relaxed) >> (index % 64) & 1 != 0;
+                prop_assert_eq!(upper, word.load(Ordering::Relaxed) != 0);
+            }
+            prop_assert_eq!(dirty.load(Ordering::Relaxed) != 0, model.contains(&true));
+        }
+    }
+}

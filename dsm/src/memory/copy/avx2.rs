@@ -1,0 +1,133 @@
+//! Kernels for x86-64 processors with AVX2 and without AVX-512: two loads and two stores move a line.
+
+use super::{AHEAD, LINE};
+use std::arch::x86_64::*;
+
+/// Lines moved per iteration of the dense loop; more is not faster.
+const UNROLL: usize = 4;
+
+/// How far ahead of the load the dense loop prefetches its source, in bytes.
+const DENSE_AHEAD: usize = 2048;
+
+/// Copies `lines` whole lines with non-temporal stores, or ordinary ones unless `NT`. Executes no fence.
+///
+/// # Safety
+///
+/// `src` is readable and `dst` writable for `lines * LINE` bytes, they do not overlap, and nobody else touches them.
+/// With `NT`, `dst` is aligned to a line.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn dense<const NT: bool>(dst: *mut u8, src: *const u8, lines: usize) {
+    let whole = lines / UNROLL * UNROLL;
+    let mut line = 0;
+    while line < whole {
+        let mut regs = [(_mm256_setzero_si256(), _mm256_setzero_si256()); UNROLL];
+        for (k, reg) in regs.iter_mut().enumerate() {
+            let offset = (line + k) * LINE;
+            if NT {
+                // A prefetch does not fault, so its address may lie past the end.
+                _mm_prefetch::<_MM_HINT_T0>(src.wrapping_add(offset + DENSE_AHEAD).cast());
+            }
+            // SAFETY: line + k < lines, so the load stays inside the source.
+            *reg = unsafe { load(src.add(offset)) };
+        }
+        for (k, reg) in regs.iter().enumerate() {
+            // SAFETY: line + k < lines, so the store stays inside the destination, which is aligned if `NT`.
+            unsafe { store::<NT>(dst.add((line + k) * LINE), *reg) };
+        }
+        line += UNROLL;
+    }
+    while line < lines {
+        // SAFETY: line < lines.
+        unsafe { move_line::<NT>(dst, src, line) };
+        line += 1;
+    }
+}
+
+/// Copies all listed lines. Executes no fence.
+///
+/// The sources are prefetched [`AHEAD`] lines before they are read. With ordinary stores so are the destinations, for
+/// writing; a non-temporal store replaces its line whole and is better off without it in the cache.
+///
+/// # Safety
+///
+/// As for [`dense`], with every entry of `lines` standing for one line inside both buffers; `dst` need be aligned
+/// only if `NT`.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn lines<const NT: bool>(dst: *mut u8, src: *const u8, lines: &[u32]) {
+    let steady = lines.len().saturating_sub(AHEAD);
+    for (now, ahead) in lines[..steady].iter().zip(&lines[lines.len() - steady..]) {
+        let offset = *ahead as usize * LINE;
+        _mm_prefetch::<_MM_HINT_T0>(src.wrapping_add(offset).cast());
+        if !NT {
+            _mm_prefetch::<_MM_HINT_ET0>(dst.wrapping_add(offset).cast());
+        }
+        // SAFETY: the caller vouches for every listed line.
+        unsafe { move_line::<NT>(dst, src, *now as usize) };
+    }
+    for now in &lines[steady..] {
+        // SAFETY: the caller vouches for every listed line.
+        unsafe { move_line::<NT>(dst, src, *now as usize) };
+    }
+}
+
+/// The mask of lines that differ within one block of 64 lines.
+///
+/// # Safety
+///
+/// `a` and `b` are readable for `64 * LINE` bytes.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn block_mask(a: *const u8, b: *const u8) -> u64 {
+    let mut mask = 0;
+    for line in 0..64 {
+        // SAFETY: line < 64, so both loads stay inside the block.
+        let ((x0, x1), (y0, y1)) = unsafe { (load(a.add(line * LINE)), load(b.add(line * LINE))) };
+        let differ = _mm256_or_si256(_mm256_xor_si256(x0, y0), _mm256_xor_si256(x1, y1));
+        mask |= u64::from(_mm256_testz_si256(differ, differ) == 0) << line;
+    }
+    mask
+}
+
+/// Moves one line.
+///
+/// # Safety
+///
+/// As for [`lines`], with `line` inside both buffers.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn move_line<const NT: bool>(dst: *mut u8, src: *const u8, line: usize) {
+    // SAFETY: the line lies inside both buffers, and `dst` is aligned if `NT`.
+    unsafe { store::<NT>(dst.add(line * LINE), load(src.add(line * LINE))) }
+}
+
+/// Loads one line.
+///
+/// # Safety
+///
+/// `src` is readable for a line.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn load(src: *const u8) -> (__m256i, __m256i) {
+    // SAFETY: both halves lie inside the line.
+    unsafe { (_mm256_loadu_si256(src.cast()), _mm256_loadu_si256(src.add(LINE / 2).cast())) }
+}
+
+/// Stores one line, around the caches if `NT`.
+///
+/// # Safety
+///
+/// `dst` is writable for a line, and aligned to a line if `NT`.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn store<const NT: bool>(dst: *mut u8, value: (__m256i, __m256i)) {
+    // SAFETY: both halves lie inside the line, which is aligned for the non-temporal stores, by the contract.
+    unsafe {
+        let (low, high) = (dst.cast(), dst.add(LINE / 2).cast());
+        if NT {
+            _mm256_stream_si256(low, value.0);
+            _mm256_stream_si256(high, value.1);
+        } else {
+            _mm256_storeu_si256(low, value.0);
+            _mm256_storeu_si256(high, value.1);
+        }
+    }
+}

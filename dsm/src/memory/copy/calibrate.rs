@@ -1,0 +1,173 @@
+//! Thresholds: sizes of the caches, corrected by one measurement.
+//!
+//! What is measured is the crossing of ordinary and non-temporal stores: a buffer of half the last-level cache (at most
+//! 16 MiB) is rewritten and copied, rewriting in between so that the source is as warm as a writer leaves it, a few
+//! times with either kind of stores, one kind after the other because non-temporal stores push the destination out of
+//! the cache. The best time of each counts. Their ratio moves the threshold between the half and 7/8 of the cache and
+//! no farther, so that a preempted measurement, a busy neighbour or an odd machine cannot choose an absurd one.
+//!
+//! The other thresholds are not measured at start-up, for that would need several times the cache in memory and tens
+//! of milliseconds: where lists go around the cache follows from the sizes of the caches, and the shares above which
+//! a full copy wins are those of a machine with 32 MiB of last-level cache, for areas of 64 MiB.
+
+use super::kernels::Stores;
+use super::{Isa, Kernels, LINE};
+use std::time::{Duration, Instant};
+
+const MIB: usize = 1 << 20;
+
+/// Used where the kernel does not tell the size of the second-level cache.
+const DEFAULT_L2_BYTES: usize = MIB;
+
+/// Used where the kernel does not tell the size of the last-level cache.
+const DEFAULT_LLC_BYTES: usize = 16 * MIB;
+
+/// Longest buffer that is measured; there are two.
+const PROBE_BYTES: usize = 16 * MIB;
+
+/// Copies measured per kind of stores, after one that is not.
+const REPEATS: usize = 3;
+
+/// When this much time has passed, no further copy is measured.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Share of dirty lines above which a full copy of a large area is faster: one worker, several.
+const SPARSE_TO_FULL: [f32; 2] = [0.33, 0.40];
+
+/// The kernels of an instruction set with thresholds for this machine.
+pub(super) fn calibrated(isa: Isa) -> Kernels {
+    let kernels = by_cache_sizes(isa, cache_bytes(2), cache_bytes(3));
+    if !isa.has_non_temporal() {
+        return kernels;
+    }
+    let llc = cache_bytes(3).unwrap_or(DEFAULT_LLC_BYTES);
+    let probe = (llc / 2).clamp(2 * MIB, PROBE_BYTES);
+    match non_temporal_speed(&kernels, probe) {
+        Some(speed) => Kernels { nt_bytes: crossing(llc, probe, speed), ..kernels },
+        None => kernels,
+    }
+}
+
+/// Thresholds from the sizes of the second-level and the last-level cache alone.
+pub(super) fn by_cache_sizes(isa: Isa, l2: Option<usize>, llc: Option<usize>) -> Kernels {
+    let l2 = l2.unwrap_or(DEFAULT_L2_BYTES).clamp(MIB / 4, 4 * MIB);
+    let llc = llc.unwrap_or(DEFAULT_LLC_BYTES);
+    Kernels {
+        isa,
+        near_bytes: l2,
+        nt_bytes: clamp_to_cache(llc, llc / 4 * 3),
+        list_nt_bytes: l2 / 2,
+        list_nt_span_bytes: clamp_to_cache(llc, 0) / 4 * 3,
+        sparse_to_full: SPARSE_TO_FULL,
+    }
+}
+
+/// Where the kinds of stores cross: beyond the probe by half, less if non-temporal stores were fast at the probe.
+pub(super) fn crossing(llc: usize, probe: usize, non_temporal_speed: f64) -> usize {
+    let crossing = probe as f64 * 1.5 / non_temporal_speed.clamp(0.25, 4.0);
+    clamp_to_cache(llc, crossing as usize)
+}
+
+/// Half to 7/8 of the last-level cache, and between 2 and 64 MiB whatever the kernel says about it.
+fn clamp_to_cache(llc: usize, bytes: usize) -> usize {
+    let llc = llc.max(2 * MIB);
+    bytes.clamp(llc / 2, llc / 8 * 7).clamp(2 * MIB, 64 * MIB)
+}
+
+/// Speed of non-temporal stores relative to ordinary ones for a copy of `bytes`; `None` if there is no memory or no
+/// time to find out.
+fn non_temporal_speed(kernels: &Kernels, bytes: usize) -> Option<f64> {
+    let start = Instant::now();
+    let probe = Probe::new(2 * bytes)?;
+    let mut best = [f64::INFINITY; 2];
+    for (best, stores) in best.iter_mut().zip([Stores::Cached, Stores::NonTemporal]) {
+        for repeat in 0..=REPEATS {
+            // SAFETY: the probe has `2 * bytes` writable bytes, of which the first half is rewritten and then copied
+            // to the second, which is aligned to a line.
+            unsafe {
+                rewrite(probe.start, bytes, repeat as u64);
+                let copying = Instant::now();
+                kernels.copy_whole(probe.start.add(bytes), probe.start, bytes / LINE, stores);
+                if repeat > 0 {
+                    *best = best.min(copying.elapsed().as_secs_f64());
+                }
+            }
+            if start.elapsed() > PATIENCE {
+                break;
+            }
+        }
+    }
+    best.iter().all(|seconds| seconds.is_finite() && *seconds > 0.0).then(|| best[0] / best[1])
+}
+
+/// Writes something new to every word.
+///
+/// # Safety
+///
+/// `start` is aligned to a word and writable for `bytes`.
+unsafe fn rewrite(start: *mut u8, bytes: usize, salt: u64) {
+    // SAFETY: the caller's contract.
+    let words = unsafe { std::slice::from_raw_parts_mut(start.cast::<u64>(), bytes / size_of::<u64>()) };
+    for (index, word) in words.iter_mut().enumerate() {
+        *word = salt.wrapping_mul(0x9e37_79b9).wrapping_add(index as u64);
+    }
+    std::hint::black_box(words);
+}
+
+/// Private memory to measure in, in huge pages where the host gives them.
+struct Probe {
+    start: *mut u8,
+    bytes: usize,
+}
+
+impl Probe {
+    /// Maps and populates memory, or answers `None`.
+    fn new(bytes: usize) -> Option<Self> {
+        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a fresh private mapping at an address of the kernel's choice.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        let probe = Self { start: start.cast(), bytes };
+        // SAFETY: advice on a mapping that this value owns; the first call may fail without harm.
+        let populated = unsafe {
+            libc::madvise(start, bytes, libc::MADV_HUGEPAGE);
+            libc::madvise(start, bytes, libc::MADV_POPULATE_WRITE) == 0
+        };
+        populated.then_some(probe)
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        // SAFETY: the mapping belongs to this value and nothing refers to it any more.
+        unsafe { libc::munmap(self.start.cast(), self.bytes) };
+    }
+}
+
+/// Size of the unified or data cache of a level, as the kernel tells it for the first processor.
+fn cache_bytes(level: u32) -> Option<usize> {
+    (0..8).find_map(|index| {
+        let read = |file: &str| {
+            std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{file}")).ok()
+        };
+        let matches = read("level")?.trim().parse() == Ok(level) && read("type")?.trim() != "Instruction";
+        if matches { parse_size(read("size")?.trim()) } else { None }
+    })
+}
+
+/// A size as sysfs prints it: digits and a unit.
+pub(super) fn parse_size(text: &str) -> Option<usize> {
+    let (digits, unit) = match text.strip_suffix(['K', 'M', 'G']) {
+        Some(digits) => (digits, &text[digits.len()..]),
+        None => (text, ""),
+    };
+    let shift = match unit {
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => 0,
+    };
+    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
+}

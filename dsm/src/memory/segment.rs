@@ -1,0 +1,318 @@
+//! The segment: a sparse memfd, sealed in size, mapped once per process.
+use super::layout::{
+    AreaSlot, Chunk, Config, Flags, HUGE, Header, LAYOUT_VERSION, MAGIC, Map, ObserverRecord, PlanEntry,
+    WorkerRecord,
+};
+use super::mutex::RobustMutex;
+use crate::error::Error;
+use crate::sync::round::{Rounds, Seat};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One process's mapping of a job's segment.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    base: *mut u8,
+    len: usize,
+    map: Map,
+    config: Config,
+    fd: OwnedFd,
+}
+
+// SAFETY: everything reachable through the mapping is atomics, robust mutexes, or area memory whose access
+// the protocols of `area` and `sync` order; `base`, `len`, `map`, `config` and `fd` never change.
+unsafe impl Send for Segment {}
+// SAFETY: as for Send.
+unsafe impl Sync for Segment {}
+
+fn last_os_error(call: &'static str) -> Error {
+    Error::Os { call, source: std::io::Error::last_os_error() }
+}
+
+impl Segment {
+    /// Makes the segment of a new job.
+    pub(crate) fn create(config: Config) -> Result<Segment, Error> {
+        let too_large = || Error::InvalidConfig {
+            what: "reserve_bytes or a table size overflows the address space".into(),
+        };
+        let map = Map::of(&config).ok_or_else(too_large)?;
+        // SAFETY: a plain system call with a valid C string.
+        let fd =
+            unsafe { libc::memfd_create(c"hectare".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+        if fd < 0 {
+            return Err(last_os_error("memfd_create"));
+        }
+        // SAFETY: `fd` was just opened and is owned by nobody else.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let len = libc::off_t::try_from(map.end).map_err(|_| too_large())?;
+        // SAFETY: plain system calls on an open descriptor.
+        unsafe {
+            if libc::ftruncate(fd.as_raw_fd(), len) != 0 {
+                return Err(last_os_error("ftruncate"));
+            }
+            let seals = libc::F_SEAL_GROW | libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
+            if libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) != 0 {
+                return Err(last_os_error("fcntl(F_ADD_SEALS)"));
+            }
+        }
+        let segment = Segment::map(fd, map, config)?;
+        segment.initialize();
+        Ok(segment)
+    }
+
+    /// Maps the segment behind a descriptor that another process passed on.
+    pub(crate) fn open(fd: OwnedFd) -> Result<Segment, Error> {
+        let refuse = |what: String| Error::NotASegment { what };
+        // SAFETY: zero is a valid stat, which the call then fills; plain system calls.
+        let (size, seals) = unsafe {
+            let mut stat: libc::stat = std::mem::zeroed();
+            if libc::fstat(fd.as_raw_fd(), &mut stat) != 0 {
+                return Err(last_os_error("fstat"));
+            }
+            (stat.st_size as u64, libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS))
+        };
+        if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 {
+            return Err(refuse("the descriptor is not a sealed memfd".into()));
+        }
+        let mut head = vec![0u8; size_of::<Header>()];
+        // SAFETY: `head` is writable for its length.
+        let got = unsafe { libc::pread(fd.as_raw_fd(), head.as_mut_ptr().cast(), head.len(), 0) };
+        if got != head.len() as isize {
+            return Err(refuse(format!("{size} bytes are too few for a header")));
+        }
+        let at = |offset: usize, len: usize| &head[offset..offset + len];
+        let magic: u64 = bytemuck::pod_read_unaligned(at(std::mem::offset_of!(Header, magic), 8));
+        let version: u32 = bytemuck::pod_read_unaligned(at(std::mem::offset_of!(Header, layout_version), 4));
+        if magic != MAGIC {
+            return Err(refuse(format!("it begins with {magic:#018x}, not with the magic of a job")));
+        }
+        if version != LAYOUT_VERSION {
+            return Err(Error::LayoutVersion { found: version, expected: LAYOUT_VERSION });
+        }
+        let config: Config =
+            bytemuck::pod_read_unaligned(at(std::mem::offset_of!(Header, config), size_of::<Config>()));
+        let stored: Map =
+            bytemuck::pod_read_unaligned(at(std::mem::offset_of!(Header, map), size_of::<Map>()));
+        match Map::of(&config) {
+            Some(map) if map == stored && map.end == size => Segment::map(fd, map, config),
+            _ => Err(refuse("its tables do not fit its configuration and size".into())),
+        }
+    }
+
+    fn map(fd: OwnedFd, map: Map, config: Config) -> Result<Segment, Error> {
+        let len = usize::try_from(map.end).map_err(|_| Error::InvalidConfig {
+            what: format!("{} bytes do not fit the address space", map.end),
+        })?;
+        let huge = HUGE as usize;
+        // SAFETY: reserves fresh address space, then replaces a 2 MiB-aligned part of it, which nobody uses
+        // yet, by the mapping; what the reservation has beyond it is given back.
+        let base = unsafe {
+            let prot = libc::PROT_READ | libc::PROT_WRITE;
+            let reserved = libc::mmap(
+                std::ptr::null_mut(),
+                len + huge,
+                libc::PROT_NONE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            );
+            if reserved == libc::MAP_FAILED {
+                return Err(last_os_error("mmap of the reserved range"));
+            }
+            let start = reserved as usize;
+            let aligned = start.next_multiple_of(huge);
+            let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
+            let base = libc::mmap(aligned as *mut _, len, prot, flags, fd.as_raw_fd(), 0);
+            if base == libc::MAP_FAILED {
+                let error = last_os_error("mmap of the segment");
+                libc::munmap(reserved, len + huge);
+                return Err(error);
+            }
+            if aligned > start {
+                libc::munmap(reserved, aligned - start);
+            }
+            libc::munmap((aligned + len) as *mut _, start + huge - aligned);
+            libc::madvise(base, len, libc::MADV_DONTFORK);
+            base.cast::<u8>()
+        };
+        Ok(Segment { base, len, map, config, fd })
+    }
+
+    fn initialize(&self) {
+        // SAFETY: the segment was just made: its memory is zero, which is valid for every type in it, and
+        // nobody else has its descriptor yet.
+        unsafe {
+            let header = self.base.cast::<Header>();
+            (*header).config = self.config;
+            (*header).map = self.map;
+            RobustMutex::init(&raw const (*header).directory);
+            RobustMutex::init(&raw const (*header).membership);
+            for record in self.workers() {
+                RobustMutex::init(&raw const record.life);
+            }
+            for record in self.observers() {
+                RobustMutex::init(&raw const record.life);
+            }
+        }
+        let header = self.header();
+        header
+            .sync
+            .word
+            .store(crate::sync::word::Word::new(1, crate::sync::word::Phase::Idle).0, Ordering::Relaxed);
+        header.sync.next_due_ns.store(u64::MAX, Ordering::Relaxed);
+        header.layout_version.store(LAYOUT_VERSION, Ordering::Relaxed);
+        header.magic.store(MAGIC, Ordering::Release);
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(crate) fn map_of_tables(&self) -> &Map {
+        &self.map
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Bytes of memory behind the segment at this moment.
+    pub(crate) fn resident_bytes(&self) -> Result<u64, Error> {
+        // SAFETY: zero is a valid stat, which the call fills.
+        unsafe {
+            let mut stat: libc::stat = std::mem::zeroed();
+            if libc::fstat(self.fd.as_raw_fd(), &mut stat) != 0 {
+                return Err(last_os_error("fstat"));
+            }
+            Ok(stat.st_blocks as u64 * 512)
+        }
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: the mapping begins with a header, and lives as long as `self`.
+        unsafe { &*self.base.cast::<Header>() }
+    }
+
+    /// A table of the segment.
+    ///
+    /// # Safety
+    /// `map` (checked against the file's size when the segment was mapped) has `count` values of `T` at
+    /// `offset`, and `T` is valid for any bytes and changed only through atomics.
+    unsafe fn table<T>(&self, offset: u64, count: usize) -> &[T] {
+        // SAFETY: by the contract above; tables are page-aligned.
+        unsafe { std::slice::from_raw_parts(self.base.add(offset as usize).cast::<T>(), count) }
+    }
+
+    /// Worker seats, for ranks that have ever been taken.
+    pub(crate) fn seats(&self) -> &[Seat] {
+        let high = self.header().sync.workers_high.load(Ordering::Acquire).min(self.config.max_workers);
+        // SAFETY: `Map::of` places `max_workers` seats there.
+        unsafe { self.table(self.map.seats, high as usize) }
+    }
+
+    pub(crate) fn all_seats(&self) -> &[Seat] {
+        // SAFETY: `Map::of` places `max_workers` seats there.
+        unsafe { self.table(self.map.seats, self.config.max_workers as usize) }
+    }
+
+    pub(crate) fn workers(&self) -> &[WorkerRecord] {
+        // SAFETY: `Map::of` places `max_workers` records there.
+        unsafe { self.table(self.map.workers, self.config.max_workers as usize) }
+    }
+
+    pub(crate) fn observers(&self) -> &[ObserverRecord] {
+        // SAFETY: `Map::of` places `max_observers` records there.
+        unsafe { self.table(self.map.observers, self.config.max_observers as usize) }
+    }
+
+    /// The pins of observer `index`.
+    pub(crate) fn pins(&self, index: usize) -> &[AtomicU64] {
+        let per = self.config.pins_per_observer as usize;
+        // SAFETY: `Map::of` places `max_observers * pins_per_observer` words there; `index` is an observer.
+        unsafe { &self.table(self.map.pins, self.config.max_observers as usize * per)[index * per..][..per] }
+    }
+
+    pub(crate) fn areas(&self) -> &[AreaSlot] {
+        // SAFETY: `Map::of` places `max_areas` slots there.
+        unsafe { self.table(self.map.areas, self.config.max_areas as usize) }
+    }
+
+    /// Area slots that have ever been taken.
+    pub(crate) fn used_areas(&self) -> usize {
+        self.header().sync.areas_high.load(Ordering::Acquire).min(self.config.max_areas) as usize
+    }
+
+    pub(crate) fn dirty(&self) -> Flags<'_> {
+        // SAFETY: `Map::of` places `max_areas` bytes there.
+        unsafe { self.table(self.map.dirty, self.config.max_areas as usize) }
+    }
+
+    pub(crate) fn forced(&self) -> Flags<'_> {
+        // SAFETY: `Map::of` places `max_areas` bytes there.
+        unsafe { self.table(self.map.forced, self.config.max_areas as usize) }
+    }
+
+    pub(crate) fn plan_entries(&self) -> &[PlanEntry] {
+        // SAFETY: `Map::of` places `max_areas` entries there.
+        unsafe { self.table(self.map.plan_entries, self.config.max_areas as usize) }
+    }
+
+    pub(crate) fn plan_chunks(&self) -> &[Chunk] {
+        // SAFETY: `Map::of` places `max_chunks` chunks there.
+        unsafe { self.table(self.map.plan_chunks, self.map.max_chunks as usize) }
+    }
+
+    /// Bytes of a name table's row; written and read under the directory mutex only.
+    pub(crate) fn name_row(&self, groups: bool, index: usize) -> *mut u8 {
+        assert!(index < self.config.max_areas as usize, "area index {index} out of the table");
+        let start = if groups { self.map.groups } else { self.map.names };
+        // SAFETY: `Map::of` places `max_areas` rows of `max_name_bytes` there and `index` is one of them.
+        unsafe { self.base.add(start as usize + index * self.config.max_name_bytes as usize) }
+    }
+
+    /// The storage of the heap's free list; used under the directory mutex only.
+    pub(crate) fn extents(&self) -> *mut super::allocator::Extent {
+        // SAFETY: `Map::of` places `max_extents` extents there.
+        unsafe { self.base.add(self.map.extents as usize).cast() }
+    }
+
+    /// The words of the round.
+    #[inline]
+    pub(crate) fn rounds(&self) -> Rounds<'_> {
+        let sync = &self.header().sync;
+        Rounds { word: &sync.word, actor: &sync.actor, completed: &sync.completed, seats: self.seats() }
+    }
+
+    /// The address of `offset`, which lies in the heap with at least `len` bytes behind it.
+    pub(crate) fn heap_at(&self, offset: u64, len: u64) -> *mut u8 {
+        let end = offset.checked_add(len).expect("offset overflows");
+        assert!(offset >= self.map.heap && end <= self.map.end, "{offset:#x}+{len:#x} is not in the heap");
+        // SAFETY: inside the mapping by the assertion.
+        unsafe { self.base.add(offset as usize) }
+    }
+
+    /// Asks for huge pages behind a populated range; says whether the kernel agreed.
+    pub(crate) fn collapse(&self, offset: u64, len: u64) -> bool {
+        const MADV_COLLAPSE: libc::c_int = 25;
+        let start = offset.next_multiple_of(HUGE);
+        let end = (offset + len) / HUGE * HUGE;
+        if end <= start {
+            return false;
+        }
+        let address = self.heap_at(start, end - start);
+        // SAFETY: advice on a range of our own mapping; contents do not change.
+        unsafe { libc::madvise(address.cast(), (end - start) as usize, MADV_COLLAPSE) == 0 }
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // In a forked child the range is not mapped, and what is there now may be somebody else's.
+        if super::fork::is_child(super::fork::canary()) {
+            return;
+        }
+        // SAFETY: the mapping was made by `map` with this length; every handle that points into it holds
+        // an `Arc` of this segment.
+        unsafe { libc::munmap(self.base.cast(), self.len) };
+    }
+}

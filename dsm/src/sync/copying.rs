@@ -1,0 +1,259 @@
+//! Copying a round's chunks: claims, the lines of a chunk, and the bookkeeping that goes with them.
+use super::claim::{self, Claim};
+use super::plan::{may_copy_whole, whole_threshold};
+use super::runtime::Runtime;
+use crate::area::parts::Parts;
+use crate::memory::copy::{Kernels, LineBuffer};
+use crate::memory::layout::{Chunk, LINE};
+use crate::primitive::fault_point;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Words of the log that are looked at together: one word of the upper level.
+const BLOCK_WORDS: usize = 64;
+
+/// A worker's own room for decoding bitmaps.
+#[derive(Debug)]
+pub(crate) struct CopyScratch {
+    lines: LineBuffer,
+    bits: [u64; BLOCK_WORDS],
+}
+
+impl CopyScratch {
+    pub(crate) fn new() -> CopyScratch {
+        CopyScratch { lines: LineBuffer::new(), bits: [0; BLOCK_WORDS] }
+    }
+}
+
+impl Runtime<'_> {
+    /// Claims and copies chunks until none is free, beginning with those of the worker's own areas.
+    pub(crate) fn copy_chunks(&self, round: u64, me: u32) {
+        let segment = &self.shared.segment;
+        let plan = &segment.header().sync.plan;
+        let chunks = &segment.plan_chunks()[..plan.chunks.load(Ordering::Relaxed) as usize];
+        let mut passes = 0;
+        if chunks.is_empty() {
+            return;
+        }
+        let start = self.first_chunk(chunks, me);
+        let mut at = start;
+        while passes < chunks.len() {
+            let chunk = &chunks[at];
+            match claim::read(&chunk.claim, round) {
+                Claim::Free => {
+                    if claim::take(&chunk.claim, round, me) {
+                        self.copy_claimed(chunk, round, me);
+                    }
+                }
+                // Planned for this worker, or inherited.
+                Claim::Claimed(rank) if rank == me => self.copy_claimed(chunk, round, me),
+                _ => {}
+            }
+            passes += 1;
+            at = if at + 1 == chunks.len() { 0 } else { at + 1 };
+        }
+    }
+
+    /// Where this worker begins: at the first chunk of an area that it owns, else at its own part.
+    fn first_chunk(&self, chunks: &[Chunk], me: u32) -> usize {
+        if let Some(own) = chunks.iter().position(|chunk| chunk.owner.load(Ordering::Relaxed) == me) {
+            return own;
+        }
+        let workers = self.shared.segment.seats().len().max(1);
+        chunks.len() * (me as usize % workers) / workers
+    }
+
+    fn copy_claimed(&self, chunk: &Chunk, round: u64, me: u32) {
+        let segment = &self.shared.segment;
+        let plan = &segment.header().sync.plan;
+        let entry = &segment.plan_entries()[chunk.entry.load(Ordering::Relaxed) as usize];
+        let area = entry.area.load(Ordering::Relaxed) as usize;
+        if let Some(parts) = Parts::of(segment, area) {
+            let copying = Copying {
+                parts,
+                target: entry.copy.load(Ordering::Relaxed) as usize,
+                round_bytes: plan.bytes.load(Ordering::Relaxed) as usize,
+                whole: entry.whole.load(Ordering::Relaxed) != 0,
+                threshold: if may_copy_whole(&parts, segment.config().check != 0) {
+                    whole_threshold(plan.workers.load(Ordering::Relaxed))
+                } else {
+                    1.0
+                },
+                shared_words: segment.config().stall_policy == crate::job::STALL_QUARANTINE,
+            };
+            let first = chunk.first.load(Ordering::Relaxed) as usize;
+            let words = chunk.words.load(Ordering::Relaxed) as usize;
+            fault_point();
+            copying.run(first, words, &mut self.local.copy_scratch.borrow_mut());
+        }
+        claim::finish(&chunk.claim, round, me);
+    }
+
+    /// Whether every chunk of the round is done.
+    pub(crate) fn all_copied(&self, round: u64) -> bool {
+        let segment = &self.shared.segment;
+        let count = segment.header().sync.plan.chunks.load(Ordering::Relaxed) as usize;
+        segment.plan_chunks()[..count].iter().all(|chunk| claim::read(&chunk.claim, round) == Claim::Done)
+    }
+}
+
+/// The copying of one area in one round.
+struct Copying<'s> {
+    parts: Parts<'s>,
+    target: usize,
+    round_bytes: usize,
+    whole: bool,
+    threshold: f32,
+    /// Whether a stalled worker might still be at these words: then they change atomically.
+    shared_words: bool,
+}
+
+impl Copying<'_> {
+    /// Copies what words `first..first + count` of the log mark, and notes it in the generation and in
+    /// what the other copies owe. Repeatable: the log is cleared only when the round is published.
+    fn run(&self, first: usize, count: usize, scratch: &mut CopyScratch) {
+        let layout = &self.parts.layout;
+        if self.whole {
+            self.copy_span(first, count);
+            for (other, copy) in self.parts.copies().iter().enumerate() {
+                if other != self.target {
+                    fill(self.parts.owed(other), first, count);
+                    copy.owes.store(1, Ordering::Relaxed);
+                }
+            }
+            if layout.logged {
+                let open = self.parts.slot.round.open_generation.load(Ordering::Relaxed) as usize;
+                fill(self.parts.generation(open), first, count);
+            }
+            return;
+        }
+        let kernels = Kernels::get();
+        let level1 = self.parts.level1();
+        let owes = self.parts.copies()[self.target].owes.load(Ordering::Relaxed) != 0;
+        scratch.lines.clear();
+        // The span of neighbouring blocks that are copied whole.
+        let mut span = 0..0;
+        let mut word = first;
+        while word < first + count {
+            let end = (word / BLOCK_WORDS * BLOCK_WORDS + BLOCK_WORDS).min(first + count);
+            if level1[word / BLOCK_WORDS].load(Ordering::Relaxed) == 0 && !owes {
+                word = end;
+                continue;
+            }
+            let bits = &mut scratch.bits[..end - word];
+            let lines = self.gather(word, bits, owes);
+            if lines == (end - word) * 64 || lines as f32 > self.threshold * ((end - word) * 64) as f32 {
+                if span.end != word {
+                    self.copy_span(span.start, span.end - span.start);
+                    span = word..word;
+                }
+                span.end = end;
+            } else if lines > 0 {
+                let mut done = 0;
+                while done < bits.len() {
+                    done += scratch.lines.decode(&bits[done..], ((word + done) * 64) as u32);
+                    if done < bits.len() {
+                        self.copy_listed(kernels, &mut scratch.lines);
+                    }
+                }
+            }
+            word = end;
+        }
+        self.copy_span(span.start, span.end - span.start);
+        self.copy_listed(kernels, &mut scratch.lines);
+    }
+
+    /// Collects the lines to copy of some log words and does their bookkeeping; returns how many.
+    fn gather(&self, first: usize, bits: &mut [u64], owes: bool) -> usize {
+        let parts = &self.parts;
+        let range = first..first + bits.len();
+        let log = &parts.level0()[range.clone()];
+        let open = parts.slot.round.open_generation.load(Ordering::Relaxed) as usize;
+        let generation = &parts.generation(open)[range.clone()];
+        let mut lines = 0;
+        for ((out, log), seen) in bits.iter_mut().zip(log).zip(generation) {
+            let logged = log.load(Ordering::Relaxed);
+            *out = logged;
+            lines += logged.count_ones();
+            if logged != 0 {
+                self.or_into(seen, logged);
+            }
+        }
+        if parts.layout.copies > 1 {
+            for other in 0..parts.layout.copies as usize {
+                if other != self.target {
+                    let mut any = false;
+                    for (owed, logged) in parts.owed(other)[range.clone()].iter().zip(&*bits) {
+                        if *logged != 0 {
+                            self.or_into(owed, *logged);
+                            any = true;
+                        }
+                    }
+                    if any {
+                        parts.copies()[other].owes.store(1, Ordering::Relaxed);
+                    }
+                }
+            }
+            if owes {
+                lines = 0;
+                for (out, owed) in bits.iter_mut().zip(&parts.owed(self.target)[range]) {
+                    *out |= owed.load(Ordering::Relaxed);
+                    lines += out.count_ones();
+                }
+            }
+        }
+        lines as usize
+    }
+
+    #[inline]
+    fn or_into(&self, word: &AtomicU64, bits: u64) {
+        if self.shared_words {
+            word.fetch_or(bits, Ordering::Relaxed);
+        } else {
+            word.store(word.load(Ordering::Relaxed) | bits, Ordering::Relaxed);
+        }
+    }
+
+    /// Copies whole words' lines `first..first + count`.
+    fn copy_span(&self, first: usize, count: usize) {
+        let from = first * 64 * LINE as usize;
+        let to = ((first + count) * 64 * LINE as usize).min(self.parts.padded_bytes());
+        if to <= from {
+            return;
+        }
+        // SAFETY: both copies have `padded_bytes` bytes. The writer copy is still: its owner is inside the
+        // round. Nobody reads the target: planning chose a copy that no straggler and no observer may be
+        // reading, and everybody else is inside the round. The chunk's claim gives these words to this
+        // worker alone.
+        unsafe {
+            let source = self.parts.writer().add(from);
+            let target = self.parts.reader(self.target).add(from);
+            Kernels::get().copy_dense(target, source, to - from, self.round_bytes);
+        }
+    }
+
+    fn copy_listed(&self, kernels: &Kernels, lines: &mut LineBuffer) {
+        if !lines.as_slice().is_empty() {
+            // SAFETY: as in `copy_span`; the log has bits only for lines of the area.
+            unsafe {
+                let (source, target) = (self.parts.writer(), self.parts.reader(self.target));
+                kernels.copy_lines_within(
+                    target,
+                    source,
+                    lines.as_slice(),
+                    self.round_bytes,
+                    self.parts.padded_bytes(),
+                );
+            }
+            lines.clear();
+        }
+    }
+}
+
+/// Marks every line of some words, as far as the area has them.
+fn fill(bitmap: &[AtomicU64], first: usize, count: usize) {
+    if !bitmap.is_empty() {
+        for word in &bitmap[first..first + count] {
+            word.store(u64::MAX, Ordering::Relaxed);
+        }
+    }
+}

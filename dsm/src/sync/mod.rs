@@ -1,0 +1,16 @@
+//! Internal sync: rounds among the workers of one host. `SYNC.md` has the protocol.
+pub(crate) mod claim;
+#[cfg(not(loom))]
+pub(crate) mod clock;
+#[cfg(not(loom))]
+pub(crate) mod copying;
+#[cfg(not(loom))]
+pub(crate) mod plan;
+#[cfg(not(loom))]
+pub(crate) mod publish;
+pub(crate) mod round;
+#[cfg(not(loom))]
+pub(crate) mod runtime;
+#[cfg(not(loom))]
+pub(crate) mod wait;
+pub(crate) mod word;

@@ -1,0 +1,401 @@
+//! Planning a round: which areas, into which copies, with which versions, in which chunks.
+use super::runtime::{Runtime, Scratch};
+use super::{claim, clock};
+use crate::area::parts::{Parts, flag};
+use crate::area::{ownership, table};
+use crate::job::STALL_QUARANTINE;
+use crate::memory::copy::Kernels;
+use crate::memory::layout::{AreaSlot, CopyRecord, LINE, PlanEntry};
+use std::sync::atomic::Ordering;
+
+/// States of a reader copy (`CopyRecord::state`).
+pub(crate) mod copy_state {
+    /// Holds a version that may be read.
+    pub(crate) const VALID: u32 = 0;
+    /// Is being written by the round under way.
+    pub(crate) const WRITING: u32 = 1;
+    /// Plus rank: may still be written by that stalled worker.
+    pub(crate) const QUARANTINED: u32 = 2;
+}
+
+/// Up to this many bytes the planner copies alone, before anybody else is woken.
+const ALONE_BYTES: u64 = 16 << 10;
+/// Up to this many bytes a round has one chunk per worker.
+const ONE_EACH_BYTES: u64 = 1 << 20;
+/// A chunk of a larger round, at least.
+const MIN_CHUNK_BYTES: u64 = 256 << 10;
+
+impl Runtime<'_> {
+    /// Chooses areas and lays out chunks; false if there is nothing to publish.
+    pub(crate) fn make_plan(&self, round: u64, me: u32) -> bool {
+        let segment = &self.shared.segment;
+        let sync = &segment.header().sync;
+        self.note_clocks(round);
+        let used = segment.used_areas();
+        if used == 0 {
+            return false;
+        }
+        let mut scratch = self.local.scratch.borrow_mut();
+        let now = self.select(used, &mut scratch);
+        if scratch.selected.is_empty() {
+            return false;
+        }
+        let mut entries = 0;
+        let mut index = 0;
+        while index < scratch.selected.len() {
+            let area = scratch.selected[index];
+            if self.plan_area(area, round, now, entries, &mut scratch) {
+                entries += 1;
+            }
+            index += 1;
+        }
+        if !scratch.groups.is_empty() {
+            entries = self.drop_partial_groups(entries, &mut scratch);
+        }
+        if entries == 0 {
+            return false;
+        }
+        let bytes = scratch.bytes.iter().take(entries).sum();
+        sync.plan.round.store(round, Ordering::Relaxed);
+        sync.plan.now_ns.store(now, Ordering::Relaxed);
+        sync.plan.entries.store(entries as u32, Ordering::Relaxed);
+        sync.plan.bytes.store(bytes, Ordering::Relaxed);
+        self.lay_out_chunks(round, me, entries, bytes, &scratch);
+        true
+    }
+
+    /// Publishes the lowest clock that every worker had reached when it arrived here.
+    fn note_clocks(&self, round: u64) {
+        let segment = &self.shared.segment;
+        let mut lowest = u64::MAX;
+        let mut workers = 0;
+        for (rank, seat) in segment.seats().iter().enumerate() {
+            if seat.is_live() {
+                lowest = lowest.min(seat.clock.load(Ordering::Relaxed));
+                workers += u32::from(segment.rounds().takes_part(rank as u32, round));
+            }
+        }
+        let header = segment.header();
+        header.lowest_clock.store(lowest, Ordering::Relaxed);
+        header.sync.plan.workers.store(workers, Ordering::Relaxed);
+    }
+
+    /// Fills `scratch.selected` with the areas that are forced or due, and their groups; returns the time.
+    fn select(&self, used: usize, scratch: &mut Scratch) -> u64 {
+        let segment = &self.shared.segment;
+        let sync = &segment.header().sync;
+        let timed = sync.next_due_ns.load(Ordering::Relaxed) != u64::MAX;
+        let mut now = if timed { clock::now_ns() } else { 0 };
+        let mut next_due = u64::MAX;
+        scratch.selected.clear();
+        scratch.stuck.clear();
+        scratch.groups.clear();
+        for index in 0..used {
+            let forced = segment.forced()[index].load(Ordering::Relaxed) != 0;
+            if !forced && !timed {
+                continue;
+            }
+            let slot = &segment.areas()[index];
+            if !table::is_live(slot.read.state.load(Ordering::Acquire)) {
+                continue;
+            }
+            let interval = slot.about.interval_ns.load(Ordering::Relaxed);
+            let due_ns = slot.round.next_due_ns.load(Ordering::Relaxed);
+            let due = interval != 0 && due_ns <= now;
+            if interval != 0 {
+                next_due = next_due.min(if due { now.saturating_add(interval) } else { due_ns });
+            }
+            if forced || due {
+                scratch.selected.push(index as u32);
+                let group = slot.about.group.load(Ordering::Relaxed);
+                if group != 0 && !scratch.groups.contains(&group) {
+                    scratch.groups.push(group);
+                }
+            }
+        }
+        if timed {
+            sync.next_due_ns.store(next_due, Ordering::Relaxed);
+        }
+        if !scratch.groups.is_empty() {
+            self.select_groups(used, scratch);
+        }
+        if now == 0 && !scratch.selected.is_empty() {
+            now = clock::now_ns();
+        }
+        now
+    }
+
+    fn select_groups(&self, used: usize, scratch: &mut Scratch) {
+        for (index, slot) in self.shared.segment.areas()[..used].iter().enumerate() {
+            let group = slot.about.group.load(Ordering::Relaxed);
+            if group != 0
+                && scratch.groups.contains(&group)
+                && table::is_live(slot.read.state.load(Ordering::Acquire))
+                && !scratch.selected.contains(&(index as u32))
+            {
+                scratch.selected.push(index as u32);
+            }
+        }
+    }
+
+    /// Moves the area's next due time on, when it is not published now.
+    fn postpone(&self, slot: &AreaSlot, now: u64) {
+        let interval = slot.about.interval_ns.load(Ordering::Relaxed);
+        if interval != 0 {
+            slot.round.next_due_ns.store(now.saturating_add(interval), Ordering::Relaxed);
+        }
+    }
+
+    /// Plans one area as entry `entry`. False if it is clean, its owner does not take part, or every copy
+    /// is pinned.
+    fn plan_area(&self, area: u32, round: u64, now: u64, entry: usize, scratch: &mut Scratch) -> bool {
+        let segment = &self.shared.segment;
+        let index = area as usize;
+        let slot = &segment.areas()[index];
+        // SeqCst: a claimer changes ownership first and reads the lock second; this locks first and reads
+        // ownership second. One of the two sees the other (SYNC.md, "claims").
+        slot.round.lock.store(round, Ordering::SeqCst);
+        crate::primitive::fault_point();
+        let owner = match ownership::Word(slot.own.ownership.load(Ordering::SeqCst)).holder() {
+            Some(owner) if segment.rounds().takes_part(owner, round) => owner,
+            _ => {
+                self.postpone(slot, now);
+                scratch.stuck.push(area);
+                return false;
+            }
+        };
+        let dirty = segment.dirty()[index].load(Ordering::Relaxed) != 0
+            || slot.own.guard_open.load(Ordering::Relaxed) != 0;
+        if !dirty {
+            segment.forced()[index].store(0, Ordering::Relaxed);
+            self.postpone(slot, now);
+            slot.round.confirmed_ns.store(now, Ordering::Relaxed);
+            return false;
+        }
+        let Some(parts) = Parts::of(segment, index) else { return false };
+        let Some(target) = self.target_copy(&parts, index, round, scratch) else {
+            slot.round.put_off.fetch_add(1, Ordering::Relaxed);
+            segment.header().counters.put_off.fetch_add(1, Ordering::Relaxed);
+            self.postpone(slot, now);
+            scratch.stuck.push(area);
+            return false;
+        };
+        let newest = &parts.copies()[parts.current()];
+        let whole = !parts.layout.logged || slot.own.guard_open.load(Ordering::Relaxed) != 0;
+        let plan: &PlanEntry = &segment.plan_entries()[entry];
+        plan.area.store(area, Ordering::Relaxed);
+        plan.copy.store(target as u32, Ordering::Relaxed);
+        plan.owner.store(owner, Ordering::Relaxed);
+        plan.abandoned.store(0, Ordering::Relaxed);
+        plan.whole.store(u32::from(whole), Ordering::Relaxed);
+        plan.term.store(slot.round.term.load(Ordering::Relaxed), Ordering::Relaxed);
+        plan.counter.store(newest.counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        plan.clock
+            .store(segment.all_seats()[owner as usize].clock.load(Ordering::Relaxed), Ordering::Relaxed);
+        let bytes = if whole { parts.padded_bytes() as u64 } else { dirty_bytes(&parts, target) };
+        if scratch.bytes.len() <= entry {
+            scratch.bytes.resize(entry + 1, 0);
+        }
+        scratch.bytes[entry] = bytes;
+        true
+    }
+
+    /// The copy to publish into: one that no straggler and no observer may be reading, with the least to
+    /// bring up to date. It is marked as being written.
+    fn target_copy(
+        &self,
+        parts: &Parts<'_>,
+        area: usize,
+        round: u64,
+        scratch: &mut Scratch,
+    ) -> Option<usize> {
+        let copies = parts.copies();
+        let current = parts.current();
+        let pinned = &mut scratch.pinned;
+        pinned.clear();
+        pinned.resize(copies.len(), false);
+        self.pin_stragglers(parts, round, pinned);
+        for (index, copy) in copies.iter().enumerate() {
+            // Left by a planner that died: nothing was copied yet.
+            if copy.state.load(Ordering::Relaxed) == copy_state::WRITING {
+                copy.state.store(copy_state::VALID, Ordering::SeqCst);
+            }
+            if self.is_quarantined(copy) {
+                pinned[index] = true;
+            }
+        }
+        // The newest copy owes nothing, so it comes first; then the one that was published last.
+        let mut order: Vec<usize> = Vec::new();
+        let candidates: &[usize] = if copies.len() == 1 {
+            &[0]
+        } else {
+            order.extend(0..copies.len());
+            order.sort_by_key(|&index| {
+                (index != current, std::cmp::Reverse(copies[index].round.load(Ordering::Relaxed)))
+            });
+            &order
+        };
+        // A copy that may have to be quarantined in the middle must not be the newest one.
+        let spare_newest = copies.len() >= 3 && self.shared.segment.config().stall_policy == STALL_QUARANTINE;
+        for &index in candidates {
+            if pinned[index] || (spare_newest && index == current) {
+                continue;
+            }
+            // SeqCst: an observer writes its pin first and reads this state second; this writes the state
+            // first and reads the pins second. One of the two sees the other.
+            copies[index].state.store(copy_state::WRITING, Ordering::SeqCst);
+            if !self.is_observed(area, index) {
+                return Some(index);
+            }
+            copies[index].state.store(copy_state::VALID, Ordering::SeqCst);
+        }
+        None
+    }
+
+    fn pin_stragglers(&self, parts: &Parts<'_>, round: u64, pinned: &mut [bool]) {
+        for seat in self.shared.segment.seats() {
+            if seat.is_live() {
+                // SeqCst: see `Rounds::takes_part`.
+                let arrived = seat.arrived.load(Ordering::SeqCst);
+                if arrived < round {
+                    pinned[parts.visible(arrived)] = true;
+                }
+            }
+        }
+    }
+
+    fn is_quarantined(&self, copy: &CopyRecord) -> bool {
+        let state = copy.state.load(Ordering::Relaxed);
+        if state < copy_state::QUARANTINED {
+            return false;
+        }
+        let rank = state - copy_state::QUARANTINED;
+        let seat = &self.shared.segment.all_seats()[rank as usize];
+        let moved = seat.arrived.load(Ordering::SeqCst) != copy.quarantine.load(Ordering::Relaxed);
+        if moved || !seat.is_live() {
+            copy.state.store(copy_state::VALID, Ordering::Relaxed);
+            return false;
+        }
+        true
+    }
+
+    /// Whether an observer has pinned the copy; forgets the pins of dead ones.
+    fn is_observed(&self, area: usize, copy: usize) -> bool {
+        let segment = &self.shared.segment;
+        let high = segment.header().sync.observers_high.load(Ordering::SeqCst) as usize;
+        (0..high).any(|observer| {
+            let pins = segment.pins(observer);
+            let wanted = crate::area::observer::pin_word(area, copy);
+            pins.iter().any(|pin| pin.load(Ordering::SeqCst) == wanted)
+                && !crate::area::observer::reap_if_dead(segment, observer)
+        })
+    }
+
+    /// Groups are published whole or not at all: drops the entries of groups of which a dirty member could
+    /// not be planned, and returns how many entries are left.
+    fn drop_partial_groups(&self, entries: usize, scratch: &mut Scratch) -> usize {
+        let segment = &self.shared.segment;
+        let group_of = |area: u32| segment.areas()[area as usize].about.group.load(Ordering::Relaxed);
+        let is_dirty = |area: u32| segment.dirty()[area as usize].load(Ordering::Relaxed) != 0;
+        let stuck = scratch.stuck.iter().copied();
+        let broken: Vec<u32> =
+            stuck.filter(|&area| is_dirty(area)).map(group_of).filter(|&g| g != 0).collect();
+        if broken.is_empty() {
+            return entries;
+        }
+        let table = segment.plan_entries();
+        let mut kept = 0;
+        for entry in 0..entries {
+            let area = table[entry].area.load(Ordering::Relaxed);
+            if broken.contains(&group_of(area)) {
+                let copy = table[entry].copy.load(Ordering::Relaxed) as usize;
+                if let Some(parts) = Parts::of(segment, area as usize) {
+                    parts.copies()[copy].state.store(copy_state::VALID, Ordering::SeqCst);
+                    parts.slot.round.put_off.fetch_add(1, Ordering::Relaxed);
+                    segment.header().counters.put_off.fetch_add(1, Ordering::Relaxed);
+                }
+                continue;
+            }
+            table[kept].copy_from(&table[entry]);
+            scratch.bytes[kept] = scratch.bytes[entry];
+            kept += 1;
+        }
+        kept
+    }
+
+    fn lay_out_chunks(&self, round: u64, me: u32, entries: usize, bytes: u64, scratch: &Scratch) {
+        let segment = &self.shared.segment;
+        let plan = &segment.header().sync.plan;
+        let workers = u64::from(plan.workers.load(Ordering::Relaxed).max(1));
+        let alone = workers == 1 || bytes <= ALONE_BYTES;
+        let size = if alone {
+            u64::MAX
+        } else if bytes <= ONE_EACH_BYTES {
+            bytes.div_ceil(workers)
+        } else {
+            bytes.div_ceil(workers * 4).max(MIN_CHUNK_BYTES)
+        };
+        let chunks = segment.plan_chunks();
+        let mut count = 0;
+        for entry in 0..entries {
+            let planned = &segment.plan_entries()[entry];
+            let area = planned.area.load(Ordering::Relaxed) as usize;
+            let Some(parts) = Parts::of(segment, area) else { continue };
+            let room = (chunks.len() - count - (entries - entry - 1)) as u64;
+            let pieces = scratch.bytes[entry].div_ceil(size).clamp(1, room.min(16 * workers));
+            // Whole words of the upper level where there are enough, so that no two workers share one.
+            let unit = if parts.layout.words >= 64 * pieces { 64 } else { 1 };
+            let units = parts.layout.words.div_ceil(unit).max(1);
+            let pieces = pieces.min(units);
+            for piece in 0..pieces {
+                let first = units * piece / pieces * unit;
+                let end = (units * (piece + 1) / pieces * unit).min(parts.layout.words);
+                let chunk = &chunks[count];
+                chunk.entry.store(entry as u32, Ordering::Relaxed);
+                chunk.owner.store(planned.owner.load(Ordering::Relaxed), Ordering::Relaxed);
+                chunk.first.store(first, Ordering::Relaxed);
+                chunk.words.store(end.saturating_sub(first), Ordering::Relaxed);
+                let claim = if alone { claim::claimed(round, me) } else { claim::free(round) };
+                chunk.claim.store(claim, Ordering::Relaxed);
+                count += 1;
+            }
+        }
+        plan.chunks.store(count as u32, Ordering::Relaxed);
+        plan.alone.store(u32::from(alone), Ordering::Relaxed);
+    }
+}
+
+/// Bytes that publishing into `target` copies, by counting the log; bounded above by the whole copy.
+fn dirty_bytes(parts: &Parts<'_>, target: usize) -> u64 {
+    let level0 = parts.level0();
+    let mut lines = 0u64;
+    for (upper, word) in parts.level1().iter().enumerate() {
+        let bits = word.load(Ordering::Relaxed);
+        if bits == 0 {
+            continue;
+        }
+        let first = upper * 64;
+        let end = (first + 64).min(level0.len());
+        for word in &level0[first..end] {
+            lines += u64::from(word.load(Ordering::Relaxed).count_ones());
+        }
+    }
+    if parts.copies()[target].owes.load(Ordering::Relaxed) != 0 {
+        for word in parts.owed(target) {
+            lines += u64::from(word.load(Ordering::Relaxed).count_ones());
+        }
+    }
+    (lines * LINE).min(parts.padded_bytes() as u64)
+}
+
+/// Whether the copy kernels may copy more than the logged lines of the area.
+pub(crate) fn may_copy_whole(parts: &Parts<'_>, config_check: bool) -> bool {
+    let raw = parts.slot.own.raw.load(Ordering::Relaxed) != 0;
+    let automatic = parts.slot.about.flags.load(Ordering::Relaxed) & flag::AUTOMATIC != 0;
+    !(raw || automatic || config_check)
+}
+
+/// The density above which a block is copied whole.
+pub(crate) fn whole_threshold(workers: u32) -> f32 {
+    Kernels::get().full_copy_fraction(workers as usize)
+}

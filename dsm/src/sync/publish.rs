@@ -1,0 +1,94 @@
+//! Publishing: generations, clear log, owed bitmaps, version, all as absolute values, so that whoever finds
+//! it half done finishes it.
+use super::plan::copy_state;
+use super::runtime::Runtime;
+use crate::area::parts::Parts;
+use crate::log::generations;
+use crate::memory::layout::PlanEntry;
+use crate::primitive::fault_point;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+impl Runtime<'_> {
+    /// Makes the new versions of the plan visible.
+    pub(crate) fn publish_plan(&self, round: u64) {
+        let header = self.shared.segment.header();
+        let plan = &header.sync.plan;
+        let now = plan.now_ns.load(Ordering::Relaxed);
+        let entries = plan.entries.load(Ordering::Relaxed) as usize;
+        let mut published = 0;
+        for entry in &self.shared.segment.plan_entries()[..entries] {
+            fault_point();
+            if entry.abandoned.load(Ordering::Relaxed) == 0 {
+                self.publish_entry(entry, round, now);
+                published += 1;
+            }
+        }
+        let counters = &header.counters;
+        counters.published.fetch_add(published, Ordering::Relaxed);
+        counters.copied_bytes.fetch_add(plan.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+        header.sync.published.fetch_add(1, Ordering::Release);
+        self.shared.wake_notifiers();
+    }
+
+    fn publish_entry(&self, entry: &PlanEntry, round: u64, now: u64) {
+        let segment = &self.shared.segment;
+        let area = entry.area.load(Ordering::Relaxed) as usize;
+        let Some(parts) = Parts::of(segment, area) else { return };
+        let index = entry.copy.load(Ordering::Relaxed) as usize;
+        let slot = parts.slot;
+        if parts.layout.logged {
+            if entry.whole.load(Ordering::Relaxed) != 0 {
+                clear(parts.level0());
+                clear(parts.level1());
+            } else {
+                clear_log(&parts);
+            }
+            if parts.copies()[index].owes.load(Ordering::Relaxed) != 0 {
+                clear(parts.owed(index));
+                parts.copies()[index].owes.store(0, Ordering::Relaxed);
+            }
+            fault_point();
+            generations::after_publication(&parts, entry.counter.load(Ordering::Relaxed), segment.config());
+        }
+        clear(parts.writers());
+        fault_point();
+        let copy = &parts.copies()[index];
+        copy.term.store(entry.term.load(Ordering::Relaxed), Ordering::Relaxed);
+        copy.counter.store(entry.counter.load(Ordering::Relaxed), Ordering::Relaxed);
+        copy.clock.store(entry.clock.load(Ordering::Relaxed), Ordering::Relaxed);
+        copy.timestamp_ns.store(now, Ordering::Relaxed);
+        slot.round.confirmed_ns.store(now, Ordering::Relaxed);
+        // Release: who finds the round in the copy's record, or the copy in `current`, finds its bytes and
+        // the rest of its record; pairs with the acquire loads in `Parts::visible`.
+        copy.round.store(round, Ordering::Release);
+        fault_point();
+        slot.read.current.store(index as u32, Ordering::Release);
+        // SeqCst: see `target_copy`.
+        copy.state.store(copy_state::VALID, Ordering::SeqCst);
+        segment.dirty()[area].store(0, Ordering::Relaxed);
+        segment.forced()[area].store(0, Ordering::Relaxed);
+        let interval = slot.about.interval_ns.load(Ordering::Relaxed);
+        if interval != 0 {
+            slot.round.next_due_ns.store(now.saturating_add(interval), Ordering::Relaxed);
+        }
+    }
+}
+
+fn clear(words: &[AtomicU64]) {
+    for word in words {
+        word.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Clears both levels of the log where they have bits. Lower words first: a successor finds every lower
+/// word that is not clear through the upper bits that are left.
+fn clear_log(parts: &Parts<'_>) {
+    let level0 = parts.level0();
+    for (upper, word) in parts.level1().iter().enumerate() {
+        if word.load(Ordering::Relaxed) != 0 {
+            let first = upper * 64;
+            clear(&level0[first..(first + 64).min(level0.len())]);
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+}

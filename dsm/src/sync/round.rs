@@ -1,0 +1,406 @@
+//! The round: arrive, plan, copy, publish. See `SYNC.md` beside this file for the protocol and its argument.
+use super::word::{Actor, Phase, SLEEP, Word};
+use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
+
+/// The state of a worker's slot.
+pub(crate) mod slot_state {
+    pub(crate) const FREE: u32 = 0;
+    pub(crate) const JOINING: u32 = 1;
+    pub(crate) const LIVE: u32 = 2;
+    pub(crate) const LEAVING: u32 = 3;
+    pub(crate) const DEAD: u32 = 4;
+}
+
+/// What a worker tells the others about rounds; one per worker, on cache lines of its own.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub(crate) struct Seat {
+    /// The last round in which the worker stood at a synchronization point. Written by the worker alone. A
+    /// view that the worker holds is of a copy published at or before this round.
+    pub(crate) arrived: AtomicU64,
+    /// The last round that was given up because this worker did not come. While it is above `arrived`, the
+    /// worker is a known straggler: rounds do not wait for it.
+    pub(crate) missed: AtomicU64,
+    /// The worker's own clock (bounded staleness).
+    pub(crate) clock: AtomicU64,
+    /// One of [`slot_state`].
+    pub(crate) state: AtomicU32,
+    /// Rises with every worker that takes the slot.
+    pub(crate) incarnation: AtomicU32,
+}
+
+impl Seat {
+    #[cfg(loom)]
+    pub(crate) fn new() -> Seat {
+        Seat {
+            arrived: AtomicU64::new(0),
+            missed: AtomicU64::new(0),
+            clock: AtomicU64::new(0),
+            state: AtomicU32::new(slot_state::FREE),
+            incarnation: AtomicU32::new(0),
+        }
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        self.state.load(Ordering::SeqCst) == slot_state::LIVE
+    }
+
+    /// Whether rounds go on without this worker until it comes back to a synchronization point.
+    pub(crate) fn is_straggler(&self) -> bool {
+        self.missed.load(Ordering::SeqCst) > self.arrived.load(Ordering::SeqCst)
+    }
+}
+
+/// What a pause in a wait was worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// Look again.
+    Again,
+    /// Long enough to ask whether the ones waited for are alive.
+    Check,
+    /// Longer than the job's patience.
+    OutOfPatience,
+}
+
+/// What a round does and how it waits: the runtime's implementation moves bytes, a model's moves tokens.
+pub(crate) trait Work {
+    /// Chooses the areas and lays out chunks; false when there is nothing to publish. Called by the actor,
+    /// again by its successor if it died: must not depend on how far the first got.
+    fn plan(&self, round: u64, me: u32) -> bool;
+    /// Claims and copies chunks until none is free.
+    fn copy(&self, round: u64, me: u32);
+    /// Whether every chunk is done (or abandoned with its area).
+    fn copied(&self, round: u64) -> bool;
+    /// Takes claims from the dead and applies the job's stall policy to the living; called now and then
+    /// while a round waits in [`Phase::Copy`].
+    fn tend(&self, round: u64, me: u32);
+    /// Makes the new versions visible. Every step is repeatable; called again by a successor.
+    fn publish(&self, round: u64, me: u32);
+    /// Asks the kernel whether the worker is dead, and if so marks its seat.
+    fn is_dead(&self, rank: u32) -> bool;
+    /// Applies the stall policy to an actor that stands still outside of copying.
+    fn stalled_actor(&self, rank: u32);
+    /// Waits a little for the word to differ from `seen`.
+    fn pause(&self, seen: Word) -> Pause;
+    /// Wakes whoever sleeps on the word.
+    fn wake(&self);
+    /// Hears that `round` was given up because workers `missing` did not come.
+    fn gave_up(&self, round: u64, missing: &mut dyn Iterator<Item = u32>);
+}
+
+/// How a round ended for a participant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Round `.0` was completed.
+    Completed(u64),
+    /// Round `.0` was given up: somebody did not come in time.
+    GivenUp(u64),
+}
+
+/// The words of the round and the seats of the workers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rounds<'a> {
+    pub(crate) word: &'a AtomicU64,
+    pub(crate) actor: &'a AtomicU64,
+    /// The last round that was completed, as against given up.
+    pub(crate) completed: &'a AtomicU64,
+    pub(crate) seats: &'a [Seat],
+}
+
+impl Rounds<'_> {
+    #[inline]
+    pub(crate) fn load(&self) -> Word {
+        // Acquire: pairs with the release of every transition, so that whoever sees a round past sees what
+        // it published.
+        Word(self.word.load(Ordering::Acquire))
+    }
+
+    fn load_total(&self) -> Word {
+        Word(self.word.load(Ordering::SeqCst))
+    }
+
+    /// Changes the word from `from` (whether or not somebody sleeps on it) to `to` and wakes sleepers.
+    fn shift(&self, from: Word, to: Word, work: &impl Work) -> bool {
+        let mut expected = from.0;
+        loop {
+            // SeqCst: one total order with `arrived` and the seats' states (see SYNC.md, "late arrival").
+            match self.word.compare_exchange(expected, to.0, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(old) => {
+                    if Word(old).has_sleepers() {
+                        work.wake();
+                    }
+                    return true;
+                }
+                Err(now) if now & !SLEEP == from.0 & !SLEEP => expected = now,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Opens the next round if none is under way, and returns the word as it then stands. `all` waits for
+    /// known stragglers too.
+    pub(crate) fn open(&self, all: bool, work: &impl Work) -> Word {
+        loop {
+            let seen = self.load();
+            match seen.phase() {
+                Phase::Idle => {
+                    let opened = Word::new(seen.round(), Phase::Open).for_all(all);
+                    if self.shift(seen, opened, work) {
+                        return opened;
+                    }
+                }
+                Phase::Open if all && !seen.waits_for_all() => {
+                    self.shift(seen, seen.for_all(true), work);
+                }
+                _ => return seen,
+            }
+        }
+    }
+
+    /// Whether everybody that the round waits for has arrived.
+    fn is_complete(&self, word: Word) -> bool {
+        let round = word.round();
+        self.seats.iter().all(|seat| {
+            !seat.is_live()
+                || seat.arrived.load(Ordering::SeqCst) >= round
+                || (!word.waits_for_all() && seat.is_straggler())
+        })
+    }
+
+    /// Whether worker `rank` is inside this round.
+    pub(crate) fn takes_part(&self, rank: u32, round: u64) -> bool {
+        let seat = &self.seats[rank as usize];
+        // SeqCst: ordered with the shift from Open to Plan, see SYNC.md, "late arrival".
+        seat.arrived.load(Ordering::SeqCst) == round && seat.is_live()
+    }
+
+    /// A synchronization point of worker `me`, which holds no view: takes part in the round that is open,
+    /// if one is. `None`: nothing to take part in.
+    pub(crate) fn participate(&self, me: u32, work: &impl Work) -> Option<Ended> {
+        let seat = &self.seats[me as usize];
+        if seat.is_straggler() {
+            return self.settle(me, work);
+        }
+        let seen = self.load();
+        match seen.phase() {
+            Phase::Open => Some(self.arrive(me, seen.round(), work)),
+            _ => None,
+        }
+    }
+
+    /// Arrives in `round`, which was seen open, and stays until it is past.
+    fn arrive(&self, me: u32, round: u64, work: &impl Work) -> Ended {
+        fault_point();
+        // SeqCst: either the actor's look at this seat, which comes after its shift to Plan, sees the
+        // arrival, or this worker's next look at the word sees the shift. Both are safe because the worker
+        // stays here until the round is past.
+        self.seats[me as usize].arrived.store(round, Ordering::SeqCst);
+        fault_point();
+        self.drive(me, round, work)
+    }
+
+    /// Does whatever `round` needs from `me` until it is past.
+    pub(crate) fn drive(&self, me: u32, round: u64, work: &impl Work) -> Ended {
+        loop {
+            let seen = self.load_total();
+            if seen.is_past(round) {
+                let completed = self.completed.load(Ordering::Acquire) == round;
+                return if completed { Ended::Completed(round) } else { Ended::GivenUp(round) };
+            }
+            if seen.phase() == Phase::Idle {
+                return Ended::GivenUp(round);
+            }
+            self.step(me, seen, work);
+        }
+    }
+
+    /// One step of what the round needs from `me` when the word is `seen`.
+    fn step(&self, me: u32, seen: Word, work: &impl Work) {
+        let round = seen.round();
+        match seen.phase() {
+            Phase::Idle => {}
+            Phase::Open if self.is_complete(seen) => self.lead(me, seen, work),
+            Phase::Open => self.await_arrivals(seen, work),
+            Phase::Plan | Phase::Publish => self.act_or_wait(me, seen, work),
+            Phase::Copy => {
+                work.copy(round, me);
+                if self.is_actor(me, round) && work.copied(round) {
+                    fault_point();
+                    self.shift(seen, Word::new(round, Phase::Publish), work);
+                } else if work.pause(seen) != Pause::Again {
+                    self.replace_dead_actor(me, round, work);
+                    work.tend(round, me);
+                }
+            }
+        }
+    }
+
+    /// The round is complete: elects an actor, which shifts it to Plan.
+    fn lead(&self, me: u32, seen: Word, work: &impl Work) {
+        let round = seen.round();
+        let now = Actor(self.actor.load(Ordering::SeqCst));
+        let mine = Actor::new(round, me);
+        if !now.is_for(round) {
+            let _ = self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst);
+            fault_point();
+        }
+        if self.is_actor(me, round) {
+            if self.shift(seen, Word::new(round, Phase::Plan), work) {
+                fault_point();
+                self.plan(me, round, work);
+            }
+        } else if work.pause(seen) != Pause::Again {
+            self.replace_dead_actor(me, round, work);
+        }
+    }
+
+    fn plan(&self, me: u32, round: u64, work: &impl Work) {
+        let here = Word::new(round, Phase::Plan);
+        if work.plan(round, me) {
+            fault_point();
+            self.shift(here, Word::new(round, Phase::Copy), work);
+        } else {
+            self.finish(here, work);
+        }
+    }
+
+    fn finish(&self, here: Word, work: &impl Work) {
+        // Release: whoever sees the next round's number in the word sees whether this one was completed.
+        self.completed.store(here.round(), Ordering::Release);
+        fault_point();
+        self.shift(here, Word::new(here.round() + 1, Phase::Idle), work);
+    }
+
+    fn act_or_wait(&self, me: u32, seen: Word, work: &impl Work) {
+        let round = seen.round();
+        if !self.is_actor(me, round) {
+            if work.pause(seen) != Pause::Again && !self.replace_dead_actor(me, round, work) {
+                work.stalled_actor(Actor(self.actor.load(Ordering::SeqCst)).rank());
+            }
+        } else if seen.phase() == Phase::Plan {
+            self.plan(me, round, work);
+        } else {
+            work.publish(round, me);
+            fault_point();
+            self.finish(Word::new(round, Phase::Publish), work);
+        }
+    }
+
+    /// Not everybody is here yet: waits, looks for the dead among the missing, and in the end gives up.
+    fn await_arrivals(&self, seen: Word, work: &impl Work) {
+        let pause = work.pause(seen);
+        if pause == Pause::Again {
+            return;
+        }
+        let round = seen.round();
+        let missing = |seat: &Seat| {
+            seat.is_live() && seat.arrived.load(Ordering::SeqCst) < round && !seat.is_straggler()
+        };
+        let mut found_dead = false;
+        for (rank, seat) in self.seats.iter().enumerate() {
+            if seat.is_live() && seat.arrived.load(Ordering::SeqCst) < round {
+                found_dead |= work.is_dead(rank as u32);
+            }
+        }
+        if found_dead || pause != Pause::OutOfPatience || seen.waits_for_all() {
+            return;
+        }
+        // The one place where a round is given up: against `lead`, one compare-and-swap decides.
+        if !self.shift(seen, Word::new(round + 1, Phase::Idle), work) {
+            return;
+        }
+        let mut late = self.seats.iter().enumerate().filter(|(_, seat)| missing(seat)).map(|(rank, seat)| {
+            fault_point();
+            seat.missed.fetch_max(round, Ordering::SeqCst);
+            rank as u32
+        });
+        work.gave_up(round, &mut late);
+        late.for_each(drop);
+    }
+
+    pub(crate) fn is_actor(&self, me: u32, round: u64) -> bool {
+        self.actor.load(Ordering::SeqCst) == Actor::new(round, me).0
+    }
+
+    /// Takes the round over from an actor that the kernel says is dead. True if there is now another actor.
+    fn replace_dead_actor(&self, me: u32, round: u64, work: &impl Work) -> bool {
+        let now = Actor(self.actor.load(Ordering::SeqCst));
+        if !now.is_for(round) || now.rank() == me || !work.is_dead(now.rank()) {
+            return false;
+        }
+        let mine = Actor::new(round, me);
+        self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Brings the seat of `me`, which holds no view, up to the present: a worker that joins, or a straggler
+    /// that comes back. Waits for an idle moment, or takes part in the round that is open.
+    pub(crate) fn settle(&self, me: u32, work: &impl Work) -> Option<Ended> {
+        let seat = &self.seats[me as usize];
+        loop {
+            let seen = self.load_total();
+            let round = seen.round();
+            match seen.phase() {
+                Phase::Open => return Some(self.arrive(me, round, work)),
+                Phase::Idle => {
+                    seat.arrived.fetch_max(round - 1, Ordering::SeqCst);
+                    fault_point();
+                    // SeqCst: if the word still says idle here, every later actor sees the new value.
+                    let now = self.load_total();
+                    if now.round() == round && now.phase() == Phase::Idle {
+                        return None;
+                    }
+                }
+                // The actor may or may not have seen this seat: hold no view until its round is past.
+                _ => {
+                    self.drive_past(me, round, work);
+                }
+            }
+        }
+    }
+
+    /// Waits, without being part of it, until `round` is past; takes it over if its actor is dead.
+    pub(crate) fn drive_past(&self, me: u32, round: u64, work: &impl Work) {
+        loop {
+            let seen = self.load();
+            if seen.is_past(round) {
+                return;
+            }
+            if matches!(seen.phase(), Phase::Idle | Phase::Open) {
+                return;
+            }
+            if self.is_actor(me, round) {
+                self.drive(me, round, work);
+            } else if work.pause(seen) != Pause::Again {
+                self.replace_dead_actor(me, round, work);
+            }
+        }
+    }
+
+    /// Finishes a round past [`Phase::Open`] all of whose participants are dead. The caller holds the lock
+    /// that makes it the only one to do so; `me` is a rank that no worker has.
+    pub(crate) fn finish_for_the_dead(&self, me: u32, round: u64, work: &impl Work) {
+        let now = Actor(self.actor.load(Ordering::SeqCst));
+        let mine = Actor::new(round, me);
+        if self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            while !self.load_total().is_past(round) {
+                work.tend(round, me);
+                self.step(me, self.load_total(), work);
+            }
+        }
+    }
+
+    /// Takes `me` out of the rounds. A round that was waiting for nobody else is run from here.
+    pub(crate) fn leave(&self, me: u32, work: &impl Work) {
+        self.participate(me, work);
+        fault_point();
+        self.seats[me as usize].state.store(slot_state::LEAVING, Ordering::SeqCst);
+        fault_point();
+        let seen = self.load_total();
+        if seen.phase() == Phase::Open && self.is_complete(seen) {
+            self.lead(me, seen, work);
+            if self.is_actor(me, seen.round()) {
+                self.drive(me, seen.round(), work);
+            }
+        }
+    }
+}

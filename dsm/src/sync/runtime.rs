@@ -1,0 +1,282 @@
+//! The round's work as the runtime does it, on behalf of one worker.
+use super::claim::{self, Claim};
+use super::copying::CopyScratch;
+use super::plan::copy_state;
+use super::round::{Ended, Pause, Rounds, Work, slot_state};
+use super::wait::{Waiter, futex_wake_all, low_half};
+use super::word::Word;
+use crate::area::parts::Parts;
+use crate::area::scan::Scanned;
+use crate::error::Rank;
+use crate::job::{STALL_KILL, STALL_QUARANTINE, STALL_WAIT, Shared};
+use crate::memory::mutex::Locked;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Room for planning, kept so that a plan allocates nothing in the long run.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    pub(crate) selected: Vec<u32>,
+    /// Selected areas that could not be planned although they may have something to publish.
+    pub(crate) stuck: Vec<u32>,
+    pub(crate) groups: Vec<u32>,
+    /// Bytes to copy, by plan entry.
+    pub(crate) bytes: Vec<u64>,
+    pub(crate) pinned: Vec<bool>,
+}
+
+/// What belongs to one worker alone.
+#[derive(Debug)]
+pub(crate) struct Local {
+    pub(crate) scratch: RefCell<Scratch>,
+    pub(crate) copy_scratch: RefCell<CopyScratch>,
+    pub(crate) waiter: Waiter,
+    /// Slots of the areas that this worker owns.
+    pub(crate) owned: RefCell<Vec<u32>>,
+    /// Owned areas that are looked through before every arrival.
+    pub(crate) scanned: RefCell<Vec<Scanned>>,
+    pub(crate) unlogged: RefCell<Vec<crate::UnloggedWrite>>,
+    pub(crate) stalled_since: Cell<Option<(u64, Instant)>>,
+}
+
+impl Local {
+    pub(crate) fn new() -> Local {
+        Local {
+            scratch: RefCell::default(),
+            copy_scratch: RefCell::new(CopyScratch::new()),
+            waiter: Waiter::default(),
+            owned: RefCell::default(),
+            scanned: RefCell::default(),
+            unlogged: RefCell::default(),
+            stalled_since: Cell::new(None),
+        }
+    }
+}
+
+/// A worker's hand in a round.
+#[derive(Debug)]
+pub(crate) struct Runtime<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) local: &'a Local,
+}
+
+impl Runtime<'_> {
+    pub(crate) fn rounds(&self) -> Rounds<'_> {
+        self.shared.segment.rounds()
+    }
+
+    /// Counts how a round ended.
+    pub(crate) fn note(&self, ended: Ended) {
+        if let Ended::GivenUp(_) = ended {
+            self.local.waiter.reset();
+        }
+    }
+
+    /// How long the stall has lasted that this worker watches in `round`.
+    fn stalled_for(&self, round: u64) -> Duration {
+        match self.local.stalled_since.get() {
+            Some((seen, since)) if seen == round => since.elapsed(),
+            _ => {
+                self.local.stalled_since.set(Some((round, Instant::now())));
+                Duration::ZERO
+            }
+        }
+    }
+
+    fn has_stalled(&self, round: u64) -> bool {
+        self.stalled_for(round) >= Duration::from_nanos(self.shared.segment.config().stall_after_ns)
+    }
+
+    /// Kills the process of a stalled worker, unless it is this one.
+    fn kill(&self, rank: Rank) {
+        let record = &self.shared.segment.workers()[rank as usize];
+        let pid = record.pid.load(Ordering::Relaxed);
+        if pid == std::process::id() {
+            tracing::warn!(
+                rank,
+                "worker stalls inside a round; it is a thread of this process and is not killed"
+            );
+            return;
+        }
+        if crate::job::process::kill(pid, record.started.load(Ordering::Relaxed)) {
+            self.shared.segment.header().counters.kills.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(
+                rank,
+                pid,
+                "worker stalled inside a round and was killed, as the job's policy says"
+            );
+        }
+    }
+
+    /// Sets the copy that a stalled worker writes aside and leaves its area for a later round.
+    fn quarantine(&self, round: u64, entry_index: usize, rank: Rank) {
+        let segment = &self.shared.segment;
+        let plan = &segment.header().sync.plan;
+        let entry = &segment.plan_entries()[entry_index];
+        let area = entry.area.load(Ordering::Relaxed) as usize;
+        let Some(parts) = Parts::of(segment, area) else { return };
+        if parts.layout.copies < 3 {
+            return;
+        }
+        let index = entry.copy.load(Ordering::Relaxed) as usize;
+        let copy = &parts.copies()[index];
+        let arrived = segment.all_seats()[rank as usize].arrived.load(Ordering::SeqCst);
+        entry.abandoned.store(1, Ordering::Relaxed);
+        copy.quarantine.store(arrived, Ordering::Relaxed);
+        for word in parts.owed(index) {
+            word.store(u64::MAX, Ordering::Relaxed);
+        }
+        copy.owes.store(1, Ordering::Relaxed);
+        copy.state.store(copy_state::QUARANTINED + rank, Ordering::SeqCst);
+        // Nothing that was published lies in this copy any more: no reader may come to it.
+        copy.round.store(u64::MAX, Ordering::SeqCst);
+        let chunks = &segment.plan_chunks()[..plan.chunks.load(Ordering::Relaxed) as usize];
+        for chunk in chunks.iter().filter(|chunk| chunk.entry.load(Ordering::Relaxed) as usize == entry_index)
+        {
+            claim::abandon(&chunk.claim, round);
+        }
+        segment.header().counters.quarantines.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(
+            rank,
+            area,
+            copy = index,
+            round,
+            "worker stalled while copying; the copy is quarantined"
+        );
+    }
+}
+
+impl Work for Runtime<'_> {
+    fn plan(&self, round: u64, me: u32) -> bool {
+        self.shared.segment.header().counters.rounds.fetch_add(1, Ordering::Relaxed);
+        self.make_plan(round, me)
+    }
+
+    fn copy(&self, round: u64, me: u32) {
+        self.copy_chunks(round, me);
+    }
+
+    fn copied(&self, round: u64) -> bool {
+        self.all_copied(round)
+    }
+
+    fn tend(&self, round: u64, me: u32) {
+        let segment = &self.shared.segment;
+        let plan = &segment.header().sync.plan;
+        let chunks = &segment.plan_chunks()[..plan.chunks.load(Ordering::Relaxed) as usize];
+        for chunk in chunks {
+            let Claim::Claimed(rank) = claim::read(&chunk.claim, round) else { continue };
+            if rank == me {
+                continue;
+            }
+            if self.is_dead(rank) {
+                if claim::inherit(&chunk.claim, round, rank, me) {
+                    segment.header().counters.takeovers.fetch_add(1, Ordering::Relaxed);
+                }
+            } else if self.has_stalled(round) {
+                match segment.config().stall_policy {
+                    STALL_KILL => self.kill(rank),
+                    // Only the actor decides, so that it cannot be publishing meanwhile.
+                    STALL_QUARANTINE if self.is_acting(round, me) => {
+                        self.quarantine(round, chunk.entry.load(Ordering::Relaxed) as usize, rank);
+                    }
+                    _ => debug_assert!(segment.config().stall_policy <= STALL_QUARANTINE.max(STALL_WAIT)),
+                }
+            }
+        }
+    }
+
+    fn publish(&self, round: u64, _me: u32) {
+        self.publish_plan(round);
+    }
+
+    fn is_dead(&self, rank: u32) -> bool {
+        self.shared.is_dead(rank)
+    }
+
+    fn stalled_actor(&self, rank: u32) {
+        let round = self.rounds().load().round();
+        if self.shared.segment.config().stall_policy == STALL_KILL && self.has_stalled(round) {
+            self.kill(rank);
+        }
+    }
+
+    fn pause(&self, seen: Word) -> Pause {
+        let shared = self.shared;
+        let patience = Duration::from_nanos(shared.segment.config().patience_ns);
+        self.local.waiter.pause(&shared.segment.header().sync.word, seen, None, shared.is_crowded(), patience)
+    }
+
+    fn wake(&self) {
+        futex_wake_all(low_half(&self.shared.segment.header().sync.word));
+    }
+
+    fn gave_up(&self, round: u64, missing: &mut dyn Iterator<Item = u32>) {
+        let counters = &self.shared.segment.header().counters;
+        counters.given_up.fetch_add(1, Ordering::Relaxed);
+        for rank in missing {
+            counters.late.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(round, rank, "round given up: the worker did not come in time");
+        }
+    }
+}
+
+impl Runtime<'_> {
+    fn is_acting(&self, round: u64, me: u32) -> bool {
+        self.rounds().is_actor(me, round)
+    }
+}
+
+impl Shared {
+    /// Whether more workers live than this process has cores.
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.segment.header().live_workers.load(Ordering::Relaxed) as usize > self.cores
+    }
+
+    /// Asks the kernel whether a worker is dead: a thread that ends, by whatever means, gives up the mutex
+    /// that it holds for life.
+    pub(crate) fn is_dead(&self, rank: Rank) -> bool {
+        // A rank that no worker has stands for whoever finishes the round of the dead.
+        let Some(seat) = self.segment.all_seats().get(rank as usize) else { return false };
+        if seat.state.load(Ordering::SeqCst) == slot_state::DEAD {
+            return true;
+        }
+        if !matches!(seat.state.load(Ordering::SeqCst), slot_state::LIVE | slot_state::LEAVING) {
+            return false;
+        }
+        let life = &self.segment.workers()[rank as usize].life;
+        match life.try_lock() {
+            Some(Locked::OwnerDied) => {
+                seat.state.store(slot_state::DEAD, Ordering::SeqCst);
+                life.unlock();
+                let header = self.segment.header();
+                header.live_workers.fetch_sub(1, Ordering::Relaxed);
+                header.counters.deaths.fetch_add(1, Ordering::Relaxed);
+                let pid = self.segment.workers()[rank as usize].pid.load(Ordering::Relaxed);
+                tracing::warn!(rank, pid, "worker is dead");
+                true
+            }
+            Some(Locked::Clean) => {
+                life.unlock();
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// Whether nobody living sits at this rank any more: it left, or it is dead.
+    pub(crate) fn is_gone(&self, rank: Rank) -> bool {
+        let state = self.segment.all_seats().get(rank as usize).map(|seat| seat.state.load(Ordering::SeqCst));
+        matches!(state, None | Some(slot_state::FREE)) || self.is_dead(rank)
+    }
+
+    /// Lets the notifiers of all processes look for new versions.
+    pub(crate) fn wake_notifiers(&self) {
+        let header = self.segment.header();
+        if header.notifiers.load(Ordering::SeqCst) != 0 {
+            futex_wake_all(&header.sync.published);
+        }
+    }
+}

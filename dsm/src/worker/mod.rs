@@ -1,0 +1,369 @@
+//! Workers: threads of control that own areas and take part in rounds.
+mod clocks;
+mod join;
+mod waiting;
+
+use crate::area::element::{Element, ElementType};
+use crate::area::handle::{Area, AreaCore};
+use crate::area::owned::Owned;
+use crate::area::scan::UnloggedWrite;
+use crate::area::spec::AreaSpec;
+use crate::area::table::{AreaId, Directory};
+use crate::error::{Error, Rank, Result};
+use crate::job::{Job, Shared};
+use crate::memory::fork;
+use crate::sync::clock;
+use crate::sync::round::{Ended, Work};
+use crate::sync::runtime::{Local, Runtime};
+use crate::sync::word::{Phase, Word};
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// How often `service` looks at the clock, in time: it adapts the number of calls in between to this.
+const LOOK_EVERY_NS: u64 = 20_000;
+const LONGEST_STRIDE: u32 = 1024;
+
+/// What a forced sync did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Synced {
+    /// The round that was completed.
+    pub round: u64,
+    /// How many rounds were given up before it because somebody did not come.
+    pub given_up: u32,
+    /// How many of the areas asked for stay dirty, because every reader copy is pinned by a straggler or an
+    /// observer, or because their owner did not take part. They are published in a later round.
+    pub put_off: u32,
+}
+
+/// A thread of control registered with a job.
+///
+/// A worker calls [`service`](Worker::service) regularly, at points where it holds no view of any area: the
+/// borrow checker sees to that. It is tied to the thread that made it; dropping it leaves the job.
+#[derive(Debug)]
+pub struct Worker {
+    shared: Arc<Shared>,
+    local: Rc<Local>,
+    rank: Rank,
+    /// The idle word that the last service left behind.
+    idle: Word,
+    /// Calls until the next look at the clock.
+    countdown: u32,
+    stride: u32,
+    looked_ns: u64,
+    _thread: PhantomData<*const ()>,
+}
+
+impl Worker {
+    /// The worker's number in its job. In a fresh job, [`Job::run`] numbers from 0.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// The job.
+    pub fn job(&self) -> Job {
+        Job { shared: self.shared.clone() }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn local(&self) -> &Rc<Local> {
+        &self.local
+    }
+
+    pub(crate) fn runtime(&self) -> Runtime<'_> {
+        Runtime { shared: &self.shared, local: &self.local }
+    }
+
+    /// The last round in which this worker stood at a synchronization point.
+    #[inline]
+    pub(crate) fn arrived(&self) -> u64 {
+        // Relaxed: the worker's own word.
+        self.shared.segment.all_seats()[self.rank as usize].arrived.load(Ordering::Relaxed)
+    }
+
+    /// A synchronization point: takes part in a round if one is open, and opens one if an area is due.
+    ///
+    /// Cheap when there is nothing to do (a few loads), so it can be called once per batch or per row. The
+    /// clock is looked at about every 20 us or every 1024 calls, whichever comes first; intervals are late
+    /// by at most that, or by the time between two calls.
+    ///
+    /// # Errors
+    /// [`Error::ForkedChild`].
+    #[inline]
+    pub fn service(&mut self) -> Result<()> {
+        self.shared.check_process()?;
+        self.countdown -= 1;
+        // Relaxed: only a hint; what follows a change loads it again.
+        let word = self.shared.segment.header().sync.word.load(Ordering::Relaxed);
+        if word == self.idle.0 && self.countdown != 0 {
+            return Ok(());
+        }
+        self.serve();
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn serve(&mut self) {
+        if self.countdown == 0 && self.is_round_due() {
+            self.runtime().rounds().open(false, &self.runtime());
+        }
+        if let Some(Ended::GivenUp(_)) = self.take_part() {
+            // Back off: those who came wait for nobody again before this long.
+            let sync = &self.shared.segment.header().sync;
+            let later = clock::now_ns().saturating_add(self.shared.segment.config().patience_ns);
+            if sync.next_due_ns.load(Ordering::Relaxed) != u64::MAX {
+                sync.next_due_ns.fetch_max(later, Ordering::Relaxed);
+            }
+        }
+        if self.countdown == 0 {
+            self.countdown = self.stride;
+        }
+    }
+
+    /// Takes part in the round that is open, if one is.
+    fn take_part(&mut self) -> Option<Ended> {
+        self.scan();
+        let runtime = self.runtime();
+        let ended = runtime.rounds().participate(self.rank, &runtime);
+        if let Some(ended) = ended {
+            runtime.note(ended);
+        }
+        self.idle = self.shared.segment.rounds().load();
+        if ended.is_some() {
+            self.reclaim();
+        }
+        ended
+    }
+
+    /// Gives the memory of deleted areas back, outside of the round.
+    fn reclaim(&self) {
+        if self.shared.segment.header().pending_frees.load(Ordering::Relaxed) != 0
+            && let Some(directory) = Directory::try_lock(&self.shared)
+        {
+            directory.reclaim();
+        }
+    }
+
+    /// Looks owned areas through that are tracked automatically or checked, if a round is open.
+    fn scan(&self) {
+        if self.local.scanned.borrow().is_empty() {
+            return;
+        }
+        let word = self.shared.segment.rounds().load();
+        if word.phase() != Phase::Open {
+            return;
+        }
+        for scanned in self.local.scanned.borrow_mut().iter_mut() {
+            if scanned.is_due(&self.shared, clock::now_ns) {
+                scanned.scan(&self.shared, &self.local, self.rank);
+            }
+        }
+    }
+
+    /// Looks at the clock, and adapts how many calls pass until the next look.
+    fn is_round_due(&mut self) -> bool {
+        let now = clock::now_ns();
+        let since = now.saturating_sub(self.looked_ns).max(1);
+        self.looked_ns = now;
+        let per_call = (since / u64::from(self.stride)).max(1);
+        self.stride = (LOOK_EVERY_NS / per_call).clamp(1, u64::from(LONGEST_STRIDE)) as u32;
+        self.countdown = 0;
+        let sync = &self.shared.segment.header().sync;
+        // Relaxed: only whether to open a round depends on it.
+        let requested =
+            sync.requested.load(Ordering::Relaxed) != 0 && sync.requested.swap(0, Ordering::SeqCst) != 0;
+        requested || sync.next_due_ns.load(Ordering::Relaxed) <= now
+    }
+
+    /// Publishes what this worker wrote, now: forces a round of the areas that it owns, and waits for it.
+    ///
+    /// Workers that do not come within the job's patience are left out; see [`Worker::barrier`] for a round
+    /// that waits for everybody.
+    ///
+    /// # Errors
+    /// [`Error::ForkedChild`].
+    pub fn sync(&mut self) -> Result<Synced> {
+        self.shared.check_process()?;
+        self.force_owned();
+        let (round, given_up) = self.complete_round(false);
+        let put_off = self.put_off_areas();
+        Ok(Synced { round, given_up, put_off })
+    }
+
+    /// Publishes one area, whoever owns it, now: forces a round, and waits for it. Areas of the same group
+    /// are published with it.
+    ///
+    /// # Errors
+    /// [`Error::OtherJob`], [`Error::Deleted`], [`Error::ForkedChild`].
+    pub fn sync_area<T: Element>(&mut self, area: &Area<T>) -> Result<Synced> {
+        area.core.check_job(self)?;
+        area.core.check_live()?;
+        area.core.force();
+        let (round, given_up) = self.complete_round(false);
+        let forced = &self.shared.segment.forced()[area.core.id.index as usize];
+        Ok(Synced { round, given_up, put_off: u32::from(forced.load(Ordering::Relaxed) != 0) })
+    }
+
+    /// Marks the areas that this worker owns to be published in the next round.
+    fn force_owned(&self) {
+        let segment = &self.shared.segment;
+        let scanned = !self.local.scanned.borrow().is_empty();
+        for &index in self.local.owned.borrow().iter() {
+            let index = index as usize;
+            let dirty = segment.dirty()[index].load(Ordering::Relaxed) != 0;
+            if dirty || scanned || segment.areas()[index].own.guard_open.load(Ordering::Relaxed) != 0 {
+                segment.forced()[index].store(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn put_off_areas(&self) -> u32 {
+        let segment = &self.shared.segment;
+        let owned = self.local.owned.borrow();
+        owned.iter().filter(|index| segment.forced()[**index as usize].load(Ordering::Relaxed) != 0).count()
+            as u32
+    }
+
+    /// Opens rounds until one is completed; returns it and how many were given up.
+    fn complete_round(&mut self, all: bool) -> (u64, u32) {
+        let mut given_up = 0;
+        loop {
+            let runtime = self.runtime();
+            runtime.rounds().open(all, &runtime);
+            match self.take_part() {
+                Some(Ended::Completed(round)) => return (round, given_up),
+                Some(Ended::GivenUp(_)) => given_up += 1,
+                // A round that began without this worker, a straggler until now, is under way.
+                None => {
+                    let runtime = self.runtime();
+                    let seen = runtime.rounds().load();
+                    if !matches!(seen.phase(), Phase::Idle | Phase::Open) {
+                        runtime.rounds().drive_past(self.rank, seen.round(), &runtime);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Forces the area and waits until it is published.
+    pub(crate) fn publish(&mut self, core: &AreaCore) -> Result<()> {
+        let since = std::time::Instant::now();
+        let index = core.id.index as usize;
+        loop {
+            core.check_live()?;
+            core.force();
+            self.complete_round(false);
+            if self.shared.segment.dirty()[index].load(Ordering::Relaxed) == 0 {
+                return Ok(());
+            }
+            if since.elapsed() > std::time::Duration::from_secs(10) {
+                return Err(Error::TimedOut {
+                    what: format!("the publication of area {:?}", core.name),
+                    waited: since.elapsed(),
+                    missing: "every reader copy is pinned by a straggler or an observer".into(),
+                });
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Creates an area of `len` elements, all zero, owned by this worker.
+    ///
+    /// ```
+    /// # let job = hectare_dsm::Job::embedded()?;
+    /// # let mut worker = job.worker()?;
+    /// use hectare_dsm::AreaSpec;
+    /// let weights = worker.create::<f32>("model/weights", 1000)?;
+    /// let counts = worker.create::<u64>(AreaSpec::new("model/counts").copies(2), 10)?;
+    /// # let _ = (weights, counts);
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidName`], [`Error::NameTaken`], [`Error::InvalidArea`], [`Error::OutOfMemory`] (also
+    /// for lengths that overflow, and under a cgroup's limit), [`Error::TooManyAreas`], [`Error::Os`],
+    /// [`Error::ForkedChild`].
+    pub fn create<T: Element>(&mut self, spec: impl Into<AreaSpec>, len: usize) -> Result<Owned<T>> {
+        self.shared.check_process()?;
+        let spec = spec.into();
+        let element = ElementType::of::<T>();
+        if element.size == 0 {
+            return Err(Error::InvalidArea { name: spec.name, what: "elements of no bytes".into() });
+        }
+        if element.align > 4096 {
+            return Err(Error::InvalidArea { name: spec.name, what: format!("alignment {}", element.align) });
+        }
+        let mut result = self.try_create(&spec, element, len);
+        // Memory of deleted areas may still wait for their grace rounds.
+        for _ in 0..2 {
+            let full = matches!(result, Err(Error::OutOfMemory { .. } | Error::TooManyAreas { .. }));
+            if !full || self.shared.segment.header().pending_frees.load(Ordering::SeqCst) == 0 {
+                break;
+            }
+            self.complete_round(false);
+            result = self.try_create(&spec, element, len);
+        }
+        let core = Arc::new(AreaCore::of(&self.shared, result?, &spec.name, element)?);
+        Ok(Owned::begin(core, self, 1))
+    }
+
+    fn try_create(&mut self, spec: &AreaSpec, element: ElementType, len: usize) -> Result<AreaId> {
+        let shared = self.shared.clone();
+        let rank = self.rank;
+        let directory = Directory::lock(&shared, || self.keep_up());
+        directory.create(spec, element, len, rank)
+    }
+
+    /// Serves rounds while waiting for something else.
+    fn keep_up(&mut self) {
+        // The process was checked by whoever waits.
+        let _ = self.service();
+        std::thread::yield_now();
+    }
+
+    pub(crate) fn delete(&mut self, id: AreaId) {
+        let shared = self.shared.clone();
+        Directory::lock(&shared, || self.keep_up()).delete(id);
+    }
+
+    /// Attaches to an area that exists. See also [`Worker::attach_within`].
+    ///
+    /// # Errors
+    /// [`Error::NoSuchArea`], [`Error::WrongType`], [`Error::ForkedChild`].
+    pub fn attach<T: Element>(&self, name: &str) -> Result<Area<T>> {
+        self.shared.check_process()?;
+        let directory = Directory::lock(&self.shared, std::thread::yield_now);
+        Area::attach(&self.shared, &directory, name)
+    }
+
+    /// The unlogged writes that check mode ([`JobBuilder::check`](crate::JobBuilder::check)) has found in
+    /// this worker's areas since the last call.
+    pub fn unlogged_writes(&mut self) -> Vec<UnloggedWrite> {
+        self.local.unlogged.take()
+    }
+
+    /// Refuses a rank that is not a live worker's.
+    #[inline]
+    pub(crate) fn check_peer(&self, rank: Rank) -> Result<()> {
+        let alive = self.shared.segment.seats().get(rank as usize).is_some_and(|seat| seat.is_live());
+        if alive { Ok(()) } else { Err(Error::NoSuchWorker { rank }) }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if fork::is_child(fork::canary()) {
+            return;
+        }
+        let runtime = self.runtime();
+        runtime.rounds().leave(self.rank, &runtime);
+        join::free_slot(&self.shared, self.rank);
+        runtime.wake();
+    }
+}

@@ -1,0 +1,158 @@
+//! Waits of a worker that keep up with the rounds: for versions, freshness, areas, peers and ownership.
+use super::Worker;
+use crate::area::element::{Element, ElementType};
+use crate::area::handle::{Area, AreaCore, Version};
+use crate::area::table::Directory;
+use crate::error::{Error, Result};
+use crate::job::attach_timed_out;
+use crate::sync::round::Pause;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+/// How long a wait may sleep before it looks around.
+const LOOK_AROUND: Duration = Duration::from_millis(1);
+
+impl Worker {
+    /// One step of a wait: serves a round if there is one, else waits a little. `other` is a word whose
+    /// change from the given value ends the step too.
+    pub(crate) fn wait_step(&mut self, other: Option<(&AtomicU64, u64)>) -> Result<Pause> {
+        self.service()?;
+        let shared = self.shared.clone();
+        let word = &shared.segment.header().sync.word;
+        let seen = shared.segment.rounds().load();
+        if seen != self.idle {
+            return Ok(Pause::Again);
+        }
+        let pause = self.local.waiter.pause(word, seen, other, shared.is_crowded(), LOOK_AROUND);
+        // The mark of this sleeper is not news.
+        self.idle = shared.segment.rounds().load();
+        if self.idle.phase() != crate::sync::word::Phase::Idle {
+            self.idle = seen;
+        }
+        if pause != Pause::Again {
+            self.countdown = 1;
+        }
+        Ok(pause)
+    }
+
+    /// Whether the present wait has lasted long enough for the next step to sleep.
+    pub(crate) fn is_patient(&self) -> bool {
+        self.local.waiter.is_patient(self.shared.is_crowded())
+    }
+
+    fn wait_until<R>(
+        &mut self,
+        timeout: Duration,
+        mut look: impl FnMut(&mut Worker) -> Result<Option<R>>,
+        give_up: impl FnOnce(&mut Worker, Duration) -> Error,
+    ) -> Result<R> {
+        let since = Instant::now();
+        self.local.waiter.reset();
+        loop {
+            if let Some(found) = look(self)? {
+                return Ok(found);
+            }
+            if since.elapsed() >= timeout {
+                return Err(give_up(self, since.elapsed()));
+            }
+            self.wait_step(None)?;
+        }
+    }
+
+    /// Attaches to an area, waiting for it to be created; takes part in rounds meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and those of [`Worker::attach`].
+    pub fn attach_within<T: Element>(&mut self, name: &str, timeout: Duration) -> Result<Area<T>> {
+        self.wait_until(
+            timeout,
+            |worker| match worker.attach(name) {
+                Err(Error::NoSuchArea { .. }) => Ok(None),
+                other => other.map(Some),
+            },
+            |_, waited| attach_timed_out(name, waited),
+        )
+    }
+
+    /// Waits until this worker sees version `version` of `area`, or a later one; takes part in rounds
+    /// meanwhile. Does not force one.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and those of [`Area::read`].
+    pub fn wait_for<T: Element>(
+        &mut self,
+        area: &Area<T>,
+        version: Version,
+        timeout: Duration,
+    ) -> Result<Version> {
+        self.wait_until(
+            timeout,
+            |worker| Ok(Some(area.version(worker)?).filter(|seen| *seen >= version)),
+            |worker, waited| Error::TimedOut {
+                what: format!("version {version} of area {:?}", area.name()),
+                waited,
+                missing: match area.version(worker) {
+                    Ok(seen) => format!("it is at {seen}, {}", area.core.ownership()),
+                    Err(error) => error.to_string(),
+                },
+            },
+        )
+    }
+
+    /// Waits until what this worker sees of `area` is at most `age` old ([`Area::age`]), asking for a
+    /// publication if it is not.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and those of [`Area::read`].
+    pub fn wait_fresher_than<T: Element>(
+        &mut self,
+        area: &Area<T>,
+        age: Duration,
+        timeout: Duration,
+    ) -> Result<()> {
+        let since = Instant::now();
+        loop {
+            if area.age(self)? <= age {
+                return Ok(());
+            }
+            if since.elapsed() >= timeout {
+                return Err(Error::TimedOut {
+                    what: format!("area {:?} to be fresher than {age:?}", area.name()),
+                    waited: since.elapsed(),
+                    missing: format!("its age is {:?}, {}", area.age(self)?, area.core.ownership()),
+                });
+            }
+            self.sync_area(area)?;
+            if area.age(self)? > age {
+                self.wait_step(None)?;
+            }
+        }
+    }
+
+    /// Waits until `count` workers are in the job, this one included; takes part in rounds meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`].
+    pub fn wait_for_workers(&mut self, count: usize, timeout: Duration) -> Result<()> {
+        let live =
+            |worker: &Worker| worker.shared.segment.seats().iter().filter(|seat| seat.is_live()).count();
+        self.wait_until(
+            timeout,
+            |worker| Ok((live(worker) >= count).then_some(())),
+            |worker, waited| Error::TimedOut {
+                what: format!("{count} workers"),
+                waited,
+                missing: format!("{} are there", live(worker)),
+            },
+        )
+    }
+
+    /// Finds an area by name, as a handle that knows no type yet.
+    pub(crate) fn find<T: Element>(&mut self, name: &str) -> Result<Arc<AreaCore>> {
+        self.shared.check_process()?;
+        let shared = self.shared.clone();
+        let directory = Directory::lock(&shared, || self.keep_up());
+        Ok(Arc::new(AreaCore::find(&shared, &directory, name, ElementType::of::<T>())?))
+    }
+}
