@@ -336,7 +336,7 @@ impl<T: Element> Area<T> {
         }
         let parts = self.core.parts();
         if !parts.layout.logged {
-            return Ok(vec![0..self.core.len]);
+            return Ok(std::iter::once(0..self.core.len).collect());
         }
         loop {
             if let Some(bits) = generations::changed_since(&parts, since.counter) {

@@ -17,7 +17,7 @@ use crate::memory::segment::Segment;
 use crate::worker::Worker;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
 pub use builder::{HugePages, JobBuilder, StallPolicy};

@@ -39,11 +39,7 @@ impl Runtime<'_> {
         while passes < chunks.len() {
             let chunk = &chunks[at];
             match claim::read(&chunk.claim, round) {
-                Claim::Free => {
-                    if claim::take(&chunk.claim, round, me) {
-                        self.copy_claimed(chunk, round, me);
-                    }
-                }
+                Claim::Free if claim::take(&chunk.claim, round, me) => self.copy_claimed(chunk, round, me),
                 // Planned for this worker, or inherited.
                 Claim::Claimed(rank) if rank == me => self.copy_claimed(chunk, round, me),
                 _ => {}

@@ -35,7 +35,7 @@ fn take_slot(shared: &Shared, wanted: Option<Rank>) -> Result<Rank> {
     let header = segment.header();
     let max = segment.config().max_workers;
     header.membership.lock();
-    let result = pick_slot(shared, wanted, max).map(|rank| {
+    let result = pick_slot(shared, wanted, max).inspect(|&rank| {
         let seat = &segment.all_seats()[rank as usize];
         let record = &segment.workers()[rank as usize];
         record.life.lock();
@@ -50,7 +50,6 @@ fn take_slot(shared: &Shared, wanted: Option<Rank>) -> Result<Rank> {
         seat.state.store(slot_state::JOINING, Ordering::SeqCst);
         header.live_workers.fetch_add(1, Ordering::Relaxed);
         header.sync.workers_high.fetch_max(rank + 1, Ordering::SeqCst);
-        rank
     });
     header.membership.unlock();
     result

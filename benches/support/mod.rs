@@ -1,0 +1,146 @@
+//! What the benches share: command line, table and JSON, robust statistics, a start gate, plain copies.
+#![allow(dead_code)] // each bench uses its own part
+
+pub mod copy;
+pub mod gate;
+
+use serde::Serialize;
+use std::time::Instant;
+
+/// One line of the table.
+#[derive(Clone, Debug, Serialize)]
+pub struct Case {
+    /// What was measured, such as `dense/64MiB/2w`.
+    pub case: String,
+    /// The median.
+    pub value: f64,
+    pub unit: &'static str,
+    /// The best of all.
+    pub best: f64,
+    /// How good it is against `against`; more is better, except for times, which say so in the case.
+    pub ratio: Option<f64>,
+    pub against: Option<String>,
+    /// The ratio that is aimed at.
+    pub target: Option<f64>,
+}
+
+/// The command line of a bench and the cases that it collects.
+#[derive(Debug)]
+pub struct Report {
+    pub quick: bool,
+    json: Option<String>,
+    filter: Option<String>,
+    cases: Vec<Case>,
+}
+
+impl Report {
+    /// Reads `--quick`, `--json FILE` and an optional part of a case's name; ignores what cargo adds.
+    pub fn from_args(title: &str) -> Report {
+        let mut report = Report { quick: false, json: None, filter: None, cases: Vec::new() };
+        let mut args = std::env::args().skip(1);
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--quick" => report.quick = true,
+                "--json" => report.json = Some(args.next().expect("--json needs a file")),
+                "--bench" => {}
+                other if other.starts_with("--") => {
+                    eprintln!("unknown option {other}; there are --quick, --json FILE and a part of a case's name");
+                    std::process::exit(2);
+                }
+                other => report.filter = Some(other.to_owned()),
+            }
+        }
+        println!("{title}");
+        println!(
+            "{:<34} {:>12} {:>12} {:<10} {:>7} {:>7}  against",
+            "case", "median", "best", "unit", "ratio", "target"
+        );
+        report
+    }
+
+    pub fn wants(&self, case: &str) -> bool {
+        self.filter.as_ref().is_none_or(|part| case.contains(part.as_str()))
+    }
+
+    pub fn add(&mut self, case: Case) {
+        let number = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.3}"));
+        println!(
+            "{:<34} {:>12.3} {:>12.3} {:<10} {:>7} {:>7}  {}",
+            case.case,
+            case.value,
+            case.best,
+            case.unit,
+            number(case.ratio),
+            number(case.target),
+            case.against.as_deref().unwrap_or("-")
+        );
+        self.cases.push(case);
+    }
+
+    /// Writes the JSON file if one was asked for.
+    pub fn finish(self) {
+        if let Some(file) = self.json {
+            let text = serde_json::to_string_pretty(&self.cases).expect("cases are plain data");
+            std::fs::write(&file, text).unwrap_or_else(|error| panic!("cannot write {file}: {error}"));
+        }
+    }
+}
+
+/// Times of repetitions, in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Times(pub Vec<f64>);
+
+impl Times {
+    pub fn push(&mut self, nanos: f64) {
+        self.0.push(nanos);
+    }
+
+    pub fn median(&self) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted[sorted.len() / 2]
+    }
+
+    pub fn best(&self) -> f64 {
+        self.0.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// Runs both sides in alternating blocks and drops the first repetition of each block, so that neither
+/// side measures the cache that the other left behind.
+pub fn alternate(blocks: usize, repeats: usize, mut left: impl FnMut() -> f64, mut right: impl FnMut() -> f64) -> (Times, Times) {
+    let (mut a, mut b) = (Times::default(), Times::default());
+    for _ in 0..blocks {
+        for (side, times) in [(&mut left as &mut dyn FnMut() -> f64, &mut a), (&mut right, &mut b)] {
+            side();
+            for _ in 0..repeats {
+                times.push(side());
+            }
+        }
+    }
+    (a, b)
+}
+
+/// Nanoseconds that `act` takes.
+pub fn nanos(act: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    act();
+    start.elapsed().as_nanos() as f64
+}
+
+/// A small generator (xorshift, Marsaglia 2003): the same numbers in every run.
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+}
