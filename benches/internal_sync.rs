@@ -18,13 +18,23 @@ fn main() {
     let mut report = Report::from_args("internal sync; 2 workers on 2 cores unless said");
     service(&mut report);
     empty_rounds(&mut report);
-    let targets = [(256 << 10, 0.95, 0.85), (MIB, 0.95, 0.88), (8 * MIB, 0.95, 0.95), (32 * MIB, 0.92, 0.92), (128 * MIB, 0.95, 0.95)];
+    let targets = [
+        (256 << 10, 0.95, 0.85),
+        (MIB, 0.95, 0.88),
+        (8 * MIB, 0.95, 0.95),
+        (32 * MIB, 0.92, 0.92),
+        (128 * MIB, 0.95, 0.95),
+    ];
     for workers in [1, 2] {
         for (bytes, one, two) in targets {
             dense(&mut report, bytes, workers, if workers == 1 { one } else { two });
         }
     }
-    let sparse_targets = [(1, [0.60, 0.45], [0.022, 0.016]), (10, [0.70, 0.60], [0.13, 0.10]), (50, [0.90, 0.90], [0.7, 0.55])];
+    let sparse_targets = [
+        (1, [0.60, 0.45], [0.022, 0.016]),
+        (10, [0.70, 0.60], [0.13, 0.10]),
+        (50, [0.90, 0.90], [0.7, 0.55]),
+    ];
     for workers in [1, 2] {
         for (percent, list, time) in sparse_targets {
             sparse(&mut report, percent, workers, list[workers - 1], time[workers - 1]);
@@ -43,7 +53,8 @@ fn size_name(bytes: usize) -> String {
 
 /// Two private areas of the same page size as the measured one: the plain side's source and target.
 fn plain_buffers(worker: &mut Worker, bytes: usize) -> (Owned<u64>, Owned<u64>) {
-    let mut make = |name: &str| worker.create::<u64>(AreaSpec::new(name).copies(0), bytes / 8).expect("memory");
+    let mut make =
+        |name: &str| worker.create::<u64>(AreaSpec::new(name).copies(0), bytes / 8).expect("memory");
     (make("plain/from"), make("plain/to"))
 }
 
@@ -131,14 +142,19 @@ fn dense(report: &mut Report, bytes: usize, workers: usize, target: f64) {
         (sync, libc, streaming)
     });
     let (sync, libc, streaming) = results.expect("no panics").swap_remove(0);
-    let (best, name) = if libc.median() <= streaming.median() { (libc, "memcpy") } else { (streaming, "non-temporal") };
+    let (best, name) =
+        if libc.median() <= streaming.median() { (libc, "memcpy") } else { (streaming, "non-temporal") };
     report.add(Case {
         case,
         value: bytes as f64 / sync.median(),
         best: bytes as f64 / sync.best(),
         unit: "GB/s",
         ratio: Some(best.median() / sync.median()),
-        against: Some(format!("{name} ({:.1} GB/s), best {:.3}", bytes as f64 / best.median(), best.best() / sync.best())),
+        against: Some(format!(
+            "{name} ({:.1} GB/s), best {:.3}",
+            bytes as f64 / best.median(),
+            best.best() / sync.best()
+        )),
         target: Some(target),
     });
 }
@@ -180,7 +196,8 @@ fn sparse(report: &mut Report, percent: usize, workers: usize, list_target: f64,
             picked.sort_unstable();
             picked
         };
-        let mut lists: Vec<Vec<u32>> = if first { (0..4).map(|_| draw(&mut random)).collect() } else { Vec::new() };
+        let mut lists: Vec<Vec<u32>> =
+            if first { (0..4).map(|_| draw(&mut random)).collect() } else { Vec::new() };
         let mut turn = 0;
         let (mut sync, mut libc, mut streaming, mut whole) =
             (Times::default(), Times::default(), Times::default(), Times::default());
@@ -217,7 +234,8 @@ fn sparse(report: &mut Report, percent: usize, workers: usize, list_target: f64,
                     gate.pass();
                     let ready = list.lock().unwrap().clone();
                     let part = ready.len().div_ceil(workers);
-                    let own = &ready[part * worker.rank() as usize..(part * (worker.rank() as usize + 1)).min(ready.len())];
+                    let own = &ready[part * worker.rank() as usize
+                        ..(part * (worker.rank() as usize + 1)).min(ready.len())];
                     gate.pass();
                     let time = nanos(|| {
                         // SAFETY: the lines lie in both buffers; each worker copies its own part of the list.
@@ -248,7 +266,8 @@ fn sparse(report: &mut Report, percent: usize, workers: usize, list_target: f64,
         (sync, libc, streaming, whole)
     });
     let (sync, libc, streaming, whole) = results.expect("no panics").swap_remove(0);
-    let (best, name) = if libc.median() <= streaming.median() { (libc, "ordinary") } else { (streaming, "non-temporal") };
+    let (best, name) =
+        if libc.median() <= streaming.median() { (libc, "ordinary") } else { (streaming, "non-temporal") };
     report.add(Case {
         case: case.clone(),
         value: sync.median() / 1e3,

@@ -44,7 +44,9 @@ impl Report {
                 "--json" => report.json = Some(args.next().expect("--json needs a file")),
                 "--bench" => {}
                 other if other.starts_with("--") => {
-                    eprintln!("unknown option {other}; there are --quick, --json FILE and a part of a case's name");
+                    eprintln!(
+                        "unknown option {other}; there are --quick, --json FILE and a part of a case's name"
+                    );
                     std::process::exit(2);
                 }
                 other => report.filter = Some(other.to_owned()),
@@ -108,7 +110,12 @@ impl Times {
 
 /// Runs both sides in alternating blocks and drops the first repetition of each block, so that neither
 /// side measures the cache that the other left behind.
-pub fn alternate(blocks: usize, repeats: usize, mut left: impl FnMut() -> f64, mut right: impl FnMut() -> f64) -> (Times, Times) {
+pub fn alternate(
+    blocks: usize,
+    repeats: usize,
+    mut left: impl FnMut() -> f64,
+    mut right: impl FnMut() -> f64,
+) -> (Times, Times) {
     let (mut a, mut b) = (Times::default(), Times::default());
     for _ in 0..blocks {
         for (side, times) in [(&mut left as &mut dyn FnMut() -> f64, &mut a), (&mut right, &mut b)] {

@@ -76,13 +76,12 @@ impl AreaCore {
                 found: found.to_string(),
             });
         }
-        let parts = Parts::of(&shared.segment, id.index as usize)
-            .ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
+        let parts = Parts::of(&shared.segment, id.index as usize);
         Ok(AreaCore {
             shared: shared.clone(),
             id,
             name: name.into(),
-            layout: parts.layout,
+            layout: *parts.layout,
             start: parts.start(),
             len: about.len.load(Ordering::Relaxed) as usize,
             row: about.row_len.load(Ordering::Relaxed).max(1) as usize,
@@ -97,7 +96,7 @@ impl AreaCore {
     #[inline]
     pub(crate) fn parts(&self) -> Parts<'_> {
         // SAFETY: `start` and `layout` came from `Parts::of` for this slot; `shared` keeps the mapping.
-        unsafe { Parts::again(self.slot(), self.layout, self.start) }
+        unsafe { Parts::again(self.slot(), &self.layout, self.start) }
     }
 
     #[inline]
@@ -335,7 +334,7 @@ impl<T: Element> Area<T> {
             return Ok(Vec::new());
         }
         let parts = self.core.parts();
-        if !parts.layout.logged {
+        if !parts.layout.is_logged() {
             return Ok(std::iter::once(0..self.core.len).collect());
         }
         loop {

@@ -37,8 +37,8 @@ pub struct AreaInfo {
 }
 
 impl AreaInfo {
-    pub(crate) fn of(segment: &Segment, directory: &Directory<'_>, id: AreaId) -> Option<AreaInfo> {
-        let parts = super::parts::Parts::of(segment, id.index as usize)?;
+    pub(crate) fn of(segment: &Segment, directory: &Directory<'_>, id: AreaId) -> AreaInfo {
+        let parts = super::parts::Parts::of(segment, id.index as usize);
         let about = &parts.slot.about;
         let word = ownership::load(&parts.slot.own.ownership);
         let element = super::element::ElementType {
@@ -54,7 +54,7 @@ impl AreaInfo {
                 counter: record.counter.load(Ordering::Relaxed),
             }
         });
-        Some(AreaInfo {
+        AreaInfo {
             name: directory.name(id),
             group: directory.group(id),
             len: about.len.load(Ordering::Relaxed) as usize,
@@ -67,6 +67,6 @@ impl AreaInfo {
             epoch: word.epoch(),
             version: newest,
             put_off: parts.slot.round.put_off.load(Ordering::Relaxed),
-        })
+        }
     }
 }

@@ -179,7 +179,7 @@ impl<T: Element> Owned<T> {
     pub fn as_mut_ptr(&mut self, worker: &Worker) -> Result<*mut T> {
         self.check(worker)?;
         self.core.slot().own.raw.store(1, Ordering::Relaxed);
-        if !self.core.layout.logged {
+        if !self.core.layout.is_logged() {
             self.core.log().touch();
         }
         Ok(self.core.parts().writer().cast())

@@ -13,24 +13,19 @@ pub(crate) mod flag {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts<'s> {
     pub(crate) slot: &'s AreaSlot,
-    pub(crate) layout: AreaLayout,
+    pub(crate) layout: &'s AreaLayout,
     start: *mut u8,
 }
 
 impl<'s> Parts<'s> {
     /// The parts of the area in slot `index`, which is live (or deleted and not yet reclaimed).
-    pub(crate) fn of(segment: &'s Segment, index: usize) -> Option<Parts<'s>> {
+    pub(crate) fn of(segment: &'s Segment, index: usize) -> Parts<'s> {
         let slot = &segment.areas()[index];
-        let about = &slot.about;
-        let logged = about.flags.load(Ordering::Relaxed) & flag::LOGGED != 0;
-        let layout = AreaLayout::of(
-            about.bytes.load(Ordering::Relaxed),
-            about.copies.load(Ordering::Relaxed),
-            logged,
-            segment.config(),
-        )?;
-        let offset = about.extent_offset.load(Ordering::Relaxed);
-        Some(Parts { slot, layout, start: segment.heap_at(offset, layout.end) })
+        // SAFETY: the area lives (or is deleted and not yet reclaimed), so its layout was written before the
+        // state that the caller saw, and does not change.
+        let layout = unsafe { &*slot.layout.get() };
+        let offset = slot.about.extent_offset.load(Ordering::Relaxed);
+        Parts { slot, layout, start: segment.heap_at(offset, layout.end) }
     }
 
     /// The same parts as `of` found them, for a handle that keeps what it needs to find them again.
@@ -38,7 +33,7 @@ impl<'s> Parts<'s> {
     /// # Safety
     /// `start` came from [`Parts::start`] of the parts of `slot`, and the mapping still exists.
     #[inline]
-    pub(crate) unsafe fn again(slot: &'s AreaSlot, layout: AreaLayout, start: *mut u8) -> Parts<'s> {
+    pub(crate) unsafe fn again(slot: &'s AreaSlot, layout: &'s AreaLayout, start: *mut u8) -> Parts<'s> {
         Parts { slot, layout, start }
     }
 
@@ -69,7 +64,7 @@ impl<'s> Parts<'s> {
     }
 
     fn bit_words(&self) -> u64 {
-        if self.layout.logged { self.layout.words } else { 0 }
+        if self.layout.is_logged() { self.layout.words } else { 0 }
     }
 
     /// The log: one bit per line.
@@ -82,7 +77,7 @@ impl<'s> Parts<'s> {
     /// The log's upper level: one bit per word of `level0`.
     #[inline]
     pub(crate) fn level1(&self) -> &'s [AtomicU64] {
-        let words = if self.layout.logged { self.layout.upper_words } else { 0 };
+        let words = if self.layout.is_logged() { self.layout.upper_words } else { 0 };
         // SAFETY: `AreaLayout` places `upper_words` words there if the area is logged.
         unsafe { self.piece(self.layout.level1, words) }
     }

@@ -44,7 +44,7 @@ impl Scanned {
     pub(crate) fn of(core: &Arc<AreaCore>) -> Option<Scanned> {
         let automatic = core.slot().about.flags.load(Ordering::Relaxed) & flag::AUTOMATIC != 0;
         let check = core.shared.segment.config().check != 0;
-        if !core.layout.logged || !(automatic || check) || core.len == 0 {
+        if !core.layout.is_logged() || !(automatic || check) || core.len == 0 {
             return None;
         }
         let means = if automatic { track(core) } else { Means::Compare };

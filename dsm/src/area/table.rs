@@ -243,6 +243,8 @@ impl<'a> Directory<'a> {
             });
         }
         crate::primitive::fault_point();
+        // SAFETY: the slot is in `CREATING`, and this is the creator.
+        unsafe { *slot.layout.get() = layout };
         self.describe(index, spec, element, len, rank);
         let generation = slot.read.state.load(Ordering::Relaxed) >> 3;
         set_state(slot, LIVE);

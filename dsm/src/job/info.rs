@@ -106,7 +106,7 @@ impl Job {
         let counters = &self.shared.segment.header().counters;
         let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         Ok(Stats {
-            rounds: read(&counters.rounds),
+            rounds: read(&self.shared.segment.header().sync.acting.rounds),
             given_up: read(&counters.given_up),
             late: read(&counters.late),
             published: read(&counters.published),

@@ -172,7 +172,7 @@ impl Job {
         self.shared.check_process()?;
         let directory = Directory::lock(&self.shared, std::thread::yield_now);
         let ids: Vec<_> = directory.live().collect();
-        Ok(ids.into_iter().filter_map(|id| AreaInfo::of(&self.shared.segment, &directory, id)).collect())
+        Ok(ids.into_iter().map(|id| AreaInfo::of(&self.shared.segment, &directory, id)).collect())
     }
 
     /// Deletes an area, whoever owns it. Its name is free at once; its memory is given back after a round in

@@ -15,6 +15,7 @@
 use super::mutex::RobustMutex;
 use crate::primitive::{AtomicU32, AtomicU64};
 use crate::sync::round::Seat;
+use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -127,8 +128,6 @@ pub(crate) struct Header {
     /// Processes with a thread that sleeps on `SyncWords::published`.
     pub(crate) notifiers: AtomicU32,
     pub(crate) live_workers: AtomicU32,
-    /// The lowest clock that every worker had reached when it arrived in the last round.
-    pub(crate) lowest_clock: AtomicU64,
     pub(crate) sync: SyncWords,
     pub(crate) counters: Counters,
 }
@@ -138,8 +137,8 @@ pub(crate) struct Header {
 #[derive(Debug)]
 pub(crate) struct SyncWords {
     pub(crate) word: Padded<AtomicU64>,
-    pub(crate) actor: Padded<AtomicU64>,
-    pub(crate) completed: Padded<AtomicU64>,
+    /// What the actor of a round writes, together: the line changes hands once per round.
+    pub(crate) acting: Padded<ActorWords>,
     /// Nanoseconds (monotonic) at which the next area falls due; `u64::MAX` for never.
     pub(crate) next_due_ns: Padded<AtomicU64>,
     /// Somebody outside the rounds asks for one.
@@ -149,6 +148,19 @@ pub(crate) struct SyncWords {
     pub(crate) observers_high: AtomicU32,
     /// Rises with every round that published something: what notifiers sleep on.
     pub(crate) published: Padded<AtomicU32>,
+}
+
+/// What only the actor of a round writes.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct ActorWords {
+    pub(crate) actor: AtomicU64,
+    /// The last round that was completed, as against given up.
+    pub(crate) completed: AtomicU64,
+    /// The lowest clock that every worker had reached when it arrived in the last round.
+    pub(crate) lowest_clock: AtomicU64,
+    /// Rounds that began.
+    pub(crate) rounds: AtomicU64,
     pub(crate) plan: PlanHeader,
 }
 
@@ -168,7 +180,6 @@ impl<T> std::ops::Deref for Padded<T> {
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct Counters {
-    pub(crate) rounds: AtomicU64,
     pub(crate) given_up: AtomicU64,
     pub(crate) published: AtomicU64,
     pub(crate) put_off: AtomicU64,
@@ -213,7 +224,14 @@ pub(crate) struct AreaSlot {
     pub(crate) own: OwnLine,
     pub(crate) round: RoundLine,
     pub(crate) about: AboutLines,
+    /// Written while the slot is being created, read while the area lives.
+    pub(crate) layout: UnsafeCell<AreaLayout>,
 }
+
+// SAFETY: everything but `layout` is atomics; `layout` is written by the creator alone, before the release
+// store of the state that makes the area live, and read only after an acquire load of that state or by
+// those who created it.
+unsafe impl Sync for AreaSlot {}
 
 /// What every read looks at.
 #[repr(C, align(128))]
@@ -308,7 +326,7 @@ pub(crate) struct GenerationRecord {
 }
 
 /// The head of the plan.
-#[repr(C, align(128))]
+#[repr(C)]
 #[derive(Debug)]
 pub(crate) struct PlanHeader {
     pub(crate) round: AtomicU64,
@@ -367,14 +385,18 @@ pub(crate) struct Chunk {
 }
 
 /// Where the parts of an area lie, in bytes from the start of its extent.
+///
+/// Computed when the area is created and kept in its slot.
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AreaLayout {
     pub(crate) copies: u32,
-    pub(crate) logged: bool,
+    logged: u32,
+    pub(crate) generations: u32,
+    _spare: u32,
     pub(crate) lines: u64,
     pub(crate) words: u64,
     pub(crate) upper_words: u64,
-    pub(crate) generations: u32,
     pub(crate) writers: u64,
     pub(crate) level0: u64,
     pub(crate) level1: u64,
@@ -419,7 +441,8 @@ impl AreaLayout {
         let end = writer.checked_add(stride.checked_mul(u64::from(copies) + 1)?)?;
         Some(AreaLayout {
             copies,
-            logged,
+            logged: u32::from(logged),
+            _spare: 0,
             lines,
             words,
             upper_words,
@@ -436,6 +459,12 @@ impl AreaLayout {
             end: end.max(PAGE),
             align,
         })
+    }
+
+    /// Whether the area has a log.
+    #[inline]
+    pub(crate) fn is_logged(&self) -> bool {
+        self.logged != 0
     }
 
     /// Bytes of memory that the area takes, at worst.

@@ -280,7 +280,12 @@ impl Segment {
     #[inline]
     pub(crate) fn rounds(&self) -> Rounds<'_> {
         let sync = &self.header().sync;
-        Rounds { word: &sync.word, actor: &sync.actor, completed: &sync.completed, seats: self.seats() }
+        Rounds {
+            word: &sync.word,
+            actor: &sync.acting.actor,
+            completed: &sync.acting.completed,
+            seats: self.seats(),
+        }
     }
 
     /// The address of `offset`, which lies in the heap with at least `len` bytes behind it.

@@ -3,9 +3,10 @@ use super::claim::{self, Claim};
 use super::plan::{may_copy_whole, whole_threshold};
 use super::runtime::Runtime;
 use crate::area::parts::Parts;
-use crate::memory::copy::{Kernels, LineBuffer};
+use crate::memory::copy::{Kernels, LineBuffer, words};
 use crate::memory::layout::{Chunk, LINE};
 use crate::primitive::fault_point;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Words of the log that are looked at together: one word of the upper level.
@@ -28,7 +29,7 @@ impl Runtime<'_> {
     /// Claims and copies chunks until none is free, beginning with those of the worker's own areas.
     pub(crate) fn copy_chunks(&self, round: u64, me: u32) {
         let segment = &self.shared.segment;
-        let plan = &segment.header().sync.plan;
+        let plan = &segment.header().sync.acting.plan;
         let chunks = &segment.plan_chunks()[..plan.chunks.load(Ordering::Relaxed) as usize];
         let mut passes = 0;
         if chunks.is_empty() {
@@ -60,34 +61,33 @@ impl Runtime<'_> {
 
     fn copy_claimed(&self, chunk: &Chunk, round: u64, me: u32) {
         let segment = &self.shared.segment;
-        let plan = &segment.header().sync.plan;
+        let plan = &segment.header().sync.acting.plan;
         let entry = &segment.plan_entries()[chunk.entry.load(Ordering::Relaxed) as usize];
         let area = entry.area.load(Ordering::Relaxed) as usize;
-        if let Some(parts) = Parts::of(segment, area) {
-            let copying = Copying {
-                parts,
-                target: entry.copy.load(Ordering::Relaxed) as usize,
-                round_bytes: plan.bytes.load(Ordering::Relaxed) as usize,
-                whole: entry.whole.load(Ordering::Relaxed) != 0,
-                threshold: if may_copy_whole(&parts, segment.config().check != 0) {
-                    whole_threshold(plan.workers.load(Ordering::Relaxed))
-                } else {
-                    1.0
-                },
-                shared_words: segment.config().stall_policy == crate::job::STALL_QUARANTINE,
-            };
-            let first = chunk.first.load(Ordering::Relaxed) as usize;
-            let words = chunk.words.load(Ordering::Relaxed) as usize;
-            fault_point();
-            copying.run(first, words, &mut self.local.copy_scratch.borrow_mut());
-        }
+        let parts = Parts::of(segment, area);
+        let copying = Copying {
+            parts,
+            target: entry.copy.load(Ordering::Relaxed) as usize,
+            round_bytes: plan.bytes.load(Ordering::Relaxed) as usize,
+            whole: entry.whole.load(Ordering::Relaxed) != 0,
+            threshold: if may_copy_whole(&parts, segment.config().check != 0) {
+                whole_threshold(plan.workers.load(Ordering::Relaxed))
+            } else {
+                1.0
+            },
+            shared_words: segment.config().stall_policy == crate::job::STALL_QUARANTINE,
+        };
+        let first = chunk.first.load(Ordering::Relaxed) as usize;
+        let words = chunk.words.load(Ordering::Relaxed) as usize;
+        fault_point();
+        copying.run(first, words, &mut self.local.copy_scratch.borrow_mut());
         claim::finish(&chunk.claim, round, me);
     }
 
     /// Whether every chunk of the round is done.
     pub(crate) fn all_copied(&self, round: u64) -> bool {
         let segment = &self.shared.segment;
-        let count = segment.header().sync.plan.chunks.load(Ordering::Relaxed) as usize;
+        let count = segment.header().sync.acting.plan.chunks.load(Ordering::Relaxed) as usize;
         segment.plan_chunks()[..count].iter().all(|chunk| claim::read(&chunk.claim, round) == Claim::Done)
     }
 }
@@ -107,7 +107,7 @@ impl Copying<'_> {
     /// Copies what words `first..first + count` of the log mark, and notes it in the generation and in
     /// what the other copies owe. Repeatable: the log is cleared only when the round is published.
     fn run(&self, first: usize, count: usize, scratch: &mut CopyScratch) {
-        let layout = &self.parts.layout;
+        let layout = self.parts.layout;
         if self.whole {
             self.copy_span(first, count);
             for (other, copy) in self.parts.copies().iter().enumerate() {
@@ -116,7 +116,7 @@ impl Copying<'_> {
                     copy.owes.store(1, Ordering::Relaxed);
                 }
             }
-            if layout.logged {
+            if layout.is_logged() {
                 let open = self.parts.slot.round.open_generation.load(Ordering::Relaxed) as usize;
                 fill(self.parts.generation(open), first, count);
             }
@@ -165,39 +165,46 @@ impl Copying<'_> {
         let log = &parts.level0()[range.clone()];
         let open = parts.slot.round.open_generation.load(Ordering::Relaxed) as usize;
         let generation = &parts.generation(open)[range.clone()];
-        let mut lines = 0;
-        for ((out, log), seen) in bits.iter_mut().zip(log).zip(generation) {
-            let logged = log.load(Ordering::Relaxed);
-            *out = logged;
-            lines += logged.count_ones();
-            if logged != 0 {
-                self.or_into(seen, logged);
+        if self.shared_words {
+            for ((out, log), seen) in bits.iter_mut().zip(log).zip(generation) {
+                *out = log.load(Ordering::Relaxed);
+                seen.fetch_or(*out, Ordering::Relaxed);
             }
         }
+        let into = if self.shared_words { &[][..] } else { generation };
+        // SAFETY: the log is still while its owner is inside the round. These words of the generation are
+        // this worker's alone by the chunk's claim; where a stalled worker might still be at them, they were
+        // merged atomically above.
+        let mut lines = unsafe { words::gather(log, into, bits) };
         if parts.layout.copies > 1 {
-            for other in 0..parts.layout.copies as usize {
-                if other != self.target {
-                    let mut any = false;
-                    for (owed, logged) in parts.owed(other)[range.clone()].iter().zip(&*bits) {
-                        if *logged != 0 {
-                            self.or_into(owed, *logged);
-                            any = true;
-                        }
-                    }
-                    if any {
-                        parts.copies()[other].owes.store(1, Ordering::Relaxed);
-                    }
-                }
-            }
+            self.note_owed(&range, bits);
             if owes {
                 lines = 0;
                 for (out, owed) in bits.iter_mut().zip(&parts.owed(self.target)[range]) {
                     *out |= owed.load(Ordering::Relaxed);
-                    lines += out.count_ones();
+                    lines += out.count_ones() as usize;
                 }
             }
         }
-        lines as usize
+        lines
+    }
+
+    /// Notes that the other copies lack the logged lines.
+    fn note_owed(&self, range: &Range<usize>, logged: &[u64]) {
+        if logged.iter().all(|word| *word == 0) {
+            return;
+        }
+        for (other, copy) in self.parts.copies().iter().enumerate() {
+            if other == self.target {
+                continue;
+            }
+            for (owed, logged) in self.parts.owed(other)[range.clone()].iter().zip(logged) {
+                if *logged != 0 {
+                    self.or_into(owed, *logged);
+                }
+            }
+            copy.owes.store(1, Ordering::Relaxed);
+        }
     }
 
     #[inline]

@@ -4,9 +4,9 @@ use super::{claim, clock};
 use crate::area::parts::{Parts, flag};
 use crate::area::{ownership, table};
 use crate::job::STALL_QUARANTINE;
-use crate::memory::copy::Kernels;
+use crate::memory::copy::{Kernels, words};
 use crate::memory::layout::{AreaSlot, CopyRecord, LINE, PlanEntry};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// States of a reader copy (`CopyRecord::state`).
 pub(crate) mod copy_state {
@@ -19,7 +19,10 @@ pub(crate) mod copy_state {
 }
 
 /// Up to this many bytes the planner copies alone, before anybody else is woken.
-const ALONE_BYTES: u64 = 16 << 10;
+const ALONE_BYTES: u64 = 2 << 10;
+/// Areas up to this size are copied by their owner, in whose cache the lines lie that it has just written:
+/// one core copies 1 MiB out of its own cache faster than two that have to pass half of it across.
+const OWNER_BYTES: u64 = 1 << 20;
 /// Up to this many bytes a round has one chunk per worker.
 const ONE_EACH_BYTES: u64 = 1 << 20;
 /// A chunk of a larger round, at least.
@@ -56,10 +59,10 @@ impl Runtime<'_> {
             return false;
         }
         let bytes = scratch.bytes.iter().take(entries).sum();
-        sync.plan.round.store(round, Ordering::Relaxed);
-        sync.plan.now_ns.store(now, Ordering::Relaxed);
-        sync.plan.entries.store(entries as u32, Ordering::Relaxed);
-        sync.plan.bytes.store(bytes, Ordering::Relaxed);
+        sync.acting.plan.round.store(round, Ordering::Relaxed);
+        sync.acting.plan.now_ns.store(now, Ordering::Relaxed);
+        sync.acting.plan.entries.store(entries as u32, Ordering::Relaxed);
+        sync.acting.plan.bytes.store(bytes, Ordering::Relaxed);
         self.lay_out_chunks(round, me, entries, bytes, &scratch);
         true
     }
@@ -76,8 +79,8 @@ impl Runtime<'_> {
             }
         }
         let header = segment.header();
-        header.lowest_clock.store(lowest, Ordering::Relaxed);
-        header.sync.plan.workers.store(workers, Ordering::Relaxed);
+        header.sync.acting.lowest_clock.store(lowest, Ordering::Relaxed);
+        header.sync.acting.plan.workers.store(workers, Ordering::Relaxed);
     }
 
     /// Fills `scratch.selected` with the areas that are forced or due, and their groups; returns the time.
@@ -172,7 +175,7 @@ impl Runtime<'_> {
             slot.round.confirmed_ns.store(now, Ordering::Relaxed);
             return false;
         }
-        let Some(parts) = Parts::of(segment, index) else { return false };
+        let parts = Parts::of(segment, index);
         let Some(target) = self.target_copy(&parts, index, round, scratch) else {
             slot.round.put_off.fetch_add(1, Ordering::Relaxed);
             segment.header().counters.put_off.fetch_add(1, Ordering::Relaxed);
@@ -181,7 +184,7 @@ impl Runtime<'_> {
             return false;
         };
         let newest = &parts.copies()[parts.current()];
-        let whole = !parts.layout.logged || slot.own.guard_open.load(Ordering::Relaxed) != 0;
+        let whole = !parts.layout.is_logged() || slot.own.guard_open.load(Ordering::Relaxed) != 0;
         let plan: &PlanEntry = &segment.plan_entries()[entry];
         plan.area.store(area, Ordering::Relaxed);
         plan.copy.store(target as u32, Ordering::Relaxed);
@@ -192,7 +195,9 @@ impl Runtime<'_> {
         plan.counter.store(newest.counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         plan.clock
             .store(segment.all_seats()[owner as usize].clock.load(Ordering::Relaxed), Ordering::Relaxed);
-        let bytes = if whole { parts.padded_bytes() as u64 } else { dirty_bytes(&parts, target) };
+        // A small area goes through the caches and to its owner however much of it is dirty: not counted.
+        let all = parts.padded_bytes() as u64;
+        let bytes = if whole || (ALONE_BYTES..=OWNER_BYTES).contains(&all) { all } else { dirty_bytes(&parts, target) };
         if scratch.bytes.len() <= entry {
             scratch.bytes.resize(entry + 1, 0);
         }
@@ -309,11 +314,10 @@ impl Runtime<'_> {
             let area = table[entry].area.load(Ordering::Relaxed);
             if broken.contains(&group_of(area)) {
                 let copy = table[entry].copy.load(Ordering::Relaxed) as usize;
-                if let Some(parts) = Parts::of(segment, area as usize) {
-                    parts.copies()[copy].state.store(copy_state::VALID, Ordering::SeqCst);
-                    parts.slot.round.put_off.fetch_add(1, Ordering::Relaxed);
-                    segment.header().counters.put_off.fetch_add(1, Ordering::Relaxed);
-                }
+                let parts = Parts::of(segment, area as usize);
+                parts.copies()[copy].state.store(copy_state::VALID, Ordering::SeqCst);
+                parts.slot.round.put_off.fetch_add(1, Ordering::Relaxed);
+                segment.header().counters.put_off.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
             table[kept].copy_from(&table[entry]);
@@ -323,9 +327,17 @@ impl Runtime<'_> {
         kept
     }
 
+    /// Into how many pieces an area is cut of which `bytes` are dirty, and in which unit of log words: whole
+    /// words of the upper level where there are enough.
+    fn divide(&self, parts: &Parts<'_>, bytes: u64, size: u64, workers: u64) -> (u64, u64) {
+        let pieces = bytes.div_ceil(size).clamp(1, 16 * workers);
+        let unit = if parts.layout.words >= 64 * pieces { 64 } else { 1 };
+        (pieces.min(parts.layout.words.div_ceil(unit)).max(1), unit)
+    }
+
     fn lay_out_chunks(&self, round: u64, me: u32, entries: usize, bytes: u64, scratch: &Scratch) {
         let segment = &self.shared.segment;
-        let plan = &segment.header().sync.plan;
+        let plan = &segment.header().sync.acting.plan;
         let workers = u64::from(plan.workers.load(Ordering::Relaxed).max(1));
         let alone = workers == 1 || bytes <= ALONE_BYTES;
         let size = if alone {
@@ -340,22 +352,30 @@ impl Runtime<'_> {
         for entry in 0..entries {
             let planned = &segment.plan_entries()[entry];
             let area = planned.area.load(Ordering::Relaxed) as usize;
-            let Some(parts) = Parts::of(segment, area) else { continue };
-            let room = (chunks.len() - count - (entries - entry - 1)) as u64;
-            let pieces = scratch.bytes[entry].div_ceil(size).clamp(1, room.min(16 * workers));
-            // Whole words of the upper level where there are enough, so that no two workers share one.
-            let unit = if parts.layout.words >= 64 * pieces { 64 } else { 1 };
-            let units = parts.layout.words.div_ceil(unit).max(1);
-            let pieces = pieces.min(units);
+            let parts = Parts::of(segment, area);
+            let owner = planned.owner.load(Ordering::Relaxed);
+            let by_owner = parts.padded_bytes() as u64 <= OWNER_BYTES;
+            let one = alone || by_owner;
+            let (pieces, unit) = if one { (1, 1) } else { self.divide(&parts, scratch.bytes[entry], size, workers) };
+            let units = parts.layout.words.div_ceil(unit);
+            let pieces = pieces.min((chunks.len() - count - (entries - entry - 1)) as u64);
             for piece in 0..pieces {
-                let first = units * piece / pieces * unit;
-                let end = (units * (piece + 1) / pieces * unit).min(parts.layout.words);
+                let (first, end) = if pieces == 1 {
+                    (0, parts.layout.words)
+                } else {
+                    let end = (units * (piece + 1) / pieces * unit).min(parts.layout.words);
+                    (units * piece / pieces * unit, end)
+                };
                 let chunk = &chunks[count];
                 chunk.entry.store(entry as u32, Ordering::Relaxed);
-                chunk.owner.store(planned.owner.load(Ordering::Relaxed), Ordering::Relaxed);
+                chunk.owner.store(owner, Ordering::Relaxed);
                 chunk.first.store(first, Ordering::Relaxed);
                 chunk.words.store(end.saturating_sub(first), Ordering::Relaxed);
-                let claim = if alone { claim::claimed(round, me) } else { claim::free(round) };
+                let claim = match (alone, by_owner) {
+                    (true, _) => claim::claimed(round, me),
+                    (false, true) => claim::claimed(round, owner),
+                    _ => claim::free(round),
+                };
                 chunk.claim.store(claim, Ordering::Relaxed);
                 count += 1;
             }
@@ -368,24 +388,27 @@ impl Runtime<'_> {
 /// Bytes that publishing into `target` copies, by counting the log; bounded above by the whole copy.
 fn dirty_bytes(parts: &Parts<'_>, target: usize) -> u64 {
     let level0 = parts.level0();
-    let mut lines = 0u64;
+    let mut lines = 0;
+    // Runs of neighbouring blocks that have bits, counted together.
+    let mut run = 0..0;
+    // SAFETY: called by the actor while the area's owner, the log's only writer, is inside the round; what a
+    // copy owes is written only while chunks are copied.
+    let count = |words: &[AtomicU64]| unsafe { words::count(words) };
     for (upper, word) in parts.level1().iter().enumerate() {
-        let bits = word.load(Ordering::Relaxed);
-        if bits == 0 {
-            continue;
-        }
-        let first = upper * 64;
-        let end = (first + 64).min(level0.len());
-        for word in &level0[first..end] {
-            lines += u64::from(word.load(Ordering::Relaxed).count_ones());
+        if word.load(Ordering::Relaxed) != 0 {
+            let first = upper * 64;
+            if run.end != first {
+                lines += count(&level0[run]);
+                run = first..first;
+            }
+            run.end = (first + 64).min(level0.len());
         }
     }
+    lines += count(&level0[run]);
     if parts.copies()[target].owes.load(Ordering::Relaxed) != 0 {
-        for word in parts.owed(target) {
-            lines += u64::from(word.load(Ordering::Relaxed).count_ones());
-        }
+        lines += count(parts.owed(target));
     }
-    (lines * LINE).min(parts.padded_bytes() as u64)
+    (lines as u64 * LINE).min(parts.padded_bytes() as u64)
 }
 
 /// Whether the copy kernels may copy more than the logged lines of the area.

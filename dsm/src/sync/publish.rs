@@ -4,6 +4,7 @@ use super::plan::copy_state;
 use super::runtime::Runtime;
 use crate::area::parts::Parts;
 use crate::log::generations;
+use crate::memory::copy::words;
 use crate::memory::layout::PlanEntry;
 use crate::primitive::fault_point;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +13,7 @@ impl Runtime<'_> {
     /// Makes the new versions of the plan visible.
     pub(crate) fn publish_plan(&self, round: u64) {
         let header = self.shared.segment.header();
-        let plan = &header.sync.plan;
+        let plan = &header.sync.acting.plan;
         let now = plan.now_ns.load(Ordering::Relaxed);
         let entries = plan.entries.load(Ordering::Relaxed) as usize;
         let mut published = 0;
@@ -33,10 +34,10 @@ impl Runtime<'_> {
     fn publish_entry(&self, entry: &PlanEntry, round: u64, now: u64) {
         let segment = &self.shared.segment;
         let area = entry.area.load(Ordering::Relaxed) as usize;
-        let Some(parts) = Parts::of(segment, area) else { return };
+        let parts = Parts::of(segment, area);
         let index = entry.copy.load(Ordering::Relaxed) as usize;
         let slot = parts.slot;
-        if parts.layout.logged {
+        if parts.layout.is_logged() {
             if entry.whole.load(Ordering::Relaxed) != 0 {
                 clear(parts.level0());
                 clear(parts.level1());
@@ -74,21 +75,28 @@ impl Runtime<'_> {
     }
 }
 
+/// Clears bitmap words of an area that is being published.
 fn clear(words: &[AtomicU64]) {
-    for word in words {
-        word.store(0, Ordering::Relaxed);
-    }
+    // SAFETY: only the actor publishes; copying is over, and the area's owner is inside the round.
+    unsafe { words::clear(words) }
 }
 
 /// Clears both levels of the log where they have bits. Lower words first: a successor finds every lower
 /// word that is not clear through the upper bits that are left.
 fn clear_log(parts: &Parts<'_>) {
     let level0 = parts.level0();
+    let mut run = 0..0;
     for (upper, word) in parts.level1().iter().enumerate() {
         if word.load(Ordering::Relaxed) != 0 {
             let first = upper * 64;
-            clear(&level0[first..(first + 64).min(level0.len())]);
-            word.store(0, Ordering::Relaxed);
+            if run.end != first {
+                clear(&level0[run]);
+                run = first..first;
+            }
+            run.end = (first + 64).min(level0.len());
         }
     }
+    clear(&level0[run]);
+    fault_point();
+    clear(parts.level1());
 }

@@ -201,26 +201,29 @@ impl Rounds<'_> {
 
     /// Does whatever `round` needs from `me` until it is past.
     pub(crate) fn drive(&self, me: u32, round: u64, work: &impl Work) -> Ended {
+        // Whether to look who is there: on arrival, and when a wait was long. In between, the last to arrive
+        // looks, and polling the seats would only delay it.
+        let mut look = true;
         loop {
             let seen = self.load_total();
             if seen.is_past(round) {
                 let completed = self.completed.load(Ordering::Acquire) == round;
                 return if completed { Ended::Completed(round) } else { Ended::GivenUp(round) };
             }
-            if seen.phase() == Phase::Idle {
-                return Ended::GivenUp(round);
+            match seen.phase() {
+                Phase::Idle => return Ended::GivenUp(round),
+                Phase::Open if look && self.is_complete(seen) => self.lead(me, seen, work),
+                Phase::Open => look = self.await_arrivals(seen, work),
+                _ => self.step(me, seen, work),
             }
-            self.step(me, seen, work);
         }
     }
 
-    /// One step of what the round needs from `me` when the word is `seen`.
+    /// One step of what the round, past [`Phase::Open`], needs from `me` when the word is `seen`.
     fn step(&self, me: u32, seen: Word, work: &impl Work) {
         let round = seen.round();
         match seen.phase() {
-            Phase::Idle => {}
-            Phase::Open if self.is_complete(seen) => self.lead(me, seen, work),
-            Phase::Open => self.await_arrivals(seen, work),
+            Phase::Idle | Phase::Open => {}
             Phase::Plan | Phase::Publish => self.act_or_wait(me, seen, work),
             Phase::Copy => {
                 work.copy(round, me);
@@ -286,11 +289,12 @@ impl Rounds<'_> {
         }
     }
 
-    /// Not everybody is here yet: waits, looks for the dead among the missing, and in the end gives up.
-    fn await_arrivals(&self, seen: Word, work: &impl Work) {
+    /// Not everybody is here yet: waits, looks for the dead among the missing, and in the end gives up. True
+    /// if it is time to look who is there.
+    fn await_arrivals(&self, seen: Word, work: &impl Work) -> bool {
         let pause = work.pause(seen);
         if pause == Pause::Again {
-            return;
+            return false;
         }
         let round = seen.round();
         let missing = |seat: &Seat| {
@@ -303,11 +307,11 @@ impl Rounds<'_> {
             }
         }
         if found_dead || pause != Pause::OutOfPatience || seen.waits_for_all() {
-            return;
+            return true;
         }
         // The one place where a round is given up: against `lead`, one compare-and-swap decides.
         if !self.shift(seen, Word::new(round + 1, Phase::Idle), work) {
-            return;
+            return true;
         }
         let mut late = self.seats.iter().enumerate().filter(|(_, seat)| missing(seat)).map(|(rank, seat)| {
             fault_point();
@@ -316,6 +320,7 @@ impl Rounds<'_> {
         });
         work.gave_up(round, &mut late);
         late.for_each(drop);
+        true
     }
 
     pub(crate) fn is_actor(&self, me: u32, round: u64) -> bool {

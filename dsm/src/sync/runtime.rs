@@ -112,10 +112,10 @@ impl Runtime<'_> {
     /// Sets the copy that a stalled worker writes aside and leaves its area for a later round.
     fn quarantine(&self, round: u64, entry_index: usize, rank: Rank) {
         let segment = &self.shared.segment;
-        let plan = &segment.header().sync.plan;
+        let plan = &segment.header().sync.acting.plan;
         let entry = &segment.plan_entries()[entry_index];
         let area = entry.area.load(Ordering::Relaxed) as usize;
-        let Some(parts) = Parts::of(segment, area) else { return };
+        let parts = Parts::of(segment, area);
         if parts.layout.copies < 3 {
             return;
         }
@@ -149,7 +149,9 @@ impl Runtime<'_> {
 
 impl Work for Runtime<'_> {
     fn plan(&self, round: u64, me: u32) -> bool {
-        self.shared.segment.header().counters.rounds.fetch_add(1, Ordering::Relaxed);
+        // Only the actor writes it.
+        let rounds = &self.shared.segment.header().sync.acting.rounds;
+        rounds.store(rounds.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.make_plan(round, me)
     }
 
@@ -163,7 +165,7 @@ impl Work for Runtime<'_> {
 
     fn tend(&self, round: u64, me: u32) {
         let segment = &self.shared.segment;
-        let plan = &segment.header().sync.plan;
+        let plan = &segment.header().sync.acting.plan;
         let chunks = &segment.plan_chunks()[..plan.chunks.load(Ordering::Relaxed) as usize];
         for chunk in chunks {
             let Claim::Claimed(rank) = claim::read(&chunk.claim, round) else { continue };

@@ -41,7 +41,7 @@ impl Worker {
 
     /// Puts this worker back into the clocks, at the lowest one.
     pub fn rejoin_clocks(&mut self) {
-        let lowest = self.shared.segment.header().lowest_clock.load(Ordering::Relaxed);
+        let lowest = self.shared.segment.header().sync.acting.lowest_clock.load(Ordering::Relaxed);
         self.seat_clock().store(if lowest == u64::MAX { 0 } else { lowest }, Ordering::Relaxed);
     }
 
@@ -84,7 +84,7 @@ impl Worker {
     }
 
     fn lowest_clock(&self) -> u64 {
-        self.shared.segment.header().lowest_clock.load(Ordering::Relaxed)
+        self.shared.segment.header().sync.acting.lowest_clock.load(Ordering::Relaxed)
     }
 
     fn behind(&self, wanted: u64, waited: Duration) -> Error {

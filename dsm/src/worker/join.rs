@@ -45,7 +45,7 @@ fn take_slot(shared: &Shared, wanted: Option<Rank>) -> Result<Rank> {
         record.started.store(process::start_time(pid), Ordering::Relaxed);
         seat.incarnation.fetch_add(1, Ordering::Relaxed);
         seat.missed.store(0, Ordering::Relaxed);
-        let lowest = header.lowest_clock.load(Ordering::Relaxed);
+        let lowest = header.sync.acting.lowest_clock.load(Ordering::Relaxed);
         seat.clock.store(if lowest == u64::MAX { 0 } else { lowest }, Ordering::Relaxed);
         seat.state.store(slot_state::JOINING, Ordering::SeqCst);
         header.live_workers.fetch_add(1, Ordering::Relaxed);

@@ -32,7 +32,7 @@ const REPEATS: usize = 3;
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Share of dirty lines above which a full copy of a large area is faster: one worker, several.
-const SPARSE_TO_FULL: [f32; 2] = [0.33, 0.40];
+const SPARSE_TO_FULL: [f32; 2] = [0.33, 0.65];
 
 /// The kernels of an instruction set with thresholds for this machine.
 pub(super) fn calibrated(isa: Isa) -> Kernels {

@@ -23,6 +23,7 @@ mod portable;
 mod sparse;
 #[cfg(test)]
 mod tests;
+pub(crate) mod words;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
