@@ -1,63 +1,57 @@
 //! The write guard: a mutable view that logs what it hands out.
 use super::element::Element;
+use super::handle::AreaCore;
 use crate::log::bitmap::Log;
 use crate::memory::layout::LINE;
 use std::ops::{Deref, Range};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 /// An area open for writing.
 ///
-/// Everything that is handed out mutably is logged: the guard keeps a pending range and writes it to the
-/// log when the next write is not adjacent, and when it is dropped. Reading through the guard (it
-/// dereferences to `[T]`) logs nothing.
+/// Everything that is handed out mutably is logged at once. Reading through the guard (it dereferences to
+/// `[T]`) logs nothing.
 ///
 /// A guard that is leaked (`mem::forget`) loses nothing: the next publication copies the whole area.
 pub struct WriteGuard<'w, T: Element> {
     data: &'w mut [T],
+    core: &'w AreaCore,
+    log: &'w Log<'w>,
     row: usize,
-    log: Log<'w>,
-    open: &'w AtomicU32,
-    /// Lines written and not yet in the log.
-    pending: Range<usize>,
+    /// Whole rows.
+    rows: usize,
+    /// Where in a row, in bytes, to find the line that tells whether the row is logged; `None` where rows
+    /// are not logged as a whole.
+    probe: Option<usize>,
+    /// The elements of the line that was marked last: `span` of them from `low` on. They exist, so that one
+    /// compare finds an element to be both in the area and logged.
+    low: usize,
+    span: usize,
 }
 
 impl<T: Element> std::fmt::Debug for WriteGuard<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WriteGuard")
-            .field("len", &self.data.len())
-            .field("pending", &self.pending)
-            .finish_non_exhaustive()
+        f.debug_struct("WriteGuard").field("len", &self.data.len()).finish_non_exhaustive()
     }
 }
 
 impl<'w, T: Element> WriteGuard<'w, T> {
     /// # Safety
-    /// `data` points to `len` values of `T` that nobody else accesses for `'w`.
+    /// Nobody else accesses the writer copy of `core` for `'w`, and its elements are of `T`.
     #[inline]
-    pub(crate) unsafe fn new(
-        data: *mut T,
-        len: usize,
-        row: usize,
-        log: Log<'w>,
-        open: &'w AtomicU32,
-    ) -> WriteGuard<'w, T> {
-        // SAFETY: by the contract above.
-        let data = unsafe { std::slice::from_raw_parts_mut(data, len) };
-        open.store(1, Ordering::Relaxed);
-        WriteGuard { data, row, log, open, pending: 0..0 }
-    }
-
-    /// Notes that elements `start..end`, which exist, are being written.
-    #[inline(always)]
-    fn note(&mut self, start: usize, end: usize) {
-        let first = start * size_of::<T>() / LINE as usize;
-        let last = (end * size_of::<T>()).div_ceil(LINE as usize);
-        if first <= self.pending.end && last >= self.pending.start {
-            self.pending.start = self.pending.start.min(first);
-            self.pending.end = self.pending.end.max(last);
-        } else {
-            self.log.mark(self.pending.clone());
-            self.pending = first..last;
+    pub(crate) unsafe fn new(core: &'w AreaCore) -> WriteGuard<'w, T> {
+        // SAFETY: by the contract above; the writer copy has `len` elements.
+        let data = unsafe { std::slice::from_raw_parts_mut(core.parts().writer().cast::<T>(), core.len) };
+        core.slot().own.guard_open.store(1, Ordering::Relaxed);
+        let probe = core.by_rows.then(|| core.row * size_of::<T>() / 2);
+        WriteGuard {
+            data,
+            core,
+            log: core.log(),
+            row: core.row,
+            rows: core.len / core.row,
+            probe,
+            low: 0,
+            span: 0,
         }
     }
 
@@ -67,8 +61,28 @@ impl<'w, T: Element> WriteGuard<'w, T> {
     /// If `index` is not below the area's length.
     #[inline(always)]
     pub fn set(&mut self, index: usize, value: T) {
-        self.data[index] = value;
-        self.note(index, index + 1);
+        if index.wrapping_sub(self.low) >= self.span {
+            self.log_element(index);
+        }
+        // SAFETY: the elements of the marked line exist, and `index` is one of them.
+        unsafe { *self.data.get_unchecked_mut(index) = value };
+    }
+
+    /// Marks the lines of element `index`. Inline and, for elements that fit a line, without a call: a call
+    /// in a caller's loop would make it spill its floating-point registers on every turn.
+    #[inline(always)]
+    fn log_element(&mut self, index: usize) {
+        assert!(index < self.data.len(), "element {index} of an area of {}", self.data.len());
+        let per_line = LINE as usize / size_of::<T>();
+        if LINE as usize % size_of::<T>() == 0 && self.probe.is_none() {
+            let line = index / per_line;
+            self.log.mark_line(line);
+            self.low = line * per_line;
+            self.span = per_line.min(self.data.len() - self.low);
+        } else {
+            self.log.mark(self.core.lines(index..index + 1, size_of::<T>()));
+            (self.low, self.span) = (index, 1);
+        }
     }
 
     /// Elements `range`, for writing; logged at once.
@@ -83,7 +97,7 @@ impl<'w, T: Element> WriteGuard<'w, T> {
             self.data.len()
         );
         if !range.is_empty() {
-            self.note(range.start, range.end);
+            self.log.mark(self.core.lines(range.clone(), size_of::<T>()));
         }
         &mut self.data[range]
     }
@@ -94,12 +108,17 @@ impl<'w, T: Element> WriteGuard<'w, T> {
     /// If the area has no such row.
     #[inline(always)]
     pub fn row_mut(&mut self, row: usize) -> &mut [T] {
+        assert!(row < self.rows, "row {row} of an area of {} rows", self.rows);
         let start = row * self.row;
-        let view = &mut self.data[start..start + self.row];
-        let (first, end) = (start, start + view.len());
-        // `note` needs all of `self`; the row is borrowed anew after it.
-        self.note(first, end);
-        &mut self.data[first..end]
+        let bytes = start * size_of::<T>();
+        let (first, last) = (bytes / LINE as usize, (bytes + self.row * size_of::<T>() - 1) / LINE as usize);
+        match self.probe {
+            Some(probe) if self.log.has((bytes + probe) / LINE as usize) => {}
+            Some(_) => self.log.mark_cold(first, last),
+            None => self.log.mark_row(first, last),
+        }
+        // SAFETY: `rows * row` elements exist, and `row` is below `rows`.
+        unsafe { self.data.get_unchecked_mut(start..start + self.row) }
     }
 
     /// The whole area, for writing.
@@ -130,7 +149,6 @@ impl<T: Element> Deref for WriteGuard<'_, T> {
 impl<T: Element> Drop for WriteGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.log.mark(self.pending.clone());
-        self.open.store(0, Ordering::Relaxed);
+        self.core.slot().own.guard_open.store(0, Ordering::Relaxed);
     }
 }

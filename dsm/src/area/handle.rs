@@ -31,6 +31,9 @@ impl std::fmt::Display for Version {
     }
 }
 
+/// The longest row that is logged as a whole, in bytes.
+const LARGEST_LOGGED_ROW: u64 = 4096;
+
 /// What a handle knows of its area, whatever its element type.
 #[derive(Debug)]
 pub(crate) struct AreaCore {
@@ -41,6 +44,11 @@ pub(crate) struct AreaCore {
     start: *mut u8,
     pub(crate) len: usize,
     pub(crate) row: usize,
+    /// Whether rows are logged as a whole, by whatever means they are written (see `LOG.md`): then one bit in
+    /// the middle of a row, a line that no other row shares, tells whether the row is logged.
+    pub(crate) by_rows: bool,
+    /// Points into the mapping; handed out for the lifetime of `self` only, and `shared` keeps the mapping.
+    log: Log<'static>,
 }
 
 // SAFETY: `start` points into the segment's mapping, which `shared` keeps; what lies there is accessed by
@@ -77,6 +85,21 @@ impl AreaCore {
             });
         }
         let parts = Parts::of(&shared.segment, id.index as usize);
+        let log = Log {
+            level0: parts.level0(),
+            level1: parts.level1(),
+            dirty: &shared.segment.dirty()[id.index as usize],
+        };
+        // SAFETY: the lifetime is that of the mapping, which `shared` keeps for as long as the core exists.
+        let log = unsafe { std::mem::transmute::<Log<'_>, Log<'static>>(log) };
+        let row = about.row_len.load(Ordering::Relaxed).max(1) as usize;
+        let row_bytes = row as u64 * u64::from(element.size);
+        let looked_through = about.flags.load(Ordering::Relaxed) & super::parts::flag::AUTOMATIC != 0
+            || shared.segment.config().check != 0;
+        let by_rows = row > 1
+            && !looked_through
+            && (row_bytes.is_multiple_of(LINE) || row_bytes >= 2 * LINE)
+            && row_bytes <= LARGEST_LOGGED_ROW;
         Ok(AreaCore {
             shared: shared.clone(),
             id,
@@ -84,7 +107,9 @@ impl AreaCore {
             layout: *parts.layout,
             start: parts.start(),
             len: about.len.load(Ordering::Relaxed) as usize,
-            row: about.row_len.load(Ordering::Relaxed).max(1) as usize,
+            row,
+            by_rows,
+            log,
         })
     }
 
@@ -99,14 +124,10 @@ impl AreaCore {
         unsafe { Parts::again(self.slot(), &self.layout, self.start) }
     }
 
+    /// The owner's hand on the log.
     #[inline]
-    pub(crate) fn log(&self) -> Log<'_> {
-        let parts = self.parts();
-        Log {
-            level0: parts.level0(),
-            level1: parts.level1(),
-            dirty: &self.shared.segment.dirty()[self.id.index as usize],
-        }
+    pub(crate) fn log(&self) -> &Log<'_> {
+        &self.log
     }
 
     #[inline]
@@ -162,9 +183,14 @@ impl AreaCore {
         }
     }
 
-    /// The lines of some elements.
+    /// The lines to log for some elements, which exist: of their rows, if rows are logged as a whole.
     #[inline]
     pub(crate) fn lines(&self, range: Range<usize>, size: usize) -> Range<usize> {
+        let range = if self.by_rows {
+            range.start / self.row * self.row..range.end.next_multiple_of(self.row).min(self.len)
+        } else {
+            range
+        };
         range.start * size / LINE as usize..(range.end * size).div_ceil(LINE as usize)
     }
 

@@ -71,6 +71,7 @@ impl<T: Element> From<GiveError<T>> for Error {
 
 impl<T: Element> Owned<T> {
     /// What the worker has just come to own under `epoch`.
+    #[inline]
     pub(crate) fn begin(core: Arc<AreaCore>, worker: &Worker, epoch: u64) -> Owned<T> {
         let local = worker.local().clone();
         local.owned.borrow_mut().push(core.id.index);
@@ -81,12 +82,16 @@ impl<T: Element> Owned<T> {
     }
 
     /// The worker no longer owns the area.
+    #[inline]
     fn end(&self) {
         let mut owned = self.local.owned.borrow_mut();
         if let Some(at) = owned.iter().rposition(|index| *index == self.core.id.index) {
             owned.swap_remove(at);
         }
-        self.local.scanned.borrow_mut().retain(|scanned| !scanned.is_of(&self.core));
+        let mut scanned = self.local.scanned.borrow_mut();
+        if !scanned.is_empty() {
+            scanned.retain(|scanned| !scanned.is_of(&self.core));
+        }
     }
 
     /// The area's name.
@@ -161,13 +166,9 @@ impl<T: Element> Owned<T> {
     #[inline]
     pub fn write<'w>(&'w mut self, worker: &'w Worker) -> Result<WriteGuard<'w, T>> {
         self.check(worker)?;
-        let log = self.core.log();
-        let open = &self.core.slot().own.guard_open;
-        // SAFETY: the writer copy has `len` elements of `T`, this worker owns it, and the guard borrows
-        // `self` mutably and the worker, so that nobody else reads or writes it while the guard lives.
-        Ok(unsafe {
-            WriteGuard::new(self.core.parts().writer().cast(), self.core.len, self.core.row, log, open)
-        })
+        // SAFETY: this worker owns the area, and the guard borrows `self` mutably and the worker, so that nobody
+        // else reads or writes the writer copy while it lives; the type was checked when the area was attached.
+        Ok(unsafe { WriteGuard::new(&self.core) })
     }
 
     /// A raw pointer to the writer copy, for code that logs by itself with [`Owned::log`], or whose area is
@@ -218,14 +219,18 @@ impl<T: Element> Owned<T> {
         let parts = self.core.parts();
         if self.core.shared.segment.dirty()[self.core.id.index as usize].load(Ordering::Relaxed) != 0 {
             let writers = &parts.writers()[self.rank as usize / 64];
-            let bits = writers.load(Ordering::Relaxed) | 1 << (self.rank % 64);
-            writers.store(bits, Ordering::Relaxed);
+            let bits = writers.load(Ordering::Relaxed);
+            if bits >> (self.rank % 64) & 1 == 0 {
+                writers.store(bits | 1 << (self.rank % 64), Ordering::Relaxed);
+            }
         }
-        self.end();
         let word = &parts.slot.own.ownership;
-        if ownership::give(word, to, self.epoch) {
+        let asleep = ownership::give(word, to, self.epoch);
+        // From here on the area is the other's; what follows is this worker's own bookkeeping.
+        if asleep {
             futex_wake_all(low_half(word));
         }
+        self.end();
         self.forget();
         Ok(())
     }
@@ -256,6 +261,7 @@ impl<T: Element> Owned<T> {
     }
 
     /// Logs what was written behind the log's back, before somebody else sees the area.
+    #[inline]
     fn scan(&self) {
         if !self.local.scanned.borrow().is_empty() {
             for scanned in

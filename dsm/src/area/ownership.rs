@@ -71,6 +71,7 @@ impl std::fmt::Debug for Word {
     }
 }
 
+#[inline]
 pub(crate) fn load(word: &AtomicU64) -> Word {
     // Acquire: pairs with the release of `give` and `let_go`, so that the new owner sees the writer copy.
     Word(word.load(Ordering::Acquire))

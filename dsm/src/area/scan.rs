@@ -41,10 +41,15 @@ pub(crate) struct Scanned {
 
 impl Scanned {
     /// `None` for an area that needs no looking through.
+    #[inline]
     pub(crate) fn of(core: &Arc<AreaCore>) -> Option<Scanned> {
         let automatic = core.slot().about.flags.load(Ordering::Relaxed) & flag::AUTOMATIC != 0;
         let check = core.shared.segment.config().check != 0;
-        if !core.layout.is_logged() || !(automatic || check) || core.len == 0 {
+        if automatic || check { Scanned::begin(core, automatic) } else { None }
+    }
+
+    fn begin(core: &Arc<AreaCore>, automatic: bool) -> Option<Scanned> {
+        if !core.layout.is_logged() || core.len == 0 {
             return None;
         }
         let means = if automatic { track(core) } else { Means::Compare };

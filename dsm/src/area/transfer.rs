@@ -77,13 +77,20 @@ impl<T: Element> Area<T> {
         let since = Instant::now();
         worker.local().waiter.reset();
         loop {
+            for _ in 0..worker.spins() {
+                if let Some(epoch) = ownership::try_take(word, worker.rank()) {
+                    return Ok(Owned::begin(self.core.clone(), worker, epoch));
+                }
+                worker.service()?;
+                std::hint::spin_loop();
+            }
             self.core.check_live()?;
             let seen = ownership::load(word);
             if let Some(epoch) = ownership::try_take(word, worker.rank()) {
                 return Ok(Owned::begin(self.core.clone(), worker, epoch));
             }
             let asleep = Word(seen.0 | ownership::SLEEP);
-            let marked = worker.is_patient() && (seen == asleep || ownership::mark_sleeper(word, seen));
+            let marked = seen == asleep || ownership::mark_sleeper(word, seen);
             let pause = worker.wait_step(marked.then_some((word, asleep.0)))?;
             if pause == Pause::Again {
                 continue;

@@ -38,6 +38,44 @@ impl Log<'_> {
         }
     }
 
+    /// Whether line `line`, which the area has, is marked. The hot path of a row.
+    #[inline(always)]
+    pub(crate) fn has(&self, line: usize) -> bool {
+        self.level0.get(line / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (line % 64) & 1 != 0)
+    }
+
+    /// [`Log::mark`], out of the way of a loop that seldom needs it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn mark_cold(&self, first: usize, last: usize) {
+        self.mark(first..last + 1);
+    }
+
+    /// Marks one line, which the area has, without a call.
+    #[inline(always)]
+    pub(crate) fn mark_line(&self, line: usize) {
+        if let (Some(word), Some(upper)) = (self.level0.get(line / 64), self.level1.get(line / 4096)) {
+            word.store(word.load(Ordering::Relaxed) | 1 << (line % 64), Ordering::Relaxed);
+            upper.store(upper.load(Ordering::Relaxed) | 1 << (line / 64 % 64), Ordering::Relaxed);
+        }
+        self.touch();
+    }
+
+    /// Marks lines `first..=last`, which the area has: for the short runs of a row, inline up to the compare
+    /// that finds them marked already.
+    #[inline(always)]
+    pub(crate) fn mark_row(&self, first: usize, last: usize) {
+        if let Some(word) = self.level0.get(first / 64)
+            && last / 64 == first / 64
+        {
+            let bits = (u64::MAX >> (63 - (last - first))) << (first % 64);
+            if word.load(Ordering::Relaxed) & bits == bits {
+                return;
+            }
+        }
+        self.mark_cold(first, last);
+    }
+
     #[inline]
     fn mark_word(&self, word: usize, bits: u64) {
         let slot = &self.level0[word];

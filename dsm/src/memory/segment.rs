@@ -188,6 +188,7 @@ impl Segment {
         }
     }
 
+    #[inline]
     pub(crate) fn header(&self) -> &Header {
         // SAFETY: the mapping begins with a header, and lives as long as `self`.
         unsafe { &*self.base.cast::<Header>() }
@@ -204,12 +205,14 @@ impl Segment {
     }
 
     /// Worker seats, for ranks that have ever been taken.
+    #[inline]
     pub(crate) fn seats(&self) -> &[Seat] {
         let high = self.header().sync.workers_high.load(Ordering::Acquire).min(self.config.max_workers);
         // SAFETY: `Map::of` places `max_workers` seats there.
         unsafe { self.table(self.map.seats, high as usize) }
     }
 
+    #[inline]
     pub(crate) fn all_seats(&self) -> &[Seat] {
         // SAFETY: `Map::of` places `max_workers` seats there.
         unsafe { self.table(self.map.seats, self.config.max_workers as usize) }
@@ -232,6 +235,7 @@ impl Segment {
         unsafe { &self.table(self.map.pins, self.config.max_observers as usize * per)[index * per..][..per] }
     }
 
+    #[inline]
     pub(crate) fn areas(&self) -> &[AreaSlot] {
         // SAFETY: `Map::of` places `max_areas` slots there.
         unsafe { self.table(self.map.areas, self.config.max_areas as usize) }
@@ -242,6 +246,7 @@ impl Segment {
         self.header().sync.areas_high.load(Ordering::Acquire).min(self.config.max_areas) as usize
     }
 
+    #[inline]
     pub(crate) fn dirty(&self) -> Flags<'_> {
         // SAFETY: `Map::of` places `max_areas` bytes there.
         unsafe { self.table(self.map.dirty, self.config.max_areas as usize) }

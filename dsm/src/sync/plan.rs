@@ -197,7 +197,11 @@ impl Runtime<'_> {
             .store(segment.all_seats()[owner as usize].clock.load(Ordering::Relaxed), Ordering::Relaxed);
         // A small area goes through the caches and to its owner however much of it is dirty: not counted.
         let all = parts.padded_bytes() as u64;
-        let bytes = if whole || (ALONE_BYTES..=OWNER_BYTES).contains(&all) { all } else { dirty_bytes(&parts, target) };
+        let bytes = if whole || (ALONE_BYTES..=OWNER_BYTES).contains(&all) {
+            all
+        } else {
+            dirty_bytes(&parts, target)
+        };
         if scratch.bytes.len() <= entry {
             scratch.bytes.resize(entry + 1, 0);
         }
@@ -356,7 +360,8 @@ impl Runtime<'_> {
             let owner = planned.owner.load(Ordering::Relaxed);
             let by_owner = parts.padded_bytes() as u64 <= OWNER_BYTES;
             let one = alone || by_owner;
-            let (pieces, unit) = if one { (1, 1) } else { self.divide(&parts, scratch.bytes[entry], size, workers) };
+            let (pieces, unit) =
+                if one { (1, 1) } else { self.divide(&parts, scratch.bytes[entry], size, workers) };
             let units = parts.layout.words.div_ceil(unit);
             let pieces = pieces.min((chunks.len() - count - (entries - entry - 1)) as u64);
             for piece in 0..pieces {

@@ -41,6 +41,7 @@ impl Seat {
         }
     }
 
+    #[inline]
     pub(crate) fn is_live(&self) -> bool {
         self.state.load(Ordering::SeqCst) == slot_state::LIVE
     }

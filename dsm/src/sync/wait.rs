@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Looks at the word before sleeping, with a core for every worker: about 100 us.
-const SPINS: u32 = 4000;
+pub(crate) const SPINS: u32 = 4000;
 /// Turns given to others before sleeping, with more workers than cores.
 const YIELDS: u32 = 40;
 /// The first sleep; each further one is twice as long.
@@ -76,11 +76,6 @@ impl Waiter {
         } else {
             Pause::Check
         }
-    }
-
-    /// Whether the next pause, of the same wait, sleeps.
-    pub(crate) fn is_patient(&self, crowded: bool) -> bool {
-        self.looks.get() + 1 >= if crowded { YIELDS } else { SPINS }
     }
 
     /// Forgets how long it waited.

@@ -6,6 +6,7 @@ use crate::area::table::Directory;
 use crate::error::{Error, Result};
 use crate::job::attach_timed_out;
 use crate::sync::round::Pause;
+use crate::sync::wait::SPINS;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
@@ -36,9 +37,9 @@ impl Worker {
         Ok(pause)
     }
 
-    /// Whether the present wait has lasted long enough for the next step to sleep.
-    pub(crate) fn is_patient(&self) -> bool {
-        self.local.waiter.is_patient(self.shared.is_crowded())
+    /// How often to look at a word before sleeping on it.
+    pub(crate) fn spins(&self) -> u32 {
+        if self.shared.is_crowded() { 1 } else { SPINS }
     }
 
     fn wait_until<R>(
