@@ -2,6 +2,8 @@
 
 use super::kernel::{Kernels, Pass, Rate, run_on};
 use super::options::Step;
+#[cfg(target_arch = "x86_64")]
+use super::product;
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
@@ -22,8 +24,6 @@ pub trait Element:
 {
     /// Elements in a line of 64 bytes, which is the unit that rows are made of.
     const LANES: usize;
-    /// The name to print.
-    const NAME: &'static str;
 
     /// Rounds `value` to this type.
     fn from_f64(value: f64) -> Self;
@@ -35,15 +35,26 @@ pub trait Element:
     fn sqrt(self) -> Self;
     /// `self * factor + addend`, rounded once.
     fn fused(self, factor: Self, addend: Self) -> Self;
+    /// The product of two rows by `product.rs`.
+    ///
+    /// # Safety
+    /// The machine must have the features of `Instructions::Avx512`.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn product_avx512(p: &[Self], q: &[Self]) -> Self;
+    /// The product of two rows by `product.rs`.
+    ///
+    /// # Safety
+    /// The machine must have the features of `Instructions::Avx2`.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn product_avx2(p: &[Self], q: &[Self]) -> Self;
     /// Runs `pass` with the kernel that `kernels` stands for. Call [`Kernels::run`] instead.
     fn run<P: Pass<Self>>(kernels: &Kernels<Self>, rate: Rate<Self>, pass: P) -> P::Out;
 }
 
 macro_rules! element {
-    ($type:ident, $lanes:literal, lines: $($lines:literal)*) => {
+    ($type:ident, $avx512:ident, $avx2:ident, $lanes:literal, lines: $($lines:literal)*) => {
         impl Element for $type {
             const LANES: usize = $lanes;
-            const NAME: &'static str = stringify!($type);
 
             #[inline(always)]
             fn from_f64(value: f64) -> Self {
@@ -66,6 +77,19 @@ macro_rules! element {
                 self.mul_add(factor, addend)
             }
 
+            #[cfg(target_arch = "x86_64")]
+            #[inline(always)]
+            unsafe fn product_avx512(p: &[Self], q: &[Self]) -> Self {
+                // SAFETY: the caller vouches for the features.
+                unsafe { product::$avx512(p, q) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[inline(always)]
+            unsafe fn product_avx2(p: &[Self], q: &[Self]) -> Self {
+                // SAFETY: the caller vouches for the features.
+                unsafe { product::$avx2(p, q) }
+            }
+
             fn run<P: Pass<Self>>(kernels: &Kernels<Self>, rate: Rate<Self>, pass: P) -> P::Out {
                 // A number of lines that the compiler knows lets it keep both rows in registers; 0 stands for
                 // one that it does not know.
@@ -81,5 +105,5 @@ macro_rules! element {
 }
 
 // Ranks up to 16, 32, 64 and 100 in f32; 8, 16, 32 and 100 in f64.
-element!(f32, 16, lines: 1 2 4 7);
-element!(f64, 8, lines: 1 2 4 13);
+element!(f32, f32_avx512, f32_avx2, 16, lines: 1 2 4 7);
+element!(f64, f64_avx512, f64_avx2, 8, lines: 1 2 4 13);

@@ -7,7 +7,7 @@ use super::data::Rating;
 use super::element::Element;
 use super::kernel::{Kernel, Kernels, Pass, Rate};
 use super::model::Model;
-use super::sweep::{AHEAD, Rows};
+use super::sweep::{AHEAD, prefetch};
 use std::sync::Mutex;
 use std::thread;
 
@@ -73,13 +73,16 @@ impl<E: Element> Pass<E> for Chunk<'_, E> {
 
     #[inline(always)]
     fn run<K: Kernel<E>>(self, kernel: K) -> f64 {
+        let (users, items, stride) =
+            (self.model.users.as_slice(), self.model.items.as_slice(), kernel.stride());
         let mut sum = 0.0;
         for (place, rating) in self.ratings.iter().enumerate() {
             if let Some(soon) = self.ratings.get(place + AHEAD) {
-                self.model.prefetch(soon.user, soon.item);
+                prefetch(users.as_ptr(), soon.user, stride);
+                prefetch(items.as_ptr(), soon.item, stride);
             }
-            let (user, item) =
-                (self.model.users.row(rating.user as usize), self.model.items.row(rating.item as usize));
+            let user = &users[rating.user as usize * stride..][..stride];
+            let item = &items[rating.item as usize * stride..][..stride];
             let error = f64::from(rating.value) - kernel.dot(user, item).to_f64();
             sum += error * error;
         }

@@ -8,6 +8,9 @@
 //! differently from two operations; since all workers and modes of a run use one `Kernels`, all compute the same
 //! bits.
 
+use super::arithmetic::{Arithmetic, Instructions, Separate};
+#[cfg(target_arch = "x86_64")]
+use super::arithmetic::{Avx2, Avx512};
 use super::element::Element;
 use super::options::Step;
 use std::marker::PhantomData;
@@ -23,6 +26,9 @@ pub struct Rate<E> {
 
 /// One update and one prediction, with everything about them known to the compiler.
 pub trait Kernel<E>: Copy {
+    /// Elements from one row to the next, for the address of a row without a multiplication.
+    fn stride(self) -> usize;
+
     /// The prediction for a pair of rows.
     fn dot(self, user: &[E], item: &[E]) -> E;
 
@@ -49,36 +55,6 @@ pub struct Kernels<E> {
     lines: usize,
     instructions: Instructions,
     element: PhantomData<E>,
-}
-
-/// The instruction sets that the kernel is compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Instructions {
-    /// 512-bit vectors with fused multiply-add.
-    Avx512,
-    /// 256-bit vectors with fused multiply-add.
-    Avx2,
-    /// What every machine of the target has.
-    Baseline,
-}
-
-impl Instructions {
-    /// The best that this machine has.
-    pub fn detect() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("avx512dq")
-            {
-                return Self::Avx512;
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                return Self::Avx2;
-            }
-        }
-        Self::Baseline
-    }
 }
 
 impl<E: Element> Kernels<E> {
@@ -123,12 +99,12 @@ where
         // SAFETY: `Instructions::detect` found these features, and nothing else makes this value.
         #[cfg(target_arch = "x86_64")]
         Instructions::Avx512 => unsafe {
-            on_avx512(Sgd::<E, Fused, LANES, LINES, ADAGRAD>::new(lines, rate), pass)
+            on_avx512(Sgd::<E, Avx512, LANES, LINES, ADAGRAD>::new(lines, rate), pass)
         },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Instructions::Avx2 => unsafe {
-            on_avx2(Sgd::<E, Fused, LANES, LINES, ADAGRAD>::new(lines, rate), pass)
+            on_avx2(Sgd::<E, Avx2, LANES, LINES, ADAGRAD>::new(lines, rate), pass)
         },
         _ => pass.run(Sgd::<E, Separate, LANES, LINES, ADAGRAD>::new(lines, rate)),
     }
@@ -146,28 +122,8 @@ fn on_avx2<E, P: Pass<E>, K: Kernel<E>>(kernel: K, pass: P) -> P::Out {
     pass.run(kernel)
 }
 
-/// How `a * b + c` is rounded.
-trait Arithmetic: Copy {
-    fn multiply_add<E: Element>(a: E, b: E, c: E) -> E;
-}
-
-#[derive(Clone, Copy)]
-struct Fused;
-impl Arithmetic for Fused {
-    #[inline(always)]
-    fn multiply_add<E: Element>(a: E, b: E, c: E) -> E {
-        a.fused(b, c)
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Separate;
-impl Arithmetic for Separate {
-    #[inline(always)]
-    fn multiply_add<E: Element>(a: E, b: E, c: E) -> E {
-        a * b + c
-    }
-}
+/// Up to so many lines of both rows stay in registers from reading to writing.
+const IN_REGISTERS: usize = 4;
 
 /// The update itself; `LINES` is 0 when only `lines` knows the number.
 #[derive(Clone, Copy)]
@@ -193,30 +149,38 @@ impl<E: Element, A: Arithmetic, const LANES: usize, const LINES: usize, const AD
         if LINES == 0 { self.lines } else { LINES }
     }
 
-    #[inline(always)]
-    fn product(self, p: &[[E; LANES]], q: &[[E; LANES]]) -> E {
-        let mut lanes = [E::default(); LANES];
-        for (p, q) in p.iter().zip(q) {
-            for k in 0..LANES {
-                lanes[k] = A::multiply_add(p[k], q[k], lanes[k]);
-            }
-        }
-        sum(lanes)
-    }
-
     /// Plain SGD: the same step for all.
     #[inline(always)]
     fn fixed(self, p: &mut [[E; LANES]], q: &mut [[E; LANES]], rating: E) {
-        let step = self.rate.learning_rate * (rating - self.product(p, q));
-        for (p, q) in p.iter_mut().zip(q) {
-            let (old_p, old_q) = (*p, *q);
-            for k in 0..LANES {
-                p[k] = A::multiply_add(step, old_q[k], self.shrink * old_p[k]);
+        if let (1..=IN_REGISTERS, Ok(p), Ok(q)) =
+            (LINES, <&mut [_; LINES]>::try_from(&mut *p), <&mut [_; LINES]>::try_from(&mut *q))
+        {
+            // Read whole rows before anything is written: the compiler does not know that they are two.
+            let (old_p, old_q): ([_; LINES], [_; LINES]) = (*p, *q);
+            let step = self.rate.learning_rate * (rating - A::product(&old_p, &old_q));
+            // Loops, not closures: those would be functions of their own, without the instruction set.
+            for line in 0..LINES {
+                p[line] = self.moved(&old_p[line], step, &old_q[line]);
             }
-            for k in 0..LANES {
-                q[k] = A::multiply_add(step, old_p[k], self.shrink * old_q[k]);
+            for line in 0..LINES {
+                q[line] = self.moved(&old_q[line], step, &old_p[line]);
             }
+            return;
         }
+        let step = self.rate.learning_rate * (rating - A::product(p, q));
+        for (p, q) in p.iter_mut().zip(q) {
+            (*p, *q) = (self.moved(p, step, q), self.moved(q, step, p));
+        }
+    }
+
+    /// A line after a step of plain SGD.
+    #[inline(always)]
+    fn moved(self, line: &[E; LANES], step: E, other: &[E; LANES]) -> [E; LANES] {
+        let mut moved = [E::default(); LANES];
+        for k in 0..LANES {
+            moved[k] = A::multiply_add(step, other[k], self.shrink * line[k]);
+        }
+        moved
     }
 
     /// AdaGrad (Duchi, Hazan and Singer, 2011) with one accumulator a row, the mean square of its gradients so
@@ -225,7 +189,7 @@ impl<E: Element, A: Arithmetic, const LANES: usize, const LINES: usize, const AD
     #[inline(always)]
     fn adagrad(self, p: &mut [[E; LANES]], q: &mut [[E; LANES]], sums: [&mut E; 2], rating: E) {
         let [sum_p, sum_q] = sums;
-        let (prediction, norm_p, norm_q) = (self.product(p, q), self.product(p, p), self.product(q, q));
+        let (prediction, norm_p, norm_q) = (A::product(p, q), A::product(p, p), A::product(q, q));
         let (error, reg) = (rating - prediction, self.rate.regularization);
         let (step_p, step_q) =
             (self.rate.learning_rate / sum_p.sqrt(), self.rate.learning_rate / sum_q.sqrt());
@@ -251,9 +215,14 @@ impl<E: Element, A: Arithmetic, const LANES: usize, const LINES: usize, const AD
     for Sgd<E, A, LANES, LINES, ADAGRAD>
 {
     #[inline(always)]
+    fn stride(self) -> usize {
+        (self.lines() + usize::from(ADAGRAD)) * LANES
+    }
+
+    #[inline(always)]
     fn dot(self, user: &[E], item: &[E]) -> E {
-        let (user, item) = (user.as_chunks().0, item.as_chunks().0);
-        self.product(&user[..self.lines()], &item[..self.lines()])
+        let (user, item) = (user.as_chunks::<LANES>().0, item.as_chunks::<LANES>().0);
+        A::product(&user[..self.lines()], &item[..self.lines()])
     }
 
     #[inline(always)]
@@ -268,19 +237,6 @@ impl<E: Element, A: Arithmetic, const LANES: usize, const LINES: usize, const AD
             self.fixed(&mut user[..lines], &mut item[..lines], rating);
         }
     }
-}
-
-/// The sum of the lanes: halves are added until one is left.
-#[inline(always)]
-fn sum<E: Element, const LANES: usize>(mut lanes: [E; LANES]) -> E {
-    let mut width = LANES / 2;
-    while width > 0 {
-        for k in 0..width {
-            lanes[k] = lanes[k] + lanes[k + width];
-        }
-        width /= 2;
-    }
-    lanes[0]
 }
 
 /// Rounding can make a squared norm that is all but zero negative.

@@ -14,6 +14,7 @@
 
 #![allow(unreachable_pub, reason = "in a program, `pub` is for the other modules")]
 
+mod arithmetic;
 mod barrier;
 mod components;
 mod data;
@@ -26,6 +27,8 @@ mod model;
 mod modes;
 mod options;
 mod plan;
+#[cfg(target_arch = "x86_64")]
+mod product;
 mod random;
 mod read;
 mod report;

@@ -124,14 +124,15 @@ impl Plan {
 
     /// The ratings of `worker` in `batch`, in the order of the batch.
     pub fn share(&self, worker: usize, batch: usize) -> &[Rating] {
-        self.share_and_next(worker, batch).0
+        let (ratings, count) = self.share_and_rest(worker, batch);
+        &ratings[..count]
     }
 
-    /// The ratings of `worker` in `batch`, and those that it will have in later batches of the epoch.
-    pub fn share_and_next(&self, worker: usize, batch: usize) -> (&[Rating], &[Rating]) {
+    /// The ratings of `worker` in `batch` and in all later batches of the epoch, and how many are in `batch`.
+    pub fn share_and_rest(&self, worker: usize, batch: usize) -> (&[Rating], usize) {
         let stream = &self.streams[worker];
         let begin = if batch == 0 { 0 } else { stream.ends[batch - 1] };
-        stream.ratings[begin..].split_at(stream.ends[batch] - begin)
+        (&stream.ratings[begin..], stream.ends[batch] - begin)
     }
 
     /// The row numbers of a rating's user and item.

@@ -2,7 +2,7 @@
 
 use super::super::element::Element;
 use super::super::model::Model;
-use super::super::sweep::Sweep;
+use super::super::sweep::{Slices, Sweep};
 use super::super::train::{EpochEnd, OnEpoch, Training};
 use std::time::Instant;
 
@@ -13,7 +13,8 @@ use std::time::Instant;
 pub fn train<E: Element>(training: &Training<'_, E>, model: &mut Model<E>, on_epoch: &mut OnEpoch<'_, E>) {
     for epoch in 0..training.epochs {
         let begin = Instant::now();
-        let sweep = Sweep { rows: model, ratings: training.ratings, next: &[] };
+        let rows = &mut Slices { users: model.users.as_mut_slice(), items: model.items.as_mut_slice() };
+        let sweep = Sweep { rows, ratings: training.ratings, count: training.ratings.len() };
         training.kernels.run(training.schedule.rate(epoch), sweep);
         if on_epoch(EpochEnd { epoch, time: begin.elapsed(), model }).is_break() {
             return;

@@ -38,8 +38,8 @@ pub fn train<E: Element>(
             barrier.wait();
             let begin = Instant::now();
             for batch in 0..plan.batches() {
-                let (ratings, next) = plan.share_and_next(worker, batch);
-                training.kernels.run(rate, Sweep { rows: &mut rows, ratings, next });
+                let (ratings, count) = plan.share_and_rest(worker, batch);
+                training.kernels.run(rate, Sweep { rows: &mut rows, ratings, count });
                 barrier.wait();
             }
             drop(guard);
@@ -94,8 +94,9 @@ impl<'a, E: Element> SharedRows<'a, E> {
 
 impl<E: Element> Rows<E> for SharedRows<'_, E> {
     #[inline(always)]
-    fn pair(&mut self, user: u32, item: u32) -> (&mut [E], &mut [E]) {
-        let (user, item) = (user as usize * self.stride, item as usize * self.stride);
+    fn pair(&mut self, user: u32, item: u32, stride: usize) -> (&mut [E], &mut [E]) {
+        assert_eq!(stride, self.stride);
+        let (user, item) = (user as usize * stride, item as usize * stride);
         // SAFETY: `train` calls this for ratings of the plan only. The plan checked that their rows exist
         // (`Plan::new`), and `train` that its matrices are as large as the model's, so both slices are inside of
         // what `new` borrowed. Between two waits at the barrier no other worker has a rating with either row (the
@@ -103,16 +104,16 @@ impl<E: Element> Rows<E> for SharedRows<'_, E> {
         // after it; within this worker the borrow of `self` ends before the next pair.
         unsafe {
             (
-                std::slice::from_raw_parts_mut(self.users.add(user), self.stride),
-                std::slice::from_raw_parts_mut(self.items.add(item), self.stride),
+                std::slice::from_raw_parts_mut(self.users.add(user), stride),
+                std::slice::from_raw_parts_mut(self.items.add(item), stride),
             )
         }
     }
 
     #[inline(always)]
-    fn prefetch(&self, user: u32, item: u32) {
+    fn prefetch(&self, user: u32, item: u32, stride: usize) {
         // Pointers only: another worker may be writing these rows.
-        prefetch(self.users.wrapping_add(user as usize * self.stride), self.stride);
-        prefetch(self.items.wrapping_add(item as usize * self.stride), self.stride);
+        prefetch(self.users, user, stride);
+        prefetch(self.items, item, stride);
     }
 }
