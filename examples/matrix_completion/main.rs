@@ -12,28 +12,29 @@
 //! Where to look first: `kernel.rs` is one update, `sweep.rs` the loop around it, `plan.rs` finds what can run
 //! at the same time, and `modes/` has a file for each way to run it.
 
-#![allow(unreachable_pub, reason = "in a program, `pub` is for the other modules")]
+#![allow(unreachable_pub, reason = "tests and benches include this file as a module")]
 
-mod arithmetic;
-mod barrier;
-mod components;
-mod data;
-mod element;
-mod evaluate;
-mod generate;
-mod imports;
-mod kernel;
-mod model;
-mod modes;
-mod options;
-mod plan;
+pub mod arithmetic;
+pub mod barrier;
+pub mod components;
+pub mod data;
+pub mod element;
+pub mod evaluate;
+pub mod generate;
+#[allow(dead_code, reason = "only modes in which each worker writes memory of its own import rows")]
+pub mod imports;
+pub mod kernel;
+pub mod model;
+pub mod modes;
+pub mod options;
+pub mod plan;
 #[cfg(target_arch = "x86_64")]
-mod product;
-mod random;
-mod read;
-mod report;
-mod sweep;
-mod train;
+pub mod product;
+pub mod random;
+pub mod read;
+pub mod report;
+pub mod sweep;
+pub mod train;
 
 use anyhow::{Result, bail};
 use clap::Parser;
@@ -85,6 +86,9 @@ fn run(options: &Options) -> Result<()> {
     let training = Training { kernels, ratings: &data.train, schedule, epochs: options.epochs };
 
     let workers = options.workers();
+    if !options.quiet {
+        println!("model: rank {}, {:?} instructions", options.rank, kernels.instructions());
+    }
     let mut report = Report::new(options, &data)?;
     let mut diverged = None;
     let mut on_epoch = |end: EpochEnd<'_, f32>| {

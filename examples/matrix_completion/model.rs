@@ -68,19 +68,6 @@ impl<E: Element> Matrix<E> {
         self.rows
     }
 
-    /// Row `row`.
-    #[inline(always)]
-    pub fn row(&self, row: usize) -> &[E] {
-        &self.as_slice()[row * self.stride..][..self.stride]
-    }
-
-    /// Row `row`, to be written.
-    #[inline(always)]
-    pub fn row_mut(&mut self, row: usize) -> &mut [E] {
-        let stride = self.stride;
-        &mut self.as_mut_slice()[row * stride..][..stride]
-    }
-
     /// All rows.
     #[inline(always)]
     pub fn as_slice(&self) -> &[E] {
