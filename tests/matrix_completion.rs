@@ -4,6 +4,7 @@
 #[path = "../examples/matrix_completion/main.rs"]
 mod matrix_completion;
 
+use matrix_completion::barrier::Barrier;
 use matrix_completion::data::{DataSet, Rating, RawRating, split};
 use matrix_completion::element::Element;
 use matrix_completion::evaluate::{squared_error, test_rmse};
@@ -22,6 +23,8 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 /// Small enough for a build without optimization.
 const SMALL: Size = Size { users: 300, items: 200, ratings: 9000 };
@@ -158,6 +161,36 @@ fn a_plan_keeps_the_batches_and_shares_no_row_within_one() {
     let (with, without) = (plan(&data, 60, 2, true), plan(&data, 60, 2, false));
     assert!(with.imports().count(1) < without.imports().count(1), "affinity saves imports");
     assert!(with.balance().speed_up_limit > 1.5, "{:?}", with.balance());
+}
+
+#[test]
+fn the_barrier_waits_for_all_and_lets_nobody_wait_for_a_dead_thread() {
+    for threads in [1, 2, 7] {
+        let barrier = Barrier::new(threads);
+        let arrivals = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    for round in 1..200 {
+                        arrivals.fetch_add(1, Ordering::Relaxed);
+                        barrier.wait();
+                        assert_eq!(arrivals.load(Ordering::Relaxed), round * threads);
+                        barrier.wait();
+                    }
+                });
+            }
+        });
+    }
+    let barrier = Barrier::new(3);
+    let panics = thread::scope(|scope| {
+        let waiting: Vec<_> = (0..2).map(|_| scope.spawn(|| barrier.wait())).collect();
+        let dying = scope.spawn(|| {
+            let _guard = barrier.abort_on_panic();
+            panic!("as a worker would");
+        });
+        waiting.into_iter().chain([dying]).map(|thread| thread.join().is_err()).collect::<Vec<_>>()
+    });
+    assert_eq!(panics, [true; 3]);
 }
 
 #[test]

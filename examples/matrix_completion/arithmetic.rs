@@ -93,7 +93,7 @@ fn sum<E: Element, const LANES: usize>(mut lanes: [E; LANES]) -> E {
     let mut width = LANES / 2;
     while width > 0 {
         for k in 0..width {
-            lanes[k] = lanes[k] + lanes[k + width];
+            lanes[k] += lanes[k + width];
         }
         width /= 2;
     }

@@ -11,6 +11,9 @@ macro_rules! product {
      $zero512:ident, $load512:ident, $fma512:ident, $sum512:ident,
      $zero256:ident, $load256:ident, $fma256:ident, $add256:ident, $sum256:ident) => {
         /// With 512-bit vectors. Elements after the last whole line are left out.
+        ///
+        /// # Safety
+        /// The machine must have these instructions.
         #[inline]
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,fma")]
         pub fn $avx512(p: &[$type], q: &[$type]) -> $type {
@@ -24,6 +27,9 @@ macro_rules! product {
         }
 
         /// With 256-bit vectors, two for a line. Elements after the last whole line are left out.
+        ///
+        /// # Safety
+        /// The machine must have these instructions.
         #[inline]
         #[target_feature(enable = "avx2,fma")]
         pub fn $avx2(p: &[$type], q: &[$type]) -> $type {

@@ -21,6 +21,9 @@ pub struct Epoch {
     pub time: Duration,
 }
 
+/// An epoch and an error.
+type Point = (f64, f64);
+
 /// Collects and shows the results of a run.
 #[derive(Debug)]
 pub struct Report<'a> {
@@ -140,17 +143,19 @@ impl<'a> Report<'a> {
     /// Test RMSE and the root of the training loss over the epochs.
     fn draw(&self, file: &Path) -> Result<()> {
         let root = |loss: f64| loss.sqrt();
-        let train: Vec<(f64, f64)> = (1..)
+        let train: Vec<Point> = (1..)
             .zip(&self.epochs)
             .map(|(number, epoch)| (f64::from(number), root(epoch.train_loss)))
             .collect();
-        let test: Vec<(f64, f64)> =
+        let test: Vec<Point> =
             (1..).zip(&self.epochs).map(|(number, epoch)| (f64::from(number), epoch.test_rmse)).collect();
         // A curve that is not a number (there is no test set) has no place in the picture.
-        let curves: Vec<(&str, RGBColor, Vec<(f64, f64)>)> =
+        let curves: Vec<_> =
             [("training", RGBColor(120, 120, 120), train), ("test", RGBColor(0, 90, 180), test)]
                 .into_iter()
-                .filter(|(_, _, points)| points.iter().all(|(_, value)| value.is_finite()))
+                .filter(|(_, _, points): &(_, _, Vec<Point>)| {
+                    points.iter().all(|(_, value)| value.is_finite())
+                })
                 .collect();
         let values = || curves.iter().flat_map(|(_, _, points)| points).map(|(_, value)| *value);
         let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(f64::MIN, f64::max));

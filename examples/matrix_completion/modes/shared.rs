@@ -7,7 +7,7 @@ use super::super::barrier::Barrier;
 use super::super::element::Element;
 use super::super::model::Model;
 use super::super::plan::Plan;
-use super::super::sweep::{Rows, Sweep, prefetch};
+use super::super::sweep::{Rows, Sweep, prefetch_to_write};
 use super::super::train::{EpochEnd, OnEpoch, Training};
 use anyhow::{Context, Result};
 use std::marker::PhantomData;
@@ -113,7 +113,7 @@ impl<E: Element> Rows<E> for SharedRows<'_, E> {
     #[inline(always)]
     fn prefetch(&self, user: u32, item: u32, stride: usize) {
         // Pointers only: another worker may be writing these rows.
-        prefetch(self.users, user, stride);
-        prefetch(self.items, item, stride);
+        prefetch_to_write(self.users, user, stride);
+        prefetch_to_write(self.items, item, stride);
     }
 }
