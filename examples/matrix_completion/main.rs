@@ -1,0 +1,176 @@
+//! Matrix completion: predict the ratings that users would give to items they have not rated.
+//!
+//! ```text
+//! cargo run --release --example matrix_completion
+//! cargo run --release --example matrix_completion -- --ratings ratings.dat --rank 64 --out curve
+//! ```
+//!
+//! The model is a matrix of factors for users and one for items; the prediction is the product of two rows plus the
+//! mean of all ratings. Training is stochastic gradient descent: for one rating after the other, both rows move
+//! along the gradient of its squared error. `--mode` says how workers share the two matrices.
+//!
+//! Where to look first: `kernel.rs` is one update, `sweep.rs` the loop around it, `plan.rs` finds what can run
+//! at the same time, and `modes/` has a file for each way to run it.
+
+#![allow(unreachable_pub, reason = "tests and benches include this file as a module")]
+
+pub mod arithmetic;
+pub mod barrier;
+pub mod components;
+pub mod data;
+pub mod element;
+pub mod evaluate;
+pub mod generate;
+#[allow(dead_code, reason = "only modes in which each worker writes memory of its own import rows")]
+pub mod imports;
+pub mod kernel;
+pub mod model;
+pub mod modes;
+pub mod options;
+pub mod plan;
+#[cfg(target_arch = "x86_64")]
+pub mod product;
+pub mod random;
+pub mod read;
+pub mod report;
+pub mod sweep;
+pub mod train;
+
+use anyhow::{Result, bail};
+use clap::Parser;
+use data::DataSet;
+use kernel::Kernels;
+use model::{Layout, Model};
+use modes::{serial, shared};
+use options::{Mode, Options};
+use plan::{Plan, PlanOptions};
+use report::{Epoch, Report};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use std::time::Instant;
+use train::{EpochEnd, Training};
+
+fn main() -> ExitCode {
+    let options = match Options::try_parse() {
+        Ok(options) => options,
+        Err(error) if error.exit_code() == 0 => error.exit(),
+        Err(error) => {
+            // What is wrong is in the first line; the usage is one --help away.
+            let text = error.to_string();
+            eprintln!("{} (see --help)", text.lines().next().unwrap_or("error: wrong arguments"));
+            return ExitCode::from(2);
+        }
+    };
+    match options.check().and_then(|()| run(&options)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<()> {
+    if options.mode == Mode::Serial && options.workers.is_some_and(|workers| workers > 1) {
+        eprintln!("note: mode serial has one worker");
+    }
+    let mut data = load(options)?;
+    // The order in which ratings are learnt from is random, but the same in every epoch and mode: a file sorted by
+    // user or time would teach one user after the other, and conflict in every batch.
+    random::Random::new(options.seed, "order").shuffle(&mut data.train);
+
+    let layout = Layout::new::<f32>(options.rank, options.step);
+    let mut model = Model::<f32>::new(data.users, data.items, layout, options.seed)?;
+    let kernels = Kernels::new(layout.lines, options.step);
+    let schedule = options.schedule();
+    let training = Training { kernels, ratings: &data.train, schedule, epochs: options.epochs };
+
+    let workers = options.workers();
+    if !options.quiet {
+        println!("model: rank {}, {:?} instructions", options.rank, kernels.instructions());
+    }
+    let mut report = Report::new(options, &data)?;
+    let mut diverged = None;
+    let mut on_epoch = |end: EpochEnd<'_, f32>| {
+        let sum = evaluate::squared_error(&kernels, end.model, &data.train, workers);
+        let epoch = Epoch {
+            train_loss: sum / data.train.len() as f64,
+            test_rmse: evaluate::test_rmse(&kernels, end.model, &data.test, &data.test_unseen, workers),
+            time: end.time,
+        };
+        if epoch.train_loss.is_finite() {
+            report.add(epoch);
+            ControlFlow::Continue(())
+        } else {
+            diverged = Some(end.epoch + 1);
+            ControlFlow::Break(())
+        }
+    };
+    match options.mode {
+        Mode::Serial => serial::train(&training, &mut model, &mut on_epoch),
+        Mode::Shared => {
+            let plan = make_plan(options, &data);
+            shared::train(&training, &plan, &mut model, &mut on_epoch)?;
+        }
+    }
+    if let Some(epoch) = diverged {
+        report.abandon();
+        bail!(
+            "training diverged in epoch {epoch}: the loss is not finite any more; try a smaller --lr than {}",
+            schedule.lr
+        );
+    }
+    report.finish()
+}
+
+/// Reads or generates the ratings, and splits them.
+fn load(options: &Options) -> Result<DataSet> {
+    let begin = Instant::now();
+    let ratings = match &options.ratings {
+        Some(file) => read::read(file)?,
+        None => generate::generate(generate::Size::MOVIELENS_1M, options.seed),
+    };
+    let (train, test) = match &options.test {
+        Some(file) => (ratings, read::read(file)?),
+        None => data::split(&ratings, options.split.unwrap_or(0.1), options.seed),
+    };
+    let data = DataSet::new(&train, &test)?;
+    if !options.quiet {
+        let source = options.ratings.as_ref().map_or("generated".into(), |file| file.display().to_string());
+        println!(
+            "{source}: {} users, {} items, {} ratings to train on, {} to test, mean {:.3} ({:.2} s)",
+            data.users,
+            data.items,
+            data.train.len(),
+            test.len(),
+            data.mean,
+            begin.elapsed().as_secs_f64()
+        );
+        if !data.test_unseen.is_empty() {
+            println!(
+                "{} test rating(s) are of users or items without training ratings: the mean is predicted",
+                data.test_unseen.len()
+            );
+        }
+    }
+    Ok(data)
+}
+
+/// Deals the batches out to the workers.
+fn make_plan(options: &Options, data: &DataSet) -> Plan {
+    let begin = Instant::now();
+    let plan_options = PlanOptions { batch: options.batch, workers: options.workers(), affinity: true };
+    let plan = Plan::new(&data.train, data.users, data.items, plan_options);
+    if !options.quiet {
+        let balance = plan.balance();
+        println!(
+            "plan: {} batches for {} worker(s), largest component {:.1} % of a batch, speed-up at most {:.2} ({:.3} s)",
+            plan.batches(),
+            plan.workers(),
+            100.0 * balance.largest_component,
+            balance.speed_up_limit,
+            begin.elapsed().as_secs_f64()
+        );
+    }
+    plan
+}

@@ -1,0 +1,146 @@
+//! The command line.
+
+use super::train::Schedule;
+use anyhow::{Result, ensure};
+use clap::{Parser, ValueEnum};
+use std::path::PathBuf;
+
+/// Matrix completion: predict ratings by a product of two factor matrices, trained by SGD.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "matrix_completion")]
+pub struct Options {
+    /// Ratings to train on: MovieLens `::`, CSV, TSV or `user item rating` between spaces; generated if absent
+    #[arg(long, value_name = "FILE")]
+    pub ratings: Option<PathBuf>,
+    /// Ratings to test on
+    #[arg(long, value_name = "FILE", conflicts_with = "split", requires = "ratings")]
+    pub test: Option<PathBuf>,
+    /// Part of the ratings to keep for testing when there is no --test [default: 0.1]
+    #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
+    pub split: Option<f64>,
+    /// Factors per user and item
+    #[arg(long, default_value_t = 32)]
+    pub rank: usize,
+    /// Passes over the ratings
+    #[arg(long, default_value_t = 15)]
+    pub epochs: usize,
+    /// Workers, each a thread [default: one per core]
+    #[arg(long)]
+    pub workers: Option<usize>,
+    /// Learning rate [default: 0.05, or 0.1 with adagrad]
+    #[arg(long, allow_negative_numbers = true)]
+    pub lr: Option<f64>,
+    /// What the learning rate is multiplied with after each epoch [default: 0.8, or 1 with adagrad]
+    #[arg(long, allow_negative_numbers = true)]
+    pub decay: Option<f64>,
+    /// Weight of the L2 regularization
+    #[arg(long, default_value_t = 0.04, allow_negative_numbers = true)]
+    pub reg: f64,
+    /// How long a step along the gradient is
+    #[arg(long, value_enum, default_value_t = Step::Fixed)]
+    pub step: Step,
+    /// Decides the generated ratings, the split, the order of the ratings and the initial factors
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Ratings per batch
+    #[arg(long, default_value_t = 2000)]
+    pub batch: usize,
+    /// How workers share the model
+    #[arg(long, value_enum, default_value_t = Mode::Shared)]
+    pub mode: Mode,
+    /// Write loss.svg and loss.csv into this directory
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print the last line only
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// How long a step along the gradient is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Step {
+    /// The same for all rows
+    Fixed,
+    /// Shorter for rows that have moved far
+    Adagrad,
+}
+
+impl Step {
+    /// The name to print.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Adagrad => "adagrad",
+        }
+    }
+}
+
+/// How workers share the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// One worker: the reference
+    Serial,
+    /// Threads in ordinary shared memory, in conflict-free batches
+    Shared,
+}
+
+impl Mode {
+    /// The name to print.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Serial => "serial",
+            Self::Shared => "shared",
+        }
+    }
+}
+
+/// The most workers that `--workers` takes.
+pub const MOST_WORKERS: usize = 256;
+
+impl Options {
+    /// Refuses what cannot work.
+    ///
+    /// # Errors
+    /// Each names the option, what it was given and what it takes.
+    pub fn check(&self) -> Result<()> {
+        ensure!(self.rank > 0, "--rank must be at least 1");
+        ensure!(self.epochs > 0, "--epochs must be at least 1");
+        ensure!(self.batch > 0, "--batch must be at least 1");
+        if let Some(workers) = self.workers {
+            ensure!(
+                (1..=MOST_WORKERS).contains(&workers),
+                "--workers must be from 1 to {MOST_WORKERS}, not {workers}"
+            );
+        }
+        if let Some(split) = self.split {
+            ensure!(split > 0.0 && split < 1.0, "--split must be between 0 and 1, not {split}");
+        }
+        let Schedule { lr, decay, reg } = self.schedule();
+        ensure!(lr.is_finite() && lr > 0.0, "--lr must be a number above 0, not {lr}");
+        ensure!(decay.is_finite() && decay > 0.0, "--decay must be a number above 0, not {decay}");
+        ensure!(reg.is_finite() && reg >= 0.0, "--reg must be a number that is not negative, not {reg}");
+        Ok(())
+    }
+
+    /// The step sizes, with what suits the step rule where the command line says nothing.
+    pub fn schedule(&self) -> Schedule {
+        let (lr, decay) = match self.step {
+            Step::Fixed => (0.05, 0.8),
+            Step::Adagrad => (0.1, 1.0),
+        };
+        Schedule { lr: self.lr.unwrap_or(lr), decay: self.decay.unwrap_or(decay), reg: self.reg }
+    }
+
+    /// How many workers there will be.
+    pub fn workers(&self) -> usize {
+        match self.mode {
+            Mode::Serial => 1,
+            Mode::Shared => self.workers.unwrap_or_else(cores).min(MOST_WORKERS),
+        }
+    }
+}
+
+/// Cores that this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,55 @@
+//! What every mode is given, and what it reports back.
+
+use super::data::Rating;
+use super::element::Element;
+use super::kernel::{Kernels, Rate};
+use super::model::Model;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// The step sizes of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    /// The learning rate of the first epoch.
+    pub lr: f64,
+    /// What it is multiplied with after each epoch.
+    pub decay: f64,
+    /// The weight of the L2 regularization.
+    pub reg: f64,
+}
+
+impl Schedule {
+    /// The step sizes of an epoch, counted from 0.
+    pub fn rate<E: Element>(&self, epoch: usize) -> Rate<E> {
+        // Not `powi`: repeated multiplication is the same on every machine.
+        let learning_rate = (0..epoch).fold(self.lr, |lr, _| lr * self.decay);
+        Rate { learning_rate: E::from_f64(learning_rate), regularization: E::from_f64(self.reg) }
+    }
+}
+
+/// A training run: what a mode needs to know beside the model.
+#[derive(Clone, Copy, Debug)]
+pub struct Training<'a, E> {
+    /// The arithmetic.
+    pub kernels: Kernels<E>,
+    /// The ratings, in the order in which they are to be learnt from, the same in every epoch.
+    pub ratings: &'a [Rating],
+    /// The step sizes.
+    pub schedule: Schedule,
+    /// How many passes over the ratings.
+    pub epochs: usize,
+}
+
+/// What a mode calls back with after each epoch.
+#[derive(Debug)]
+pub struct EpochEnd<'a, E> {
+    /// The epoch, counted from 0.
+    pub epoch: usize,
+    /// How long training took in it. What the callback does is not counted.
+    pub time: Duration,
+    /// The model as it is now.
+    pub model: &'a Model<E>,
+}
+
+/// Called after each epoch; `Break` ends the run.
+pub type OnEpoch<'a, E> = dyn FnMut(EpochEnd<'_, E>) -> ControlFlow<()> + 'a;
