@@ -3,7 +3,7 @@
 //! `cargo bench --bench write_log [-- --quick] [-- --json FILE]`
 mod support;
 
-use hectare::{AreaSpec, Job, Worker};
+use hectare::{AreaSpec, Job, Owned, Worker};
 use std::hint::black_box;
 use support::{Case, Random, Report, Times, alternate, nanos};
 
@@ -135,28 +135,13 @@ fn setters(report: &mut Report, worker: &mut Worker) {
     let both = std::cell::RefCell::new((&mut area, worker));
     let ours = || {
         let (area, worker) = &mut *both.borrow_mut();
-        let time = {
-            let mut guard = area.write(worker).unwrap();
-            nanos(|| {
-                for index in 0..len {
-                    guard.set(index, black_box(index as f32));
-                }
-            })
-        };
+        let time = nanos(|| set_each(area, worker));
         worker.sync().unwrap();
         time
     };
     let plain = || {
         let (area, worker) = &mut *both.borrow_mut();
-        let time = {
-            let mut guard = area.write(worker).unwrap();
-            let data = guard.as_mut_slice();
-            nanos(|| {
-                for (index, slot) in data.iter_mut().enumerate() {
-                    *slot = black_box(index as f32);
-                }
-            })
-        };
+        let time = nanos(|| store_each(area.write(worker).unwrap().as_mut_slice()));
         worker.sync().unwrap();
         time
     };
@@ -171,6 +156,21 @@ fn setters(report: &mut Report, worker: &mut Worker) {
         "a loop that is not vectorized",
         0.85,
     );
+}
+
+#[inline(never)]
+fn set_each(area: &mut Owned<f32>, worker: &Worker) {
+    let mut guard = area.write(worker).unwrap();
+    for index in 0..guard.len() {
+        guard.set(index, black_box(index as i32 as f32));
+    }
+}
+
+#[inline(never)]
+fn store_each(data: &mut [f32]) {
+    for index in 0..data.len() {
+        data[index] = black_box(index as i32 as f32);
+    }
 }
 
 /// Bulk writes through a range, against the vectorized loop.

@@ -30,6 +30,7 @@ pub use self::{
     area::info::AreaInfo,
     area::observer::{Observer, Pinned},
     area::owned::{GiveError, Owned},
+    area::reduce::{Number, Reducer},
     area::scan::UnloggedWrite,
     area::spec::{AreaSpec, Tracking},
     area::transfer::{Claimed, Loss},

@@ -7,6 +7,7 @@ pub(crate) mod observer;
 pub(crate) mod owned;
 pub(crate) mod ownership;
 pub(crate) mod parts;
+pub(crate) mod reduce;
 pub(crate) mod scan;
 pub(crate) mod spec;
 pub(crate) mod table;

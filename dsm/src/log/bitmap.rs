@@ -54,11 +54,19 @@ impl Log<'_> {
     /// Marks one line, which the area has, without a call.
     #[inline(always)]
     pub(crate) fn mark_line(&self, line: usize) {
-        if let (Some(word), Some(upper)) = (self.level0.get(line / 64), self.level1.get(line / 4096)) {
-            word.store(word.load(Ordering::Relaxed) | 1 << (line % 64), Ordering::Relaxed);
-            upper.store(upper.load(Ordering::Relaxed) | 1 << (line / 64 % 64), Ordering::Relaxed);
+        let Some(word) = self.level0.get(line / 64) else { return self.touch() };
+        let (old, bit) = (word.load(Ordering::Relaxed), 1 << (line % 64));
+        if old & bit != 0 {
+            // Not written again: the word may lie in the cache of an owner before this one.
+            return;
         }
-        self.touch();
+        word.store(old | bit, Ordering::Relaxed);
+        if old == 0 {
+            // Marked together with the first line of the word.
+            let upper = &self.level1[line / 4096];
+            upper.store(upper.load(Ordering::Relaxed) | 1 << (line / 64 % 64), Ordering::Relaxed);
+            self.touch();
+        }
     }
 
     /// Marks lines `first..=last`, which the area has: for the short runs of a row, inline up to the compare
