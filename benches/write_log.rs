@@ -18,13 +18,12 @@ fn main() {
     report.finish();
 }
 
+/// Adds a rate: work per nanosecond.
 fn add(
     report: &mut Report,
     case: &str,
-    work: f64,
-    unit: &'static str,
-    ours: &Times,
-    plain: &Times,
+    (work, unit): (f64, &'static str),
+    (ours, plain): (Times, Times),
     against: &str,
     target: f64,
 ) {
@@ -120,7 +119,7 @@ fn kernel(report: &mut Report, worker: &mut Worker, rank: usize) {
         alternate(blocks, repeats, logged, plain)
     };
     let work = ratings as f64 * 1e3;
-    add(report, &case, work, "M upd/s", &times.0, &times.1, "the kernel on slices", 0.97);
+    add(report, &case, (work, "M upd/s"), times, "the kernel on slices", 0.97);
 }
 
 /// Element setters in sequence, against a loop that is not vectorized because each value passes through
@@ -145,14 +144,12 @@ fn setters(report: &mut Report, worker: &mut Worker) {
         worker.sync().unwrap();
         time
     };
-    let (ours, plain) = alternate(blocks, repeats, ours, plain);
+    let times = alternate(blocks, repeats, ours, plain);
     add(
         report,
         "setters/sequential",
-        len as f64 * 1e3,
-        "M/s",
-        &ours,
-        &plain,
+        (len as f64 * 1e3, "M/s"),
+        times,
         "a loop that is not vectorized",
         0.85,
     );
@@ -168,8 +165,8 @@ fn set_each(area: &mut Owned<f32>, worker: &Worker) {
 
 #[inline(never)]
 fn store_each(data: &mut [f32]) {
-    for index in 0..data.len() {
-        data[index] = black_box(index as i32 as f32);
+    for (index, slot) in data.iter_mut().enumerate() {
+        *slot = black_box(index as i32 as f32);
     }
 }
 
@@ -212,7 +209,7 @@ fn bulk(report: &mut Report, worker: &mut Worker) {
             worker.sync().unwrap();
             time
         };
-        let (ours, plain) = alternate(blocks, repeats, ours, plain);
-        add(report, &case, len as f64 * 4.0, "GB/s", &ours, &plain, "the vectorized loop", 0.9);
+        let times = alternate(blocks, repeats, ours, plain);
+        add(report, &case, (len as f64 * 4.0, "GB/s"), times, "the vectorized loop", 0.9);
     }
 }

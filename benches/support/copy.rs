@@ -4,14 +4,14 @@ use std::sync::atomic::{Ordering, fence};
 
 /// A kernel for a dense copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dense {
+pub(crate) enum Dense {
     Libc,
     NonTemporal,
 }
 
 /// # Safety
 /// `to` and `from` are 64-byte aligned, have `len` bytes (a multiple of 256) and do not overlap.
-pub unsafe fn dense(kernel: Dense, to: *mut u8, from: *const u8, len: usize) {
+pub(crate) unsafe fn dense(kernel: Dense, to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: by the contract above.
     unsafe {
         match kernel {
@@ -25,7 +25,7 @@ pub unsafe fn dense(kernel: Dense, to: *mut u8, from: *const u8, len: usize) {
 
 /// # Safety
 /// Every listed line lies in both buffers, which are 64-byte aligned and do not overlap.
-pub unsafe fn listed(kernel: Dense, to: *mut u8, from: *const u8, lines: &[u32]) {
+pub(crate) unsafe fn listed(kernel: Dense, to: *mut u8, from: *const u8, lines: &[u32]) {
     // SAFETY: by the contract above.
     unsafe {
         #[cfg(target_arch = "x86_64")]
@@ -45,7 +45,7 @@ mod x86 {
     use std::arch::x86_64::*;
 
     #[target_feature(enable = "avx512f")]
-    pub unsafe fn dense(to: *mut u8, from: *const u8, len: usize) {
+    pub(crate) unsafe fn dense(to: *mut u8, from: *const u8, len: usize) {
         // SAFETY: the caller's contract: aligned, `len` bytes, a multiple of 256.
         unsafe {
             let mut at = 0;
@@ -67,7 +67,7 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx512f")]
-    pub unsafe fn listed(to: *mut u8, from: *const u8, lines: &[u32]) {
+    pub(crate) unsafe fn listed(to: *mut u8, from: *const u8, lines: &[u32]) {
         // SAFETY: the caller's contract: every line lies in both buffers; a prefetch touches nothing.
         unsafe {
             for (index, line) in lines.iter().enumerate() {

@@ -2,18 +2,18 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[derive(Debug)]
-pub struct Gate {
+pub(crate) struct Gate {
     parties: usize,
     arrived: AtomicUsize,
 }
 
 impl Gate {
-    pub fn new(parties: usize) -> Gate {
+    pub(crate) fn new(parties: usize) -> Gate {
         Gate { parties, arrived: AtomicUsize::new(0) }
     }
 
     /// Waits for all parties.
-    pub fn pass(&self) {
+    pub(crate) fn pass(&self) {
         let mine = self.arrived.fetch_add(1, Ordering::AcqRel);
         let full = (mine / self.parties + 1) * self.parties;
         let mut looks = 0u32;

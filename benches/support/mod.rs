@@ -1,33 +1,33 @@
 //! What the benches share: command line, table and JSON, robust statistics, a start gate, plain copies.
 #![allow(dead_code)] // each bench uses its own part
 
-pub mod copy;
-pub mod gate;
+pub(crate) mod copy;
+pub(crate) mod gate;
 
 use serde::Serialize;
 use std::time::Instant;
 
 /// One line of the table.
 #[derive(Clone, Debug, Serialize)]
-pub struct Case {
+pub(crate) struct Case {
     /// What was measured, such as `dense/64MiB/2w`.
-    pub case: String,
+    pub(crate) case: String,
     /// The median.
-    pub value: f64,
-    pub unit: &'static str,
+    pub(crate) value: f64,
+    pub(crate) unit: &'static str,
     /// The best of all.
-    pub best: f64,
+    pub(crate) best: f64,
     /// How good it is against `against`; more is better, except for times, which say so in the case.
-    pub ratio: Option<f64>,
-    pub against: Option<String>,
+    pub(crate) ratio: Option<f64>,
+    pub(crate) against: Option<String>,
     /// The ratio that is aimed at.
-    pub target: Option<f64>,
+    pub(crate) target: Option<f64>,
 }
 
 /// The command line of a bench and the cases that it collects.
 #[derive(Debug)]
-pub struct Report {
-    pub quick: bool,
+pub(crate) struct Report {
+    pub(crate) quick: bool,
     json: Option<String>,
     filter: Option<String>,
     cases: Vec<Case>,
@@ -35,7 +35,7 @@ pub struct Report {
 
 impl Report {
     /// Reads `--quick`, `--json FILE` and an optional part of a case's name; ignores what cargo adds.
-    pub fn from_args(title: &str) -> Report {
+    pub(crate) fn from_args(title: &str) -> Report {
         let mut report = Report { quick: false, json: None, filter: None, cases: Vec::new() };
         let mut args = std::env::args().skip(1);
         while let Some(arg) = args.next() {
@@ -60,11 +60,11 @@ impl Report {
         report
     }
 
-    pub fn wants(&self, case: &str) -> bool {
+    pub(crate) fn wants(&self, case: &str) -> bool {
         self.filter.as_ref().is_none_or(|part| case.contains(part.as_str()))
     }
 
-    pub fn add(&mut self, case: Case) {
+    pub(crate) fn add(&mut self, case: Case) {
         let number = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.3}"));
         println!(
             "{:<34} {:>12.3} {:>12.3} {:<10} {:>7} {:>7}  {}",
@@ -80,7 +80,7 @@ impl Report {
     }
 
     /// Writes the JSON file if one was asked for.
-    pub fn finish(self) {
+    pub(crate) fn finish(self) {
         if let Some(file) = self.json {
             let text = serde_json::to_string_pretty(&self.cases).expect("cases are plain data");
             std::fs::write(&file, text).unwrap_or_else(|error| panic!("cannot write {file}: {error}"));
@@ -90,27 +90,27 @@ impl Report {
 
 /// Times of repetitions, in nanoseconds.
 #[derive(Clone, Debug, Default)]
-pub struct Times(pub Vec<f64>);
+pub(crate) struct Times(pub(crate) Vec<f64>);
 
 impl Times {
-    pub fn push(&mut self, nanos: f64) {
+    pub(crate) fn push(&mut self, nanos: f64) {
         self.0.push(nanos);
     }
 
-    pub fn median(&self) -> f64 {
+    pub(crate) fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         sorted[sorted.len() / 2]
     }
 
-    pub fn best(&self) -> f64 {
+    pub(crate) fn best(&self) -> f64 {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }
 }
 
 /// Runs both sides in alternating blocks and drops the first repetition of each block, so that neither
 /// side measures the cache that the other left behind.
-pub fn alternate(
+pub(crate) fn alternate(
     blocks: usize,
     repeats: usize,
     mut left: impl FnMut() -> f64,
@@ -129,7 +129,7 @@ pub fn alternate(
 }
 
 /// Nanoseconds that `act` takes.
-pub fn nanos(act: impl FnOnce()) -> f64 {
+pub(crate) fn nanos(act: impl FnOnce()) -> f64 {
     let start = Instant::now();
     act();
     start.elapsed().as_nanos() as f64
@@ -137,17 +137,17 @@ pub fn nanos(act: impl FnOnce()) -> f64 {
 
 /// A small generator (xorshift, Marsaglia 2003): the same numbers in every run.
 #[derive(Clone, Debug)]
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0
     }
 
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 }

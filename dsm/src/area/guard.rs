@@ -74,7 +74,7 @@ impl<'w, T: Element> WriteGuard<'w, T> {
     fn log_element(&mut self, index: usize) {
         assert!(index < self.data.len(), "element {index} of an area of {}", self.data.len());
         let per_line = LINE as usize / size_of::<T>();
-        if LINE as usize % size_of::<T>() == 0 && self.probe.is_none() {
+        if (LINE as usize).is_multiple_of(size_of::<T>()) && self.probe.is_none() {
             let line = index / per_line;
             self.log.mark_line(line);
             self.low = line * per_line;
@@ -113,7 +113,8 @@ impl<'w, T: Element> WriteGuard<'w, T> {
         let bytes = start * size_of::<T>();
         let (first, last) = (bytes / LINE as usize, (bytes + self.row * size_of::<T>() - 1) / LINE as usize);
         match self.probe {
-            Some(probe) if self.log.has((bytes + probe) / LINE as usize) => {}
+            // SAFETY: an area whose rows are logged as a whole has a log, and the row is in the area.
+            Some(probe) if unsafe { self.log.has((bytes + probe) / LINE as usize) } => {}
             Some(_) => self.log.mark_cold(first, last),
             None => self.log.mark_row(first, last),
         }

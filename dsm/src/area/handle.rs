@@ -97,6 +97,7 @@ impl AreaCore {
         let looked_through = about.flags.load(Ordering::Relaxed) & super::parts::flag::AUTOMATIC != 0
             || shared.segment.config().check != 0;
         let by_rows = row > 1
+            && parts.layout.is_logged()
             && !looked_through
             && (row_bytes.is_multiple_of(LINE) || row_bytes >= 2 * LINE)
             && row_bytes <= LARGEST_LOGGED_ROW;

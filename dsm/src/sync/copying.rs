@@ -239,7 +239,7 @@ impl Copying<'_> {
             // SAFETY: as in `copy_span`; the log has bits only for lines of the area.
             unsafe {
                 let (source, target) = (self.parts.writer(), self.parts.reader(self.target));
-                kernels.copy_lines_within(
+                kernels.copy_lines(
                     target,
                     source,
                     lines.as_slice(),

@@ -68,27 +68,15 @@ impl Kernels {
 
     /// Copies the listed lines (line `i` starts at byte `i * LINE`), best in ascending order.
     ///
-    /// `total` is what all workers of the round copy together. Knowing nothing of how far the lines are spread, this
-    /// takes them to be scattered over more than the caches hold; [`Self::copy_lines_within`] knows better.
+    /// `total` is what all workers of the round copy together, `span` the length of the areas that the lines are
+    /// scattered over. The span tells whether the destinations are likely in the cache, where ordinary stores are
+    /// faster and scale with the workers, or not, where they are up to three times slower than non-temporal ones.
     ///
     /// # Safety
     ///
     /// Every listed line is readable at `src` and writable at `dst`, the buffers do not overlap, and nobody else writes
     /// the one or touches the other meanwhile.
-    pub(crate) unsafe fn copy_lines(&self, dst: *mut u8, src: *const u8, lines: &[u32], total: usize) {
-        // SAFETY: the caller's contract is the same.
-        unsafe { self.copy_lines_within(dst, src, lines, total, usize::MAX) }
-    }
-
-    /// Copies the listed lines, of areas that are `span` bytes long together.
-    ///
-    /// The span tells whether the destinations are likely in the cache, where ordinary stores are faster and scale
-    /// with the workers, or not, where they are up to three times slower than non-temporal ones.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::copy_lines`].
-    pub(crate) unsafe fn copy_lines_within(
+    pub(crate) unsafe fn copy_lines(
         &self,
         dst: *mut u8,
         src: *const u8,

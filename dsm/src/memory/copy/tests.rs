@@ -120,7 +120,9 @@ fn lists_copy_their_lines_and_no_others() {
             }
             let mut copy = Aligned::untouched(lines * LINE);
             // SAFETY: every listed line lies inside both buffers, which are distinct.
-            unsafe { kernels.copy_lines(copy.as_mut_ptr(), source.as_slice().as_ptr(), &list, total) };
+            unsafe {
+                kernels.copy_lines(copy.as_mut_ptr(), source.as_slice().as_ptr(), &list, total, usize::MAX)
+            };
             assert!(copy.as_slice() == expected.as_slice(), "{kernels:?}, total {total}, density {density}");
         }
     }
@@ -137,7 +139,7 @@ fn lists_of_every_short_length_are_copied_to_unaligned_copies_too() {
                 // SAFETY: the last line listed is line 78, and both buffers are longer.
                 unsafe {
                     let dst = copy.as_mut_ptr().add(shift);
-                    kernels.copy_lines_within(dst, source.as_slice().as_ptr(), &list, total, total);
+                    kernels.copy_lines(dst, source.as_slice().as_ptr(), &list, total, total);
                 }
                 for line in 0..80 {
                     let (copy, source) =
