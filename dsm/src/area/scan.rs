@@ -1,6 +1,6 @@
 //! Looking an area through for writes that the log does not know: automatic tracking and check mode.
 use super::handle::AreaCore;
-use super::parts::flag;
+use super::parts::{Parts, flag};
 use crate::job::Shared;
 use crate::log::track::Tracker;
 use crate::memory::copy::diff_lines;
@@ -37,6 +37,12 @@ pub(crate) struct Scanned {
     core: Arc<AreaCore>,
     means: Means,
     automatic: bool,
+}
+
+/// Whether the owner of an area looks it through before it arrives in a round that may publish it.
+pub(crate) fn is_scanned(parts: &Parts<'_>, check: bool) -> bool {
+    let automatic = parts.slot.about.flags.load(Ordering::Relaxed) & flag::AUTOMATIC != 0;
+    (automatic || check) && parts.layout.is_logged() && parts.layout.lines > 0
 }
 
 impl Scanned {
@@ -76,6 +82,12 @@ impl Scanned {
             || slot.about.group.load(Ordering::Relaxed) != 0
             || (slot.about.interval_ns.load(Ordering::Relaxed) != 0
                 && slot.round.next_due_ns.load(Ordering::Relaxed) <= now())
+    }
+
+    /// Notes that the area was looked through for `round`.
+    pub(crate) fn note(&self, round: u64) {
+        // Relaxed: the arrival that follows orders it before the plan.
+        self.core.slot().own.scanned.store(round, Ordering::Relaxed);
     }
 
     /// Logs what was written without being logged; in check mode, reports it.

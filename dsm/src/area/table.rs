@@ -324,6 +324,7 @@ impl<'a> Directory<'a> {
         round.next_due_ns.store(now.saturating_add(interval_ns), Ordering::Relaxed);
         slot.own.guard_open.store(0, Ordering::Relaxed);
         slot.own.raw.store(0, Ordering::Relaxed);
+        slot.own.scanned.store(0, Ordering::Relaxed);
         slot.own.ownership.store(ownership::Word::held(rank, 1).0, Ordering::Relaxed);
         slot.read.current.store(0, Ordering::Relaxed);
         segment.dirty()[index].store(0, Ordering::Relaxed);

@@ -253,6 +253,8 @@ pub(crate) struct OwnLine {
     pub(crate) guard_open: AtomicU32,
     /// Nonzero once a raw pointer was handed out: unlogged lines may differ.
     pub(crate) raw: AtomicU32,
+    /// The last round for which the owner looked the area through, if it is one to be looked through.
+    pub(crate) scanned: AtomicU64,
 }
 
 /// What rounds write.

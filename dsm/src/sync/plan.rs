@@ -2,6 +2,7 @@
 use super::runtime::{Runtime, Scratch};
 use super::{claim, clock};
 use crate::area::parts::{Parts, flag};
+use crate::area::scan::is_scanned;
 use crate::area::{ownership, table};
 use crate::job::STALL_QUARANTINE;
 use crate::memory::copy::{Kernels, words};
@@ -53,7 +54,7 @@ impl Runtime<'_> {
             index += 1;
         }
         if !scratch.groups.is_empty() {
-            entries = self.drop_partial_groups(entries, &mut scratch);
+            entries = self.drop_partial_groups(round, entries, &mut scratch);
         }
         if entries == 0 {
             return false;
@@ -159,7 +160,8 @@ impl Runtime<'_> {
         // ownership second. One of the two sees the other (SYNC.md, "claims").
         slot.round.lock.store(round, Ordering::SeqCst);
         crate::primitive::fault_point();
-        let owner = match ownership::Word(slot.own.ownership.load(Ordering::SeqCst)).holder() {
+        let word = ownership::Word(slot.own.ownership.load(Ordering::SeqCst));
+        let owner = match word.holder() {
             Some(owner) if segment.rounds().takes_part(owner, round) => owner,
             _ => {
                 self.postpone(slot, now);
@@ -167,6 +169,15 @@ impl Runtime<'_> {
                 return false;
             }
         };
+        let parts = Parts::of(segment, index);
+        if !word.is_transit() && self.is_unscanned(&parts, round) {
+            // It was asked for, or fell due, after its owner had arrived: what was written behind the log's
+            // back is not known. The next round takes it.
+            segment.forced()[index].store(1, Ordering::Relaxed);
+            segment.header().sync.requested.store(1, Ordering::SeqCst);
+            scratch.stuck.push(area);
+            return false;
+        }
         let dirty = segment.dirty()[index].load(Ordering::Relaxed) != 0
             || slot.own.guard_open.load(Ordering::Relaxed) != 0;
         if !dirty {
@@ -175,7 +186,6 @@ impl Runtime<'_> {
             slot.round.confirmed_ns.store(now, Ordering::Relaxed);
             return false;
         }
-        let parts = Parts::of(segment, index);
         let Some(target) = self.target_copy(&parts, index, round, scratch) else {
             slot.round.put_off.fetch_add(1, Ordering::Relaxed);
             segment.header().counters.put_off.fetch_add(1, Ordering::Relaxed);
@@ -207,6 +217,12 @@ impl Runtime<'_> {
         }
         scratch.bytes[entry] = bytes;
         true
+    }
+
+    /// Whether the owner should have looked the area through for this round and did not.
+    fn is_unscanned(&self, parts: &Parts<'_>, round: u64) -> bool {
+        is_scanned(parts, self.shared.segment.config().check != 0)
+            && parts.slot.own.scanned.load(Ordering::Relaxed) != round
     }
 
     /// The copy to publish into: one that no straggler and no observer may be reading, with the least to
@@ -302,10 +318,13 @@ impl Runtime<'_> {
 
     /// Groups are published whole or not at all: drops the entries of groups of which a dirty member could
     /// not be planned, and returns how many entries are left.
-    fn drop_partial_groups(&self, entries: usize, scratch: &mut Scratch) -> usize {
+    fn drop_partial_groups(&self, round: u64, entries: usize, scratch: &mut Scratch) -> usize {
         let segment = &self.shared.segment;
         let group_of = |area: u32| segment.areas()[area as usize].about.group.load(Ordering::Relaxed);
-        let is_dirty = |area: u32| segment.dirty()[area as usize].load(Ordering::Relaxed) != 0;
+        let is_dirty = |area: u32| {
+            segment.dirty()[area as usize].load(Ordering::Relaxed) != 0
+                || self.is_unscanned(&Parts::of(segment, area as usize), round)
+        };
         let stuck = scratch.stuck.iter().copied();
         let broken: Vec<u32> =
             stuck.filter(|&area| is_dirty(area)).map(group_of).filter(|&g| g != 0).collect();

@@ -67,6 +67,8 @@ impl Runtime<'_> {
         // SeqCst: see `target_copy`.
         copy.state.store(copy_state::VALID, Ordering::SeqCst);
         segment.dirty()[area].store(0, Ordering::Relaxed);
+        // A guard that was leaked: its owner is inside the round, so no guard lives.
+        slot.own.guard_open.store(0, Ordering::Relaxed);
         segment.forced()[area].store(0, Ordering::Relaxed);
         let interval = slot.about.interval_ns.load(Ordering::Relaxed);
         if interval != 0 {

@@ -182,22 +182,22 @@ impl Rounds<'_> {
         if seat.is_straggler() {
             return self.settle(me, work);
         }
-        let seen = self.load();
-        match seen.phase() {
-            Phase::Open => Some(self.arrive(me, seen.round(), work)),
+        match self.load().phase() {
+            Phase::Open => self.settle(me, work),
             _ => None,
         }
     }
 
-    /// Arrives in `round`, which was seen open, and stays until it is past.
-    fn arrive(&self, me: u32, round: u64, work: &impl Work) -> Ended {
+    /// Arrives in `round`, which was seen open, and stays until it is past. `None` if it was past before the
+    /// arrival could be seen: later rounds may have planned without knowing what this worker may read now.
+    fn arrive(&self, me: u32, round: u64, work: &impl Work) -> Option<Ended> {
         fault_point();
         // SeqCst: either the actor's look at this seat, which comes after its shift to Plan, sees the
         // arrival, or this worker's next look at the word sees the shift. Both are safe because the worker
         // stays here until the round is past.
         self.seats[me as usize].arrived.store(round, Ordering::SeqCst);
         fault_point();
-        self.drive(me, round, work)
+        if self.load_total().is_past(round) { None } else { Some(self.drive(me, round, work)) }
     }
 
     /// Does whatever `round` needs from `me` until it is past.
@@ -346,7 +346,11 @@ impl Rounds<'_> {
             let seen = self.load_total();
             let round = seen.round();
             match seen.phase() {
-                Phase::Open => return Some(self.arrive(me, round, work)),
+                Phase::Open => {
+                    if let Some(ended) = self.arrive(me, round, work) {
+                        return Some(ended);
+                    }
+                }
                 Phase::Idle => {
                     seat.arrived.fetch_max(round - 1, Ordering::SeqCst);
                     fault_point();

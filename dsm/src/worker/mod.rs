@@ -162,6 +162,7 @@ impl Worker {
         for scanned in self.local.scanned.borrow_mut().iter_mut() {
             if scanned.is_due(&self.shared, clock::now_ns) {
                 scanned.scan(&self.shared, &self.local, self.rank);
+                scanned.note(word.round());
             }
         }
     }

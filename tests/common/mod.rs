@@ -1,0 +1,153 @@
+//! What the tests share: a watchdog, child processes on the parent's job, and small helpers.
+#![allow(dead_code)]
+use hectare::{Element, Job, Owned, Worker};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Long enough for anything to happen on a busy machine.
+pub(crate) const LONG: Duration = Duration::from_secs(40);
+const ROLE: &str = "HECTARE_TEST_ROLE";
+/// Where a child finds the descriptor of its parent's job.
+const DESCRIPTOR: i32 = 100;
+
+/// Aborts a test that hangs, after it said who is where; dropping it ends the watch.
+pub(crate) struct Watchdog(Sender<()>);
+
+pub(crate) fn watch(job: &Job) -> Watchdog {
+    let (ended, end) = channel::<()>();
+    let job = job.clone();
+    std::thread::spawn(move || {
+        if end.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("HUNG: {:#?}\n{:#?}", job.workers(), job.stats());
+            std::process::abort();
+        }
+    });
+    Watchdog(ended)
+}
+
+/// Waits for a condition that somebody else brings about.
+#[track_caller]
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !holds() {
+        assert!(since.elapsed() < LONG, "waited in vain for: {what}");
+        std::thread::sleep(Duration::from_micros(300));
+    }
+}
+
+/// Serves rounds until a condition holds.
+#[track_caller]
+pub(crate) fn serve_until(worker: &mut Worker, what: &str, mut holds: impl FnMut(&Worker) -> bool) {
+    let since = Instant::now();
+    while !holds(worker) {
+        assert!(since.elapsed() < LONG, "served in vain for: {what}");
+        worker.service().unwrap();
+        std::thread::yield_now();
+    }
+}
+
+/// A child process of a test; killed when the test ends without having waited for it.
+pub(crate) struct Process(Child);
+
+impl Process {
+    pub(crate) fn pid(&self) -> libc::pid_t {
+        self.0.id() as libc::pid_t
+    }
+
+    pub(crate) fn signal(&self, signal: libc::c_int) {
+        // SAFETY: a plain system call on a child that was not yet waited for.
+        unsafe { libc::kill(self.pid(), signal) };
+    }
+
+    /// Kills it and waits until it is gone.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
+
+    /// Waits for its end, which must be a success.
+    #[track_caller]
+    pub(crate) fn finish(&mut self) {
+        let status = self.0.wait().unwrap();
+        assert!(status.success(), "child ended with {status}");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Starts the test `name` of this binary in a process of its own, in `role`, on `job`.
+pub(crate) fn spawn(name: &str, role: &str, job: &Job) -> Process {
+    let fd = job.descriptor().as_raw_fd();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture", "--test-threads=1"]).env(ROLE, role).stdout(Stdio::null());
+    // SAFETY: dup2 is async-signal-safe; the new descriptor is not close-on-exec. A child does not outlive
+    // its parent.
+    unsafe {
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            if libc::dup2(fd, DESCRIPTOR) < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+        });
+    }
+    Process(command.spawn().unwrap())
+}
+
+/// In a child: its role and its parent's job.
+pub(crate) fn role() -> Option<(String, Job)> {
+    let role = std::env::var(ROLE).ok()?;
+    // SAFETY: the parent put the descriptor there, and nobody else in this process owns it: a child runs
+    // one test, which asks once.
+    let fd = unsafe { OwnedFd::from_raw_fd(DESCRIPTOR) };
+    Some((role, Job::from_descriptor(fd).unwrap()))
+}
+
+/// Small random numbers, the same every time (xorshift64*, Vigna, 2016).
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        (self.next() >> 11) as usize % end
+    }
+}
+
+/// Fills an area with one value.
+#[track_caller]
+pub(crate) fn fill<T: Element>(owned: &mut Owned<T>, worker: &Worker, value: T) {
+    owned.write(worker).unwrap().fill(value);
+}
+
+/// The value that every element of a view has.
+#[track_caller]
+pub(crate) fn uniform(view: &[u64]) -> u64 {
+    let first = view[0];
+    if let Some(at) = view.iter().position(|value| *value != first) {
+        panic!("mixed: {first} at 0, {} at {at} of {}", view[at], view.len());
+    }
+    first
+}
+
+/// A job with patience for busy machines.
+pub(crate) fn patient_job() -> Job {
+    Job::builder().reserve(1 << 30).patience(Duration::from_secs(20)).embedded().unwrap()
+}

@@ -1,0 +1,251 @@
+//! Rounds: barriers, forced syncs, intervals, groups, and workers that come, go, panic and stay away.
+use hectare::{AreaSpec, Error, Job, WorkerState};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
+mod common;
+use common::*;
+
+#[test]
+fn everybody_sees_everybody_at_every_barrier() {
+    for workers in [1usize, 2, 3, 8, 16] {
+        let job = patient_job();
+        let _watch = watch(&job);
+        let rounds = if workers > 4 { 60 } else { 300 };
+        job.run(workers, |worker| {
+            let me = worker.rank() as u64;
+            let mut mine = worker.create::<u64>(format!("part/{me}"), 100).unwrap();
+            worker.barrier().unwrap();
+            let others: Vec<_> =
+                (0..workers).map(|rank| worker.attach::<u64>(&format!("part/{rank}")).unwrap()).collect();
+            let mut last = vec![0; workers];
+            for round in 1..=rounds {
+                // Mixes what all had in the round before.
+                let sum: u64 = last.iter().sum();
+                fill(&mut mine, worker, round * 1000 + me + sum % 7);
+                worker.barrier().unwrap();
+                for (rank, other) in others.iter().enumerate() {
+                    last[rank] = uniform(other.read(worker).unwrap());
+                    assert_eq!(last[rank], round * 1000 + rank as u64 + sum % 7, "worker {rank} in {round}");
+                }
+            }
+        })
+        .unwrap();
+        let stats = job.stats().unwrap();
+        assert_eq!((stats.given_up, stats.put_off, stats.deaths), (0, 0, 0));
+    }
+}
+
+#[test]
+fn sync_publishes_what_the_caller_owns_and_sync_area_what_another_does() {
+    let job = patient_job();
+    let _watch = watch(&job);
+    job.run(2, |worker| {
+        let me = worker.rank();
+        let mut owned: Vec<_> =
+            (0..2).map(|index| worker.create::<u64>(format!("{me}/{index}"), 10).unwrap()).collect();
+        worker.barrier().unwrap();
+        let theirs = worker.attach::<u64>(&format!("{}/0", 1 - me)).unwrap();
+        for turn in 1..100 {
+            fill(&mut owned[0], worker, turn);
+            worker.barrier().unwrap();
+            fill(&mut owned[1], worker, turn);
+            if me == 0 {
+                let synced = worker.sync().unwrap();
+                assert_eq!((synced.given_up, synced.put_off), (0, 0));
+                assert_eq!(uniform(owned[1].area().read(worker).unwrap()), turn);
+                fill(&mut owned[0], worker, turn + 1000);
+                worker.sync_area(&theirs).unwrap();
+                assert_eq!(uniform(theirs.read(worker).unwrap()), turn + 500);
+            } else {
+                fill(&mut owned[0], worker, turn + 500);
+                serve_until(worker, "my area asked for", |worker| {
+                    uniform(owned[0].area().read(worker).unwrap()) == turn + 500
+                });
+                assert_eq!(uniform(theirs.read(worker).unwrap()), turn, "only what was asked for");
+            }
+            worker.barrier().unwrap();
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn each_area_at_its_own_interval() {
+    let job = patient_job();
+    let _watch = watch(&job);
+    let mut worker = job.worker().unwrap();
+    let ms = Duration::from_millis;
+    let mut fast = worker.create::<u64>(AreaSpec::new("fast").interval(ms(2)), 10).unwrap();
+    let mut slow = worker.create::<u64>(AreaSpec::new("slow").interval(ms(40)), 10).unwrap();
+    let mut quiet = worker.create::<u64>("quiet", 10).unwrap();
+    let mut turn = 0;
+    let since = std::time::Instant::now();
+    while slow.area().newest_version().unwrap().counter < 4 {
+        turn += 1;
+        fill(&mut fast, &worker, turn);
+        fill(&mut slow, &worker, turn);
+        fill(&mut quiet, &worker, turn);
+        worker.service().unwrap();
+    }
+    let elapsed = since.elapsed();
+    let versions = |area: hectare::Area<u64>| area.newest_version().unwrap().counter;
+    assert!(versions(fast.area()) > versions(slow.area()), "{elapsed:?}");
+    // Not more often than its interval allows; how much less often depends on the machine.
+    assert!(u128::from(versions(fast.area())) <= elapsed.as_millis() / 2 + 1);
+    assert!(u128::from(versions(slow.area())) <= elapsed.as_millis() / 40 + 1);
+    assert_eq!(versions(quiet.area()), 0, "no interval, not asked for");
+    let count = versions(fast.area());
+    worker.sync().unwrap();
+    assert_eq!(versions(quiet.area()), 1);
+    assert_eq!(versions(fast.area()), count + 1);
+    for _ in 0..3 {
+        std::thread::sleep(ms(3));
+        worker.service().unwrap();
+    }
+    assert!(versions(fast.area()) <= count + 1, "nothing was written");
+}
+
+#[test]
+fn groups_are_one_consistent_state() {
+    let job = Job::builder().reserve(1 << 28).patience(Duration::from_millis(5)).embedded().unwrap();
+    let _watch = watch(&job);
+    let done = AtomicU64::new(0);
+    job.run(3, |worker| {
+        let me = worker.rank();
+        let spec = AreaSpec::new(format!("part/{me}")).group("state").copies(3);
+        let spec = if me == 0 { spec.interval(Duration::from_millis(1)) } else { spec };
+        let mut mine = worker.create::<u64>(spec, 50).unwrap();
+        worker.barrier().unwrap();
+        let parts: Vec<_> = (0..3).map(|rank| worker.attach::<u64>(&format!("part/{rank}")).unwrap()).collect();
+        let mut step = 0;
+        let mut random = Random::new(u64::from(me));
+        while done.load(SeqCst) < 3 {
+            // All three take the same steps at the same rounds: a round shows one step or none.
+            let seen: Vec<u64> = parts.iter().map(|part| uniform(part.read(worker).unwrap())).collect();
+            let versions: Vec<_> = parts.iter().map(|part| part.version(worker).unwrap()).collect();
+            assert!(seen.iter().all(|value| *value == seen[0]), "{seen:?} {versions:?}");
+            if seen[0] == step {
+                step += 1;
+                fill(&mut mine, worker, step);
+                if step == 200 {
+                    done.fetch_add(1, SeqCst);
+                }
+                if random.below(40) == 0 {
+                    std::thread::sleep(Duration::from_millis(8));
+                }
+            }
+            worker.service().unwrap();
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn workers_join_and_leave_during_rounds() {
+    let job = Job::builder().reserve(1 << 28).max_workers(8).patience(LONG).embedded().unwrap();
+    let _watch = watch(&job);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut worker = job.worker_at(0).unwrap();
+            let mut owned = worker.create::<u64>(AreaSpec::new("beat").copies(2), 2000).unwrap();
+            let mut beat = 0;
+            while !stop.load(SeqCst) {
+                beat += 1;
+                fill(&mut owned, &worker, beat);
+                worker.sync().unwrap();
+                assert_eq!(uniform(owned.area().read(&worker).unwrap()), beat);
+            }
+            assert!(beat > 10);
+        });
+        let guests: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(|| {
+                    for _ in 0..60 {
+                        let mut worker = job.worker().unwrap();
+                        let area = worker.attach_within::<u64>("beat", LONG).unwrap();
+                        let mut last = uniform(area.read(&worker).unwrap());
+                        for _ in 0..5 {
+                            worker.service().unwrap();
+                            let seen = uniform(area.read(&worker).unwrap());
+                            assert!(seen >= last);
+                            last = seen;
+                        }
+                    }
+                })
+            })
+            .collect();
+        guests.into_iter().for_each(|guest| guest.join().unwrap());
+        stop.store(true, SeqCst);
+    });
+    assert!(job.workers().unwrap().is_empty());
+    let stats = job.stats().unwrap();
+    assert_eq!((stats.deaths, stats.given_up), (0, 0));
+}
+
+#[test]
+fn a_panic_is_an_error_with_the_rank_and_the_others_go_on() {
+    let job = patient_job();
+    let _watch = watch(&job);
+    let after = AtomicU64::new(0);
+    let error = job
+        .run(3, |worker| {
+            let mut mine = worker.create::<u64>(format!("{}", worker.rank()), 10).unwrap();
+            worker.barrier().unwrap();
+            assert!(worker.rank() != 1, "worker one has had enough");
+            for turn in 0..20 {
+                fill(&mut mine, worker, turn);
+                worker.barrier().unwrap();
+            }
+            after.fetch_add(1, SeqCst);
+        })
+        .unwrap_err();
+    assert!(matches!(&error, Error::Panicked { panics }
+        if matches!(&panics[..], [(1, text)] if text.contains("had enough"))), "{error}");
+    assert_eq!(after.load(SeqCst), 2);
+    let mut worker = job.worker().unwrap();
+    assert_eq!(worker.claim::<u64>("1").unwrap().owned.len(), 10);
+}
+
+#[test]
+fn a_worker_that_stays_away_is_named_and_not_waited_for_twice() {
+    let job = Job::builder().reserve(1 << 28).patience(Duration::from_millis(30)).embedded().unwrap();
+    let _watch = watch(&job);
+    let (away, back) = (AtomicBool::new(true), AtomicBool::new(false));
+    job.run(2, |worker| {
+        let mut mine = worker.create::<u64>(AreaSpec::new(format!("{}", worker.rank())).copies(2), 10).unwrap();
+        worker.barrier().unwrap();
+        if worker.rank() == 1 {
+            until("the others are done without me", || !away.load(SeqCst));
+            worker.service().unwrap();
+            back.store(true, SeqCst);
+            serve_until(worker, "the end", |_| !back.load(SeqCst));
+            return;
+        }
+        fill(&mut mine, worker, 1);
+        let first = worker.sync().unwrap();
+        assert_eq!(first.given_up, 1);
+        for turn in 2..30 {
+            fill(&mut mine, worker, turn);
+            let synced = worker.sync().unwrap();
+            assert_eq!((synced.given_up, synced.put_off), (0, 0), "waited for once");
+        }
+        let job = worker.job();
+        let stats = job.stats().unwrap();
+        assert_eq!((stats.given_up, stats.late), (1, 1));
+        let states: Vec<_> = job.workers().unwrap().iter().map(|info| (info.rank, info.state)).collect();
+        assert_eq!(states, [(0, WorkerState::Live), (1, WorkerState::Straggler)]);
+        let timed_out = worker.barrier_within(Duration::from_millis(20)).unwrap_err();
+        assert!(matches!(&timed_out, Error::TimedOut { missing, .. } if missing.contains("worker 1")), "{timed_out}");
+        away.store(false, SeqCst);
+        until("its return", || back.load(SeqCst));
+        assert_eq!(job.workers().unwrap()[1].state, WorkerState::Live);
+        let late = job.stats().unwrap().late;
+        fill(&mut mine, worker, 77);
+        worker.sync().unwrap();
+        let round = job.workers().unwrap()[0].last_round;
+        assert!(job.workers().unwrap()[1].last_round >= round || job.stats().unwrap().late > late, "waited for");
+        back.store(false, SeqCst);
+    })
+    .unwrap();
+}
