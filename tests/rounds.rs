@@ -116,7 +116,8 @@ fn groups_are_one_consistent_state() {
         let spec = if me == 0 { spec.interval(Duration::from_millis(1)) } else { spec };
         let mut mine = worker.create::<u64>(spec, 50).unwrap();
         worker.barrier().unwrap();
-        let parts: Vec<_> = (0..3).map(|rank| worker.attach::<u64>(&format!("part/{rank}")).unwrap()).collect();
+        let parts: Vec<_> =
+            (0..3).map(|rank| worker.attach::<u64>(&format!("part/{rank}")).unwrap()).collect();
         let mut step = 0;
         let mut random = Random::new(u64::from(me));
         while done.load(SeqCst) < 3 {
@@ -200,8 +201,11 @@ fn a_panic_is_an_error_with_the_rank_and_the_others_go_on() {
             after.fetch_add(1, SeqCst);
         })
         .unwrap_err();
-    assert!(matches!(&error, Error::Panicked { panics }
-        if matches!(&panics[..], [(1, text)] if text.contains("had enough"))), "{error}");
+    assert!(
+        matches!(&error, Error::Panicked { panics }
+        if matches!(&panics[..], [(1, text)] if text.contains("had enough"))),
+        "{error}"
+    );
     assert_eq!(after.load(SeqCst), 2);
     let mut worker = job.worker().unwrap();
     assert_eq!(worker.claim::<u64>("1").unwrap().owned.len(), 10);
@@ -213,7 +217,8 @@ fn a_worker_that_stays_away_is_named_and_not_waited_for_twice() {
     let _watch = watch(&job);
     let (away, back) = (AtomicBool::new(true), AtomicBool::new(false));
     job.run(2, |worker| {
-        let mut mine = worker.create::<u64>(AreaSpec::new(format!("{}", worker.rank())).copies(2), 10).unwrap();
+        let mut mine =
+            worker.create::<u64>(AreaSpec::new(format!("{}", worker.rank())).copies(2), 10).unwrap();
         worker.barrier().unwrap();
         if worker.rank() == 1 {
             until("the others are done without me", || !away.load(SeqCst));
@@ -236,7 +241,10 @@ fn a_worker_that_stays_away_is_named_and_not_waited_for_twice() {
         let states: Vec<_> = job.workers().unwrap().iter().map(|info| (info.rank, info.state)).collect();
         assert_eq!(states, [(0, WorkerState::Live), (1, WorkerState::Straggler)]);
         let timed_out = worker.barrier_within(Duration::from_millis(20)).unwrap_err();
-        assert!(matches!(&timed_out, Error::TimedOut { missing, .. } if missing.contains("worker 1")), "{timed_out}");
+        assert!(
+            matches!(&timed_out, Error::TimedOut { missing, .. } if missing.contains("worker 1")),
+            "{timed_out}"
+        );
         away.store(false, SeqCst);
         until("its return", || back.load(SeqCst));
         assert_eq!(job.workers().unwrap()[1].state, WorkerState::Live);
@@ -244,7 +252,10 @@ fn a_worker_that_stays_away_is_named_and_not_waited_for_twice() {
         fill(&mut mine, worker, 77);
         worker.sync().unwrap();
         let round = job.workers().unwrap()[0].last_round;
-        assert!(job.workers().unwrap()[1].last_round >= round || job.stats().unwrap().late > late, "waited for");
+        assert!(
+            job.workers().unwrap()[1].last_round >= round || job.stats().unwrap().late > late,
+            "waited for"
+        );
         back.store(false, SeqCst);
     })
     .unwrap();

@@ -162,7 +162,10 @@ fn changes_since_a_version() {
     let mut whole = whole.unwrap();
     fill(&mut whole, &worker, 1);
     worker.sync().unwrap();
-    assert_eq!(changed(&whole.area(), &worker, Version::default()), std::iter::once(0..100).collect::<Vec<_>>());
+    assert_eq!(
+        changed(&whole.area(), &worker, Version::default()),
+        std::iter::once(0..100).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -194,7 +197,11 @@ fn check_mode_finds_exactly_the_unlogged_writes() {
                 found_lines.extend((write.bytes.start..write.bytes.end).step_by(64).map(|byte| byte / 64));
             }
             assert_eq!(found_lines, lines, "turn {turn}");
-            assert_eq!(owned.area().read(worker).unwrap(), owned.read(worker).unwrap(), "published all the same");
+            assert_eq!(
+                owned.area().read(worker).unwrap(),
+                owned.read(worker).unwrap(),
+                "published all the same"
+            );
         }
         worker.barrier().unwrap();
         assert!(worker.unlogged_writes().is_empty());

@@ -1,6 +1,6 @@
 //! Aggregation: one result out of the areas of many writers, each worker reducing a share of it.
 use super::element::Element;
-use super::handle::Area;
+use super::handle::{Area, Version};
 use super::owned::Owned;
 use super::spec::AreaSpec;
 use crate::error::{Error, Rank, Result};
@@ -153,7 +153,7 @@ impl<T: Element> Reducer<T> {
     /// Every member calls the same method the same number of times.
     ///
     /// # Errors
-    /// [`Error::NoSuchWorker`] if a member is gone: its share is then missing; those of [`Worker::barrier`]
+    /// [`Error::NoSuchWorker`] if a member died before it published its share; those of [`Worker::barrier`]
     /// and [`Area::read`].
     pub fn with(&mut self, worker: &mut Worker, mut fill: impl FnMut(&mut [T], &[&[T]])) -> Result<()> {
         worker.barrier()?;
@@ -163,8 +163,18 @@ impl<T: Element> Reducer<T> {
             let mut guard = self.mine.write(worker)?;
             fill(guard.as_mut_slice(), &views);
         }
+        let before = self.versions(worker)?;
         worker.barrier()?;
-        self.members.iter().try_for_each(|rank| worker.check_peer(*rank))
+        // A share that was not published is that of a member that died on the way. (One that has left the job
+        // meanwhile published before it left.)
+        let after = self.versions(worker)?;
+        let missing = (0..self.shares.len())
+            .find(|&place| after[place] == before[place] && !self.shares[place].is_empty());
+        missing.map_or(Ok(()), |place| Err(Error::NoSuchWorker { rank: self.members[place] }))
+    }
+
+    fn versions(&self, worker: &Worker) -> Result<Vec<Version>> {
+        self.shares.iter().map(|share| share.version(worker)).collect()
     }
 
     fn views<'w>(&self, worker: &'w Worker, range: &Range<usize>) -> Result<Vec<&'w [T]>> {
