@@ -6,8 +6,8 @@ use super::ownership::{self, Word};
 use super::parts::Parts;
 use crate::error::{Error, Rank, Result};
 use crate::memory::copy::Kernels;
+use crate::sync::lock;
 use crate::sync::round::Pause;
-use crate::sync::word::Phase;
 use crate::worker::Worker;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -174,10 +174,8 @@ impl Worker {
         let runtime = self.runtime();
         let rounds = runtime.rounds();
         loop {
-            // SeqCst: after the claimer's change of ownership, see SYNC.md, "claims".
-            let lock = core.slot().round.lock.load(Ordering::SeqCst);
             let seen = rounds.load();
-            if seen.round() > lock || matches!(seen.phase(), Phase::Idle | Phase::Open) {
+            if !lock::is_locked(&core.slot().round.lock, seen) {
                 return;
             }
             rounds.drive_past(self.rank(), seen.round(), &runtime);

@@ -157,6 +157,8 @@ pub(crate) struct ActorWords {
     pub(crate) actor: AtomicU64,
     /// The last round that was completed, as against given up.
     pub(crate) completed: AtomicU64,
+    /// The last round that was planned without some live worker.
+    pub(crate) partial: AtomicU64,
     /// The lowest clock that every worker had reached when it arrived in the last round.
     pub(crate) lowest_clock: AtomicU64,
     /// Rounds that began.

@@ -289,6 +289,7 @@ impl Segment {
             word: &sync.word,
             actor: &sync.acting.actor,
             completed: &sync.acting.completed,
+            partial: &sync.acting.partial,
             seats: self.seats(),
         }
     }

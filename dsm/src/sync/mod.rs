@@ -4,6 +4,9 @@ pub(crate) mod claim;
 pub(crate) mod clock;
 #[cfg(not(loom))]
 pub(crate) mod copying;
+pub(crate) mod lock;
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(not(loom))]
 pub(crate) mod plan;
 #[cfg(not(loom))]

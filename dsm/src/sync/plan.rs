@@ -1,9 +1,9 @@
 //! Planning a round: which areas, into which copies, with which versions, in which chunks.
 use super::runtime::{Runtime, Scratch};
-use super::{claim, clock};
+use super::{claim, clock, lock};
 use crate::area::parts::{Parts, flag};
 use crate::area::scan::is_scanned;
-use crate::area::{ownership, table};
+use crate::area::table;
 use crate::job::STALL_QUARANTINE;
 use crate::memory::copy::{Kernels, words};
 use crate::memory::layout::{AreaSlot, CopyRecord, LINE, PlanEntry};
@@ -156,11 +156,8 @@ impl Runtime<'_> {
         let segment = &self.shared.segment;
         let index = area as usize;
         let slot = &segment.areas()[index];
-        // SeqCst: a claimer changes ownership first and reads the lock second; this locks first and reads
-        // ownership second. One of the two sees the other (SYNC.md, "claims").
-        slot.round.lock.store(round, Ordering::SeqCst);
-        crate::primitive::fault_point();
-        let word = ownership::Word(slot.own.ownership.load(Ordering::SeqCst));
+        // Before anything else of the area is looked at: see `lock`.
+        let word = lock::lock_for_round(&slot.round.lock, &slot.own.ownership, round);
         let owner = match word.holder() {
             Some(owner) if segment.rounds().takes_part(owner, round) => owner,
             _ => {

@@ -105,6 +105,8 @@ pub(crate) struct Rounds<'a> {
     pub(crate) actor: &'a AtomicU64,
     /// The last round that was completed, as against given up.
     pub(crate) completed: &'a AtomicU64,
+    /// The last round that was planned without some live worker.
+    pub(crate) partial: &'a AtomicU64,
     pub(crate) seats: &'a [Seat],
 }
 
@@ -182,22 +184,33 @@ impl Rounds<'_> {
         if seat.is_straggler() {
             return self.settle(me, work);
         }
-        match self.load().phase() {
-            Phase::Open => self.settle(me, work),
-            _ => None,
+        let seen = self.load();
+        if seen.phase() != Phase::Open {
+            return None;
         }
+        let round = seen.round();
+        self.arrive(me, round);
+        if !self.load_total().is_past(round) {
+            return Some(self.drive(me, round, work));
+        }
+        // Past already. If it was completed with everybody in it, it waited for this arrival.
+        let completed = self.completed.load(Ordering::Acquire) == round;
+        if completed && self.partial.load(Ordering::Relaxed) != round {
+            return Some(Ended::Completed(round));
+        }
+        // Else it may have gone on without this worker, and later ones may have been planned without knowing
+        // what it may read now.
+        Some(self.settle(me, work).unwrap_or(Ended::GivenUp(round)))
     }
 
-    /// Arrives in `round`, which was seen open, and stays until it is past. `None` if it was past before the
-    /// arrival could be seen: later rounds may have planned without knowing what this worker may read now.
-    fn arrive(&self, me: u32, round: u64, work: &impl Work) -> Option<Ended> {
+    /// Stores the arrival of `me` in `round`, which was seen open. The worker stays until the round is past.
+    fn arrive(&self, me: u32, round: u64) {
         fault_point();
         // SeqCst: either the actor's look at this seat, which comes after its shift to Plan, sees the
         // arrival, or this worker's next look at the word sees the shift. Both are safe because the worker
-        // stays here until the round is past.
+        // stays until the round is past.
         self.seats[me as usize].arrived.store(round, Ordering::SeqCst);
         fault_point();
-        if self.load_total().is_past(round) { None } else { Some(self.drive(me, round, work)) }
     }
 
     /// Does whatever `round` needs from `me` until it is past.
@@ -260,6 +273,11 @@ impl Rounds<'_> {
 
     fn plan(&self, me: u32, round: u64, work: &impl Work) {
         let here = Word::new(round, Phase::Plan);
+        let left_out = |seat: &Seat| seat.is_live() && seat.arrived.load(Ordering::SeqCst) != round;
+        if self.seats.iter().any(left_out) {
+            // Relaxed: read by those who see the round past; the shift below releases it.
+            self.partial.store(round, Ordering::Relaxed);
+        }
         if work.plan(round, me) {
             fault_point();
             self.shift(here, Word::new(round, Phase::Copy), work);
@@ -347,8 +365,11 @@ impl Rounds<'_> {
             let round = seen.round();
             match seen.phase() {
                 Phase::Open => {
-                    if let Some(ended) = self.arrive(me, round, work) {
-                        return Some(ended);
+                    self.arrive(me, round);
+                    // If the round is past, later ones may have been planned without knowing what this worker
+                    // may read now.
+                    if !self.load_total().is_past(round) {
+                        return Some(self.drive(me, round, work));
                     }
                 }
                 Phase::Idle => {

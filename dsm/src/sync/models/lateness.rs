@@ -1,0 +1,91 @@
+//! Workers that come late, and rounds that are given up.
+use super::super::round::{Pause, slot_state};
+use super::{Hand, Memory, explore};
+use crate::primitive::Ordering;
+use loom::sync::Arc;
+use loom::thread;
+
+/// The owner gives rounds up when the other does not come; the other reads, comes when it likes, and reads
+/// again. Whatever copy it reads is whole and does not change under it.
+fn late_comer(copies: usize) {
+    explore(2, move || {
+        let memory = Arc::new(Memory::new(2, copies));
+        let other = {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                let hand = Hand { memory: &memory, pause: Pause::Again };
+                let before = memory.read(1);
+                memory.rounds().participate(1, &hand);
+                let after = memory.read(1);
+                assert!(after >= before, "{after} after {before}");
+            })
+        };
+        memory.write(7);
+        let hand = Hand { memory: &memory, pause: Pause::OutOfPatience };
+        hand.sync(0);
+        memory.write(8);
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_late_comer_with_one_copy() {
+    late_comer(1);
+}
+
+#[test]
+fn a_late_comer_with_two_copies() {
+    late_comer(2);
+}
+
+#[test]
+fn a_straggler_comes_back() {
+    explore(2, || {
+        let memory = Arc::new(Memory::new(2, 2));
+        // A round was given up because of worker 1; the next ones do not wait for it.
+        memory.seats[1].missed.store(1, Ordering::Relaxed);
+        memory.word.store(super::Word::new(2, super::Phase::Idle).0, Ordering::Relaxed);
+        let other = {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                let hand = Hand { memory: &memory, pause: Pause::Again };
+                let before = memory.read(1);
+                memory.rounds().participate(1, &hand);
+                let after = memory.read(1);
+                assert!(after >= before, "{after} after {before}");
+                memory.rounds().leave(1, &hand);
+            })
+        };
+        let hand = Hand { memory: &memory, pause: Pause::Check };
+        for value in [7, 8] {
+            memory.write(value);
+            hand.sync(0);
+        }
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_worker_joins_in_the_middle() {
+    explore(2, || {
+        let memory = Arc::new(Memory::new(2, 2));
+        memory.seats[1].state.store(slot_state::JOINING, Ordering::Relaxed);
+        let other = {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                let hand = Hand { memory: &memory, pause: Pause::Again };
+                memory.seats[1].state.store(slot_state::LIVE, Ordering::SeqCst);
+                memory.rounds().settle(1, &hand);
+                let first = memory.read(1);
+                assert_eq!(memory.read(1), first);
+                memory.rounds().leave(1, &hand);
+            })
+        };
+        let hand = Hand { memory: &memory, pause: Pause::Check };
+        for value in [7, 8] {
+            memory.write(value);
+            hand.sync(0);
+        }
+        other.join().unwrap();
+    });
+}

@@ -1,0 +1,125 @@
+//! Give, take and claim against each other and against a round.
+use super::super::word::{Phase, Word};
+use crate::area::ownership;
+use crate::primitive::{AtomicU64, Ordering};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+
+/// An area that goes from hand to hand without a round.
+struct Handed {
+    word: AtomicU64,
+    bytes: UnsafeCell<u64>,
+}
+
+#[test]
+fn what_a_giver_wrote_the_taker_sees() {
+    super::explore(3, || {
+        let area = Arc::new(Handed {
+            word: AtomicU64::new(ownership::Word::held(0, 1).0),
+            bytes: UnsafeCell::new(0),
+        });
+        let taker = {
+            let area = area.clone();
+            thread::spawn(move || {
+                let epoch = loop {
+                    match ownership::try_take(&area.word, 1) {
+                        Some(epoch) => break epoch,
+                        None => thread::yield_now(),
+                    }
+                };
+                area.bytes.with_mut(|bytes| unsafe { *bytes += 1 });
+                ownership::give(&area.word, 0, epoch);
+            })
+        };
+        area.bytes.with_mut(|bytes| unsafe { *bytes = 5 });
+        ownership::give(&area.word, 1, 1);
+        let epoch = loop {
+            match ownership::try_take(&area.word, 0) {
+                Some(epoch) => break epoch,
+                None => thread::yield_now(),
+            }
+        };
+        assert_eq!(epoch, 3);
+        assert_eq!(area.bytes.with(|bytes| unsafe { *bytes }), 6);
+        taker.join().unwrap();
+    });
+}
+
+#[test]
+fn of_two_claimers_one_gets_it_under_a_new_epoch() {
+    super::explore(3, || {
+        let word = Arc::new(AtomicU64::new(ownership::Word::held(9, 4).0));
+        let claim = |word: &AtomicU64, me: u32| {
+            let seen = ownership::load(word);
+            seen.holder() == Some(9) && ownership::seize(word, seen, me)
+        };
+        let other = {
+            let word = word.clone();
+            thread::spawn(move || claim(&word, 1))
+        };
+        let mine = claim(&word, 0);
+        let theirs = other.join().unwrap();
+        assert!(mine != theirs);
+        assert_eq!(ownership::load(&word), ownership::Word::held(u32::from(theirs), 5));
+    });
+}
+
+#[test]
+fn letting_go_does_not_undo_a_claim() {
+    super::explore(3, || {
+        let word = Arc::new(AtomicU64::new(ownership::Word::held(0, 1).0));
+        let other = {
+            let word = word.clone();
+            thread::spawn(move || {
+                let seen = ownership::load(&word);
+                ownership::seize(&word, seen, 1).then_some(seen.epoch() + 1)
+            })
+        };
+        ownership::let_go(&word, 0, 1);
+        let seized = other.join().unwrap();
+        let last = ownership::load(&word);
+        match seized {
+            Some(epoch) => assert_eq!(last, ownership::Word::held(1, epoch)),
+            None => assert_eq!(last, ownership::Word::claimable(0, 1)),
+        }
+    });
+}
+
+/// A claimer and a planner: either the planner sees the new owner and leaves the area out, or the claimer
+/// sees the lock and waits until the round is past before it touches the writer copy.
+#[test]
+fn a_claim_waits_for_the_round_that_planned_the_area() {
+    struct Shared {
+        ownership: AtomicU64,
+        lock: AtomicU64,
+        round: AtomicU64,
+        writer: UnsafeCell<u64>,
+    }
+    super::explore(3, || {
+        let shared = Arc::new(Shared {
+            ownership: AtomicU64::new(ownership::Word::held(9, 1).0),
+            lock: AtomicU64::new(0),
+            round: AtomicU64::new(Word::new(5, Phase::Plan).0),
+            writer: UnsafeCell::new(3),
+        });
+        let planner = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                if crate::sync::lock::lock_for_round(&shared.lock, &shared.ownership, 5).holder() == Some(9) {
+                    shared.round.store(Word::new(5, Phase::Copy).0, Ordering::SeqCst);
+                    let copied = shared.writer.with(|bytes| unsafe { *bytes });
+                    assert_eq!(copied, 3);
+                }
+                shared.round.store(Word::new(6, Phase::Idle).0, Ordering::SeqCst);
+            })
+        };
+        let seen = ownership::load(&shared.ownership);
+        assert!(ownership::seize(&shared.ownership, seen, 1));
+        while crate::sync::lock::is_locked(&shared.lock, Word(shared.round.load(Ordering::SeqCst))) {
+            thread::yield_now();
+        }
+        shared.writer.with_mut(|bytes| unsafe { *bytes = 4 });
+        planner.join().unwrap();
+    });
+}
