@@ -285,11 +285,19 @@ impl<T: Element> Owned<T> {
 
 impl<T: Element> Drop for Owned<T> {
     fn drop(&mut self) {
-        self.end();
-        if self.core.shared.check_process().is_err() || !self.core.id.is_live(self.core.slot()) {
+        if self.core.shared.check_process().is_err() {
             return;
         }
-        self.scan();
+        let held = ownership::load(&self.core.slot().own.ownership).0 & !ownership::SLEEP
+            == ownership::Word::held(self.rank, self.epoch).0;
+        if held && self.core.id.is_live(self.core.slot()) {
+            // So that a claim knows that something was lost.
+            self.scan();
+        }
+        self.end();
+        if !self.core.id.is_live(self.core.slot()) {
+            return;
+        }
         let word = &self.core.slot().own.ownership;
         if ownership::let_go(word, self.rank, self.epoch) {
             futex_wake_all(low_half(word));

@@ -68,18 +68,23 @@ impl Runtime<'_> {
         true
     }
 
-    /// Publishes the lowest clock that every worker had reached when it arrived here.
+    /// Publishes the lowest clock that every worker had reached when it arrived here. Of a worker that does
+    /// not take part, only what was known before counts: what it did since is not published.
     fn note_clocks(&self, round: u64) {
         let segment = &self.shared.segment;
+        let header = segment.header();
+        let known = header.sync.acting.lowest_clock.load(Ordering::Relaxed);
         let mut lowest = u64::MAX;
         let mut workers = 0;
         for (rank, seat) in segment.seats().iter().enumerate() {
             if seat.is_live() {
-                lowest = lowest.min(seat.clock.load(Ordering::Relaxed));
-                workers += u32::from(segment.rounds().takes_part(rank as u32, round));
+                let clock = seat.clock.load(Ordering::Relaxed);
+                let takes_part = segment.rounds().takes_part(rank as u32, round);
+                // A worker outside of the clocks has the highest.
+                lowest = lowest.min(if takes_part || clock == u64::MAX { clock } else { clock.min(known) });
+                workers += u32::from(takes_part);
             }
         }
-        let header = segment.header();
         header.sync.acting.lowest_clock.store(lowest, Ordering::Relaxed);
         header.sync.acting.plan.workers.store(workers, Ordering::Relaxed);
     }

@@ -356,6 +356,15 @@ impl Rounds<'_> {
         self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
+    /// Takes a dead worker's election as actor of an open round back, before its slot is anybody's: nobody
+    /// would find a free slot's worker dead. In later phases there is none to take back (see `reap`).
+    pub(crate) fn depose(&self, dead: u32) {
+        let now = self.actor.load(Ordering::SeqCst);
+        if now == Actor::new(self.load_total().round(), dead).0 {
+            let _ = self.actor.compare_exchange(now, 0, Ordering::SeqCst, Ordering::SeqCst);
+        }
+    }
+
     /// Brings the seat of `me`, which holds no view, up to the present: a worker that joins, or a straggler
     /// that comes back. Waits for an idle moment, or takes part in the round that is open.
     pub(crate) fn settle(&self, me: u32, work: &impl Work) -> Option<Ended> {

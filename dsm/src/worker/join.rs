@@ -109,6 +109,7 @@ fn reap(shared: &Shared, wanted: Option<Rank>) {
     for (rank, seat) in seats.iter().enumerate() {
         if seat.state.load(Ordering::SeqCst) == slot_state::DEAD {
             orphan_areas(shared, rank as Rank);
+            runtime.rounds().depose(rank as u32);
             seat.state.store(slot_state::FREE, Ordering::SeqCst);
         }
     }
