@@ -110,7 +110,9 @@ fn descriptors_that_are_no_job() {
     let expected = u32::from_le_bytes(good[8..12].try_into().unwrap());
     other[8..12].copy_from_slice(&(expected + 7).to_le_bytes());
     let error = Job::from_descriptor(memfd(&other, seals)).unwrap_err();
-    assert!(matches!(error, Error::LayoutVersion { found, expected: own } if found == expected + 7 && own == expected));
+    assert!(
+        matches!(error, Error::LayoutVersion { found, expected: own } if found == expected + 7 && own == expected)
+    );
 
     // Any word of the configuration or the map that is changed, in turn: refused, or a job like before.
     for at in (16..256).step_by(4) {

@@ -170,7 +170,9 @@ fn a_round_whose_participants_all_die() {
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     let mut third = job.worker().unwrap();
-                    serve_until(&mut third, "the first version", |_| area.newest_version().unwrap().counter > 0);
+                    serve_until(&mut third, "the first version", |_| {
+                        area.newest_version().unwrap().counter > 0
+                    });
                 });
                 serve_until(&mut worker, "the first version", |_| area.newest_version().unwrap().counter > 0);
             });

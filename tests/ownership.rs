@@ -137,8 +137,7 @@ fn a_claim_restores_and_names_the_losers() {
 fn unlogged_writes_are_named_as_lost_too() {
     let job = patient_job();
     let mut worker = job.worker().unwrap();
-    let mut owned =
-        worker.create::<u64>(AreaSpec::new("w").tracking(Tracking::Automatic), 5000).unwrap();
+    let mut owned = worker.create::<u64>(AreaSpec::new("w").tracking(Tracking::Automatic), 5000).unwrap();
     let pointer = owned.as_mut_ptr(&worker).unwrap();
     // SAFETY: inside the area, which this worker owns; no view or guard of it lives.
     unsafe { pointer.add(3000).write(1) };

@@ -126,7 +126,10 @@ fn nobody_is_more_than_s_clocks_behind() {
                 worker.wait_clocks(staleness).unwrap();
                 for (rank, area) in all.iter().enumerate() {
                     let seen = uniform(area.read(worker).unwrap());
-                    assert!(seen + staleness >= step, "worker {rank} at {seen}, {me} at {step}, s {staleness}");
+                    assert!(
+                        seen + staleness >= step,
+                        "worker {rank} at {seen}, {me} at {step}, s {staleness}"
+                    );
                     if seen > step {
                         ahead.fetch_add(1, SeqCst);
                     }

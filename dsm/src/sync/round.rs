@@ -257,7 +257,8 @@ impl Rounds<'_> {
         let round = seen.round();
         let now = Actor(self.actor.load(Ordering::SeqCst));
         let mine = Actor::new(round, me);
-        if !now.is_for(round) {
+        // Never over the election of a newer round, if this look at the round is an old one.
+        if now.is_before(round) {
             let _ = self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst);
             fault_point();
         }

@@ -91,6 +91,13 @@ impl Actor {
         self.0 & 0xff_ffff != 0 && self.0 >> 24 == round & (u64::MAX >> 24)
     }
 
+    /// Whether this is the actor of a round before `round`, or of none.
+    pub(crate) const fn is_before(self, round: u64) -> bool {
+        const ROUNDS: u64 = 1 << 40;
+        let ahead = (round % ROUNDS).wrapping_sub(self.0 >> 24) % ROUNDS;
+        self.0 & 0xff_ffff == 0 || (ahead != 0 && ahead < ROUNDS / 2)
+    }
+
     pub(crate) const fn rank(self) -> u32 {
         (self.0 & 0xff_ffff) as u32 - 1
     }
@@ -111,6 +118,12 @@ mod tests {
             assert!(Actor::new(round, 7).is_for(round) && !Actor::new(round, 7).is_for(round + 1));
             assert_eq!(Actor::new(round, 7).rank(), 7);
         }
-        assert!(!Actor(0).is_for(0));
+        assert!(!Actor(0).is_for(0) && Actor(0).is_before(1));
+        for round in [1, 7, (1 << 40) - 1, 1 << 40, (1 << 40) + 5] {
+            assert!(
+                Actor::new(round, 3).is_before(round + 1) && Actor::new(round, 3).is_before(round + 1000)
+            );
+            assert!(!Actor::new(round, 3).is_before(round) && !Actor::new(round + 1, 3).is_before(round));
+        }
     }
 }
