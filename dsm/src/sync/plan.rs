@@ -165,6 +165,14 @@ impl Runtime<'_> {
         // ownership second. One of the two sees the other (SYNC.md, "claims").
         slot.round.lock.store(round, Ordering::SeqCst);
         crate::primitive::fault_point();
+        let parts = Parts::of(segment, index);
+        for copy in parts.copies() {
+            // Left by a planner that died: nothing was copied yet. Observers wait for the mark to go, also
+            // where the area, for want of its owner, is not planned again.
+            if copy.state.load(Ordering::Relaxed) == copy_state::WRITING {
+                copy.state.store(copy_state::VALID, Ordering::SeqCst);
+            }
+        }
         let word = ownership::Word(slot.own.ownership.load(Ordering::SeqCst));
         let owner = match word.holder() {
             Some(owner) if segment.rounds().takes_part(owner, round) => owner,
@@ -174,7 +182,6 @@ impl Runtime<'_> {
                 return false;
             }
         };
-        let parts = Parts::of(segment, index);
         if !word.is_transit() && self.is_unscanned(&parts, round) {
             // It was asked for, or fell due, after its owner had arrived: what was written behind the log's
             // back is not known. The next round takes it.
@@ -246,10 +253,6 @@ impl Runtime<'_> {
         pinned.resize(copies.len(), false);
         self.pin_stragglers(parts, round, pinned);
         for (index, copy) in copies.iter().enumerate() {
-            // Left by a planner that died: nothing was copied yet.
-            if copy.state.load(Ordering::Relaxed) == copy_state::WRITING {
-                copy.state.store(copy_state::VALID, Ordering::SeqCst);
-            }
             if self.is_quarantined(copy) {
                 pinned[index] = true;
             }
