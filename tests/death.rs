@@ -115,6 +115,14 @@ fn killed_at_any_step() {
             look(&worker, &mut last);
         }
         assert_eq!(job.stats().unwrap().deaths, 1, "point {points}");
+        // Whatever step it died in, an observer is not kept waiting.
+        let observer = job.observer().unwrap();
+        for (index, last) in last.iter().enumerate() {
+            let area = worker.attach::<u64>(&format!("victim/{index}")).unwrap();
+            let pinned = observer.read(&area).unwrap_or_else(|error| panic!("point {points}: {error}"));
+            assert_eq!((pinned.version(), uniform(&pinned)), (*last, value(*last)));
+        }
+        drop(observer);
         // The group is published again when all of its members have an owner who comes.
         let mut claimed: Vec<_> =
             (0..SHAPES.len()).map(|index| worker.claim(&format!("victim/{index}")).unwrap()).collect();

@@ -136,6 +136,11 @@ impl AreaCore {
         if self.id.is_live(self.slot()) { Ok(()) } else { Err(self.deleted()) }
     }
 
+    /// Whether there is an area to talk about: not in a forked child, and not once it was deleted.
+    pub(crate) fn is_there(&self) -> bool {
+        self.shared.check_process().is_ok() && self.id.is_live(self.slot())
+    }
+
     #[cold]
     fn deleted(&self) -> Error {
         Error::Deleted { name: self.name.clone() }
@@ -174,7 +179,8 @@ impl AreaCore {
         }
         loop {
             let copy = parts.current();
-            let record = &parts.copies()[copy];
+            // A deleted area's slot may be another's by now, with more copies.
+            let record = parts.copies().get(copy)?;
             let round = record.round.load(Ordering::SeqCst);
             let version = self.version_of(copy);
             std::sync::atomic::fence(Ordering::SeqCst);
@@ -308,9 +314,9 @@ impl<T: Element> Area<T> {
     }
 
     /// The newest published version, whether or not any given worker can see it yet; `None` for an area
-    /// without reader copies.
+    /// without reader copies or one that was deleted, and in a forked child.
     pub fn newest_version(&self) -> Option<Version> {
-        self.core.newest()
+        if self.core.is_there() { self.core.newest() } else { None }
     }
 
     /// When the version that this worker sees was published, in nanoseconds of `CLOCK_MONOTONIC`; 0 for an
@@ -375,19 +381,23 @@ impl<T: Element> Area<T> {
     /// Seals the newest generation at the next publication, so that a later
     /// [`changed_since`](Area::changed_since) of that version does not see what came before it.
     pub fn seal(&self) {
-        self.core.slot().round.seal_requested.store(1, Ordering::Relaxed);
+        if self.core.is_there() {
+            self.core.slot().round.seal_requested.store(1, Ordering::Relaxed);
+        }
     }
 
     /// Marks the area to be published in the next round, and asks for one. Does not wait: see
     /// [`Worker::sync_area`].
     pub fn request_sync(&self) {
-        self.core.force();
-        self.core.shared.segment.header().sync.requested.store(1, Ordering::SeqCst);
+        if self.core.is_there() {
+            self.core.force();
+            self.core.shared.segment.header().sync.requested.store(1, Ordering::SeqCst);
+        }
     }
 
     /// How often a publication of the area was put off because every copy was pinned.
     pub fn put_off(&self) -> u64 {
-        self.core.slot().round.put_off.load(Ordering::Relaxed)
+        if self.core.is_there() { self.core.slot().round.put_off.load(Ordering::Relaxed) } else { 0 }
     }
 
     /// Detaches from the area. The same as dropping the handle.

@@ -125,7 +125,9 @@ impl Observer {
             let copy = parts.current();
             pin.store(pin_word(core.id.index as usize, copy), Ordering::SeqCst);
             // SeqCst: the pin comes before these looks; a planner marks the copy before it looks for pins.
-            let valid = parts.copies()[copy].state.load(Ordering::SeqCst) == copy_state::VALID;
+            // A slot that is another area's by now may name a copy that this one does not have.
+            let record = parts.copies().get(copy);
+            let valid = record.is_none_or(|record| record.state.load(Ordering::SeqCst) == copy_state::VALID);
             if valid && parts.current() == copy {
                 if let Err(error) = core.check_live() {
                     pin.store(0, Ordering::SeqCst);
@@ -200,6 +202,8 @@ impl<T: Element> Deref for Pinned<'_, T> {
 
 impl<T: Element> Drop for Pinned<'_, T> {
     fn drop(&mut self) {
-        self.pin.store(0, Ordering::SeqCst);
+        if self.area.core.shared.check_process().is_ok() {
+            self.pin.store(0, Ordering::SeqCst);
+        }
     }
 }

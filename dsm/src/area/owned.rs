@@ -242,9 +242,9 @@ impl<T: Element> Owned<T> {
     /// Those of [`Owned::give`] and of [`Worker::sync`]; [`Error::TimedOut`] if the publication is put off
     /// for ten seconds because every reader copy is pinned.
     pub fn give_published(self, worker: &mut Worker, to: Rank) -> Result<(), GiveError<T>> {
-        if self.core.layout.copies > 0
-            && let Err(error) = worker.publish(&self.core)
-        {
+        let checked = self.check(worker).and_then(|()| worker.check_peer(to));
+        let mut publish = || if self.core.layout.copies > 0 { worker.publish(&self.core) } else { Ok(()) };
+        if let Err(error) = checked.and_then(|()| publish()) {
             return Err(GiveError { error, owned: self });
         }
         self.give(worker, to)

@@ -91,7 +91,7 @@ impl Job {
 
     fn around(segment: Segment, pin_cores: bool) -> Job {
         let cores = process::allowed_cores().len().max(1);
-        let canary = fork::canary();
+        let canary = segment.canary;
         Job { shared: Arc::new(Shared { segment, canary, cores, pin_cores, notifier: Default::default() }) }
     }
 

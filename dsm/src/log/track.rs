@@ -18,10 +18,12 @@
 //! - `madvise(MADV_COLLAPSE)` is refused on a tracked range: collapse first, then track.
 //! - A forked child inherits the mapping but not the tracking.
 
+use crate::memory::fork;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::AtomicU32;
 
 mod uapi;
 
@@ -83,6 +85,8 @@ pub(crate) struct Tracker {
     start: usize,
     len: usize,
     uffd: OwnedFd,
+    /// Tells whether this is the process that tracks.
+    canary: &'static AtomicU32,
     pagemap: File,
     /// Written regions that the kernel reported, hence protected again: `regions[next..filled]` are still to
     /// be visited.
@@ -114,7 +118,7 @@ impl Tracker {
         unsafe { uapi::request(uffd.as_fd(), &mut protect) }.map_err(refused("UFFDIO_WRITEPROTECT"))?;
 
         let regions = Box::new([PageRegion::default(); REGIONS]);
-        let mut tracker = Self { start, len, uffd, pagemap, regions, next: 0, filled: 0 };
+        let mut tracker = Self { start, len, uffd, canary: fork::canary(), pagemap, regions, next: 0, filled: 0 };
         // A first look at one page tells whether the kernel can scan at all. It consumes nothing.
         let probe = tracker.scan(tracker.start, tracker.start + 1, uapi::PM_SCAN_CHECK_WPASYNC);
         probe.map_err(|source| match source.raw_os_error() {
@@ -196,6 +200,10 @@ impl Tracker {
 
 impl Drop for Tracker {
     fn drop(&mut self) {
+        // In a forked child the descriptor still stands for the parent's memory, whose tracking goes on.
+        if fork::is_child(self.canary) {
+            return;
+        }
         let mut range = UffdioRange { start: self.start as u64, len: self.len as u64 };
         // SAFETY: the argument holds no pointers.
         if let Err(error) = unsafe { uapi::request(self.uffd.as_fd(), &mut range) } {

@@ -7,7 +7,7 @@ use super::mutex::RobustMutex;
 use crate::error::Error;
 use crate::sync::round::{Rounds, Seat};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// One process's mapping of a job's segment.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(crate) struct Segment {
     map: Map,
     config: Config,
     fd: OwnedFd,
+    /// Tells whether this is the process that made the mapping.
+    pub(crate) canary: &'static AtomicU32,
 }
 
 // SAFETY: everything reachable through the mapping is atomics, robust mutexes, or area memory whose access
@@ -135,7 +137,7 @@ impl Segment {
             libc::madvise(base, len, libc::MADV_DONTFORK);
             base.cast::<u8>()
         };
-        Ok(Segment { base, len, map, config, fd })
+        Ok(Segment { base, len, map, config, fd, canary: super::fork::canary() })
     }
 
     fn initialize(&self) {
@@ -319,7 +321,7 @@ impl Segment {
 impl Drop for Segment {
     fn drop(&mut self) {
         // In a forked child the range is not mapped, and what is there now may be somebody else's.
-        if super::fork::is_child(super::fork::canary()) {
+        if super::fork::is_child(self.canary) {
             return;
         }
         // SAFETY: the mapping was made by `map` with this length; every handle that points into it holds

@@ -161,8 +161,24 @@ impl Runtime<'_> {
         let segment = &self.shared.segment;
         let index = area as usize;
         let slot = &segment.areas()[index];
+<<<<<<< HEAD
         // Before anything else of the area is looked at: see `lock`.
         let word = lock::lock_for_round(&slot.round.lock, &slot.own.ownership, round);
+=======
+        // SeqCst: a claimer changes ownership first and reads the lock second; this locks first and reads
+        // ownership second. One of the two sees the other (SYNC.md, "claims").
+        slot.round.lock.store(round, Ordering::SeqCst);
+        crate::primitive::fault_point();
+        let parts = Parts::of(segment, index);
+        for copy in parts.copies() {
+            // Left by a planner that died: nothing was copied yet. Observers wait for the mark to go, also
+            // where the area, for want of its owner, is not planned again.
+            if copy.state.load(Ordering::Relaxed) == copy_state::WRITING {
+                copy.state.store(copy_state::VALID, Ordering::SeqCst);
+            }
+        }
+        let word = ownership::Word(slot.own.ownership.load(Ordering::SeqCst));
+>>>>>>> wt-d
         let owner = match word.holder() {
             Some(owner) if segment.rounds().takes_part(owner, round) => owner,
             _ => {
@@ -171,7 +187,6 @@ impl Runtime<'_> {
                 return false;
             }
         };
-        let parts = Parts::of(segment, index);
         if !word.is_transit() && self.is_unscanned(&parts, round) {
             // It was asked for, or fell due, after its owner had arrived: what was written behind the log's
             // back is not known. The next round takes it.
@@ -243,10 +258,6 @@ impl Runtime<'_> {
         pinned.resize(copies.len(), false);
         self.pin_stragglers(parts, round, pinned);
         for (index, copy) in copies.iter().enumerate() {
-            // Left by a planner that died: nothing was copied yet.
-            if copy.state.load(Ordering::Relaxed) == copy_state::WRITING {
-                copy.state.store(copy_state::VALID, Ordering::SeqCst);
-            }
             if self.is_quarantined(copy) {
                 pinned[index] = true;
             }

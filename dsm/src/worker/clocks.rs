@@ -13,6 +13,9 @@ impl Worker {
     /// The worker's clock: how many times it called [`Worker::tick`], counted from the lowest clock in the
     /// job when it joined.
     pub fn clock(&self) -> u64 {
+        if self.shared.check_process().is_err() {
+            return 0;
+        }
         self.seat_clock().load(Ordering::Relaxed)
     }
 
@@ -36,11 +39,17 @@ impl Worker {
     /// Takes this worker out of the clocks: nobody waits for it in [`Worker::wait_clocks`] any more. For
     /// workers that do something else than train. The next [`Worker::rejoin_clocks`] undoes it.
     pub fn leave_clocks(&mut self) {
+        if self.shared.check_process().is_err() {
+            return;
+        }
         self.seat_clock().store(u64::MAX, Ordering::Relaxed);
     }
 
     /// Puts this worker back into the clocks, at the lowest one.
     pub fn rejoin_clocks(&mut self) {
+        if self.shared.check_process().is_err() {
+            return;
+        }
         let lowest = self.shared.segment.header().sync.acting.lowest_clock.load(Ordering::Relaxed);
         self.seat_clock().store(if lowest == u64::MAX { 0 } else { lowest }, Ordering::Relaxed);
     }
@@ -136,6 +145,7 @@ impl Worker {
         staleness: u64,
         timeout: Duration,
     ) -> Result<()> {
+        area.core.check_job(self)?;
         let since = Instant::now();
         let wanted = self.clock().saturating_sub(staleness);
         loop {

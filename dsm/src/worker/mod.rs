@@ -11,7 +11,6 @@ use crate::area::spec::AreaSpec;
 use crate::area::table::{AreaId, Directory};
 use crate::error::{Error, Rank, Result};
 use crate::job::{Job, Shared};
-use crate::memory::fork;
 use crate::sync::clock;
 use crate::sync::round::{Ended, Work};
 use crate::sync::runtime::{Local, Runtime};
@@ -359,7 +358,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        if fork::is_child(fork::canary()) {
+        if self.shared.check_process().is_err() {
             return;
         }
         let runtime = self.runtime();

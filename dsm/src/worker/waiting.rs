@@ -48,6 +48,7 @@ impl Worker {
         mut look: impl FnMut(&mut Worker) -> Result<Option<R>>,
         give_up: impl FnOnce(&mut Worker, Duration) -> Error,
     ) -> Result<R> {
+        self.shared.check_process()?;
         let since = Instant::now();
         self.local.waiter.reset();
         loop {
