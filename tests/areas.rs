@@ -171,6 +171,8 @@ fn deletion_while_others_look() {
         }
         worker.barrier().unwrap();
         let area = worker.attach::<u64>("doomed").unwrap();
+        // All have attached before anybody deletes.
+        worker.barrier().unwrap();
         let view = area.read(worker).unwrap();
         if me == 1 {
             // Another than the owner deletes it, and the name can be used again.

@@ -1,5 +1,5 @@
 //! Ownership: handed over, refused, claimed, and named where it was lost.
-use hectare::{AreaSpec, Error, Job, Owned, Tracking, Version, Worker};
+use hectare::{AreaSpec, Error, Owned, Tracking, Version, Worker};
 use std::time::Duration;
 mod common;
 use common::*;

@@ -118,7 +118,8 @@ impl Tracker {
         unsafe { uapi::request(uffd.as_fd(), &mut protect) }.map_err(refused("UFFDIO_WRITEPROTECT"))?;
 
         let regions = Box::new([PageRegion::default(); REGIONS]);
-        let mut tracker = Self { start, len, uffd, canary: fork::canary(), pagemap, regions, next: 0, filled: 0 };
+        let mut tracker =
+            Self { start, len, uffd, canary: fork::canary(), pagemap, regions, next: 0, filled: 0 };
         // A first look at one page tells whether the kernel can scan at all. It consumes nothing.
         let probe = tracker.scan(tracker.start, tracker.start + 1, uapi::PM_SCAN_CHECK_WPASYNC);
         probe.map_err(|source| match source.raw_os_error() {

@@ -161,14 +161,8 @@ impl Runtime<'_> {
         let segment = &self.shared.segment;
         let index = area as usize;
         let slot = &segment.areas()[index];
-<<<<<<< HEAD
         // Before anything else of the area is looked at: see `lock`.
         let word = lock::lock_for_round(&slot.round.lock, &slot.own.ownership, round);
-=======
-        // SeqCst: a claimer changes ownership first and reads the lock second; this locks first and reads
-        // ownership second. One of the two sees the other (SYNC.md, "claims").
-        slot.round.lock.store(round, Ordering::SeqCst);
-        crate::primitive::fault_point();
         let parts = Parts::of(segment, index);
         for copy in parts.copies() {
             // Left by a planner that died: nothing was copied yet. Observers wait for the mark to go, also
@@ -177,8 +171,6 @@ impl Runtime<'_> {
                 copy.state.store(copy_state::VALID, Ordering::SeqCst);
             }
         }
-        let word = ownership::Word(slot.own.ownership.load(Ordering::SeqCst));
->>>>>>> wt-d
         let owner = match word.holder() {
             Some(owner) if segment.rounds().takes_part(owner, round) => owner,
             _ => {
