@@ -70,7 +70,8 @@ impl AreaSpec {
     }
 
     /// Publishes the area in the same rounds as the others of this group, so that reading them together
-    /// gives one consistent state.
+    /// gives one consistent state: that of a moment at which all their living owners stood at a
+    /// synchronization point. While one of them does not come, none is published.
     pub fn group(mut self, group: impl Into<String>) -> AreaSpec {
         self.group = Some(group.into());
         self

@@ -173,9 +173,12 @@ impl Runtime<'_> {
         }
         let owner = match word.holder() {
             Some(owner) if segment.rounds().takes_part(owner, round) => owner,
-            _ => {
+            holder => {
                 self.postpone(slot, now);
-                scratch.stuck.push(area);
+                // A group waits for an owner that lives; what a dead one had not published is lost.
+                if holder.is_some_and(|owner| segment.all_seats()[owner as usize].is_live()) {
+                    scratch.stuck.push(area);
+                }
                 return false;
             }
         };
@@ -321,18 +324,14 @@ impl Runtime<'_> {
         })
     }
 
-    /// Groups are published whole or not at all: drops the entries of groups of which a dirty member could
-    /// not be planned, and returns how many entries are left.
+    /// Groups are published whole or not at all: drops the entries of groups of which a member could not be
+    /// planned, because its owner is not here to say whether it is done writing, or because every copy is
+    /// pinned. Returns how many entries are left.
     fn drop_partial_groups(&self, round: u64, entries: usize, scratch: &mut Scratch) -> usize {
         let segment = &self.shared.segment;
         let group_of = |area: u32| segment.areas()[area as usize].about.group.load(Ordering::Relaxed);
-        let is_dirty = |area: u32| {
-            segment.dirty()[area as usize].load(Ordering::Relaxed) != 0
-                || self.is_unscanned(&Parts::of(segment, area as usize), round)
-        };
-        let stuck = scratch.stuck.iter().copied();
         let broken: Vec<u32> =
-            stuck.filter(|&area| is_dirty(area)).map(group_of).filter(|&g| g != 0).collect();
+            scratch.stuck.iter().map(|&area| group_of(area)).filter(|&group| group != 0).collect();
         if broken.is_empty() {
             return entries;
         }
