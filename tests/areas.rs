@@ -182,7 +182,7 @@ fn deletion_while_others_look() {
             // Another than the owner deletes it, and the name can be used again.
             worker.job().delete("doomed").unwrap();
         } else {
-            until("deletion", || worker.attach::<u64>("doomed").is_err());
+            until("deletion", || area.read(worker).is_err());
         }
         // The view is good until this worker's next synchronization point.
         assert_eq!(uniform(view), 9);

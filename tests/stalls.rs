@@ -4,6 +4,8 @@ use std::time::Duration;
 mod common;
 use common::*;
 
+const SHORT: Duration = Duration::from_millis(30);
+
 /// Takes part in rounds and checks what it sees, until it is told to stop.
 fn companion(job: &Job) {
     let mut worker = job.worker().unwrap();
@@ -27,7 +29,7 @@ fn companion(job: &Job) {
 }
 
 /// Beats while a companion is stopped at any moment, round after round; returns how often it was.
-fn beat(name: &str, policy: StallPolicy, copies: u32, stops: u64) -> Job {
+fn beat(name: &str, policy: StallPolicy, copies: u32, stops: u64, stopped: Duration) -> Job {
     let job = Job::builder()
         .reserve(1 << 28)
         .patience(Duration::from_millis(5))
@@ -57,7 +59,7 @@ fn beat(name: &str, policy: StallPolicy, copies: u32, stops: u64) -> Job {
         let resume = std::thread::spawn({
             let pid = child.pid();
             move || {
-                std::thread::sleep(Duration::from_millis(30));
+                std::thread::sleep(stopped);
                 // SAFETY: a plain system call; the child is not waited for before this thread is joined.
                 unsafe { libc::kill(pid, libc::SIGCONT) };
             }
@@ -89,7 +91,7 @@ fn rounds_wait_by_default() {
     if let Some((_, job)) = role() {
         return companion(&job);
     }
-    let stats = beat("rounds_wait_by_default", StallPolicy::Wait, 2, 25).stats().unwrap();
+    let stats = beat("rounds_wait_by_default", StallPolicy::Wait, 2, 25, SHORT).stats().unwrap();
     assert_eq!((stats.kills, stats.quarantines, stats.deaths), (0, 0, 0));
     assert!(stats.late > 0);
 }
@@ -100,7 +102,7 @@ fn a_copy_is_quarantined() {
         return companion(&job);
     }
     let policy = StallPolicy::Quarantine { after: Duration::from_millis(3) };
-    let stats = beat("a_copy_is_quarantined", policy, 3, 25).stats().unwrap();
+    let stats = beat("a_copy_is_quarantined", policy, 3, 25, SHORT).stats().unwrap();
     assert_eq!((stats.kills, stats.deaths), (0, 0));
 }
 
@@ -109,15 +111,12 @@ fn a_stalled_process_is_killed() {
     if let Some((_, job)) = role() {
         return companion(&job);
     }
-    let policy = StallPolicy::Kill { after: Duration::from_millis(3) };
-    let mut kills = 0;
-    for _ in 0..4 {
-        let job = beat("a_stalled_process_is_killed", policy, 2, 25);
-        let stats = job.stats().unwrap();
-        assert_eq!((stats.quarantines, stats.deaths), (0, stats.kills));
-        let mut worker = job.worker().unwrap();
-        assert!(worker.claim::<u64>("own").is_ok());
-        kills += stats.kills;
-    }
-    println!("{kills} killed");
+    // Longer than a busy machine holds one of its own up: who waits kills, and that may be the child.
+    let policy = StallPolicy::Kill { after: Duration::from_millis(250) };
+    let job = beat("a_stalled_process_is_killed", policy, 2, 8, Duration::from_millis(600));
+    let stats = job.stats().unwrap();
+    assert_eq!((stats.quarantines, stats.deaths), (0, stats.kills));
+    let mut worker = job.worker().unwrap();
+    assert!(worker.claim::<u64>("own").is_ok());
+    println!("{} killed", stats.kills);
 }
