@@ -1,5 +1,6 @@
 //! Areas: creation, names, limits, attaching, deletion and the return of their memory.
 use hectare::{AreaSpec, Error, Job, Tracking};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 mod common;
 use common::*;
@@ -162,6 +163,7 @@ fn deletion_while_others_look() {
     let job = patient_job();
     let _watch = watch(&job);
     let idle = (job.free_bytes().unwrap(), job.resident_bytes().unwrap());
+    let looking = AtomicU32::new(0);
     job.run(3, |worker| {
         let me = worker.rank();
         let mut mine =
@@ -174,11 +176,13 @@ fn deletion_while_others_look() {
         // All have attached before anybody deletes.
         worker.barrier().unwrap();
         let view = area.read(worker).unwrap();
+        looking.fetch_add(1, SeqCst);
+        until("views in all workers", || looking.load(SeqCst) == 3);
         if me == 1 {
             // Another than the owner deletes it, and the name can be used again.
             worker.job().delete("doomed").unwrap();
         } else {
-            until("deletion", || worker.attach::<u64>("doomed").is_err());
+            until("deletion", || area.read(worker).is_err());
         }
         // The view is good until this worker's next synchronization point.
         assert_eq!(uniform(view), 9);

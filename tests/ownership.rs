@@ -55,6 +55,8 @@ fn refused_gifts_come_back() {
     let refused = owned.give_published(&mut worker, 9).unwrap_err();
     owned = refused.owned;
     let area = owned.area();
+    assert_eq!(uniform(area.read(&worker).unwrap()), 0, "refused before it was published");
+    worker.sync().unwrap();
     assert_eq!(uniform(area.read(&worker).unwrap()), u64::from(u32::MAX));
     assert!(area.try_take(&worker).unwrap().is_none());
     // To oneself is a round trip.

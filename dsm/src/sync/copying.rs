@@ -7,7 +7,7 @@ use crate::memory::copy::{Kernels, LineBuffer, words};
 use crate::memory::layout::{Chunk, LINE};
 use crate::primitive::fault_point;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Words of the log that are looked at together: one word of the upper level.
 const BLOCK_WORDS: usize = 64;
@@ -39,10 +39,25 @@ impl Runtime<'_> {
         let mut at = start;
         while passes < chunks.len() {
             let chunk = &chunks[at];
+            // What the plan says of the chunk is read before the claim is made or looked at again: a claim
+            // that holds says that it was this round's plan, also for a worker that stood still meanwhile and
+            // was left behind (`StallPolicy::Quarantine`).
             match claim::read(&chunk.claim, round) {
-                Claim::Free if claim::take(&chunk.claim, round, me) => self.copy_claimed(chunk, round, me),
+                Claim::Free => {
+                    let piece = self.piece(chunk);
+                    if claim::take(&chunk.claim, round, me) {
+                        self.copy_claimed(chunk, &piece, round, me);
+                    }
+                }
                 // Planned for this worker, or inherited.
-                Claim::Claimed(rank) if rank == me => self.copy_claimed(chunk, round, me),
+                Claim::Claimed(rank) if rank == me => {
+                    let piece = self.piece(chunk);
+                    // Acquire: the second look comes after the loads of the plan.
+                    fence(Ordering::Acquire);
+                    if claim::read(&chunk.claim, round) == Claim::Claimed(me) {
+                        self.copy_claimed(chunk, &piece, round, me);
+                    }
+                }
                 _ => {}
             }
             passes += 1;
@@ -59,28 +74,39 @@ impl Runtime<'_> {
         chunks.len() * (me as usize % workers) / workers
     }
 
-    fn copy_claimed(&self, chunk: &Chunk, round: u64, me: u32) {
+    /// What the plan says of a chunk, without a look at the area.
+    fn piece(&self, chunk: &Chunk) -> Piece {
         let segment = &self.shared.segment;
         let plan = &segment.header().sync.acting.plan;
         let entry = &segment.plan_entries()[chunk.entry.load(Ordering::Relaxed) as usize];
-        let area = entry.area.load(Ordering::Relaxed) as usize;
-        let parts = Parts::of(segment, area);
+        Piece {
+            area: entry.area.load(Ordering::Relaxed) as usize,
+            target: entry.copy.load(Ordering::Relaxed) as usize,
+            whole: entry.whole.load(Ordering::Relaxed) != 0,
+            first: chunk.first.load(Ordering::Relaxed) as usize,
+            words: chunk.words.load(Ordering::Relaxed) as usize,
+            round_bytes: plan.bytes.load(Ordering::Relaxed) as usize,
+            workers: plan.workers.load(Ordering::Relaxed),
+        }
+    }
+
+    fn copy_claimed(&self, chunk: &Chunk, piece: &Piece, round: u64, me: u32) {
+        let segment = &self.shared.segment;
+        let parts = Parts::of(segment, piece.area);
         let copying = Copying {
             parts,
-            target: entry.copy.load(Ordering::Relaxed) as usize,
-            round_bytes: plan.bytes.load(Ordering::Relaxed) as usize,
-            whole: entry.whole.load(Ordering::Relaxed) != 0,
+            target: piece.target,
+            round_bytes: piece.round_bytes,
+            whole: piece.whole,
             threshold: if may_copy_whole(&parts, segment.config().check != 0) {
-                whole_threshold(plan.workers.load(Ordering::Relaxed))
+                whole_threshold(piece.workers)
             } else {
                 1.0
             },
             shared_words: segment.config().stall_policy == crate::job::STALL_QUARANTINE,
         };
-        let first = chunk.first.load(Ordering::Relaxed) as usize;
-        let words = chunk.words.load(Ordering::Relaxed) as usize;
         fault_point();
-        copying.run(first, words, &mut self.local.copy_scratch.borrow_mut());
+        copying.run(piece.first, piece.words, &mut self.local.copy_scratch.borrow_mut());
         claim::finish(&chunk.claim, round, me);
     }
 
@@ -90,6 +116,17 @@ impl Runtime<'_> {
         let count = segment.header().sync.acting.plan.chunks.load(Ordering::Relaxed) as usize;
         segment.plan_chunks()[..count].iter().all(|chunk| claim::read(&chunk.claim, round) == Claim::Done)
     }
+}
+
+/// A chunk as the plan describes it.
+struct Piece {
+    area: usize,
+    target: usize,
+    whole: bool,
+    first: usize,
+    words: usize,
+    round_bytes: usize,
+    workers: u32,
 }
 
 /// The copying of one area in one round.

@@ -1,0 +1,49 @@
+//! Nothing is left behind: descriptors and mappings, in a binary of its own so that it is alone.
+use hectare::{AreaSpec, Job, Tracking};
+mod common;
+use common::*;
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+fn mappings() -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().filter(|line| line.contains("memfd:hectare")).count()
+}
+
+#[test]
+fn jobs_leave_nothing_behind() {
+    if let Some((_, job)) = role() {
+        let mut worker = job.worker().unwrap();
+        let mut owned = worker.create::<u64>("child", 100).unwrap();
+        fill(&mut owned, &worker, 1);
+        worker.sync().unwrap();
+        return;
+    }
+    let mut before = 0;
+    for turn in 0..6 {
+        {
+            let job = patient_job();
+            job.run(3, |worker| {
+                let spec = AreaSpec::new(format!("{}", worker.rank())).tracking(Tracking::Automatic);
+                let owned = worker.create::<u64>(spec, 5000).unwrap();
+                let _notification = owned.area().notify().unwrap();
+                let _observer = worker.job().observer().unwrap();
+                worker.barrier().unwrap();
+                worker.barrier().unwrap();
+            })
+            .unwrap();
+            assert!(job.run(2, |worker| assert_eq!(worker.rank(), 5)).is_err());
+            spawn("jobs_leave_nothing_behind", "child", &job).finish();
+            let again = Job::from_descriptor(job.descriptor().try_clone_to_owned().unwrap()).unwrap();
+            assert_eq!(again.areas().unwrap().len(), 4);
+        }
+        // The notifier's thread looks around every 200 ms.
+        until("the mapping to go", || mappings() == 0);
+        if turn == 0 {
+            before = descriptors();
+        }
+        until("the descriptors to go", || descriptors() <= before);
+    }
+}

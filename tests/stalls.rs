@@ -1,0 +1,122 @@
+//! Processes that are stopped (SIGSTOP) and go on (SIGCONT), under each stall policy.
+use hectare::{AreaSpec, Job, StallPolicy, Version, WorkerState};
+use std::time::Duration;
+mod common;
+use common::*;
+
+const SHORT: Duration = Duration::from_millis(30);
+
+/// Takes part in rounds and checks what it sees, until it is told to stop.
+fn companion(job: &Job) {
+    let mut worker = job.worker().unwrap();
+    worker.leave_clocks();
+    let beat = worker.attach::<u64>("beat").unwrap();
+    let mut own = worker.create::<u64>(AreaSpec::new("own").copies(3), 1000).unwrap();
+    let mut last = Version::default();
+    loop {
+        let version = beat.version(&worker).unwrap();
+        let view = beat.read(&worker).unwrap();
+        let seen = uniform(view);
+        assert!(version >= last);
+        if seen == u64::MAX {
+            return;
+        }
+        assert_eq!(seen, version.counter);
+        last = version;
+        fill(&mut own, &worker, seen);
+        worker.service().unwrap();
+    }
+}
+
+/// Beats while a companion is stopped at any moment, round after round; returns how often it was.
+fn beat(name: &str, policy: StallPolicy, copies: u32, stops: u64, stopped: Duration) -> Job {
+    let job = Job::builder()
+        .reserve(1 << 28)
+        .patience(Duration::from_millis(5))
+        .stall_policy(policy)
+        .embedded()
+        .unwrap();
+    let _watch = watch(&job);
+    let mut worker = job.worker().unwrap();
+    // Large enough that the companion gets chunks to copy.
+    let mut beat = worker.create::<u64>(AreaSpec::new("beat").copies(copies), 400_000).unwrap();
+    let mut child = spawn(name, "companion", &job);
+    worker.wait_for_workers(2, LONG).unwrap();
+    let mut turn = 0;
+    let mut step = |worker: &mut hectare::Worker| {
+        // A put-off publication leaves the version where it was.
+        turn = beat.area().newest_version().unwrap().counter + 1;
+        fill(&mut beat, worker, turn);
+        worker.sync().unwrap();
+        let version = beat.area().version(worker).unwrap();
+        assert_eq!(uniform(beat.area().read(worker).unwrap()), version.counter);
+    };
+    for stop in 0..stops {
+        for _ in 0..stop % 5 + 1 {
+            step(&mut worker);
+        }
+        child.signal(libc::SIGSTOP);
+        let resume = std::thread::spawn({
+            let pid = child.pid();
+            move || {
+                std::thread::sleep(stopped);
+                // SAFETY: a plain system call; the child is not waited for before this thread is joined.
+                unsafe { libc::kill(pid, libc::SIGCONT) };
+            }
+        });
+        for _ in 0..8 {
+            step(&mut worker);
+        }
+        resume.join().unwrap();
+        if child.has_ended() {
+            break;
+        }
+        serve_until(&mut worker, "its return", |worker| {
+            let job = worker.job();
+            let workers = job.workers().unwrap();
+            workers.len() < 2 || workers[1].state != WorkerState::Straggler
+        });
+    }
+    if !child.has_ended() {
+        fill(&mut beat, &worker, u64::MAX);
+        while worker.sync().unwrap().put_off > 0 {}
+        child.finish();
+    }
+    drop((beat, worker));
+    job
+}
+
+#[test]
+fn rounds_wait_by_default() {
+    if let Some((_, job)) = role() {
+        return companion(&job);
+    }
+    let stats = beat("rounds_wait_by_default", StallPolicy::Wait, 2, 25, SHORT).stats().unwrap();
+    assert_eq!((stats.kills, stats.quarantines, stats.deaths), (0, 0, 0));
+    assert!(stats.late > 0);
+}
+
+#[test]
+fn a_copy_is_quarantined() {
+    if let Some((_, job)) = role() {
+        return companion(&job);
+    }
+    let policy = StallPolicy::Quarantine { after: Duration::from_millis(3) };
+    let stats = beat("a_copy_is_quarantined", policy, 3, 25, SHORT).stats().unwrap();
+    assert_eq!((stats.kills, stats.deaths), (0, 0));
+}
+
+#[test]
+fn a_stalled_process_is_killed() {
+    if let Some((_, job)) = role() {
+        return companion(&job);
+    }
+    // Longer than a busy machine holds one of its own up: who waits kills, and that may be the child.
+    let policy = StallPolicy::Kill { after: Duration::from_millis(250) };
+    let job = beat("a_stalled_process_is_killed", policy, 2, 8, Duration::from_millis(600));
+    let stats = job.stats().unwrap();
+    assert_eq!((stats.quarantines, stats.deaths), (0, stats.kills));
+    let mut worker = job.worker().unwrap();
+    assert!(worker.claim::<u64>("own").is_ok());
+    println!("{} killed", stats.kills);
+}
