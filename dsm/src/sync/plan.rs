@@ -78,8 +78,13 @@ impl Runtime<'_> {
         let mut workers = 0;
         for (rank, seat) in segment.seats().iter().enumerate() {
             if seat.is_live() {
-                let clock = seat.clock.load(Ordering::Relaxed);
                 let takes_part = segment.rounds().takes_part(rank as u32, round);
+                // Nobody waits for a known straggler, so nobody else asks whether it is dead; its pins and its
+                // clock would stay.
+                if !takes_part && self.shared.is_dead(rank as u32) {
+                    continue;
+                }
+                let clock = seat.clock.load(Ordering::Relaxed);
                 // A worker outside of the clocks has the highest.
                 lowest = lowest.min(if takes_part || clock == u64::MAX { clock } else { clock.min(known) });
                 workers += u32::from(takes_part);
