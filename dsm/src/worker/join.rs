@@ -90,8 +90,11 @@ fn reap(shared: &Shared, wanted: Option<Rank>) {
             }
         }
     }
-    let dead = || seats.iter().any(|seat| seat.state.load(Ordering::SeqCst) == slot_state::DEAD);
-    if !dead() {
+    // Those who are dead now. Who dies in a round that begins meanwhile may leave a claim behind, and waits
+    // for the next reaper.
+    let is_dead = |rank: &usize| seats[*rank].state.load(Ordering::SeqCst) == slot_state::DEAD;
+    let dead: Vec<usize> = (0..seats.len()).filter(is_dead).collect();
+    if dead.is_empty() {
         return;
     }
     let local = Local::new();
@@ -106,12 +109,10 @@ fn reap(shared: &Shared, wanted: Option<Rank>) {
             std::thread::yield_now();
         }
     }
-    for (rank, seat) in seats.iter().enumerate() {
-        if seat.state.load(Ordering::SeqCst) == slot_state::DEAD {
-            orphan_areas(shared, rank as Rank);
-            runtime.rounds().depose(rank as u32);
-            seat.state.store(slot_state::FREE, Ordering::SeqCst);
-        }
+    for rank in dead {
+        orphan_areas(shared, rank as Rank);
+        runtime.rounds().depose(rank as u32);
+        seats[rank].state.store(slot_state::FREE, Ordering::SeqCst);
     }
 }
 
