@@ -417,14 +417,22 @@ impl Rounds<'_> {
     }
 
     /// Finishes a round past [`Phase::Open`] all of whose participants are dead. The caller holds the lock
-    /// that makes it the only one to do so; `me` is a rank that no worker has.
+    /// that makes it the only one to do so; `me` is a rank that no worker has. A living actor is left at it:
+    /// a straggler that waits for the round to be past takes over too, without being part of it.
     pub(crate) fn finish_for_the_dead(&self, me: u32, round: u64, work: &impl Work) {
         let now = Actor(self.actor.load(Ordering::SeqCst));
+        if !now.is_for(round) || (now.rank() != me && !work.is_dead(now.rank())) {
+            return;
+        }
         let mine = Actor::new(round, me);
         if self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-            while !self.load_total().is_past(round) {
+            loop {
+                let seen = self.load_total();
+                if seen.is_past(round) {
+                    return;
+                }
                 work.tend(round, me);
-                self.step(me, self.load_total(), work);
+                self.step(me, seen, work);
             }
         }
     }
