@@ -263,7 +263,9 @@ impl Runtime<'_> {
         } else {
             order.extend(0..copies.len());
             order.sort_by_key(|&index| {
-                (index != current, std::cmp::Reverse(copies[index].round.load(Ordering::Relaxed)))
+                // One that holds nothing (`u64::MAX`) comes last.
+                let at = copies[index].round.load(Ordering::Relaxed).wrapping_add(1);
+                (index != current, std::cmp::Reverse(at))
             });
             &order
         };
