@@ -171,6 +171,7 @@ impl Runtime<'_> {
         let owner = match word.holder() {
             Some(owner) if segment.rounds().takes_part(owner, round) => owner,
             _ => {
+                unmark(Parts::of(segment, index).copies());
                 self.postpone(slot, now);
                 scratch.stuck.push(area);
                 return false;
@@ -247,11 +248,8 @@ impl Runtime<'_> {
         pinned.clear();
         pinned.resize(copies.len(), false);
         self.pin_stragglers(parts, round, pinned);
+        unmark(copies);
         for (index, copy) in copies.iter().enumerate() {
-            // Left by a planner that died: nothing was copied yet.
-            if copy.state.load(Ordering::Relaxed) == copy_state::WRITING {
-                copy.state.store(copy_state::VALID, Ordering::SeqCst);
-            }
             if self.is_quarantined(copy) {
                 pinned[index] = true;
             }
@@ -415,6 +413,16 @@ impl Runtime<'_> {
         }
         plan.chunks.store(count as u32, Ordering::Relaxed);
         plan.alone.store(u32::from(alone), Ordering::Relaxed);
+    }
+}
+
+/// Takes back the marks that a planner left which died: nothing was copied yet. Also where the area cannot be
+/// planned any more, as when the planner owned it: observers do not read a marked copy.
+fn unmark(copies: &[CopyRecord]) {
+    for copy in copies {
+        if copy.state.load(Ordering::Relaxed) == copy_state::WRITING {
+            copy.state.store(copy_state::VALID, Ordering::SeqCst);
+        }
     }
 }
 
