@@ -110,7 +110,7 @@ impl Runtime<'_> {
                 continue;
             }
             let slot = &segment.areas()[index];
-            if !table::is_live(slot.read.state.load(Ordering::Acquire)) {
+            if !table::is_live(slot.read.state.load(Ordering::SeqCst)) {
                 continue;
             }
             let interval = slot.about.interval_ns.load(Ordering::Relaxed);
@@ -144,7 +144,7 @@ impl Runtime<'_> {
             let group = slot.about.group.load(Ordering::Relaxed);
             if group != 0
                 && scratch.groups.contains(&group)
-                && table::is_live(slot.read.state.load(Ordering::Acquire))
+                && table::is_live(slot.read.state.load(Ordering::SeqCst))
                 && !scratch.selected.contains(&(index as u32))
             {
                 scratch.selected.push(index as u32);

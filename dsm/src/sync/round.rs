@@ -118,7 +118,7 @@ impl Rounds<'_> {
         Word(self.word.load(Ordering::Acquire))
     }
 
-    fn load_total(&self) -> Word {
+    pub(crate) fn load_total(&self) -> Word {
         Word(self.word.load(Ordering::SeqCst))
     }
 
