@@ -1,4 +1,5 @@
 //! Planning a round: which areas, into which copies, with which versions, in which chunks.
+use super::round::Seat;
 use super::runtime::{Runtime, Scratch};
 use super::{claim, clock, lock};
 use crate::area::parts::{Parts, flag};
@@ -15,7 +16,7 @@ pub(crate) mod copy_state {
     pub(crate) const VALID: u32 = 0;
     /// Is being written by the round under way.
     pub(crate) const WRITING: u32 = 1;
-    /// Plus rank: may still be written by that stalled worker.
+    /// May still be written by workers that stalled in round `CopyRecord::quarantine`.
     pub(crate) const QUARANTINED: u32 = 2;
 }
 
@@ -297,14 +298,14 @@ impl Runtime<'_> {
     }
 
     fn is_quarantined(&self, copy: &CopyRecord) -> bool {
-        let state = copy.state.load(Ordering::Relaxed);
-        if state < copy_state::QUARANTINED {
+        if copy.state.load(Ordering::Relaxed) != copy_state::QUARANTINED {
             return false;
         }
-        let rank = state - copy_state::QUARANTINED;
-        let seat = &self.shared.segment.all_seats()[rank as usize];
-        let moved = seat.arrived.load(Ordering::SeqCst) != copy.quarantine.load(Ordering::Relaxed);
-        if moved || !seat.is_live() {
+        // Whoever was in that round and has not moved since may be at the copy: not only the worker that was
+        // found stalled, but any that had a chunk of it.
+        let round = copy.quarantine.load(Ordering::Relaxed);
+        let stays = |seat: &Seat| seat.is_live() && seat.arrived.load(Ordering::SeqCst) == round;
+        if !self.shared.segment.seats().iter().any(stays) {
             copy.state.store(copy_state::VALID, Ordering::Relaxed);
             return false;
         }

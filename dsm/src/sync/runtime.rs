@@ -121,14 +121,13 @@ impl Runtime<'_> {
         }
         let index = entry.copy.load(Ordering::Relaxed) as usize;
         let copy = &parts.copies()[index];
-        let arrived = segment.all_seats()[rank as usize].arrived.load(Ordering::SeqCst);
         entry.abandoned.store(1, Ordering::Relaxed);
-        copy.quarantine.store(arrived, Ordering::Relaxed);
+        copy.quarantine.store(round, Ordering::Relaxed);
         for word in parts.owed(index) {
             word.store(u64::MAX, Ordering::Relaxed);
         }
         copy.owes.store(1, Ordering::Relaxed);
-        copy.state.store(copy_state::QUARANTINED + rank, Ordering::SeqCst);
+        copy.state.store(copy_state::QUARANTINED, Ordering::SeqCst);
         // Nothing that was published lies in this copy any more: no reader may come to it.
         copy.round.store(u64::MAX, Ordering::SeqCst);
         let chunks = &segment.plan_chunks()[..plan.chunks.load(Ordering::Relaxed) as usize];
