@@ -7,7 +7,7 @@ use crate::memory::copy::{Kernels, LineBuffer, words};
 use crate::memory::layout::{Chunk, LINE};
 use crate::primitive::fault_point;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Words of the log that are looked at together: one word of the upper level.
 const BLOCK_WORDS: usize = 64;
@@ -64,12 +64,22 @@ impl Runtime<'_> {
         let plan = &segment.header().sync.acting.plan;
         let entry = &segment.plan_entries()[chunk.entry.load(Ordering::Relaxed) as usize];
         let area = entry.area.load(Ordering::Relaxed) as usize;
+        let target = entry.copy.load(Ordering::Relaxed) as usize;
+        let whole = entry.whole.load(Ordering::Relaxed) != 0;
+        let first = chunk.first.load(Ordering::Relaxed) as usize;
+        let words = chunk.words.load(Ordering::Relaxed) as usize;
+        // A worker that stalled before this and was quarantined may have read a later round's plan. Acquire:
+        // the look at the claim comes after those at the plan.
+        fence(Ordering::Acquire);
+        if claim::read(&chunk.claim, round) != Claim::Claimed(me) {
+            return;
+        }
         let parts = Parts::of(segment, area);
         let copying = Copying {
             parts,
-            target: entry.copy.load(Ordering::Relaxed) as usize,
+            target,
             round_bytes: plan.bytes.load(Ordering::Relaxed) as usize,
-            whole: entry.whole.load(Ordering::Relaxed) != 0,
+            whole,
             threshold: if may_copy_whole(&parts, segment.config().check != 0) {
                 whole_threshold(plan.workers.load(Ordering::Relaxed))
             } else {
@@ -77,8 +87,6 @@ impl Runtime<'_> {
             },
             shared_words: segment.config().stall_policy == crate::job::STALL_QUARANTINE,
         };
-        let first = chunk.first.load(Ordering::Relaxed) as usize;
-        let words = chunk.words.load(Ordering::Relaxed) as usize;
         fault_point();
         copying.run(first, words, &mut self.local.copy_scratch.borrow_mut());
         claim::finish(&chunk.claim, round, me);
