@@ -78,6 +78,8 @@ impl<T: Element> Area<T> {
         worker.local().waiter.reset();
         loop {
             for _ in 0..worker.spins() {
+                // After every synchronization point: the slot may be another area's by then.
+                self.core.check_live()?;
                 if let Some(epoch) = ownership::try_take(word, worker.rank()) {
                     return Ok(Owned::begin(self.core.clone(), worker, epoch));
                 }
