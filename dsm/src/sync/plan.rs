@@ -1,7 +1,9 @@
 //! Planning a round: which areas, into which copies, with which versions, in which chunks.
+use super::pin::{self, copy_state};
 use super::round::Seat;
 use super::runtime::{Runtime, Scratch};
 use super::{claim, clock, lock};
+use crate::area::observer::is_pinned;
 use crate::area::parts::{Parts, flag};
 use crate::area::scan::is_scanned;
 use crate::area::table;
@@ -9,16 +11,6 @@ use crate::job::STALL_QUARANTINE;
 use crate::memory::copy::{Kernels, words};
 use crate::memory::layout::{AreaSlot, CopyRecord, LINE, PlanEntry};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// States of a reader copy (`CopyRecord::state`).
-pub(crate) mod copy_state {
-    /// Holds a version that may be read.
-    pub(crate) const VALID: u32 = 0;
-    /// Is being written by the round under way.
-    pub(crate) const WRITING: u32 = 1;
-    /// May still be written by workers that stalled in round `CopyRecord::quarantine`.
-    pub(crate) const QUARANTINED: u32 = 2;
-}
 
 /// Up to this many bytes the planner copies alone, before anybody else is woken.
 const ALONE_BYTES: u64 = 2 << 10;
@@ -274,13 +266,9 @@ impl Runtime<'_> {
             if pinned[index] || (spare_newest && index == current) {
                 continue;
             }
-            // SeqCst: an observer writes its pin first and reads this state second; this writes the state
-            // first and reads the pins second. One of the two sees the other.
-            copies[index].state.store(copy_state::WRITING, Ordering::SeqCst);
-            if !self.is_observed(area, index) {
+            if pin::mark(&copies[index].state, || is_pinned(&self.shared.segment, area, index)) {
                 return Some(index);
             }
-            copies[index].state.store(copy_state::VALID, Ordering::SeqCst);
         }
         None
     }
@@ -312,18 +300,6 @@ impl Runtime<'_> {
         true
     }
 
-    /// Whether an observer has pinned the copy; forgets the pins of dead ones.
-    fn is_observed(&self, area: usize, copy: usize) -> bool {
-        let segment = &self.shared.segment;
-        let high = segment.header().sync.observers_high.load(Ordering::SeqCst) as usize;
-        (0..high).any(|observer| {
-            let pins = segment.pins(observer);
-            let wanted = crate::area::observer::pin_word(area, copy);
-            pins.iter().any(|pin| pin.load(Ordering::SeqCst) == wanted)
-                && !crate::area::observer::reap_if_dead(segment, observer)
-        })
-    }
-
     /// Groups are published whole or not at all: drops the entries of groups of which a dirty member could
     /// not be planned, and returns how many entries are left.
     fn drop_partial_groups(&self, round: u64, entries: usize, scratch: &mut Scratch) -> usize {
@@ -346,7 +322,7 @@ impl Runtime<'_> {
             if broken.contains(&group_of(area)) {
                 let copy = table[entry].copy.load(Ordering::Relaxed) as usize;
                 let parts = Parts::of(segment, area as usize);
-                parts.copies()[copy].state.store(copy_state::VALID, Ordering::SeqCst);
+                pin::unmark(&parts.copies()[copy].state);
                 parts.slot.round.put_off.fetch_add(1, Ordering::Relaxed);
                 segment.header().counters.put_off.fetch_add(1, Ordering::Relaxed);
                 continue;
@@ -422,7 +398,7 @@ impl Runtime<'_> {
 fn unmark(copies: &[CopyRecord]) {
     for copy in copies {
         if copy.state.load(Ordering::Relaxed) == copy_state::WRITING {
-            copy.state.store(copy_state::VALID, Ordering::SeqCst);
+            pin::unmark(&copy.state);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The round's work as the runtime does it, on behalf of one worker.
 use super::claim::{self, Claim};
 use super::copying::CopyScratch;
-use super::plan::copy_state;
+use super::pin::copy_state;
 use super::round::{Ended, Pause, Rounds, Work, slot_state};
 use super::wait::{Waiter, futex_wake_all, low_half};
 use super::word::Word;
