@@ -340,6 +340,8 @@ pub(crate) struct PlanHeader {
     pub(crate) workers: AtomicU32,
     pub(crate) alone: AtomicU32,
     pub(crate) now_ns: AtomicU64,
+    /// What `ActorWords::lowest_clock` becomes when the plan is published as a whole.
+    pub(crate) lowest_clock: AtomicU64,
 }
 
 /// One area in the plan: everything that publication will write, as absolute values.

@@ -25,15 +25,29 @@ const MIN_CHUNK_BYTES: u64 = 256 << 10;
 impl Runtime<'_> {
     /// Chooses areas and lays out chunks; false if there is nothing to publish.
     pub(crate) fn make_plan(&self, round: u64, me: u32) -> bool {
+        let acting = &self.shared.segment.header().sync.acting;
+        let mut scratch = self.local.scratch.borrow_mut();
+        scratch.held_back = false;
+        // Before areas are looked at: of a worker that is found here, they find the areas.
+        let mut lowest = self.lowest_clock(round);
+        let some = self.plan_areas(round, me, &mut scratch);
+        if scratch.held_back {
+            lowest = lowest.min(acting.lowest_clock.load(Ordering::Relaxed));
+        }
+        // Where there is something to publish, the clocks rise with its publication.
+        let clock = if some { &acting.plan.lowest_clock } else { &acting.lowest_clock };
+        clock.store(lowest, Ordering::Relaxed);
+        some
+    }
+
+    fn plan_areas(&self, round: u64, me: u32, scratch: &mut Scratch) -> bool {
         let segment = &self.shared.segment;
         let sync = &segment.header().sync;
-        self.note_clocks(round);
         let used = segment.used_areas();
         if used == 0 {
             return false;
         }
-        let mut scratch = self.local.scratch.borrow_mut();
-        let now = self.select(used, &mut scratch);
+        let now = self.select(used, scratch);
         if scratch.selected.is_empty() {
             return false;
         }
@@ -41,13 +55,13 @@ impl Runtime<'_> {
         let mut index = 0;
         while index < scratch.selected.len() {
             let area = scratch.selected[index];
-            if self.plan_area(area, round, now, entries, &mut scratch) {
+            if self.plan_area(area, round, now, entries, scratch) {
                 entries += 1;
             }
             index += 1;
         }
         if !scratch.groups.is_empty() {
-            entries = self.drop_partial_groups(round, entries, &mut scratch);
+            entries = self.drop_partial_groups(round, entries, scratch);
         }
         if entries == 0 {
             return false;
@@ -57,13 +71,13 @@ impl Runtime<'_> {
         sync.acting.plan.now_ns.store(now, Ordering::Relaxed);
         sync.acting.plan.entries.store(entries as u32, Ordering::Relaxed);
         sync.acting.plan.bytes.store(bytes, Ordering::Relaxed);
-        self.lay_out_chunks(round, me, entries, bytes, &scratch);
+        self.lay_out_chunks(round, me, entries, bytes, scratch);
         true
     }
 
-    /// Publishes the lowest clock that every worker had reached when it arrived here. Of a worker that does
+    /// The lowest clock that every worker had reached when it arrived here. Of a worker that does
     /// not take part, only what was known before counts: what it did since is not published.
-    fn note_clocks(&self, round: u64) {
+    fn lowest_clock(&self, round: u64) -> u64 {
         let segment = &self.shared.segment;
         let header = segment.header();
         let known = header.sync.acting.lowest_clock.load(Ordering::Relaxed);
@@ -83,8 +97,8 @@ impl Runtime<'_> {
                 workers += u32::from(takes_part);
             }
         }
-        header.sync.acting.lowest_clock.store(lowest, Ordering::Relaxed);
         header.sync.acting.plan.workers.store(workers, Ordering::Relaxed);
+        lowest
     }
 
     /// Fills `scratch.selected` with the areas that are forced or due, and their groups; returns the time.
@@ -176,6 +190,7 @@ impl Runtime<'_> {
             // back is not known. The next round takes it.
             segment.forced()[index].store(1, Ordering::Relaxed);
             segment.header().sync.requested.store(1, Ordering::SeqCst);
+            scratch.held_back = true;
             scratch.stuck.push(area);
             return false;
         }
@@ -240,7 +255,7 @@ impl Runtime<'_> {
         let pinned = &mut scratch.pinned;
         pinned.clear();
         pinned.resize(copies.len(), false);
-        self.pin_stragglers(parts, round, pinned);
+        let behind = self.pin_stragglers(parts, round, pinned);
         unmark(copies);
         for (index, copy) in copies.iter().enumerate() {
             if self.is_quarantined(copy) {
@@ -270,19 +285,24 @@ impl Runtime<'_> {
                 return Some(index);
             }
         }
+        scratch.held_back |= behind;
         None
     }
 
-    fn pin_stragglers(&self, parts: &Parts<'_>, round: u64, pinned: &mut [bool]) {
+    /// Marks the copies that workers outside of the round may be reading; false if there are none.
+    fn pin_stragglers(&self, parts: &Parts<'_>, round: u64, pinned: &mut [bool]) -> bool {
+        let mut any = false;
         for seat in self.shared.segment.seats() {
             if seat.is_live() {
                 // SeqCst: see `Rounds::takes_part`.
                 let arrived = seat.arrived.load(Ordering::SeqCst);
                 if arrived < round {
                     pinned[parts.visible(arrived)] = true;
+                    any = true;
                 }
             }
         }
+        any
     }
 
     fn is_quarantined(&self, copy: &CopyRecord) -> bool {

@@ -24,6 +24,13 @@ impl Runtime<'_> {
                 published += 1;
             }
         }
+        let clock = &header.sync.acting.lowest_clock;
+        let mut lowest = plan.lowest_clock.load(Ordering::Relaxed);
+        if published < entries as u64 {
+            // An area was abandoned: what its owner wrote is not published.
+            lowest = lowest.min(clock.load(Ordering::Relaxed));
+        }
+        clock.store(lowest, Ordering::Relaxed);
         let counters = &header.counters;
         counters.published.fetch_add(published, Ordering::Relaxed);
         counters.copied_bytes.fetch_add(plan.bytes.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -21,6 +21,9 @@ pub(crate) struct Scratch {
     /// Selected areas that could not be planned although they may have something to publish.
     pub(crate) stuck: Vec<u32>,
     pub(crate) groups: Vec<u32>,
+    /// Whether a publication is put off because of a worker that joins or comes back, or because its owner
+    /// could not look the area through: the clocks wait for it.
+    pub(crate) held_back: bool,
     /// Bytes to copy, by plan entry.
     pub(crate) bytes: Vec<u64>,
     pub(crate) pinned: Vec<bool>,
