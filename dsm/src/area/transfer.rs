@@ -175,11 +175,7 @@ impl Worker {
     fn wait_for_lock(&self, core: &Arc<AreaCore>) {
         let runtime = self.runtime();
         let rounds = runtime.rounds();
-        loop {
-            let seen = rounds.load();
-            if !lock::is_locked(&core.slot().round.lock, seen) {
-                return;
-            }
+        while let Some(seen) = lock::locked_by(&core.slot().round.lock, rounds.word) {
             rounds.drive_past(self.rank(), seen.round(), &runtime);
         }
     }
