@@ -9,7 +9,7 @@ use crate::job::{Job, Shared};
 use crate::memory::layout::ObserverRecord;
 use crate::memory::mutex::Locked;
 use crate::memory::segment::Segment;
-use crate::sync::plan::copy_state;
+use crate::sync::pin;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -123,19 +123,19 @@ impl Observer {
         let mut looks = 0u32;
         loop {
             let copy = parts.current();
-            pin.store(pin_word(core.id.index as usize, copy), Ordering::SeqCst);
-            // SeqCst: the pin comes before these looks; a planner marks the copy before it looks for pins.
+            let word = pin_word(core.id.index as usize, copy);
             // A slot that is another area's by now may name a copy that this one does not have.
-            let record = parts.copies().get(copy);
-            let valid = record.is_none_or(|record| record.state.load(Ordering::SeqCst) == copy_state::VALID);
-            if valid && parts.current() == copy {
+            let Some(record) = parts.copies().get(copy) else {
+                core.check_live()?;
+                continue;
+            };
+            if pin::pin(pin, word, &record.state, || parts.current() == copy) {
                 if let Err(error) = core.check_live() {
                     pin.store(0, Ordering::SeqCst);
                     return Err(error);
                 }
                 return Ok(Pinned { area, copy, pin });
             }
-            pin.store(0, Ordering::SeqCst);
             looks += 1;
             if looks < 100 {
                 std::hint::spin_loop();

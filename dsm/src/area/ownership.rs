@@ -89,15 +89,20 @@ pub(crate) fn give(word: &AtomicU64, to: u32, epoch: u64) -> bool {
 /// Takes the area if it is on its way to `me`; returns the epoch.
 #[inline]
 pub(crate) fn try_take(word: &AtomicU64, me: u32) -> Option<u64> {
-    let seen = load(word);
-    if !seen.is_transit() || seen.rank() != me {
-        return None;
+    let mut seen = load(word);
+    while seen.is_transit() && seen.rank() == me {
+        // Compare and swap: another who waits for the area may set the sleep mark, and a claimer who found
+        // the slot's last worker gone may seize the word. Relaxed: it orders nothing, the acquire did.
+        let held = Word(Word::held(me, seen.epoch()).0 | seen.0 & SLEEP);
+        match word.compare_exchange(seen.0, held.0, Ordering::Relaxed, Ordering::Acquire) {
+            Ok(_) => {
+                fault_point();
+                return Some(seen.epoch());
+            }
+            Err(now) => seen = Word(now),
+        }
     }
-    // Nobody but the recipient changes a word in transit to a living worker, except for the sleep mark,
-    // which only the recipient sets. Relaxed: it orders nothing, the acquire above did.
-    word.store(Word::held(me, seen.epoch()).0, Ordering::Relaxed);
-    fault_point();
-    Some(seen.epoch())
+    None
 }
 
 /// Lets go of the area without a recipient: it becomes claimable.

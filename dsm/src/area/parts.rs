@@ -142,7 +142,9 @@ impl<'s> Parts<'s> {
 
     #[cold]
     fn visible_slow(&self, round: u64) -> usize {
-        let rounds = self.copies().iter().map(|copy| copy.round.load(Ordering::Acquire)).enumerate();
-        rounds.filter(|(_, at)| *at <= round).max_by_key(|(_, at)| *at).map_or(0, |(index, _)| index)
+        crate::sync::pin::newest_at(
+            round,
+            self.copies().iter().map(|copy| copy.round.load(Ordering::Acquire)),
+        )
     }
 }

@@ -5,7 +5,7 @@
 //! the table, which is the truth.
 use super::element::ElementType;
 use super::ownership;
-use super::parts::flag;
+use super::parts::{Parts, flag};
 use super::spec::{AreaSpec, Tracking};
 use crate::error::{Error, Result};
 use crate::job::Shared;
@@ -47,7 +47,8 @@ pub(crate) struct AreaId {
 impl AreaId {
     #[inline]
     pub(crate) fn is_live(self, slot: &AreaSlot) -> bool {
-        slot.read.state.load(Ordering::Acquire) == self.generation << 3 | LIVE
+        // SeqCst: see `Directory::delete`.
+        slot.read.state.load(Ordering::SeqCst) == self.generation << 3 | LIVE
     }
 }
 
@@ -111,6 +112,11 @@ impl<'a> Directory<'a> {
             if state_of(slot) == CREATING {
                 self.punch_extent(slot);
                 set_state(slot, FREE);
+            } else if state_of(slot) == DELETED
+                && slot.about.deleted_round.load(Ordering::Relaxed) == u64::MAX
+            {
+                let now = self.segment().rounds().load_total().round();
+                slot.about.deleted_round.store(now, Ordering::Relaxed);
             }
         }
         let mut live: Vec<Extent> = self
@@ -246,6 +252,11 @@ impl<'a> Directory<'a> {
         // SAFETY: the slot is in `CREATING`, and this is the creator.
         unsafe { *slot.layout.get() = layout };
         self.describe(index, spec, element, len, rank);
+        // Copy 0 holds version 0; the others hold nothing that a reader may come to. No two copies may name
+        // the same round, or a reader and a planner might not mean the same one.
+        for copy in Parts::of(segment, index).copies().iter().skip(1) {
+            copy.round.store(u64::MAX, Ordering::Relaxed);
+        }
         let generation = slot.read.state.load(Ordering::Relaxed) >> 3;
         set_state(slot, LIVE);
         Ok(AreaId { index: index as u32, generation })
@@ -351,11 +362,16 @@ impl<'a> Directory<'a> {
             return false;
         }
         let header = segment.header();
-        // Whoever held a view of the area stood at a synchronization point no later than the round that the
-        // word names now.
-        slot.about.deleted_round.store(segment.rounds().load().round(), Ordering::Relaxed);
+        // Not to be freed, until the round is known.
+        slot.about.deleted_round.store(u64::MAX, Ordering::Relaxed);
         header.pending_frees.fetch_add(1, Ordering::SeqCst);
-        set_state(slot, DELETED);
+        // SeqCst, before the round is looked at, and before `reclaim` looks at pins and seats: whoever still
+        // finds the area live stood at a synchronization point no later than the round that the word names
+        // after this, or has its pin seen. Paired with the loads in `is_live`.
+        let generation = slot.read.state.load(Ordering::Relaxed) >> 3;
+        slot.read.state.store(generation << 3 | DELETED, Ordering::SeqCst);
+        crate::primitive::fault_point();
+        slot.about.deleted_round.store(segment.rounds().load_total().round(), Ordering::Relaxed);
         self.reclaim();
         true
     }

@@ -78,6 +78,8 @@ impl<T: Element> Area<T> {
         worker.local().waiter.reset();
         loop {
             for _ in 0..worker.spins() {
+                // After every synchronization point: the slot may be another area's by then.
+                self.core.check_live()?;
                 if let Some(epoch) = ownership::try_take(word, worker.rank()) {
                     return Ok(Owned::begin(self.core.clone(), worker, epoch));
                 }
@@ -173,11 +175,7 @@ impl Worker {
     fn wait_for_lock(&self, core: &Arc<AreaCore>) {
         let runtime = self.runtime();
         let rounds = runtime.rounds();
-        loop {
-            let seen = rounds.load();
-            if !lock::is_locked(&core.slot().round.lock, seen) {
-                return;
-            }
+        while let Some(seen) = lock::locked_by(&core.slot().round.lock, rounds.word) {
             rounds.drive_past(self.rank(), seen.round(), &runtime);
         }
     }

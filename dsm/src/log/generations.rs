@@ -19,6 +19,10 @@ pub(crate) fn after_publication(parts: &Parts<'_>, counter: u64, config: &Config
     let since = round.since_seal.load(Ordering::Relaxed) + 1;
     if since < config.seal_every && round.seal_requested.load(Ordering::Relaxed) == 0 {
         round.since_seal.store(since, Ordering::Relaxed);
+        // Odd: this repeats what another, who died, had done but for the last step.
+        if round.generations_seq.load(Ordering::Relaxed) & 1 != 0 {
+            settle(&round.generations_seq);
+        }
         return;
     }
     let ring = parts.layout.generations as usize - 1;
@@ -34,9 +38,13 @@ pub(crate) fn after_publication(parts: &Parts<'_>, counter: u64, config: &Config
         }
         records[next].newest.store(0, Ordering::Release);
     }
+    // The reasons to seal are taken back last: until then a successor seals again, which is coarser and
+    // nothing worse.
+    round.open_generation.store(next as u32, Ordering::Relaxed);
+    crate::primitive::fault_point();
     round.since_seal.store(0, Ordering::Relaxed);
     round.seal_requested.store(0, Ordering::Relaxed);
-    round.open_generation.store(next as u32, Ordering::Relaxed);
+    crate::primitive::fault_point();
     settle(&round.generations_seq);
 }
 

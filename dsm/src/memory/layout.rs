@@ -313,11 +313,11 @@ pub(crate) struct CopyRecord {
     pub(crate) timestamp_ns: AtomicU64,
     /// The owner's clock at that round.
     pub(crate) clock: AtomicU64,
-    /// 0: holds a version; 1: being written; 2 + rank: quarantined because of that worker.
+    /// 0: holds a version; 1: being written; 2: quarantined.
     pub(crate) state: AtomicU32,
     /// Whether the copy's `owed` bitmap has any bit.
     pub(crate) owes: AtomicU32,
-    /// For a quarantined copy: the arrival word that its worker stood at.
+    /// For a quarantined copy: the round whose participants may still be writing it.
     pub(crate) quarantine: AtomicU64,
 }
 
@@ -340,6 +340,8 @@ pub(crate) struct PlanHeader {
     pub(crate) workers: AtomicU32,
     pub(crate) alone: AtomicU32,
     pub(crate) now_ns: AtomicU64,
+    /// What `ActorWords::lowest_clock` becomes when the plan is published as a whole.
+    pub(crate) lowest_clock: AtomicU64,
 }
 
 /// One area in the plan: everything that publication will write, as absolute values.

@@ -7,6 +7,7 @@ pub(crate) mod copying;
 pub(crate) mod lock;
 #[cfg(all(test, loom))]
 mod models;
+pub(crate) mod pin;
 #[cfg(not(loom))]
 pub(crate) mod plan;
 #[cfg(not(loom))]

@@ -1,6 +1,9 @@
 //! Planning a round: which areas, into which copies, with which versions, in which chunks.
+use super::pin::{self, copy_state};
+use super::round::Seat;
 use super::runtime::{Runtime, Scratch};
 use super::{claim, clock, lock};
+use crate::area::observer::is_pinned;
 use crate::area::parts::{Parts, flag};
 use crate::area::scan::is_scanned;
 use crate::area::table;
@@ -8,16 +11,6 @@ use crate::job::STALL_QUARANTINE;
 use crate::memory::copy::{Kernels, words};
 use crate::memory::layout::{AreaSlot, CopyRecord, LINE, PlanEntry};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// States of a reader copy (`CopyRecord::state`).
-pub(crate) mod copy_state {
-    /// Holds a version that may be read.
-    pub(crate) const VALID: u32 = 0;
-    /// Is being written by the round under way.
-    pub(crate) const WRITING: u32 = 1;
-    /// Plus rank: may still be written by that stalled worker.
-    pub(crate) const QUARANTINED: u32 = 2;
-}
 
 /// Up to this many bytes the planner copies alone, before anybody else is woken.
 const ALONE_BYTES: u64 = 2 << 10;
@@ -32,15 +25,29 @@ const MIN_CHUNK_BYTES: u64 = 256 << 10;
 impl Runtime<'_> {
     /// Chooses areas and lays out chunks; false if there is nothing to publish.
     pub(crate) fn make_plan(&self, round: u64, me: u32) -> bool {
+        let acting = &self.shared.segment.header().sync.acting;
+        let mut scratch = self.local.scratch.borrow_mut();
+        scratch.held_back = false;
+        // Before areas are looked at: of a worker that is found here, they find the areas.
+        let mut lowest = self.lowest_clock(round);
+        let some = self.plan_areas(round, me, &mut scratch);
+        if scratch.held_back {
+            lowest = lowest.min(acting.lowest_clock.load(Ordering::Relaxed));
+        }
+        // Where there is something to publish, the clocks rise with its publication.
+        let clock = if some { &acting.plan.lowest_clock } else { &acting.lowest_clock };
+        clock.store(lowest, Ordering::Relaxed);
+        some
+    }
+
+    fn plan_areas(&self, round: u64, me: u32, scratch: &mut Scratch) -> bool {
         let segment = &self.shared.segment;
         let sync = &segment.header().sync;
-        self.note_clocks(round);
         let used = segment.used_areas();
         if used == 0 {
             return false;
         }
-        let mut scratch = self.local.scratch.borrow_mut();
-        let now = self.select(used, &mut scratch);
+        let now = self.select(used, scratch);
         if scratch.selected.is_empty() {
             return false;
         }
@@ -48,13 +55,13 @@ impl Runtime<'_> {
         let mut index = 0;
         while index < scratch.selected.len() {
             let area = scratch.selected[index];
-            if self.plan_area(area, round, now, entries, &mut scratch) {
+            if self.plan_area(area, round, now, entries, scratch) {
                 entries += 1;
             }
             index += 1;
         }
         if !scratch.groups.is_empty() {
-            entries = self.drop_partial_groups(round, entries, &mut scratch);
+            entries = self.drop_partial_groups(entries, scratch);
         }
         if entries == 0 {
             return false;
@@ -64,13 +71,13 @@ impl Runtime<'_> {
         sync.acting.plan.now_ns.store(now, Ordering::Relaxed);
         sync.acting.plan.entries.store(entries as u32, Ordering::Relaxed);
         sync.acting.plan.bytes.store(bytes, Ordering::Relaxed);
-        self.lay_out_chunks(round, me, entries, bytes, &scratch);
+        self.lay_out_chunks(round, me, entries, bytes, scratch);
         true
     }
 
-    /// Publishes the lowest clock that every worker had reached when it arrived here. Of a worker that does
+    /// The lowest clock that every worker had reached when it arrived here. Of a worker that does
     /// not take part, only what was known before counts: what it did since is not published.
-    fn note_clocks(&self, round: u64) {
+    fn lowest_clock(&self, round: u64) -> u64 {
         let segment = &self.shared.segment;
         let header = segment.header();
         let known = header.sync.acting.lowest_clock.load(Ordering::Relaxed);
@@ -78,15 +85,20 @@ impl Runtime<'_> {
         let mut workers = 0;
         for (rank, seat) in segment.seats().iter().enumerate() {
             if seat.is_live() {
-                let clock = seat.clock.load(Ordering::Relaxed);
                 let takes_part = segment.rounds().takes_part(rank as u32, round);
+                // Nobody waits for a known straggler, so nobody else asks whether it is dead; its pins and its
+                // clock would stay.
+                if !takes_part && self.shared.is_dead(rank as u32) {
+                    continue;
+                }
+                let clock = seat.clock.load(Ordering::Relaxed);
                 // A worker outside of the clocks has the highest.
                 lowest = lowest.min(if takes_part || clock == u64::MAX { clock } else { clock.min(known) });
                 workers += u32::from(takes_part);
             }
         }
-        header.sync.acting.lowest_clock.store(lowest, Ordering::Relaxed);
         header.sync.acting.plan.workers.store(workers, Ordering::Relaxed);
+        lowest
     }
 
     /// Fills `scratch.selected` with the areas that are forced or due, and their groups; returns the time.
@@ -105,7 +117,7 @@ impl Runtime<'_> {
                 continue;
             }
             let slot = &segment.areas()[index];
-            if !table::is_live(slot.read.state.load(Ordering::Acquire)) {
+            if !table::is_live(slot.read.state.load(Ordering::SeqCst)) {
                 continue;
             }
             let interval = slot.about.interval_ns.load(Ordering::Relaxed);
@@ -139,7 +151,7 @@ impl Runtime<'_> {
             let group = slot.about.group.load(Ordering::Relaxed);
             if group != 0
                 && scratch.groups.contains(&group)
-                && table::is_live(slot.read.state.load(Ordering::Acquire))
+                && table::is_live(slot.read.state.load(Ordering::SeqCst))
                 && !scratch.selected.contains(&(index as u32))
             {
                 scratch.selected.push(index as u32);
@@ -164,13 +176,9 @@ impl Runtime<'_> {
         // Before anything else of the area is looked at: see `lock`.
         let word = lock::lock_for_round(&slot.round.lock, &slot.own.ownership, round);
         let parts = Parts::of(segment, index);
-        for copy in parts.copies() {
-            // Left by a planner that died: nothing was copied yet. Observers wait for the mark to go, also
-            // where the area, for want of its owner, is not planned again.
-            if copy.state.load(Ordering::Relaxed) == copy_state::WRITING {
-                copy.state.store(copy_state::VALID, Ordering::SeqCst);
-            }
-        }
+        // Left by a planner that died: nothing was copied yet. Observers wait for the mark to go, also where the
+        // area, for want of its owner, is not planned again.
+        unmark(parts.copies());
         let owner = match word.holder() {
             Some(owner) if segment.rounds().takes_part(owner, round) => owner,
             holder => {
@@ -187,6 +195,7 @@ impl Runtime<'_> {
             // back is not known. The next round takes it.
             segment.forced()[index].store(1, Ordering::Relaxed);
             segment.header().sync.requested.store(1, Ordering::SeqCst);
+            scratch.held_back = true;
             scratch.stuck.push(area);
             return false;
         }
@@ -251,7 +260,7 @@ impl Runtime<'_> {
         let pinned = &mut scratch.pinned;
         pinned.clear();
         pinned.resize(copies.len(), false);
-        self.pin_stragglers(parts, round, pinned);
+        let behind = self.pin_stragglers(parts, round, pinned);
         for (index, copy) in copies.iter().enumerate() {
             if self.is_quarantined(copy) {
                 pinned[index] = true;
@@ -264,7 +273,9 @@ impl Runtime<'_> {
         } else {
             order.extend(0..copies.len());
             order.sort_by_key(|&index| {
-                (index != current, std::cmp::Reverse(copies[index].round.load(Ordering::Relaxed)))
+                // One that holds nothing (`u64::MAX`) comes last.
+                let at = copies[index].round.load(Ordering::Relaxed).wrapping_add(1);
+                (index != current, std::cmp::Reverse(at))
             });
             &order
         };
@@ -274,60 +285,49 @@ impl Runtime<'_> {
             if pinned[index] || (spare_newest && index == current) {
                 continue;
             }
-            // SeqCst: an observer writes its pin first and reads this state second; this writes the state
-            // first and reads the pins second. One of the two sees the other.
-            copies[index].state.store(copy_state::WRITING, Ordering::SeqCst);
-            if !self.is_observed(area, index) {
+            if pin::mark(&copies[index].state, || is_pinned(&self.shared.segment, area, index)) {
                 return Some(index);
             }
-            copies[index].state.store(copy_state::VALID, Ordering::SeqCst);
         }
+        scratch.held_back |= behind;
         None
     }
 
-    fn pin_stragglers(&self, parts: &Parts<'_>, round: u64, pinned: &mut [bool]) {
+    /// Marks the copies that workers outside of the round may be reading; false if there are none.
+    fn pin_stragglers(&self, parts: &Parts<'_>, round: u64, pinned: &mut [bool]) -> bool {
+        let mut any = false;
         for seat in self.shared.segment.seats() {
             if seat.is_live() {
                 // SeqCst: see `Rounds::takes_part`.
                 let arrived = seat.arrived.load(Ordering::SeqCst);
                 if arrived < round {
                     pinned[parts.visible(arrived)] = true;
+                    any = true;
                 }
             }
         }
+        any
     }
 
     fn is_quarantined(&self, copy: &CopyRecord) -> bool {
-        let state = copy.state.load(Ordering::Relaxed);
-        if state < copy_state::QUARANTINED {
+        if copy.state.load(Ordering::Relaxed) != copy_state::QUARANTINED {
             return false;
         }
-        let rank = state - copy_state::QUARANTINED;
-        let seat = &self.shared.segment.all_seats()[rank as usize];
-        let moved = seat.arrived.load(Ordering::SeqCst) != copy.quarantine.load(Ordering::Relaxed);
-        if moved || !seat.is_live() {
+        // Whoever was in that round and has not moved since may be at the copy: not only the worker that was
+        // found stalled, but any that had a chunk of it.
+        let round = copy.quarantine.load(Ordering::Relaxed);
+        let stays = |seat: &Seat| seat.is_live() && seat.arrived.load(Ordering::SeqCst) == round;
+        if !self.shared.segment.seats().iter().any(stays) {
             copy.state.store(copy_state::VALID, Ordering::Relaxed);
             return false;
         }
         true
     }
 
-    /// Whether an observer has pinned the copy; forgets the pins of dead ones.
-    fn is_observed(&self, area: usize, copy: usize) -> bool {
-        let segment = &self.shared.segment;
-        let high = segment.header().sync.observers_high.load(Ordering::SeqCst) as usize;
-        (0..high).any(|observer| {
-            let pins = segment.pins(observer);
-            let wanted = crate::area::observer::pin_word(area, copy);
-            pins.iter().any(|pin| pin.load(Ordering::SeqCst) == wanted)
-                && !crate::area::observer::reap_if_dead(segment, observer)
-        })
-    }
-
     /// Groups are published whole or not at all: drops the entries of groups of which a member could not be
     /// planned, because its owner is not here to say whether it is done writing, or because every copy is
     /// pinned. Returns how many entries are left.
-    fn drop_partial_groups(&self, round: u64, entries: usize, scratch: &mut Scratch) -> usize {
+    fn drop_partial_groups(&self, entries: usize, scratch: &mut Scratch) -> usize {
         let segment = &self.shared.segment;
         let group_of = |area: u32| segment.areas()[area as usize].about.group.load(Ordering::Relaxed);
         let broken: Vec<u32> =
@@ -342,7 +342,7 @@ impl Runtime<'_> {
             if broken.contains(&group_of(area)) {
                 let copy = table[entry].copy.load(Ordering::Relaxed) as usize;
                 let parts = Parts::of(segment, area as usize);
-                parts.copies()[copy].state.store(copy_state::VALID, Ordering::SeqCst);
+                pin::unmark(&parts.copies()[copy].state);
                 parts.slot.round.put_off.fetch_add(1, Ordering::Relaxed);
                 segment.header().counters.put_off.fetch_add(1, Ordering::Relaxed);
                 continue;
@@ -410,6 +410,16 @@ impl Runtime<'_> {
         }
         plan.chunks.store(count as u32, Ordering::Relaxed);
         plan.alone.store(u32::from(alone), Ordering::Relaxed);
+    }
+}
+
+/// Takes back the marks that a planner left which died: nothing was copied yet. Also where the area cannot be
+/// planned any more, as when the planner owned it: observers do not read a marked copy.
+fn unmark(copies: &[CopyRecord]) {
+    for copy in copies {
+        if copy.state.load(Ordering::Relaxed) == copy_state::WRITING {
+            pin::unmark(&copy.state);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Publishing: generations, clear log, owed bitmaps, version, all as absolute values, so that whoever finds
 //! it half done finishes it.
-use super::plan::copy_state;
+use super::pin;
 use super::runtime::Runtime;
 use crate::area::parts::Parts;
 use crate::log::generations;
@@ -24,6 +24,13 @@ impl Runtime<'_> {
                 published += 1;
             }
         }
+        let clock = &header.sync.acting.lowest_clock;
+        let mut lowest = plan.lowest_clock.load(Ordering::Relaxed);
+        if published < entries as u64 {
+            // An area was abandoned: what its owner wrote is not published.
+            lowest = lowest.min(clock.load(Ordering::Relaxed));
+        }
+        clock.store(lowest, Ordering::Relaxed);
         let counters = &header.counters;
         counters.published.fetch_add(published, Ordering::Relaxed);
         counters.copied_bytes.fetch_add(plan.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -64,8 +71,7 @@ impl Runtime<'_> {
         copy.round.store(round, Ordering::Release);
         fault_point();
         slot.read.current.store(index as u32, Ordering::Release);
-        // SeqCst: see `target_copy`.
-        copy.state.store(copy_state::VALID, Ordering::SeqCst);
+        pin::unmark(&copy.state);
         segment.dirty()[area].store(0, Ordering::Relaxed);
         // A guard that was leaked: its owner is inside the round, so no guard lives.
         slot.own.guard_open.store(0, Ordering::Relaxed);

@@ -118,7 +118,7 @@ impl Rounds<'_> {
         Word(self.word.load(Ordering::Acquire))
     }
 
-    fn load_total(&self) -> Word {
+    pub(crate) fn load_total(&self) -> Word {
         Word(self.word.load(Ordering::SeqCst))
     }
 
@@ -241,7 +241,8 @@ impl Rounds<'_> {
             Phase::Plan | Phase::Publish => self.act_or_wait(me, seen, work),
             Phase::Copy => {
                 work.copy(round, me);
-                if self.is_actor(me, round) && work.copied(round) {
+                // Whoever sees the last chunk done says so: the actor may be asleep. It alone publishes.
+                if work.copied(round) {
                     fault_point();
                     self.shift(seen, Word::new(round, Phase::Publish), work);
                 } else if work.pause(seen) != Pause::Again {
@@ -268,7 +269,7 @@ impl Rounds<'_> {
                 self.plan(me, round, work);
             }
         } else if work.pause(seen) != Pause::Again {
-            self.replace_dead_actor(me, round, work);
+            self.watch_actor(me, round, work);
         }
     }
 
@@ -297,8 +298,8 @@ impl Rounds<'_> {
     fn act_or_wait(&self, me: u32, seen: Word, work: &impl Work) {
         let round = seen.round();
         if !self.is_actor(me, round) {
-            if work.pause(seen) != Pause::Again && !self.replace_dead_actor(me, round, work) {
-                work.stalled_actor(Actor(self.actor.load(Ordering::SeqCst)).rank());
+            if work.pause(seen) != Pause::Again {
+                self.watch_actor(me, round, work);
             }
         } else if seen.phase() == Phase::Plan {
             self.plan(me, round, work);
@@ -345,6 +346,16 @@ impl Rounds<'_> {
 
     pub(crate) fn is_actor(&self, me: u32, round: u64) -> bool {
         self.actor.load(Ordering::SeqCst) == Actor::new(round, me).0
+    }
+
+    /// Replaces a dead actor, and applies the stall policy to one that lives and stands still.
+    fn watch_actor(&self, me: u32, round: u64, work: &impl Work) {
+        if !self.replace_dead_actor(me, round, work) {
+            let now = Actor(self.actor.load(Ordering::SeqCst));
+            if now.is_for(round) && now.rank() != me {
+                work.stalled_actor(now.rank());
+            }
+        }
     }
 
     /// Takes the round over from an actor that the kernel says is dead. True if there is now another actor.
@@ -418,14 +429,22 @@ impl Rounds<'_> {
     }
 
     /// Finishes a round past [`Phase::Open`] all of whose participants are dead. The caller holds the lock
-    /// that makes it the only one to do so; `me` is a rank that no worker has.
+    /// that makes it the only one to do so; `me` is a rank that no worker has. A living actor is left at it:
+    /// a straggler that waits for the round to be past takes over too, without being part of it.
     pub(crate) fn finish_for_the_dead(&self, me: u32, round: u64, work: &impl Work) {
         let now = Actor(self.actor.load(Ordering::SeqCst));
+        if !now.is_for(round) || (now.rank() != me && !work.is_dead(now.rank())) {
+            return;
+        }
         let mine = Actor::new(round, me);
         if self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-            while !self.load_total().is_past(round) {
+            loop {
+                let seen = self.load_total();
+                if seen.is_past(round) {
+                    return;
+                }
                 work.tend(round, me);
-                self.step(me, self.load_total(), work);
+                self.step(me, seen, work);
             }
         }
     }

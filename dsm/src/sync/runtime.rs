@@ -1,7 +1,7 @@
 //! The round's work as the runtime does it, on behalf of one worker.
 use super::claim::{self, Claim};
 use super::copying::CopyScratch;
-use super::plan::copy_state;
+use super::pin::copy_state;
 use super::round::{Ended, Pause, Rounds, Work, slot_state};
 use super::wait::{Waiter, futex_wake_all, low_half};
 use super::word::Word;
@@ -21,6 +21,9 @@ pub(crate) struct Scratch {
     /// Selected areas that could not be planned although they may have something to publish.
     pub(crate) stuck: Vec<u32>,
     pub(crate) groups: Vec<u32>,
+    /// Whether a publication is put off because of a worker that joins or comes back, or because its owner
+    /// could not look the area through: the clocks wait for it.
+    pub(crate) held_back: bool,
     /// Bytes to copy, by plan entry.
     pub(crate) bytes: Vec<u64>,
     pub(crate) pinned: Vec<bool>,
@@ -121,14 +124,13 @@ impl Runtime<'_> {
         }
         let index = entry.copy.load(Ordering::Relaxed) as usize;
         let copy = &parts.copies()[index];
-        let arrived = segment.all_seats()[rank as usize].arrived.load(Ordering::SeqCst);
         entry.abandoned.store(1, Ordering::Relaxed);
-        copy.quarantine.store(arrived, Ordering::Relaxed);
+        copy.quarantine.store(round, Ordering::Relaxed);
         for word in parts.owed(index) {
             word.store(u64::MAX, Ordering::Relaxed);
         }
         copy.owes.store(1, Ordering::Relaxed);
-        copy.state.store(copy_state::QUARANTINED + rank, Ordering::SeqCst);
+        copy.state.store(copy_state::QUARANTINED, Ordering::SeqCst);
         // Nothing that was published lies in this copy any more: no reader may come to it.
         copy.round.store(u64::MAX, Ordering::SeqCst);
         let chunks = &segment.plan_chunks()[..plan.chunks.load(Ordering::Relaxed) as usize];

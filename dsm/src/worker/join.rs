@@ -90,8 +90,11 @@ fn reap(shared: &Shared, wanted: Option<Rank>) {
             }
         }
     }
-    let dead = || seats.iter().any(|seat| seat.state.load(Ordering::SeqCst) == slot_state::DEAD);
-    if !dead() {
+    // Those who are dead now. Who dies in a round that begins meanwhile may leave a claim behind, and waits
+    // for the next reaper.
+    let is_dead = |rank: &usize| seats[*rank].state.load(Ordering::SeqCst) == slot_state::DEAD;
+    let dead: Vec<usize> = (0..seats.len()).filter(is_dead).collect();
+    if dead.is_empty() {
         return;
     }
     let local = Local::new();
@@ -102,16 +105,13 @@ fn reap(shared: &Shared, wanted: Option<Rank>) {
         if matches!(word.phase(), Phase::Idle | Phase::Open) {
             break;
         }
-        if !drive_orphaned_round(&runtime, word) {
-            std::thread::yield_now();
-        }
+        drive_orphaned_round(&runtime, word);
+        std::thread::yield_now();
     }
-    for (rank, seat) in seats.iter().enumerate() {
-        if seat.state.load(Ordering::SeqCst) == slot_state::DEAD {
-            orphan_areas(shared, rank as Rank);
-            runtime.rounds().depose(rank as u32);
-            seat.state.store(slot_state::FREE, Ordering::SeqCst);
-        }
+    for rank in dead {
+        orphan_areas(shared, rank as Rank);
+        runtime.rounds().depose(rank as u32);
+        seats[rank].state.store(slot_state::FREE, Ordering::SeqCst);
     }
 }
 
@@ -130,23 +130,17 @@ fn reap_half_way(shared: &Shared, rank: Rank) {
     }
 }
 
-/// Finishes a round all of whose participants are dead; false if somebody living is still at it.
-fn drive_orphaned_round(runtime: &Runtime<'_>, word: Word) -> bool {
+/// Finishes a round all of whose participants are dead, unless somebody living is at it.
+fn drive_orphaned_round(runtime: &Runtime<'_>, word: Word) {
     let rounds = runtime.rounds();
     let round = word.round();
-    let mut survivors = 0;
-    for rank in 0..rounds.seats.len() as Rank {
-        if rounds.takes_part(rank, round) && !runtime.shared.is_dead(rank) {
-            survivors += 1;
-        }
-    }
-    if survivors > 0 {
-        return false;
+    let lives = |rank: Rank| rounds.takes_part(rank, round) && !runtime.shared.is_dead(rank);
+    if (0..rounds.seats.len() as Rank).any(lives) {
+        return;
     }
     // Nobody sits at this rank, so nobody else claims in its name; chunks are inherited from the dead.
     let nobody = runtime.shared.segment.config().max_workers;
     rounds.finish_for_the_dead(nobody, round, runtime);
-    true
 }
 
 fn orphan_areas(shared: &Shared, rank: Rank) {

@@ -100,12 +100,13 @@ fn a_claim_waits_for_the_round_that_planned_the_area() {
         let shared = Arc::new(Shared {
             ownership: AtomicU64::new(ownership::Word::held(9, 1).0),
             lock: AtomicU64::new(0),
-            round: AtomicU64::new(Word::new(5, Phase::Plan).0),
+            round: AtomicU64::new(Word::new(5, Phase::Open).0),
             writer: UnsafeCell::new(3),
         });
         let planner = {
             let shared = shared.clone();
             thread::spawn(move || {
+                shared.round.store(Word::new(5, Phase::Plan).0, Ordering::SeqCst);
                 if crate::sync::lock::lock_for_round(&shared.lock, &shared.ownership, 5).holder() == Some(9) {
                     shared.round.store(Word::new(5, Phase::Copy).0, Ordering::SeqCst);
                     let copied = shared.writer.with(|bytes| unsafe { *bytes });
@@ -116,7 +117,7 @@ fn a_claim_waits_for_the_round_that_planned_the_area() {
         };
         let seen = ownership::load(&shared.ownership);
         assert!(ownership::seize(&shared.ownership, seen, 1));
-        while crate::sync::lock::is_locked(&shared.lock, Word(shared.round.load(Ordering::SeqCst))) {
+        while crate::sync::lock::locked_by(&shared.lock, &shared.round).is_some() {
             thread::yield_now();
         }
         shared.writer.with_mut(|bytes| unsafe { *bytes = 4 });

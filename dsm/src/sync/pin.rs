@@ -1,0 +1,53 @@
+//! Which reader copy may be written and which may be read: stragglers' and observers' pins.
+use crate::primitive::{AtomicU32, AtomicU64, Ordering};
+
+/// States of a reader copy.
+pub(crate) mod copy_state {
+    /// Holds a version that may be read.
+    pub(crate) const VALID: u32 = 0;
+    /// Is being written by the round under way.
+    pub(crate) const WRITING: u32 = 1;
+    /// May still be written by workers that stalled in round `CopyRecord::quarantine`.
+    #[cfg(not(loom))]
+    pub(crate) const QUARANTINED: u32 = 2;
+}
+
+/// Marks a copy as being written, unless `is_pinned` finds that an observer holds it. True if it is marked.
+pub(crate) fn mark(state: &AtomicU32, is_pinned: impl FnOnce() -> bool) -> bool {
+    // SeqCst: an observer writes its pin first and reads this state second; this writes the state first and
+    // reads the pins second. One of the two sees the other. `is_pinned` loads with SeqCst.
+    state.store(copy_state::WRITING, Ordering::SeqCst);
+    if !is_pinned() {
+        return true;
+    }
+    state.store(copy_state::VALID, Ordering::SeqCst);
+    false
+}
+
+/// Makes a copy that was marked readable again, with what was written into it.
+pub(crate) fn unmark(state: &AtomicU32) {
+    // SeqCst, hence release: an observer that finds the copy valid finds its bytes.
+    state.store(copy_state::VALID, Ordering::SeqCst);
+}
+
+/// Pins the copy that `word` stands for and whose state is `state`. False, and no pin, if a round is writing it.
+/// `is_current` tells whether the copy is the newest one still.
+pub(crate) fn pin(pin: &AtomicU64, word: u64, state: &AtomicU32, is_current: impl FnOnce() -> bool) -> bool {
+    pin.store(word, Ordering::SeqCst);
+    // SeqCst: pairs with `mark`.
+    if state.load(Ordering::SeqCst) == copy_state::VALID && is_current() {
+        return true;
+    }
+    pin.store(0, Ordering::SeqCst);
+    false
+}
+
+/// The copy that a worker which stood at `round` reads when the newest is too new for it: the one published
+/// last, at or before `round`. `published` has the copies' rounds, no two of them equal.
+pub(crate) fn newest_at(round: u64, published: impl Iterator<Item = u64>) -> usize {
+    published
+        .enumerate()
+        .filter(|(_, at)| *at <= round)
+        .max_by_key(|(_, at)| *at)
+        .map_or(0, |(index, _)| index)
+}
