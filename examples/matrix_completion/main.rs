@@ -20,6 +20,7 @@ pub mod components;
 pub mod data;
 pub mod element;
 pub mod evaluate;
+pub mod exchange;
 pub mod generate;
 #[allow(dead_code, reason = "only modes in which each worker writes memory of its own import rows")]
 pub mod imports;
@@ -41,7 +42,7 @@ use clap::Parser;
 use data::DataSet;
 use kernel::Kernels;
 use model::{Layout, Model};
-use modes::{serial, shared};
+use modes::{areas, serial, shared};
 use options::{Mode, Options};
 use plan::{Plan, PlanOptions};
 use report::{Epoch, Report};
@@ -111,6 +112,10 @@ fn run(options: &Options) -> Result<()> {
         Mode::Shared => {
             let plan = make_plan(options, &data);
             shared::train(&training, &plan, &mut model, &mut on_epoch)?;
+        }
+        Mode::Areas => {
+            let plan = make_plan(options, &data);
+            areas::train(&training, &plan, options.transport, &mut model, &mut on_epoch)?;
         }
     }
     if let Some(epoch) = diverged {

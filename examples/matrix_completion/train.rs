@@ -51,5 +51,5 @@ pub struct EpochEnd<'a, E> {
     pub model: &'a Model<E>,
 }
 
-/// Called after each epoch; `Break` ends the run.
-pub type OnEpoch<'a, E> = dyn FnMut(EpochEnd<'_, E>) -> ControlFlow<()> + 'a;
+/// Called after each epoch, from whichever thread has the model then; `Break` ends the run.
+pub type OnEpoch<'a, E> = dyn FnMut(EpochEnd<'_, E>) -> ControlFlow<()> + Send + 'a;
