@@ -16,6 +16,7 @@
 
 pub mod arithmetic;
 pub mod barrier;
+pub mod blocks;
 pub mod components;
 pub mod data;
 pub mod element;
@@ -42,7 +43,7 @@ use clap::Parser;
 use data::DataSet;
 use kernel::Kernels;
 use model::{Layout, Model};
-use modes::{areas, serial, shared};
+use modes::{areas, handover, serial, shared};
 use options::{Mode, Options};
 use plan::{Plan, PlanOptions};
 use report::{Epoch, Report};
@@ -117,6 +118,7 @@ fn run(options: &Options) -> Result<()> {
             let plan = make_plan(options, &data);
             areas::train(&training, &plan, options.transport, &mut model, &mut on_epoch)?;
         }
+        Mode::Handover => handover::train(&training, workers, &mut model, &mut on_epoch)?,
     }
     if let Some(epoch) = diverged {
         report.abandon();

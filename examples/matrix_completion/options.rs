@@ -88,6 +88,8 @@ pub enum Mode {
     Shared,
     /// The same batches over areas that one worker each writes
     Areas,
+    /// Blocks of items go from worker to worker by changing owner
+    Handover,
 }
 
 impl Mode {
@@ -97,6 +99,7 @@ impl Mode {
             Self::Serial => "serial",
             Self::Shared => "shared",
             Self::Areas => "areas",
+            Self::Handover => "handover",
         }
     }
 }

@@ -5,6 +5,7 @@
 //! [`serial`], whatever the number of workers.
 
 pub mod areas;
+pub mod handover;
 pub mod root;
 pub mod serial;
 pub mod shared;

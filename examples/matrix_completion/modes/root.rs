@@ -7,14 +7,16 @@ use super::super::train::{EpochEnd, OnEpoch};
 use hectare::{Area, Owned, Result, Worker};
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-/// What worker 0 has beside its areas.
+/// What is outside of the areas: the model that everybody begins with and the callback sees.
+///
+/// Workers serve rounds while they create areas, so nobody may wait for a lock that another holds meanwhile: at
+/// the beginning, all read the model at the same time; later, worker 0 alone comes here.
 pub struct Root<'m, 'c, E> {
-    /// The model that [`EpochEnd`] shows.
-    pub model: &'m mut Model<E>,
-    /// Who wants to see it.
-    pub on_epoch: &'m mut OnEpoch<'c, E>,
+    model: RwLock<&'m mut Model<E>>,
+    on_epoch: Mutex<&'m mut OnEpoch<'c, E>>,
 }
 
 impl<E: Element> fmt::Debug for Root<'_, '_, E> {
@@ -23,10 +25,34 @@ impl<E: Element> fmt::Debug for Root<'_, '_, E> {
     }
 }
 
-impl<E: Element> Root<'_, '_, E> {
-    /// Calls back.
-    pub fn call(&mut self, epoch: usize, time: Duration) -> ControlFlow<()> {
-        (self.on_epoch)(EpochEnd { epoch, time, model: self.model })
+impl<'m, 'c, E: Element> Root<'m, 'c, E> {
+    /// The model to train, and who wants to see it.
+    pub fn new(model: &'m mut Model<E>, on_epoch: &'m mut OnEpoch<'c, E>) -> Self {
+        Self { model: RwLock::new(model), on_epoch: Mutex::new(on_epoch) }
+    }
+
+    /// The initial model.
+    ///
+    /// # Panics
+    /// When a worker panicked in [`Root::show`].
+    pub fn initial(&self) -> RwLockReadGuard<'_, &'m mut Model<E>> {
+        self.model.read().expect("nobody panicked while assembling the model")
+    }
+
+    /// Lets `assemble` fill in the model, and calls back with it.
+    ///
+    /// # Panics
+    /// When `assemble` or the callback does.
+    pub fn show(
+        &self,
+        epoch: usize,
+        time: Duration,
+        assemble: impl FnOnce(&mut Model<E>) -> Result<()>,
+    ) -> Result<ControlFlow<()>> {
+        let mut model = self.model.write().expect("nobody panicked while assembling the model");
+        assemble(&mut model)?;
+        let mut on_epoch = self.on_epoch.lock().expect("the callback did not panic");
+        Ok(on_epoch(EpochEnd { epoch, time, model: &model }))
     }
 }
 

@@ -6,7 +6,6 @@ use super::super::root::{Ends, Root};
 use super::replica::Replica;
 use hectare::{Area, AreaSpec, Owned, Result, Tracking, Worker};
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::time::Duration;
 
 /// The rows that each worker wrote last, in an area that it publishes.
@@ -34,7 +33,7 @@ impl<'a, E: Element> Gather<'a, E> {
         &mut self,
         worker: &mut Worker,
         replica: &Replica<E>,
-        root: &Mutex<Root<'_, '_, E>>,
+        root: &Root<'_, '_, E>,
         epoch: usize,
         time: Duration,
     ) -> Result<ControlFlow<()>> {
@@ -50,18 +49,19 @@ impl<'a, E: Element> Gather<'a, E> {
         }
         drop(home);
         self.ends.meet(worker, time, |worker, time| {
-            let mut root = root.lock().expect("only worker 0 locks it now");
-            for (from, home) in self.homes.iter().enumerate() {
-                let rows = home.read(worker)?.chunks_exact(stride);
-                for (row, number) in rows.zip(self.exchange.home(from)) {
-                    let place = match number.checked_sub(first_item) {
-                        None => &mut root.model.users.as_mut_slice()[*number as usize * stride..],
-                        Some(item) => &mut root.model.items.as_mut_slice()[item as usize * stride..],
-                    };
-                    place[..stride].copy_from_slice(row);
+            root.show(epoch, time, |model| {
+                for (from, home) in self.homes.iter().enumerate() {
+                    let rows = home.read(worker)?.chunks_exact(stride);
+                    for (row, number) in rows.zip(self.exchange.home(from)) {
+                        let place = match number.checked_sub(first_item) {
+                            None => &mut model.users.as_mut_slice()[*number as usize * stride..],
+                            Some(item) => &mut model.items.as_mut_slice()[item as usize * stride..],
+                        };
+                        place[..stride].copy_from_slice(row);
+                    }
                 }
-            }
-            Ok(root.call(epoch, time))
+                Ok(())
+            })
         })
     }
 }

@@ -48,7 +48,8 @@ impl<E: Element> Transport<E> for Logged<'_, E> {
         worker.barrier()?;
         let worker = &*worker;
         let (stride, first_item) = (replica.stride, replica.first_item);
-        let mut mine = LoggedRows { users: replica.users.write(worker)?, items: replica.items.write(worker)? };
+        let mut mine =
+            LoggedRows { users: replica.users.write(worker)?, items: replica.items.write(worker)? };
         for (from, [users, items]) in self.replicas.iter().enumerate() {
             let (users, items) = (users.read(worker)?, items.read(worker)?);
             let rows = self.exchange.parcel(batch, from, worker.rank() as usize);

@@ -27,7 +27,6 @@ use hectare::{Job, Worker};
 use logged::Logged;
 use published::Published;
 use replica::{Replica, Share};
-use std::sync::Mutex;
 use std::time::Instant;
 use transport::Transport;
 
@@ -59,7 +58,7 @@ pub fn train<E: Element>(
     assert_eq!((plan.users(), plan.items()), (model.users.rows(), model.items.rows()), "the plan's rows");
     let exchange = Exchange::new(plan);
     let run = Run { training, plan, exchange: &exchange };
-    let root = Mutex::new(Root { model, on_epoch });
+    let root = Root::new(model, on_epoch);
     let job = Job::builder().max_areas(areas(plan.workers())).embedded()?;
     let ends = job.run(plan.workers(), |worker| run.work(worker, transport, &root))?;
     ends.into_iter().collect::<hectare::Result<()>>()?;
@@ -84,10 +83,11 @@ impl<E: Element> Run<'_, E> {
         &self,
         worker: &mut Worker,
         transport: Transports,
-        root: &Mutex<Root<'_, '_, E>>,
+        root: &Root<'_, '_, E>,
     ) -> hectare::Result<()> {
         let workers = self.plan.workers();
-        let mut replica = Replica::new(worker, root.lock().expect("nobody panics with it").model, transport == Transports::Logged)?;
+        let published = transport == Transports::Logged;
+        let mut replica = Replica::new(worker, &root.initial(), published)?;
         match transport {
             Transports::Published => {
                 let published = Published::new(worker, self.exchange, workers, replica.stride)?;
@@ -109,7 +109,7 @@ impl<E: Element> Run<'_, E> {
         worker: &mut Worker,
         replica: &mut Replica<E>,
         mut transport: impl Transport<E>,
-        root: &Mutex<Root<'_, '_, E>>,
+        root: &Root<'_, '_, E>,
     ) -> hectare::Result<()> {
         let me = worker.rank() as usize;
         let mut gather = Gather::new(worker, self.exchange, self.plan.workers(), replica.stride)?;

@@ -22,7 +22,8 @@ impl<'a, E: Element> Published<'a, E> {
         let me = worker.rank() as usize;
         let outbox = worker.create(format!("outbox/{me}"), exchange.most_sends(me) * stride)?;
         worker.barrier()?;
-        let outboxes = (0..workers).map(|of| worker.attach(&format!("outbox/{of}"))).collect::<Result<_>>()?;
+        let outboxes =
+            (0..workers).map(|of| worker.attach(&format!("outbox/{of}"))).collect::<Result<_>>()?;
         Ok(Self { exchange, outbox, outboxes, stride })
     }
 }
@@ -36,7 +37,8 @@ impl<E: Element> Transport<E> for Published<'_, E> {
         share: Share<'_, E>,
     ) -> Result<()> {
         let me = worker.rank() as usize;
-        let lengths = (0..self.outboxes.len()).map(|to| self.exchange.parcel(batch, me, to).len() * self.stride);
+        let lengths =
+            (0..self.outboxes.len()).map(|to| self.exchange.parcel(batch, me, to).len() * self.stride);
         let mut outbox = self.outbox.write(worker)?;
         // Logged at once, as one range: that costs nothing, and the log of a parcel has no gaps anyway.
         let used = outbox.range_mut(0..share.sends.len() * self.stride);
@@ -48,7 +50,8 @@ impl<E: Element> Transport<E> for Published<'_, E> {
         let me = worker.rank() as usize;
         for (from, outbox) in self.outboxes.iter().enumerate() {
             let rows = self.exchange.parcel(batch, from, me);
-            let begin: usize = (0..me).map(|to| self.exchange.parcel(batch, from, to).len() * self.stride).sum();
+            let begin: usize =
+                (0..me).map(|to| self.exchange.parcel(batch, from, to).len() * self.stride).sum();
             replica.unpack(worker, rows, &outbox.read(worker)?[begin..])?;
         }
         Ok(())
