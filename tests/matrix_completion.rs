@@ -48,7 +48,7 @@ fn losses<E: Element>(
     let mut model = Model::<E>::new(data.users, data.items, layout, 1).unwrap();
     let kernels = Kernels::new(layout.lines, step);
     let schedule = Schedule { lr: 0.05, decay: 0.9, reg: 0.04 };
-    let training = Training { kernels, ratings: &data.train, schedule, epochs: 5 };
+    let training = Training { kernels, ratings: &data.train, schedule, epochs: 5, idle_turns: 0 };
     let mut losses = Vec::new();
     let mut on_epoch = |end: EpochEnd<'_, E>| {
         assert_eq!(end.epoch, losses.len());
@@ -119,6 +119,7 @@ fn the_update_is_the_gradient() {
             ratings: &[rating],
             schedule: Schedule { lr: 0.1, decay: 1.0, reg: 0.03 },
             epochs: 1,
+            idle_turns: 0,
         };
         serial::train(&training, &mut model, &mut |_| ControlFlow::Continue(()));
         let error = 1.5 - p.iter().zip(&q).map(|(p, q)| p * q).sum::<f64>();

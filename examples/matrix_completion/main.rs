@@ -85,7 +85,8 @@ fn run(options: &Options) -> Result<()> {
     let mut model = Model::<f32>::new(data.users, data.items, layout, options.seed)?;
     let kernels = Kernels::new(layout.lines, options.step);
     let schedule = options.schedule();
-    let training = Training { kernels, ratings: &data.train, schedule, epochs: options.epochs };
+    let training =
+        Training { kernels, ratings: &data.train, schedule, epochs: options.epochs, idle_turns: 0 };
 
     let workers = options.workers();
     if !options.quiet {

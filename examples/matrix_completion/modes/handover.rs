@@ -133,7 +133,9 @@ impl<E: Element> Rotation<E> {
             let ratings = blocks.cell(me, block);
             let (mut user_rows, mut item_rows) = (self.users.write(worker)?, items.write(worker)?);
             let rows = &mut Slices { users: user_rows.as_mut_slice(), items: item_rows.as_mut_slice() };
-            training.kernels.run(rate, Sweep { rows, ratings, count: ratings.len() });
+            training
+                .kernels
+                .run(rate, Sweep { rows, ratings, count: ratings.len(), idle_turns: training.idle_turns });
             drop((user_rows, item_rows));
             items.give(worker, next)?;
         }

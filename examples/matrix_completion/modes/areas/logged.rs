@@ -39,8 +39,8 @@ impl<E: Element> Transport<E> for Logged<'_, E> {
         let worker = &*worker;
         let mut rows =
             LoggedRows { users: replica.users.write(worker)?, items: replica.items.write(worker)? };
-        let Share { ratings, count, .. } = share;
-        share.kernels.run(share.rate, Sweep { rows: &mut rows, ratings, count });
+        let Share { ratings, count, idle_turns, .. } = share;
+        share.kernels.run(share.rate, Sweep { rows: &mut rows, ratings, count, idle_turns });
         Ok(())
     }
 

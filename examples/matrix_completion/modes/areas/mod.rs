@@ -120,7 +120,14 @@ impl<E: Element> Run<'_, E> {
             for batch in 0..self.plan.batches() {
                 let (ratings, count) = self.plan.share_and_rest(me, batch);
                 let sends = self.exchange.sends(batch, me);
-                let share = Share { kernels: &self.training.kernels, rate, ratings, count, sends };
+                let share = Share {
+                    kernels: &self.training.kernels,
+                    rate,
+                    ratings,
+                    count,
+                    sends,
+                    idle_turns: self.training.idle_turns,
+                };
                 transport.learn(worker, replica, batch, share)?;
                 transport.exchange(worker, replica, batch)?;
             }

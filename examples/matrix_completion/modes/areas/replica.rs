@@ -5,7 +5,7 @@ use super::super::super::element::Element;
 use super::super::super::exchange::Send;
 use super::super::super::kernel::{Kernel, Kernels, Pass, Rate};
 use super::super::super::model::Model;
-use super::super::super::sweep::{AHEAD, Rows, Slices, prefetch, prefetch_to_write};
+use super::super::super::sweep::{AHEAD, Rows, Slices, idle, prefetch, prefetch_to_write};
 use hectare::{AreaSpec, Owned, Result, Tracking, Worker};
 
 /// A copy of the model in two areas that one worker owns. Rows that another worker wrote since are out of date
@@ -79,6 +79,8 @@ pub struct Share<'a, E> {
     pub count: usize,
     /// What has to be sent after it.
     pub sends: &'a [Send],
+    /// See [`Training::idle_turns`](super::super::super::train::Training::idle_turns).
+    pub idle_turns: u32,
 }
 
 /// One update per rating, in order, and each row that has to be sent copied after its last.
@@ -102,6 +104,7 @@ impl<E: Element> Pass<E> for Packing<'_, '_, E> {
             }
             let (user, item) = self.rows.pair(rating.user, rating.item, stride);
             kernel.update(user, item, E::from_f32(rating.value));
+            idle(self.share.idle_turns);
             while let Some(send) = sends.first()
                 && send.after as usize == place
             {
