@@ -5,13 +5,15 @@
 //! worker alone. Every epoch writes the same rows in the same batches, so one list serves all epochs: what the last
 //! batches send at the end of one is what the first ones need in the next.
 
+use super::components::Components;
+use super::data::Rating;
 use super::plan::Plan;
 use std::ops::Range;
 
 /// A row to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Send {
-    /// Which of the sender's ratings in the batch writes it last, counted from 0.
+    /// Which rating of the sender's [`Share`] writes it last, counted from 0.
     pub after: u32,
     /// The row's number (see [`Plan::rows_of`]).
     pub row: u32,
@@ -21,10 +23,23 @@ pub struct Send {
     pub slot: u32,
 }
 
+/// A worker's ratings of a batch, those first that need nothing from the batch before: they can be learnt from while
+/// its rows are still under way. Whole components move, so that the result stays what it was, bit by bit.
+#[derive(Clone, Copy, Debug)]
+pub struct Share<'a> {
+    /// The ratings of this batch, and then those of all later ones.
+    pub ratings: &'a [Rating],
+    /// How many are of this batch.
+    pub count: usize,
+    /// How many of them need nothing that another worker wrote in the batch before.
+    pub early: usize,
+}
+
 /// The rows that cross after each batch.
 #[derive(Debug)]
 pub struct Exchange {
     workers: usize,
+    shares: Vec<Shares>,
     /// By batch and sender, and then in the order in which the sender is done with them.
     sends: Vec<Send>,
     /// Where the sends of each batch and sender end.
@@ -37,10 +52,51 @@ pub struct Exchange {
     homes: Vec<Vec<u32>>,
 }
 
+/// The shares of one worker, one after the other.
+#[derive(Debug, Default)]
+struct Shares {
+    ratings: Vec<Rating>,
+    /// Where the early ratings of each batch end, and where all do.
+    ends: Vec<[usize; 2]>,
+}
+
+impl Shares {
+    fn new(plan: &Plan, worker: usize) -> Self {
+        let mut components = Components::new(plan.users() + plan.items());
+        let mut shares = Self::default();
+        let (mut is_late, mut late) = (Vec::new(), Vec::new());
+        for batch in 0..plan.batches() {
+            let share = plan.share(worker, batch);
+            components.find(share.iter().map(|rating| plan.rows_of(rating).into()));
+            is_late.clear();
+            is_late.resize(components.sizes().len(), false);
+            let before = if batch == 0 { plan.batches() } else { batch } - 1;
+            for import in plan.imports().of(1, worker, batch) {
+                is_late[components.of(import.row)] |= import.written as usize == before;
+            }
+            for rating in share {
+                let is_late = is_late[components.of(rating.user)];
+                if is_late { &mut late } else { &mut shares.ratings }.push(*rating);
+            }
+            let early = shares.ratings.len();
+            shares.ratings.append(&mut late);
+            shares.ends.push([early, shares.ratings.len()]);
+        }
+        shares
+    }
+
+    fn of(&self, batch: usize) -> Share<'_> {
+        let begin = if batch == 0 { 0 } else { self.ends[batch - 1][1] };
+        let [early, end] = self.ends[batch];
+        Share { ratings: &self.ratings[begin..], count: end - begin, early: early - begin }
+    }
+}
+
 impl Exchange {
     /// The exchange of `plan`.
     pub fn new(plan: &Plan) -> Self {
         let workers = plan.workers();
+        let shares: Vec<Shares> = (0..workers).map(|worker| Shares::new(plan, worker)).collect();
         let mut crossing: Vec<Vec<Send>> = vec![Vec::new(); plan.batches() * workers];
         for batch in 0..plan.batches() {
             for to in 0..workers {
@@ -53,6 +109,7 @@ impl Exchange {
         }
         let mut exchange = Self {
             workers,
+            shares,
             sends: Vec::new(),
             ends: Vec::new(),
             parcels: Vec::new(),
@@ -63,7 +120,8 @@ impl Exchange {
         let mut last_writer = vec![None; plan.users() + plan.items()];
         for (list, mut sends) in crossing.into_iter().enumerate() {
             let (batch, from) = (list / workers, list % workers);
-            for (place, rating) in (0..).zip(plan.share(from, batch)) {
+            let Share { ratings, count, .. } = exchange.shares[from].of(batch);
+            for (place, rating) in (0..).zip(&ratings[..count]) {
                 for row in plan.rows_of(rating) {
                     last_use[row as usize] = place;
                     last_writer[row as usize] = Some(from);
@@ -89,6 +147,11 @@ impl Exchange {
             }
         }
         exchange
+    }
+
+    /// The ratings of `worker` in `batch`.
+    pub fn share(&self, batch: usize, worker: usize) -> Share<'_> {
+        self.shares[worker].of(batch)
     }
 
     /// What worker `from` sends after `batch`, in the order in which it is done with the rows.
@@ -121,7 +184,8 @@ impl Exchange {
         self.sends.len()
     }
 
-    fn batches(&self) -> usize {
+    /// Batches in an epoch.
+    pub fn batches(&self) -> usize {
         self.ends.len() / self.workers
     }
 }

@@ -1,15 +1,18 @@
-//! Parcels by handing areas over: for each pair of workers there are two mailboxes. One fills a mailbox and gives
+//! Parcels by handing areas over: for each pair of workers there are a few mailboxes. One fills a mailbox and gives
 //! it, the other takes it, reads it in place and gives it back. Nothing is copied by the runtime, and there is no
-//! barrier: who has what it needs goes on.
+//! barrier: each worker begins a batch with what needs nothing from the one before, and by the time it is through
+//! with that, the mailboxes have mostly come.
 
 use super::super::super::element::Element;
-use super::super::super::exchange::Exchange;
-use super::replica::{Replica, Share};
+use super::super::super::exchange::{Exchange, Share};
+use super::replica::{Replica, Work};
 use super::transport::Transport;
-use hectare::{Area, AreaSpec, Owned, Result, Tracking, Worker, WriteGuard};
+use hectare::{Area, AreaSpec, Owned, Result, Tracking, Worker};
+use std::ops::Range;
 
-/// Mailboxes from one worker to another: while one is being read, the other can be filled.
-const MAILBOXES: usize = 2;
+/// Mailboxes from one worker to another: one can be filled while another waits to be read and a third is on its
+/// way back.
+const MAILBOXES: usize = 3;
 
 /// The mailboxes of one worker.
 #[derive(Debug)]
@@ -26,10 +29,10 @@ pub struct Handed<'a, E: Element> {
 struct Peer<E: Element> {
     rank: usize,
     /// What goes there: mine until given, mine again when they are given back.
-    outgoing: [Area<E>; MAILBOXES],
+    outgoing: Vec<Area<E>>,
     filling: Option<Owned<E>>,
     /// What comes from there.
-    incoming: [Area<E>; MAILBOXES],
+    incoming: Vec<Area<E>>,
 }
 
 fn name(from: usize, to: usize, number: usize) -> String {
@@ -50,8 +53,9 @@ impl<'a, E: Element> Handed<'a, E> {
             }
         }
         worker.barrier()?;
-        let attach = |worker: &Worker, from, to| -> Result<[Area<E>; MAILBOXES]> {
-            Ok([worker.attach(&name(from, to, 0))?, worker.attach(&name(from, to, 1))?])
+        let attach = |worker: &Worker, from, to| -> Result<Vec<Area<E>>> {
+            let mailboxes = (0..MAILBOXES).map(|number| worker.attach(&name(from, to, number)));
+            mailboxes.collect()
         };
         let peers = others()
             .map(|rank| {
@@ -63,41 +67,50 @@ impl<'a, E: Element> Handed<'a, E> {
     }
 }
 
-impl<E: Element> Transport<E> for Handed<'_, E> {
+impl<E: Element> Handed<'_, E> {
+    /// Learns from a part of the batch, with the mailboxes that are being filled.
     fn learn(
         &mut self,
-        worker: &mut Worker,
+        worker: &Worker,
         replica: &mut Replica<E>,
-        _: usize,
-        share: Share<'_, E>,
+        work: &Work<'_, E>,
+        part: Range<usize>,
     ) -> Result<()> {
-        let number = self.batches % MAILBOXES;
-        for peer in &mut self.peers {
-            peer.filling = Some(peer.outgoing[number].take(worker)?);
-        }
-        let worker = &*worker;
-        let mut filling = self
-            .peers
-            .iter_mut()
-            .map(|peer| peer.filling.as_mut().expect("taken above").write(worker))
-            .collect::<Result<Vec<WriteGuard<'_, E>>>>()?;
-        // Parcels are counted by receiver, and nothing goes to oneself.
+        let filling = self.peers.iter_mut().filter_map(|peer| peer.filling.as_mut());
+        let mut filling: Vec<_> = filling.map(|mailbox| mailbox.write(worker)).collect::<Result<_>>()?;
+        // Parcels are numbered by receiver, and nothing goes to oneself.
         let mut parcels: Vec<&mut [E]> = filling.iter_mut().map(|guard| guard.as_mut_slice()).collect();
         parcels.insert(worker.rank() as usize, &mut []);
-        replica.learn(worker, share, &mut parcels)
+        replica.learn(worker, work, part, &mut parcels)
     }
 
-    fn exchange(&mut self, worker: &mut Worker, replica: &mut Replica<E>, batch: usize) -> Result<()> {
-        let me = worker.rank() as usize;
-        for peer in &mut self.peers {
-            peer.filling.take().expect("filled by learn").give(worker, peer.rank as u32)?;
-        }
-        let number = self.batches % MAILBOXES;
+    /// Takes what the others sent after the batch before, and gives the empty mailboxes back.
+    fn receive(&self, worker: &mut Worker, replica: &mut Replica<E>, batch: usize) -> Result<()> {
+        let Some(before) = self.batches.checked_sub(1) else { return Ok(()) };
+        let sent = if batch == 0 { self.exchange.batches() } else { batch } - 1;
         for peer in &self.peers {
-            let mailbox = peer.incoming[number].take(worker)?;
-            let rows = self.exchange.parcel(batch, peer.rank, me);
+            let mailbox = peer.incoming[before % MAILBOXES].take(worker)?;
+            let rows = self.exchange.parcel(sent, peer.rank, worker.rank() as usize);
             replica.unpack(worker, rows, &mailbox.read(worker)?[..rows.len() * self.stride])?;
             mailbox.give(worker, peer.rank as u32)?;
+        }
+        Ok(())
+    }
+}
+
+impl<E: Element> Transport<E> for Handed<'_, E> {
+    fn batch(&mut self, worker: &mut Worker, replica: &mut Replica<E>, work: &Work<'_, E>) -> Result<()> {
+        for peer in &mut self.peers {
+            peer.filling = Some(peer.outgoing[self.batches % MAILBOXES].take(worker)?);
+        }
+        let Share { early, count, .. } = work.share;
+        self.learn(worker, replica, work, 0..early)?;
+        self.receive(worker, replica, work.batch)?;
+        self.learn(worker, replica, work, early..count)?;
+        for peer in &mut self.peers {
+            if let Some(mailbox) = peer.filling.take() {
+                mailbox.give(worker, peer.rank as u32)?;
+            }
         }
         self.batches += 1;
         Ok(())

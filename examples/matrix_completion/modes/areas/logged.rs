@@ -3,9 +3,9 @@
 //! cross is measured against.
 
 use super::super::super::element::Element;
-use super::super::super::exchange::Exchange;
+use super::super::super::exchange::{Exchange, Share};
 use super::super::super::sweep::{AHEAD, Rows, Sweep, prefetch, prefetch_to_write};
-use super::replica::{Replica, Share};
+use super::replica::{Replica, Work};
 use super::transport::Transport;
 use hectare::{Area, Result, Worker, WriteGuard};
 
@@ -29,22 +29,14 @@ impl<'a, E: Element> Logged<'a, E> {
 }
 
 impl<E: Element> Transport<E> for Logged<'_, E> {
-    fn learn(
-        &mut self,
-        worker: &mut Worker,
-        replica: &mut Replica<E>,
-        _: usize,
-        share: Share<'_, E>,
-    ) -> Result<()> {
-        let worker = &*worker;
+    fn batch(&mut self, worker: &mut Worker, replica: &mut Replica<E>, work: &Work<'_, E>) -> Result<()> {
         let mut rows =
             LoggedRows { users: replica.users.write(worker)?, items: replica.items.write(worker)? };
-        let Share { ratings, count, idle_turns, .. } = share;
-        share.kernels.run(share.rate, Sweep { rows: &mut rows, ratings, count, idle_turns });
-        Ok(())
-    }
+        let Share { ratings, count, .. } = work.share;
+        let sweep = Sweep { rows: &mut rows, ratings, count, idle_turns: work.idle_turns };
+        work.kernels.run(work.rate, sweep);
+        drop(rows);
 
-    fn exchange(&mut self, worker: &mut Worker, replica: &mut Replica<E>, batch: usize) -> Result<()> {
         worker.barrier()?;
         let worker = &*worker;
         let (stride, first_item) = (replica.stride, replica.first_item);
@@ -52,7 +44,7 @@ impl<E: Element> Transport<E> for Logged<'_, E> {
             LoggedRows { users: replica.users.write(worker)?, items: replica.items.write(worker)? };
         for (from, [users, items]) in self.replicas.iter().enumerate() {
             let (users, items) = (users.read(worker)?, items.read(worker)?);
-            let rows = self.exchange.parcel(batch, from, worker.rank() as usize);
+            let rows = self.exchange.parcel(work.batch, from, worker.rank() as usize);
             let find = |row: u32| match row.checked_sub(first_item) {
                 None => (users, row),
                 Some(item) => (items, item),

@@ -26,7 +26,7 @@ use handed::Handed;
 use hectare::{Job, Worker};
 use logged::Logged;
 use published::Published;
-use replica::{Replica, Share};
+use replica::{Replica, Work};
 use std::time::Instant;
 use transport::Transport;
 
@@ -67,7 +67,7 @@ pub fn train<E: Element>(
 
 /// Areas of a run: mailboxes for every pair, and a few for every worker.
 fn areas(workers: usize) -> u32 {
-    (2 * workers * workers + 8 * workers + 16).try_into().unwrap_or(u32::MAX)
+    (3 * workers * workers + 8 * workers + 16).try_into().unwrap_or(u32::MAX)
 }
 
 /// What all workers know.
@@ -118,18 +118,15 @@ impl<E: Element> Run<'_, E> {
             worker.barrier()?;
             let begin = Instant::now();
             for batch in 0..self.plan.batches() {
-                let (ratings, count) = self.plan.share_and_rest(me, batch);
-                let sends = self.exchange.sends(batch, me);
-                let share = Share {
+                let work = Work {
+                    batch,
                     kernels: &self.training.kernels,
                     rate,
-                    ratings,
-                    count,
-                    sends,
+                    share: self.exchange.share(batch, me),
+                    sends: self.exchange.sends(batch, me),
                     idle_turns: self.training.idle_turns,
                 };
-                transport.learn(worker, replica, batch, share)?;
-                transport.exchange(worker, replica, batch)?;
+                transport.batch(worker, replica, &work)?;
             }
             let time = begin.elapsed();
             if gather.end_epoch(worker, replica, root, epoch, time)?.is_break() {

@@ -3,7 +3,7 @@
 
 use super::super::super::element::Element;
 use super::super::super::exchange::Exchange;
-use super::replica::{Replica, Share};
+use super::replica::{Replica, Work};
 use super::transport::{Transport, split};
 use hectare::{Area, Owned, Result, Worker};
 
@@ -29,29 +29,20 @@ impl<'a, E: Element> Published<'a, E> {
 }
 
 impl<E: Element> Transport<E> for Published<'_, E> {
-    fn learn(
-        &mut self,
-        worker: &mut Worker,
-        replica: &mut Replica<E>,
-        batch: usize,
-        share: Share<'_, E>,
-    ) -> Result<()> {
-        let me = worker.rank() as usize;
-        let lengths =
-            (0..self.outboxes.len()).map(|to| self.exchange.parcel(batch, me, to).len() * self.stride);
+    fn batch(&mut self, worker: &mut Worker, replica: &mut Replica<E>, work: &Work<'_, E>) -> Result<()> {
+        let (me, stride) = (worker.rank() as usize, self.stride);
+        let length = |from, to| self.exchange.parcel(work.batch, from, to).len() * stride;
         let mut outbox = self.outbox.write(worker)?;
-        // Logged at once, as one range: that costs nothing, and the log of a parcel has no gaps anyway.
-        let used = outbox.range_mut(0..share.sends.len() * self.stride);
-        replica.learn(worker, share, &mut split(used, lengths))
-    }
+        // Logged at once, as one range: that costs next to nothing, and all of it will be written.
+        let used = outbox.range_mut(0..work.sends.len() * stride);
+        let mut parcels = split(used, (0..self.outboxes.len()).map(|to| length(me, to)));
+        replica.learn(worker, work, 0..work.share.count, &mut parcels)?;
+        drop(outbox);
 
-    fn exchange(&mut self, worker: &mut Worker, replica: &mut Replica<E>, batch: usize) -> Result<()> {
         worker.barrier()?;
-        let me = worker.rank() as usize;
         for (from, outbox) in self.outboxes.iter().enumerate() {
-            let rows = self.exchange.parcel(batch, from, me);
-            let begin: usize =
-                (0..me).map(|to| self.exchange.parcel(batch, from, to).len() * self.stride).sum();
+            let begin = (0..me).map(|to| length(from, to)).sum::<usize>();
+            let rows = self.exchange.parcel(work.batch, from, me);
             replica.unpack(worker, rows, &outbox.read(worker)?[begin..])?;
         }
         Ok(())

@@ -1,12 +1,12 @@
 //! A worker's own copy of the model, and how rows get out of it and in.
 
-use super::super::super::data::Rating;
 use super::super::super::element::Element;
-use super::super::super::exchange::Send;
+use super::super::super::exchange::{Send, Share};
 use super::super::super::kernel::{Kernel, Kernels, Pass, Rate};
 use super::super::super::model::Model;
 use super::super::super::sweep::{AHEAD, Rows, Slices, idle, prefetch, prefetch_to_write};
 use hectare::{AreaSpec, Owned, Result, Tracking, Worker};
+use std::ops::Range;
 
 /// A copy of the model in two areas that one worker owns. Rows that another worker wrote since are out of date
 /// until they come in a parcel.
@@ -36,12 +36,21 @@ impl<E: Element> Replica<E> {
         Ok(Self { users, items, first_item: model.users.rows() as u32, stride })
     }
 
-    /// Learns from the worker's share of a batch, and copies every row that others need into its parcel as soon
-    /// as nothing will change it any more: then it is still in the nearest cache.
-    pub fn learn(&mut self, worker: &Worker, share: Share<'_, E>, parcels: &mut [&mut [E]]) -> Result<()> {
+    /// Learns from some of a batch's ratings, and copies every row that others need into its parcel as soon as
+    /// nothing will change it any more: then it is still in the nearest cache.
+    pub fn learn(
+        &mut self,
+        worker: &Worker,
+        work: &Work<'_, E>,
+        part: Range<usize>,
+        parcels: &mut [&mut [E]],
+    ) -> Result<()> {
         let (mut users, mut items) = (self.users.write(worker)?, self.items.write(worker)?);
         let rows = Slices { users: users.as_mut_slice(), items: items.as_mut_slice() };
-        share.kernels.run(share.rate, Packing { rows, first_item: self.first_item, share, parcels });
+        let before = |place: usize| work.sends.partition_point(|send| (send.after as usize) < place);
+        let sends = &work.sends[before(part.start)..before(part.end)];
+        let pass = Packing { rows, first_item: self.first_item, work, part, sends, parcels };
+        work.kernels.run(work.rate, pass);
         Ok(())
     }
 
@@ -68,15 +77,13 @@ impl<E: Element> Replica<E> {
     }
 }
 
-/// A worker's share of a batch.
+/// What a worker has to do in a batch.
 #[derive(Clone, Copy, Debug)]
-pub struct Share<'a, E> {
+pub struct Work<'a, E> {
+    pub batch: usize,
     pub kernels: &'a Kernels<E>,
     pub rate: Rate<E>,
-    /// The ratings of this batch and of later ones.
-    pub ratings: &'a [Rating],
-    /// How many of them are of this batch.
-    pub count: usize,
+    pub share: Share<'a>,
     /// What has to be sent after it.
     pub sends: &'a [Send],
     /// See [`Training::idle_turns`](super::super::super::train::Training::idle_turns).
@@ -87,7 +94,9 @@ pub struct Share<'a, E> {
 struct Packing<'a, 'p, E> {
     rows: Slices<'a, E>,
     first_item: u32,
-    share: Share<'a, E>,
+    work: &'a Work<'a, E>,
+    part: Range<usize>,
+    sends: &'a [Send],
     parcels: &'a mut [&'p mut [E]],
 }
 
@@ -97,14 +106,15 @@ impl<E: Element> Pass<E> for Packing<'_, '_, E> {
     #[inline(always)]
     fn run<K: Kernel<E>>(mut self, kernel: K) {
         let stride = kernel.stride();
-        let (ratings, mut sends) = (self.share.ratings, self.share.sends);
-        for (place, rating) in ratings[..self.share.count].iter().enumerate() {
+        let (ratings, mut sends) = (self.work.share.ratings, self.sends);
+        for place in self.part {
+            let rating = ratings[place];
             if let Some(soon) = ratings.get(place + AHEAD) {
                 self.rows.prefetch(soon.user, soon.item, stride);
             }
             let (user, item) = self.rows.pair(rating.user, rating.item, stride);
             kernel.update(user, item, E::from_f32(rating.value));
-            idle(self.share.idle_turns);
+            idle(self.work.idle_turns);
             while let Some(send) = sends.first()
                 && send.after as usize == place
             {

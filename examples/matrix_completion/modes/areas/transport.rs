@@ -1,22 +1,14 @@
 //! How rows get from worker to worker.
 
 use super::super::super::element::Element;
-use super::replica::{Replica, Share};
+use super::replica::{Replica, Work};
 use hectare::{Result, Worker};
 
 /// What differs between the ways to send rows.
 pub trait Transport<E: Element> {
-    /// Learns from the worker's share of `batch`.
-    fn learn(
-        &mut self,
-        worker: &mut Worker,
-        replica: &mut Replica<E>,
-        batch: usize,
-        share: Share<'_, E>,
-    ) -> Result<()>;
-
-    /// Sends the rows that others need of what `batch` has written, and puts those that come into the replica.
-    fn exchange(&mut self, worker: &mut Worker, replica: &mut Replica<E>, batch: usize) -> Result<()>;
+    /// Does the work of one batch: brings in what it needs that others wrote in the batch before, learns, and sends
+    /// what others need. Workers call this for one batch after the other, epoch after epoch.
+    fn batch(&mut self, worker: &mut Worker, replica: &mut Replica<E>, work: &Work<'_, E>) -> Result<()>;
 }
 
 /// Cuts `whole` into parts of so many elements.
