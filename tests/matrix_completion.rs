@@ -5,14 +5,17 @@
 mod matrix_completion;
 
 use matrix_completion::barrier::Barrier;
+use matrix_completion::blocks::Blocks;
 use matrix_completion::data::{DataSet, Rating, RawRating, split};
 use matrix_completion::element::Element;
 use matrix_completion::evaluate::{squared_error, test_rmse};
+use matrix_completion::exchange::Exchange;
 use matrix_completion::generate::{Size, generate};
 use matrix_completion::imports::Import;
 use matrix_completion::kernel::Kernels;
 use matrix_completion::model::{Layout, Model};
-use matrix_completion::modes::{serial, shared};
+use matrix_completion::modes::areas::Transports;
+use matrix_completion::modes::{areas, handover, serial, shared};
 use matrix_completion::options::Step;
 use matrix_completion::plan::{Plan, PlanOptions};
 use matrix_completion::random::Random;
@@ -36,19 +39,30 @@ fn small_data(seed: u64) -> DataSet {
     data
 }
 
-/// Training loss and test RMSE after each epoch; with a plan in mode `shared`, else in mode `serial`.
+/// How to train.
+#[derive(Clone, Copy, Debug)]
+enum Way<'a> {
+    Serial,
+    Shared(&'a Plan),
+    Areas(&'a Plan, Transports),
+    /// With so many workers.
+    Handover(usize),
+}
+
+/// Training loss and test RMSE after each epoch.
 fn losses<E: Element>(
     data: &DataSet,
     rank: usize,
     step: Step,
-    plan: Option<&Plan>,
+    epochs: usize,
+    way: Way<'_>,
     threads: usize,
 ) -> Vec<[f64; 2]> {
     let layout = Layout::new::<E>(rank, step);
     let mut model = Model::<E>::new(data.users, data.items, layout, 1).unwrap();
     let kernels = Kernels::new(layout.lines, step);
     let schedule = Schedule { lr: 0.05, decay: 0.9, reg: 0.04 };
-    let training = Training { kernels, ratings: &data.train, schedule, epochs: 5 };
+    let training = Training { kernels, ratings: &data.train, schedule, epochs, idle_turns: 0 };
     let mut losses = Vec::new();
     let mut on_epoch = |end: EpochEnd<'_, E>| {
         assert_eq!(end.epoch, losses.len());
@@ -58,9 +72,15 @@ fn losses<E: Element>(
         ]);
         ControlFlow::Continue(())
     };
-    match plan {
-        None => serial::train(&training, &mut model, &mut on_epoch),
-        Some(plan) => shared::train(&training, plan, &mut model, &mut on_epoch).unwrap(),
+    match way {
+        Way::Serial => serial::train(&training, &mut model, &mut on_epoch),
+        Way::Shared(plan) => shared::train(&training, plan, &mut model, &mut on_epoch).unwrap(),
+        Way::Areas(plan, transport) => {
+            areas::train(&training, plan, transport, &mut model, &mut on_epoch).unwrap();
+        }
+        Way::Handover(workers) => {
+            handover::train(&training, workers, &mut model, &mut on_epoch).unwrap();
+        }
     }
     losses
 }
@@ -73,27 +93,142 @@ fn bits(losses: &[[f64; 2]]) -> Vec<[u64; 2]> {
     losses.iter().map(|pair| pair.map(f64::to_bits)).collect()
 }
 
+const TRANSPORTS: [Transports; 3] = [Transports::Published, Transports::Handed, Transports::Logged];
+
 #[test]
-fn serial_and_shared_have_the_same_losses_for_every_worker_count() {
+fn modes_with_batches_have_the_same_losses_for_every_worker_count() {
     let data = small_data(3);
     for (rank, step) in [(16, Step::Fixed), (20, Step::Adagrad), (130, Step::Fixed)] {
-        let expected = bits(&losses::<f32>(&data, rank, step, None, 1));
+        let expected = bits(&losses::<f32>(&data, rank, step, 3, Way::Serial, 1));
         for workers in [1, 2, 3, 4, 8] {
             let plan = plan(&data, 60, workers, true);
-            let found = bits(&losses::<f32>(&data, rank, step, Some(&plan), workers));
-            assert_eq!(found, expected, "rank {rank}, {step:?}, {workers} workers");
+            let found = bits(&losses::<f32>(&data, rank, step, 3, Way::Shared(&plan), workers));
+            assert_eq!(found, expected, "shared, rank {rank}, {step:?}, {workers} workers");
+            for transport in TRANSPORTS {
+                let found = bits(&losses::<f32>(&data, rank, step, 3, Way::Areas(&plan, transport), workers));
+                assert_eq!(found, expected, "{transport:?}, rank {rank}, {step:?}, {workers} workers");
+            }
         }
     }
-    let expected = bits(&losses::<f64>(&data, 100, Step::Fixed, None, 1));
-    let found = bits(&losses::<f64>(&data, 100, Step::Fixed, Some(&plan(&data, 60, 2, false)), 2));
-    assert_eq!(found, expected, "f64");
+    let expected = bits(&losses::<f64>(&data, 100, Step::Fixed, 3, Way::Serial, 1));
+    let without_affinity = plan(&data, 60, 2, false);
+    let found = bits(&losses::<f64>(&data, 100, Step::Fixed, 3, Way::Shared(&without_affinity), 2));
+    assert_eq!(found, expected, "shared, f64");
+    for transport in TRANSPORTS {
+        let way = Way::Areas(&without_affinity, transport);
+        assert_eq!(bits(&losses::<f64>(&data, 100, Step::Fixed, 3, way, 2)), expected, "{transport:?}, f64");
+    }
+}
+
+#[test]
+fn areas_take_more_workers_than_batches_have_ratings() {
+    let data = small_data(3);
+    let expected = bits(&losses::<f32>(&data, 8, Step::Fixed, 1, Way::Serial, 1));
+    let plan = plan(&data, 30, 40, true);
+    let found = bits(&losses::<f32>(&data, 8, Step::Fixed, 1, Way::Areas(&plan, Transports::Published), 2));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn handover_repeats_itself_and_learns() {
+    let data = small_data(5);
+    for workers in [1, 2, 3, 8] {
+        for step in [Step::Fixed, Step::Adagrad] {
+            let first = losses::<f32>(&data, 16, step, 5, Way::Handover(workers), 2);
+            let again = losses::<f32>(&data, 16, step, 5, Way::Handover(workers), 2);
+            assert_eq!(bits(&first), bits(&again), "{workers} workers, {step:?}");
+            for pair in first.windows(2) {
+                assert!(
+                    pair[1][0] < pair[0][0],
+                    "{workers} workers, {step:?}: training loss rises in {first:?}"
+                );
+            }
+            assert!(first[4][1] < 1.0, "{workers} workers, {step:?}: {first:?}");
+        }
+    }
+}
+
+#[test]
+fn cells_have_every_rating_once_and_blocks_are_balanced() {
+    let data = small_data(9);
+    for workers in [1, 3] {
+        let blocks = Blocks::new(&data.train, [data.users, data.items], workers, 2 * workers, 64);
+        let mut found: Vec<(u32, u32, u32)> = Vec::new();
+        for (worker, users) in blocks.users.blocks.iter().enumerate() {
+            let mut load = 0;
+            for (block, items) in blocks.items.blocks.iter().enumerate() {
+                let cell = blocks.cell(worker, block);
+                load += cell.len();
+                let rows = |rating: &Rating| (users[rating.user as usize], items[rating.item as usize]);
+                found.extend(
+                    cell.iter().map(|rating| (rows(rating).0, rows(rating).1, rating.value.to_bits())),
+                );
+            }
+            assert!(load.abs_diff(data.train.len() / workers) < 50, "{load} of {}", data.train.len());
+        }
+        let mut expected: Vec<_> =
+            data.train.iter().map(|rating| (rating.user, rating.item, rating.value.to_bits())).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn what_is_sent_is_what_is_imported() {
+    let data = small_data(11);
+    for workers in [1, 2, 5] {
+        let plan = plan(&data, 60, workers, true);
+        let exchange = Exchange::new(&plan);
+        assert_eq!(exchange.rows(), plan.imports().count(1));
+        let parcels: Vec<HashSet<u32>> = (0..plan.batches() * workers * workers)
+            .map(|parcel| {
+                let (batch, pair) = (parcel / (workers * workers), parcel % (workers * workers));
+                exchange.parcel(batch, pair / workers, pair % workers).iter().copied().collect()
+            })
+            .collect();
+        for (batch, to) in (0..plan.batches()).flat_map(|batch| (0..workers).map(move |to| (batch, to))) {
+            for import in plan.imports().of(1, to, batch) {
+                let parcel = (import.written as usize * workers + import.from as usize) * workers + to;
+                assert!(parcels[parcel].contains(&import.row), "{import:?} of worker {to} in batch {batch}");
+            }
+            // The plan's share in another order, in which components that need nothing from the batch before come
+            // first, and each keeps its own order.
+            let share = exchange.share(batch, to);
+            let ratings = &share.ratings[..share.count];
+            let (early, late) = ratings.split_at(share.early);
+            let rows = |ratings: &[Rating]| -> HashSet<u32> {
+                ratings.iter().flat_map(|rating| plan.rows_of(rating)).collect()
+            };
+            assert!(rows(early).is_disjoint(&rows(late)));
+            let kept = |part: &[Rating]| -> Vec<Rating> {
+                let rows = rows(part);
+                let keep = |rating: &&Rating| rows.contains(&rating.user);
+                plan.share(to, batch).iter().filter(keep).copied().collect()
+            };
+            assert_eq!([early, late].map(<[Rating]>::to_vec), [kept(early), kept(late)]);
+            let before = (batch + plan.batches() - 1) % plan.batches();
+            for import in plan.imports().of(1, to, batch) {
+                assert!(import.written as usize != before || !rows(early).contains(&import.row));
+            }
+            // Sent after its last use, to a place of its own.
+            for send in exchange.sends(batch, to) {
+                assert_eq!(exchange.parcel(batch, to, send.to as usize)[send.slot as usize], send.row);
+                let last = ratings.iter().rposition(|rating| plan.rows_of(rating).contains(&send.row));
+                assert_eq!(last, Some(send.after as usize));
+            }
+        }
+        let mut homes: Vec<u32> = (0..workers).flat_map(|worker| exchange.home(worker).to_vec()).collect();
+        homes.sort_unstable();
+        assert!(homes.iter().copied().eq(0..(data.users + data.items) as u32), "every row has one home");
+    }
 }
 
 #[test]
 fn the_test_error_falls() {
     for (step, bound) in [(Step::Fixed, 1.0), (Step::Adagrad, 1.0)] {
         let data = small_data(5);
-        let losses = losses::<f32>(&data, 16, step, None, 2);
+        let losses = losses::<f32>(&data, 16, step, 5, Way::Serial, 2);
         let mean_only = (data.test.iter().map(|rating| f64::from(rating.value).powi(2)).sum::<f64>()
             / data.test.len() as f64)
             .sqrt();
@@ -119,6 +254,7 @@ fn the_update_is_the_gradient() {
             ratings: &[rating],
             schedule: Schedule { lr: 0.1, decay: 1.0, reg: 0.03 },
             epochs: 1,
+            idle_turns: 0,
         };
         serial::train(&training, &mut model, &mut |_| ControlFlow::Continue(()));
         let error = 1.5 - p.iter().zip(&q).map(|(p, q)| p * q).sum::<f64>();
@@ -385,6 +521,7 @@ fn bad_options_are_refused() {
         (&["--split", "NaN"], "--split"),
         (&["--split", "-0.5"], "--split"),
         (&["--mode", "magic"], "--mode"),
+        (&["--transport", "pigeon"], "--transport"),
         (&["--step", "giant"], "--step"),
         (&["--split", "0.5", "--test", "x"], "--split"),
         (&["--out", "/proc/none"], "/proc/none"),
@@ -431,8 +568,16 @@ fn all_modes_write_the_same_curve() {
     let expected = curve(&["--mode", "serial"]);
     assert_eq!(expected.len(), 3);
     for workers in ["1", "2", "3", "4", "8"] {
-        assert_eq!(curve(&["--mode", "shared", "--workers", workers]), expected, "{workers} workers");
+        for mode in ["shared", "areas"] {
+            assert_eq!(curve(&["--mode", mode, "--workers", workers]), expected, "{mode}, {workers} workers");
+        }
     }
+    for transport in ["published", "handed", "logged"] {
+        assert_eq!(curve(&["--mode", "areas", "--transport", transport]), expected, "{transport}");
+    }
+    let handover = curve(&["--mode", "handover", "--workers", "3"]);
+    assert_eq!(handover.len(), 3);
+    assert_ne!(handover, expected, "another order");
 }
 
 #[test]
@@ -443,20 +588,26 @@ fn movielens_reaches_the_quality_of_libmf() {
         println!("skipped: {} is absent", train.display());
         return;
     }
-    // Without optimization a short run has to do.
-    let (epochs, bound) = if cfg!(debug_assertions) { ("2", 0.90) } else { ("15", 0.8463) };
-    let directory = Directory::new("movielens");
-    let output = program()
-        .args(["--quiet", "--epochs", epochs, "--ratings"])
-        .arg(&train)
-        .arg("--test")
-        .arg(&test)
-        .arg("--out")
-        .arg(&directory.0)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let csv = fs::read_to_string(directory.0.join("loss.csv")).unwrap();
-    let rmse: f64 = csv.lines().last().unwrap().split(',').nth(2).unwrap().parse().unwrap();
-    assert!(rmse <= bound, "test RMSE {rmse} after {epochs} epochs");
+    for mode in ["serial", "shared", "areas", "handover"] {
+        // Without optimization a short run has to do.
+        let (epochs, bound) = match mode {
+            _ if cfg!(debug_assertions) => ("2", 0.90),
+            "handover" => ("15", 0.85),
+            _ => ("15", 0.8463),
+        };
+        let directory = Directory::new(&format!("movielens-{mode}"));
+        let output = program()
+            .args(["--quiet", "--mode", mode, "--epochs", epochs, "--ratings"])
+            .arg(&train)
+            .arg("--test")
+            .arg(&test)
+            .arg("--out")
+            .arg(&directory.0)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let csv = fs::read_to_string(directory.0.join("loss.csv")).unwrap();
+        let rmse: f64 = csv.lines().last().unwrap().split(',').nth(2).unwrap().parse().unwrap();
+        assert!(rmse <= bound, "mode {mode}: test RMSE {rmse} after {epochs} epochs");
+    }
 }

@@ -7,14 +7,12 @@ use super::product;
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
-/// A floating-point number that factors are made of.
+/// A floating-point number that factors are made of; areas can hold it.
 pub trait Element:
-    Copy
+    hectare::Element
     + Debug
     + Default
     + PartialOrd
-    + Send
-    + Sync
     + Add<Output = Self>
     + AddAssign
     + Sub<Output = Self>

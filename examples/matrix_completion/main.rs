@@ -16,10 +16,12 @@
 
 pub mod arithmetic;
 pub mod barrier;
+pub mod blocks;
 pub mod components;
 pub mod data;
 pub mod element;
 pub mod evaluate;
+pub mod exchange;
 pub mod generate;
 #[allow(dead_code, reason = "only modes in which each worker writes memory of its own import rows")]
 pub mod imports;
@@ -41,7 +43,7 @@ use clap::Parser;
 use data::DataSet;
 use kernel::Kernels;
 use model::{Layout, Model};
-use modes::{serial, shared};
+use modes::{areas, handover, serial, shared};
 use options::{Mode, Options};
 use plan::{Plan, PlanOptions};
 use report::{Epoch, Report};
@@ -83,7 +85,8 @@ fn run(options: &Options) -> Result<()> {
     let mut model = Model::<f32>::new(data.users, data.items, layout, options.seed)?;
     let kernels = Kernels::new(layout.lines, options.step);
     let schedule = options.schedule();
-    let training = Training { kernels, ratings: &data.train, schedule, epochs: options.epochs };
+    let training =
+        Training { kernels, ratings: &data.train, schedule, epochs: options.epochs, idle_turns: 0 };
 
     let workers = options.workers();
     if !options.quiet {
@@ -112,6 +115,11 @@ fn run(options: &Options) -> Result<()> {
             let plan = make_plan(options, &data);
             shared::train(&training, &plan, &mut model, &mut on_epoch)?;
         }
+        Mode::Areas => {
+            let plan = make_plan(options, &data);
+            areas::train(&training, &plan, options.transport, &mut model, &mut on_epoch)?;
+        }
+        Mode::Handover => handover::train(&training, workers, &mut model, &mut on_epoch)?,
     }
     if let Some(epoch) = diverged {
         report.abandon();

@@ -1,5 +1,6 @@
 //! The command line.
 
+use super::modes::areas::Transports;
 use super::train::Schedule;
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
@@ -48,6 +49,9 @@ pub struct Options {
     /// How workers share the model
     #[arg(long, value_enum, default_value_t = Mode::Shared)]
     pub mode: Mode,
+    /// How rows cross between workers in mode areas
+    #[arg(long, value_enum, default_value_t = Transports::Published)]
+    pub transport: Transports,
     /// Write loss.svg and loss.csv into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -82,6 +86,10 @@ pub enum Mode {
     Serial,
     /// Threads in ordinary shared memory, in conflict-free batches
     Shared,
+    /// The same batches over areas that one worker each writes
+    Areas,
+    /// Blocks of items go from worker to worker by changing owner
+    Handover,
 }
 
 impl Mode {
@@ -90,6 +98,8 @@ impl Mode {
         match self {
             Self::Serial => "serial",
             Self::Shared => "shared",
+            Self::Areas => "areas",
+            Self::Handover => "handover",
         }
     }
 }
@@ -135,7 +145,7 @@ impl Options {
     pub fn workers(&self) -> usize {
         match self.mode {
             Mode::Serial => 1,
-            Mode::Shared => self.workers.unwrap_or_else(cores).min(MOST_WORKERS),
+            _ => self.workers.unwrap_or_else(cores).min(MOST_WORKERS),
         }
     }
 }

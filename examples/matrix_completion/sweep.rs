@@ -51,6 +51,8 @@ pub struct Sweep<'a, R> {
     pub ratings: &'a [Rating],
     /// How many of the ratings to learn from.
     pub count: usize,
+    /// See [`Training::idle_turns`](super::train::Training::idle_turns).
+    pub idle_turns: u32,
 }
 
 impl<E: Element, R: Rows<E>> Pass<E> for Sweep<'_, R> {
@@ -65,7 +67,16 @@ impl<E: Element, R: Rows<E>> Pass<E> for Sweep<'_, R> {
             }
             let (user, item) = self.rows.pair(rating.user, rating.item, stride);
             kernel.update(user, item, E::from_f32(rating.value));
+            idle(self.idle_turns);
         }
+    }
+}
+
+/// Spends the time of so many turns of an idle loop.
+#[inline(always)]
+pub fn idle(turns: u32) {
+    for _ in 0..turns {
+        std::hint::spin_loop();
     }
 }
 

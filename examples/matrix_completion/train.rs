@@ -38,6 +38,9 @@ pub struct Training<'a, E> {
     pub schedule: Schedule,
     /// How many passes over the ratings.
     pub epochs: usize,
+    /// Turns of an idle loop after each update: 0, except for measuring how modes compare under code whose
+    /// updates take longer.
+    pub idle_turns: u32,
 }
 
 /// What a mode calls back with after each epoch.
@@ -51,5 +54,5 @@ pub struct EpochEnd<'a, E> {
     pub model: &'a Model<E>,
 }
 
-/// Called after each epoch; `Break` ends the run.
-pub type OnEpoch<'a, E> = dyn FnMut(EpochEnd<'_, E>) -> ControlFlow<()> + 'a;
+/// Called after each epoch, from whichever thread has the model then; `Break` ends the run.
+pub type OnEpoch<'a, E> = dyn FnMut(EpochEnd<'_, E>) -> ControlFlow<()> + Send + 'a;

@@ -210,14 +210,16 @@ impl Worker {
         Ok(Synced { round, given_up, put_off: u32::from(forced.load(Ordering::Relaxed) != 0) })
     }
 
-    /// Marks the areas that this worker owns to be published in the next round.
+    /// Marks the areas that this worker owns to be published in the next round: those that can be.
     fn force_owned(&self) {
         let segment = &self.shared.segment;
         let scanned = !self.local.scanned.borrow().is_empty();
         for &index in self.local.owned.borrow().iter() {
             let index = index as usize;
             let dirty = segment.dirty()[index].load(Ordering::Relaxed) != 0;
-            if dirty || scanned || segment.areas()[index].own.guard_open.load(Ordering::Relaxed) != 0 {
+            let slot = &segment.areas()[index];
+            let changed = dirty || scanned || slot.own.guard_open.load(Ordering::Relaxed) != 0;
+            if changed && slot.about.copies.load(Ordering::Relaxed) != 0 {
                 segment.forced()[index].store(1, Ordering::Relaxed);
             }
         }

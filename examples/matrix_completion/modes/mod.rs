@@ -4,5 +4,8 @@
 //! calls back after each. Modes that work in the batches of a [`Plan`](super::plan::Plan) compute the same bits as
 //! [`serial`], whatever the number of workers.
 
+pub mod areas;
+pub mod handover;
+pub mod root;
 pub mod serial;
 pub mod shared;

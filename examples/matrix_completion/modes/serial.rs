@@ -14,7 +14,12 @@ pub fn train<E: Element>(training: &Training<'_, E>, model: &mut Model<E>, on_ep
     for epoch in 0..training.epochs {
         let begin = Instant::now();
         let rows = &mut Slices { users: model.users.as_mut_slice(), items: model.items.as_mut_slice() };
-        let sweep = Sweep { rows, ratings: training.ratings, count: training.ratings.len() };
+        let sweep = Sweep {
+            rows,
+            ratings: training.ratings,
+            count: training.ratings.len(),
+            idle_turns: training.idle_turns,
+        };
         training.kernels.run(training.schedule.rate(epoch), sweep);
         if on_epoch(EpochEnd { epoch, time: begin.elapsed(), model }).is_break() {
             return;

@@ -39,7 +39,9 @@ pub fn train<E: Element>(
             let begin = Instant::now();
             for batch in 0..plan.batches() {
                 let (ratings, count) = plan.share_and_rest(worker, batch);
-                training.kernels.run(rate, Sweep { rows: &mut rows, ratings, count });
+                training
+                    .kernels
+                    .run(rate, Sweep { rows: &mut rows, ratings, count, idle_turns: training.idle_turns });
                 barrier.wait();
             }
             drop(guard);
