@@ -5,7 +5,7 @@
 //! the table, which is the truth.
 use super::element::ElementType;
 use super::ownership;
-use super::parts::flag;
+use super::parts::{Parts, flag};
 use super::spec::{AreaSpec, Tracking};
 use crate::error::{Error, Result};
 use crate::job::Shared;
@@ -246,6 +246,10 @@ impl<'a> Directory<'a> {
         // SAFETY: the slot is in `CREATING`, and this is the creator.
         unsafe { *slot.layout.get() = layout };
         self.describe(index, spec, element, len, rank);
+        // Only the first copy is the area as it was created; nobody is to come to one that was never published.
+        for copy in Parts::of(segment, index).copies().iter().skip(1) {
+            copy.round.store(u64::MAX, Ordering::Relaxed);
+        }
         let generation = slot.read.state.load(Ordering::Relaxed) >> 3;
         set_state(slot, LIVE);
         Ok(AreaId { index: index as u32, generation })
