@@ -1,5 +1,5 @@
 //! Stragglers and observers: old versions stay readable, bit for bit, and nobody is blocked.
-use hectare::{Area, AreaSpec, Error, Job, Worker};
+use hectare::{Area, AreaSpec, Error, Job, StallPolicy, Worker};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 mod common;
@@ -278,4 +278,39 @@ fn the_pin_of_a_killed_process_is_forgotten() {
     child.kill();
     assert_eq!(worker.sync().unwrap().put_off, 0);
     assert_eq!(uniform(owned.area().read(&worker).unwrap()), 5);
+}
+
+/// What an area was when it was created is a version like any other.
+#[test]
+fn the_first_version_is_held_too() {
+    for copies in [3, 5] {
+        // With this policy, no round writes the newest copy, so that all the others have their turn.
+        let policy = StallPolicy::Quarantine { after: LONG };
+        let patience = Duration::from_millis(10);
+        let job = Job::builder().reserve(1 << 28).patience(patience).stall_policy(policy).embedded().unwrap();
+        let _watch = watch(&job);
+        let (held, free) = (AtomicBool::new(false), AtomicBool::new(false));
+        job.run(2, |worker| {
+            let spec = AreaSpec::new("w").copies(copies);
+            let mut mine = (worker.rank() == 0).then(|| worker.create::<u64>(spec, 1000).unwrap());
+            worker.barrier().unwrap();
+            if let Some(owned) = &mut mine {
+                until("the other holds a view", || held.load(SeqCst));
+                for turn in 1..10 {
+                    fill(owned, worker, turn);
+                    assert_eq!(worker.sync().unwrap().put_off, 0);
+                }
+                free.store(true, SeqCst);
+            } else {
+                let area = worker.attach::<u64>("w").unwrap();
+                let view = area.read(worker).unwrap();
+                held.store(true, SeqCst);
+                until("release", || free.load(SeqCst));
+                assert_eq!((uniform(view), uniform(area.read(worker).unwrap())), (0, 0));
+                assert_eq!(area.version(worker).unwrap().counter, 0);
+            }
+            worker.barrier().unwrap();
+        })
+        .unwrap();
+    }
 }
