@@ -163,7 +163,7 @@ fn run(job: &Job, seed: u64, turns: usize) {
             worker.barrier().unwrap();
             // A few of them every turn, and all in the end.
             for (index, area) in all.iter_mut().enumerate() {
-                if turn + 1 == turns || (index + turn + me) % 6 == 0 {
+                if turn + 1 == turns || (index + turn + me).is_multiple_of(6) {
                     area.check(worker, &models);
                 }
             }

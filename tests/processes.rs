@@ -44,7 +44,8 @@ fn barriers_reads_and_versions() {
         // Small, so that one worker copies it, and large, so that all do.
         for len in [10, 300_000] {
             let name = format!("part{len}");
-            let mut mine = worker.create::<u64>(AreaSpec::new(format!("{name}/{me}")).copies(2), len).unwrap();
+            let mut mine =
+                worker.create::<u64>(AreaSpec::new(format!("{name}/{me}")).copies(2), len).unwrap();
             worker.barrier().unwrap();
             let all = attach_all(worker, &name);
             for step in 1..=if len == 10 { 500 } else { 20 } {
@@ -82,7 +83,10 @@ fn areas_go_round_between_processes() {
         let last: Owned<u64> = all[me as usize].take(worker).unwrap();
         worker.barrier().unwrap();
         assert_eq!(uniform(last.area().read(worker).unwrap()), 900);
-        assert!(matches!(worker.claim::<u64>(all[(me as usize + 1) % 3].name()), Err(Error::OwnerAlive { .. })));
+        assert!(matches!(
+            worker.claim::<u64>(all[(me as usize + 1) % 3].name()),
+            Err(Error::OwnerAlive { .. })
+        ));
         worker.barrier().unwrap();
     });
 }

@@ -1,6 +1,6 @@
 //! Processes that stand still at every step of a round, under each stall policy, and go on later.
 #![cfg(feature = "fault-points")]
-use hectare::{AreaSpec, Job, Stats, StallPolicy, Version, Worker, WorkerState, fault};
+use hectare::{AreaSpec, Job, StallPolicy, Stats, Version, Worker, WorkerState, fault};
 use std::time::Duration;
 mod common;
 use common::*;
