@@ -103,7 +103,11 @@ fn copies_are_quarantined() {
         return companion(&job, role.parse().unwrap());
     }
     let mut quarantines = 0;
-    for points in 0..45 {
+    // Where the companion gets a chunk to copy, and whether somebody else waits for it, is up to chance.
+    for points in (0..45).chain((0..45).cycle().take(1000)) {
+        if quarantines > 0 && points == 0 {
+            break;
+        }
         let policy = StallPolicy::Quarantine { after: Duration::from_millis(4) };
         let stats = stand_still("copies_are_quarantined", policy, points, Duration::from_millis(40));
         assert_eq!((stats.kills, stats.deaths), (0, 0), "point {points}");

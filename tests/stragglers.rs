@@ -1,5 +1,5 @@
-//! Stragglers and observers: old versions stay readable, bit for bit, and nobody is blocked.
-use hectare::{Area, AreaSpec, Error, Job, Worker};
+//! Stragglers: old versions stay readable, bit for bit, and nobody is blocked.
+use hectare::{Area, AreaSpec, Job, StallPolicy, Worker};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 mod common;
@@ -183,99 +183,37 @@ fn stragglers_that_come_back_at_any_moment() {
     .unwrap();
 }
 
+/// What an area was when it was created is a version like any other.
 #[test]
-fn observers_see_whole_versions_and_block_nobody() {
-    for copies in [1, 2, 3] {
-        let job = patient_job();
+fn the_first_version_is_held_too() {
+    for copies in [3, 5] {
+        // With this policy, no round writes the newest copy, so that all the others have their turn.
+        let policy = StallPolicy::Quarantine { after: LONG };
+        let patience = Duration::from_millis(10);
+        let job = Job::builder().reserve(1 << 28).patience(patience).stall_policy(policy).embedded().unwrap();
         let _watch = watch(&job);
-        let stop = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    let observer = job.observer().unwrap();
-                    let area = job.attach_within::<u64>("w", LONG).unwrap();
-                    let mut last = Default::default();
-                    while !stop.load(SeqCst) {
-                        let pinned = observer.read(&area).unwrap();
-                        let value = uniform(&pinned);
-                        assert!(pinned.version() >= last && pinned.version().counter == value);
-                        last = pinned.version();
-                        std::thread::yield_now();
-                        assert_eq!(uniform(&pinned), value);
-                    }
-                });
-            }
-            job.run(2, |worker| {
-                let spec = AreaSpec::new("w").copies(copies);
-                let mut owned = (worker.rank() == 0).then(|| worker.create::<u64>(spec, 3001).unwrap());
-                worker.barrier().unwrap();
-                for _ in 0..1500 {
-                    if let Some(owned) = &mut owned {
-                        let next = owned.area().newest_version().unwrap().counter + 1;
-                        fill(owned, worker, next);
-                    }
-                    worker.barrier().unwrap();
+        let (held, free) = (AtomicBool::new(false), AtomicBool::new(false));
+        job.run(2, |worker| {
+            let spec = AreaSpec::new("w").copies(copies);
+            let mut mine = (worker.rank() == 0).then(|| worker.create::<u64>(spec, 1000).unwrap());
+            worker.barrier().unwrap();
+            if let Some(owned) = &mut mine {
+                until("the other holds a view", || held.load(SeqCst));
+                for turn in 1..10 {
+                    fill(owned, worker, turn);
+                    assert_eq!(worker.sync().unwrap().put_off, 0);
                 }
-            })
-            .unwrap();
-            stop.store(true, SeqCst);
-        });
-        assert_eq!(job.stats().unwrap().given_up, 0);
+                free.store(true, SeqCst);
+            } else {
+                let area = worker.attach::<u64>("w").unwrap();
+                let view = area.read(worker).unwrap();
+                held.store(true, SeqCst);
+                until("release", || free.load(SeqCst));
+                assert_eq!((uniform(view), uniform(area.read(worker).unwrap())), (0, 0));
+                assert_eq!(area.version(worker).unwrap().counter, 0);
+            }
+            worker.barrier().unwrap();
+        })
+        .unwrap();
     }
-}
-
-#[test]
-fn pins_and_observer_slots_have_limits() {
-    let job = Job::builder().reserve(1 << 24).max_observers(2).pins_per_observer(2).embedded().unwrap();
-    let mut worker = job.worker().unwrap();
-    let mut owned = worker.create::<u64>(AreaSpec::new("w").copies(2), 10).unwrap();
-    let area = owned.area();
-    let first = job.observer().unwrap();
-    let second = job.observer().unwrap();
-    assert!(matches!(job.observer(), Err(Error::TooManyObservers { max: 2 })));
-    let one = first.read(&area).unwrap();
-    fill(&mut owned, &worker, 1);
-    worker.sync().unwrap();
-    let two = first.read(&area).unwrap();
-    assert!(matches!(first.read(&area), Err(Error::TooManyPins { max: 2 })));
-    fill(&mut owned, &worker, 2);
-    assert_eq!(worker.sync().unwrap().put_off, 1, "both copies are pinned");
-    assert_eq!((uniform(&one), uniform(&two)), (0, 1));
-    drop(one);
-    assert_eq!(worker.sync().unwrap().put_off, 0);
-    assert_eq!(uniform(&first.read(&area).unwrap()), 2);
-    drop((two, second));
-    assert!(job.observer().is_ok());
-    let other = patient_job();
-    assert!(matches!(other.observer().unwrap().read(&area), Err(Error::OtherJob { .. })));
-}
-
-/// An observer in another process that is killed with a pin held: the pin is forgotten.
-#[test]
-fn the_pin_of_a_killed_process_is_forgotten() {
-    if let Some((_, job)) = role() {
-        let observer = job.observer().unwrap();
-        let (pin, signal) = (job.attach::<u64>("w").unwrap(), job.attach::<u64>("signal").unwrap());
-        let _pinned = (observer.read(&pin).unwrap(), observer.read(&signal).unwrap());
-        loop {
-            std::thread::sleep(Duration::from_secs(1));
-        }
-    }
-    let job = patient_job();
-    let _watch = watch(&job);
-    let mut worker = job.worker().unwrap();
-    let mut owned = worker.create::<u64>("w", 10).unwrap();
-    let mut signal = worker.create::<u64>("signal", 1).unwrap();
-    let mut child = spawn("the_pin_of_a_killed_process_is_forgotten", "observer", &job);
-    // The child pins `w` first: once `signal` cannot be published, both are pinned.
-    until("the child's pins", || {
-        fill(&mut signal, &worker, 1);
-        worker.sync().unwrap().put_off == 1
-    });
-    fill(&mut owned, &worker, 5);
-    assert_eq!(worker.sync().unwrap().put_off, 2);
-    assert_eq!(uniform(owned.area().read(&worker).unwrap()), 0);
-    child.kill();
-    assert_eq!(worker.sync().unwrap().put_off, 0);
-    assert_eq!(uniform(owned.area().read(&worker).unwrap()), 5);
 }

@@ -156,11 +156,8 @@ fn changes_since_a_version() {
         }
         assert_eq!(changed(&area, &worker, versions[turn + 1]), []);
         let last = changed(&area, &worker, versions[turn]);
-        assert_eq!(
-            (last.len(), last[0].clone()),
-            (1, turn * 400..turn * 400 + 8),
-            "one line, and the generations before are sealed"
-        );
+        let line = turn * 400..turn * 400 + 8;
+        assert_eq!((last.len(), &last[0]), (1, &line), "one line, and the generations before are sealed");
     }
     let whole = worker.create::<u64>(AreaSpec::new("x").tracking(Tracking::Whole), 100);
     let mut whole = whole.unwrap();
