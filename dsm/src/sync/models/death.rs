@@ -72,3 +72,42 @@ fn the_owner_dies_at_every_step() {
         owner_dies(steps);
     }
 }
+
+/// Two of three die, the owner and another, each at a step of its own: the third finishes what they began,
+/// as the successor of a successor if need be.
+fn two_die(owner_steps: u32, other_steps: u32) {
+    explore(0, move || {
+        let memory = Arc::new(Memory::new(3, 1));
+        memory.write(7);
+        let mortals: Vec<_> = [(0, owner_steps), (1, other_steps)]
+            .into_iter()
+            .map(|(me, steps)| {
+                let memory = memory.clone();
+                thread::spawn(move || {
+                    let hand = Hand { memory: &memory, pause: Pause::Check };
+                    memory.mortal(me, steps, || {
+                        hand.sync(me as u32);
+                        memory.rounds().leave(me as u32, &hand);
+                    })
+                })
+            })
+            .collect();
+        let hand = Hand { memory: &memory, pause: Pause::Check };
+        hand.sync(2);
+        let seen = memory.read(2);
+        assert!(seen == 0 || seen == 7, "{seen}");
+        for mortal in mortals {
+            mortal.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn two_of_three_die_at_every_pair_of_steps() {
+    let stride = if super::is_long() { 1 } else { 2 };
+    for owner in (0..16).step_by(stride) {
+        for other in (0..16).step_by(stride) {
+            two_die(owner, other);
+        }
+    }
+}

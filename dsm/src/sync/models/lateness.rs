@@ -89,3 +89,29 @@ fn a_worker_joins_in_the_middle() {
         other.join().unwrap();
     });
 }
+
+/// Two stragglers with views of their own, and more copies than have been published: planner and reader mean
+/// the same copies.
+#[test]
+fn planners_and_stragglers_mean_the_same_copies() {
+    explore(1, || {
+        let memory = Memory::new(3, 3);
+        let hand = Hand { memory: &memory, pause: Pause::Check };
+        let leave_out = |rank: usize, arrived: u64| {
+            memory.seats[rank].arrived.store(arrived, Ordering::SeqCst);
+            memory.seats[rank].missed.store(u64::MAX, Ordering::SeqCst);
+        };
+        leave_out(1, 0);
+        leave_out(2, 0);
+        assert_eq!(memory.read(1), 0);
+        memory.write(7);
+        let round = hand.sync(0);
+        leave_out(2, round);
+        for value in [8, 9] {
+            memory.write(value);
+            hand.sync(0);
+            assert_eq!((memory.read(1), memory.read(2)), (0, 7));
+        }
+        assert_eq!(memory.read(0), 9);
+    });
+}

@@ -3,30 +3,34 @@
 //! The bytes of copies are loom cells, so that loom reports any read that a write could tear. A worker dies by
 //! a panic at a fault point (its fuse burns down); its `alive` word stands for the mutex that the kernel
 //! releases. `SYNC.md` says how to run them.
+mod claims;
 mod death;
+mod handover;
 mod lateness;
-mod ownership;
+mod observers;
 mod rounds;
 
 use super::claim::{self, Claim};
 use super::round::{Ended, Pause, Rounds, Seat, Work, slot_state};
 use super::word::{Phase, Word};
-use crate::primitive::{AtomicU64, Ordering, fault_point, model};
+use super::{lock, pin};
+use crate::area::ownership;
+use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point, model};
 use loom::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Chunks of the one area.
 pub(super) const CHUNKS: usize = 2;
 
-/// The shared memory of a model: one area, owned by worker 0.
+/// The shared memory of a model: one area, owned by worker 0 at first.
 pub(super) struct Memory {
     pub(super) word: AtomicU64,
-    actor: AtomicU64,
+    pub(super) actor: AtomicU64,
     completed: AtomicU64,
     partial: AtomicU64,
     pub(super) seats: Vec<Seat>,
     /// 1 while the kernel would say that the worker's thread is there.
-    alive: Vec<AtomicU64>,
+    pub(super) alive: Vec<AtomicU64>,
     /// The owner's bytes, by chunk.
     pub(super) writer: Vec<UnsafeCell<u64>>,
     /// The reader copies' bytes, by copy and chunk.
@@ -37,6 +41,11 @@ pub(super) struct Memory {
     claims: Vec<AtomicU64>,
     target: AtomicU64,
     pub(super) dirty: AtomicU64,
+    pub(super) ownership: AtomicU64,
+    pub(super) lock: AtomicU64,
+    /// The states of the copies, and the one pin of the one observer.
+    states: Vec<AtomicU32>,
+    pin: AtomicU64,
 }
 
 impl Memory {
@@ -52,11 +61,16 @@ impl Memory {
             alive: (0..workers).map(|_| AtomicU64::new(1)).collect(),
             writer: cells(),
             readers: (0..copies).map(|_| cells()).collect(),
-            published: words(copies),
+            // As `Directory::create` leaves them: copies after the first hold nothing.
+            published: (0..copies).map(|copy| AtomicU64::new(if copy == 0 { 0 } else { u64::MAX })).collect(),
             current: AtomicU64::new(0),
             claims: words(CHUNKS),
             target: AtomicU64::new(0),
             dirty: AtomicU64::new(0),
+            ownership: AtomicU64::new(ownership::Word::held(0, 1).0),
+            lock: AtomicU64::new(0),
+            states: (0..copies).map(|_| AtomicU32::new(0)).collect(),
+            pin: AtomicU64::new(0),
         };
         for seat in &memory.seats {
             seat.state.store(slot_state::LIVE, Ordering::SeqCst);
@@ -80,17 +94,50 @@ impl Memory {
         if self.published[current].load(Ordering::Acquire) <= round {
             return current;
         }
-        let rounds = self.published.iter().map(|at| at.load(Ordering::Acquire)).enumerate();
-        rounds.filter(|(_, at)| *at <= round).max_by_key(|(_, at)| *at).map_or(0, |(copy, _)| copy)
+        pin::newest_at(round, self.published.iter().map(|at| at.load(Ordering::Acquire)))
     }
 
     /// What worker `me`, outside of rounds, reads: one whole version.
     pub(super) fn read(&self, me: usize) -> u64 {
-        let copy = self.visible(self.seats[me].arrived.load(Ordering::Relaxed));
+        self.whole(self.visible(self.seats[me].arrived.load(Ordering::Relaxed)))
+    }
+
+    /// What a copy holds.
+    fn whole(&self, copy: usize) -> u64 {
         let values: Vec<u64> =
             self.readers[copy].iter().map(|cell| cell.with(|value| unsafe { *value })).collect();
         assert!(values.iter().all(|value| *value == values[0]), "torn: {values:?}");
         values[0]
+    }
+
+    /// What the observer reads, if it gets a pin.
+    pub(super) fn observe(&self) -> Option<u64> {
+        let copy = self.current.load(Ordering::Acquire) as usize;
+        let is_current = || self.current.load(Ordering::Acquire) as usize == copy;
+        if !pin::pin(&self.pin, copy as u64 + 1, &self.states[copy], is_current) {
+            return None;
+        }
+        let value = self.whole(copy);
+        assert_eq!(self.whole(copy), value);
+        self.pin.store(0, Ordering::SeqCst);
+        Some(value)
+    }
+
+    /// Worker `me` claims the area of a dead owner and writes `value`, as `Worker::claim` does.
+    pub(super) fn claim(&self, me: u32, value: u64, hand: &Hand<'_>) -> bool {
+        let seen = ownership::load(&self.ownership);
+        if seen.holder().is_some_and(|holder| !hand.is_dead(holder))
+            || !ownership::seize(&self.ownership, seen, me)
+        {
+            return false;
+        }
+        while let Some(seen) = lock::locked_by(&self.lock, &self.word) {
+            self.rounds().drive_past(me, seen.round(), hand);
+        }
+        let current = self.current.load(Ordering::Acquire) as usize;
+        self.whole(current);
+        self.write(value);
+        true
     }
 
     /// The owner writes `value` to the whole area.
@@ -144,7 +191,13 @@ impl Hand<'_> {
 impl Work for Hand<'_> {
     fn plan(&self, round: u64, _me: u32) -> bool {
         let memory = self.memory;
-        if memory.dirty.load(Ordering::Relaxed) == 0 || !memory.rounds().takes_part(0, round) {
+        for state in &memory.states {
+            pin::unmark(state);
+        }
+        let owner = lock::lock_for_round(&memory.lock, &memory.ownership, round).holder();
+        if !owner.is_some_and(|owner| memory.rounds().takes_part(owner, round))
+            || memory.dirty.load(Ordering::Relaxed) == 0
+        {
             return false;
         }
         let mut pinned = vec![false; memory.readers.len()];
@@ -156,7 +209,12 @@ impl Work for Hand<'_> {
         }
         let current = memory.current.load(Ordering::Relaxed) as usize;
         let mut candidates = std::iter::once(current).chain(0..pinned.len());
-        let Some(target) = candidates.find(|copy| !pinned[*copy]) else { return false };
+        let is_free = |copy: &usize| {
+            let is_pinned = || memory.pin.load(Ordering::SeqCst) == *copy as u64 + 1;
+            !pinned[*copy] && pin::mark(&memory.states[*copy], is_pinned)
+        };
+        let Some(target) = candidates.find(is_free) else { return false };
+        fault_point();
         memory.target.store(target as u64, Ordering::Relaxed);
         for claim in &memory.claims {
             claim.store(claim::free(round), Ordering::Relaxed);
@@ -204,15 +262,17 @@ impl Work for Hand<'_> {
         fault_point();
         memory.current.store(target, Ordering::Release);
         fault_point();
+        pin::unmark(&memory.states[target as usize]);
         memory.dirty.store(0, Ordering::Relaxed);
     }
 
     fn is_dead(&self, rank: u32) -> bool {
-        let seat = &self.memory.seats[rank as usize];
-        if self.memory.alive[rank as usize].load(Ordering::SeqCst) != 0 {
+        // A rank that no worker has stands for whoever finishes the round of the dead.
+        let Some(alive) = self.memory.alive.get(rank as usize) else { return false };
+        if alive.load(Ordering::SeqCst) != 0 {
             return false;
         }
-        seat.state.store(slot_state::DEAD, Ordering::SeqCst);
+        self.memory.seats[rank as usize].state.store(slot_state::DEAD, Ordering::SeqCst);
         true
     }
 
@@ -230,11 +290,23 @@ impl Work for Hand<'_> {
     }
 }
 
-/// Explores a model; `bound` preemptions per execution, more with `HECTARE_LOOM_LONG` set.
+/// Whether the longer form is asked for.
+pub(super) fn is_long() -> bool {
+    std::env::var_os("HECTARE_LOOM_LONG").is_some()
+}
+
+/// Explores a model; `bound` preemptions per execution, one more in the longer form. Says on standard error
+/// how many executions that were.
 pub(super) fn explore(bound: usize, body: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    let long = std::env::var_os("HECTARE_LOOM_LONG").is_some();
-    builder.preemption_bound = Some(if long { bound + 1 } else { bound });
+    builder.preemption_bound = Some(if is_long() { bound + 1 } else { bound });
     builder.max_branches = 20_000;
-    builder.check(body);
+    let executions = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = executions.clone();
+    builder.check(move || {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        body();
+    });
+    let executions = executions.load(std::sync::atomic::Ordering::Relaxed);
+    eprintln!("{}: {executions} executions", std::thread::current().name().unwrap_or("model"));
 }
