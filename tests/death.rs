@@ -85,11 +85,11 @@ fn killed_at_any_step() {
             None => return witness(&job),
         }
     }
-    let points = (0..40).chain((40..400).step_by(12));
+    let points = (0..40).chain((40..400).step_by(30));
     for points in points {
         let job = Job::builder()
             .reserve(1 << 28)
-            .patience(Duration::from_millis(500))
+            .patience(Duration::from_millis(200))
             .max_workers(3)
             .embedded()
             .unwrap();
