@@ -7,7 +7,7 @@ mod common;
 use common::*;
 
 /// Lengths and reader copies of the areas that the victims write.
-const SHAPES: [(usize, u32); 3] = [(9, 1), (5_001, 2), (40_000, 3)];
+const SHAPES: [(usize, u32); 3] = [(9, 1), (5_001, 2), (16_000, 3)];
 
 fn value(version: Version) -> u64 {
     version.counter
