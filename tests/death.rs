@@ -7,7 +7,7 @@ mod common;
 use common::*;
 
 /// Lengths and reader copies of the areas that the victims write.
-const SHAPES: [(usize, u32); 3] = [(9, 1), (5_001, 2), (40_000, 3)];
+const SHAPES: [(usize, u32); 3] = [(9, 1), (5_001, 2), (16_000, 3)];
 
 fn value(version: Version) -> u64 {
     version.counter
@@ -85,11 +85,11 @@ fn killed_at_any_step() {
             None => return witness(&job),
         }
     }
-    let points = (0..40).chain((40..400).step_by(12));
+    let points = (0..40).chain((40..400).step_by(30));
     for points in points {
         let job = Job::builder()
             .reserve(1 << 28)
-            .patience(Duration::from_millis(500))
+            .patience(Duration::from_millis(200))
             .max_workers(3)
             .embedded()
             .unwrap();

@@ -1,5 +1,5 @@
 //! Rounds: barriers, forced syncs, intervals, groups, and workers that come, go, panic and stay away.
-use hectare::{AreaSpec, Error, Job, WorkerState};
+use hectare::{AreaSpec, Error, Job, Worker, WorkerState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 mod common;
@@ -96,6 +96,7 @@ fn each_area_at_its_own_interval() {
     assert_eq!(versions(quiet.area()), 0, "no interval, not asked for");
     fill(&mut fast, &worker, turn + 1);
     let count = versions(fast.area());
+    fill(&mut fast, &worker, 0);
     worker.sync().unwrap();
     assert_eq!(versions(quiet.area()), 1);
     assert_eq!(versions(fast.area()), count + 1);
@@ -106,37 +107,53 @@ fn each_area_at_its_own_interval() {
     assert!(versions(fast.area()) <= count + 1, "nothing was written");
 }
 
+/// Two owners of one group: it is published when both have come, and not by halves before.
 #[test]
 fn groups_are_one_consistent_state() {
     let job = Job::builder().reserve(1 << 28).patience(Duration::from_millis(5)).embedded().unwrap();
     let _watch = watch(&job);
-    let done = AtomicU64::new(0);
+    let (written, free) = (AtomicU64::new(0), AtomicU64::new(0));
+    let owners = [0, 0, 1];
     job.run(3, |worker| {
         let me = worker.rank();
-        let spec = AreaSpec::new(format!("part/{me}")).group("state").copies(3);
-        let spec = if me == 0 { spec.interval(Duration::from_millis(1)) } else { spec };
-        let mut mine = worker.create::<u64>(spec, 50).unwrap();
+        let mut mine: Vec<_> = (0..3)
+            .filter(|part| owners[*part] == me)
+            .map(|part| AreaSpec::new(format!("part/{part}")).group("state").copies(3))
+            .map(|spec| worker.create::<u64>(spec, 50).unwrap())
+            .collect();
         worker.barrier().unwrap();
         let parts: Vec<_> =
-            (0..3).map(|rank| worker.attach::<u64>(&format!("part/{rank}")).unwrap()).collect();
-        let mut step = 0;
-        let mut random = Random::new(u64::from(me));
-        while done.load(SeqCst) < 3 {
-            // All three take the same steps at the same rounds: a round shows one step or none.
+            (0..3).map(|part| worker.attach::<u64>(&format!("part/{part}")).unwrap()).collect();
+        let look = |worker: &Worker| {
             let seen: Vec<u64> = parts.iter().map(|part| uniform(part.read(worker).unwrap())).collect();
-            let versions: Vec<_> = parts.iter().map(|part| part.version(worker).unwrap()).collect();
-            assert!(seen.iter().all(|value| *value == seen[0]), "{seen:?} {versions:?}");
-            if seen[0] == step {
-                step += 1;
-                fill(&mut mine, worker, step);
-                if step == 200 {
-                    done.fetch_add(1, SeqCst);
+            assert!(seen.iter().all(|value| *value == seen[0]), "half a state: {seen:?}");
+            seen[0]
+        };
+        for turn in 1..40 {
+            for owned in &mut mine {
+                fill(owned, worker, turn);
+            }
+            match me {
+                0 => {
+                    until("the other's write", || written.load(SeqCst) == turn);
+                    for _ in 0..4 {
+                        let synced = worker.sync().unwrap();
+                        assert_eq!((synced.put_off, look(worker)), (2, turn - 1));
+                    }
+                    free.store(turn, SeqCst);
                 }
-                if random.below(40) == 0 {
-                    std::thread::sleep(Duration::from_millis(8));
+                1 => {
+                    // Has written, and does not come.
+                    written.store(turn, SeqCst);
+                    until("release", || free.load(SeqCst) == turn);
+                }
+                _ => {
+                    serve_until(worker, "release", |worker| look(worker) == turn || free.load(SeqCst) == turn)
                 }
             }
-            worker.service().unwrap();
+            worker.barrier().unwrap();
+            assert_eq!(look(worker), turn);
+            worker.barrier().unwrap();
         }
     })
     .unwrap();

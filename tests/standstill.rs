@@ -90,7 +90,7 @@ fn rounds_wait_by_default() {
     if let Some((role, job)) = role() {
         return companion(&job, role.parse().unwrap());
     }
-    for points in (0..45).step_by(2) {
+    for points in (0..45).step_by(4) {
         let stopped = Duration::from_millis(40);
         let stats = stand_still("rounds_wait_by_default", StallPolicy::Wait, points, stopped);
         assert_eq!((stats.kills, stats.quarantines, stats.deaths), (0, 0, 0), "point {points}");
@@ -122,7 +122,7 @@ fn the_stalled_are_killed() {
         return companion(&job, role.parse().unwrap());
     }
     let mut kills = 0;
-    for points in (0..45).step_by(4) {
+    for points in (1..45).step_by(7) {
         // Longer than a busy machine holds anybody up: the one who waits kills, and that may be the child.
         let policy = StallPolicy::Kill { after: Duration::from_millis(250) };
         let stats = stand_still("the_stalled_are_killed", policy, points, Duration::from_millis(600));

@@ -159,7 +159,7 @@ fn stragglers_that_come_back_at_any_moment() {
         if worker.rank() == 0 {
             let mut owned = worker.create::<u64>(AreaSpec::new("w").copies(3), 4000).unwrap();
             worker.barrier().unwrap();
-            for turn in 1..3000 {
+            for turn in 1..1000 {
                 fill(&mut owned, worker, turn);
                 worker.sync().unwrap();
             }
