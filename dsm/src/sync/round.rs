@@ -258,7 +258,9 @@ impl Rounds<'_> {
         let round = seen.round();
         let now = Actor(self.actor.load(Ordering::SeqCst));
         let mine = Actor::new(round, me);
-        if !now.is_for(round) {
+        // Not over an election for a later round: this round may have been led by another and be past, as when
+        // this worker leaves and was the last one waited for.
+        if now.is_before(round) {
             let _ = self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst);
             fault_point();
         }

@@ -91,6 +91,12 @@ impl Actor {
         self.0 & 0xff_ffff != 0 && self.0 >> 24 == round & (u64::MAX >> 24)
     }
 
+    /// Whether this is nobody's election, or one for a round before `round` (of the last 2^39).
+    pub(crate) const fn is_before(self, round: u64) -> bool {
+        let ahead = (round << 24).wrapping_sub(self.0 & !0xff_ffff) >> 24;
+        self.0 & 0xff_ffff == 0 || (ahead != 0 && ahead < 1 << 39)
+    }
+
     pub(crate) const fn rank(self) -> u32 {
         (self.0 & 0xff_ffff) as u32 - 1
     }
@@ -110,6 +116,8 @@ mod tests {
             }
             assert!(Actor::new(round, 7).is_for(round) && !Actor::new(round, 7).is_for(round + 1));
             assert_eq!(Actor::new(round, 7).rank(), 7);
+            assert!(Actor::new(round, 7).is_before(round + 1) && Actor(0).is_before(round));
+            assert!(!Actor::new(round, 7).is_before(round) && !Actor::new(round + 1, 7).is_before(round));
         }
         assert!(!Actor(0).is_for(0));
     }
