@@ -7,7 +7,7 @@ use loom::thread;
 
 /// Worker 1 dies after `steps` fault points of a round that it takes part in; worker 0, the owner, goes on.
 fn helper_dies(steps: u32) {
-    explore(1, move || {
+    explore(2, move || {
         let memory = Arc::new(Memory::new(2, 1));
         let other = {
             let memory = memory.clone();
@@ -45,7 +45,7 @@ fn a_helper_dies_at_every_step() {
 
 /// The owner dies; the other goes on. What it sees is the old version or the new one, whole.
 fn owner_dies(steps: u32) {
-    explore(1, move || {
+    explore(2, move || {
         let memory = Arc::new(Memory::new(2, 1));
         memory.write(7);
         let owner = {

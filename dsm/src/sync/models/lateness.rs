@@ -8,7 +8,7 @@ use loom::thread;
 /// The owner gives rounds up when the other does not come; the other reads, comes when it likes, and reads
 /// again. Whatever copy it reads is whole and does not change under it.
 fn late_comer(copies: usize) {
-    explore(2, move || {
+    explore(3, move || {
         let memory = Arc::new(Memory::new(2, copies));
         let other = {
             let memory = memory.clone();
@@ -40,7 +40,7 @@ fn a_late_comer_with_two_copies() {
 
 #[test]
 fn a_straggler_comes_back() {
-    explore(2, || {
+    explore(3, || {
         let memory = Arc::new(Memory::new(2, 2));
         // A round was given up because of worker 1; the next ones do not wait for it.
         memory.seats[1].missed.store(1, Ordering::Relaxed);
@@ -67,7 +67,7 @@ fn a_straggler_comes_back() {
 
 #[test]
 fn a_worker_joins_in_the_middle() {
-    explore(2, || {
+    explore(3, || {
         let memory = Arc::new(Memory::new(2, 2));
         memory.seats[1].state.store(slot_state::JOINING, Ordering::Relaxed);
         let other = {

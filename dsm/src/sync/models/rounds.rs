@@ -6,7 +6,7 @@ use loom::thread;
 
 #[test]
 fn two_workers_see_what_a_round_published() {
-    explore(2, || {
+    explore(3, || {
         let memory = Arc::new(Memory::new(2, 1));
         let other = {
             let memory = memory.clone();
@@ -29,7 +29,7 @@ fn two_workers_see_what_a_round_published() {
 
 #[test]
 fn one_leaves_while_the_other_waits() {
-    explore(2, || {
+    explore(3, || {
         let memory = Arc::new(Memory::new(2, 1));
         let other = {
             let memory = memory.clone();
