@@ -117,6 +117,8 @@ mod tests {
             }
             assert!(Actor::new(round, 7).is_for(round) && !Actor::new(round, 7).is_for(round + 1));
             assert_eq!(Actor::new(round, 7).rank(), 7);
+            assert!(Actor::new(round, 7).is_before(round + 1) && Actor(0).is_before(round));
+            assert!(!Actor::new(round, 7).is_before(round) && !Actor::new(round + 1, 7).is_before(round));
         }
         assert!(!Actor(0).is_for(0) && Actor(0).is_before(1));
         for round in [1, 7, (1 << 40) - 1, 1 << 40, (1 << 40) + 5] {

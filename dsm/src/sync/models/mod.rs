@@ -46,6 +46,10 @@ pub(super) struct Memory {
     /// The states of the copies, and the one pin of the one observer.
     states: Vec<AtomicU32>,
     pin: AtomicU64,
+    /// Touched by whoever plans or publishes: loom reports two who do so at once.
+    acting: UnsafeCell<u64>,
+    /// How often anybody waited: nobody may wait for ever.
+    pauses: std::sync::atomic::AtomicUsize,
 }
 
 impl Memory {
@@ -71,6 +75,8 @@ impl Memory {
             lock: AtomicU64::new(0),
             states: (0..copies).map(|_| AtomicU32::new(0)).collect(),
             pin: AtomicU64::new(0),
+            acting: UnsafeCell::new(0),
+            pauses: std::sync::atomic::AtomicUsize::new(0),
         };
         for seat in &memory.seats {
             seat.state.store(slot_state::LIVE, Ordering::SeqCst);
@@ -191,6 +197,7 @@ impl Hand<'_> {
 impl Work for Hand<'_> {
     fn plan(&self, round: u64, _me: u32) -> bool {
         let memory = self.memory;
+        memory.acting.with_mut(|round_of| unsafe { *round_of = round });
         for state in &memory.states {
             pin::unmark(state);
         }
@@ -257,6 +264,7 @@ impl Work for Hand<'_> {
 
     fn publish(&self, round: u64, _me: u32) {
         let memory = self.memory;
+        memory.acting.with_mut(|round_of| unsafe { *round_of = round });
         let target = memory.target.load(Ordering::Relaxed);
         memory.published[target as usize].store(round, Ordering::Release);
         fault_point();
@@ -278,7 +286,9 @@ impl Work for Hand<'_> {
 
     fn stalled_actor(&self, _rank: u32) {}
 
-    fn pause(&self, _seen: Word) -> Pause {
+    fn pause(&self, seen: Word) -> Pause {
+        let pauses = self.memory.pauses.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        assert!(pauses < 1000, "the workers stand still at {seen:?}");
         loom::thread::yield_now();
         self.pause
     }

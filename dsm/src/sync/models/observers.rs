@@ -5,7 +5,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 fn observed(copies: usize, looks: usize) {
-    explore(2, move || {
+    explore(3, move || {
         let memory = Arc::new(Memory::new(1, copies));
         let observer = {
             let memory = memory.clone();
