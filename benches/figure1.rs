@@ -88,7 +88,7 @@ fn tight(report: &mut Report, data: &DataSet, workers: usize, repeats: usize) {
     let measured = setting.measure(repeats, if report.quick { 4 } else { 6 });
     for mode in Mode::ALL.into_iter().filter(|mode| *mode != Mode::Serial || workers == 1) {
         let target = match mode {
-            Mode::Areas(Transports::Published) if workers == 2 => Some(0.65),
+            Mode::Areas(Transports::Handed) if workers == 2 => Some(0.65),
             Mode::Handover => Some(1.0),
             _ => None,
         };
@@ -114,7 +114,7 @@ fn like_cyclades(report: &mut Report, data: &DataSet, repeats: usize) {
     let setting = Setting::new(ratings, data, 2, ((CYCLADES_UPDATE_NS - tight) / turn) as u32);
     let measured = setting.measure(repeats, 3);
     for mode in modes {
-        let target = (mode == Mode::Areas(Transports::Published)).then_some(1.0);
+        let target = (mode == Mode::Areas(Transports::Handed)).then_some(1.0);
         setting.report(report, case(mode), mode, &measured, target);
     }
 }

@@ -47,10 +47,10 @@ pub struct Options {
     #[arg(long, default_value_t = 2000)]
     pub batch: usize,
     /// How workers share the model
-    #[arg(long, value_enum, default_value_t = Mode::Shared)]
+    #[arg(long, value_enum, default_value_t = Mode::Handover)]
     pub mode: Mode,
     /// How rows cross between workers in mode areas
-    #[arg(long, value_enum, default_value_t = Transports::Published)]
+    #[arg(long, value_enum, default_value_t = Transports::Handed)]
     pub transport: Transports,
     /// Write loss.svg and loss.csv into this directory
     #[arg(long, value_name = "DIR")]

@@ -33,6 +33,8 @@ struct Peer<E: Element> {
     filling: Option<Owned<E>>,
     /// What comes from there.
     incoming: Vec<Area<E>>,
+    /// What has come and is not unpacked yet.
+    come: Option<Owned<E>>,
 }
 
 fn name(from: usize, to: usize, number: usize) -> String {
@@ -60,36 +62,72 @@ impl<'a, E: Element> Handed<'a, E> {
         let peers = others()
             .map(|rank| {
                 let (outgoing, incoming) = (attach(worker, me, rank)?, attach(worker, rank, me)?);
-                Ok(Peer { rank, outgoing, filling: None, incoming })
+                Ok(Peer { rank, outgoing, filling: None, incoming, come: None })
             })
             .collect::<Result<_>>()?;
         Ok(Self { exchange, peers, batches: 0, stride })
     }
 }
 
+/// In so many steps a worker goes through what needs nothing from the batch before, and looks in between what has
+/// come.
+const STEPS: usize = 4;
+
 impl<E: Element> Handed<'_, E> {
-    /// Learns from a part of the batch, with the mailboxes that are being filled.
+    /// Learns from a part of the batch, with the mailboxes that are being filled, and fetches what has `come`.
     fn learn(
         &mut self,
         worker: &Worker,
         replica: &mut Replica<E>,
         work: &Work<'_, E>,
         part: Range<usize>,
+        come: Range<usize>,
     ) -> Result<()> {
-        let filling = self.peers.iter_mut().filter_map(|peer| peer.filling.as_mut());
-        let mut filling: Vec<_> = filling.map(|mailbox| mailbox.write(worker)).collect::<Result<_>>()?;
+        let (sent, me) = (self.sent(work.batch), worker.rank() as usize);
+        let (mut filling, mut coming) = (Vec::with_capacity(self.peers.len()), Vec::new());
+        for (number, peer) in self.peers.iter_mut().enumerate() {
+            if let Some(mailbox) = &mut peer.filling {
+                filling.push(mailbox.write(worker)?);
+            }
+            if let Some(mailbox) = peer.come.as_ref().filter(|_| come.contains(&number)) {
+                let rows = self.exchange.parcel(sent, peer.rank, me);
+                coming.push(&mailbox.read(worker)?[..rows.len() * self.stride]);
+            }
+        }
         // Parcels are numbered by receiver, and nothing goes to oneself.
         let mut parcels: Vec<&mut [E]> = filling.iter_mut().map(|guard| guard.as_mut_slice()).collect();
-        parcels.insert(worker.rank() as usize, &mut []);
-        replica.learn(worker, work, part, &mut parcels)
+        parcels.insert(me, &mut []);
+        replica.learn(worker, work, part, &mut parcels, &coming)
     }
 
-    /// Takes what the others sent after the batch before, and gives the empty mailboxes back.
-    fn receive(&self, worker: &mut Worker, replica: &mut Replica<E>, batch: usize) -> Result<()> {
+    /// The batch whose rows come in `batch`.
+    fn sent(&self, batch: usize) -> usize {
+        if batch == 0 { self.exchange.batches() - 1 } else { batch - 1 }
+    }
+
+    /// Takes from the peers, beginning with number `from`, what they have sent, without waiting; returns the number
+    /// of the first who has not.
+    fn look(&mut self, worker: &Worker, from: usize) -> Result<usize> {
+        let Some(before) = self.batches.checked_sub(1) else { return Ok(from) };
+        for (number, peer) in self.peers.iter_mut().enumerate().skip(from) {
+            peer.come = peer.incoming[before % MAILBOXES].try_take(worker)?;
+            if peer.come.is_none() {
+                return Ok(number);
+            }
+        }
+        Ok(self.peers.len())
+    }
+
+    /// Unpacks everything that was sent in the batch before, waiting for what has not come yet, and gives the empty
+    /// mailboxes back.
+    fn receive(&mut self, worker: &mut Worker, replica: &mut Replica<E>, batch: usize) -> Result<()> {
         let Some(before) = self.batches.checked_sub(1) else { return Ok(()) };
-        let sent = if batch == 0 { self.exchange.batches() } else { batch } - 1;
-        for peer in &self.peers {
-            let mailbox = peer.incoming[before % MAILBOXES].take(worker)?;
+        let sent = self.sent(batch);
+        for peer in &mut self.peers {
+            let mailbox = match peer.come.take() {
+                Some(mailbox) => mailbox,
+                None => peer.incoming[before % MAILBOXES].take(worker)?,
+            };
             let rows = self.exchange.parcel(sent, peer.rank, worker.rank() as usize);
             replica.unpack(worker, rows, &mailbox.read(worker)?[..rows.len() * self.stride])?;
             mailbox.give(worker, peer.rank as u32)?;
@@ -104,9 +142,14 @@ impl<E: Element> Transport<E> for Handed<'_, E> {
             peer.filling = Some(peer.outgoing[self.batches % MAILBOXES].take(worker)?);
         }
         let Share { early, count, .. } = work.share;
-        self.learn(worker, replica, work, 0..early)?;
+        let mut come = 0;
+        for step in 0..STEPS {
+            let new = come..self.look(worker, come)?;
+            come = new.end;
+            self.learn(worker, replica, work, early * step / STEPS..early * (step + 1) / STEPS, new)?;
+        }
         self.receive(worker, replica, work.batch)?;
-        self.learn(worker, replica, work, early..count)?;
+        self.learn(worker, replica, work, early..count, 0..0)?;
         for peer in &mut self.peers {
             if let Some(mailbox) = peer.filling.take() {
                 mailbox.give(worker, peer.rank as u32)?;

@@ -36,7 +36,7 @@ impl<E: Element> Transport<E> for Published<'_, E> {
         // Logged at once, as one range: that costs next to nothing, and all of it will be written.
         let used = outbox.range_mut(0..work.sends.len() * stride);
         let mut parcels = split(used, (0..self.outboxes.len()).map(|to| length(me, to)));
-        replica.learn(worker, work, 0..work.share.count, &mut parcels)?;
+        replica.learn(worker, work, 0..work.share.count, &mut parcels, &[])?;
         drop(outbox);
 
         worker.barrier()?;

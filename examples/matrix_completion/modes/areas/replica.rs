@@ -8,6 +8,9 @@ use super::super::super::sweep::{AHEAD, Rows, Slices, idle, prefetch, prefetch_t
 use hectare::{AreaSpec, Owned, Result, Tracking, Worker};
 use std::ops::Range;
 
+/// How many rows of coming parcels are fetched per update.
+const COMING: usize = 2;
+
 /// A copy of the model in two areas that one worker owns. Rows that another worker wrote since are out of date
 /// until they come in a parcel.
 #[derive(Debug)]
@@ -37,19 +40,21 @@ impl<E: Element> Replica<E> {
     }
 
     /// Learns from some of a batch's ratings, and copies every row that others need into its parcel as soon as
-    /// nothing will change it any more: then it is still in the nearest cache.
+    /// nothing will change it any more: then it is still in the nearest cache. Meanwhile `coming`, which will be
+    /// unpacked next, is fetched from the cache of the core that wrote it.
     pub fn learn(
         &mut self,
         worker: &Worker,
         work: &Work<'_, E>,
         part: Range<usize>,
         parcels: &mut [&mut [E]],
+        coming: &[&[E]],
     ) -> Result<()> {
         let (mut users, mut items) = (self.users.write(worker)?, self.items.write(worker)?);
         let rows = Slices { users: users.as_mut_slice(), items: items.as_mut_slice() };
         let before = |place: usize| work.sends.partition_point(|send| (send.after as usize) < place);
         let sends = &work.sends[before(part.start)..before(part.end)];
-        let pass = Packing { rows, first_item: self.first_item, work, part, sends, parcels };
+        let pass = Packing { rows, first_item: self.first_item, work, part, sends, parcels, coming };
         work.kernels.run(work.rate, pass);
         Ok(())
     }
@@ -98,6 +103,7 @@ struct Packing<'a, 'p, E> {
     part: Range<usize>,
     sends: &'a [Send],
     parcels: &'a mut [&'p mut [E]],
+    coming: &'a [&'a [E]],
 }
 
 impl<E: Element> Pass<E> for Packing<'_, '_, E> {
@@ -107,10 +113,14 @@ impl<E: Element> Pass<E> for Packing<'_, '_, E> {
     fn run<K: Kernel<E>>(mut self, kernel: K) {
         let stride = kernel.stride();
         let (ratings, mut sends) = (self.work.share.ratings, self.sends);
+        let mut coming = self.coming.iter().flat_map(|parcel| parcel.chunks_exact(stride));
         for place in self.part {
             let rating = ratings[place];
             if let Some(soon) = ratings.get(place + AHEAD) {
                 self.rows.prefetch(soon.user, soon.item, stride);
+            }
+            for row in coming.by_ref().take(COMING) {
+                prefetch(row.as_ptr(), 0, stride);
             }
             let (user, item) = self.rows.pair(rating.user, rating.item, stride);
             kernel.update(user, item, E::from_f32(rating.value));
