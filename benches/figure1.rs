@@ -70,7 +70,7 @@ fn main() {
     );
     let mut data = DataSet::new(&generate(Size::MOVIELENS_1M, 1), &[]).expect("a few ratings");
     Random::new(1, "order").shuffle(&mut data.train);
-    let repeats = if report.quick { 3 } else { 12 };
+    let repeats = if report.quick { 2 } else { 12 };
     for workers in [1, 2, 4, 8] {
         tight(&mut report, &data, workers, repeats);
     }
@@ -85,7 +85,7 @@ fn tight(report: &mut Report, data: &DataSet, workers: usize, repeats: usize) {
         return;
     }
     let setting = Setting::new(&data.train, data, workers, 0);
-    let measured = setting.measure(repeats, if report.quick { 4 } else { 6 });
+    let measured = setting.measure(repeats, if report.quick { 3 } else { 6 });
     for mode in Mode::ALL.into_iter().filter(|mode| *mode != Mode::Serial || workers == 1) {
         let target = match mode {
             Mode::Areas(Transports::Handed) if workers == 2 => Some(0.65),
