@@ -41,6 +41,8 @@ pub(crate) struct Local {
     pub(crate) scanned: RefCell<Vec<Scanned>>,
     pub(crate) unlogged: RefCell<Vec<crate::UnloggedWrite>>,
     pub(crate) stalled_since: Cell<Option<(u64, Instant)>>,
+    /// Process and start time of the last that this worker killed.
+    pub(crate) killed: Cell<(u32, u64)>,
 }
 
 impl Local {
@@ -53,6 +55,7 @@ impl Local {
             scanned: RefCell::default(),
             unlogged: RefCell::default(),
             stalled_since: Cell::new(None),
+            killed: Cell::new((0, 0)),
         }
     }
 }
@@ -102,7 +105,11 @@ impl Runtime<'_> {
             );
             return;
         }
-        if crate::job::process::kill(pid, record.started.load(Ordering::Relaxed)) {
+        // A process that was sent the signal may live on for a moment; it counts once.
+        let started = record.started.load(Ordering::Relaxed);
+        if self.local.killed.replace((pid, started)) != (pid, started)
+            && crate::job::process::kill(pid, started)
+        {
             self.shared.segment.header().counters.kills.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(
                 rank,
