@@ -50,7 +50,7 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t = Mode::Handover)]
     pub mode: Mode,
     /// How rows cross between workers in mode areas
-    #[arg(long, value_enum, default_value_t = Transports::Handed)]
+    #[arg(long, value_enum, default_value_t = Transports::Published)]
     pub transport: Transports,
     /// Write loss.svg and loss.csv into this directory
     #[arg(long, value_name = "DIR")]

@@ -259,6 +259,11 @@ impl<'a> Directory<'a> {
         }
         let generation = slot.read.state.load(Ordering::Relaxed) >> 3;
         set_state(slot, LIVE);
+        if spec.interval.is_some() {
+            // After the area can be found: a planner that missed it does not move the time past this.
+            let due = slot.round.next_due_ns.load(Ordering::Relaxed);
+            segment.header().sync.next_due_ns.fetch_min(due, Ordering::Relaxed);
+        }
         Ok(AreaId { index: index as u32, generation })
     }
 
@@ -340,10 +345,6 @@ impl<'a> Directory<'a> {
         slot.read.current.store(0, Ordering::Relaxed);
         segment.dirty()[index].store(0, Ordering::Relaxed);
         segment.forced()[index].store(0, Ordering::Relaxed);
-        if interval_ns != 0 {
-            let due = now.saturating_add(interval_ns);
-            segment.header().sync.next_due_ns.fetch_min(due, Ordering::Relaxed);
-        }
     }
 
     fn group_id(&self, group: &str) -> u32 {

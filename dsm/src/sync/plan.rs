@@ -105,7 +105,8 @@ impl Runtime<'_> {
     fn select(&self, used: usize, scratch: &mut Scratch) -> u64 {
         let segment = &self.shared.segment;
         let sync = &segment.header().sync;
-        let timed = sync.next_due_ns.load(Ordering::Relaxed) != u64::MAX;
+        let known_due = sync.next_due_ns.load(Ordering::Relaxed);
+        let timed = known_due != u64::MAX;
         let mut now = if timed { clock::now_ns() } else { 0 };
         let mut next_due = u64::MAX;
         scratch.selected.clear();
@@ -134,8 +135,10 @@ impl Runtime<'_> {
                 }
             }
         }
-        if timed {
-            sync.next_due_ns.store(next_due, Ordering::Relaxed);
+        let due = &sync.next_due_ns;
+        if timed && due.compare_exchange(known_due, next_due, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            // An area that this look at the table missed was created meanwhile.
+            due.fetch_min(next_due, Ordering::Relaxed);
         }
         if !scratch.groups.is_empty() {
             self.select_groups(used, scratch);

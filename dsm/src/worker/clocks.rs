@@ -113,7 +113,10 @@ impl Worker {
     }
 
     /// Ends a period of work, publishes what this worker wrote, and waits until every live worker has ended
-    /// the same period: afterwards each sees what all have written.
+    /// the same period: afterwards each sees what all have written (except areas all of whose copies observers
+    /// pin: they are published later).
+    ///
+    /// Every live worker of the job has to tick, or to call [`Worker::leave_clocks`] once.
     ///
     /// The same as [`Worker::tick`] and [`Worker::wait_clocks`] with staleness 0.
     ///

@@ -277,6 +277,9 @@ impl Worker {
 
     /// Creates an area of `len` elements, all zero, owned by this worker.
     ///
+    /// May take part in rounds while it waits for the directory or for memory: hold no lock across it that a
+    /// worker needs on its way to a synchronization point.
+    ///
     /// ```
     /// # let job = hectare_dsm::Job::embedded()?;
     /// # let mut worker = job.worker()?;
