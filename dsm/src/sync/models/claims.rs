@@ -90,6 +90,27 @@ fn a_round_of_the_dead_is_finished_by_one() {
     }
 }
 
+/// The same when the straggler has taken the round over already: the reaper leaves it to the living.
+#[test]
+fn a_round_of_the_dead_is_not_taken_from_the_living() {
+    explore(3, || {
+        let memory = Arc::new(dead_owner(2, Phase::Plan, &[1]));
+        memory.seats[0].state.store(super::slot_state::DEAD, Ordering::SeqCst);
+        memory.actor.store(Actor::new(2, 1).0, Ordering::SeqCst);
+        let straggler = {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                let hand = Hand { memory: &memory, pause: Pause::Check };
+                memory.rounds().drive_past(1, 2, &hand);
+            })
+        };
+        let hand = Hand { memory: &memory, pause: Pause::Check };
+        memory.rounds().finish_for_the_dead(2, 2, &hand);
+        straggler.join().unwrap();
+        assert!(memory.rounds().load().is_past(2));
+    });
+}
+
 /// The elected actor of an open round died, and its slot is given away: the others elect again.
 #[test]
 fn a_dead_actors_election_is_taken_back() {
