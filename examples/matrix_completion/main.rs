@@ -23,7 +23,6 @@ pub mod element;
 pub mod evaluate;
 pub mod exchange;
 pub mod generate;
-#[allow(dead_code, reason = "only modes in which each worker writes memory of its own import rows")]
 pub mod imports;
 pub mod kernel;
 pub mod model;

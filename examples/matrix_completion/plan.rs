@@ -34,7 +34,6 @@ pub struct Plan {
     batches: usize,
     streams: Vec<Stream>,
     balance: Balance,
-    #[allow(dead_code, reason = "see `imports`")]
     imports: OnceLock<Imports>,
 }
 
@@ -124,7 +123,6 @@ impl Plan {
     }
 
     /// The ratings of `worker` in `batch`, in the order of the batch.
-    #[allow(dead_code, reason = "only modes in which each worker writes memory of its own need it")]
     pub fn share(&self, worker: usize, batch: usize) -> &[Rating] {
         let (ratings, count) = self.share_and_rest(worker, batch);
         &ratings[..count]
@@ -138,13 +136,11 @@ impl Plan {
     }
 
     /// The row numbers of a rating's user and item.
-    #[allow(dead_code, reason = "only modes in which each worker writes memory of its own need it")]
     pub fn rows_of(&self, rating: &Rating) -> [u32; 2] {
         [rating.user, self.users as u32 + rating.item]
     }
 
     /// Which rows cross from worker to worker, computed when first asked for.
-    #[allow(dead_code, reason = "only modes in which each worker writes memory of its own need it")]
     pub fn imports(&self) -> &Imports {
         self.imports.get_or_init(|| Imports::new(self))
     }

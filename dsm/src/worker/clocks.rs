@@ -64,7 +64,8 @@ impl Worker {
         self.wait_clocks_until(staleness, None)
     }
 
-    /// [`Worker::wait_clocks`] with a limit.
+    /// [`Worker::wait_clocks`] with a limit. The limit is looked at between rounds: while another worker waits
+    /// without one ([`Worker::barrier`]), a round waits for everybody, and the limit may be exceeded.
     ///
     /// # Errors
     /// [`Error::TimedOut`], which names those who are behind; [`Error::ForkedChild`].
@@ -127,7 +128,7 @@ impl Worker {
         self.wait_clocks(0)
     }
 
-    /// [`Worker::barrier`] with a limit.
+    /// [`Worker::barrier`] with a limit; see [`Worker::wait_clocks_within`].
     ///
     /// # Errors
     /// [`Error::TimedOut`], which names those who did not come; the period has ended all the same, so wait

@@ -119,6 +119,8 @@ impl Worker {
             if sync.next_due_ns.load(Ordering::Relaxed) != u64::MAX {
                 sync.next_due_ns.fetch_max(later, Ordering::Relaxed);
             }
+            // What was asked for is still to be published; the next round does not wait for those who were missing.
+            sync.requested.store(1, Ordering::SeqCst);
         }
         if self.countdown == 0 {
             self.countdown = self.stride;

@@ -1,5 +1,6 @@
 //! Give, take and claim against each other and against a round.
 use super::super::word::{Phase, Word};
+use super::{get, put};
 use crate::area::ownership;
 use crate::primitive::{AtomicU64, Ordering};
 use loom::cell::UnsafeCell;
@@ -28,11 +29,11 @@ fn what_a_giver_wrote_the_taker_sees() {
                         None => thread::yield_now(),
                     }
                 };
-                area.bytes.with_mut(|bytes| unsafe { *bytes += 1 });
+                put(&area.bytes, get(&area.bytes) + 1);
                 ownership::give(&area.word, 0, epoch);
             })
         };
-        area.bytes.with_mut(|bytes| unsafe { *bytes = 5 });
+        put(&area.bytes, 5);
         ownership::give(&area.word, 1, 1);
         let epoch = loop {
             match ownership::try_take(&area.word, 0) {
@@ -41,7 +42,7 @@ fn what_a_giver_wrote_the_taker_sees() {
             }
         };
         assert_eq!(epoch, 3);
-        assert_eq!(area.bytes.with(|bytes| unsafe { *bytes }), 6);
+        assert_eq!(get(&area.bytes), 6);
         taker.join().unwrap();
     });
 }
@@ -109,7 +110,7 @@ fn a_claim_waits_for_the_round_that_planned_the_area() {
                 shared.round.store(Word::new(5, Phase::Plan).0, Ordering::SeqCst);
                 if crate::sync::lock::lock_for_round(&shared.lock, &shared.ownership, 5).holder() == Some(9) {
                     shared.round.store(Word::new(5, Phase::Copy).0, Ordering::SeqCst);
-                    let copied = shared.writer.with(|bytes| unsafe { *bytes });
+                    let copied = get(&shared.writer);
                     assert_eq!(copied, 3);
                 }
                 shared.round.store(Word::new(6, Phase::Idle).0, Ordering::SeqCst);
@@ -120,7 +121,7 @@ fn a_claim_waits_for_the_round_that_planned_the_area() {
         while crate::sync::lock::locked_by(&shared.lock, &shared.round).is_some() {
             thread::yield_now();
         }
-        shared.writer.with_mut(|bytes| unsafe { *bytes = 4 });
+        put(&shared.writer, 4);
         planner.join().unwrap();
     });
 }

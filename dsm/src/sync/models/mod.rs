@@ -19,6 +19,18 @@ use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point, model};
 use loom::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// Reads bytes of the model.
+fn get(cell: &UnsafeCell<u64>) -> u64 {
+    // SAFETY: loom stops the model if somebody writes the cell meanwhile, or might have.
+    cell.with(|value| unsafe { *value })
+}
+
+/// Writes bytes of the model.
+fn put(cell: &UnsafeCell<u64>, value: u64) {
+    // SAFETY: loom stops the model if somebody accesses the cell meanwhile, or might have.
+    cell.with_mut(|slot| unsafe { *slot = value });
+}
+
 /// Chunks of the one area.
 pub(super) const CHUNKS: usize = 2;
 
@@ -110,8 +122,7 @@ impl Memory {
 
     /// What a copy holds.
     fn whole(&self, copy: usize) -> u64 {
-        let values: Vec<u64> =
-            self.readers[copy].iter().map(|cell| cell.with(|value| unsafe { *value })).collect();
+        let values: Vec<u64> = self.readers[copy].iter().map(|cell| get(cell)).collect();
         assert!(values.iter().all(|value| *value == values[0]), "torn: {values:?}");
         values[0]
     }
@@ -149,7 +160,7 @@ impl Memory {
     /// The owner writes `value` to the whole area.
     pub(super) fn write(&self, value: u64) {
         for cell in &self.writer {
-            cell.with_mut(|slot| unsafe { *slot = value });
+            put(cell, value);
         }
         self.dirty.store(1, Ordering::Relaxed);
     }
@@ -197,7 +208,7 @@ impl Hand<'_> {
 impl Work for Hand<'_> {
     fn plan(&self, round: u64, _me: u32) -> bool {
         let memory = self.memory;
-        memory.acting.with_mut(|round_of| unsafe { *round_of = round });
+        put(&memory.acting, round);
         for state in &memory.states {
             pin::unmark(state);
         }
@@ -240,8 +251,8 @@ impl Work for Hand<'_> {
             };
             if mine {
                 fault_point();
-                let value = memory.writer[chunk].with(|value| unsafe { *value });
-                memory.readers[target][chunk].with_mut(|slot| unsafe { *slot = value });
+                let value = get(&memory.writer[chunk]);
+                put(&memory.readers[target][chunk], value);
                 claim::finish(word, round, me);
             }
         }
@@ -264,7 +275,7 @@ impl Work for Hand<'_> {
 
     fn publish(&self, round: u64, _me: u32) {
         let memory = self.memory;
-        memory.acting.with_mut(|round_of| unsafe { *round_of = round });
+        put(&memory.acting, round);
         let target = memory.target.load(Ordering::Relaxed);
         memory.published[target as usize].store(round, Ordering::Release);
         fault_point();
