@@ -82,6 +82,23 @@ impl<'s> Parts<'s> {
         unsafe { self.piece(self.layout.level1, words) }
     }
 
+    /// Visits the words of `level0` that `level1` says have bits, neighbouring blocks of 64 together.
+    pub(crate) fn for_each_logged_run(&self, mut visit: impl FnMut(&'s [AtomicU64])) {
+        let level0 = self.level0();
+        let mut run = 0..0;
+        for (upper, word) in self.level1().iter().enumerate() {
+            if word.load(Ordering::Relaxed) != 0 {
+                let first = upper * 64;
+                if run.end != first {
+                    visit(&level0[run]);
+                    run = first..first;
+                }
+                run.end = (first + 64).min(level0.len());
+            }
+        }
+        visit(&level0[run]);
+    }
+
     pub(crate) fn generation_records(&self) -> &'s [GenerationRecord] {
         // SAFETY: `AreaLayout` places `generations` records there.
         unsafe { self.piece(self.layout.generation_records, u64::from(self.layout.generations)) }

@@ -114,7 +114,7 @@ impl Map {
 pub(crate) struct Header {
     pub(crate) magic: AtomicU64,
     pub(crate) layout_version: AtomicU32,
-    pub(crate) ready: AtomicU32,
+    _spare: AtomicU32,
     pub(crate) config: Config,
     pub(crate) map: Map,
     /// Creation and deletion of areas, and the heap.
@@ -205,8 +205,6 @@ pub(crate) struct WorkerRecord {
     pub(crate) tid: AtomicU32,
     /// Start time of the process in clock ticks, against reused ids.
     pub(crate) started: AtomicU64,
-    /// Monotonic nanoseconds of its last look at the clock in `service`.
-    pub(crate) seen_ns: AtomicU64,
 }
 
 /// An observer: reads without taking part in rounds.
@@ -333,12 +331,10 @@ pub(crate) struct GenerationRecord {
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct PlanHeader {
-    pub(crate) round: AtomicU64,
     pub(crate) entries: AtomicU32,
     pub(crate) chunks: AtomicU32,
     pub(crate) bytes: AtomicU64,
     pub(crate) workers: AtomicU32,
-    pub(crate) alone: AtomicU32,
     pub(crate) now_ns: AtomicU64,
     /// What `ActorWords::lowest_clock` becomes when the plan is published as a whole.
     pub(crate) lowest_clock: AtomicU64,

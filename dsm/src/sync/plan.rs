@@ -52,13 +52,9 @@ impl Runtime<'_> {
             return false;
         }
         let mut entries = 0;
-        let mut index = 0;
-        while index < scratch.selected.len() {
+        for index in 0..scratch.selected.len() {
             let area = scratch.selected[index];
-            if self.plan_area(area, round, now, entries, scratch) {
-                entries += 1;
-            }
-            index += 1;
+            entries += usize::from(self.plan_area(area, round, now, entries, scratch));
         }
         if !scratch.groups.is_empty() {
             entries = self.drop_partial_groups(entries, scratch);
@@ -67,7 +63,6 @@ impl Runtime<'_> {
             return false;
         }
         let bytes = scratch.bytes.iter().take(entries).sum();
-        sync.acting.plan.round.store(round, Ordering::Relaxed);
         sync.acting.plan.now_ns.store(now, Ordering::Relaxed);
         sync.acting.plan.entries.store(entries as u32, Ordering::Relaxed);
         sync.acting.plan.bytes.store(bytes, Ordering::Relaxed);
@@ -162,8 +157,8 @@ impl Runtime<'_> {
         }
     }
 
-    /// Moves the area's next due time on, when it is not published now.
-    fn postpone(&self, slot: &AreaSlot, now: u64) {
+    /// Moves the area's next due time on: it was looked at now.
+    pub(crate) fn postpone(&self, slot: &AreaSlot, now: u64) {
         let interval = slot.about.interval_ns.load(Ordering::Relaxed);
         if interval != 0 {
             slot.round.next_due_ns.store(now.saturating_add(interval), Ordering::Relaxed);
@@ -179,8 +174,6 @@ impl Runtime<'_> {
         // Before anything else of the area is looked at: see `lock`.
         let word = lock::lock_for_round(&slot.round.lock, &slot.own.ownership, round);
         let parts = Parts::of(segment, index);
-        // Left by a planner that died: nothing was copied yet. Observers wait for the mark to go, also where the
-        // area, for want of its owner, is not planned again.
         unmark(parts.copies());
         let owner = match word.holder() {
             Some(owner) if segment.rounds().takes_part(owner, round) => owner,
@@ -412,7 +405,6 @@ impl Runtime<'_> {
             }
         }
         plan.chunks.store(count as u32, Ordering::Relaxed);
-        plan.alone.store(u32::from(alone), Ordering::Relaxed);
     }
 }
 
@@ -428,24 +420,11 @@ fn unmark(copies: &[CopyRecord]) {
 
 /// Bytes that publishing into `target` copies, by counting the log; bounded above by the whole copy.
 fn dirty_bytes(parts: &Parts<'_>, target: usize) -> u64 {
-    let level0 = parts.level0();
-    let mut lines = 0;
-    // Runs of neighbouring blocks that have bits, counted together.
-    let mut run = 0..0;
     // SAFETY: called by the actor while the area's owner, the log's only writer, is inside the round; what a
     // copy owes is written only while chunks are copied.
     let count = |words: &[AtomicU64]| unsafe { words::count(words) };
-    for (upper, word) in parts.level1().iter().enumerate() {
-        if word.load(Ordering::Relaxed) != 0 {
-            let first = upper * 64;
-            if run.end != first {
-                lines += count(&level0[run]);
-                run = first..first;
-            }
-            run.end = (first + 64).min(level0.len());
-        }
-    }
-    lines += count(&level0[run]);
+    let mut lines = 0;
+    parts.for_each_logged_run(|words| lines += count(words));
     if parts.copies()[target].owes.load(Ordering::Relaxed) != 0 {
         lines += count(parts.owed(target));
     }

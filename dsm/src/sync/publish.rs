@@ -76,10 +76,7 @@ impl Runtime<'_> {
         // A guard that was leaked: its owner is inside the round, so no guard lives.
         slot.own.guard_open.store(0, Ordering::Relaxed);
         segment.forced()[area].store(0, Ordering::Relaxed);
-        let interval = slot.about.interval_ns.load(Ordering::Relaxed);
-        if interval != 0 {
-            slot.round.next_due_ns.store(now.saturating_add(interval), Ordering::Relaxed);
-        }
+        self.postpone(slot, now);
     }
 }
 
@@ -92,19 +89,7 @@ fn clear(words: &[AtomicU64]) {
 /// Clears both levels of the log where they have bits. Lower words first: a successor finds every lower
 /// word that is not clear through the upper bits that are left.
 fn clear_log(parts: &Parts<'_>) {
-    let level0 = parts.level0();
-    let mut run = 0..0;
-    for (upper, word) in parts.level1().iter().enumerate() {
-        if word.load(Ordering::Relaxed) != 0 {
-            let first = upper * 64;
-            if run.end != first {
-                clear(&level0[run]);
-                run = first..first;
-            }
-            run.end = (first + 64).min(level0.len());
-        }
-    }
-    clear(&level0[run]);
+    parts.for_each_logged_run(clear);
     fault_point();
     clear(parts.level1());
 }

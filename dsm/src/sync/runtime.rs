@@ -2,7 +2,7 @@
 use super::claim::{self, Claim};
 use super::copying::CopyScratch;
 use super::pin::copy_state;
-use super::round::{Ended, Pause, Rounds, Work, slot_state};
+use super::round::{Pause, Rounds, Work, slot_state};
 use super::wait::{Waiter, futex_wake_all, low_half};
 use super::word::Word;
 use crate::area::parts::Parts;
@@ -70,13 +70,6 @@ pub(crate) struct Runtime<'a> {
 impl Runtime<'_> {
     pub(crate) fn rounds(&self) -> Rounds<'_> {
         self.shared.segment.rounds()
-    }
-
-    /// Counts how a round ended.
-    pub(crate) fn note(&self, ended: Ended) {
-        if let Ended::GivenUp(_) = ended {
-            self.local.waiter.reset();
-        }
     }
 
     /// How long the stall has lasted that this worker watches in `round`.
@@ -189,7 +182,7 @@ impl Work for Runtime<'_> {
                 match segment.config().stall_policy {
                     STALL_KILL => self.kill(rank),
                     // Only the actor decides, so that it cannot be publishing meanwhile.
-                    STALL_QUARANTINE if self.is_acting(round, me) => {
+                    STALL_QUARANTINE if self.rounds().is_actor(me, round) => {
                         self.quarantine(round, chunk.entry.load(Ordering::Relaxed) as usize, rank);
                     }
                     _ => {}
@@ -230,12 +223,6 @@ impl Work for Runtime<'_> {
             counters.late.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(round, rank, "round given up: the worker did not come in time");
         }
-    }
-}
-
-impl Runtime<'_> {
-    fn is_acting(&self, round: u64, me: u32) -> bool {
-        self.rounds().is_actor(me, round)
     }
 }
 

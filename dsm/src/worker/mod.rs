@@ -132,8 +132,8 @@ impl Worker {
         self.scan();
         let runtime = self.runtime();
         let ended = runtime.rounds().participate(self.rank, &runtime);
-        if let Some(ended) = ended {
-            runtime.note(ended);
+        if let Some(Ended::GivenUp(_)) = ended {
+            self.local.waiter.reset();
         }
         self.idle = self.shared.segment.rounds().load();
         if ended.is_some() {
