@@ -1,0 +1,1 @@
+//! Which iterations of a loop depend on which others.
