@@ -153,6 +153,14 @@ pub enum Error {
         /// The area.
         name: String,
     },
+    /// The area is not lent to its readers.
+    #[error("area {name:?} is not lent: only its owner may look at the writer copy (now: {owner})")]
+    NotLent {
+        /// The area.
+        name: String,
+        /// The state of ownership.
+        owner: String,
+    },
     /// The caller does not own the area (any more).
     #[error("worker {rank} does not own area {name:?} (now: {owner})")]
     NotOwner {

@@ -28,6 +28,7 @@ pub use self::{
     area::guard::WriteGuard,
     area::handle::{Area, Version},
     area::info::AreaInfo,
+    area::lend::{Lent, Recalled},
     area::observer::{Observer, Pinned},
     area::owned::{GiveError, Owned},
     area::reduce::{Number, Reducer},

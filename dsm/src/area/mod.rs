@@ -3,6 +3,7 @@ pub(crate) mod element;
 pub(crate) mod guard;
 pub(crate) mod handle;
 pub(crate) mod info;
+pub(crate) mod lend;
 pub(crate) mod observer;
 pub(crate) mod owned;
 pub(crate) mod ownership;

@@ -83,7 +83,7 @@ impl<T: Element> Owned<T> {
 
     /// The worker no longer owns the area.
     #[inline]
-    fn end(&self) {
+    pub(crate) fn end(&self) {
         let mut owned = self.local.owned.borrow_mut();
         if let Some(at) = owned.iter().rposition(|index| *index == self.core.id.index) {
             owned.swap_remove(at);
@@ -125,7 +125,7 @@ impl<T: Element> Owned<T> {
     }
 
     #[inline]
-    fn check(&self, worker: &Worker) -> Result<()> {
+    pub(crate) fn check(&self, worker: &Worker) -> Result<()> {
         self.core.check_job(worker)?;
         self.core.check_live()?;
         // Relaxed: an owner reads its own word; a change would have needed its death.
@@ -262,7 +262,7 @@ impl<T: Element> Owned<T> {
 
     /// Logs what was written behind the log's back, before somebody else sees the area.
     #[inline]
-    fn scan(&self) {
+    pub(crate) fn scan(&self) {
         if !self.local.scanned.borrow().is_empty() {
             for scanned in
                 self.local.scanned.borrow_mut().iter_mut().filter(|scanned| scanned.is_of(&self.core))
@@ -273,7 +273,7 @@ impl<T: Element> Owned<T> {
     }
 
     /// Ends this value without making the area claimable.
-    fn forget(self) {
+    pub(crate) fn forget(self) {
         let this = std::mem::ManuallyDrop::new(self);
         // SAFETY: `this` is never used or dropped again, so both fields are moved out of it exactly once.
         unsafe {

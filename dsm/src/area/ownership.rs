@@ -9,6 +9,8 @@ const STATE: u64 = 0b111 << 20;
 const HELD: u64 = 1 << 20;
 const TRANSIT: u64 = 2 << 20;
 const CLAIMABLE: u64 = 3 << 20;
+const LENT: u64 = 4 << 20;
+const LEFT_LENT: u64 = 5 << 20;
 /// The recipient sleeps on the word.
 pub(crate) const SLEEP: u64 = 1 << 23;
 const RANK: u64 = (1 << 20) - 1;
@@ -28,6 +30,22 @@ impl Word {
         Word(epoch << 24 | CLAIMABLE | last as u64)
     }
 
+    /// Lent by `owner` to everybody for reading.
+    pub(crate) const fn lent(owner: u32, epoch: u64) -> Word {
+        Word(epoch << 24 | LENT | owner as u64)
+    }
+
+    /// Lent by `last`, who is gone: everybody reads on, anybody may claim it.
+    const fn left_lent(last: u32, epoch: u64) -> Word {
+        Word(epoch << 24 | LEFT_LENT | last as u64)
+    }
+
+    /// Whether everybody may read the writer copy.
+    #[inline]
+    pub(crate) const fn is_lent(self) -> bool {
+        matches!(self.0 & STATE, LENT | LEFT_LENT)
+    }
+
     pub(crate) const fn rank(self) -> u32 {
         (self.0 & RANK) as u32
     }
@@ -39,7 +57,7 @@ impl Word {
     /// Who is responsible for the area: its owner, or the recipient while it is in transit.
     pub(crate) const fn holder(self) -> Option<u32> {
         match self.0 & STATE {
-            HELD | TRANSIT => Some(self.rank()),
+            HELD | TRANSIT | LENT => Some(self.rank()),
             _ => None,
         }
     }
@@ -60,6 +78,8 @@ impl std::fmt::Display for Word {
             HELD => write!(f, "owned by worker {rank}, epoch {epoch}"),
             TRANSIT => write!(f, "on its way to worker {rank}, epoch {epoch}"),
             CLAIMABLE => write!(f, "claimable, last owned by worker {rank}, epoch {epoch}"),
+            LENT => write!(f, "lent to all readers by worker {rank}, epoch {epoch}"),
+            LEFT_LENT => write!(f, "claimable, lent to all readers by worker {rank}, epoch {epoch}"),
             _ => write!(f, "not owned"),
         }
     }
@@ -107,11 +127,40 @@ pub(crate) fn try_take(word: &AtomicU64, me: u32) -> Option<u64> {
 
 /// Lets go of the area without a recipient: it becomes claimable.
 pub(crate) fn let_go(word: &AtomicU64, me: u32, epoch: u64) -> bool {
+    leave(word, Word::held(me, epoch), Word::claimable(me, epoch))
+}
+
+/// Lends the area to all readers; true if somebody sleeps on the word.
+pub(crate) fn lend(word: &AtomicU64, me: u32, epoch: u64) -> bool {
+    leave(word, Word::held(me, epoch), Word::lent(me, epoch))
+}
+
+/// Lets go of an area that is lent: it stays readable.
+pub(crate) fn let_go_lent(word: &AtomicU64, me: u32, epoch: u64) -> bool {
+    leave(word, Word::lent(me, epoch), Word::left_lent(me, epoch))
+}
+
+/// Takes a lent area back under a new epoch; false if it is not this worker's any more.
+pub(crate) fn recall(word: &AtomicU64, me: u32, epoch: u64) -> bool {
+    let mut seen = load(word);
+    while seen.awake() == Word::lent(me, epoch) {
+        // SeqCst: comes before the owner's look at the round word, see SYNC.md, "lending"; pairs with the loads
+        // of `read_lent`.
+        let next = Word(Word::held(me, epoch + 1).0 | seen.0 & SLEEP);
+        match word.compare_exchange(seen.0, next.0, Ordering::SeqCst, Ordering::Acquire) {
+            Ok(_) => return true,
+            Err(now) => seen = Word(now),
+        }
+    }
+    false
+}
+
+/// Changes the word from `from`, whether or not somebody sleeps on it, to `next`; true if somebody did.
+fn leave(word: &AtomicU64, from: Word, next: Word) -> bool {
     let mut seen = load(word);
     // Only the holder's own word: after a claim it is somebody else's.
-    while seen.awake() == Word::held(me, epoch) {
-        // Release: pairs with the claimer's acquire.
-        let next = Word::claimable(me, epoch);
+    while seen.awake() == from {
+        // Release: pairs with the claimer's and the readers' acquire.
         match word.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire) {
             Ok(old) => return old & SLEEP != 0,
             Err(now) => seen = Word(now),
@@ -132,7 +181,8 @@ pub(crate) fn seize(word: &AtomicU64, seen: Word, me: u32) -> bool {
 pub(crate) fn orphan(word: &AtomicU64, dead: u32) {
     let mut seen = load(word);
     while seen.holder() == Some(dead) {
-        let next = Word::claimable(dead, seen.epoch());
+        let left = if seen.is_lent() { Word::left_lent } else { Word::claimable };
+        let next = left(dead, seen.epoch());
         match word.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => return,
             Err(now) => seen = Word(now),

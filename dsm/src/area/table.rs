@@ -341,6 +341,7 @@ impl<'a> Directory<'a> {
         slot.own.guard_open.store(0, Ordering::Relaxed);
         slot.own.raw.store(0, Ordering::Relaxed);
         slot.own.scanned.store(0, Ordering::Relaxed);
+        slot.own.lent.store(0, Ordering::Relaxed);
         slot.own.ownership.store(ownership::Word::held(rank, 1).0, Ordering::Relaxed);
         slot.read.current.store(0, Ordering::Relaxed);
         segment.dirty()[index].store(0, Ordering::Relaxed);

@@ -150,6 +150,14 @@ impl Worker {
         };
         crate::primitive::fault_point();
         self.wait_for_lock(&core);
+        if core.slot().own.lent.load(Ordering::Relaxed) != 0 {
+            // Whoever may read it since it was lent must be gone before it is written.
+            let round = self.shared().segment.rounds().load_total().round();
+            if let Err(error) = self.wait_for_readers(&core, round) {
+                ownership::let_go(word, self.rank(), last.epoch() + 1);
+                return Err(error);
+            }
+        }
         let mut loss = Loss { last_version: core.newest(), lost_writers: Vec::new() };
         let parts = core.parts();
         let dirty = &self.shared().segment.dirty()[core.id.index as usize];

@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 1;
+pub(crate) const LAYOUT_VERSION: u32 = 2;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
@@ -255,6 +255,8 @@ pub(crate) struct OwnLine {
     pub(crate) raw: AtomicU32,
     /// The last round for which the owner looked the area through, if it is one to be looked through.
     pub(crate) scanned: AtomicU64,
+    /// Nonzero once the area was lent: a claimer waits for those who may still read the writer copy.
+    pub(crate) lent: AtomicU32,
 }
 
 /// What rounds write.

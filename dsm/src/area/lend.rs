@@ -1,0 +1,198 @@
+//! Lending: an owner lets everybody read its writer copy in place, and takes it back.
+//!
+//! No copy, no round: lending is one store, reading a lent area is a load of the ownership word. To write
+//! again the owner recalls the area; new readers are refused from then on, and those who hold a view of it
+//! lose it at their next synchronization point, for a view borrows its worker. See `SYNC.md`, "lending".
+use super::element::Element;
+use super::handle::{Area, AreaCore};
+use super::owned::{GiveError, Owned};
+use super::ownership::{self, Word};
+use crate::error::{Error, Rank, Result};
+use crate::sync::wait::{futex_wake_all, low_half};
+use crate::worker::Worker;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// An area that its owner has lent to all workers for reading ([`Owned::lend`]).
+///
+/// Dropping it leaves the area lent, and makes it claimable ([`Worker::claim`]).
+pub struct Lent<T: Element> {
+    core: Arc<AreaCore>,
+    rank: Rank,
+    epoch: u64,
+    element: PhantomData<(T, *const ())>,
+}
+
+/// An area that is being taken back from its readers ([`Lent::recall`]).
+///
+/// Dropping it makes the area claimable.
+#[derive(Debug)]
+pub struct Recalled<T: Element> {
+    owned: Owned<T>,
+    /// The round that was under way, or next, when the area was recalled.
+    round: u64,
+}
+
+impl<T: Element> std::fmt::Debug for Lent<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lent")
+            .field("name", &self.core.name)
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Element> Owned<T> {
+    /// Lends the area to all workers for reading: [`Area::read_lent`] shows them what this worker wrote, in
+    /// place, with or without reader copies. Costs one atomic operation.
+    ///
+    /// ```
+    /// # use hectare_dsm::{AreaSpec, Job};
+    /// # let job = Job::embedded()?;
+    /// # let mut worker = job.worker()?;
+    /// let mut rows = worker.create::<f32>(AreaSpec::new("rows").copies(0), 4)?;
+    /// rows.write(&worker)?.set(1, 2.0);
+    /// let (area, lent) = (rows.area(), rows.lend(&worker)?);
+    /// assert_eq!(area.read_lent(&worker)?, [0.0, 2.0, 0.0, 0.0]);
+    /// let mut rows = lent.recall(&mut worker)?.finish(&mut worker)?;
+    /// rows.write(&worker)?.set(1, 3.0);
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Owned::write`]; the area comes back in the error.
+    pub fn lend(self, worker: &Worker) -> Result<Lent<T>, GiveError<T>> {
+        if let Err(error) = self.check(worker) {
+            return Err(GiveError { error, owned: self });
+        }
+        self.scan();
+        let core = self.core.clone();
+        let (rank, epoch) = (worker.rank(), self.epoch());
+        // Relaxed: comes before the release of `ownership::lend`, and a claimer acquires that.
+        core.slot().own.lent.store(1, Ordering::Relaxed);
+        let word = &core.slot().own.ownership;
+        if ownership::lend(word, rank, epoch) {
+            futex_wake_all(low_half(word));
+        }
+        self.end();
+        self.forget();
+        Ok(Lent { core, rank, epoch, element: PhantomData })
+    }
+}
+
+impl<T: Element> Lent<T> {
+    /// The area.
+    pub fn area(&self) -> Area<T> {
+        Area::around(self.core.clone())
+    }
+
+    /// Refuses readers from now on. The area can be written when those who read it have passed a
+    /// synchronization point: see [`Recalled::finish`].
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`], [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`]; the area stays
+    /// lent then.
+    pub fn recall(self, worker: &mut Worker) -> Result<Recalled<T>> {
+        self.core.check_job(worker)?;
+        self.core.check_live()?;
+        if worker.rank() != self.rank
+            || !ownership::recall(&self.core.slot().own.ownership, self.rank, self.epoch)
+        {
+            return Err(Error::NotOwner {
+                name: self.core.name.clone(),
+                rank: worker.rank(),
+                owner: self.core.ownership().to_string(),
+            });
+        }
+        let owned = Owned::begin(self.core.clone(), worker, self.epoch + 1);
+        // SeqCst, after the recall: whoever reads the area after this passed the word that we see.
+        let round = worker.shared().segment.rounds().load_total().round();
+        Ok(Recalled { owned, round })
+    }
+}
+
+impl<T: Element> Drop for Lent<T> {
+    fn drop(&mut self) {
+        if self.core.is_there() {
+            let word = &self.core.slot().own.ownership;
+            if ownership::let_go_lent(word, self.rank, self.epoch) {
+                futex_wake_all(low_half(word));
+            }
+        }
+    }
+}
+
+impl<T: Element> Recalled<T> {
+    /// The area, once every other worker has passed a synchronization point since the recall; until then
+    /// this forces rounds. After a [`Worker::barrier`] it returns at once.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`] after ten seconds, naming those who did not come; [`Error::ForkedChild`]. The area
+    /// is claimable then.
+    pub fn finish(self, worker: &mut Worker) -> Result<Owned<T>> {
+        worker.wait_for_readers(&self.owned.core, self.round)?;
+        Ok(self.owned)
+    }
+}
+
+impl<T: Element> Area<T> {
+    /// What the owner wrote before it lent the area ([`Owned::lend`]), in place.
+    ///
+    /// # Errors
+    /// [`Error::NotLent`], [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
+    #[inline]
+    pub fn read_lent<'w>(&self, worker: &'w Worker) -> Result<&'w [T]> {
+        self.core.check_job(worker)?;
+        self.core.check_live()?;
+        // SeqCst: see `ownership::recall`.
+        let word = Word(self.core.slot().own.ownership.load(Ordering::SeqCst));
+        if !word.is_lent() {
+            return Err(Error::NotLent { name: self.name().into(), owner: word.to_string() });
+        }
+        let data = self.core.parts().writer().cast::<T>();
+        // SAFETY: the writer copy has `len` elements of `T`. Nobody writes it while it is lent; after a recall
+        // or a claim the new owner waits (`wait_for_readers`) until this worker has been at a synchronization
+        // point, which needs `&mut Worker` and so ends the slice's lifetime. The mapping lives as long as the
+        // worker, which keeps the job.
+        Ok(unsafe { std::slice::from_raw_parts(data, self.core.len) })
+    }
+}
+
+/// How long an owner waits for readers of an area that it recalled.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Worker {
+    /// Waits until every other worker has stood at a synchronization point in `round` or later: then none
+    /// holds a view that it took before the caller saw `round`.
+    pub(crate) fn wait_for_readers(&mut self, core: &AreaCore, round: u64) -> Result<()> {
+        let since = Instant::now();
+        loop {
+            let late: Vec<Rank> = self.late_readers(round).collect();
+            if late.is_empty() {
+                return Ok(());
+            }
+            if since.elapsed() > PATIENCE {
+                return Err(Error::TimedOut {
+                    what: format!("the readers of area {:?} to pass a synchronization point", core.name),
+                    waited: since.elapsed(),
+                    missing: format!("workers {late:?} have not"),
+                });
+            }
+            core.check_live()?;
+            self.sync()?;
+        }
+    }
+
+    fn late_readers(&self, round: u64) -> impl Iterator<Item = Rank> {
+        let me = self.rank();
+        let seats = self.shared().segment.seats().iter().enumerate();
+        seats
+            .filter(move |(rank, seat)| {
+                // SeqCst: whoever arrived in `round` is inside it, or left it after the area was recalled.
+                *rank != me as usize && seat.is_live() && seat.arrived.load(Ordering::SeqCst) < round
+            })
+            .map(|(rank, _)| rank as Rank)
+    }
+}
