@@ -1,12 +1,23 @@
 //! The loop layer of Hectare: a serial training loop, run by many workers in an order that keeps its
 //! dependences.
 //!
-//! After Orion (Wei et al., EuroSys 2019). A loop over the entries of a [`DistArray`](array) or over index
-//! ranges is described as a [`LoopNest`]; [`dependence`] finds which iterations must not run at the same time,
-//! a schedule is chosen, and the executor runs it by handing partitions of the arrays from worker to worker.
+//! After Orion (Wei et al., EuroSys 2019). A loop over the entries of an array or over index ranges is described
+//! as a [`LoopNest`]; [`dependence`] finds which iterations must not run at the same time, a schedule is chosen,
+//! and the executor runs it by handing partitions of the arrays from worker to worker.
 #![forbid(unsafe_code)]
+pub mod accumulate;
 pub mod array;
+mod context;
 pub mod dependence;
+mod error;
+pub mod execute;
 pub mod loop_nest;
+pub mod placement;
+pub mod schedule;
+pub mod view;
 
+pub use self::array::DistArray;
+pub use self::context::{Context, Site, run};
+pub use self::error::{Error, Result};
 pub use self::loop_nest::LoopNest;
+pub use self::view::{View, ViewMut, axpy, dot, norm2, scale};

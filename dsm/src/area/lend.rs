@@ -111,6 +111,17 @@ impl<T: Element> Lent<T> {
         let round = worker.shared().segment.rounds().load_total().round();
         Ok(Recalled { owned, round })
     }
+
+    /// Deletes the area. See [`Job::delete`](crate::Job::delete).
+    ///
+    /// # Errors
+    /// [`Error::OtherJob`], [`Error::Deleted`], [`Error::ForkedChild`].
+    pub fn delete(self, worker: &mut Worker) -> Result<()> {
+        self.core.check_job(worker)?;
+        self.core.check_live()?;
+        worker.delete(self.core.id);
+        Ok(())
+    }
 }
 
 impl<T: Element> Drop for Lent<T> {
@@ -134,6 +145,14 @@ impl<T: Element> Recalled<T> {
     pub fn finish(self, worker: &mut Worker) -> Result<Owned<T>> {
         worker.wait_for_readers(&self.owned.core, self.round)?;
         Ok(self.owned)
+    }
+
+    /// Deletes the area, without waiting for its readers: its memory is freed when they are gone.
+    ///
+    /// # Errors
+    /// Those of [`Owned::delete`].
+    pub fn delete(self, worker: &mut Worker) -> Result<()> {
+        self.owned.delete(worker)
     }
 }
 

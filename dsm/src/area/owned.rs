@@ -171,6 +171,23 @@ impl<T: Element> Owned<T> {
         Ok(unsafe { WriteGuard::new(&self.core) })
     }
 
+    /// The whole area as a slice, for writing; all of it is logged at once. For areas that change as a whole,
+    /// or that have no log.
+    ///
+    /// # Errors
+    /// Those of [`Owned::write`].
+    #[inline]
+    pub fn write_whole<'w>(&'w mut self, worker: &'w Worker) -> Result<&'w mut [T]> {
+        self.check(worker)?;
+        if self.core.len != 0 {
+            self.core.log().mark(self.core.lines(0..self.core.len, size_of::<T>()));
+        }
+        let data = self.core.parts().writer().cast::<T>();
+        // SAFETY: the writer copy has `len` elements of `T`; this worker owns it, and the slice borrows `self`
+        // mutably, so that nobody else reads or writes the writer copy while it lives.
+        Ok(unsafe { std::slice::from_raw_parts_mut(data, self.core.len) })
+    }
+
     /// A raw pointer to the writer copy, for code that logs by itself with [`Owned::log`], or whose area is
     /// tracked automatically. Valid while this worker owns the area; write through it only between
     /// synchronization points.

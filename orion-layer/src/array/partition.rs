@@ -1,0 +1,157 @@
+//! One partition of an array on one worker: an area that it holds, has lent, or only knows.
+use super::layout::Layout;
+use crate::error::Result;
+use crate::view::Frame;
+use hectare_dsm::{Area, AreaSpec, Element, Error, Lent, Owned, Rank, Recalled, Tracking, Worker};
+use std::time::Duration;
+
+/// How long a worker waits for a partition that its owner has made.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What this worker has of a partition.
+#[derive(Debug)]
+pub(crate) enum Hold<T: Element> {
+    /// Another worker is responsible for it.
+    Elsewhere,
+    /// This worker owns it and lets everybody read it.
+    Lent(Lent<T>),
+    /// This worker takes it back.
+    Recalled(Recalled<T>),
+    /// This worker writes it.
+    Held(Owned<T>),
+}
+
+/// A partition.
+#[derive(Debug)]
+pub(crate) struct Partition<T: Element> {
+    area: Area<T>,
+    hold: Hold<T>,
+}
+
+impl<T: Element> Partition<T> {
+    /// The area of a partition: no reader copy, no log.
+    pub(crate) fn create<const N: usize>(
+        worker: &mut Worker,
+        name: &str,
+        frame: &Frame<N>,
+    ) -> Result<Owned<T>> {
+        let row = if N > 1 { frame.row_len() } else { 1 };
+        let spec = AreaSpec::new(name).copies(0).tracking(Tracking::Whole).row(row.max(1));
+        Ok(worker.create(spec, frame.len())?)
+    }
+
+    /// All partitions of `layout`, those in `mine` as this worker holds them.
+    pub(crate) fn attach_all(
+        worker: &mut Worker,
+        layout: &Layout,
+        mine: Vec<(usize, Hold<T>)>,
+        name: impl Fn(usize) -> String,
+    ) -> Result<Vec<Partition<T>>> {
+        let mut mine = mine.into_iter().peekable();
+        let mut parts = Vec::with_capacity(layout.parts());
+        for part in 0..layout.parts() {
+            let area = worker.attach_within(&name(part), PATIENCE)?;
+            let hold = mine.next_if(|(number, _)| *number == part).map_or(Hold::Elsewhere, |(_, hold)| hold);
+            parts.push(Partition { area, hold });
+        }
+        Ok(parts)
+    }
+
+    /// What it holds, wherever it is lent or held.
+    #[inline]
+    pub(crate) fn read<'w>(&'w self, worker: &'w Worker) -> Result<&'w [T]> {
+        match &self.hold {
+            Hold::Held(owned) => Ok(owned.read(worker)?),
+            _ => Ok(self.area.read_lent(worker)?),
+        }
+    }
+
+    /// What it holds, for writing; this worker must hold it.
+    #[inline]
+    pub(crate) fn write<'w>(&'w mut self, worker: &'w Worker) -> Result<&'w mut [T]> {
+        if !self.is_held() {
+            return Err(self.not_held(worker).into());
+        }
+        match &mut self.hold {
+            Hold::Held(owned) => Ok(owned.write_whole(worker)?),
+            _ => Ok(&mut []),
+        }
+    }
+
+    #[cold]
+    fn not_held(&self, worker: &Worker) -> Error {
+        let owner = "held by another worker of the schedule".into();
+        Error::NotOwner { name: self.area.name().into(), rank: worker.rank(), owner }
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        matches!(self.hold, Hold::Held(_))
+    }
+
+    /// Takes it back from its readers, if this worker lent it.
+    pub(crate) fn recall(&mut self, worker: &mut Worker) -> Result<()> {
+        if matches!(self.hold, Hold::Lent(_))
+            && let Hold::Lent(lent) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
+        {
+            self.hold = Hold::Recalled(lent.recall(worker)?);
+        }
+        Ok(())
+    }
+
+    /// Ends a recall, after all workers have passed a synchronization point.
+    pub(crate) fn finish_recall(&mut self, worker: &mut Worker) -> Result<()> {
+        if matches!(self.hold, Hold::Recalled(_))
+            && let Hold::Recalled(recalled) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
+        {
+            self.hold = Hold::Held(recalled.finish(worker)?);
+        }
+        Ok(())
+    }
+
+    /// Lets everybody read it, if this worker holds it.
+    pub(crate) fn lend(&mut self, worker: &Worker) -> Result<()> {
+        if matches!(self.hold, Hold::Held(_))
+            && let Hold::Held(owned) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
+        {
+            self.hold = Hold::Lent(owned.lend(worker).map_err(Error::from)?);
+        }
+        Ok(())
+    }
+
+    /// Waits until it is given to this worker, unless it holds it.
+    #[inline]
+    pub(crate) fn take(&mut self, worker: &mut Worker) -> Result<()> {
+        if !self.is_held() {
+            self.hold = Hold::Held(self.area.take(worker)?);
+        }
+        Ok(())
+    }
+
+    /// Hands it to another worker.
+    #[inline]
+    pub(crate) fn give(&mut self, worker: &Worker, to: Rank) -> Result<()> {
+        match std::mem::replace(&mut self.hold, Hold::Elsewhere) {
+            Hold::Held(owned) => Ok(owned.give(worker, to).map_err(Error::from)?),
+            other => {
+                self.hold = other;
+                Err(self.not_held(worker).into())
+            }
+        }
+    }
+
+    /// Lets go of it without lending: whoever waits for it learns that it will not come.
+    pub(crate) fn abandon(&mut self) {
+        self.hold = Hold::Elsewhere;
+    }
+
+    /// Gives its memory back, if this worker is responsible for it.
+    pub(crate) fn delete(self, worker: &mut Worker) -> Result<()> {
+        match self.hold {
+            Hold::Held(owned) => owned.delete(worker)?,
+            Hold::Lent(lent) => lent.delete(worker)?,
+            Hold::Recalled(recalled) => recalled.delete(worker)?,
+            Hold::Elsewhere => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,181 @@
+//! How workers of one program tell each other things: a published area each, read by all after a barrier.
+use super::Site;
+use crate::error::{Error, Result};
+use hectare_dsm::{Area, AreaSpec, Owned, Rank, Worker, WorkerState};
+use std::time::Duration;
+
+/// Bytes of a mailbox that carry a message; longer ones go in pieces, one barrier each.
+const PAYLOAD: usize = 64 << 10;
+/// The head: sequence number, length of the whole message, whether it is a failure, length of the site's text.
+const HEAD: usize = 32;
+const SITE: usize = 224;
+/// Marks of a letter that carries an error.
+const FAILED: u8 = 1;
+const FOLLOWED: u8 = 2;
+
+/// One worker's mailbox, and its view of the others'.
+#[derive(Debug)]
+pub(super) struct Mailbox {
+    mine: Owned<u8>,
+    all: Vec<Area<u8>>,
+    sequence: u64,
+}
+
+/// What a worker has to say in a collective call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Say<'a> {
+    /// Its part of the exchange.
+    Value(&'a [u8]),
+    /// It failed: this is its error.
+    Failure(&'a str),
+    /// It failed because somebody else did.
+    Consequence(&'a str),
+}
+
+fn name(rank: usize) -> String {
+    format!("orion/mail/{rank}")
+}
+
+impl Mailbox {
+    /// Opens the mailboxes of workers `0..size`, all of whom call this.
+    pub(super) fn open(worker: &mut Worker, size: usize, patience: Duration) -> Result<Mailbox> {
+        let mine = worker.create::<u8>(AreaSpec::new(name(worker.rank() as usize)), HEAD + SITE + PAYLOAD)?;
+        let mut all = Vec::with_capacity(size);
+        for rank in 0..size {
+            all.push(worker.attach_within::<u8>(&name(rank), patience)?);
+        }
+        Ok(Mailbox { mine, all, sequence: 0 })
+    }
+
+    /// Says `say` to all and hears what each of them says; `hear` is called once per worker, by rank,
+    /// unless somebody failed.
+    ///
+    /// An error of one worker is an error of all: [`Error::PeerFailed`] for the others.
+    pub(super) fn exchange(
+        &mut self,
+        worker: &mut Worker,
+        site: Site,
+        say: Say<'_>,
+        mut hear: impl FnMut(Rank, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        self.sequence += 1;
+        let (bytes, failed) = match say {
+            Say::Value(bytes) => (bytes, 0),
+            Say::Failure(text) => (&text.as_bytes()[..text.len().min(PAYLOAD)], FAILED),
+            Say::Consequence(text) => (&text.as_bytes()[..text.len().min(PAYLOAD)], FOLLOWED),
+        };
+        let mut heard: Vec<Vec<u8>> = Vec::new();
+        let mut at = 0;
+        loop {
+            let piece = &bytes[at.min(bytes.len())..bytes.len().min(at + PAYLOAD)];
+            self.write(worker, site, bytes.len(), failed, piece)?;
+            worker.barrier()?;
+            self.check_failures(worker, site)?;
+            if failed != 0 {
+                return Ok(());
+            }
+            let mut longest = 0;
+            for rank in 0..self.all.len() {
+                let letter = self.read(worker, site, rank)?;
+                longest = longest.max(letter.whole);
+                let piece = &letter.payload[..letter.whole.saturating_sub(at).min(PAYLOAD)];
+                if letter.whole <= PAYLOAD {
+                    if at == 0 {
+                        hear(rank as Rank, piece)?;
+                    }
+                } else {
+                    heard.resize(self.all.len(), Vec::new());
+                    heard[rank].extend_from_slice(piece);
+                }
+            }
+            at += PAYLOAD;
+            if at >= longest {
+                break;
+            }
+        }
+        for (rank, bytes) in heard.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty()) {
+            hear(rank as Rank, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The error of the worker that failed first, as far as one can tell; not this worker's own.
+    fn check_failures(&self, worker: &Worker, site: Site) -> Result<()> {
+        let mut culprit = None;
+        for rank in 0..self.all.len() {
+            let letter = self.read(worker, site, rank)?;
+            if letter.failed == FAILED {
+                culprit = Some((rank, letter));
+                break;
+            }
+            if letter.failed == FOLLOWED && culprit.is_none() {
+                culprit = Some((rank, letter));
+            }
+        }
+        match culprit {
+            Some((rank, letter)) if rank != worker.rank() as usize => {
+                let message =
+                    String::from_utf8_lossy(&letter.payload[..letter.whole.min(PAYLOAD)]).into_owned();
+                Err(Error::PeerFailed { site: site.to_string(), rank: rank as Rank, message })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn write(&mut self, worker: &Worker, site: Site, whole: usize, failed: u8, piece: &[u8]) -> Result<()> {
+        let place = site.to_string();
+        // The end of a path says more than its beginning.
+        let place = &place.as_bytes()[place.len().saturating_sub(SITE)..];
+        let mut guard = self.mine.write(worker)?;
+        let head = guard.range_mut(0..HEAD + SITE + piece.len());
+        head[..8].copy_from_slice(&self.sequence.to_le_bytes());
+        head[8..16].copy_from_slice(&(whole as u64).to_le_bytes());
+        head[16] = failed;
+        head[17] = place.len() as u8;
+        head[HEAD..HEAD + place.len()].copy_from_slice(place);
+        head[HEAD + SITE..].copy_from_slice(piece);
+        Ok(())
+    }
+
+    fn read<'w>(&self, worker: &'w Worker, site: Site, rank: usize) -> Result<Letter<'w>> {
+        let bytes: &[u8] = self.all[rank].read(worker)?;
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[at + k]));
+        let there = &bytes[HEAD..HEAD + bytes[17] as usize];
+        if word(0) != self.sequence {
+            return Err(self.behind(worker, site, rank, there, word(0)));
+        }
+        let here = site.to_string();
+        if !here.as_bytes().ends_with(there) {
+            return Err(self.diverged(worker, here, rank, there));
+        }
+        Ok(Letter { whole: word(8) as usize, failed: bytes[16], payload: &bytes[HEAD + SITE..] })
+    }
+
+    #[cold]
+    fn behind(&self, worker: &Worker, site: Site, rank: usize, there: &[u8], sequence: u64) -> Error {
+        let workers = worker.job().workers().unwrap_or_default();
+        let alive =
+            workers.iter().any(|other| other.rank as usize == rank && other.state != WorkerState::Dead);
+        if alive && sequence != 0 {
+            return self.diverged(worker, site.to_string(), rank, there);
+        }
+        Error::WorkerLost { site: site.to_string(), rank: rank as Rank }
+    }
+
+    #[cold]
+    fn diverged(&self, worker: &Worker, here: String, rank: usize, there: &[u8]) -> Error {
+        Error::Diverged {
+            sequence: self.sequence,
+            here_rank: worker.rank(),
+            here,
+            there_rank: rank as Rank,
+            there: String::from_utf8_lossy(there).into_owned(),
+        }
+    }
+}
+
+struct Letter<'w> {
+    whole: usize,
+    failed: u8,
+    payload: &'w [u8],
+}

@@ -1,0 +1,124 @@
+//! A worker's hand on the program: SPMD execution, collective calls, and where arrays and loops come from.
+mod collective;
+mod mailbox;
+mod run;
+mod site;
+
+pub use self::run::run;
+pub use self::site::Site;
+
+use self::mailbox::Mailbox;
+pub(crate) use self::mailbox::Say;
+use crate::error::{Error, Result};
+use crate::execute::Plans;
+use hectare_dsm::{Rank, Worker};
+use std::time::Duration;
+
+/// How long workers wait for each other when a program begins.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One worker of an SPMD program: every worker runs the same program, and makes the same collective calls in
+/// the same order. What each does of a loop is its share.
+///
+/// A call that is *collective* must be made by every worker. It carries its call site and number, so that
+/// programs that diverge get [`Error::Diverged`] with both places.
+#[derive(Debug)]
+pub struct Context<'w> {
+    pub(crate) worker: &'w mut Worker,
+    size: usize,
+    mailbox: Mailbox,
+    made: u64,
+    pub(crate) plans: Plans,
+    seed: u64,
+}
+
+impl<'w> Context<'w> {
+    /// Makes `worker` one of the `size` workers of a program, with ranks `0..size`, in threads or processes of
+    /// one job. Collective: waits until all have come, for a minute at most. [`run`] does this for threads.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the worker's rank is not below `size`, [`Error::Core`] if the others do not come.
+    pub fn join(worker: &'w mut Worker, size: usize) -> Result<Context<'w>> {
+        if worker.rank() as usize >= size {
+            return Err(Error::Invalid(format!(
+                "worker {} cannot be one of {size}: a program's workers have ranks 0 to {}",
+                worker.rank(),
+                size.saturating_sub(1)
+            )));
+        }
+        worker.wait_for_workers(size, PATIENCE)?;
+        let mailbox = Mailbox::open(worker, size, PATIENCE)?;
+        let mut context = Context { worker, size, mailbox, made: 0, plans: Plans::default(), seed: 0 };
+        context.barrier()?;
+        Ok(context)
+    }
+
+    /// This worker's number.
+    pub fn rank(&self) -> Rank {
+        self.worker.rank()
+    }
+
+    /// How many workers run the program.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The worker of the runtime core, for areas of one's own.
+    pub fn worker(&mut self) -> &mut Worker {
+        self.worker
+    }
+
+    /// The seed that plans and random arrays derive theirs from; 0 unless [`Context::set_seed`] was called.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Sets the seed. To be called by every worker with the same value, before arrays are made.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
+    /// Waits until every worker is here. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Diverged`], [`Error::WorkerLost`], [`Error::Core`].
+    #[track_caller]
+    pub fn barrier(&mut self) -> Result<()> {
+        self.exchange(Site::here(), Say::Value(&[]), |_, _| Ok(()))
+    }
+
+    /// A number that no other array of the program has; the same on every worker.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.made += 1;
+        self.made
+    }
+
+    pub(crate) fn exchange(
+        &mut self,
+        site: Site,
+        say: Say<'_>,
+        hear: impl FnMut(Rank, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        self.mailbox.exchange(self.worker, site, say, hear)
+    }
+
+    /// Ends a step that may have failed on this worker: afterwards either all workers go on, or all have an
+    /// error. Collective.
+    pub(crate) fn agree_on<R>(&mut self, site: Site, result: Result<R>) -> Result<R> {
+        match result {
+            Ok(value) => self.exchange(site, Say::Value(&[]), |_, _| Ok(())).map(|()| value),
+            Err(error) => Err(self.fail(site, error)),
+        }
+    }
+
+    /// Tells the others of an error of this worker's; returns the error that says most about the cause.
+    pub(crate) fn fail(&mut self, site: Site, error: Error) -> Error {
+        let text = error.to_string();
+        let follows = error.is_consequence();
+        let say = if follows { Say::Consequence(&text) } else { Say::Failure(&text) };
+        match self.exchange(site, say, |_, _| Ok(())) {
+            Err(cause) if follows => cause,
+            _ => error,
+        }
+    }
+}

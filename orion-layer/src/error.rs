@@ -1,0 +1,164 @@
+//! What can go wrong in the loop layer: what happened, in which loop, to which array, on which worker.
+use hectare_dsm::Rank;
+
+/// An error of the loop layer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The runtime core refused something.
+    #[error(transparent)]
+    Core(#[from] hectare_dsm::Error),
+    /// The body named an element outside of what its worker holds.
+    #[error(
+        "loop {loop_name}, worker {worker}: {array}{index:?} lies outside {holds}; either the subscript is out of \
+         range, or the loop's description misses this access"
+    )]
+    Outside {
+        /// The loop.
+        loop_name: String,
+        /// The array.
+        array: String,
+        /// The index that was asked for.
+        index: Vec<usize>,
+        /// What the worker holds of the array.
+        holds: String,
+        /// The worker.
+        worker: Rank,
+    },
+    /// A shape that makes no sense, or that does not fit.
+    #[error("array {array:?}: {what}")]
+    Shape {
+        /// The array.
+        array: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The description of a loop contradicts itself or its arrays.
+    #[error("loop {loop_name}: {what}")]
+    InvalidLoop {
+        /// The loop.
+        loop_name: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A schedule was refused.
+    #[error("loop {loop_name}: schedule {schedule} is refused: {what}")]
+    InvalidSchedule {
+        /// The loop.
+        loop_name: String,
+        /// The schedule.
+        schedule: String,
+        /// What it would break.
+        what: String,
+    },
+    /// Replicas of the program made different collective calls.
+    #[error(
+        "the workers' programs have diverged at collective call {sequence}: worker {here_rank} is at {here}, \
+         worker {there_rank} at {there}; every worker must make the same collective calls in the same order"
+    )]
+    Diverged {
+        /// The number of the call.
+        sequence: u64,
+        /// This worker.
+        here_rank: Rank,
+        /// Where this worker is.
+        here: String,
+        /// The other worker.
+        there_rank: Rank,
+        /// Where the other worker is.
+        there: String,
+    },
+    /// A value that should be the same everywhere is not.
+    #[error("{site}: worker {rank} has another value than worker 0; the workers' programs have diverged")]
+    Disagree {
+        /// Where.
+        site: String,
+        /// The worker with the other value.
+        rank: Rank,
+    },
+    /// A worker died, or left the program.
+    #[error("{site}: worker {rank} is gone; what this pass wrote is lost: restore the last checkpoint")]
+    WorkerLost {
+        /// Where the others noticed.
+        site: String,
+        /// The worker.
+        rank: Rank,
+    },
+    /// A worker's loop body panicked.
+    #[error("loop {loop_name}: the body panicked on worker {worker}: {message}")]
+    BodyPanicked {
+        /// The loop.
+        loop_name: String,
+        /// The worker.
+        worker: Rank,
+        /// The panic's message.
+        message: String,
+    },
+    /// Another worker failed in the same loop or collective call.
+    #[error("{site}: worker {rank} failed: {message}")]
+    PeerFailed {
+        /// Where.
+        site: String,
+        /// The worker that failed.
+        rank: Rank,
+        /// Its error.
+        message: String,
+    },
+    /// An array was left half written by a pass that failed.
+    #[error("array {array:?} was left half written: {cause}; restore a checkpoint or make it anew")]
+    Poisoned {
+        /// The array.
+        array: String,
+        /// The failure.
+        cause: String,
+    },
+    /// A line of a file could not be understood.
+    #[error("{file}:{line}: {what}")]
+    Parse {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+        /// What was wrong, and what was expected.
+        what: String,
+    },
+    /// A file could not be read or written.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file holds something else than was asked for.
+    #[error("{file}: {what}")]
+    Format {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A message between workers could not be encoded or decoded.
+    #[error("a message between workers could not be {0}")]
+    Message(String),
+    /// A program asks for something that makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl Error {
+    /// Whether this tells of another worker's failure.
+    pub(crate) fn is_consequence(&self) -> bool {
+        use hectare_dsm::Error as Core;
+        matches!(
+            self,
+            Error::PeerFailed { .. }
+                | Error::WorkerLost { .. }
+                | Error::Poisoned { .. }
+                | Error::Core(Core::OwnerGone { .. } | Core::NoSuchWorker { .. } | Core::NotLent { .. })
+        )
+    }
+}
+
+/// The result of most calls of the loop layer.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

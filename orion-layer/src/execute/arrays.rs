@@ -1,0 +1,274 @@
+//! The arrays of a loop: what the executor does with them, whatever their types.
+use crate::array::{DistArray, Layout};
+use crate::context::{Context, Site};
+use crate::error::Result;
+use crate::loop_nest::NamedArray;
+use crate::view::{View, ViewMut};
+use hectare_dsm::{Element, Rank, Worker};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// The type of a family for one lifetime.
+pub type Of<'a, F> = <F as Family>::Of<'a>;
+
+/// What the executor does with one array. For arrays that are only read, all of it is nothing but a check.
+pub trait Control {
+    /// The description of the array, under the name that the loop gives it.
+    fn describe(&self, name: &str) -> NamedArray;
+    /// A number that no other array of the program has.
+    fn number(&self) -> u64;
+    /// Whether the loop may write it.
+    fn is_written(&self) -> bool;
+    /// Refuses an array that a failed pass has left half written.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`](crate::Error::Poisoned).
+    fn check(&self) -> Result<()>;
+    /// How it is cut.
+    fn layout(&self) -> &Layout;
+    /// Cuts it anew. Collective.
+    ///
+    /// # Errors
+    /// Those of the exchange between workers, and of memory.
+    fn rearrange(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()>;
+    /// Takes back what this worker lent.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn recall(&mut self, worker: &mut Worker) -> Result<()>;
+    /// Ends the recall, after a barrier.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn finish_recall(&mut self, worker: &mut Worker) -> Result<()>;
+    /// Waits for a part, unless this worker holds it.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core) when whoever could give it is gone.
+    fn take(&mut self, worker: &mut Worker, part: usize) -> Result<()>;
+    /// Hands a part on.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn give(&mut self, worker: &Worker, part: usize, to: Rank) -> Result<()>;
+    /// Lends all that this worker holds.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn lend(&mut self, worker: &Worker) -> Result<()>;
+    /// Records who owns which part after a pass.
+    fn set_owners(&mut self, owners: &[Rank]);
+    /// Lets go of everything: the pass has failed.
+    fn poison(&mut self, cause: &str);
+}
+
+/// A type for every lifetime. A body is generic over the lifetime of what it is given, and this names that type
+/// without a bound on the lifetime of the array that it comes from.
+pub trait Family {
+    /// The type.
+    type Of<'a>;
+}
+
+/// [`View`]s of arrays of these elements and dimensions.
+#[derive(Debug)]
+pub struct Reads<T, const N: usize>(PhantomData<T>);
+/// [`ViewMut`]s of arrays of these elements and dimensions.
+#[derive(Debug)]
+pub struct Writes<T, const N: usize>(PhantomData<T>);
+
+impl<T: Element, const N: usize> Family for Reads<T, N> {
+    type Of<'a> = View<'a, T, N>;
+}
+
+impl<T: Element, const N: usize> Family for Writes<T, N> {
+    type Of<'a> = ViewMut<'a, T, N>;
+}
+
+/// An array as it is passed to a loop: `&DistArray` to read it, `&mut DistArray` to write it.
+pub trait ArrayArg: Control {
+    /// What the body sees.
+    type View: Family;
+
+    /// Makes the view of these parts.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core) if this worker does not hold them.
+    fn view<'a>(&'a mut self, worker: &'a Worker, parts: Range<usize>) -> Result<Of<'a, Self::View>>;
+}
+
+fn describe<T: Element, const N: usize>(array: &DistArray<T, N>, name: &str) -> NamedArray {
+    NamedArray { name: name.into(), shape: array.shape().to_vec(), element_bytes: size_of::<T>() }
+}
+
+impl<T: Element, const N: usize> Control for &DistArray<T, N> {
+    fn describe(&self, name: &str) -> NamedArray {
+        describe(self, name)
+    }
+
+    fn number(&self) -> u64 {
+        DistArray::number(self)
+    }
+
+    fn is_written(&self) -> bool {
+        false
+    }
+
+    fn check(&self) -> Result<()> {
+        DistArray::check(self)
+    }
+
+    fn layout(&self) -> &Layout {
+        DistArray::layout(self)
+    }
+
+    fn rearrange(&mut self, _context: &mut Context<'_>, _site: Site, _to: &Layout) -> Result<()> {
+        Ok(())
+    }
+
+    fn recall(&mut self, _worker: &mut Worker) -> Result<()> {
+        Ok(())
+    }
+
+    fn finish_recall(&mut self, _worker: &mut Worker) -> Result<()> {
+        Ok(())
+    }
+
+    fn take(&mut self, _worker: &mut Worker, _part: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn give(&mut self, _worker: &Worker, _part: usize, _to: Rank) -> Result<()> {
+        Ok(())
+    }
+
+    fn lend(&mut self, _worker: &Worker) -> Result<()> {
+        Ok(())
+    }
+
+    fn set_owners(&mut self, _owners: &[Rank]) {}
+
+    fn poison(&mut self, _cause: &str) {}
+}
+
+impl<T: Element, const N: usize> ArrayArg for &DistArray<T, N> {
+    type View = Reads<T, N>;
+
+    fn view<'a>(&'a mut self, worker: &'a Worker, _parts: Range<usize>) -> Result<View<'a, T, N>> {
+        self.view_on(worker)
+    }
+}
+
+impl<T: Element, const N: usize> Control for &mut DistArray<T, N> {
+    fn describe(&self, name: &str) -> NamedArray {
+        describe(self, name)
+    }
+
+    fn number(&self) -> u64 {
+        DistArray::number(self)
+    }
+
+    fn is_written(&self) -> bool {
+        true
+    }
+
+    fn check(&self) -> Result<()> {
+        DistArray::check(self)
+    }
+
+    fn layout(&self) -> &Layout {
+        DistArray::layout(self)
+    }
+
+    fn rearrange(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()> {
+        DistArray::rearrange(self, context, site, to)
+    }
+
+    fn recall(&mut self, worker: &mut Worker) -> Result<()> {
+        self.partitions().iter_mut().try_for_each(|partition| partition.recall(worker))
+    }
+
+    fn finish_recall(&mut self, worker: &mut Worker) -> Result<()> {
+        self.partitions().iter_mut().try_for_each(|partition| partition.finish_recall(worker))
+    }
+
+    fn take(&mut self, worker: &mut Worker, part: usize) -> Result<()> {
+        self.partitions()[part].take(worker)
+    }
+
+    fn give(&mut self, worker: &Worker, part: usize, to: Rank) -> Result<()> {
+        self.partitions()[part].give(worker, to)
+    }
+
+    fn lend(&mut self, worker: &Worker) -> Result<()> {
+        self.partitions().iter_mut().try_for_each(|partition| partition.lend(worker))
+    }
+
+    fn set_owners(&mut self, owners: &[Rank]) {
+        DistArray::set_owners(self, owners);
+    }
+
+    fn poison(&mut self, cause: &str) {
+        self.partitions().iter_mut().for_each(|partition| partition.abandon());
+        DistArray::poison(self, cause);
+    }
+}
+
+impl<T: Element, const N: usize> ArrayArg for &mut DistArray<T, N> {
+    type View = Writes<T, N>;
+
+    fn view<'a>(&'a mut self, worker: &'a Worker, parts: Range<usize>) -> Result<ViewMut<'a, T, N>> {
+        self.view_mut_on(worker, parts)
+    }
+}
+
+/// The arrays of one loop: a tuple of up to eight.
+pub trait Arrays {
+    /// What the body sees of them.
+    type Views: Family;
+
+    /// Makes the views; `parts` says which parts of each.
+    ///
+    /// # Errors
+    /// Those of [`ArrayArg::view`].
+    fn views<'a>(&'a mut self, worker: &'a Worker, parts: &[Range<usize>]) -> Result<Of<'a, Self::Views>>;
+
+    /// Each array, in order.
+    fn each(&mut self) -> Vec<&mut dyn Control>;
+
+    /// The numbers of the arrays, and which are written, for the key of a plan.
+    fn numbers(&self) -> Vec<(u64, bool)>;
+}
+
+macro_rules! tuples {
+    ($(($($name:ident $index:tt),*))*) => {$(
+        impl<$($name: Family),*> Family for ($($name,)*) {
+            type Of<'a> = ($($name::Of<'a>,)*);
+        }
+
+        impl<$($name: ArrayArg),*> Arrays for ($($name,)*) {
+            type Views = ($($name::View,)*);
+
+            #[allow(unused_variables, clippy::unused_unit)]
+            fn views<'a>(
+                &'a mut self,
+                worker: &'a Worker,
+                parts: &[Range<usize>],
+            ) -> Result<Of<'a, Self::Views>> {
+                Ok(($(self.$index.view(worker, parts[$index].clone())?,)*))
+            }
+
+            fn each(&mut self) -> Vec<&mut dyn Control> {
+                vec![$(&mut self.$index as &mut dyn Control),*]
+            }
+
+            fn numbers(&self) -> Vec<(u64, bool)> {
+                vec![$((self.$index.number(), self.$index.is_written())),*]
+            }
+        }
+    )*};
+}
+tuples! {
+    () (A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3) (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5) (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+}

@@ -1,0 +1,213 @@
+//! One pass of a loop on one worker.
+use super::body::guarded;
+use super::plan::{Key, LoopPlan};
+use super::{Arrays, Control, Describe, IterationSpace, LoopHead, Of};
+use crate::accumulate::{Accumulators, Tree};
+use crate::context::{Context, Say};
+use crate::error::Result;
+use crate::schedule::{cell_number, for_each_cell};
+use hectare_dsm::Rank;
+use std::rc::Rc;
+
+impl Context<'_> {
+    /// Runs a loop. Collective; usually written as `parallel_for!`.
+    ///
+    /// `describe` completes the description: inner variables and accesses. `body` gets the iterations of one cell
+    /// and the views of the arrays, and returns what they add to the accumulators.
+    ///
+    /// # Errors
+    /// [`Error::InvalidLoop`](crate::Error::InvalidLoop), [`Error::InvalidSchedule`](crate::Error::InvalidSchedule),
+    /// [`Error::Outside`](crate::Error::Outside), [`Error::BodyPanicked`](crate::Error::BodyPanicked),
+    /// [`Error::PeerFailed`](crate::Error::PeerFailed), [`Error::WorkerLost`](crate::Error::WorkerLost),
+    /// [`Error::Poisoned`](crate::Error::Poisoned), [`Error::Diverged`](crate::Error::Diverged). After an error
+    /// the arrays that the loop writes are poisoned.
+    pub fn run_loop<S, A, C, F>(
+        &mut self,
+        head: &LoopHead<'_>,
+        space: &S,
+        mut arrays: A,
+        accumulators: C,
+        describe: Describe<'_>,
+        body: F,
+    ) -> Result<C::Values>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+    {
+        let key = Key {
+            site: head.site,
+            arrays: arrays.numbers(),
+            space: space.key(),
+            invariants: head.invariants.to_vec(),
+        };
+        let known = self.plans.get(&key);
+        let prepared = match known {
+            Some(plan) => Ok(plan),
+            None => self.prepare(head, space, &mut arrays, describe, key),
+        };
+        let checked = prepared.and_then(|plan| {
+            arrays.each().iter().try_for_each(|array| array.check())?;
+            Ok(plan)
+        });
+        let plan = match checked {
+            Ok(plan) => plan,
+            Err(error) => return Err(self.fail(head.site, error)),
+        };
+        let result = self.pass(head, space, &plan, &mut arrays, &accumulators, body);
+        if let Err(error) = &result {
+            let cause = error.to_string();
+            arrays.each().iter_mut().for_each(|array| array.poison(&cause));
+        }
+        result
+    }
+
+    /// Plans a loop, and brings arrays and iterations where the plan wants them. Collective.
+    fn prepare<S: IterationSpace, A: Arrays>(
+        &mut self,
+        head: &LoopHead<'_>,
+        space: &S,
+        arrays: &mut A,
+        describe: Describe<'_>,
+        key: Key,
+    ) -> Result<Rc<LoopPlan>> {
+        let each = arrays.each();
+        each.iter().try_for_each(|array| array.check())?;
+        let named = each.iter().zip(head.arrays).map(|(array, name)| array.describe(name)).collect();
+        let written: Vec<bool> = each.iter().map(|array| array.is_written()).collect();
+        let plan = Rc::new(LoopPlan::make(head, space, named, &written, describe, self.size())?);
+        self.plans.keep(key, plan.clone());
+        Ok(plan)
+    }
+
+    fn pass<S, A, C, F>(
+        &mut self,
+        head: &LoopHead<'_>,
+        space: &S,
+        plan: &LoopPlan,
+        arrays: &mut A,
+        accumulators: &C,
+        body: F,
+    ) -> Result<C::Values>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+    {
+        space.place(self, head.site, &plan.choice.cuts, &|cell| plan.owner_of(cell), plan.is_sorted())?;
+        self.begin(head, plan, arrays)?;
+        let mut tree = Tree::new(accumulators, plan.cells);
+        let me = self.rank();
+        let worked = guarded(&plan.nest.name, me, || self.work(space, plan, arrays, &mut tree, body));
+        let ended = worked.and_then(|()| self.end(plan, arrays));
+        if let Err(error) = ended {
+            // Whoever waits for a part of this worker's learns that it will not come.
+            let cause = error.to_string();
+            arrays.each().iter_mut().for_each(|array| array.poison(&cause));
+            return Err(self.fail(head.site, error));
+        }
+        let mut bytes = Vec::new();
+        tree.encode(&mut bytes);
+        let mut all = Tree::new(accumulators, plan.cells);
+        self.exchange(head.site, Say::Value(&bytes), |_, bytes| all.decode(bytes))?;
+        Ok(all.root())
+    }
+
+    /// Brings every written array to the worker that needs it first.
+    fn begin<A: Arrays>(&mut self, head: &LoopHead<'_>, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
+        for (number, array) in arrays.each().iter_mut().enumerate() {
+            if let Some(layout) = plan.layout(number) {
+                array.rearrange(self, head.site, &layout)?;
+            }
+        }
+        let mut each = arrays.each();
+        if !each.iter().any(|array| array.is_written()) {
+            return Ok(());
+        }
+        let recalled = each.iter_mut().try_for_each(|array| array.recall(self.worker));
+        self.agree_on(head.site, recalled)?;
+        each.iter_mut().try_for_each(|array| array.finish_recall(self.worker))?;
+        for (number, array) in each.iter_mut().enumerate().filter(|(_, array)| array.is_written()) {
+            self.hand_out(plan, number, *array)?;
+        }
+        Ok(())
+    }
+
+    /// Gives what this worker owns at rest to whoever needs it first.
+    fn hand_out(&mut self, plan: &LoopPlan, number: usize, array: &mut dyn Control) -> Result<()> {
+        let me = self.rank();
+        let owners = array.layout().owners.clone();
+        for (part, owner) in owners.iter().enumerate() {
+            let first = plan.first(number, part, *owner);
+            if *owner == me && first != me {
+                array.give(self.worker, part, first)?;
+            }
+        }
+        let last: Vec<Rank> =
+            owners.iter().enumerate().map(|(part, owner)| plan.last(number, part, *owner)).collect();
+        array.set_owners(&last);
+        Ok(())
+    }
+
+    fn work<S, A, C, F>(
+        &mut self,
+        space: &S,
+        plan: &LoopPlan,
+        arrays: &mut A,
+        tree: &mut Tree<'_, C>,
+        body: F,
+    ) -> Result<()>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+    {
+        let choice = &plan.choice;
+        for tile in &plan.tiles[self.rank() as usize] {
+            let mut parts = tile.parts.clone();
+            for (number, array) in
+                arrays.each().iter_mut().enumerate().filter(|(_, array)| array.is_written())
+            {
+                if choice.placement.arrays[number] == crate::placement::ArrayPlacement::Whole {
+                    parts[number] = 0..array.layout().parts();
+                }
+                for part in parts[number].clone() {
+                    array.take(self.worker, part)?;
+                }
+            }
+            let mut views = arrays.views(self.worker, &parts)?;
+            for_each_cell(&tile.tile, |cell| {
+                let number = cell_number(&choice.grid, cell);
+                tree.add(number, body(space.chunk(&choice.cuts, cell, number), &mut views));
+                true
+            });
+            drop(views);
+            if !tile.gives.is_empty() {
+                let mut each = arrays.each();
+                for (number, part, to) in &tile.gives {
+                    each[*number].give(self.worker, *part, *to)?;
+                }
+            }
+            self.worker.service()?;
+        }
+        Ok(())
+    }
+
+    /// Lends everything again; what this worker has in hand at the end is its own.
+    fn end<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
+        let me = self.rank();
+        for (number, array) in arrays.each().iter_mut().enumerate().filter(|(_, array)| array.is_written()) {
+            // Parts that were meant for this worker and that no tile of its needed.
+            let owners = array.layout().owners.clone();
+            for part in (0..owners.len()).filter(|part| owners[*part] == me) {
+                debug_assert!(number < plan.nest.arrays.len());
+                array.take(self.worker, part)?;
+            }
+            array.lend(self.worker)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
+use super::{Describe, IterationSpace, LoopHead};
+use crate::array::Layout;
+use crate::context::Site;
+use crate::dependence::{Dependences, analyze};
+use crate::error::{Error, Result};
+use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order};
+use crate::placement::{ArrayPlacement, TilePlan};
+use crate::schedule::{Choice, choose};
+use hectare_dsm::Rank;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// What identifies a plan: the loop, its arrays, its space and the values that its description depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) site: Site,
+    pub(crate) arrays: Vec<(u64, bool)>,
+    pub(crate) space: u64,
+    pub(crate) invariants: Vec<i64>,
+}
+
+/// The plans of a program.
+#[derive(Debug, Default)]
+pub(crate) struct Plans {
+    known: HashMap<Key, Rc<LoopPlan>>,
+}
+
+impl Plans {
+    pub(crate) fn get(&self, key: &Key) -> Option<Rc<LoopPlan>> {
+        self.known.get(key).cloned()
+    }
+
+    pub(crate) fn keep(&mut self, key: Key, plan: Rc<LoopPlan>) {
+        self.known.insert(key, plan);
+    }
+}
+
+/// What is known of a loop: its description, its dependences, and how it runs.
+#[derive(Debug)]
+pub struct LoopPlan {
+    /// The description.
+    pub nest: LoopNest,
+    /// The dependences.
+    pub dependences: Dependences,
+    /// The schedule, and those that were not taken.
+    pub choice: Choice,
+    pub(crate) cells: usize,
+    /// Who runs each tile, by worker.
+    pub(crate) tiles: Vec<Vec<TilePlan>>,
+}
+
+impl LoopPlan {
+    /// Describes, analyzes and schedules a loop.
+    pub(super) fn make<S: IterationSpace>(
+        head: &LoopHead<'_>,
+        space: &S,
+        arrays: Vec<NamedArray>,
+        written: &[bool],
+        describe: Describe<'_>,
+        workers: usize,
+    ) -> Result<LoopPlan> {
+        let bounds = space.bounds();
+        let invalid = |what: String| Error::InvalidLoop { loop_name: head.name(), what };
+        if bounds.len() != head.variables.len() {
+            let (names, dims) = (head.variables.len(), bounds.len());
+            return Err(invalid(format!("{names} loop variables for a space of {dims} dimensions")));
+        }
+        let dims = head
+            .variables
+            .iter()
+            .zip(&bounds)
+            .map(|(name, bounds)| LoopVar { name: (*name).into(), bounds: Some(*bounds) })
+            .collect();
+        let mut nest = LoopNest::new(head.name(), head.order, space.kind(), dims);
+        nest.arrays = arrays;
+        describe(&mut nest);
+        check(&nest, written).map_err(invalid)?;
+        let dependences = analyze(&nest);
+        let cut = |dim: usize, cells: usize| space.cut(dim, cells);
+        let choice = choose(&nest, &dependences, head.schedule, &cut, workers).map_err(|what| {
+            let schedule = head.schedule.map_or_else(|| "serial".into(), |schedule| schedule.name());
+            Error::InvalidSchedule { loop_name: head.name(), schedule, what }
+        })?;
+        let cells = choice.grid.iter().product();
+        let tiles = choice.placement.tiles.clone();
+        tracing::debug!(
+            loop_name = nest.name,
+            grid = ?choice.grid,
+            steps = choice.steps.len(),
+            dependences = dependences.list.len(),
+            "loop planned"
+        );
+        Ok(LoopPlan { nest, dependences, choice, cells, tiles })
+    }
+
+    /// The worker that runs a cell.
+    pub(super) fn owner_of(&self, cell: &[usize]) -> usize {
+        let holds = |plan: &TilePlan| plan.tile.cells.iter().zip(cell).all(|(range, at)| range.contains(at));
+        self.tiles.iter().position(|tiles| tiles.iter().any(holds)).unwrap_or(0)
+    }
+
+    /// Whether iterations within a cell must run in the order of their indices.
+    pub(super) fn is_sorted(&self) -> bool {
+        self.nest.order == Order::Ordered
+    }
+
+    /// The layout that array `array` has to have when the pass begins; `None` if any will do.
+    pub(super) fn layout(&self, array: usize) -> Option<Layout> {
+        match &self.choice.placement.arrays[array] {
+            ArrayPlacement::Parts { dim, bounds, .. } => {
+                let first = &self.choice.placement.first[array];
+                let owners = first.iter().map(|rank| rank.unwrap_or(0)).collect();
+                Some(Layout { dim: *dim, bounds: bounds.clone(), owners })
+            }
+            _ => None,
+        }
+    }
+
+    /// The worker that needs all of every written array, in a loop that is not cut.
+    pub(super) fn only_worker(&self) -> Rank {
+        self.tiles.iter().position(|tiles| !tiles.is_empty()).unwrap_or(0) as Rank
+    }
+
+    /// Who has part `part` of array `array` when the pass begins, if its owner at rest is `owner`.
+    pub(super) fn first(&self, array: usize, part: usize, owner: Rank) -> Rank {
+        match &self.choice.placement.arrays[array] {
+            ArrayPlacement::Replicated => owner,
+            ArrayPlacement::Whole => self.only_worker(),
+            ArrayPlacement::Parts { .. } => self.choice.placement.first[array][part].unwrap_or(owner),
+        }
+    }
+
+    /// Who has it at the end.
+    pub(super) fn last(&self, array: usize, part: usize, owner: Rank) -> Rank {
+        match &self.choice.placement.arrays[array] {
+            ArrayPlacement::Replicated => owner,
+            ArrayPlacement::Whole => self.only_worker(),
+            ArrayPlacement::Parts { .. } => self.choice.placement.last[array][part].unwrap_or(owner),
+        }
+    }
+}
+
+/// Checks a description against its arrays.
+fn check(nest: &LoopNest, written: &[bool]) -> std::result::Result<(), String> {
+    for access in &nest.accesses {
+        let Some(array) = nest.arrays.get(access.array) else {
+            return Err(format!(
+                "{:?} names array number {}, which is not passed",
+                access.text, access.array
+            ));
+        };
+        if access.subscripts.len() != array.shape.len() {
+            return Err(format!(
+                "{:?} has {} subscripts, {} has {} dimensions",
+                access.text,
+                access.subscripts.len(),
+                array.name,
+                array.shape.len()
+            ));
+        }
+        if access.mode.writes() && !written[access.array] {
+            return Err(format!("{:?} writes {}, which is passed for reading", access.text, array.name));
+        }
+    }
+    for (number, array) in nest.arrays.iter().enumerate() {
+        if written[number] && !nest.is_written(number) {
+            let name = &array.name;
+            return Err(format!(
+                "{name} is passed for writing, but no access writes it: pass it for reading"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! What a loop runs over.
+use super::arrays::{Family, Of};
+use crate::context::{Context, Site};
+use crate::error::Result;
+use crate::loop_nest::Space;
+use std::ops::Range;
+
+/// The iterations of a loop, which can be cut into cells.
+pub trait IterationSpace {
+    /// What the body gets of one cell.
+    type Chunks: Family;
+
+    /// A number that tells this space from others in the same loop; the same on every worker.
+    fn key(&self) -> u64;
+
+    /// The values of each dimension, `start..end`.
+    fn bounds(&self) -> Vec<(i64, i64)>;
+
+    /// What kind of space it is.
+    fn kind(&self) -> Space;
+
+    /// Cuts dimension `dim` into `cells` cells of about the same work: `cells + 1` values that do not go down.
+    fn cut(&self, dim: usize, cells: usize) -> Vec<i64>;
+
+    /// Brings what this worker runs to it. Collective. `owner` says which worker runs a cell.
+    ///
+    /// # Errors
+    /// Those of the exchange between workers.
+    fn place(
+        &self,
+        context: &mut Context<'_>,
+        site: Site,
+        cuts: &[Vec<i64>],
+        owner: &dyn Fn(&[usize]) -> usize,
+        sorted: bool,
+    ) -> Result<()>;
+
+    /// The iterations of one cell, after [`IterationSpace::place`].
+    fn chunk<'a>(&'a self, cuts: &[Vec<i64>], cell: &[usize], number: usize) -> Of<'a, Self::Chunks>;
+}
+
+/// Nested loops over ranges of indices, outermost first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ranges<const D: usize>(pub [Range<usize>; D]);
+
+/// Boxes of indices.
+#[derive(Debug)]
+pub struct Boxes<const D: usize>;
+
+impl<const D: usize> Family for Boxes<D> {
+    type Of<'a> = [Range<usize>; D];
+}
+
+impl<const D: usize> IterationSpace for Ranges<D> {
+    type Chunks = Boxes<D>;
+
+    fn key(&self) -> u64 {
+        // FNV-1a over the bounds.
+        let ends = self.0.iter().flat_map(|range| [range.start, range.end]);
+        ends.fold(0xcbf2_9ce4_8422_2325, |hash, end| (hash ^ end as u64).wrapping_mul(0x100_0000_01b3))
+    }
+
+    fn bounds(&self) -> Vec<(i64, i64)> {
+        self.0.iter().map(|range| (range.start as i64, range.end.max(range.start) as i64)).collect()
+    }
+
+    fn kind(&self) -> Space {
+        Space::Dense
+    }
+
+    fn cut(&self, dim: usize, cells: usize) -> Vec<i64> {
+        let range = &self.0[dim];
+        (0..=cells).map(|cell| (range.start + range.len() * cell / cells) as i64).collect()
+    }
+
+    fn place(
+        &self,
+        _context: &mut Context<'_>,
+        _site: Site,
+        _cuts: &[Vec<i64>],
+        _owner: &dyn Fn(&[usize]) -> usize,
+        _sorted: bool,
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline]
+    fn chunk<'a>(&'a self, cuts: &[Vec<i64>], cell: &[usize], _number: usize) -> [Range<usize>; D] {
+        std::array::from_fn(|dim| cuts[dim][cell[dim]] as usize..cuts[dim][cell[dim] + 1] as usize)
+    }
+}

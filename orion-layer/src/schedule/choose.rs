@@ -1,0 +1,155 @@
+//! Which schedule a loop gets: those that its dependences allow, the cheapest of them.
+use super::cost::{self, Cost, estimate};
+use super::{Blocks, Rotation, Schedule, Serial, Steps, verify};
+use crate::dependence::Dependences;
+use crate::loop_nest::{LoopNest, Order};
+use crate::placement::Placement;
+
+/// The most dimensions that a rotation is tried over.
+const MOST_ROTATED: usize = 3;
+
+/// What became of a candidate.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub enum Verdict {
+    /// It runs.
+    Chosen(Cost),
+    /// It would be right, and costs more.
+    Dearer(Cost),
+    /// It would be wrong, or cannot be; why, in words.
+    Refused(String),
+}
+
+/// A schedule that was considered.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Candidate {
+    /// Its name, with the names of the loop's variables.
+    pub name: String,
+    /// What became of it.
+    pub verdict: Verdict,
+}
+
+/// The schedule of a loop, and what else was considered.
+#[derive(Debug)]
+pub struct Choice {
+    /// All candidates.
+    pub candidates: Vec<Candidate>,
+    /// Cells per dimension.
+    pub grid: Vec<usize>,
+    /// The tiles.
+    pub steps: Steps,
+    pub(crate) cuts: Vec<Vec<i64>>,
+    pub(crate) placement: Placement,
+}
+
+struct Built {
+    grid: Vec<usize>,
+    cuts: Vec<Vec<i64>>,
+    steps: Steps,
+    placement: Placement,
+    cost: Cost,
+}
+
+/// The values of the loop's dimensions between cells: dimension, number of cells.
+pub(crate) type Cut<'a> = &'a dyn Fn(usize, usize) -> Vec<i64>;
+
+fn build(
+    nest: &LoopNest,
+    dependences: &Dependences,
+    schedule: &dyn Schedule,
+    cut: Cut<'_>,
+    workers: usize,
+) -> Result<Built, String> {
+    let extents: Vec<usize> = nest.dims.iter().map(|dim| cost::extent(dim.bounds)).collect();
+    let grid = schedule.grid(&extents, workers);
+    if grid.len() != extents.len()
+        || grid.iter().zip(&extents).any(|(cells, extent)| *cells == 0 || *cells > (*extent).max(1))
+    {
+        return Err(format!("the grid {grid:?} does not fit a loop of {extents:?} iterations"));
+    }
+    let steps = schedule.steps(&grid, workers);
+    verify(nest, dependences, &grid, &steps, workers)?;
+    let cuts: Vec<Vec<i64>> = grid.iter().enumerate().map(|(dim, cells)| cut(dim, *cells)).collect();
+    let placement = Placement::of(nest, &cuts, &steps, workers)?;
+    let cost = estimate(nest, &steps, &grid, &placement, workers);
+    Ok(Built { grid, cuts, steps, placement, cost })
+}
+
+/// The schedules worth a look, with their names in the loop's terms.
+fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<(String, Box<dyn Schedule>)> {
+    let name = |dim: usize| nest.dims[dim].name.clone();
+    let mut list: Vec<(String, Box<dyn Schedule>)> = Vec::new();
+    let free = dependences.is_empty();
+    for dim in 0..nest.dims.len() {
+        let kind = if free { "fully parallel" } else { "one dimension" };
+        list.push((format!("{kind}, in blocks of {}", name(dim)), Box::new(Blocks { dim })));
+    }
+    if nest.order == Order::Unordered {
+        let sets = dependences.rotation_sets();
+        for set in sets.iter().filter(|set| (2..=MOST_ROTATED).contains(&set.len())) {
+            for stays in set {
+                let others: Vec<usize> = set.iter().copied().filter(|dim| dim != stays).collect();
+                let going: Vec<String> = others.iter().map(|dim| name(*dim)).collect();
+                let dims = std::iter::once(*stays).chain(others).collect();
+                list.push((
+                    format!("rotation: {} stays, {} goes around", name(*stays), going.join(" and ")),
+                    Box::new(Rotation { dims }),
+                ));
+            }
+        }
+    }
+    list.push(("serial".into(), Box::new(Serial)));
+    list
+}
+
+/// Chooses. A loop on one worker gets the schedule that two would get, so that their results compare.
+pub(crate) fn choose(
+    nest: &LoopNest,
+    dependences: &Dependences,
+    own: Option<&dyn Schedule>,
+    cut: Cut<'_>,
+    workers: usize,
+) -> Result<Choice, String> {
+    if let Some(schedule) = own {
+        let built = build(nest, dependences, schedule, cut, workers)?;
+        let candidates = vec![Candidate { name: schedule.name(), verdict: Verdict::Chosen(built.cost) }];
+        return Ok(Choice {
+            candidates,
+            grid: built.grid,
+            steps: built.steps,
+            cuts: built.cuts,
+            placement: built.placement,
+        });
+    }
+    let list = candidates(nest, dependences);
+    let team = workers.max(2);
+    let mut results: Vec<Result<Cost, String>> = list
+        .iter()
+        .map(|(_, schedule)| build(nest, dependences, schedule.as_ref(), cut, team).map(|built| built.cost))
+        .collect();
+    let cost = |result: &Result<Cost, String>| result.as_ref().map_or(f64::INFINITY, |cost| cost.nanoseconds);
+    let best = (0..list.len())
+        .min_by(|a, b| cost(&results[*a]).total_cmp(&cost(&results[*b])))
+        .unwrap_or(list.len() - 1);
+    let built = build(nest, dependences, list[best].1.as_ref(), cut, workers)?;
+    results[best] = Ok(built.cost);
+    let candidates = list
+        .iter()
+        .zip(results)
+        .enumerate()
+        .map(|(number, ((name, _), result))| Candidate {
+            name: name.clone(),
+            verdict: match result {
+                Err(why) => Verdict::Refused(why),
+                Ok(cost) if number == best => Verdict::Chosen(cost),
+                Ok(cost) => Verdict::Dearer(cost),
+            },
+        })
+        .collect();
+    Ok(Choice {
+        candidates,
+        grid: built.grid,
+        steps: built.steps,
+        cuts: built.cuts,
+        placement: built.placement,
+    })
+}

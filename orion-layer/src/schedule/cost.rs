@@ -1,0 +1,93 @@
+//! What a schedule costs, by a model of bytes, steps and balance.
+use super::Steps;
+use crate::loop_nest::{LoopNest, Space};
+use crate::placement::Placement;
+
+/// Bytes that a core gets through in a nanosecond while it computes on rows.
+const BYTES_PER_NS: f64 = 8.0;
+/// Bytes that move from one core's cache to another's in a nanosecond.
+const MOVED_PER_NS: f64 = 4.0;
+/// What one hand-over costs, in nanoseconds.
+const HAND_OVER_NS: f64 = 500.0;
+/// What a barrier costs per pass, in nanoseconds.
+const PASS_NS: f64 = 2000.0;
+
+/// The estimate of one pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Cost {
+    /// Iterations of the busiest worker, as a multiple of the average.
+    pub imbalance: f64,
+    /// Bytes that change hands in a pass.
+    pub moved_bytes: f64,
+    /// Steps.
+    pub steps: usize,
+    /// Nanoseconds, all in all.
+    pub nanoseconds: f64,
+}
+
+/// How many iterations.
+pub(crate) fn iterations(nest: &LoopNest) -> f64 {
+    match nest.space {
+        Space::Entries { count, .. } => count as f64,
+        Space::Dense => nest.dims.iter().map(|dim| extent(dim.bounds) as f64).product(),
+    }
+}
+
+pub(crate) fn extent(bounds: Option<(i64, i64)>) -> usize {
+    bounds.map_or(0, |(start, end)| end.saturating_sub(start).max(0) as usize)
+}
+
+/// Bytes that one iteration touches.
+fn touched(nest: &LoopNest) -> f64 {
+    use crate::loop_nest::Subscript;
+    let of = |access: &crate::loop_nest::Access| {
+        let array = &nest.arrays[access.array];
+        let elements =
+            access.subscripts.iter().zip(&array.shape).map(|(subscript, extent)| match subscript {
+                Subscript::Index(_) => 1.0,
+                Subscript::Range(start, end) => (end.constant - start.constant).max(1) as f64,
+                Subscript::Full | Subscript::Unknown => *extent as f64,
+            });
+        elements.product::<f64>() * array.element_bytes as f64 * if access.mode.writes() { 2.0 } else { 1.0 }
+    };
+    nest.accesses.iter().map(of).sum::<f64>().max(8.0)
+}
+
+/// The estimate for one schedule; `weight` says how many iterations lie in a range of cells of a dimension.
+pub(crate) fn estimate(
+    nest: &LoopNest,
+    steps: &Steps,
+    grid: &[usize],
+    placement: &Placement,
+    workers: usize,
+) -> Cost {
+    let work = iterations(nest) * touched(nest) / BYTES_PER_NS;
+    // Cells carry the same weight: they were cut by histogram.
+    let cells: f64 = grid.iter().map(|cells| *cells as f64).product();
+    let mut busy = 0.0;
+    let mut load = vec![0.0; workers];
+    for step in steps {
+        let mut longest: f64 = 0.0;
+        for (worker, tile) in step.iter().enumerate() {
+            if let Some(tile) = tile {
+                let share = tile.cells.iter().map(|range| range.len() as f64).product::<f64>() / cells;
+                load[worker] += share;
+                longest = longest.max(share);
+            }
+        }
+        busy += longest;
+    }
+    let average = load.iter().sum::<f64>() / workers as f64;
+    let heaviest = load.iter().fold(0.0f64, |a, b| a.max(*b));
+    let moved_bytes = placement.moved_bytes(nest);
+    let hand_overs = placement.hand_overs() as f64 / workers as f64;
+    Cost {
+        imbalance: if average > 0.0 { heaviest / average } else { 1.0 },
+        moved_bytes,
+        steps: steps.len(),
+        nanoseconds: work * busy.max(heaviest)
+            + moved_bytes / MOVED_PER_NS / workers as f64
+            + hand_overs * HAND_OVER_NS
+            + PASS_NS,
+    }
+}

@@ -1,0 +1,113 @@
+//! The schedules that the runtime chooses from.
+use super::{Schedule, Steps, Tile, cells_for};
+use std::ops::Range;
+
+/// One worker runs everything, in the order of the serial program.
+#[derive(Clone, Debug)]
+pub struct Serial;
+
+/// The iterations are cut along one dimension: one block per worker, one step.
+#[derive(Clone, Debug)]
+pub struct Blocks {
+    /// The dimension.
+    pub dim: usize,
+}
+
+/// Unordered rotation over several dimensions, two as in Orion (Wei et al., 2019) and DSGD (Gemulla et al.,
+/// 2011), three as in the diagonal strata for tensors of Beutel et al. (2014).
+///
+/// The first dimension is cut into one block per worker, which stays; the others into two per worker, which
+/// go around: at every step no two workers share a block of any of these dimensions, and while a worker is busy
+/// with one block, its next is on its way.
+#[derive(Clone, Debug)]
+pub struct Rotation {
+    /// The dimensions, the one that stays first.
+    pub dims: Vec<usize>,
+}
+
+/// Share `part` of `of` shares of `cells` cells.
+fn share(cells: usize, part: usize, of: usize) -> Range<usize> {
+    cells * part / of..cells * (part + 1) / of
+}
+
+fn whole(grid: &[usize]) -> Vec<Range<usize>> {
+    grid.iter().map(|cells| 0..*cells).collect()
+}
+
+fn tile(cells: Vec<Range<usize>>) -> Option<Tile> {
+    let tile = Tile { cells };
+    (!tile.is_empty()).then_some(tile)
+}
+
+impl Schedule for Serial {
+    fn name(&self) -> String {
+        "serial".into()
+    }
+
+    fn grid(&self, extents: &[usize], _workers: usize) -> Vec<usize> {
+        vec![1; extents.len()]
+    }
+
+    fn steps(&self, grid: &[usize], workers: usize) -> Steps {
+        let mut step = vec![None; workers];
+        step[0] = tile(whole(grid));
+        vec![step]
+    }
+}
+
+impl Schedule for Blocks {
+    fn name(&self) -> String {
+        format!("blocks of dimension {}", self.dim)
+    }
+
+    fn grid(&self, extents: &[usize], workers: usize) -> Vec<usize> {
+        let mut grid = vec![1; extents.len()];
+        grid[self.dim] = cells_for(extents[self.dim], workers);
+        grid
+    }
+
+    fn steps(&self, grid: &[usize], workers: usize) -> Steps {
+        let block = |worker| {
+            let mut cells = whole(grid);
+            cells[self.dim] = share(grid[self.dim], worker, workers);
+            tile(cells)
+        };
+        vec![(0..workers).map(block).collect()]
+    }
+}
+
+impl Schedule for Rotation {
+    fn name(&self) -> String {
+        let dims: Vec<String> = self.dims.iter().map(usize::to_string).collect();
+        format!("rotation over dimensions {}", dims.join(", "))
+    }
+
+    fn grid(&self, extents: &[usize], workers: usize) -> Vec<usize> {
+        let mut grid = vec![1; extents.len()];
+        for &dim in &self.dims {
+            grid[dim] = cells_for(extents[dim], workers);
+        }
+        grid
+    }
+
+    fn steps(&self, grid: &[usize], workers: usize) -> Steps {
+        // One worker needs nothing to be on its way.
+        let turns = if workers == 1 { 1 } else { 2 * workers };
+        let rotated = &self.dims[1..];
+        let count = turns.pow(rotated.len() as u32);
+        let one = |step: usize, worker: usize| {
+            let mut cells = whole(grid);
+            cells[self.dims[0]] = share(grid[self.dims[0]], worker, workers);
+            let mut step = step;
+            for &dim in rotated.iter().rev() {
+                // Two blocks apart from the neighbours': a block that worker w + 1 worked on in step s is the one
+                // that worker w works on in step s + 2.
+                let turn = (2 * worker + step % turns) % turns;
+                step /= turns;
+                cells[dim] = share(grid[dim], turn, turns);
+            }
+            tile(cells)
+        };
+        (0..count).map(|step| (0..workers).map(|worker| one(step, worker)).collect()).collect()
+    }
+}

@@ -1,0 +1,117 @@
+//! Which worker runs which iterations, and when.
+//!
+//! A loop's space is cut into a grid of *cells*. A schedule gives, for every step and worker, a *tile*: a box of
+//! cells. Steps are not separated by barriers: what orders them is that a worker needs the partitions of the
+//! arrays that its tile writes, and gets them from whoever used them last.
+mod choose;
+mod cost;
+mod kinds;
+mod verify;
+
+pub use self::choose::{Candidate, Choice, Verdict};
+pub use self::cost::Cost;
+pub use self::kinds::{Blocks, Rotation, Serial};
+
+pub(crate) use self::choose::choose;
+pub(crate) use self::verify::verify;
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+/// A box of cells: one range per dimension of the loop.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Tile {
+    /// The cells, dimension by dimension.
+    pub cells: Vec<Range<usize>>,
+}
+
+impl Tile {
+    /// Whether it has no cells.
+    pub fn is_empty(&self) -> bool {
+        self.cells.iter().any(Range::is_empty)
+    }
+}
+
+/// What every worker does: `steps[s][w]` is the tile of worker `w` in step `s`, if it has one.
+pub type Steps = Vec<Vec<Option<Tile>>>;
+
+/// A way to run a loop on several workers.
+///
+/// The runtime checks what a schedule of one's own returns as it checks its own: every cell is run exactly once,
+/// tiles of different workers in one step never conflict, and ordered dependences are kept. A schedule that
+/// fails is refused with [`Error::InvalidSchedule`](crate::Error::InvalidSchedule).
+///
+/// ```
+/// use hectare_orion::schedule::{Schedule, Steps, Tile};
+///
+/// /// Rows of cells, dealt out in turn.
+/// #[derive(Debug)]
+/// struct Dealt;
+///
+/// impl Schedule for Dealt {
+///     fn name(&self) -> String {
+///         "rows in turn".into()
+///     }
+///     fn grid(&self, extents: &[usize], _workers: usize) -> Vec<usize> {
+///         let mut grid = vec![1; extents.len()];
+///         grid[0] = extents[0].min(12);
+///         grid
+///     }
+///     fn steps(&self, grid: &[usize], workers: usize) -> Steps {
+///         let tile = |row: usize| {
+///             let cells = grid.iter().enumerate().map(|(dim, n)| if dim == 0 { row..row + 1 } else { 0..*n });
+///             (row < grid[0]).then(|| Tile { cells: cells.collect() })
+///         };
+///         (0..grid[0].div_ceil(workers)).map(|step| (0..workers).map(|w| tile(step * workers + w)).collect()).collect()
+///     }
+/// }
+/// assert_eq!(Dealt.steps(&[3, 1], 2).len(), 2);
+/// ```
+pub trait Schedule: Debug {
+    /// What explanations call it.
+    fn name(&self) -> String;
+
+    /// Into how many cells each dimension is cut; 1 for those that are not. At most the dimension's extent (1 if
+    /// that is 0).
+    fn grid(&self, extents: &[usize], workers: usize) -> Vec<usize>;
+
+    /// The tiles.
+    fn steps(&self, grid: &[usize], workers: usize) -> Steps;
+}
+
+/// How many cells a dimension is cut into: a multiple of 48, so that two, three, four, six, eight, twelve or
+/// twenty-four workers get equal shares, and the cells, in which accumulators are combined, do not depend on how
+/// many workers there are.
+pub(crate) fn cells_for(extent: usize, workers: usize) -> usize {
+    (48 * (2 * workers).div_ceil(48)).min(extent).max(1)
+}
+
+/// The number of a cell in row-major order.
+pub(crate) fn cell_number(grid: &[usize], cell: &[usize]) -> usize {
+    grid.iter().zip(cell).fold(0, |number, (extent, at)| number * extent + at)
+}
+
+/// Calls `visit` with every cell of the tile in row-major order; stops when it returns false.
+pub(crate) fn for_each_cell(tile: &Tile, mut visit: impl FnMut(&[usize]) -> bool) {
+    if tile.is_empty() {
+        return;
+    }
+    let mut cell: Vec<usize> = tile.cells.iter().map(|range| range.start).collect();
+    loop {
+        if !visit(&cell) {
+            return;
+        }
+        let mut dim = cell.len();
+        loop {
+            if dim == 0 {
+                return;
+            }
+            dim -= 1;
+            cell[dim] += 1;
+            if cell[dim] < tile.cells[dim].end {
+                break;
+            }
+            cell[dim] = tile.cells[dim].start;
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Checks a schedule against the loop's dependences: the runtime's own, and those of users.
+use super::{Steps, Tile, cell_number, for_each_cell};
+use crate::dependence::{Dependence, Dependences, Distance};
+use crate::loop_nest::{LoopNest, Order};
+
+/// Refuses a schedule that misses a cell, runs one twice, runs conflicting iterations at once, or breaks the
+/// order of an ordered loop. The error says what it would break.
+///
+/// Only tiles of one step need a look: tiles of different steps that conflict write a part of one array, and
+/// that part goes from one worker to the next in the order of the steps.
+pub(crate) fn verify(
+    nest: &LoopNest,
+    dependences: &Dependences,
+    grid: &[usize],
+    steps: &Steps,
+    workers: usize,
+) -> Result<(), String> {
+    if let Some(step) = steps.iter().position(|step| step.len() != workers) {
+        return Err(format!("step {step} has tiles for {} workers of {workers}", steps[step].len()));
+    }
+    covers(grid, steps)?;
+    for (number, step) in steps.iter().enumerate() {
+        let tiles: Vec<(usize, &Tile)> =
+            step.iter().enumerate().filter_map(|(worker, tile)| Some((worker, tile.as_ref()?))).collect();
+        for (at, (first, a)) in tiles.iter().enumerate() {
+            for (second, b) in &tiles[at + 1..] {
+                if let Some(conflict) =
+                    dependences.list.iter().find(|dependence| !keeps_apart(dependence, a, b))
+                {
+                    return Err(format!(
+                        "in step {number}, workers {first} and {second} would run iterations at once that both \
+                         touch {}: {}",
+                        nest.arrays[conflict.array].name,
+                        conflict.describe(nest)
+                    ));
+                }
+            }
+        }
+    }
+    if nest.order == Order::Ordered {
+        let cut = |dim: usize| grid[dim] > 1;
+        let broken = dependences.list.iter().find(|dependence| {
+            (0..nest.dims.len()).any(|dim| cut(dim) && dependence.vector[dim] != Distance::Exact(0))
+        });
+        if let Some(broken) = broken {
+            return Err(format!(
+                "the loop is ordered, and iterations that depend on each other would lie in different blocks: {}",
+                broken.describe(nest)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether no iteration of one tile can depend on one of the other.
+fn keeps_apart(dependence: &Dependence, a: &Tile, b: &Tile) -> bool {
+    (0..a.cells.len()).any(|dim| {
+        let disjoint = a.cells[dim].end <= b.cells[dim].start || b.cells[dim].end <= a.cells[dim].start;
+        disjoint && dependence.vector[dim] == Distance::Exact(0)
+    })
+}
+
+fn covers(grid: &[usize], steps: &Steps) -> Result<(), String> {
+    let mut runs = vec![0u8; grid.iter().product()];
+    let mut wrong = None;
+    for tile in steps.iter().flatten().flatten() {
+        let fits = tile.cells.len() == grid.len()
+            && tile.cells.iter().zip(grid).all(|(range, cells)| range.end <= *cells);
+        if !fits {
+            return Err(format!("tile {:?} lies outside the grid {grid:?}", tile.cells));
+        }
+        for_each_cell(tile, |cell| {
+            let count = &mut runs[cell_number(grid, cell)];
+            *count += 1;
+            if *count > 1 {
+                wrong = Some(format!("cell {cell:?} would run twice"));
+            }
+            wrong.is_none()
+        });
+        if let Some(wrong) = wrong {
+            return Err(wrong);
+        }
+    }
+    match runs.iter().position(|count| *count == 0) {
+        Some(cell) => Err(format!("cell number {cell} of the grid {grid:?} would not run")),
+        None => Ok(()),
+    }
+}

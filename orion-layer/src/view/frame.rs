@@ -1,0 +1,168 @@
+//! Where the elements of a part of an array lie.
+use crate::error::Error;
+use std::ops::Range;
+
+/// What a view needs to know to place an index in a part: the part is a box of the array, the whole of it in
+/// every dimension but one, and lies in memory in row-major order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame<const N: usize> {
+    base: [usize; N],
+    extent: [usize; N],
+    stride: [usize; N],
+}
+
+/// What the views of one array have in common, for error messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartBounds<'a> {
+    pub(crate) array: &'a str,
+    pub(crate) dim: usize,
+}
+
+impl<const N: usize> Frame<N> {
+    /// The part of an array of this shape that holds `range` of dimension `dim`.
+    pub(crate) fn new(shape: &[usize; N], dim: usize, range: &Range<usize>) -> Frame<N> {
+        let mut base = [0; N];
+        let mut extent = *shape;
+        if N > 0 {
+            base[dim] = range.start;
+            extent[dim] = range.len();
+        }
+        let mut stride = [1; N];
+        for k in (0..N.saturating_sub(1)).rev() {
+            stride[k] = stride[k + 1] * extent[k + 1];
+        }
+        Frame { base, extent, stride }
+    }
+
+    /// Elements in the part.
+    pub(crate) fn len(&self) -> usize {
+        self.extent.iter().product()
+    }
+
+    /// Elements in a row: the extent of the last dimension.
+    #[inline]
+    pub(crate) fn row_len(&self) -> usize {
+        self.extent[N - 1]
+    }
+
+    /// The values of dimension `dim` that the part holds.
+    pub(crate) fn range(&self, dim: usize) -> Range<usize> {
+        self.base[dim]..self.base[dim] + self.extent[dim]
+    }
+
+    /// The place of an element, if the part holds it.
+    #[inline]
+    pub(crate) fn place(&self, index: [usize; N]) -> Option<usize> {
+        let mut place = 0;
+        for k in 0..N {
+            let at = index[k].wrapping_sub(self.base[k]);
+            if at >= self.extent[k] {
+                return None;
+            }
+            place += at * self.stride[k];
+        }
+        Some(place)
+    }
+
+    /// The place of the first element of a row, if the part holds the whole of it.
+    #[inline]
+    pub(crate) fn row_place<R: RowIndex<N>>(&self, row: R) -> Option<usize> {
+        let mut place = 0;
+        for k in 0..N - 1 {
+            let at = row.at(k).wrapping_sub(self.base[k]);
+            if at >= self.extent[k] {
+                return None;
+            }
+            place += at * self.stride[k];
+        }
+        Some(place)
+    }
+}
+
+/// The index of a row: all dimensions but the last. A number for two dimensions, an array of numbers for more.
+pub trait RowIndex<const N: usize>: Copy {
+    /// The index in dimension `dim`.
+    fn at(self, dim: usize) -> usize;
+    /// All of it.
+    fn to_vec(self) -> Vec<usize>;
+}
+
+impl RowIndex<2> for usize {
+    #[inline]
+    fn at(self, _dim: usize) -> usize {
+        self
+    }
+
+    fn to_vec(self) -> Vec<usize> {
+        vec![self]
+    }
+}
+
+macro_rules! row_index {
+    ($($n:literal $m:literal),*) => {$(
+        impl RowIndex<$n> for [usize; $m] {
+            #[inline]
+            fn at(self, dim: usize) -> usize {
+                self[dim]
+            }
+
+            fn to_vec(self) -> Vec<usize> {
+                <[usize]>::to_vec(&self)
+            }
+        }
+    )*};
+}
+row_index!(2 1, 3 2, 4 3, 5 4);
+
+/// The access that a view refused: the executor turns it into [`Error::Outside`].
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) array: String,
+    pub(crate) index: Vec<usize>,
+    pub(crate) holds: String,
+}
+
+impl Refused {
+    pub(crate) fn into_error(self, loop_name: &str, worker: hectare_dsm::Rank) -> Error {
+        let Refused { array, index, holds } = self;
+        Error::Outside { loop_name: loop_name.into(), array, index, holds, worker }
+    }
+}
+
+/// Ends the body: the executor catches this and reports which loop and worker it was.
+#[cold]
+#[inline(never)]
+pub(crate) fn refuse(bounds: PartBounds<'_>, index: Vec<usize>, held: &[Range<usize>]) -> ! {
+    let ranges: Vec<String> = held.iter().map(|range| format!("{}..{}", range.start, range.end)).collect();
+    let holds = if ranges.is_empty() {
+        "what this worker holds (nothing)".into()
+    } else {
+        format!("what this worker holds ({} of dimension {})", ranges.join(", "), bounds.dim)
+    };
+    // Not a panic with a message: the executor adds what the view does not know.
+    std::panic::resume_unwind(Box::new(Refused { array: bounds.array.into(), index, holds }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_row_major_in_the_part() {
+        let frame = Frame::new(&[10, 4, 3], 1, &(1..3));
+        assert_eq!(frame.len(), 10 * 2 * 3);
+        let mut expected = 0;
+        for i in 0..10 {
+            for j in 1..3 {
+                assert_eq!(frame.row_place([i, j]), Some(expected));
+                for k in 0..3 {
+                    assert_eq!(frame.place([i, j, k]), Some(expected));
+                    expected += 1;
+                }
+            }
+        }
+        for outside in [[10, 1, 0], [0, 0, 0], [0, 3, 0], [0, 1, 3], [usize::MAX, 1, 0]] {
+            assert_eq!(frame.place(outside), None);
+        }
+    }
+}

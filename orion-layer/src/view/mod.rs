@@ -1,0 +1,11 @@
+//! What a loop body sees of an array: the part that its worker holds, with checked rows and elements.
+mod frame;
+mod kernels;
+mod read;
+mod write;
+
+pub use self::frame::RowIndex;
+pub(crate) use self::frame::{Frame, PartBounds, Refused};
+pub use self::kernels::{axpy, dot, norm2, scale};
+pub use self::read::View;
+pub use self::write::ViewMut;

@@ -1,0 +1,86 @@
+//! The view of an array that a body only reads.
+use super::frame::{Frame, PartBounds, RowIndex, refuse};
+use std::ops::{Index, Range};
+
+/// An array, or the part of it that this worker holds, for reading.
+///
+/// An index outside of it ends the loop with [`Error::Outside`](crate::Error::Outside).
+#[derive(Debug)]
+pub struct View<'a, T, const N: usize> {
+    frame: Frame<N>,
+    data: &'a [T],
+    others: Vec<(Frame<N>, &'a [T])>,
+    bounds: PartBounds<'a>,
+}
+
+impl<'a, T, const N: usize> View<'a, T, N> {
+    /// A view of these parts; the first is where the view looks first.
+    pub(crate) fn new(bounds: PartBounds<'a>, mut parts: Vec<(Frame<N>, &'a [T])>) -> View<'a, T, N> {
+        let (frame, data) =
+            if parts.is_empty() { (Frame::new(&[0; N], 0, &(0..0)), &[][..]) } else { parts.remove(0) };
+        View { frame, data, others: parts, bounds }
+    }
+
+    /// A row: the elements whose index begins with `row`, in the order of the last dimension.
+    #[inline]
+    pub fn row<R: RowIndex<N>>(&self, row: R) -> &'a [T] {
+        if let Some(place) = self.frame.row_place(row)
+            && let Some(found) = self.data.get(place..).and_then(|rest| rest.get(..self.frame.row_len()))
+        {
+            return found;
+        }
+        self.row_elsewhere(row)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn row_elsewhere<R: RowIndex<N>>(&self, row: R) -> &'a [T] {
+        let found = self.others.iter().find_map(|(frame, data)| {
+            frame.row_place(row).map(|place| &data[place..place + frame.row_len()])
+        });
+        found.unwrap_or_else(|| refuse(self.bounds, row.to_vec(), &self.held()))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn elsewhere(&self, index: [usize; N]) -> &'a T {
+        let found = self.others.iter().find_map(|(frame, data)| frame.place(index).map(|place| &data[place]));
+        found.unwrap_or_else(|| refuse(self.bounds, index.to_vec(), &self.held()))
+    }
+
+    fn held(&self) -> Vec<Range<usize>> {
+        let frames = std::iter::once(&self.frame).chain(self.others.iter().map(|(frame, _)| frame));
+        frames.map(|frame| frame.range(self.bounds.dim)).collect()
+    }
+}
+
+impl<T> View<'_, T, 1> {
+    /// The elements `range` of an array of one dimension.
+    #[inline]
+    pub fn slice(&self, range: Range<usize>) -> &[T] {
+        let start = self.frame.range(0).start;
+        let inside = self.data.get(range.start.wrapping_sub(start)..range.end.wrapping_sub(start));
+        inside.unwrap_or_else(|| refuse(self.bounds, vec![range.start, range.end], &self.held()))
+    }
+}
+
+impl<T, const N: usize> Index<[usize; N]> for View<'_, T, N> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, index: [usize; N]) -> &T {
+        match self.frame.place(index).and_then(|place| self.data.get(place)) {
+            Some(element) => element,
+            None => self.elsewhere(index),
+        }
+    }
+}
+
+impl<T> Index<usize> for View<'_, T, 1> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, index: usize) -> &T {
+        &self[[index]]
+    }
+}
