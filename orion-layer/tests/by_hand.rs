@@ -1,4 +1,5 @@
 //! Loops described by hand, run by the executor.
+#![allow(clippy::single_range_in_vec_init)]
 use hectare_orion::accumulate::Sum;
 use hectare_orion::execute::{LoopHead, Ranges};
 use hectare_orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript};

@@ -85,7 +85,7 @@ impl<const D: usize> IterationSpace for Ranges<D> {
     }
 
     #[inline]
-    fn chunk<'a>(&'a self, cuts: &[Vec<i64>], cell: &[usize], _number: usize) -> [Range<usize>; D] {
+    fn chunk(&self, cuts: &[Vec<i64>], cell: &[usize], _number: usize) -> [Range<usize>; D] {
         std::array::from_fn(|dim| cuts[dim][cell[dim]] as usize..cuts[dim][cell[dim] + 1] as usize)
     }
 }

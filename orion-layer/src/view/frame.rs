@@ -54,8 +54,8 @@ impl<const N: usize> Frame<N> {
     #[inline]
     pub(crate) fn place(&self, index: [usize; N]) -> Option<usize> {
         let mut place = 0;
-        for k in 0..N {
-            let at = index[k].wrapping_sub(self.base[k]);
+        for (k, index) in index.into_iter().enumerate() {
+            let at = index.wrapping_sub(self.base[k]);
             if at >= self.extent[k] {
                 return None;
             }

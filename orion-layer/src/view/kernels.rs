@@ -34,7 +34,7 @@ pub fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
     let mut width = LANES / 2;
     while width > 0 {
         for k in 0..width {
-            lanes[k] = lanes[k] + lanes[k + width];
+            lanes[k] += lanes[k + width];
         }
         width /= 2;
     }
