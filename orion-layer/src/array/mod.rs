@@ -1,1 +1,2 @@
 //! Distributed arrays.
+pub mod random;
