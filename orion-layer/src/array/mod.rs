@@ -1,7 +1,11 @@
 //! Distributed arrays.
+pub mod cuts;
 pub mod entries;
+
 pub mod histogram;
 pub mod random;
 
+pub use self::cuts::{BlockWeights, Cuts};
 pub use self::entries::{Entries, EntriesError, Entry};
+
 pub use self::histogram::Histogram;
