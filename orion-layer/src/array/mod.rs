@@ -1,9 +1,16 @@
 //! Distributed arrays.
+pub mod cuts;
 mod dense;
+pub mod entries;
+pub mod histogram;
 pub(crate) mod layout;
 mod make;
 mod partition;
+pub mod random;
 mod transfer;
 
+pub use self::cuts::{BlockWeights, Cuts};
 pub use self::dense::DistArray;
+pub use self::entries::{Entries, EntriesError, Entry};
+pub use self::histogram::Histogram;
 pub use self::layout::Layout;
