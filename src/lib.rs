@@ -5,7 +5,12 @@
 //! workers at synchronization points.
 //!
 //! Begin with [`Job`], [`Worker`], [`Area`] and [`Owned`]; `README.md` has a program of twenty-five lines.
+//!
+//! For serial loops that should run on many workers, begin with [`run`], [`DistArray`] and [`orion`].
 pub use hectare_dsm::*;
+/// The loop layer: distributed arrays, and loops that run in parallel with their dependences kept.
+pub use hectare_orion as orion;
+pub use hectare_orion::{Context, DistArray, SparseArray, run};
 
 /// What most programs need: `use hectare::prelude::*;`.
 pub mod prelude {

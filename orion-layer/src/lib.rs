@@ -16,7 +16,7 @@ pub mod placement;
 pub mod schedule;
 pub mod view;
 
-pub use self::array::DistArray;
+pub use self::array::{DistArray, SparseArray};
 pub use self::context::{Context, Site, run};
 pub use self::error::{Error, Result};
 pub use self::loop_nest::LoopNest;

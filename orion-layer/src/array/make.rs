@@ -1,8 +1,12 @@
 //! Making dense arrays. All calls are collective.
 use super::dense::DistArray;
+use super::entries::Entries;
+use super::random::{Real, Stream};
+use super::sparse::{SparseArray, Value};
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
 use hectare_dsm::Element;
+use std::ops::Range;
 
 impl Context<'_> {
     /// An array of zeros. Collective.
@@ -55,6 +59,83 @@ impl Context<'_> {
             }
             Ok(())
         })
+    }
+
+    /// An array of normally distributed numbers with mean 0 and standard deviation `sd`. They depend on `seed`,
+    /// the program's seed and the index only. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if `sd` is not a finite number, and those of [`Context::zeros`].
+    #[track_caller]
+    pub fn normal<T: Element + Real, const N: usize>(
+        &mut self,
+        shape: [usize; N],
+        sd: f64,
+        seed: u64,
+    ) -> Result<DistArray<T, N>> {
+        let stream = Stream::new(self.seed(), "normal").child(seed);
+        if !sd.is_finite() {
+            return Err(Error::Invalid(format!("a standard deviation of {sd}")));
+        }
+        DistArray::make(self, Site::here(), shape, |first, data| {
+            stream.fill_normal(data, first, sd);
+            Ok(())
+        })
+    }
+
+    /// An array of uniformly distributed numbers from `range`, which depend on `seed`, the program's seed and the
+    /// index only. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the range is empty or not finite, and those of [`Context::zeros`].
+    #[track_caller]
+    pub fn uniform<T: Element + Real + PartialOrd + std::fmt::Debug, const N: usize>(
+        &mut self,
+        shape: [usize; N],
+        range: Range<T>,
+        seed: u64,
+    ) -> Result<DistArray<T, N>> {
+        let stream = Stream::new(self.seed(), "uniform").child(seed);
+        if !T::is_range(range.start, range.end) {
+            return Err(Error::Invalid(format!("uniform numbers from the range {range:?}")));
+        }
+        DistArray::make(self, Site::here(), shape, |first, data| {
+            stream.fill_uniform(data, first, range);
+            Ok(())
+        })
+    }
+
+    /// A sparse array of `count` entries, of which entry `k` is `entry(k)`: every worker makes its share. The
+    /// shape must hold all keys. Collective.
+    ///
+    /// ```
+    /// hectare_orion::run(2, |w| {
+    ///     let diagonal = w.entries([100, 100], 100, |k| ([k, k], 1.0f32))?;
+    ///     assert_eq!(diagonal.len(), 100);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), hectare_orion::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a key outside of the shape, [`Error::Diverged`], [`Error::WorkerLost`],
+    /// [`Error::Core`].
+    #[track_caller]
+    pub fn entries<T: Value, const N: usize>(
+        &mut self,
+        shape: [usize; N],
+        count: usize,
+        entry: impl Fn(usize) -> ([usize; N], T),
+    ) -> Result<SparseArray<T, N>> {
+        let site = Site::here();
+        let (me, all) = (self.rank() as usize, self.size());
+        let share = count * me / all..count * (me + 1) / all;
+        let mine = Entries::new(shape).and_then(|mut mine| {
+            share.map(&entry).try_for_each(|(key, value)| mine.push(key, value)).map(|()| mine)
+        });
+        let mine = mine.map_err(|error| Error::Shape { array: site.to_string(), what: error.to_string() });
+        let mine = self.agree_on(site, mine)?;
+        SparseArray::make(self, site, mine)
     }
 
     /// An array of the elements of `values` in row-major order; every worker passes the same. Collective.

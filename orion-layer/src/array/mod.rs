@@ -2,11 +2,13 @@
 pub mod cuts;
 mod dense;
 pub mod entries;
+mod exchange;
 pub mod histogram;
 pub(crate) mod layout;
 mod make;
 mod partition;
 pub mod random;
+mod sparse;
 mod transfer;
 
 pub use self::cuts::{BlockWeights, Cuts};
@@ -14,3 +16,4 @@ pub use self::dense::DistArray;
 pub use self::entries::{Entries, EntriesError, Entry};
 pub use self::histogram::Histogram;
 pub use self::layout::Layout;
+pub use self::sparse::{PlacedEntries, Slices, SparseArray, Value};

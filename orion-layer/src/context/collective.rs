@@ -6,12 +6,12 @@ use hectare_dsm::bytemuck;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>> {
-    serde_json::to_vec(value).map_err(|error| Error::Message(format!("encoded: {error}")))
+pub(super) fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>> {
+    postcard::to_stdvec(value).map_err(|error| Error::Message(format!("encoded: {error}")))
 }
 
-fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|error| Error::Message(format!("decoded: {error}")))
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    postcard::from_bytes(bytes).map_err(|error| Error::Message(format!("decoded: {error}")))
 }
 
 impl Context<'_> {
@@ -31,8 +31,8 @@ impl Context<'_> {
     /// Makes `body` on worker 0 and returns its value on every worker. Collective.
     ///
     /// # Errors
-    /// [`Error::PeerFailed`] on the others if `body` fails, [`Error::Message`] for values that JSON cannot
-    /// hold, [`Error::Diverged`], [`Error::WorkerLost`].
+    /// [`Error::PeerFailed`] on the others if `body` fails, [`Error::Message`] for values that serde cannot
+    /// encode, [`Error::Diverged`], [`Error::WorkerLost`].
     ///
     /// ```
     /// let seeds = hectare_orion::run(2, |w| w.broadcast(|| Ok(42u64)))?;

@@ -12,6 +12,8 @@ pub(crate) use self::mailbox::Say;
 use crate::error::{Error, Result};
 use crate::execute::Plans;
 use hectare_dsm::{Rank, Worker};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 /// How long workers wait for each other when a program begins.
@@ -100,6 +102,17 @@ impl<'w> Context<'w> {
         hear: impl FnMut(Rank, &[u8]) -> Result<()>,
     ) -> Result<()> {
         self.mailbox.exchange(self.worker, site, say, hear)
+    }
+
+    /// [`Context::exchange`] of serde values. Collective.
+    pub(crate) fn exchange_values<T: Serialize + DeserializeOwned>(
+        &mut self,
+        site: Site,
+        value: &T,
+        mut hear: impl FnMut(Rank, T) -> Result<()>,
+    ) -> Result<()> {
+        let bytes = collective::encode(value)?;
+        self.exchange(site, Say::Value(&bytes), |rank, bytes| hear(rank, collective::decode(bytes)?))
     }
 
     /// Ends a step that may have failed on this worker: afterwards either all workers go on, or all have an

@@ -8,7 +8,7 @@ mod space;
 pub use self::arrays::{ArrayArg, Arrays, Control, Family, Of, Reads, Writes};
 pub use self::plan::LoopPlan;
 pub(crate) use self::plan::Plans;
-pub use self::space::{IterationSpace, Ranges};
+pub use self::space::{Boxes, IterationSpace, Ranges, entry_parts};
 
 use crate::context::Site;
 use crate::loop_nest::{LoopNest, Order};

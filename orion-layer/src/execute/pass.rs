@@ -96,11 +96,13 @@ impl Context<'_> {
         C: Accumulators,
         F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
-        space.place(self, head.site, &plan.choice.cuts, &|cell| plan.owner_of(cell), plan.is_sorted())?;
+        let placed =
+            space.place(self, head.site, &plan.choice.cuts, &|cell| plan.owner_of(cell), plan.is_sorted())?;
         self.begin(head, plan, arrays)?;
         let mut tree = Tree::new(accumulators, plan.cells);
         let me = self.rank();
-        let worked = guarded(&plan.nest.name, me, || self.work(space, plan, arrays, &mut tree, body));
+        let worked =
+            guarded(&plan.nest.name, me, || self.work::<S, A, C, F>(&placed, plan, arrays, &mut tree, body));
         let ended = worked.and_then(|()| self.end(plan, arrays));
         if let Err(error) = ended {
             // Whoever waits for a part of this worker's learns that it will not come.
@@ -153,7 +155,7 @@ impl Context<'_> {
 
     fn work<S, A, C, F>(
         &mut self,
-        space: &S,
+        placed: &S::Placed,
         plan: &LoopPlan,
         arrays: &mut A,
         tree: &mut Tree<'_, C>,
@@ -181,7 +183,7 @@ impl Context<'_> {
             let mut views = arrays.views(self.worker, &parts)?;
             for_each_cell(&tile.tile, |cell| {
                 let number = cell_number(&choice.grid, cell);
-                tree.add(number, body(space.chunk(&choice.cuts, cell, number), &mut views));
+                tree.add(number, body(S::chunk(placed, &choice.cuts, cell, number), &mut views));
                 true
             });
             drop(views);

@@ -1,5 +1,6 @@
 //! What a loop runs over.
 use super::arrays::{Family, Of};
+use crate::array::Entry;
 use crate::context::{Context, Site};
 use crate::error::Result;
 use crate::loop_nest::Space;
@@ -9,6 +10,9 @@ use std::ops::Range;
 pub trait IterationSpace {
     /// What the body gets of one cell.
     type Chunks: Family;
+
+    /// The iterations of this worker, in place.
+    type Placed;
 
     /// A number that tells this space from others in the same loop; the same on every worker.
     fn key(&self) -> u64;
@@ -33,10 +37,15 @@ pub trait IterationSpace {
         cuts: &[Vec<i64>],
         owner: &dyn Fn(&[usize]) -> usize,
         sorted: bool,
-    ) -> Result<()>;
+    ) -> Result<Self::Placed>;
 
-    /// The iterations of one cell, after [`IterationSpace::place`].
-    fn chunk<'a>(&'a self, cuts: &[Vec<i64>], cell: &[usize], number: usize) -> Of<'a, Self::Chunks>;
+    /// The iterations of one cell.
+    fn chunk<'a>(
+        placed: &'a Self::Placed,
+        cuts: &[Vec<i64>],
+        cell: &[usize],
+        number: usize,
+    ) -> Of<'a, Self::Chunks>;
 }
 
 /// Nested loops over ranges of indices, outermost first.
@@ -53,6 +62,7 @@ impl<const D: usize> Family for Boxes<D> {
 
 impl<const D: usize> IterationSpace for Ranges<D> {
     type Chunks = Boxes<D>;
+    type Placed = ();
 
     fn key(&self) -> u64 {
         // FNV-1a over the bounds.
@@ -85,7 +95,13 @@ impl<const D: usize> IterationSpace for Ranges<D> {
     }
 
     #[inline]
-    fn chunk(&self, cuts: &[Vec<i64>], cell: &[usize], _number: usize) -> [Range<usize>; D] {
+    fn chunk(_placed: &(), cuts: &[Vec<i64>], cell: &[usize], _number: usize) -> [Range<usize>; D] {
         std::array::from_fn(|dim| cuts[dim][cell[dim]] as usize..cuts[dim][cell[dim] + 1] as usize)
     }
+}
+
+/// The key and the value of an entry, as a body sees them.
+#[inline(always)]
+pub fn entry_parts<T, const N: usize>(entry: &Entry<T, N>) -> ([usize; N], &T) {
+    (entry.key.map(|key| key as usize), &entry.value)
 }

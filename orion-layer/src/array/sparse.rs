@@ -1,0 +1,269 @@
+//! Sparse arrays and data sets: entries with keys, which loops read and run over.
+//!
+//! Entries live in each worker's own memory, in the order in which a loop runs through them; they are no areas,
+//! for nobody writes them and nobody else reads them. When a loop wants them elsewhere they move once.
+use super::cuts::{Cuts, PartTable};
+use super::entries::{Entries, Entry};
+use super::exchange::exchange_entries;
+use super::histogram::Histogram;
+use crate::context::{Context, Say, Site};
+use crate::error::{Error, Result};
+use crate::execute::{Family, IterationSpace, Of};
+use crate::loop_nest::Space;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+/// What an entry of a sparse array may carry: any serde type.
+pub trait Value: Serialize + DeserializeOwned + 'static {}
+impl<T: Serialize + DeserializeOwned + 'static> Value for T {}
+
+/// The finest histogram that is kept of a dimension.
+const BINS: usize = 2048;
+
+/// A sparse n-dimensional array: entries with a key each, spread over the workers. Read-only; a loop runs over
+/// its entries, or over some that [`SparseArray::map`] makes of them.
+///
+/// Costs each worker its own entries and no more: a key of four bytes a dimension, and the value.
+#[derive(Debug)]
+pub struct SparseArray<T, const N: usize> {
+    name: String,
+    number: u64,
+    shape: [usize; N],
+    count: usize,
+    histograms: Vec<Histogram>,
+    placed: RefCell<Rc<PlacedEntries<T, N>>>,
+}
+
+/// A worker's entries in the order of the cells of a loop.
+#[derive(Debug)]
+pub struct PlacedEntries<T, const N: usize> {
+    entries: Vec<Entry<T, N>>,
+    /// Cell `c` has `starts[c]..starts[c + 1]`.
+    starts: Vec<usize>,
+    order: Order,
+}
+
+/// What an arrangement of entries depends on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Order {
+    cuts: Vec<Vec<i64>>,
+    owners: Vec<usize>,
+    sorted: bool,
+}
+
+impl<T: Value, const N: usize> SparseArray<T, N> {
+    /// Makes an array of the entries that each worker passes; the shape is the greatest that any of them passes.
+    /// Collective.
+    pub(crate) fn make(
+        context: &mut Context<'_>,
+        site: Site,
+        mine: Entries<T, N>,
+    ) -> Result<SparseArray<T, N>> {
+        let number = context.next_number();
+        let (mut shape, mut count) = ([0; N], 0);
+        let said: Vec<u8> = mine.shape().iter().chain([&mine.len()]).flat_map(|n| n.to_le_bytes()).collect();
+        context.exchange(site, Say::Value(&said), |_, bytes| {
+            let word = |at: usize| usize::from_le_bytes(std::array::from_fn(|k| bytes[at * 8 + k]));
+            for (dim, extent) in shape.iter_mut().enumerate() {
+                *extent = word(dim).max(*extent);
+            }
+            count += word(N);
+            Ok(())
+        })?;
+        let wrong = |what: String| Error::Shape { array: site.to_string(), what };
+        let mine = mine.with_shape(shape).map_err(|error| wrong(error.to_string()))?;
+        let mut histograms = Vec::with_capacity(N);
+        for dim in 0..N {
+            let width = (shape[dim].div_ceil(BINS)).next_power_of_two();
+            let mut own = Histogram::with_width(shape[dim], width);
+            own.add_all(mine.iter().map(|entry| entry.key[dim]));
+            let mut all = Histogram::with_width(shape[dim], width);
+            context.exchange_values(site, &own, |_, other: Histogram| {
+                all.merge(&other).map_err(|error| wrong(error.to_string()))
+            })?;
+            histograms.push(all);
+        }
+        let entries = mine.into_vec();
+        let starts = vec![0, entries.len()];
+        let placed = Rc::new(PlacedEntries { entries, starts, order: Order::default() });
+        let name = format!("array {number} ({site})");
+        Ok(SparseArray { name, number, shape, count, histograms, placed: RefCell::new(placed) })
+    }
+
+    /// The name in errors and explanations.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Gives the array a name for errors and explanations.
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = name.to_owned();
+        self
+    }
+
+    /// The extent of each dimension.
+    pub fn shape(&self) -> [usize; N] {
+        self.shape
+    }
+
+    /// How many entries, on all workers together.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many entries have which index in dimension `dim`, in ranges, on all workers together.
+    ///
+    /// # Panics
+    /// If there is no such dimension.
+    pub fn histogram(&self, dim: usize) -> &Histogram {
+        &self.histograms[dim]
+    }
+
+    /// Calls `visit` with each entry that this worker has at present.
+    pub fn for_each_local(&self, mut visit: impl FnMut([usize; N], &T)) {
+        for entry in &self.placed.borrow().entries {
+            visit(entry.key.map(|key| key as usize), &entry.value);
+        }
+    }
+
+    /// A new array of other values at the same keys, or fewer: `value` says what each entry becomes. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Diverged`], [`Error::WorkerLost`], [`Error::Core`].
+    #[track_caller]
+    pub fn map<U: Value>(
+        &self,
+        context: &mut Context<'_>,
+        mut value: impl FnMut([usize; N], &T) -> Option<U>,
+    ) -> Result<SparseArray<U, N>> {
+        let site = Site::here();
+        let placed = self.placed.borrow().clone();
+        let wrong = |what: String| Error::Shape { array: self.name.clone(), what };
+        let list = placed.entries.iter().filter_map(|entry| {
+            value(entry.key.map(|key| key as usize), &entry.value)
+                .map(|value| Entry { key: entry.key, value })
+        });
+        let mine = Entries::from_vec(self.shape, list.collect()).map_err(|error| wrong(error.to_string()))?;
+        SparseArray::make(context, site, mine)
+    }
+}
+
+/// Slices of entries.
+#[derive(Debug)]
+pub struct Slices<T, const N: usize>(PhantomData<T>);
+
+impl<T: 'static, const N: usize> Family for Slices<T, N> {
+    type Of<'a> = &'a [Entry<T, N>];
+}
+
+impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
+    type Chunks = Slices<T, N>;
+    type Placed = Rc<PlacedEntries<T, N>>;
+
+    fn key(&self) -> u64 {
+        self.number
+    }
+
+    fn bounds(&self) -> Vec<(i64, i64)> {
+        self.shape.iter().map(|extent| (0, *extent as i64)).collect()
+    }
+
+    fn kind(&self) -> Space {
+        Space::Entries { array: self.name.clone(), count: self.count }
+    }
+
+    fn cut(&self, dim: usize, cells: usize) -> Vec<i64> {
+        let cuts = Cuts::balanced(&self.histograms[dim], cells);
+        cuts.bounds().iter().map(|bound| *bound as i64).collect()
+    }
+
+    fn place(
+        &self,
+        context: &mut Context<'_>,
+        site: Site,
+        cuts: &[Vec<i64>],
+        owner: &dyn Fn(&[usize]) -> usize,
+        sorted: bool,
+    ) -> Result<Rc<PlacedEntries<T, N>>> {
+        let grid: Vec<usize> = cuts.iter().map(|cuts| cuts.len() - 1).collect();
+        let present = self.placed.borrow().clone();
+        if present.order.cuts == cuts && present.order.sorted == sorted {
+            return Ok(present);
+        }
+        drop(present);
+        let owners = owners(&grid, owner);
+        let order = Order { cuts: cuts.to_vec(), owners, sorted };
+        let empty = PlacedEntries { entries: Vec::new(), starts: vec![0, 0], order: Order::default() };
+        let Some(before) = Rc::into_inner(self.placed.replace(Rc::new(empty))) else {
+            return Err(Error::Invalid(format!("{} is placed by a loop inside a loop over it", self.name)));
+        };
+        let tables = tables(cuts);
+        let cell = |entry: &Entry<T, N>| {
+            let parts = tables.iter().zip(entry.key).map(|(table, key)| table.find(key));
+            parts.zip(&grid).fold(0, |number, (part, cells)| number * cells + part)
+        };
+        let name = format!("orion/{}/move/{}", self.number, context.next_number());
+        let moved =
+            exchange_entries(context, site, &name, before.entries, |entry| order.owners[cell(entry)])?;
+        let placed = Rc::new(arrange(moved, order.owners.len(), cell, order));
+        self.placed.replace(placed.clone());
+        Ok(placed)
+    }
+
+    #[inline]
+    fn chunk<'a>(
+        placed: &'a Rc<PlacedEntries<T, N>>,
+        _cuts: &[Vec<i64>],
+        _cell: &[usize],
+        number: usize,
+    ) -> Of<'a, Slices<T, N>> {
+        &placed.entries[placed.starts[number]..placed.starts[number + 1]]
+    }
+}
+
+fn owners(grid: &[usize], owner: &dyn Fn(&[usize]) -> usize) -> Vec<usize> {
+    let whole = crate::schedule::Tile { cells: grid.iter().map(|cells| 0..*cells).collect() };
+    let mut owners = Vec::with_capacity(grid.iter().product());
+    crate::schedule::for_each_cell(&whole, |cell| {
+        owners.push(owner(cell));
+        true
+    });
+    owners
+}
+
+fn tables(cuts: &[Vec<i64>]) -> Vec<PartTable> {
+    let table = |bounds: &Vec<i64>| Cuts::new(bounds.iter().map(|bound| *bound as usize).collect()).ok();
+    cuts.iter().filter_map(table).map(|cuts| cuts.table()).collect()
+}
+
+/// Puts entries into the order of the cells; those of one cell keep theirs, or go by their keys.
+fn arrange<T, const N: usize>(
+    entries: Vec<Entry<T, N>>,
+    cells: usize,
+    cell: impl Fn(&Entry<T, N>) -> usize,
+    order: Order,
+) -> PlacedEntries<T, N> {
+    let mut entries = entries;
+    entries.sort_by_cached_key(|entry| cell(entry) as u32);
+    let mut starts = vec![0; cells + 1];
+    for entry in &entries {
+        starts[cell(entry) + 1] += 1;
+    }
+    for cell in 0..cells {
+        starts[cell + 1] += starts[cell];
+    }
+    if order.sorted {
+        for range in starts.windows(2) {
+            entries[range[0]..range[1]].sort_by_key(|entry| entry.key);
+        }
+    }
+    PlacedEntries { entries, starts, order }
+}
