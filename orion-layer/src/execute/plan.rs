@@ -31,6 +31,10 @@ impl Plans {
         self.known.get(key).cloned()
     }
 
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Rc<LoopPlan>> {
+        self.known.values()
+    }
+
     pub(crate) fn keep(&mut self, key: Key, plan: Rc<LoopPlan>) {
         self.known.insert(key, plan);
     }
@@ -92,6 +96,10 @@ impl LoopPlan {
             "loop planned"
         );
         Ok(LoopPlan { nest, dependences, choice, cells, tiles })
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.tiles.len()
     }
 
     /// The worker that runs a cell.

@@ -1,0 +1,179 @@
+//! Why a loop runs as it does, in words for people who never heard of dependence vectors.
+use crate::context::Context;
+use crate::execute::LoopPlan;
+use crate::loop_nest::{LoopNest, Order, Space};
+use crate::placement::ArrayPlacement;
+use crate::schedule::{Candidate, Cost, Verdict};
+use serde::Serialize;
+use std::fmt::{self, Write};
+
+/// The explanation of one loop: [`fmt::Display`] for people, serde for programs.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The loop: where it stands.
+    pub loop_name: String,
+    /// What it runs over, in words.
+    pub space: String,
+    /// Ordered or not.
+    pub order: Order,
+    /// How many workers.
+    pub workers: usize,
+    /// What stands in the way of running iterations at the same time, one sentence each.
+    pub conflicts: Vec<String>,
+    /// The schedules that were considered.
+    pub candidates: Vec<Candidate>,
+    /// Cells per dimension.
+    pub grid: Vec<usize>,
+    /// Steps of a pass.
+    pub steps: usize,
+    /// Each array: its name, and where it is.
+    pub arrays: Vec<(String, ArrayPlacement)>,
+    /// What would help, if only a serial run is possible.
+    pub advice: Option<String>,
+}
+
+impl LoopPlan {
+    /// Explains the plan.
+    pub fn explain(&self) -> Explanation {
+        let nest = &self.nest;
+        let arrays = nest.arrays.iter().map(|array| array.name.clone());
+        Explanation {
+            loop_name: nest.name.clone(),
+            space: space(nest),
+            order: nest.order,
+            workers: self.workers(),
+            conflicts: self.dependences.list.iter().map(|dependence| dependence.describe(nest)).collect(),
+            candidates: self.choice.candidates.clone(),
+            grid: self.choice.grid.clone(),
+            steps: self.choice.steps.len(),
+            arrays: arrays.zip(self.choice.placement.arrays.iter().cloned()).collect(),
+            advice: self.advice(),
+        }
+    }
+
+    fn is_serial(&self) -> bool {
+        self.choice
+            .candidates
+            .iter()
+            .all(|candidate| candidate.name == "serial" || matches!(candidate.verdict, Verdict::Refused(_)))
+    }
+
+    fn advice(&self) -> Option<String> {
+        if !self.is_serial() {
+            return None;
+        }
+        let nest = &self.nest;
+        let mut accesses: Vec<&str> = Vec::new();
+        for dependence in &self.dependences.list {
+            for access in [dependence.source, dependence.sink] {
+                let text = nest.accesses[access].text.as_str();
+                if !accesses.contains(&text) {
+                    accesses.push(text);
+                }
+            }
+        }
+        let mut advice = format!("what keeps the iterations in line: {}", accesses.join(", "));
+        if nest.order == Order::Ordered {
+            advice.push_str("; if any serial order of the iterations would do, say `unordered`");
+        }
+        Some(advice)
+    }
+}
+
+impl Context<'_> {
+    /// Explains every loop that has been planned so far, in the order of the program's source.
+    pub fn explain(&self) -> Vec<Explanation> {
+        let mut all: Vec<Explanation> = self.plans.all().map(|plan| plan.explain()).collect();
+        all.sort_by(|a, b| a.loop_name.cmp(&b.loop_name).then_with(|| a.space.cmp(&b.space)));
+        all
+    }
+}
+
+fn space(nest: &LoopNest) -> String {
+    let names: Vec<&str> = nest.dims.iter().map(|dim| dim.name.as_str()).collect();
+    match &nest.space {
+        Space::Entries { array, count } => {
+            format!("({}) over the {count} entries of {array}", names.join(", "))
+        }
+        Space::Dense => {
+            let range = |dim: &crate::loop_nest::LoopVar| match dim.bounds {
+                Some((start, end)) => format!("{} in {start}..{end}", dim.name),
+                None => dim.name.clone(),
+            };
+            nest.dims.iter().map(range).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+fn size(bytes: f64) -> String {
+    match bytes {
+        b if b < 1e3 => format!("{b:.0} bytes"),
+        b if b < 1e6 => format!("{:.1} kB", b / 1e3),
+        b => format!("{:.1} MB", b / 1e6),
+    }
+}
+
+fn cost(cost: &Cost) -> String {
+    format!(
+        "about {:.3} ms a pass; {} steps, {} change hands, the busiest worker has {:.2} times the average",
+        cost.nanoseconds / 1e6,
+        cost.steps,
+        size(cost.moved_bytes),
+        cost.imbalance
+    )
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "loop {}: {}", self.loop_name, self.space)?;
+        match (self.conflicts.as_slice(), self.order) {
+            ([], _) => writeln!(
+                f,
+                "  No two iterations touch the same element: they may run in any order, at once."
+            )?,
+            (conflicts, Order::Unordered) => {
+                writeln!(
+                    f,
+                    "  These iterations must not run at the same time (their order does not matter):"
+                )?;
+                conflicts.iter().try_for_each(|conflict| writeln!(f, "    - {conflict}"))?;
+            }
+            (conflicts, Order::Ordered) => {
+                writeln!(f, "  These iterations must run one after the other, in the order of the loop:")?;
+                conflicts.iter().try_for_each(|conflict| writeln!(f, "    - {conflict}"))?;
+            }
+        }
+        writeln!(f, "  Schedules for {} workers:", self.workers)?;
+        for candidate in &self.candidates {
+            match &candidate.verdict {
+                Verdict::Chosen(c) => writeln!(f, "    * {} (chosen): {}", candidate.name, cost(c))?,
+                Verdict::Dearer(c) => {
+                    writeln!(f, "    - {}: would be right, but costs more: {}", candidate.name, cost(c))?
+                }
+                Verdict::Refused(why) => writeln!(f, "    - {}: not possible: {why}", candidate.name)?,
+            }
+        }
+        writeln!(f, "  Arrays:")?;
+        for (name, placement) in &self.arrays {
+            writeln!(f, "    - {name}: {}", placed(placement))?;
+        }
+        match &self.advice {
+            Some(advice) => writeln!(f, "  It runs on one worker; {advice}."),
+            None => Ok(()),
+        }
+    }
+}
+
+fn placed(placement: &ArrayPlacement) -> String {
+    match placement {
+        ArrayPlacement::Replicated => "only read; every worker reads it in place".into(),
+        ArrayPlacement::Whole => "all of it on the one worker that runs the loop".into(),
+        ArrayPlacement::Parts { dim, bounds, rotates, .. } => {
+            let mut text = format!("cut into {} parts along its dimension {dim}", bounds.len() - 1);
+            let how = if *rotates { "handed from worker to worker" } else { "each stays with one worker" };
+            let _ = write!(text, ", {how}");
+            text
+        }
+    }
+}
