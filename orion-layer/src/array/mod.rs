@@ -1,6 +1,7 @@
 //! Distributed arrays.
 pub mod cuts;
 pub mod entries;
+pub mod grid;
 
 pub mod histogram;
 pub mod random;
@@ -8,4 +9,5 @@ pub mod random;
 pub use self::cuts::{BlockWeights, Cuts};
 pub use self::entries::{Entries, EntriesError, Entry};
 
+pub use self::grid::Grid;
 pub use self::histogram::Histogram;
