@@ -5,6 +5,7 @@
 use super::cuts::{Cuts, PartTable};
 use super::entries::{Entries, Entry};
 use super::exchange::exchange_entries;
+use super::grid::Grid;
 use super::histogram::Histogram;
 use crate::context::{Context, Say, Site};
 use crate::error::{Error, Result};
@@ -76,11 +77,11 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
         let wrong = |what: String| Error::Shape { array: site.to_string(), what };
         let mine = mine.with_shape(shape).map_err(|error| wrong(error.to_string()))?;
         let mut histograms = Vec::with_capacity(N);
-        for dim in 0..N {
-            let width = (shape[dim].div_ceil(BINS)).next_power_of_two();
-            let mut own = Histogram::with_width(shape[dim], width);
+        for (dim, extent) in shape.into_iter().enumerate() {
+            let width = (extent.div_ceil(BINS)).next_power_of_two();
+            let mut own = Histogram::with_width(extent, width);
             own.add_all(mine.iter().map(|entry| entry.key[dim]));
-            let mut all = Histogram::with_width(shape[dim], width);
+            let mut all = Histogram::with_width(extent, width);
             context.exchange_values(site, &own, |_, other: Histogram| {
                 all.merge(&other).map_err(|error| wrong(error.to_string()))
             })?;
@@ -205,7 +206,8 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
         let Some(before) = Rc::into_inner(self.placed.replace(Rc::new(empty))) else {
             return Err(Error::Invalid(format!("{} is placed by a loop inside a loop over it", self.name)));
         };
-        let tables = tables(cuts);
+        let tables: Vec<PartTable> =
+            cuts.iter().filter_map(|bounds| cuts_of(bounds).ok()).map(|cuts| cuts.table()).collect();
         let cell = |entry: &Entry<T, N>| {
             let parts = tables.iter().zip(entry.key).map(|(table, key)| table.find(key));
             parts.zip(&grid).fold(0, |number, (part, cells)| number * cells + part)
@@ -213,7 +215,8 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
         let name = format!("orion/{}/move/{}", self.number, context.next_number());
         let moved =
             exchange_entries(context, site, &name, before.entries, |entry| order.owners[cell(entry)])?;
-        let placed = Rc::new(arrange(moved, order.owners.len(), cell, order));
+        let wrong = |what| Error::Shape { array: self.name.clone(), what };
+        let placed = Rc::new(arrange(self.shape, moved, order).map_err(wrong)?);
         self.placed.replace(placed.clone());
         Ok(placed)
     }
@@ -239,31 +242,25 @@ fn owners(grid: &[usize], owner: &dyn Fn(&[usize]) -> usize) -> Vec<usize> {
     owners
 }
 
-fn tables(cuts: &[Vec<i64>]) -> Vec<PartTable> {
-    let table = |bounds: &Vec<i64>| Cuts::new(bounds.iter().map(|bound| *bound as usize).collect()).ok();
-    cuts.iter().filter_map(table).map(|cuts| cuts.table()).collect()
-}
-
 /// Puts entries into the order of the cells; those of one cell keep theirs, or go by their keys.
 fn arrange<T, const N: usize>(
+    shape: [usize; N],
     entries: Vec<Entry<T, N>>,
-    cells: usize,
-    cell: impl Fn(&Entry<T, N>) -> usize,
     order: Order,
-) -> PlacedEntries<T, N> {
-    let mut entries = entries;
-    entries.sort_by_cached_key(|entry| cell(entry) as u32);
-    let mut starts = vec![0; cells + 1];
-    for entry in &entries {
-        starts[cell(entry) + 1] += 1;
-    }
-    for cell in 0..cells {
-        starts[cell + 1] += starts[cell];
-    }
+) -> Result<PlacedEntries<T, N>, String> {
+    let entries = Entries::from_vec(shape, entries).map_err(|error| error.to_string())?;
+    let cuts: Vec<Cuts> = order.cuts.iter().map(|bounds| cuts_of(bounds)).collect::<Result<_, _>>()?;
+    let cuts = <[Cuts; N]>::try_from(cuts).map_err(|cuts| format!("{} dimensions are cut", cuts.len()))?;
+    let (mut entries, starts) = Grid::place(entries, cuts).into_parts();
     if order.sorted {
         for range in starts.windows(2) {
             entries[range[0]..range[1]].sort_by_key(|entry| entry.key);
         }
     }
-    PlacedEntries { entries, starts, order }
+    Ok(PlacedEntries { entries, starts, order })
+}
+
+fn cuts_of(bounds: &[i64]) -> Result<Cuts, String> {
+    let bounds = bounds.iter().map(|bound| *bound as usize).collect();
+    Cuts::new(bounds).map_err(|error| error.to_string())
 }
