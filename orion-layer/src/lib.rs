@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 pub mod accumulate;
 pub mod array;
+mod checkpoint;
 mod context;
 pub mod dependence;
 mod error;
@@ -18,6 +19,7 @@ pub mod schedule;
 pub mod view;
 
 pub use self::array::{DistArray, SparseArray};
+pub use self::checkpoint::{Checkpoint, Saving};
 pub use self::context::{Context, Site, run};
 pub use self::error::{Error, Result};
 pub use self::explain::Explanation;

@@ -278,6 +278,31 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(all)
     }
 
+    /// Calls `visit` with all elements in row-major order, in runs of whole rows.
+    pub(crate) fn for_each_run(
+        &self,
+        context: &Context<'_>,
+        mut visit: impl FnMut(&[T]) -> Result<()>,
+    ) -> Result<()> {
+        self.check()?;
+        if self.layout.dim == 0 {
+            return (0..self.parts.len()).try_for_each(|part| {
+                visit(&self.parts[part].read(context.worker)?[..self.frame(part).len()])
+            });
+        }
+        // Cut along another dimension: a block of rows at a time is put together.
+        const ROWS: usize = 1024;
+        for start in (0..self.shape[0]).step_by(ROWS) {
+            let block = Frame::new(&self.shape, 0, &(start..self.shape[0].min(start + ROWS)));
+            let mut rows = vec![T::zeroed(); block.len()];
+            for (part, partition) in self.parts.iter().enumerate() {
+                copy_box(&self.frame(part), partition.read(context.worker)?, &block, &mut rows);
+            }
+            visit(&rows)?;
+        }
+        Ok(())
+    }
+
     /// Gives the memory back. Collective. Dropping the handles does not: an array lives as long as its job.
     ///
     /// # Errors
