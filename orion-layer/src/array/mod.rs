@@ -5,6 +5,7 @@ pub mod grid;
 
 pub mod histogram;
 pub mod random;
+pub mod text;
 
 pub use self::cuts::{BlockWeights, Cuts};
 pub use self::entries::{Entries, EntriesError, Entry};

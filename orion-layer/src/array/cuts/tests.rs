@@ -67,7 +67,7 @@ fn skewed<const N: usize>(seed: u64, extents: [usize; N], skew: u32, len: u64) -
     let index = |at: u64, extent: usize| (stream.uniform(at).powi(skew as i32) * extent as f64) as u32;
     let n = N as u64;
     let key = |at| {
-        let shared = stream.bits(at + len * n) % 2 == 0;
+        let shared = stream.below(at + len * n, 2) == 0;
         std::array::from_fn(|dim| index(if shared { at * n } else { at * n + dim as u64 }, extents[dim]))
     };
     (0..len).map(key).collect()
