@@ -4,8 +4,10 @@
 //!
 //! The column `aim` is what each case should need on one core of a machine of 2024.
 use hectare_orion::array::random::{Permutation, Stream};
+use hectare_orion::array::text::{Share, csv, libsvm, movielens, read_entries, read_rows, whitespace};
 use hectare_orion::array::{Cuts, Entries, Entry, Grid};
 use std::hint::black_box;
+use std::path::Path;
 use std::time::Instant;
 
 /// A rating per entry, as in MovieLens-10M.
@@ -73,6 +75,7 @@ fn main() {
     let bench = Bench::from_args();
     random(&bench);
     placing(&bench);
+    text(&bench);
 }
 
 fn random(bench: &Bench) {
@@ -144,4 +147,49 @@ fn ratings(skew: i32) -> Entries<f32, 2> {
     let entry = |at| Entry { key: [index(2 * at, USERS), index(2 * at + 1, ITEMS)], value: (at % 5) as f32 };
     Entries::from_vec([USERS, ITEMS], (0..ENTRIES as u64).map(entry).collect())
         .expect("keys are below the extents")
+}
+
+/// Reads a file and says how many entries it has.
+type Reader = fn(&Path) -> usize;
+
+/// Files of a million lines, read from the page cache.
+fn text(bench: &Bench) {
+    let stream = Stream::new(1, "text");
+    let number = |at: u64, below| stream.below(at, below) + 1;
+    let line = |pattern: &dyn Fn(u64) -> String| (0..1_000_000).map(pattern).collect::<String>();
+    let rating = |at| (number(3 * at, 6040), number(3 * at + 1, 3449), number(3 * at + 2, 5));
+    let path = std::env::temp_dir().join(format!("hectare-bench-{}", std::process::id()));
+    let files: [(&str, String, Reader); 4] = [
+        (
+            "text/whitespace f32",
+            line(&|at| {
+                let (user, item, stars) = rating(at);
+                format!("{user} {item} {stars}\n")
+            }),
+            |path| read_entries(path, Share::ALL, whitespace::<f32, 2>()).expect("a good file").len(),
+        ),
+        (
+            "text/movielens",
+            line(&|at| {
+                let (user, item, stars) = rating(at);
+                format!("{user}::{item}::{stars}::97830{at:04}\n")
+            }),
+            |path| read_entries(path, Share::ALL, movielens()).expect("a good file").len(),
+        ),
+        ("text/csv f64", line(&|at| format!("{at},{:.9}\n", stream.normal(at))), |path| {
+            read_entries(path, Share::ALL, csv::<f64, 1>()).expect("a good file").len()
+        }),
+        (
+            "text/libsvm",
+            line(&|at| {
+                format!("{} {}\n", at % 2, (1..15).map(|k| format!("{}:1 ", k * 8)).collect::<String>())
+            }),
+            |path| read_rows(path, Share::ALL, libsvm(1)).expect("a good file").len(),
+        ),
+    ];
+    for (name, text, read) in files {
+        std::fs::write(&path, &text).expect("a place for temporary files");
+        bench.case((name, ">100 MB/s"), (text.len() as f64 / 1e6, "MB/s"), || (), |()| read(&path));
+    }
+    std::fs::remove_file(&path).expect("the file is still there");
 }

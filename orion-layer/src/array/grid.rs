@@ -141,9 +141,10 @@ impl<T, const N: usize> Sort<T, N> {
         for (bucket, count) in self.buckets[0].iter_mut().zip(counts) {
             bucket.reserve_exact(count);
         }
-        let len = entries.len();
-        self.fill(0, entries.into_iter());
-        self.list.reserve_exact(len);
+        // The list is written into the memory that the entries leave.
+        let mut list = entries.into_vec();
+        self.fill(0, list.drain(..));
+        self.list = list;
         self.gather(0);
     }
 

@@ -10,6 +10,7 @@ mod make;
 mod partition;
 pub mod random;
 mod sparse;
+pub mod text;
 mod transfer;
 
 pub use self::cuts::{BlockWeights, Cuts};
