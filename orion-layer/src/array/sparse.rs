@@ -2,7 +2,7 @@
 //!
 //! Entries live in each worker's own memory, in the order in which a loop runs through them; they are no areas,
 //! for nobody writes them and nobody else reads them. When a loop wants them elsewhere they move once.
-use super::cuts::{Cuts, PartTable};
+use super::cuts::{BlockWeights, Cuts, PartTable};
 use super::entries::{Entries, Entry};
 use super::exchange::exchange_entries;
 use super::grid::Grid;
@@ -51,8 +51,17 @@ pub struct PlacedEntries<T, const N: usize> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Order {
     cuts: Vec<Vec<i64>>,
-    owners: Vec<usize>,
+    /// Who has each cell.
+    owners: Rc<[usize]>,
+    /// Whether the entries of a cell go by their keys.
     sorted: bool,
+}
+
+impl Order {
+    fn is(&self, cuts: &[Vec<i64>], owners: &Rc<[usize]>, sorted: bool) -> bool {
+        let same_owners = Rc::ptr_eq(&self.owners, owners) || self.owners == *owners;
+        same_owners && self.cuts == cuts && self.sorted == sorted
+    }
 }
 
 impl<T: Value, const N: usize> SparseArray<T, N> {
@@ -186,22 +195,27 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
         cuts.bounds().iter().map(|bound| *bound as i64).collect()
     }
 
+    fn count(&self, dims: &[usize], cuts: &[Vec<i64>]) -> Option<BlockWeights> {
+        let axes: Result<Vec<Cuts>, _> = dims.iter().map(|dim| cuts_of(&cuts[*dim])).collect();
+        let placed = self.placed.borrow();
+        Some(BlockWeights::count_dims(axes.ok()?, dims, placed.entries.iter().map(|entry| entry.key)))
+    }
+
     fn place(
         &self,
         context: &mut Context<'_>,
         site: Site,
         cuts: &[Vec<i64>],
-        owner: &dyn Fn(&[usize]) -> usize,
+        owners: &Rc<[usize]>,
         sorted: bool,
     ) -> Result<Rc<PlacedEntries<T, N>>> {
-        let grid: Vec<usize> = cuts.iter().map(|cuts| cuts.len() - 1).collect();
         let present = self.placed.borrow().clone();
-        if present.order.cuts == cuts && present.order.sorted == sorted {
+        if present.order.is(cuts, owners, sorted) {
             return Ok(present);
         }
         drop(present);
-        let owners = owners(&grid, owner);
-        let order = Order { cuts: cuts.to_vec(), owners, sorted };
+        let grid: Vec<usize> = cuts.iter().map(|cuts| cuts.len() - 1).collect();
+        let order = Order { cuts: cuts.to_vec(), owners: owners.clone(), sorted };
         let empty = PlacedEntries { entries: Vec::new(), starts: vec![0, 0], order: Order::default() };
         let Some(before) = Rc::into_inner(self.placed.replace(Rc::new(empty))) else {
             return Err(Error::Invalid(format!("{} is placed by a loop inside a loop over it", self.name)));
@@ -230,16 +244,6 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
     ) -> Of<'a, Slices<T, N>> {
         &placed.entries[placed.starts[number]..placed.starts[number + 1]]
     }
-}
-
-fn owners(grid: &[usize], owner: &dyn Fn(&[usize]) -> usize) -> Vec<usize> {
-    let whole = crate::schedule::Tile { cells: grid.iter().map(|cells| 0..*cells).collect() };
-    let mut owners = Vec::with_capacity(grid.iter().product());
-    crate::schedule::for_each_cell(&whole, |cell| {
-        owners.push(owner(cell));
-        true
-    });
-    owners
 }
 
 /// Puts entries into the order of the cells; those of one cell keep theirs, or go by their keys.

@@ -76,7 +76,7 @@ impl Context<'_> {
         each.iter().try_for_each(|array| array.check())?;
         let named = each.iter().zip(head.arrays).map(|(array, name)| array.describe(name)).collect();
         let written: Vec<bool> = each.iter().map(|array| array.is_written()).collect();
-        let plan = Rc::new(LoopPlan::make(head, space, named, &written, describe, self.size())?);
+        let plan = Rc::new(LoopPlan::make(head, space, named, &written, describe, self)?);
         self.plans.keep(key, plan.clone());
         Ok(plan)
     }
@@ -96,8 +96,7 @@ impl Context<'_> {
         C: Accumulators,
         F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
-        let placed =
-            space.place(self, head.site, &plan.choice.cuts, &|cell| plan.owner_of(cell), plan.is_sorted())?;
+        let placed = space.place(self, head.site, &plan.choice.cuts, &plan.owners, plan.is_sorted())?;
         self.begin(head, plan, arrays)?;
         let mut tree = Tree::new(accumulators, plan.cells);
         let me = self.rank();

@@ -1,12 +1,13 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
 use super::{Describe, IterationSpace, LoopHead};
+use crate::array::BlockWeights;
 use crate::array::Layout;
-use crate::context::Site;
+use crate::context::{Context, Site};
 use crate::dependence::{Dependences, analyze};
 use crate::error::{Error, Result};
 use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order};
 use crate::placement::{ArrayPlacement, TilePlan};
-use crate::schedule::{Choice, choose};
+use crate::schedule::{Choice, cell_number, choose, for_each_cell};
 use hectare_dsm::Rank;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -50,6 +51,8 @@ pub struct LoopPlan {
     /// The schedule, and those that were not taken.
     pub choice: Choice,
     pub(crate) cells: usize,
+    /// The worker that runs each cell.
+    pub(crate) owners: Rc<[usize]>,
     /// Who runs each tile, by worker.
     pub(crate) tiles: Vec<Vec<TilePlan>>,
 }
@@ -62,8 +65,9 @@ impl LoopPlan {
         arrays: Vec<NamedArray>,
         written: &[bool],
         describe: Describe<'_>,
-        workers: usize,
+        context: &mut Context<'_>,
     ) -> Result<LoopPlan> {
+        let workers = context.size();
         let bounds = space.bounds();
         let invalid = |what: String| Error::InvalidLoop { loop_name: head.name(), what };
         if bounds.len() != head.variables.len() {
@@ -82,12 +86,24 @@ impl LoopPlan {
         check(&nest, written).map_err(invalid)?;
         let dependences = analyze(&nest);
         let cut = |dim: usize, cells: usize| space.cut(dim, cells);
-        let choice = choose(&nest, &dependences, head.schedule, &cut, workers).map_err(|what| {
+        let refused = |what| {
             let schedule = head.schedule.map_or_else(|| "serial".into(), |schedule| schedule.name());
             Error::InvalidSchedule { loop_name: head.name(), schedule, what }
-        })?;
-        let cells = choice.grid.iter().product();
+        };
+        let mut choice = choose(&nest, &dependences, head.schedule, &cut, workers).map_err(refused)?;
+        if let Some(rotation) = choice.rotation.clone().filter(|_| workers > 1)
+            && let Some(mut weights) = space.count(&rotation.dims, &choice.cuts)
+        {
+            let own = weights.clone();
+            weights.clear();
+            context.exchange_values(head.site, &own, |_, other: BlockWeights| {
+                weights.merge(&other);
+                Ok(())
+            })?;
+            choice.rebalance(&nest, &dependences, &weights, workers).map_err(refused)?;
+        }
         let tiles = choice.placement.tiles.clone();
+        let owners = owners(&choice.grid, &tiles);
         tracing::debug!(
             loop_name = nest.name,
             grid = ?choice.grid,
@@ -95,17 +111,11 @@ impl LoopPlan {
             dependences = dependences.list.len(),
             "loop planned"
         );
-        Ok(LoopPlan { nest, dependences, choice, cells, tiles })
+        Ok(LoopPlan { nest, dependences, choice, cells: owners.len(), owners, tiles })
     }
 
     pub(crate) fn workers(&self) -> usize {
         self.tiles.len()
-    }
-
-    /// The worker that runs a cell.
-    pub(super) fn owner_of(&self, cell: &[usize]) -> usize {
-        let holds = |plan: &TilePlan| plan.tile.cells.iter().zip(cell).all(|(range, at)| range.contains(at));
-        self.tiles.iter().position(|tiles| tiles.iter().any(holds)).unwrap_or(0)
     }
 
     /// Whether iterations within a cell must run in the order of their indices.
@@ -147,6 +157,19 @@ impl LoopPlan {
             ArrayPlacement::Parts { .. } => self.choice.placement.last[array][part].unwrap_or(owner),
         }
     }
+}
+
+fn owners(grid: &[usize], tiles: &[Vec<TilePlan>]) -> Rc<[usize]> {
+    let mut owners = vec![0; grid.iter().product()];
+    for (worker, tiles) in tiles.iter().enumerate() {
+        for plan in tiles {
+            for_each_cell(&plan.tile, |cell| {
+                owners[cell_number(grid, cell)] = worker;
+                true
+            });
+        }
+    }
+    owners.into()
 }
 
 /// Checks a description against its arrays.

@@ -1,10 +1,11 @@
 //! What a loop runs over.
 use super::arrays::{Family, Of};
-use crate::array::Entry;
+use crate::array::{BlockWeights, Entry};
 use crate::context::{Context, Site};
 use crate::error::Result;
 use crate::loop_nest::Space;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// The iterations of a loop, which can be cut into cells.
 pub trait IterationSpace {
@@ -26,7 +27,14 @@ pub trait IterationSpace {
     /// Cuts dimension `dim` into `cells` cells of about the same work: `cells + 1` values that do not go down.
     fn cut(&self, dim: usize, cells: usize) -> Vec<i64>;
 
-    /// Brings what this worker runs to it. Collective. `owner` says which worker runs a cell.
+    /// How many of this worker's iterations lie in each cell along dimensions `dims`; `None` where every point is an
+    /// iteration.
+    fn count(&self, _dims: &[usize], _cuts: &[Vec<i64>]) -> Option<BlockWeights> {
+        None
+    }
+
+    /// Brings what this worker runs to it. Collective. `owners` says which worker runs a cell, by
+    /// its number in row-major order.
     ///
     /// # Errors
     /// Those of the exchange between workers.
@@ -35,7 +43,7 @@ pub trait IterationSpace {
         context: &mut Context<'_>,
         site: Site,
         cuts: &[Vec<i64>],
-        owner: &dyn Fn(&[usize]) -> usize,
+        owners: &Rc<[usize]>,
         sorted: bool,
     ) -> Result<Self::Placed>;
 
@@ -88,7 +96,7 @@ impl<const D: usize> IterationSpace for Ranges<D> {
         _context: &mut Context<'_>,
         _site: Site,
         _cuts: &[Vec<i64>],
-        _owner: &dyn Fn(&[usize]) -> usize,
+        _owners: &Rc<[usize]>,
         _sorted: bool,
     ) -> Result<()> {
         Ok(())

@@ -1,6 +1,7 @@
 //! Which schedule a loop gets: those that its dependences allow, the cheapest of them.
 use super::cost::{self, Cost, estimate};
 use super::{Blocks, Rotation, Schedule, Serial, Steps, verify};
+use crate::array::BlockWeights;
 use crate::dependence::Dependences;
 use crate::loop_nest::{LoopNest, Order};
 use crate::placement::Placement;
@@ -39,6 +40,49 @@ pub struct Choice {
     pub steps: Steps,
     pub(crate) cuts: Vec<Vec<i64>>,
     pub(crate) placement: Placement,
+    /// If it is a rotation of the runtime's own: which.
+    pub(crate) rotation: Option<Rotation>,
+}
+
+impl Choice {
+    fn new(candidates: Vec<Candidate>, built: Built, rotation: Option<Rotation>) -> Choice {
+        let Built { grid, cuts, steps, placement, .. } = built;
+        Choice { candidates, grid, steps, cuts, placement, rotation }
+    }
+
+    /// Moves the bounds of a rotation's blocks to where its steps are short, by the iterations in each cell.
+    pub(crate) fn rebalance(
+        &mut self,
+        nest: &LoopNest,
+        dependences: &Dependences,
+        weights: &BlockWeights,
+        workers: usize,
+    ) -> Result<(), String> {
+        if let Some(rotation) = &mut self.rotation {
+            rotation.rebalance(weights, workers);
+            let cut = |dim: usize, _: usize| self.cuts[dim].clone();
+            let built = build(nest, dependences, rotation, &cut, workers)?;
+            (self.steps, self.placement) = (built.steps, built.placement);
+        }
+        Ok(())
+    }
+}
+
+/// One of the runtime's own schedules.
+enum Kind {
+    Blocks(Blocks),
+    Rotation(Rotation),
+    Serial,
+}
+
+impl Kind {
+    fn schedule(&self) -> &dyn Schedule {
+        match self {
+            Kind::Blocks(blocks) => blocks,
+            Kind::Rotation(rotation) => rotation,
+            Kind::Serial => &Serial,
+        }
+    }
 }
 
 struct Built {
@@ -75,13 +119,13 @@ fn build(
 }
 
 /// The schedules worth a look, with their names in the loop's terms.
-fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<(String, Box<dyn Schedule>)> {
+fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<(String, Kind)> {
     let name = |dim: usize| nest.dims[dim].name.clone();
-    let mut list: Vec<(String, Box<dyn Schedule>)> = Vec::new();
+    let mut list: Vec<(String, Kind)> = Vec::new();
     let free = dependences.is_empty();
     for dim in 0..nest.dims.len() {
         let kind = if free { "fully parallel" } else { "one dimension" };
-        list.push((format!("{kind}, in blocks of {}", name(dim)), Box::new(Blocks { dim })));
+        list.push((format!("{kind}, in blocks of {}", name(dim)), Kind::Blocks(Blocks { dim })));
     }
     if nest.order == Order::Unordered {
         let sets = dependences.rotation_sets();
@@ -92,12 +136,12 @@ fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<(String, Box<dy
                 let dims = std::iter::once(*stays).chain(others).collect();
                 list.push((
                     format!("rotation: {} stays, {} goes around", name(*stays), going.join(" and ")),
-                    Box::new(Rotation { dims }),
+                    Kind::Rotation(Rotation::over(dims)),
                 ));
             }
         }
     }
-    list.push(("serial".into(), Box::new(Serial)));
+    list.push(("serial".into(), Kind::Serial));
     list
 }
 
@@ -112,25 +156,19 @@ pub(crate) fn choose(
     if let Some(schedule) = own {
         let built = build(nest, dependences, schedule, cut, workers)?;
         let candidates = vec![Candidate { name: schedule.name(), verdict: Verdict::Chosen(built.cost) }];
-        return Ok(Choice {
-            candidates,
-            grid: built.grid,
-            steps: built.steps,
-            cuts: built.cuts,
-            placement: built.placement,
-        });
+        return Ok(Choice::new(candidates, built, None));
     }
     let list = candidates(nest, dependences);
     let team = workers.max(2);
     let mut results: Vec<Result<Cost, String>> = list
         .iter()
-        .map(|(_, schedule)| build(nest, dependences, schedule.as_ref(), cut, team).map(|built| built.cost))
+        .map(|(_, kind)| build(nest, dependences, kind.schedule(), cut, team).map(|built| built.cost))
         .collect();
     let cost = |result: &Result<Cost, String>| result.as_ref().map_or(f64::INFINITY, |cost| cost.nanoseconds);
     let best = (0..list.len())
         .min_by(|a, b| cost(&results[*a]).total_cmp(&cost(&results[*b])))
         .unwrap_or(list.len() - 1);
-    let built = build(nest, dependences, list[best].1.as_ref(), cut, workers)?;
+    let built = build(nest, dependences, list[best].1.schedule(), cut, workers)?;
     results[best] = Ok(built.cost);
     let candidates = list
         .iter()
@@ -145,11 +183,9 @@ pub(crate) fn choose(
             },
         })
         .collect();
-    Ok(Choice {
-        candidates,
-        grid: built.grid,
-        steps: built.steps,
-        cuts: built.cuts,
-        placement: built.placement,
-    })
+    let rotation = match list.into_iter().nth(best) {
+        Some((_, Kind::Rotation(rotation))) => Some(rotation),
+        _ => None,
+    };
+    Ok(Choice::new(candidates, built, rotation))
 }

@@ -1,5 +1,6 @@
 //! The schedules that the runtime chooses from.
 use super::{Schedule, Steps, Tile, cells_for};
+use crate::array::{BlockWeights, Cuts};
 use std::ops::Range;
 
 /// One worker runs everything, in the order of the serial program.
@@ -23,6 +24,38 @@ pub struct Blocks {
 pub struct Rotation {
     /// The dimensions, the one that stays first.
     pub dims: Vec<usize>,
+    /// The cells at which the blocks of each begin, and where the last ends; equal numbers of cells if empty.
+    pub bounds: Vec<Vec<usize>>,
+}
+
+impl Rotation {
+    /// A rotation over these dimensions, the one that stays first.
+    pub fn over(dims: Vec<usize>) -> Rotation {
+        Rotation { dims, bounds: Vec::new() }
+    }
+
+    /// Moves the bounds of the blocks so that the steps are short: `weights` says how many iterations lie in each
+    /// cell, with one axis for each of the dimensions, in their order.
+    pub fn rebalance(&mut self, weights: &BlockWeights, workers: usize) {
+        // The bounds of the balanced cuts are among those of the cells. Cells may be empty, so that a bound is
+        // found at several: any of them will do.
+        let cells = |(cuts, axis): (Cuts, &Cuts)| {
+            let at = |bound: &usize| axis.bounds().partition_point(|other| other < bound);
+            let mut cells: Vec<usize> = cuts.bounds().iter().map(at).collect();
+            if let Some(last) = cells.last_mut() {
+                *last = axis.parts();
+            }
+            cells
+        };
+        let balanced = weights.balance(&self.blocks(workers));
+        self.bounds = balanced.into_iter().zip(weights.axes()).map(cells).collect();
+    }
+
+    /// Blocks of each dimension: one worker needs nothing to be on its way.
+    fn blocks(&self, workers: usize) -> Vec<usize> {
+        let turns = if workers == 1 { 1 } else { 2 * workers };
+        (0..self.dims.len()).map(|at| if at == 0 { workers } else { turns }).collect()
+    }
 }
 
 /// Share `part` of `of` shares of `cells` cells.
@@ -62,7 +95,7 @@ impl Schedule for Blocks {
 
     fn grid(&self, extents: &[usize], workers: usize) -> Vec<usize> {
         let mut grid = vec![1; extents.len()];
-        grid[self.dim] = cells_for(extents[self.dim], workers);
+        grid[self.dim] = cells_for(extents[self.dim], workers, 1);
         grid
     }
 
@@ -85,29 +118,32 @@ impl Schedule for Rotation {
     fn grid(&self, extents: &[usize], workers: usize) -> Vec<usize> {
         let mut grid = vec![1; extents.len()];
         for &dim in &self.dims {
-            grid[dim] = cells_for(extents[dim], workers);
+            grid[dim] = cells_for(extents[dim], workers, self.dims.len());
         }
         grid
     }
 
     fn steps(&self, grid: &[usize], workers: usize) -> Steps {
-        // One worker needs nothing to be on its way.
-        let turns = if workers == 1 { 1 } else { 2 * workers };
-        let rotated = &self.dims[1..];
-        let count = turns.pow(rotated.len() as u32);
+        let blocks = self.blocks(workers);
+        let range = |at: usize, block: usize| match self.bounds.get(at) {
+            Some(bounds) if bounds.len() == blocks[at] + 1 => bounds[block]..bounds[block + 1],
+            _ => share(grid[self.dims[at]], block, blocks[at]),
+        };
         let one = |step: usize, worker: usize| {
             let mut cells = whole(grid);
-            cells[self.dims[0]] = share(grid[self.dims[0]], worker, workers);
+            cells[self.dims[0]] = range(0, worker);
             let mut step = step;
-            for &dim in rotated.iter().rev() {
+            for at in (1..blocks.len()).rev() {
                 // Two blocks apart from the neighbours': a block that worker w + 1 worked on in step s is the one
                 // that worker w works on in step s + 2.
+                let turns = blocks[at];
                 let turn = (2 * worker + step % turns) % turns;
                 step /= turns;
-                cells[dim] = share(grid[dim], turn, turns);
+                cells[self.dims[at]] = range(at, turn);
             }
             tile(cells)
         };
+        let count: usize = blocks[1..].iter().product();
         (0..count).map(|step| (0..workers).map(|worker| one(step, worker)).collect()).collect()
     }
 }

@@ -79,11 +79,12 @@ pub trait Schedule: Debug {
     fn steps(&self, grid: &[usize], workers: usize) -> Steps;
 }
 
-/// How many cells a dimension is cut into: a multiple of 48, so that two, three, four, six, eight, twelve or
-/// twenty-four workers get equal shares, and the cells, in which accumulators are combined, do not depend on how
-/// many workers there are.
-pub(crate) fn cells_for(extent: usize, workers: usize) -> usize {
-    (48 * (2 * workers).div_ceil(48)).min(extent).max(1)
+/// How many cells a dimension is cut into if `cut` of them are: a multiple of 48 (24 where more than two are cut),
+/// so that two, three, four, six, eight, twelve or twenty-four workers get equal shares, and the cells, in which
+/// accumulators are combined, do not depend on how many workers there are.
+pub(crate) fn cells_for(extent: usize, workers: usize, cut: usize) -> usize {
+    let cells = if cut > 2 { 24 } else { 48 };
+    (cells * (2 * workers).div_ceil(cells)).min(extent).max(1)
 }
 
 /// The number of a cell in row-major order.

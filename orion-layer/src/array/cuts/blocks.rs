@@ -28,13 +28,32 @@ impl BlockWeights {
     /// # Panics
     /// If a key lies outside the axes, or an axis has more than 65,536 parts.
     pub fn count<const N: usize>(axes: &[Cuts; N], keys: impl IntoIterator<Item = [u32; N]>) -> BlockWeights {
-        let tables = axes.each_ref().map(Cuts::table);
+        BlockWeights::count_dims(axes.to_vec(), &std::array::from_fn::<_, N, _>(|dim| dim), keys)
+    }
+
+    /// [`BlockWeights::count`] over some of the dimensions, `dims`, in their order: one axis for each.
+    ///
+    /// # Panics
+    /// As above, and if a key has no such dimension.
+    pub fn count_dims<const N: usize>(
+        axes: Vec<Cuts>,
+        dims: &[usize],
+        keys: impl IntoIterator<Item = [u32; N]>,
+    ) -> BlockWeights {
+        assert_eq!(axes.len(), dims.len(), "one axis per dimension");
+        let tables: Vec<_> = axes.iter().map(|axis| (axis.table(), axis.parts())).collect();
         let mut weights = vec![0; axes.iter().map(Cuts::parts).product()];
         for key in keys {
-            let block = (0..N).fold(0, |block, dim| block * axes[dim].parts() + tables[dim].find(key[dim]));
+            let parts = tables.iter().zip(dims);
+            let block = parts.fold(0, |block, ((table, parts), dim)| block * parts + table.find(key[*dim]));
             weights[block] += 1;
         }
-        BlockWeights { axes: axes.to_vec(), weights }
+        BlockWeights { axes, weights }
+    }
+
+    /// The cuts between the blocks, dimension by dimension.
+    pub fn axes(&self) -> &[Cuts] {
+        &self.axes
     }
 
     /// Adds the counts of another worker.
@@ -44,6 +63,11 @@ impl BlockWeights {
     pub fn merge(&mut self, other: &BlockWeights) {
         assert_eq!(self.axes, other.axes, "block weights of different axes cannot be added");
         self.weights.iter_mut().zip(&other.weights).for_each(|(ours, theirs)| *ours += theirs);
+    }
+
+    /// Sets all counts to zero.
+    pub(crate) fn clear(&mut self) {
+        self.weights.fill(0);
     }
 
     /// The count of each block.
