@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Long enough for anything to happen on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(40);
-const ROLE: &str = "HECTARE_TEST_ROLE";
+pub(crate) const ROLE: &str = "HECTARE_TEST_ROLE";
 /// Where a child finds the descriptor of its parent's job.
 const DESCRIPTOR: i32 = 100;
 

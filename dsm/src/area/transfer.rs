@@ -94,10 +94,11 @@ impl<T: Element> Area<T> {
             let asleep = Word(seen.0 | ownership::SLEEP);
             let marked = seen == asleep || ownership::mark_sleeper(word, seen);
             let pause = worker.wait_step(marked.then_some((word, asleep.0)))?;
+            // Also when there was a round to take part in: others may force one after the other.
+            self.check_giver(worker, seen)?;
             if pause == Pause::Again {
                 continue;
             }
-            self.check_giver(worker, seen)?;
             if let Some(timeout) = timeout
                 && since.elapsed() >= timeout
             {

@@ -127,6 +127,8 @@ impl Context<'_> {
         if !each.iter().any(|array| array.is_written()) {
             return Ok(());
         }
+        // Whoever is not here yet may still read what the last loop left.
+        self.exchange(head.site, Say::Value(&[]), |_, _| Ok(()))?;
         let recalled = each.iter_mut().try_for_each(|array| array.recall(self.worker));
         self.agree_on(head.site, recalled)?;
         each.iter_mut().try_for_each(|array| array.finish_recall(self.worker))?;
