@@ -51,6 +51,15 @@ pub enum Error {
         /// What it would break.
         what: String,
     },
+    /// A check found that a loop's body and its description or schedule do not fit
+    /// ([`Context::check_loops`](crate::Context::check_loops)).
+    #[error("loop {loop_name}: the check found:\n  {findings}")]
+    Check {
+        /// The loop.
+        loop_name: String,
+        /// What was found, one line each.
+        findings: String,
+    },
     /// Replicas of the program made different collective calls.
     #[error(
         "the workers' programs have diverged at collective call {sequence}: worker {here_rank} is at {here}, \

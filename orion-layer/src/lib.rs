@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 pub mod accumulate;
 pub mod array;
+mod check;
 mod checkpoint;
 mod context;
 pub mod dependence;

@@ -4,7 +4,7 @@ use super::partition::{Hold, Partition};
 use super::transfer::copy_box;
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
-use crate::view::{Frame, PartBounds, View, ViewMut};
+use crate::view::{Frame, PartBounds, Recorder, View, ViewMut};
 use hectare_dsm::{Element, Worker};
 use std::ops::Range;
 
@@ -131,10 +131,14 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// # Errors
     /// [`Error::Poisoned`], [`Error::Core`].
     pub fn read<'a>(&'a self, context: &'a Context<'_>) -> Result<View<'a, T, N>> {
-        self.view_on(context.worker)
+        self.view_on(context.worker, None)
     }
 
-    pub(crate) fn view_on<'a>(&'a self, worker: &'a Worker) -> Result<View<'a, T, N>> {
+    pub(crate) fn view_on<'a>(
+        &'a self,
+        worker: &'a Worker,
+        recorder: Option<Recorder<'a>>,
+    ) -> Result<View<'a, T, N>> {
         self.check()?;
         let mut parts = Vec::with_capacity(self.parts.len());
         for (part, partition) in self.parts.iter().enumerate() {
@@ -143,7 +147,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
                 parts.push((frame, &partition.read(worker)?[..frame.len()]));
             }
         }
-        Ok(View::new(self.bounds(), parts))
+        Ok(match recorder {
+            None => View::new(self.bounds(), parts),
+            Some(recorder) => View::recorded(self.bounds(), parts, recorder),
+        })
     }
 
     /// A view of the parts `parts`, which this worker holds.
@@ -151,6 +158,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         &'a mut self,
         worker: &'a Worker,
         parts: Range<usize>,
+        recorder: Option<Recorder<'a>>,
     ) -> Result<ViewMut<'a, T, N>> {
         let bounds = PartBounds { array: &self.name, dim: self.layout.dim };
         let mut views = Vec::with_capacity(parts.len());
@@ -160,7 +168,13 @@ impl<T: Element, const N: usize> DistArray<T, N> {
                 views.push((frame, &mut partition.write(worker)?[..frame.len()]));
             }
         }
-        Ok(ViewMut::new(bounds, views))
+        Ok(match (recorder, views.pop()) {
+            (Some(recorder), Some((frame, data))) => ViewMut::recorded(bounds, frame, data, recorder),
+            (_, last) => {
+                views.extend(last);
+                ViewMut::new(bounds, views)
+            }
+        })
     }
 
     /// Cuts the array as in `to`, if it is not cut so already: new owners copy what their parts need from the

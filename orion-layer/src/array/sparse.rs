@@ -9,7 +9,7 @@ use super::grid::Grid;
 use super::histogram::Histogram;
 use crate::context::{Context, Say, Site};
 use crate::error::{Error, Result};
-use crate::execute::{Family, IterationSpace, Of};
+use crate::execute::{Family, IterationSpace, Of, Visit};
 use crate::loop_nest::Space;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -243,6 +243,16 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
         number: usize,
     ) -> Of<'a, Slices<T, N>> {
         &placed.entries[placed.starts[number]..placed.starts[number + 1]]
+    }
+
+    fn one_by_one<'a>(
+        placed: &'a Rc<PlacedEntries<T, N>>,
+        _cuts: &[Vec<i64>],
+        visit: &mut Visit<'_, 'a, Slices<T, N>>,
+    ) {
+        for entry in &placed.entries {
+            visit(&entry.key.map(i64::from), std::slice::from_ref(entry));
+        }
     }
 }
 

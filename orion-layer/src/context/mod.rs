@@ -32,6 +32,7 @@ pub struct Context<'w> {
     made: u64,
     pub(crate) plans: Plans,
     seed: u64,
+    pub(crate) checking: bool,
 }
 
 impl<'w> Context<'w> {
@@ -49,8 +50,10 @@ impl<'w> Context<'w> {
             )));
         }
         worker.wait_for_workers(size, PATIENCE)?;
+        let checking = std::env::var_os("HECTARE_CHECK").is_some_and(|value| value == "1");
         let mailbox = Mailbox::open(worker, size, PATIENCE)?;
-        let mut context = Context { worker, size, mailbox, made: 0, plans: Plans::default(), seed: 0 };
+        let mut context =
+            Context { worker, size, mailbox, made: 0, plans: Plans::default(), seed: 0, checking };
         context.barrier()?;
         Ok(context)
     }

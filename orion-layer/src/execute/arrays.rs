@@ -3,7 +3,7 @@ use crate::array::{DistArray, Layout};
 use crate::context::{Context, Site};
 use crate::error::Result;
 use crate::loop_nest::NamedArray;
-use crate::view::{View, ViewMut};
+use crate::view::{Recorder, Recording, View, ViewMut};
 use hectare_dsm::{Element, Rank, Worker};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -84,16 +84,35 @@ impl<T: Element, const N: usize> Family for Writes<T, N> {
     type Of<'a> = ViewMut<'a, T, N>;
 }
 
+/// Where a view notes what is touched, in a loop that is checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Note<'a>(Option<Recorder<'a>>);
+
+/// Where the views of a loop note what is touched, if it is checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Notes<'a>(pub(crate) Option<&'a Recording>);
+
+impl<'a> Notes<'a> {
+    fn of(self, array: usize) -> Note<'a> {
+        Note(self.0.map(|list| Recorder { array, list }))
+    }
+}
+
 /// An array as it is passed to a loop: `&DistArray` to read it, `&mut DistArray` to write it.
 pub trait ArrayArg: Control {
     /// What the body sees.
     type View: Family;
 
-    /// Makes the view of these parts.
+    /// Makes the view of these parts. A view that notes what is touched is of one part.
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core) if this worker does not hold them.
-    fn view<'a>(&'a mut self, worker: &'a Worker, parts: Range<usize>) -> Result<Of<'a, Self::View>>;
+    fn view<'a>(
+        &'a mut self,
+        worker: &'a Worker,
+        parts: Range<usize>,
+        note: Note<'a>,
+    ) -> Result<Of<'a, Self::View>>;
 }
 
 fn describe<T: Element, const N: usize>(array: &DistArray<T, N>, name: &str) -> NamedArray {
@@ -153,8 +172,13 @@ impl<T: Element, const N: usize> Control for &DistArray<T, N> {
 impl<T: Element, const N: usize> ArrayArg for &DistArray<T, N> {
     type View = Reads<T, N>;
 
-    fn view<'a>(&'a mut self, worker: &'a Worker, _parts: Range<usize>) -> Result<View<'a, T, N>> {
-        self.view_on(worker)
+    fn view<'a>(
+        &'a mut self,
+        worker: &'a Worker,
+        _parts: Range<usize>,
+        note: Note<'a>,
+    ) -> Result<View<'a, T, N>> {
+        self.view_on(worker, note.0)
     }
 }
 
@@ -216,8 +240,13 @@ impl<T: Element, const N: usize> Control for &mut DistArray<T, N> {
 impl<T: Element, const N: usize> ArrayArg for &mut DistArray<T, N> {
     type View = Writes<T, N>;
 
-    fn view<'a>(&'a mut self, worker: &'a Worker, parts: Range<usize>) -> Result<ViewMut<'a, T, N>> {
-        self.view_mut_on(worker, parts)
+    fn view<'a>(
+        &'a mut self,
+        worker: &'a Worker,
+        parts: Range<usize>,
+        note: Note<'a>,
+    ) -> Result<ViewMut<'a, T, N>> {
+        self.view_mut_on(worker, parts, note.0)
     }
 }
 
@@ -230,7 +259,12 @@ pub trait Arrays {
     ///
     /// # Errors
     /// Those of [`ArrayArg::view`].
-    fn views<'a>(&'a mut self, worker: &'a Worker, parts: &[Range<usize>]) -> Result<Of<'a, Self::Views>>;
+    fn views<'a>(
+        &'a mut self,
+        worker: &'a Worker,
+        parts: &[Range<usize>],
+        notes: Notes<'a>,
+    ) -> Result<Of<'a, Self::Views>>;
 
     /// Each array, in order.
     fn each(&mut self) -> Vec<&mut dyn Control>;
@@ -253,8 +287,9 @@ macro_rules! tuples {
                 &'a mut self,
                 worker: &'a Worker,
                 parts: &[Range<usize>],
+                notes: Notes<'a>,
             ) -> Result<Of<'a, Self::Views>> {
-                Ok(($(self.$index.view(worker, parts[$index].clone())?,)*))
+                Ok(($(self.$index.view(worker, parts[$index].clone(), notes.of($index))?,)*))
             }
 
             fn each(&mut self) -> Vec<&mut dyn Control> {

@@ -1,14 +1,15 @@
 //! Running loops: planning once, then passes that take, work, give.
 mod arrays;
 mod body;
+mod check;
 mod pass;
 mod plan;
 mod space;
 
-pub use self::arrays::{ArrayArg, Arrays, Control, Family, Of, Reads, Writes};
+pub use self::arrays::{ArrayArg, Arrays, Control, Family, Note, Notes, Of, Reads, Writes};
 pub use self::plan::LoopPlan;
 pub(crate) use self::plan::Plans;
-pub use self::space::{Boxes, IterationSpace, Ranges, entry_parts};
+pub use self::space::{Boxes, IterationSpace, Ranges, Visit, entry_parts};
 
 use crate::context::Site;
 use crate::loop_nest::{LoopNest, Order};

@@ -1,7 +1,7 @@
 //! One pass of a loop on one worker.
 use super::body::guarded;
 use super::plan::{Key, LoopPlan};
-use super::{Arrays, Control, Describe, IterationSpace, LoopHead, Of};
+use super::{Arrays, Control, Describe, IterationSpace, LoopHead, Notes, Of};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Say};
 use crate::error::Result;
@@ -19,7 +19,8 @@ impl Context<'_> {
     /// [`Error::InvalidLoop`](crate::Error::InvalidLoop), [`Error::InvalidSchedule`](crate::Error::InvalidSchedule),
     /// [`Error::Outside`](crate::Error::Outside), [`Error::BodyPanicked`](crate::Error::BodyPanicked),
     /// [`Error::PeerFailed`](crate::Error::PeerFailed), [`Error::WorkerLost`](crate::Error::WorkerLost),
-    /// [`Error::Poisoned`](crate::Error::Poisoned), [`Error::Diverged`](crate::Error::Diverged). After an error
+    /// [`Error::Poisoned`](crate::Error::Poisoned), [`Error::Diverged`](crate::Error::Diverged),
+    /// [`Error::Check`](crate::Error::Check). After an error
     /// the arrays that the loop writes are poisoned.
     pub fn run_loop<S, A, C, F>(
         &mut self,
@@ -55,7 +56,10 @@ impl Context<'_> {
             Ok(plan) => plan,
             Err(error) => return Err(self.fail(head.site, error)),
         };
-        let result = self.pass(head, space, &plan, &mut arrays, &accumulators, body);
+        let result = match self.checking {
+            false => self.pass(head, space, &plan, &mut arrays, &accumulators, body),
+            true => self.checked_pass(head, space, &plan, &mut arrays, &accumulators, body),
+        };
         if let Err(error) = &result {
             let cause = error.to_string();
             arrays.each().iter_mut().for_each(|array| array.poison(&cause));
@@ -181,7 +185,7 @@ impl Context<'_> {
                     array.take(self.worker, part)?;
                 }
             }
-            let mut views = arrays.views(self.worker, &parts)?;
+            let mut views = arrays.views(self.worker, &parts, Notes(None))?;
             for_each_cell(&tile.tile, |cell| {
                 let number = cell_number(&choice.grid, cell);
                 tree.add(number, body(S::chunk(placed, &choice.cuts, cell, number), &mut views));

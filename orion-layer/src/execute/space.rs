@@ -4,8 +4,12 @@ use crate::array::{BlockWeights, Entry};
 use crate::context::{Context, Site};
 use crate::error::Result;
 use crate::loop_nest::Space;
+use crate::schedule::{Tile, for_each_cell};
 use std::ops::Range;
 use std::rc::Rc;
+
+/// What gets single iterations: index and chunk.
+pub type Visit<'v, 'a, C> = dyn FnMut(&[i64], Of<'a, C>) + 'v;
 
 /// The iterations of a loop, which can be cut into cells.
 pub trait IterationSpace {
@@ -54,6 +58,10 @@ pub trait IterationSpace {
         cell: &[usize],
         number: usize,
     ) -> Of<'a, Self::Chunks>;
+
+    /// Calls `visit` with each iteration that this worker has: its index, and a chunk of it alone. `cuts` are those
+    /// of [`place`](IterationSpace::place), one cell.
+    fn one_by_one<'a>(placed: &'a Self::Placed, cuts: &[Vec<i64>], visit: &mut Visit<'_, 'a, Self::Chunks>);
 }
 
 /// Nested loops over ranges of indices, outermost first.
@@ -105,6 +113,15 @@ impl<const D: usize> IterationSpace for Ranges<D> {
     #[inline]
     fn chunk(_placed: &(), cuts: &[Vec<i64>], cell: &[usize], _number: usize) -> [Range<usize>; D] {
         std::array::from_fn(|dim| cuts[dim][cell[dim]] as usize..cuts[dim][cell[dim] + 1] as usize)
+    }
+
+    fn one_by_one<'a>(_placed: &'a (), cuts: &[Vec<i64>], visit: &mut Visit<'_, 'a, Boxes<D>>) {
+        let cells = cuts.iter().map(|cuts| cuts[0] as usize..cuts[1] as usize).collect();
+        for_each_cell(&Tile { cells }, |point| {
+            let index: Vec<i64> = point.iter().map(|at| *at as i64).collect();
+            visit(&index, std::array::from_fn(|dim| point[dim]..point[dim] + 1));
+            true
+        });
     }
 }
 

@@ -6,8 +6,8 @@ use std::ops::Range;
 /// every dimension but one, and lies in memory in row-major order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame<const N: usize> {
-    base: [usize; N],
-    extent: [usize; N],
+    pub(super) base: [usize; N],
+    pub(super) extent: [usize; N],
     stride: [usize; N],
 }
 

@@ -2,10 +2,12 @@
 mod frame;
 mod kernels;
 mod read;
+mod recording;
 mod write;
 
 pub use self::frame::RowIndex;
 pub(crate) use self::frame::{Frame, PartBounds, Refused};
 pub use self::kernels::{axpy, dot, norm2, scale};
 pub use self::read::View;
+pub(crate) use self::recording::{Recorder, Recording, Touch};
 pub use self::write::ViewMut;

@@ -1,5 +1,6 @@
 //! The view of an array that a body only reads.
 use super::frame::{Frame, PartBounds, RowIndex, refuse};
+use super::recording::Recorder;
 use std::ops::{Index, Range};
 
 /// An array, or the part of it that this worker holds, for reading.
@@ -11,6 +12,7 @@ pub struct View<'a, T, const N: usize> {
     data: &'a [T],
     others: Vec<(Frame<N>, &'a [T])>,
     bounds: PartBounds<'a>,
+    recorder: Option<Recorder<'a>>,
 }
 
 impl<'a, T, const N: usize> View<'a, T, N> {
@@ -18,7 +20,17 @@ impl<'a, T, const N: usize> View<'a, T, N> {
     pub(crate) fn new(bounds: PartBounds<'a>, mut parts: Vec<(Frame<N>, &'a [T])>) -> View<'a, T, N> {
         let (frame, data) =
             if parts.is_empty() { (Frame::new(&[0; N], 0, &(0..0)), &[][..]) } else { parts.remove(0) };
-        View { frame, data, others: parts, bounds }
+        View { frame, data, others: parts, bounds, recorder: None }
+    }
+
+    /// A view that notes what is touched.
+    pub(crate) fn recorded(
+        bounds: PartBounds<'a>,
+        parts: Vec<(Frame<N>, &'a [T])>,
+        recorder: Recorder<'a>,
+    ) -> View<'a, T, N> {
+        let frame = parts.first().map_or(Frame::new(&[0; N], 0, &(0..0)), |(frame, _)| frame.emptied());
+        View { frame, data: &[], others: parts, bounds, recorder: Some(recorder) }
     }
 
     /// A row: the elements whose index begins with `row`, in the order of the last dimension.
@@ -35,6 +47,9 @@ impl<'a, T, const N: usize> View<'a, T, N> {
     #[cold]
     #[inline(never)]
     fn row_elsewhere<R: RowIndex<N>>(&self, row: R) -> &'a [T] {
+        if let Some(recorder) = self.recorder {
+            recorder.note_row(row, self.frame.row_len(), false);
+        }
         let found = self.others.iter().find_map(|(frame, data)| {
             frame.row_place(row).map(|place| &data[place..place + frame.row_len()])
         });
@@ -44,6 +59,9 @@ impl<'a, T, const N: usize> View<'a, T, N> {
     #[cold]
     #[inline(never)]
     fn elsewhere(&self, index: [usize; N]) -> &'a T {
+        if let Some(recorder) = self.recorder {
+            recorder.note_element(index, false);
+        }
         let found = self.others.iter().find_map(|(frame, data)| frame.place(index).map(|place| &data[place]));
         found.unwrap_or_else(|| refuse(self.bounds, index.to_vec(), &self.held()))
     }
@@ -55,12 +73,24 @@ impl<'a, T, const N: usize> View<'a, T, N> {
 }
 
 impl<T> View<'_, T, 1> {
-    /// The elements `range` of an array of one dimension.
+    /// The elements `range` of an array of one dimension, which lie in one part.
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> &[T] {
-        let start = self.frame.range(0).start;
-        let inside = self.data.get(range.start.wrapping_sub(start)..range.end.wrapping_sub(start));
-        inside.unwrap_or_else(|| refuse(self.bounds, vec![range.start, range.end], &self.held()))
+        match self.frame.slice_place(&range).and_then(|place| self.data.get(place)) {
+            Some(found) => found,
+            None => self.slice_elsewhere(range),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn slice_elsewhere(&self, range: Range<usize>) -> &[T] {
+        if let Some(recorder) = self.recorder {
+            recorder.note(vec![range.clone()], false);
+        }
+        let found =
+            self.others.iter().find_map(|(frame, data)| frame.slice_place(&range).map(|place| &data[place]));
+        found.unwrap_or_else(|| refuse(self.bounds, vec![range.start, range.end], &self.held()))
     }
 }
 

@@ -1,0 +1,117 @@
+//! One pass of a loop that is checked: serially, on worker 0, with everything noted.
+use super::body::guarded;
+use super::plan::LoopPlan;
+use super::{Arrays, IterationSpace, LoopHead, Notes, Of};
+use crate::accumulate::{Accumulators, Tree};
+use crate::array::Layout;
+use crate::check::{Covers, Findings, Races};
+use crate::context::{Context, Say};
+use crate::error::{Error, Result};
+use crate::view::Recording;
+
+impl Context<'_> {
+    /// Runs loops serially from now on, and compares what their bodies touch with their descriptions and schedules: a
+    /// loop that touches what its description does not name, or whose schedule would let two workers touch an
+    /// element at once that one of them writes, ends with [`Error::Check`]. Results are those of the serial
+    /// program. To be called by every worker with the same value; also switched on by `HECTARE_CHECK=1`.
+    ///
+    /// It is slow, and keeps a note of every element that is touched: meant for small data.
+    pub fn check_loops(&mut self, on: bool) {
+        self.checking = on;
+    }
+
+    pub(super) fn checked_pass<S, A, C, F>(
+        &mut self,
+        head: &LoopHead<'_>,
+        space: &S,
+        plan: &LoopPlan,
+        arrays: &mut A,
+        accumulators: &C,
+        body: F,
+    ) -> Result<C::Values>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+    {
+        let whole: Vec<Vec<i64>> = space.bounds().iter().map(|(start, end)| vec![*start, *end]).collect();
+        let placed = space.place(self, head.site, &whole, &vec![0].into(), plan.is_sorted())?;
+        self.gather(head, arrays)?;
+        let mut tree = Tree::new(accumulators, 1);
+        if self.rank() == 0 {
+            let worked = guarded(&plan.nest.name, 0, || {
+                let mut sum = accumulators.identities();
+                let findings = self.look::<S, A, C, F>(&placed, &whole, plan, arrays, body, |values| {
+                    sum = accumulators.combine(sum, values);
+                })?;
+                tree.add(0, sum);
+                let lines = findings.into_lines(&plan.nest);
+                let found = Error::Check { loop_name: plan.nest.name.clone(), findings: lines.join("\n  ") };
+                if lines.is_empty() { Ok(()) } else { Err(found) }
+            });
+            let ended =
+                worked.and_then(|()| arrays.each().iter_mut().try_for_each(|array| array.lend(self.worker)));
+            if let Err(error) = ended {
+                return Err(self.fail(head.site, error));
+            }
+        }
+        let mut bytes = Vec::new();
+        tree.encode(&mut bytes);
+        let mut all = Tree::new(accumulators, 1);
+        self.exchange(head.site, Say::Value(&bytes), |_, bytes| all.decode(bytes))?;
+        Ok(all.root())
+    }
+
+    /// Brings every written array to worker 0, in one part.
+    fn gather<A: Arrays>(&mut self, head: &LoopHead<'_>, arrays: &mut A) -> Result<()> {
+        for array in arrays.each().iter_mut().filter(|array| array.is_written()) {
+            let extent = array.describe("").shape[0];
+            let whole = Layout { dim: 0, bounds: vec![0, extent], owners: vec![0] };
+            array.rearrange(self, head.site, &whole)?;
+        }
+        let mut each = arrays.each();
+        self.exchange(head.site, Say::Value(&[]), |_, _| Ok(()))?;
+        let recalled = each.iter_mut().try_for_each(|array| array.recall(self.worker));
+        self.agree_on(head.site, recalled)?;
+        each.iter_mut().try_for_each(|array| array.finish_recall(self.worker))?;
+        for array in each.iter_mut().filter(|array| array.is_written()) {
+            match array.layout().owners[0] {
+                owner if owner == self.worker.rank() && owner != 0 => array.give(self.worker, 0, 0)?,
+                _ if self.worker.rank() == 0 => array.take(self.worker, 0)?,
+                _ => {}
+            }
+            array.set_owners(&[0]);
+        }
+        Ok(())
+    }
+
+    fn look<S, A, C, F>(
+        &mut self,
+        placed: &S::Placed,
+        whole: &[Vec<i64>],
+        plan: &LoopPlan,
+        arrays: &mut A,
+        body: F,
+        mut add: impl FnMut(C::Values),
+    ) -> Result<Findings>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+    {
+        let parts = vec![0..1; plan.nest.arrays.len()];
+        let recording = Recording::default();
+        let mut views = arrays.views(self.worker, &parts, Notes(Some(&recording)))?;
+        let (covers, mut races) = (Covers::new(&plan.nest), Races::new(plan));
+        let mut findings = Findings::default();
+        S::one_by_one(placed, whole, &mut |index, chunk| {
+            add(body(chunk, &mut views));
+            let touches = recording.take();
+            covers.check(index, &touches, &mut findings);
+            races.check(index, &touches, &mut findings);
+        });
+        Ok(findings)
+    }
+}
