@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// What an entry of a sparse array may carry: any serde type.
 pub trait Value: Serialize + DeserializeOwned + 'static {}
@@ -35,6 +36,7 @@ pub struct SparseArray<T, const N: usize> {
     shape: [usize; N],
     count: usize,
     histograms: Vec<Histogram>,
+    counting: Duration,
     placed: RefCell<Rc<PlacedEntries<T, N>>>,
 }
 
@@ -85,6 +87,7 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
         })?;
         let wrong = |what: String| Error::Shape { array: site.to_string(), what };
         let mine = mine.with_shape(shape).map_err(|error| wrong(error.to_string()))?;
+        let since = Instant::now();
         let mut histograms = Vec::with_capacity(N);
         for (dim, extent) in shape.into_iter().enumerate() {
             let width = (extent.div_ceil(BINS)).next_power_of_two();
@@ -96,11 +99,12 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
             })?;
             histograms.push(all);
         }
+        let counting = since.elapsed();
         let entries = mine.into_vec();
         let starts = vec![0, entries.len()];
         let placed = Rc::new(PlacedEntries { entries, starts, order: Order::default() });
         let name = format!("array {number} ({site})");
-        Ok(SparseArray { name, number, shape, count, histograms, placed: RefCell::new(placed) })
+        Ok(SparseArray { name, number, shape, count, histograms, counting, placed: RefCell::new(placed) })
     }
 
     /// The name in errors and explanations.
@@ -135,6 +139,11 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
     /// If there is no such dimension.
     pub fn histogram(&self, dim: usize) -> &Histogram {
         &self.histograms[dim]
+    }
+
+    /// How long counting for the histograms took on this worker, when the array was made.
+    pub fn counting_time(&self) -> Duration {
+        self.counting
     }
 
     /// Calls `visit` with each entry that this worker has at present.

@@ -5,11 +5,13 @@ mod check;
 mod pass;
 mod plan;
 mod space;
+mod timing;
 
 pub use self::arrays::{ArrayArg, Arrays, Control, Family, Note, Notes, Of, Reads, Writes};
 pub use self::plan::LoopPlan;
 pub(crate) use self::plan::Plans;
 pub use self::space::{Boxes, IterationSpace, Ranges, Visit, entry_parts};
+pub use self::timing::Timing;
 
 use crate::context::Site;
 use crate::loop_nest::{LoopNest, Order};

@@ -1,6 +1,7 @@
 //! One pass of a loop on one worker.
 use super::body::guarded;
 use super::plan::{Key, LoopPlan};
+use super::timing::timed;
 use super::{Arrays, Control, Describe, IterationSpace, LoopHead, Notes, Of};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Say};
@@ -8,6 +9,7 @@ use crate::error::Result;
 use crate::schedule::{cell_number, for_each_cell};
 use hectare_dsm::Rank;
 use std::rc::Rc;
+use std::time::Instant;
 
 impl Context<'_> {
     /// Runs a loop. Collective; usually written as `parallel_for!`.
@@ -56,10 +58,14 @@ impl Context<'_> {
             Ok(plan) => plan,
             Err(error) => return Err(self.fail(head.site, error)),
         };
+        let since = Instant::now();
         let result = match self.checking {
             false => self.pass(head, space, &plan, &mut arrays, &accumulators, body),
             true => self.checked_pass(head, space, &plan, &mut arrays, &accumulators, body),
         };
+        let mut timing = plan.timing.borrow_mut();
+        timing.running += since.elapsed();
+        timing.passes += 1;
         if let Err(error) = &result {
             let cause = error.to_string();
             arrays.each().iter_mut().for_each(|array| array.poison(&cause));
@@ -100,7 +106,11 @@ impl Context<'_> {
         C: Accumulators,
         F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
-        let placed = space.place(self, head.site, &plan.choice.cuts, &plan.owners, plan.is_sorted())?;
+        let mut timing = plan.timing.borrow_mut();
+        let placed = timed(&mut timing.placing, || {
+            space.place(self, head.site, &plan.choice.cuts, &plan.owners, plan.is_sorted())
+        })?;
+        drop(timing);
         self.begin(head, plan, arrays)?;
         let mut tree = Tree::new(accumulators, plan.cells);
         let me = self.rank();

@@ -1,5 +1,5 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
-use super::{Describe, IterationSpace, LoopHead};
+use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::array::BlockWeights;
 use crate::array::Layout;
 use crate::context::{Context, Site};
@@ -9,8 +9,10 @@ use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order};
 use crate::placement::{ArrayPlacement, TilePlan};
 use crate::schedule::{Choice, cell_number, choose, for_each_cell};
 use hectare_dsm::Rank;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::time::Instant;
 
 /// What identifies a plan: the loop, its arrays, its space and the values that its description depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -53,6 +55,7 @@ pub struct LoopPlan {
     pub(crate) cells: usize,
     /// The worker that runs each cell.
     pub(crate) owners: Rc<[usize]>,
+    pub(crate) timing: RefCell<Timing>,
     /// Who runs each tile, by worker.
     pub(crate) tiles: Vec<Vec<TilePlan>>,
 }
@@ -67,6 +70,7 @@ impl LoopPlan {
         describe: Describe<'_>,
         context: &mut Context<'_>,
     ) -> Result<LoopPlan> {
+        let since = Instant::now();
         let workers = context.size();
         let bounds = space.bounds();
         let invalid = |what: String| Error::InvalidLoop { loop_name: head.name(), what };
@@ -104,6 +108,8 @@ impl LoopPlan {
         }
         let tiles = choice.placement.tiles.clone();
         let owners = owners(&choice.grid, &tiles);
+        let timing = Timing { loop_name: nest.name.clone(), planning: since.elapsed(), ..Timing::default() };
+        let timing = RefCell::new(timing);
         tracing::debug!(
             loop_name = nest.name,
             grid = ?choice.grid,
@@ -111,7 +117,7 @@ impl LoopPlan {
             dependences = dependences.list.len(),
             "loop planned"
         );
-        Ok(LoopPlan { nest, dependences, choice, cells: owners.len(), owners, tiles })
+        Ok(LoopPlan { nest, dependences, choice, cells: owners.len(), owners, timing, tiles })
     }
 
     pub(crate) fn workers(&self) -> usize {

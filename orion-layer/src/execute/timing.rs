@@ -1,0 +1,37 @@
+//! Where a loop's time went on this worker.
+use crate::context::Context;
+use serde::Serialize;
+use std::time::{Duration, Instant};
+
+/// What one loop has cost on this worker so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Timing {
+    /// The loop: where it stands.
+    pub loop_name: String,
+    /// Finding dependences, counting entries in cells, cutting, choosing a schedule: once.
+    pub planning: Duration,
+    /// Bringing entries to where the plan wants them: in the first pass, and when another loop has moved them.
+    pub placing: Duration,
+    /// All passes, without planning and with placing.
+    pub running: Duration,
+    /// How many passes.
+    pub passes: u64,
+}
+
+/// Runs `act` and adds its time to what `part` names.
+pub(super) fn timed<R>(part: &mut Duration, act: impl FnOnce() -> R) -> R {
+    let since = Instant::now();
+    let result = act();
+    *part += since.elapsed();
+    result
+}
+
+impl Context<'_> {
+    /// What each loop has cost on this worker so far, in the order of the program's source.
+    pub fn timings(&self) -> Vec<Timing> {
+        let mut all: Vec<Timing> = self.plans.all().map(|plan| plan.timing.borrow().clone()).collect();
+        all.sort_by(|a, b| a.loop_name.cmp(&b.loop_name));
+        all
+    }
+}
