@@ -1,9 +1,10 @@
 //! Moving entries between workers, through an area of each that the others read in place.
 use super::entries::Entry;
 use super::sparse::Value;
+use super::wire;
 use crate::context::{Context, Say, Site};
 use crate::error::{Error, Result};
-use hectare_dsm::{AreaSpec, Lent, Tracking, Worker};
+use hectare_dsm::{AreaSpec, Lent, Owned, Tracking, Worker};
 use std::time::Duration;
 
 /// How long a worker waits for what another has to send.
@@ -14,7 +15,7 @@ pub(super) fn exchange_entries<T: Value, const N: usize>(
     context: &mut Context<'_>,
     site: Site,
     name: &str,
-    entries: Vec<Entry<T, N>>,
+    mut entries: Vec<Entry<T, N>>,
     to: impl Fn(&Entry<T, N>) -> usize,
 ) -> Result<Vec<Entry<T, N>>> {
     let size = context.size();
@@ -22,22 +23,18 @@ pub(super) fn exchange_entries<T: Value, const N: usize>(
         return Ok(entries);
     }
     let me = context.rank() as usize;
-    let mut kept = Vec::new();
-    let mut parcels = vec![Vec::new(); size];
-    let mut encoded = Ok(());
-    for entry in entries {
-        match to(&entry) {
-            rank if rank == me => kept.push(entry),
-            rank => encoded = encoded.and_then(|()| encode(&entry, &mut parcels[rank])),
-        }
-    }
-    let sent = encoded.and_then(|()| send(context.worker(), &format!("{name}/{me}"), &parcels));
+    let area = format!("{name}/{me}");
+    let sent = match wire::fixed_len::<T>() {
+        Some(len) => send_fixed(context.worker(), &area, &mut entries, len, size, me, to),
+        None => send(context.worker(), &area, &mut entries, size, me, to),
+    };
     let lent = context.agree_on(site, sent)?;
-    drop(parcels);
-    let mut kept = Some(kept);
+    let mut kept = Some(entries);
     let mut got = Vec::new();
     let received = (0..size).try_for_each(|rank| {
         match kept.take_if(|_| rank == me) {
+            // What comes first need not be moved.
+            Some(mine) if got.is_empty() => got = mine,
             Some(mine) => got.extend(mine),
             None => receive(context.worker(), &format!("{name}/{rank}"), me, &mut got)?,
         }
@@ -49,32 +46,85 @@ pub(super) fn exchange_entries<T: Value, const N: usize>(
     Ok(got)
 }
 
-fn encode<T: Value, const N: usize>(entry: &Entry<T, N>, parcel: &mut Vec<u8>) -> Result<()> {
-    for key in entry.key {
-        parcel.extend_from_slice(&key.to_le_bytes());
+/// An area with room for parcels of these lengths, which begins with where each of them does.
+fn area_for(worker: &mut Worker, name: &str, lengths: &[usize]) -> Result<(Owned<u8>, Vec<usize>)> {
+    let mut starts = vec![(lengths.len() + 1) * 8];
+    for len in lengths {
+        starts.push(starts[starts.len() - 1] + len);
     }
-    let bytes = postcard::to_extend(&entry.value, std::mem::take(parcel));
-    *parcel = bytes.map_err(|error| Error::Message(format!("encoded: {error}")))?;
-    Ok(())
+    let spec = AreaSpec::new(name).copies(0).tracking(Tracking::Whole);
+    let mut owned = worker.create::<u8>(spec, starts[lengths.len()])?;
+    let bytes = owned.write_whole(worker)?;
+    for (place, start) in bytes.chunks_exact_mut(8).zip(&starts) {
+        place.copy_from_slice(&(*start as u64).to_le_bytes());
+    }
+    Ok((owned, starts))
 }
 
-/// An area of all parcels: where each begins, then their bytes.
-fn send(worker: &mut Worker, name: &str, parcels: &[Vec<u8>]) -> Result<Lent<u8>> {
-    let mut at = (parcels.len() + 1) * 8;
-    let mut head = Vec::with_capacity(at);
-    for parcel in parcels {
-        head.extend_from_slice(&(at as u64).to_le_bytes());
-        at += parcel.len();
-    }
-    head.extend_from_slice(&(at as u64).to_le_bytes());
-    let mut owned = worker.create::<u8>(AreaSpec::new(name).copies(0).tracking(Tracking::Whole), at)?;
-    let mut rest = owned.write_whole(worker)?;
-    for piece in std::iter::once(&head).chain(parcels) {
-        let (place, after) = rest.split_at_mut(piece.len());
-        place.copy_from_slice(piece);
-        rest = after;
-    }
+fn lend(owned: Owned<u8>, worker: &Worker) -> Result<Lent<u8>> {
     Ok(owned.lend(worker).map_err(hectare_dsm::Error::from)?)
+}
+
+/// Puts the entries that go to others into an area and leaves the rest; `len` bytes for each value.
+fn send_fixed<T: Value, const N: usize>(
+    worker: &mut Worker,
+    name: &str,
+    entries: &mut Vec<Entry<T, N>>,
+    len: usize,
+    size: usize,
+    me: usize,
+    to: impl Fn(&Entry<T, N>) -> usize,
+) -> Result<Lent<u8>> {
+    let each = 4 * N + len;
+    let mut lengths = vec![0; size];
+    entries.iter().for_each(|entry| lengths[to(entry)] += each);
+    lengths[me] = 0;
+    let (mut owned, mut ends) = area_for(worker, name, &lengths)?;
+    let bytes = owned.write_whole(worker)?;
+    entries.retain(|entry| {
+        let rank = to(entry);
+        if rank != me {
+            let (keys, value) = bytes[ends[rank]..ends[rank] + each].split_at_mut(4 * N);
+            for (place, key) in keys.chunks_exact_mut(4).zip(entry.key) {
+                place.copy_from_slice(&key.to_le_bytes());
+            }
+            wire::put_fixed(&entry.value, value);
+            ends[rank] += each;
+        }
+        rank == me
+    });
+    lend(owned, worker)
+}
+
+/// The same for values of any length.
+fn send<T: Value, const N: usize>(
+    worker: &mut Worker,
+    name: &str,
+    entries: &mut Vec<Entry<T, N>>,
+    size: usize,
+    me: usize,
+    to: impl Fn(&Entry<T, N>) -> usize,
+) -> Result<Lent<u8>> {
+    let mut parcels = vec![Vec::new(); size];
+    let mut encoded = Ok(());
+    entries.retain(|entry| {
+        let rank = to(entry);
+        if rank != me && encoded.is_ok() {
+            for key in entry.key {
+                parcels[rank].extend_from_slice(&key.to_le_bytes());
+            }
+            encoded = wire::put(&entry.value, &mut parcels[rank]);
+        }
+        rank == me
+    });
+    encoded?;
+    let lengths: Vec<usize> = parcels.iter().map(Vec::len).collect();
+    let (mut owned, starts) = area_for(worker, name, &lengths)?;
+    let bytes = owned.write_whole(worker)?;
+    for (parcel, start) in parcels.iter().zip(starts) {
+        bytes[start..start + parcel.len()].copy_from_slice(parcel);
+    }
+    lend(owned, worker)
 }
 
 fn receive<T: Value, const N: usize>(
@@ -87,15 +137,16 @@ fn receive<T: Value, const N: usize>(
     let bytes = area.read_lent(worker)?;
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[at * 8 + k])) as usize;
     let mut parcel = &bytes[word(me)..word(me + 1)];
+    if let Some(len) = wire::fixed_len::<T>() {
+        got.reserve(parcel.len() / (4 * N + len).max(1));
+    }
     while !parcel.is_empty() {
         let cut_off = || Error::Message("decoded: an entry is cut off".into());
         let (keys, rest) = parcel.split_at_checked(4 * N).ok_or_else(cut_off)?;
         let keys = keys.as_chunks::<4>().0;
         let key = std::array::from_fn(|dim| u32::from_le_bytes(keys[dim]));
-        let (value, rest) = postcard::take_from_bytes::<T>(rest)
-            .map_err(|error| Error::Message(format!("decoded: {error}")))?;
-        got.push(Entry { key, value });
         parcel = rest;
+        got.push(Entry { key, value: wire::take(&mut parcel)? });
     }
     Ok(())
 }

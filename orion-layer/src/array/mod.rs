@@ -12,6 +12,7 @@ pub mod random;
 mod sparse;
 pub mod text;
 mod transfer;
+mod wire;
 
 pub use self::cuts::{BlockWeights, Cuts};
 pub use self::dense::DistArray;
