@@ -11,13 +11,19 @@ mod check;
 mod checkpoint;
 mod context;
 pub mod dependence;
+#[doc(hidden)]
+pub mod describe;
 mod error;
 pub mod execute;
 pub mod explain;
 pub mod loop_nest;
+mod parallel_for;
 pub mod placement;
 pub mod schedule;
 pub mod view;
+
+#[doc(hidden)]
+pub use hectare_orion_macros::__parallel_for;
 
 pub use self::array::{DistArray, SparseArray};
 pub use self::checkpoint::{Checkpoint, Saving};

@@ -292,6 +292,18 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(all)
     }
 
+    /// The array, whether a variable holds it or a reference to it: for `parallel_for!`.
+    #[doc(hidden)]
+    pub fn __array(&self) -> &Self {
+        self
+    }
+
+    /// As above, for writing.
+    #[doc(hidden)]
+    pub fn __array_mut(&mut self) -> &mut Self {
+        self
+    }
+
     /// Calls `visit` with all elements in row-major order, in runs of whole rows.
     pub(crate) fn for_each_run(
         &self,

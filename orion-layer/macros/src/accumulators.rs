@@ -1,0 +1,89 @@
+//! What a body may do to an accumulator, and what that becomes.
+use super::clauses::{Accumulator, Kind};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::visit_mut::VisitMut;
+use syn::{BinOp, Block, Expr, Ident, Index, parse_quote};
+
+impl Accumulator {
+    /// How the body adds to it.
+    pub(crate) fn advice(&self) -> String {
+        let name = &self.name;
+        let form = match self.kind {
+            Kind::Sum => format!("{name} += value"),
+            Kind::Min => format!("{name} = {name}.min(value)"),
+            Kind::Max => format!("{name} = {name}.max(value)"),
+            Kind::Fold { .. } => format!("{name} = fold({name}, value)"),
+        };
+        format!(
+            "the body adds to `{name}` by `{form};` and by nothing else: what it holds in between depends on who runs \
+             which iteration"
+        )
+    }
+
+    /// The value that is added, if `expr` adds to this accumulator.
+    pub(crate) fn added<'e>(&self, expr: &'e Expr) -> Option<&'e Expr> {
+        match (&self.kind, expr) {
+            (Kind::Sum, Expr::Binary(binary)) if matches!(binary.op, BinOp::AddAssign(_)) => {
+                is(&binary.left, &self.name).then_some(&*binary.right)
+            }
+            (Kind::Min | Kind::Max, Expr::Assign(assign)) if is(&assign.left, &self.name) => {
+                let Expr::MethodCall(call) = &*assign.right else { return None };
+                let wanted = if matches!(self.kind, Kind::Min) { "min" } else { "max" };
+                let fits = call.method == wanted && is(&call.receiver, &self.name) && call.args.len() == 1;
+                call.args.first().filter(|_| fits)
+            }
+            (Kind::Fold { .. }, Expr::Assign(assign)) if is(&assign.left, &self.name) => {
+                let Expr::Call(call) = &*assign.right else { return None };
+                let named = matches!(&*call.func, Expr::Path(path) if path.path.is_ident("fold"));
+                let fits = named && call.args.len() == 2 && is(&call.args[0], &self.name);
+                call.args.get(1).filter(|_| fits)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether an expression is this name.
+pub(crate) fn is(expr: &Expr, name: &Ident) -> bool {
+    matches!(expr, Expr::Path(path) if path.path.is_ident(name))
+}
+
+/// The tuple of the accumulators, for the runtime.
+pub(crate) fn tuple(root: &TokenStream, accumulators: &[Accumulator]) -> TokenStream {
+    let each = accumulators.iter().map(|accumulator| {
+        let of = &accumulator.of;
+        match &accumulator.kind {
+            Kind::Sum => quote!(#root::accumulate::Sum::<#of>::new()),
+            Kind::Min => quote!(#root::accumulate::Min::<#of>::new()),
+            Kind::Max => quote!(#root::accumulate::Max::<#of>::new()),
+            Kind::Fold { identity, combine } => quote!(#root::describe::fold::<#of, _>(#identity, #combine)),
+        }
+    });
+    quote!((#(#each,)*))
+}
+
+/// Lets the runtime combine what the body adds, so that it combines everywhere in the same way.
+pub(crate) fn rewrite(root: &TokenStream, accumulators: &[Accumulator], body: &Block) -> Block {
+    struct Rewrite<'a> {
+        root: &'a TokenStream,
+        accumulators: &'a [Accumulator],
+    }
+    impl VisitMut for Rewrite<'_> {
+        fn visit_expr_mut(&mut self, expr: &mut Expr) {
+            syn::visit_mut::visit_expr_mut(self, expr);
+            for (number, accumulator) in self.accumulators.iter().enumerate() {
+                if let Some(value) = accumulator.added(expr) {
+                    let (root, name, index) = (self.root, &accumulator.name, Index::from(number));
+                    *expr = parse_quote!(
+                        #name = #root::accumulate::Accumulator::combine(&__accumulators.#index, #name, #value)
+                    );
+                    return;
+                }
+            }
+        }
+    }
+    let mut body = body.clone();
+    Rewrite { root, accumulators }.visit_block_mut(&mut body);
+    body
+}

@@ -1,0 +1,213 @@
+//! The head of a loop: `w, unordered, read [a, b], write u, sum total: f64;`.
+use proc_macro2::{Span, TokenStream};
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{Error, Expr, ExprForLoop, Ident, Result, Stmt, Token, Type, bracketed, token};
+
+/// An array of the loop.
+pub(crate) struct Array {
+    pub(crate) name: Ident,
+    /// Where it is, if that is not a variable of its name.
+    pub(crate) place: Option<Expr>,
+    pub(crate) written: bool,
+}
+
+/// How an accumulator combines.
+pub(crate) enum Kind {
+    Sum,
+    Min,
+    Max,
+    Fold { identity: Box<Expr>, combine: Box<Expr> },
+}
+
+/// An accumulator of the loop.
+pub(crate) struct Accumulator {
+    pub(crate) name: Ident,
+    pub(crate) kind: Kind,
+    pub(crate) of: Type,
+}
+
+/// All that stands between the macro's parentheses.
+pub(crate) struct Input {
+    /// The path of the crate that the expansion calls.
+    pub(crate) root: TokenStream,
+    pub(crate) context: Expr,
+    pub(crate) ordered: bool,
+    pub(crate) arrays: Vec<Array>,
+    pub(crate) accumulators: Vec<Accumulator>,
+    pub(crate) schedule: Option<Expr>,
+    pub(crate) body: ExprForLoop,
+}
+
+mod words {
+    syn::custom_keyword!(ordered);
+    syn::custom_keyword!(unordered);
+    syn::custom_keyword!(read);
+    syn::custom_keyword!(write);
+    syn::custom_keyword!(sum);
+    syn::custom_keyword!(min);
+    syn::custom_keyword!(max);
+    syn::custom_keyword!(fold);
+    syn::custom_keyword!(with);
+    syn::custom_keyword!(schedule);
+}
+
+struct Named {
+    name: Ident,
+    place: Option<Expr>,
+}
+
+impl Parse for Named {
+    fn parse(input: ParseStream<'_>) -> Result<Named> {
+        let name: Ident = input.parse()?;
+        let place = if input.parse::<Option<Token![=]>>()?.is_some() { Some(input.parse()?) } else { None };
+        Ok(Named { name, place })
+    }
+}
+
+fn names(input: ParseStream<'_>) -> Result<Vec<Named>> {
+    if input.peek(token::Bracket) {
+        let list;
+        bracketed!(list in input);
+        return Ok(Punctuated::<Named, Token![,]>::parse_terminated(&list)?.into_iter().collect());
+    }
+    Ok(vec![input.parse()?])
+}
+
+#[derive(Default)]
+struct Head {
+    order: Option<(bool, Span)>,
+    arrays: Vec<Array>,
+    accumulators: Vec<Accumulator>,
+    schedule: Option<Expr>,
+}
+
+impl Head {
+    fn clause(&mut self, input: ParseStream<'_>) -> Result<()> {
+        let look = input.lookahead1();
+        if look.peek(words::ordered) {
+            let word = input.parse::<words::ordered>()?;
+            self.order(true, word.span)
+        } else if look.peek(words::unordered) {
+            let word = input.parse::<words::unordered>()?;
+            self.order(false, word.span)
+        } else if look.peek(words::read) {
+            input.parse::<words::read>()?;
+            self.add(names(input)?, false)
+        } else if look.peek(words::write) {
+            input.parse::<words::write>()?;
+            self.add(names(input)?, true)
+        } else if look.peek(words::schedule) {
+            let word = input.parse::<words::schedule>()?;
+            input.parse::<Token![=]>()?;
+            if self.schedule.replace(input.parse()?).is_some() {
+                return Err(Error::new(word.span, "a loop has one schedule"));
+            }
+            Ok(())
+        } else if look.peek(words::sum) {
+            input.parse::<words::sum>()?;
+            self.accumulate(input, Kind::Sum)
+        } else if look.peek(words::min) {
+            input.parse::<words::min>()?;
+            self.accumulate(input, Kind::Min)
+        } else if look.peek(words::max) {
+            input.parse::<words::max>()?;
+            self.accumulate(input, Kind::Max)
+        } else if look.peek(words::fold) {
+            input.parse::<words::fold>()?;
+            let (name, of) = typed(input)?;
+            input.parse::<Token![=]>()?;
+            let identity = input.parse()?;
+            input.parse::<words::with>()?;
+            let kind = Kind::Fold { identity, combine: input.parse()? };
+            self.accumulators.push(Accumulator { name, kind, of });
+            Ok(())
+        } else {
+            Err(look.error())
+        }
+    }
+
+    fn order(&mut self, ordered: bool, span: Span) -> Result<()> {
+        if self.order.replace((ordered, span)).is_some() {
+            return Err(Error::new(span, "a loop is `ordered` or `unordered`, said once"));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, named: Vec<Named>, written: bool) -> Result<()> {
+        self.arrays.extend(named.into_iter().map(|Named { name, place }| Array { name, place, written }));
+        Ok(())
+    }
+
+    fn accumulate(&mut self, input: ParseStream<'_>, kind: Kind) -> Result<()> {
+        let (name, of) = typed(input)?;
+        self.accumulators.push(Accumulator { name, kind, of });
+        Ok(())
+    }
+
+    fn check_names(&self) -> Result<()> {
+        let names = self.arrays.iter().map(|array| &array.name);
+        let mut seen: Vec<&Ident> = Vec::new();
+        for name in names.chain(self.accumulators.iter().map(|accumulator| &accumulator.name)) {
+            if seen.contains(&name) {
+                return Err(Error::new(
+                    name.span(),
+                    format!(
+                        "`{name}` is named twice; an array that is read and written is named under `write`"
+                    ),
+                ));
+            }
+            seen.push(name);
+        }
+        Ok(())
+    }
+}
+
+fn typed(input: ParseStream<'_>) -> Result<(Ident, Type)> {
+    let name = input.parse()?;
+    input.parse::<Token![:]>()?;
+    Ok((name, input.parse()?))
+}
+
+impl Parse for Input {
+    fn parse(input: ParseStream<'_>) -> Result<Input> {
+        let root;
+        bracketed!(root in input);
+        let root = root.parse()?;
+        let context: Expr = input.parse()?;
+        let mut head = Head::default();
+        while input.parse::<Option<Token![,]>>()?.is_some() && !input.peek(Token![;]) {
+            head.clause(input)?;
+        }
+        input.parse::<Token![;]>()?;
+        head.check_names()?;
+        let Some((ordered, _)) = head.order else {
+            return Err(Error::new_spanned(
+                &context,
+                "say `ordered` (iterations look as if they ran in the loop's order) or `unordered` (in any serial \
+                 order)",
+            ));
+        };
+        let body = one_loop(input)?;
+        let Head { arrays, accumulators, schedule, .. } = head;
+        Ok(Input { root, context, ordered, arrays, accumulators, schedule, body })
+    }
+}
+
+fn one_loop(input: ParseStream<'_>) -> Result<ExprForLoop> {
+    let advice = "`parallel_for!` takes one `for` loop after its clauses";
+    if input.is_empty() {
+        return Err(input.error(advice));
+    }
+    let stmt: Stmt = input.parse().map_err(|mut error| {
+        error.combine(Error::new(error.span(), advice));
+        error
+    })?;
+    let Stmt::Expr(Expr::ForLoop(body), _) = stmt else {
+        return Err(Error::new_spanned(stmt, advice));
+    };
+    if !input.is_empty() {
+        return Err(input.error("nothing may follow the loop: `parallel_for!` takes one `for` loop"));
+    }
+    Ok(body)
+}

@@ -1,0 +1,276 @@
+//! Accesses to arrays: elements, rows, slices.
+use super::super::form::form;
+use super::super::text::text;
+use super::{Mode, Walker};
+use crate::accumulators::is;
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+use syn::{Expr, ExprIndex, ExprMethodCall};
+
+/// Methods of numbers that do not change what they are called on.
+const PURE: [&str; 58] = [
+    "abs",
+    "sqrt",
+    "cbrt",
+    "powi",
+    "powf",
+    "pow",
+    "exp",
+    "exp2",
+    "exp_m1",
+    "ln",
+    "ln_1p",
+    "log2",
+    "log10",
+    "sin",
+    "cos",
+    "tan",
+    "tanh",
+    "min",
+    "max",
+    "clamp",
+    "mul_add",
+    "recip",
+    "signum",
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "is_nan",
+    "is_finite",
+    "to_bits",
+    "wrapping_add",
+    "wrapping_sub",
+    "wrapping_mul",
+    "wrapping_neg",
+    "wrapping_shl",
+    "saturating_add",
+    "saturating_sub",
+    "checked_add",
+    "checked_sub",
+    "checked_mul",
+    "rotate_left",
+    "rotate_right",
+    "count_ones",
+    "leading_zeros",
+    "trailing_zeros",
+    "swap_bytes",
+    "abs_diff",
+    "rem_euclid",
+    "div_euclid",
+    "clone",
+    "into",
+    "cmp",
+    "partial_cmp",
+    "total_cmp",
+    "eq",
+    "ne",
+    "hypot",
+    "len",
+];
+
+/// What follows the subscripts that are given.
+enum Rest {
+    /// Nothing: one for each dimension.
+    Exact,
+    /// All of the last dimension.
+    Row,
+}
+
+impl Walker<'_> {
+    /// A place, whose value is used as `mode` says.
+    pub(super) fn place(&mut self, expr: &Expr, mode: Mode) {
+        // A part of an element that is written leaves the other parts as they were.
+        let part = if mode == Mode::Write { Mode::Update } else { mode };
+        match expr {
+            Expr::Index(index) => match self.array_of(&index.expr) {
+                Some((number, _)) => self.element(number, index, mode),
+                None => {
+                    self.place(&index.expr, part);
+                    self.visit_expr(&index.index);
+                }
+            },
+            Expr::Field(field) => self.place(&field.base, part),
+            Expr::Paren(inner) => self.place(&inner.expr, mode),
+            Expr::Group(inner) => self.place(&inner.expr, mode),
+            Expr::Path(path) => {
+                let Some(name) = path.path.get_ident() else { return };
+                if self.array(name).is_some() {
+                    self.error(
+                        name,
+                        format!(
+                            "an array of the loop is used by its elements (`{name}[i]`, `{name}[[i, j]]`), rows \
+                             (`{name}.row(i)`, `{name}.row_mut(i)`, `{name}.rows_mut(i, j)`) and slices \
+                             (`{name}.slice(a..b)`, `{name}.slice_mut(a..b)`) only: what else is done with it cannot \
+                             be seen"
+                        ),
+                    );
+                }
+                let accumulators = self.input.accumulators.iter();
+                if let Some(accumulator) = accumulators.into_iter().find(|known| is(expr, &known.name)) {
+                    self.error(name, accumulator.advice());
+                }
+            }
+            other => self.visit_expr(other),
+        }
+    }
+
+    /// `array[index]`.
+    fn element(&mut self, number: usize, access: &ExprIndex, mode: Mode) {
+        self.visit_expr(&access.index);
+        let name = &self.input.arrays[number].name;
+        match &*access.index {
+            Expr::Array(list) => {
+                let subscripts: Vec<&Expr> = list.elems.iter().collect();
+                self.note(number, &subscripts, Rest::Exact, mode, access);
+            }
+            Expr::Tuple(_) => {
+                self.error(&access.index, format!("write the indices as an array: `{name}[[i, j]]`"))
+            }
+            Expr::Range(_) => {
+                self.error(
+                    &access.index,
+                    format!("a range of elements is `{name}.slice(a..b)` or `slice_mut`"),
+                );
+            }
+            single => self.note(number, &[single], Rest::Exact, mode, access),
+        }
+    }
+
+    /// A method call: of an array, of an element, of anything.
+    pub(super) fn visit_method(&mut self, call: &ExprMethodCall) {
+        call.args.iter().for_each(|argument| self.visit_expr(argument));
+        if let Some((number, array)) = self.array_of(&call.receiver) {
+            let name = &array.name;
+            let method = call.method.to_string();
+            match (method.as_str(), call.args.len()) {
+                ("row", 1) => self.row(number, &call.args[0], Mode::Read, call),
+                ("row_mut", 1) => self.row(number, &call.args[0], Mode::Update, call),
+                ("rows_mut", 2) => {
+                    self.row(number, &call.args[0], Mode::Update, call);
+                    self.row(number, &call.args[1], Mode::Update, call);
+                }
+                ("slice", 1) => self.slice(number, &call.args[0], Mode::Read, call),
+                ("slice_mut", 1) => self.slice(number, &call.args[0], Mode::Update, call),
+                _ => self.error(
+                    &call.method,
+                    format!(
+                        "what `{method}` does to `{name}` is not known; there are `row(i)`, `row_mut(i)`, \
+                         `rows_mut(i, j)`, `slice(a..b)`, `slice_mut(a..b)` and elements `{name}[i]`, `{name}[[i, j]]`"
+                    ),
+                ),
+            }
+            return;
+        }
+        // A method of an element of an array that is written may write it.
+        let pure = PURE.iter().any(|name| call.method == name);
+        let mode = if pure || !self.is_in_written(&call.receiver) { Mode::Read } else { Mode::Update };
+        self.place(&call.receiver, mode);
+    }
+
+    /// Whether a place is an element, or part of one, of an array that the loop writes.
+    fn is_in_written(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Index(index) => match self.array_of(&index.expr) {
+                Some((_, array)) => array.written,
+                None => self.is_in_written(&index.expr),
+            },
+            Expr::Field(field) => self.is_in_written(&field.base),
+            Expr::Paren(inner) => self.is_in_written(&inner.expr),
+            _ => false,
+        }
+    }
+
+    fn row(&mut self, number: usize, index: &Expr, mode: Mode, access: &ExprMethodCall) {
+        match index {
+            Expr::Array(list) => {
+                let subscripts: Vec<&Expr> = list.elems.iter().collect();
+                self.note(number, &subscripts, Rest::Row, mode, access);
+            }
+            single => self.note(number, &[single], Rest::Row, mode, access),
+        }
+    }
+
+    fn slice(&mut self, number: usize, range: &Expr, mode: Mode, access: &ExprMethodCall) {
+        let ends = super::inner_range(range).filter(|_| matches!(range, Expr::Range(_) | Expr::Paren(_)));
+        let Some((start, end, closed)) = ends else {
+            return self.error(range, "a slice is given as `a..b`, so that its ends can be followed");
+        };
+        let root = self.root;
+        let first = form(start, &mut self.scopes);
+        let last = form(end, &mut self.scopes).map(|form| form.plus_number(i64::from(closed)));
+        let subscript = match (first, last) {
+            (Some(first), Some(last)) => {
+                let (first, last) = (first.code(root, &mut self.used), last.code(root, &mut self.used));
+                quote!(#root::describe::range(#first, #last))
+            }
+            _ => quote!(#root::describe::anything()),
+        };
+        self.push(number, &[subscript], Rest::Exact, mode, access);
+    }
+
+    fn note(
+        &mut self,
+        number: usize,
+        subscripts: &[&Expr],
+        rest: Rest,
+        mode: Mode,
+        access: &(impl quote::ToTokens + Spanned),
+    ) {
+        let root = self.root;
+        let forms: Vec<_> = subscripts.iter().map(|subscript| form(subscript, &mut self.scopes)).collect();
+        // A single index that is not followed may be an array of indices.
+        if let ([None], [single]) = (&forms[..], subscripts)
+            && !matches!(single, Expr::Array(_))
+        {
+            return self.push(number, &[], Rest::Exact, mode, access);
+        }
+        let codes: Vec<TokenStream> = forms
+            .iter()
+            .map(|form| match form {
+                Some(form) => {
+                    let code = form.code(root, &mut self.used);
+                    quote!(#root::describe::index(#code))
+                }
+                None => quote!(#root::describe::anything()),
+            })
+            .collect();
+        self.push(number, &codes, rest, mode, access);
+    }
+
+    /// Adds an access to the description; no subscripts at all mean anything in every dimension.
+    fn push(
+        &mut self,
+        number: usize,
+        subscripts: &[TokenStream],
+        rest: Rest,
+        mode: Mode,
+        access: &(impl quote::ToTokens + Spanned),
+    ) {
+        let array = &self.input.arrays[number];
+        if mode != Mode::Read && !array.written {
+            let name = &array.name;
+            self.error(
+                access,
+                format!("the body writes `{name}`, which is named under `read`: name it under `write`"),
+            );
+            return;
+        }
+        self.wrote[number] |= mode != Mode::Read;
+        self.read[number] |= mode != Mode::Write;
+        let (root, source, line) = (self.root, text(access), access.span().start().line as u32);
+        let mode = match mode {
+            Mode::Read => quote!(Read),
+            Mode::Write => quote!(Write),
+            Mode::Update => quote!(Update),
+        };
+        let row = matches!(rest, Rest::Row);
+        self.description.push(quote! {
+            #root::describe::access(
+                __nest, #number, &[#(#subscripts),*], #row, #root::loop_nest::Mode::#mode, #source, #line,
+            );
+        });
+    }
+}

@@ -1,0 +1,92 @@
+//! The macro for loops.
+
+/// Runs a loop on all workers of the program, in an order that keeps its dependences.
+///
+/// What it takes is the loop that one would write serially, after a head that names what the loop touches:
+///
+/// ```
+/// use hectare_orion::{axpy, dot, parallel_for, run};
+///
+/// let losses = run(2, |w| {
+///     let r = w.entries([4, 3], 12, |k| ([k % 4, k / 4], 1.0f32 + k as f32 / 4.0))?;
+///     let mut u = w.from_fn([4, 8], |[i, k]| ((i + k) % 3) as f32 / 4.0)?;
+///     let mut v = w.from_fn([3, 8], |[j, k]| ((j * k) % 5) as f32 / 4.0)?;
+///     let mut losses = Vec::new();
+///     for _pass in 0..30 {
+///         let squares = parallel_for!(w, unordered, write [u, v], sum squares: f64;
+///             for ((i, j), x) in r {
+///                 let (a, b) = (u.row_mut(i), v.row_mut(j));
+///                 let e = x - dot(a, b);
+///                 axpy(0.05 * e, b, a);
+///                 axpy(0.05 * e, a, b);
+///                 squares += (e * e) as f64;
+///             })?;
+///         losses.push(squares);
+///     }
+///     Ok(losses)
+/// })?;
+/// assert!(losses[0][29] < 0.2 * losses[0][0] && losses[0] == losses[1]);
+/// # Ok::<(), hectare_orion::Error>(())
+/// ```
+///
+/// The macro describes the loop ([`LoopNest`](crate::loop_nest::LoopNest)) and decides nothing; dependences are found,
+/// and a schedule chosen, when the loop is first reached ([`Context::explain`](crate::Context::explain) tells
+/// which and why). The call is collective, and its value is a [`Result`](crate::Result): `()`, or what the
+/// accumulators hold, a tuple if there are several.
+///
+/// # The head
+/// First the [`Context`](crate::Context), then in any order:
+/// - `ordered` or `unordered`: whether iterations must look as if they ran in the loop's order, or in any serial
+///   order.
+/// - `read a` or `read [a, b]`, `write a` or `write [a, b]`: the [`DistArray`](crate::DistArray)s that the body
+///   touches; one that is read and written is under `write`. `name = place` for an array that is no variable:
+///   `write [u = model.users]`. The array whose entries the loop runs over need not be named.
+/// - accumulators: `sum n: u64` (the body says `n += x`), `min low: f32` (`low = low.min(x)`), `max high: f32`,
+///   `fold h: u64 = identity with |a, b| ...` (`h = fold(h, x)`; the function must be associative).
+/// - `schedule = place`: a [`Schedule`](crate::schedule::Schedule) of one's own.
+///
+/// # The loop
+/// `for ((i, j), x) in r` over the entries of a [`SparseArray`](crate::SparseArray) (`x` is a reference to the
+/// value), or `for i in a..b`, with further loops over ranges directly inside as further dimensions, if their bounds do
+/// not depend on the outer variables. Other loops in the body belong to an iteration.
+///
+/// # The body
+/// Inside, an array's name is what this worker holds of it ([`View`](crate::view::View) or
+/// [`ViewMut`](crate::view::ViewMut)): `u[i]`, `u[[i, j]]`, `u.row(i)`, `u.row_mut(i)`, `u.rows_mut(i, j)`,
+/// `u.slice(a..b)`, `u.slice_mut(a..b)`; assignments of every kind, borrows, methods of rows. A subscript is followed if
+/// it is affine: sums, differences and products of the loop's variables with numbers and with variables from outside,
+/// through `let`s and casts to 64-bit integers. Any other subscript (`u[x.user]`, `u[i / 2]`) means "any
+/// element": always safe, and an obstacle to running in parallel. A write under a condition counts as a write.
+///
+/// ```
+/// # use hectare_orion::{parallel_for, run};
+/// # run(2, |w| {
+/// let (n, offset) = (100, 3);
+/// let a = w.from_fn([n + offset], |[i]| i as f64)?;
+/// let mut b = w.zeros::<f64, 1>([n])?;
+/// parallel_for!(w, unordered, read a, write b;
+///     for i in 0..n {
+///         let to = i + offset;
+///         if a[i] > 10.0 {
+///             b[i] = 0.5 * (a[i] + a[to]);
+///         }
+///     })?;
+/// assert_eq!(b.to_vec(w)?[20], 21.5);
+/// # Ok(())
+/// # })?;
+/// # Ok::<(), hectare_orion::Error>(())
+/// ```
+///
+/// # Compile errors
+/// What the macro cannot describe is an error at the token, with advice: an array used other than as above, inside a
+/// macro that is not one of the standard library's usual, or shadowed; an array written that is named under
+/// `read`; `break`, `return` and `?` that would leave the loop; an accumulator read in the body. The body is an `Fn`
+/// closure, so that it cannot change variables from outside: what iterations are to change is in arrays and
+/// accumulators.
+///
+/// # Errors
+/// Those of [`Context::run_loop`](crate::Context::run_loop).
+#[macro_export]
+macro_rules! parallel_for {
+    ($($tokens:tt)*) => { $crate::__parallel_for!([$crate] $($tokens)*) };
+}
