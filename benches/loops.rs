@@ -4,10 +4,7 @@
 //! `cargo bench --bench loops [-- --quick] [-- --json FILE] [-- PART_OF_A_CASE]`
 mod support;
 
-use hectare::orion::accumulate::Sum;
-use hectare::orion::execute::{LoopHead, Ranges, entry_parts};
-use hectare::orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript};
-use hectare::orion::{Context, Site, dot};
+use hectare::orion::{Context, dot, parallel_for};
 use std::cell::Cell;
 use std::sync::Barrier;
 use support::{Case, Random, Report, Times, nanos};
@@ -80,7 +77,6 @@ fn compare(ratings: &[Rating], rank: usize, workers: usize, repeats: usize) -> (
         let me = w.rank() as usize;
         let share = &ratings[ratings.len() * me / workers..ratings.len() * (me + 1) / workers];
         let (mut ours, mut theirs) = (Times::default(), Times::default());
-        let site = Site::here();
         for _ in 0..=repeats {
             gate.wait();
             theirs.push(nanos(|| {
@@ -88,7 +84,7 @@ fn compare(ratings: &[Rating], rank: usize, workers: usize, repeats: usize) -> (
                 gate.wait();
             }));
             ours.push(nanos(|| {
-                factorize(w, site, &r, &mut u, &mut v).expect("a pass");
+                factorize(w, &r, &mut u, &mut v).expect("a pass");
                 gate.wait();
             }));
         }
@@ -102,31 +98,13 @@ fn compare(ratings: &[Rating], rank: usize, workers: usize, repeats: usize) -> (
 
 fn factorize(
     w: &mut Context<'_>,
-    site: Site,
     r: &hectare::SparseArray<f32, 2>,
     u: &mut hectare::DistArray<f32, 2>,
     v: &mut hectare::DistArray<f32, 2>,
 ) -> hectare::orion::Result<()> {
-    let head = LoopHead {
-        site,
-        order: Order::Unordered,
-        variables: &["i", "j"],
-        arrays: &["u", "v"],
-        invariants: &[],
-        schedule: None,
-    };
-    let describe = |nest: &mut LoopNest| {
-        for array in 0..2 {
-            let subscripts = vec![Subscript::Index(Affine::var(array)), Subscript::Full];
-            let text = ["u.row_mut(i)", "v.row_mut(j)"][array].into();
-            nest.accesses.push(Access { array, subscripts, mode: Mode::Update, text, line: 0 });
-        }
-    };
-    w.run_loop(&head, r, (u, v), (), &describe, |entries, (u, v)| {
-        for entry in entries {
-            let ([i, j], x) = entry_parts(entry);
-            step(u.row_mut(i), v.row_mut(j), *x);
-        }
+    parallel_for!(w, unordered, read r, write [u, v];
+    for ((i, j), x) in r {
+        step(u.row_mut(i), v.row_mut(j), *x);
     })
 }
 
@@ -167,25 +145,17 @@ fn dispatch(report: &mut Report) {
     let gate = Barrier::new(2);
     let times = hectare::run(2, |w| {
         let mut times = Times::default();
-        let site = Site::here();
         let sum = Cell::new(0.0);
         for turn in 0..repeats {
             if turn % 64 == 0 {
                 gate.wait();
             }
-            let head = LoopHead {
-                site,
-                order: Order::Unordered,
-                variables: &["i"],
-                arrays: &[],
-                invariants: &[],
-                schedule: None,
-            };
             times.push(nanos(|| {
-                let one = Ranges([(0..48); 1]);
-                let (value,) = w
-                    .run_loop(&head, &one, (), (Sum::<f64>::new(),), &|_| (), |[is], _| (is.len() as f64,))
-                    .expect("a pass");
+                let value = parallel_for!(w, unordered, sum ones: f64;
+                for _ in 0..48 {
+                    ones += 1.0;
+                })
+                .expect("a pass");
                 sum.set(value);
             }));
         }
