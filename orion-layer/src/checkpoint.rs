@@ -6,13 +6,14 @@
 use crate::array::DistArray;
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
+use crate::file::NewFile;
 use hectare_dsm::{Element, bytemuck};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::any::type_name;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 const MARK: &[u8; 8] = b"HA-CKPT1";
@@ -76,10 +77,9 @@ impl Checksum {
 #[derive(Debug)]
 pub struct Saving<'a, 'w> {
     context: &'a Context<'w>,
-    out: BufWriter<File>,
+    out: NewFile,
     at: u64,
     contents: Contents,
-    file: String,
 }
 
 impl Saving<'_, '_> {
@@ -105,7 +105,7 @@ impl Saving<'_, '_> {
             let bytes: &[u8] = bytemuck::cast_slice(run);
             checksum.add(bytes);
             self.at += bytes.len() as u64;
-            self.out.write_all(bytes).map_err(|source| Error::Io { file: self.file.clone(), source })
+            self.out.write(bytes)
         })?;
         let (shape, element) = (array.shape().to_vec(), type_name::<T>().into());
         let checksum = checksum.value();
@@ -114,16 +114,13 @@ impl Saving<'_, '_> {
         Ok(())
     }
 
-    fn finish(mut self, target: &Path, written: &Path) -> Result<()> {
-        let io = |source| Error::Io { file: self.file.clone(), source };
+    fn finish(mut self) -> Result<()> {
         let table = serde_json::to_vec(&self.contents)
             .map_err(|error| Error::Message(format!("encoded: {error}")))?;
-        self.out.write_all(&table).map_err(io)?;
-        self.out.write_all(&(table.len() as u64).to_le_bytes()).map_err(io)?;
-        self.out.write_all(MARK).map_err(io)?;
-        self.out.flush().map_err(io)?;
-        self.out.get_ref().sync_all().map_err(io)?;
-        std::fs::rename(written, target).map_err(io)
+        self.out.write(&table)?;
+        self.out.write(&(table.len() as u64).to_le_bytes())?;
+        self.out.write(MARK)?;
+        self.out.finish()
     }
 }
 
@@ -293,19 +290,10 @@ impl Context<'_> {
         path: &Path,
         save: impl FnOnce(&mut Saving<'_, '_>) -> Result<()>,
     ) -> Result<()> {
-        let file = path.display().to_string();
-        let mut written = path.as_os_str().to_owned();
-        written.push(format!(".{}.part", std::process::id()));
-        let written = PathBuf::from(written);
-        let out = File::create(&written).map_err(|source| Error::Io { file: file.clone(), source })?;
-        let out = BufWriter::with_capacity(1 << 20, out);
-        let mut saving = Saving { context: self, out, at: 0, contents: Contents::default(), file };
-        let result = save(&mut saving).and_then(|()| saving.finish(path, &written));
-        if result.is_err() {
-            // The error says more than what removing the rest could.
-            let _ = std::fs::remove_file(&written);
-        }
-        result
+        let mut saving =
+            Saving { context: self, out: NewFile::create(path)?, at: 0, contents: Contents::default() };
+        save(&mut saving)?;
+        saving.finish()
     }
 
     /// Opens a checkpoint; `None` if there is no such file. Collective.

@@ -13,6 +13,7 @@ pub mod dependence;
 mod error;
 pub mod execute;
 pub mod explain;
+mod file;
 pub mod loop_nest;
 pub mod placement;
 pub mod schedule;

@@ -2,6 +2,11 @@
 //!
 //! Entries live in each worker's own memory, in the order in which a loop runs through them; they are no areas,
 //! for nobody writes them and nobody else reads them. When a loop wants them elsewhere they move once.
+mod change;
+mod iterate;
+
+pub use self::iterate::LocalEntries;
+
 use super::cuts::{Cuts, PartTable};
 use super::entries::{Entries, Entry};
 use super::exchange::exchange_entries;
@@ -25,7 +30,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Value for T {}
 const BINS: usize = 2048;
 
 /// A sparse n-dimensional array: entries with a key each, spread over the workers. Read-only; a loop runs over
-/// its entries, or over some that [`SparseArray::map`] makes of them.
+/// its entries, or over some that [`SparseArray::map`] and its like make of them.
 ///
 /// Costs each worker its own entries and no more: a key of four bytes a dimension, and the value.
 #[derive(Debug)]
@@ -87,7 +92,9 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
             })?;
             histograms.push(all);
         }
-        let entries = mine.into_vec();
+        let mut entries = mine.into_vec();
+        // A data set costs its own size: what the list had in reserve to grow is given back.
+        entries.shrink_to_fit();
         let starts = vec![0, entries.len()];
         let placed = Rc::new(PlacedEntries { entries, starts, order: Order::default() });
         let name = format!("array {number} ({site})");
@@ -126,34 +133,6 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
     /// If there is no such dimension.
     pub fn histogram(&self, dim: usize) -> &Histogram {
         &self.histograms[dim]
-    }
-
-    /// Calls `visit` with each entry that this worker has at present.
-    pub fn for_each_local(&self, mut visit: impl FnMut([usize; N], &T)) {
-        for entry in &self.placed.borrow().entries {
-            visit(entry.key.map(|key| key as usize), &entry.value);
-        }
-    }
-
-    /// A new array of other values at the same keys, or fewer: `value` says what each entry becomes. Collective.
-    ///
-    /// # Errors
-    /// [`Error::Diverged`], [`Error::WorkerLost`], [`Error::Core`].
-    #[track_caller]
-    pub fn map<U: Value>(
-        &self,
-        context: &mut Context<'_>,
-        mut value: impl FnMut([usize; N], &T) -> Option<U>,
-    ) -> Result<SparseArray<U, N>> {
-        let site = Site::here();
-        let placed = self.placed.borrow().clone();
-        let wrong = |what: String| Error::Shape { array: self.name.clone(), what };
-        let list = placed.entries.iter().filter_map(|entry| {
-            value(entry.key.map(|key| key as usize), &entry.value)
-                .map(|value| Entry { key: entry.key, value })
-        });
-        let mine = Entries::from_vec(self.shape, list.collect()).map_err(|error| wrong(error.to_string()))?;
-        SparseArray::make(context, site, mine)
     }
 }
 
@@ -204,7 +183,10 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
         let order = Order { cuts: cuts.to_vec(), owners, sorted };
         let empty = PlacedEntries { entries: Vec::new(), starts: vec![0, 0], order: Order::default() };
         let Some(before) = Rc::into_inner(self.placed.replace(Rc::new(empty))) else {
-            return Err(Error::Invalid(format!("{} is placed by a loop inside a loop over it", self.name)));
+            return Err(Error::Invalid(format!(
+                "{} is read by a loop around this one, or through its local entries: a loop cannot move it",
+                self.name
+            )));
         };
         let tables: Vec<PartTable> =
             cuts.iter().filter_map(|bounds| cuts_of(bounds).ok()).map(|cuts| cuts.table()).collect();

@@ -8,7 +8,7 @@
 //! # let path = std::env::temp_dir().join(format!("hectare-text-{}", std::process::id()));
 //! # std::fs::write(&path, "0 4 3.5\n2 1 4\n")?;
 //! // The file holds lines such as `0 4 3.5`.
-//! let ratings = read_entries(&path, Share::ALL, whitespace::<f32, 2>())?;
+//! let ratings = read_entries(&path, Share::ALL, whitespace::<f32, 2>)?;
 //! assert_eq!(ratings.shape(), [3, 5]);
 //! # std::fs::remove_file(&path)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -21,7 +21,7 @@ mod write;
 
 pub use self::columns::{Columns, Separator, csv, movielens, tsv, whitespace};
 pub use self::field::Field;
-pub use self::libsvm::{LabelledRow, libsvm};
+pub use self::libsvm::{LabelledRow, libsvm, libsvm_from};
 pub use self::lines::{Share, for_each_line};
 pub use self::write::{write_entries, write_rows};
 
