@@ -26,27 +26,46 @@ pub struct DistArray<T: Element, const N: usize> {
 }
 
 impl<T: Element, const N: usize> DistArray<T, N> {
-    /// Makes an array whose part `part` is filled by `fill`, which gets the number of the part's first element in
+    /// Makes an array whose parts are filled by `fill`, which gets the number of the part's first element in
     /// row-major order. Collective.
     pub(crate) fn make(
         context: &mut Context<'_>,
         site: Site,
         shape: [usize; N],
-        fill: impl FnOnce(u64, &mut [T]) -> Result<()>,
+        mut fill: impl FnMut(u64, &mut [T]) -> Result<()>,
+    ) -> Result<DistArray<T, N>> {
+        let layout = Layout::even(0, shape.first().copied().unwrap_or(0), context.size());
+        DistArray::make_as(context, site, shape, layout, |frame, data| {
+            fill((frame.range(0).start * shape[1..].iter().product::<usize>()) as u64, data)
+        })
+    }
+
+    /// Makes an array cut as in `layout`, whose parts are filled by `fill`. Collective.
+    pub(crate) fn make_as(
+        context: &mut Context<'_>,
+        site: Site,
+        shape: [usize; N],
+        layout: Layout,
+        fill: impl FnMut(&Frame<N>, &mut [T]) -> Result<()>,
     ) -> Result<DistArray<T, N>> {
         let number = context.next_number();
         let name = format!("array {number} ({site})");
-        if N == 0 || shape.iter().try_fold(1usize, |product, extent| product.checked_mul(*extent)).is_none() {
+        // Places of elements are computed also where another extent is zero.
+        let elements = shape.iter().try_fold(1usize, |product, extent| product.checked_mul((*extent).max(1)));
+        let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<T>()));
+        if N == 0 || bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
             let what = format!("the shape {shape:?} has no dimension or too many elements");
             return Err(Error::Shape { array: name, what });
         }
-        let layout = Layout::even(0, shape[0], context.size());
         let mut array =
             DistArray { name, number, generation: 0, shape, layout, parts: Vec::new(), poisoned: None };
-        let mine = array.make_parts(context.worker, &array.layout.clone(), |frame, data| {
-            fill((frame.range(0).start * shape[1..].iter().product::<usize>()) as u64, data)
-        });
-        let mine = context.agree_on(site, mine)?;
+        let mut mine = Vec::new();
+        let made = array.make_parts(context.worker, &mut mine, fill);
+        if let Err(error) = context.agree_on_same(site, made) {
+            // What was made for an array that does not come to be is given back.
+            mine.into_iter().try_for_each(|(_, hold)| hold.delete(context.worker))?;
+            return Err(error);
+        }
         array.parts =
             Partition::attach_all(context.worker, &array.layout, mine, |part| array.area_name(part))?;
         Ok(array)
@@ -56,24 +75,26 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         format!("orion/{}/{}/{part}", self.number, self.generation)
     }
 
-    /// Creates, fills and lends the parts of `layout` that this worker owns.
+    /// Creates, fills and lends the parts that this worker owns, and adds them to `holds`.
     fn make_parts(
         &self,
         worker: &mut Worker,
-        layout: &Layout,
-        fill: impl FnOnce(&Frame<N>, &mut [T]) -> Result<()>,
-    ) -> Result<Vec<(usize, Hold<T>)>> {
-        let mut fill = Some(fill);
-        let (me, mut holds) = (worker.rank(), Vec::new());
-        for part in (0..layout.parts()).filter(|part| layout.owners[*part] == me) {
-            let frame = Frame::new(&self.shape, layout.dim, &layout.range(part));
+        holds: &mut Vec<(usize, Hold<T>)>,
+        mut fill: impl FnMut(&Frame<N>, &mut [T]) -> Result<()>,
+    ) -> Result<()> {
+        let me = worker.rank();
+        for part in (0..self.layout.parts()).filter(|part| self.layout.owners[*part] == me) {
+            let frame = self.frame(part);
             let mut owned = Partition::create(worker, &self.area_name(part), &frame)?;
-            if let Some(fill) = fill.take() {
-                fill(&frame, &mut owned.write_whole(worker)?[..frame.len()])?;
+            let filled = owned.write_whole(worker).map_err(Error::from);
+            let filled = filled.and_then(|data| fill(&frame, &mut data[..frame.len()]));
+            if let Err(error) = filled {
+                owned.delete(worker)?;
+                return Err(error);
             }
             holds.push((part, Hold::Lent(owned.lend(worker).map_err(hectare_dsm::Error::from)?)));
         }
-        Ok(holds)
+        Ok(())
     }
 
     /// The name in errors and explanations.

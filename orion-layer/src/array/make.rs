@@ -100,7 +100,7 @@ impl Context<'_> {
             return Err(Error::Invalid(format!("uniform numbers from the range {range:?}")));
         }
         DistArray::make(self, Site::here(), shape, |first, data| {
-            stream.fill_uniform(data, first, range);
+            stream.fill_uniform(data, first, range.start..range.end);
             Ok(())
         })
     }
