@@ -11,6 +11,7 @@ mod npy;
 mod partition;
 pub mod random;
 mod read_text;
+mod save_text;
 mod sparse;
 pub mod text;
 mod transfer;

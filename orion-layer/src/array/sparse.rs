@@ -2,11 +2,6 @@
 //!
 //! Entries live in each worker's own memory, in the order in which a loop runs through them; they are no areas,
 //! for nobody writes them and nobody else reads them. When a loop wants them elsewhere they move once.
-mod change;
-mod iterate;
-
-pub use self::iterate::LocalEntries;
-
 use super::cuts::{Cuts, PartTable};
 use super::entries::{Entries, Entry};
 use super::exchange::exchange_entries;
@@ -21,6 +16,11 @@ use serde::de::DeserializeOwned;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
+
+mod change;
+mod iterate;
+
+pub use self::iterate::LocalEntries;
 
 /// What an entry of a sparse array may carry: any serde type.
 pub trait Value: Serialize + DeserializeOwned + 'static {}
