@@ -31,63 +31,22 @@ pub(super) fn exchange_entries<T: Value, const N: usize>(
             rank => encoded = encoded.and_then(|()| encode(&entry, &mut parcels[rank])),
         }
     }
-    let parcels = encoded.map(|()| parcels);
+    let sent = encoded.and_then(|()| send(context.worker(), &format!("{name}/{me}"), &parcels));
+    let lent = context.agree_on(site, sent)?;
+    drop(parcels);
     let mut kept = Some(kept);
     let mut got = Vec::new();
-    share(context, site, name, parcels, |rank, bytes| {
+    let received = (0..size).try_for_each(|rank| {
         match kept.take_if(|_| rank == me) {
             Some(mine) => got.extend(mine),
-            None => receive(bytes, me, &mut got)?,
+            None => receive(context.worker(), &format!("{name}/{rank}"), me, &mut got)?,
         }
         Ok(())
-    })?;
-    Ok(got)
-}
-
-/// Shows bytes of each worker to all: `visit` gets them by rank, in place. Collective.
-pub(super) fn share_bytes(
-    context: &mut Context<'_>,
-    site: Site,
-    name: &str,
-    bytes: Result<Vec<u8>>,
-    mut visit: impl FnMut(usize, &[u8]) -> Result<()>,
-) -> Result<()> {
-    let parcels = bytes.map(|bytes| vec![bytes]);
-    share(context, site, name, parcels, |rank, area| visit(rank, parcel(area, 0)))
-}
-
-/// Lends an area of this worker's parcels to all, and visits that of each worker, by rank. Collective.
-fn share(
-    context: &mut Context<'_>,
-    site: Site,
-    name: &str,
-    parcels: Result<Vec<Vec<u8>>>,
-    mut visit: impl FnMut(usize, &[u8]) -> Result<()>,
-) -> Result<()> {
-    let me = context.rank();
-    let sent = parcels.and_then(|parcels| send(context.worker(), &format!("{name}/{me}"), &parcels));
-    let (lent, sent) = sent.map_or_else(|error| (None, Err(error)), |lent| (Some(lent), Ok(())));
-    let agreed = context.agree_on_same(site, sent);
-    if agreed.is_err() {
-        lent.map_or(Ok(()), |lent| lent.delete(context.worker()))?;
-        return agreed;
-    }
-    let visited = (0..context.size()).try_for_each(|rank| {
-        let worker = context.worker();
-        let area = worker.attach_within::<u8>(&format!("{name}/{rank}"), PATIENCE)?;
-        visit(rank, area.read_lent(worker)?)
     });
-    // Nobody reads any more; the memory is given back whether or not all went well.
-    let visited = context.agree_on_same(site, visited);
-    lent.map_or(Ok(()), |lent| lent.delete(context.worker()))?;
-    visited?;
-    context.exchange(site, Say::Value(&[]), |_, _| Ok(()))
-}
-
-/// Parcel `number` of an area.
-fn parcel(bytes: &[u8], number: usize) -> &[u8] {
-    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[at * 8 + k])) as usize;
-    &bytes[word(number)..word(number + 1)]
+    context.agree_on(site, received)?;
+    lent.delete(context.worker)?;
+    context.exchange(site, Say::Value(&[]), |_, _| Ok(()))?;
+    Ok(got)
 }
 
 fn encode<T: Value, const N: usize>(entry: &Entry<T, N>, parcel: &mut Vec<u8>) -> Result<()> {
@@ -118,8 +77,16 @@ fn send(worker: &mut Worker, name: &str, parcels: &[Vec<u8>]) -> Result<Lent<u8>
     Ok(owned.lend(worker).map_err(hectare_dsm::Error::from)?)
 }
 
-fn receive<T: Value, const N: usize>(bytes: &[u8], me: usize, got: &mut Vec<Entry<T, N>>) -> Result<()> {
-    let mut parcel = parcel(bytes, me);
+fn receive<T: Value, const N: usize>(
+    worker: &mut Worker,
+    name: &str,
+    me: usize,
+    got: &mut Vec<Entry<T, N>>,
+) -> Result<()> {
+    let area = worker.attach_within::<u8>(name, PATIENCE)?;
+    let bytes = area.read_lent(worker)?;
+    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[at * 8 + k])) as usize;
+    let mut parcel = &bytes[word(me)..word(me + 1)];
     while !parcel.is_empty() {
         let cut_off = || Error::Message("decoded: an entry is cut off".into());
         let (keys, rest) = parcel.split_at_checked(4 * N).ok_or_else(cut_off)?;

@@ -12,6 +12,7 @@ mod partition;
 pub mod random;
 mod read_text;
 mod save_text;
+mod share;
 mod sparse;
 pub mod text;
 mod transfer;

@@ -1,6 +1,6 @@
 //! Arrays to text files. An old file stays whole until the new one is complete. All calls are collective.
 use super::dense::DistArray;
-use super::exchange::share_bytes;
+use super::share::share_bytes;
 use super::sparse::{SparseArray, Value};
 use super::text::{write_entries, write_rows};
 use crate::context::{Context, Site};
@@ -80,10 +80,7 @@ impl<T: Value + Display, const N: usize> SparseArray<T, N> {
         let mut text = Vec::new();
         let text = write_entries(&mut text, &self.local()).map(|()| text);
         let text = text.map_err(|source| file::failed(path, source));
-        let name = format!("orion/text/{}", context.next_number());
-        share_bytes(context, site, &name, text, |_, text| {
-            out.as_mut().map_or(Ok(()), |out| out.write(text))
-        })?;
+        share_bytes(context, site, text, |_, text| out.as_mut().map_or(Ok(()), |out| out.write(text)))?;
         let finished: Result<(), Error> = out.map_or(Ok(()), NewFile::finish);
         context.agree_on_same(site, finished)
     }

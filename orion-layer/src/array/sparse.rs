@@ -17,11 +17,6 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-mod change;
-mod iterate;
-
-pub use self::iterate::LocalEntries;
-
 /// What an entry of a sparse array may carry: any serde type.
 pub trait Value: Serialize + DeserializeOwned + 'static {}
 impl<T: Serialize + DeserializeOwned + 'static> Value for T {}
@@ -30,7 +25,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Value for T {}
 const BINS: usize = 2048;
 
 /// A sparse n-dimensional array: entries with a key each, spread over the workers. Read-only; a loop runs over
-/// its entries, or over some that [`SparseArray::map`] and its like make of them.
+/// its entries, or over some that [`SparseArray::map`] makes of them.
 ///
 /// Costs each worker its own entries and no more: a key of four bytes a dimension, and the value.
 #[derive(Debug)]
@@ -92,9 +87,7 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
             })?;
             histograms.push(all);
         }
-        let mut entries = mine.into_vec();
-        // A data set costs its own size: what the list had in reserve to grow is given back.
-        entries.shrink_to_fit();
+        let entries = mine.into_vec();
         let starts = vec![0, entries.len()];
         let placed = Rc::new(PlacedEntries { entries, starts, order: Order::default() });
         let name = format!("array {number} ({site})");
@@ -135,6 +128,11 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
         &self.histograms[dim]
     }
 }
+
+mod change;
+mod iterate;
+
+pub use self::iterate::LocalEntries;
 
 /// Slices of entries.
 #[derive(Debug)]
@@ -183,10 +181,7 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
         let order = Order { cuts: cuts.to_vec(), owners, sorted };
         let empty = PlacedEntries { entries: Vec::new(), starts: vec![0, 0], order: Order::default() };
         let Some(before) = Rc::into_inner(self.placed.replace(Rc::new(empty))) else {
-            return Err(Error::Invalid(format!(
-                "{} is read by a loop around this one, or through its local entries: a loop cannot move it",
-                self.name
-            )));
+            return Err(Error::Invalid(format!("{} is placed by a loop inside a loop over it", self.name)));
         };
         let tables: Vec<PartTable> =
             cuts.iter().filter_map(|bounds| cuts_of(bounds).ok()).map(|cuts| cuts.table()).collect();

@@ -119,7 +119,8 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
             value(entry.key.map(|key| key as usize), &entry.value)
                 .map(|value| Entry { key: entry.key, value })
         };
-        let list = self.local().iter().filter_map(entry).collect();
+        let mut list: Vec<_> = self.local().iter().filter_map(entry).collect();
+        list.shrink_to_fit();
         let wrong = |what: String| Error::Shape { array: self.name.clone(), what };
         let mine = Entries::from_vec(self.shape, list).map_err(|error| wrong(error.to_string()))?;
         SparseArray::make(context, site, mine)

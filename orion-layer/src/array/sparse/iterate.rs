@@ -1,7 +1,7 @@
 //! Looking at the entries of a sparse array outside of loops.
 use super::{PlacedEntries, SparseArray, Value};
 use crate::array::entries::Entry;
-use crate::array::exchange::share_bytes;
+use crate::array::share::share_bytes;
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
 use std::ops::Deref;
@@ -20,7 +20,8 @@ impl<T, const N: usize> Deref for LocalEntries<T, N> {
 }
 
 impl<T: Value, const N: usize> SparseArray<T, N> {
-    /// The entries that this worker has at present. While they are held, no loop can move them.
+    /// The entries that this worker has at present. While they are held, no loop can move them: one
+    /// that has to gets [`Error::Invalid`].
     ///
     /// ```
     /// hectare_orion::run(2, |w| {
@@ -56,9 +57,8 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
             bytes = bytes.and_then(|bytes| postcard::to_extend(entry, bytes));
         }
         let bytes = bytes.map_err(|error| Error::Message(format!("encoded: {error}")));
-        let name = format!("orion/{}/all/{}", self.number, context.next_number());
         let mut all = Vec::with_capacity(self.count);
-        share_bytes(context, site, &name, bytes, |_, mut rest| {
+        share_bytes(context, site, bytes, |_, mut rest| {
             while !rest.is_empty() {
                 let (entry, after) = postcard::take_from_bytes::<Entry<T, N>>(rest).map_err(decoded)?;
                 all.push(entry);

@@ -80,6 +80,8 @@ pub fn read_entries<T, const N: usize>(
         }
         Ok(())
     })?;
+    // A data set costs its own size: what the list had in reserve to grow is given back.
+    entries.shrink_to_fit();
     Ok(entries)
 }
 
@@ -98,6 +100,7 @@ pub fn read_rows<T>(
         rows.extend(parser(line, offset)?);
         Ok(())
     })?;
+    rows.shrink_to_fit();
     Ok(rows)
 }
 
