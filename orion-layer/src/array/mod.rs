@@ -12,7 +12,7 @@ mod partition;
 pub mod random;
 mod read_text;
 mod save_text;
-mod share;
+pub(crate) mod share;
 mod sparse;
 pub mod text;
 mod transfer;

@@ -12,7 +12,7 @@ const HEAD: usize = 8;
 
 /// Shows `bytes` to all: `visit` gets those of each worker, by rank. An error of one worker is an error of all.
 /// Collective.
-pub(super) fn share_bytes(
+pub(crate) fn share_bytes(
     context: &mut Context<'_>,
     site: Site,
     bytes: Result<Vec<u8>>,

@@ -127,6 +127,13 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
     pub fn histogram(&self, dim: usize) -> &Histogram {
         &self.histograms[dim]
     }
+
+    /// Calls `visit` with each entry that this worker has at present.
+    pub fn for_each_local(&self, mut visit: impl FnMut([usize; N], &T)) {
+        for entry in &self.placed.borrow().entries {
+            visit(entry.key.map(|key| key as usize), &entry.value);
+        }
+    }
 }
 
 mod change;

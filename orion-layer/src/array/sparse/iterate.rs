@@ -36,13 +36,6 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
         LocalEntries(self.placed.borrow().clone())
     }
 
-    /// Calls `visit` with each entry that this worker has at present.
-    pub fn for_each_local(&self, mut visit: impl FnMut([usize; N], &T)) {
-        for entry in self.local().iter() {
-            visit(entry.key.map(|key| key as usize), &entry.value);
-        }
-    }
-
     /// All entries, on every worker, in the order of their keys: for small arrays. Collective.
     ///
     /// # Errors
