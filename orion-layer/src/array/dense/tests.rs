@@ -205,3 +205,24 @@ fn an_array_that_cannot_be_filled_leaves_nothing_behind() {
     })
     .unwrap();
 }
+
+#[test]
+fn an_array_that_is_cut_anew_costs_its_size_once() {
+    run(3, |w| {
+        let mut array = w.from_fn([3000, 40], |[i, j]| (i * j) as f32)?;
+        for layout in [Layout::even(1, 40, 6), Layout::even(0, 3000, 3), Layout::even(1, 40, 2)] {
+            let mut layout = layout;
+            layout.owners = (0..layout.parts()).map(|part| part as u32 % 3).collect();
+            array.rearrange(w, Site::here(), &layout)?;
+            w.barrier()?;
+            let areas = w.worker().job().areas()?;
+            let parts: Vec<_> = areas.into_iter().filter(|area| area.name.starts_with("orion/1/")).collect();
+            assert_eq!(parts.len(), layout.parts());
+            let footprint: u64 = parts.iter().map(|area| area.footprint).sum();
+            assert!(footprint <= 3000 * 40 * 4 + 8192 * layout.parts() as u64, "{footprint}");
+            w.barrier()?;
+        }
+        Ok(())
+    })
+    .unwrap();
+}
