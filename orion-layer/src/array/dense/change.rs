@@ -97,10 +97,13 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         }
         let permutation = context.permutation(self.shape[dim], seed);
         DistArray::make_as(context, site, self.shape, self.layout.clone(), |worker, frame, data| {
-            let view = self.view_on(worker)?;
+            let parts = self.parts.iter().enumerate();
+            let parts = parts.map(|(part, old)| Ok((self.frame(part), old.read(worker)?)));
+            let parts = parts.collect::<Result<Vec<_>>>()?;
             for (new, mut index) in data.iter_mut().zip(frame.indices()) {
                 index[dim] = permutation.invert(index[dim] as u32) as usize;
-                *new = view[index];
+                let old = parts.iter().find_map(|(frame, old)| frame.place(index).map(|place| old[place]));
+                *new = old.unwrap_or(*new);
             }
             Ok(())
         })
