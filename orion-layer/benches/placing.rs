@@ -166,7 +166,7 @@ fn text(bench: &Bench) {
                 let (user, item, stars) = rating(at);
                 format!("{user} {item} {stars}\n")
             }),
-            |path| read_entries(path, Share::ALL, whitespace::<f32, 2>()).expect("a good file").len(),
+            |path| read_entries(path, Share::ALL, whitespace::<f32, 2>).expect("a good file").len(),
         ),
         (
             "text/movielens",
@@ -174,17 +174,17 @@ fn text(bench: &Bench) {
                 let (user, item, stars) = rating(at);
                 format!("{user}::{item}::{stars}::97830{at:04}\n")
             }),
-            |path| read_entries(path, Share::ALL, movielens()).expect("a good file").len(),
+            |path| read_entries(path, Share::ALL, movielens).expect("a good file").len(),
         ),
         ("text/csv f64", line(&|at| format!("{at},{:.9}\n", stream.normal(at))), |path| {
-            read_entries(path, Share::ALL, csv::<f64, 1>()).expect("a good file").len()
+            read_entries(path, Share::ALL, csv::<f64, 1>).expect("a good file").len()
         }),
         (
             "text/libsvm",
             line(&|at| {
                 format!("{} {}\n", at % 2, (1..15).map(|k| format!("{}:1 ", k * 8)).collect::<String>())
             }),
-            |path| read_rows(path, Share::ALL, libsvm(1)).expect("a good file").len(),
+            |path| read_rows(path, Share::ALL, libsvm).expect("a good file").len(),
         ),
     ];
     for (name, text, read) in files {

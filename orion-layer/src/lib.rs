@@ -16,6 +16,7 @@ pub mod describe;
 mod error;
 pub mod execute;
 pub mod explain;
+mod file;
 pub mod loop_nest;
 mod parallel_for;
 pub mod placement;

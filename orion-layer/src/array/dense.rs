@@ -1,8 +1,13 @@
 //! Dense arrays: every element exists; partitions are areas without reader copies and without a log.
+mod access;
+mod change;
+mod runs;
+mod write;
+
 use super::layout::Layout;
 use super::partition::{Hold, Partition};
 use super::transfer::copy_box;
-use crate::context::{Context, Site};
+use crate::context::{Context, Say, Site};
 use crate::error::{Error, Result};
 use crate::view::{Frame, PartBounds, Recorder, View, ViewMut};
 use hectare_dsm::{Element, Worker};
@@ -26,27 +31,46 @@ pub struct DistArray<T: Element, const N: usize> {
 }
 
 impl<T: Element, const N: usize> DistArray<T, N> {
-    /// Makes an array whose part `part` is filled by `fill`, which gets the number of the part's first element in
+    /// Makes an array whose parts are filled by `fill`, which gets the number of the part's first element in
     /// row-major order. Collective.
     pub(crate) fn make(
         context: &mut Context<'_>,
         site: Site,
         shape: [usize; N],
-        fill: impl FnOnce(u64, &mut [T]) -> Result<()>,
+        mut fill: impl FnMut(u64, &mut [T]) -> Result<()>,
+    ) -> Result<DistArray<T, N>> {
+        let layout = Layout::even(0, shape.first().copied().unwrap_or(0), context.size());
+        DistArray::make_as(context, site, shape, layout, |_, frame, data| {
+            fill((frame.range(0).start * shape[1..].iter().product::<usize>()) as u64, data)
+        })
+    }
+
+    /// Makes an array cut as in `layout`, whose parts are filled by `fill`. Collective.
+    pub(crate) fn make_as(
+        context: &mut Context<'_>,
+        site: Site,
+        shape: [usize; N],
+        layout: Layout,
+        fill: impl FnMut(&Worker, &Frame<N>, &mut [T]) -> Result<()>,
     ) -> Result<DistArray<T, N>> {
         let number = context.next_number();
         let name = format!("array {number} ({site})");
-        if N == 0 || shape.iter().try_fold(1usize, |product, extent| product.checked_mul(*extent)).is_none() {
+        // Places of elements are computed also where another extent is zero.
+        let elements = shape.iter().try_fold(1usize, |product, extent| product.checked_mul((*extent).max(1)));
+        let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<T>()));
+        if N == 0 || bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
             let what = format!("the shape {shape:?} has no dimension or too many elements");
             return Err(Error::Shape { array: name, what });
         }
-        let layout = Layout::even(0, shape[0], context.size());
         let mut array =
             DistArray { name, number, generation: 0, shape, layout, parts: Vec::new(), poisoned: None };
-        let mine = array.make_parts(context.worker, &array.layout.clone(), |frame, data| {
-            fill((frame.range(0).start * shape[1..].iter().product::<usize>()) as u64, data)
-        });
-        let mine = context.agree_on(site, mine)?;
+        let mut mine = Vec::new();
+        let made = array.make_parts(context.worker, &mut mine, fill);
+        if let Err(error) = context.agree_on_same(site, made) {
+            // What was made for an array that does not come to be is given back.
+            mine.into_iter().try_for_each(|(_, hold)| hold.delete(context.worker))?;
+            return Err(error);
+        }
         array.parts =
             Partition::attach_all(context.worker, &array.layout, mine, |part| array.area_name(part))?;
         Ok(array)
@@ -56,24 +80,26 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         format!("orion/{}/{}/{part}", self.number, self.generation)
     }
 
-    /// Creates, fills and lends the parts of `layout` that this worker owns.
+    /// Creates, fills and lends the parts that this worker owns, and adds them to `holds`.
     fn make_parts(
         &self,
         worker: &mut Worker,
-        layout: &Layout,
-        fill: impl FnOnce(&Frame<N>, &mut [T]) -> Result<()>,
-    ) -> Result<Vec<(usize, Hold<T>)>> {
-        let mut fill = Some(fill);
-        let (me, mut holds) = (worker.rank(), Vec::new());
-        for part in (0..layout.parts()).filter(|part| layout.owners[*part] == me) {
-            let frame = Frame::new(&self.shape, layout.dim, &layout.range(part));
+        holds: &mut Vec<(usize, Hold<T>)>,
+        mut fill: impl FnMut(&Worker, &Frame<N>, &mut [T]) -> Result<()>,
+    ) -> Result<()> {
+        let me = worker.rank();
+        for part in (0..self.layout.parts()).filter(|part| self.layout.owners[*part] == me) {
+            let frame = self.frame(part);
             let mut owned = Partition::create(worker, &self.area_name(part), &frame)?;
-            if let Some(fill) = fill.take() {
-                fill(&frame, &mut owned.write_whole(worker)?[..frame.len()])?;
+            let filled = owned.write_whole(worker).map_err(Error::from);
+            let filled = filled.and_then(|data| fill(worker, &frame, &mut data[..frame.len()]));
+            if let Err(error) = filled {
+                owned.delete(worker)?;
+                return Err(error);
             }
             holds.push((part, Hold::Lent(owned.lend(worker).map_err(hectare_dsm::Error::from)?)));
         }
-        Ok(holds)
+        Ok(())
     }
 
     /// The name in errors and explanations.
@@ -221,77 +247,6 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.poisoned = Some(cause.to_owned());
     }
 
-    /// Writes `values` to the elements whose index in dimension 0 lies in `range`, in row-major order.
-    /// Collective: every worker passes the same.
-    ///
-    /// ```
-    /// hectare_orion::run(2, |w| {
-    ///     let mut a = w.zeros::<f32, 2>([4, 2])?;
-    ///     a.write(w, 1..3, &[1.0, 2.0, 3.0, 4.0])?;
-    ///     assert_eq!(a.read(w)?.row(2), [3.0, 4.0]);
-    ///     Ok(())
-    /// })?;
-    /// # Ok::<(), hectare_orion::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Shape`] if the range lies outside or `values` has another length, [`Error::Poisoned`],
-    /// [`Error::Diverged`], [`Error::WorkerLost`], [`Error::Core`].
-    #[track_caller]
-    pub fn write(&mut self, context: &mut Context<'_>, range: Range<usize>, values: &[T]) -> Result<()> {
-        let site = Site::here();
-        self.check()?;
-        let row: usize = self.shape[1..].iter().product();
-        let inside = range.start <= range.end && range.end <= self.shape[0];
-        if !inside || values.len() != range.len() * row {
-            let what = format!(
-                "{} values for {range:?} of dimension 0, in the shape {:?}, {row} each",
-                values.len(),
-                self.shape
-            );
-            return Err(Error::Shape { array: self.name.clone(), what });
-        }
-        self.begin_writing(context, site)?;
-        let from = Frame::new(&self.shape, 0, &range);
-        let worker = &mut *context.worker;
-        for part in 0..self.parts.len() {
-            let to = self.frame(part);
-            if self.parts[part].is_held() {
-                copy_box(&from, values, &to, self.parts[part].write(worker)?);
-            }
-        }
-        self.end_writing(worker)?;
-        context.exchange(site, crate::context::Say::Value(&[]), |_, _| Ok(()))
-    }
-
-    /// Takes back what this worker lent, once nobody reads it. Collective.
-    fn begin_writing(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
-        let mut recalled = Ok(());
-        for partition in &mut self.parts {
-            recalled = recalled.and_then(|()| partition.recall(context.worker));
-        }
-        context.agree_on(site, recalled)?;
-        self.parts.iter_mut().try_for_each(|partition| partition.finish_recall(context.worker))
-    }
-
-    fn end_writing(&mut self, worker: &Worker) -> Result<()> {
-        self.parts.iter_mut().try_for_each(|partition| partition.lend(worker))
-    }
-
-    /// All elements in row-major order, as this worker sees them.
-    ///
-    /// # Errors
-    /// [`Error::Poisoned`], [`Error::Core`].
-    pub fn to_vec(&self, context: &Context<'_>) -> Result<Vec<T>> {
-        self.check()?;
-        let whole = Frame::new(&self.shape, 0, &(0..self.shape[0]));
-        let mut all = vec![T::zeroed(); self.len()];
-        for (part, partition) in self.parts.iter().enumerate() {
-            copy_box(&self.frame(part), partition.read(context.worker)?, &whole, &mut all);
-        }
-        Ok(all)
-    }
-
     /// The array, whether a variable holds it or a reference to it: for `parallel_for!`.
     #[doc(hidden)]
     pub fn __array(&self) -> &Self {
@@ -304,31 +259,6 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self
     }
 
-    /// Calls `visit` with all elements in row-major order, in runs of whole rows.
-    pub(crate) fn for_each_run(
-        &self,
-        context: &Context<'_>,
-        mut visit: impl FnMut(&[T]) -> Result<()>,
-    ) -> Result<()> {
-        self.check()?;
-        if self.layout.dim == 0 {
-            return (0..self.parts.len()).try_for_each(|part| {
-                visit(&self.parts[part].read(context.worker)?[..self.frame(part).len()])
-            });
-        }
-        // Cut along another dimension: a block of rows at a time is put together.
-        const ROWS: usize = 1024;
-        for start in (0..self.shape[0]).step_by(ROWS) {
-            let block = Frame::new(&self.shape, 0, &(start..self.shape[0].min(start + ROWS)));
-            let mut rows = vec![T::zeroed(); block.len()];
-            for (part, partition) in self.parts.iter().enumerate() {
-                copy_box(&self.frame(part), partition.read(context.worker)?, &block, &mut rows);
-            }
-            visit(&rows)?;
-        }
-        Ok(())
-    }
-
     /// Gives the memory back. Collective. Dropping the handles does not: an array lives as long as its job.
     ///
     /// # Errors
@@ -336,7 +266,12 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     #[track_caller]
     pub fn delete(mut self, context: &mut Context<'_>) -> Result<()> {
         let site = Site::here();
+        // Whoever is not here yet may still read.
+        context.exchange(site, Say::Value(&[]), |_, _| Ok(()))?;
         let deleted = self.parts.drain(..).try_for_each(|partition| partition.delete(context.worker));
         context.agree_on(site, deleted)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,6 +52,8 @@ impl<T, const N: usize> Grid<T, N> {
         };
         sort.starts.push(0);
         sort.place(entries);
+        // A data set costs its own size, also if it came in a list with much in reserve.
+        sort.list.shrink_to_fit();
         Grid { list: sort.list, starts: sort.starts, cuts }
     }
 
@@ -258,6 +260,15 @@ mod tests {
             check([9, 300_000], &two, [i.clone(), j.clone()]);
             check([9, 300_000, 4], &three, [i, j, k]);
         }
+    }
+
+    #[test]
+    fn nothing_is_kept_in_reserve() {
+        let mut list = Vec::with_capacity(1000);
+        list.extend((0..10u32).map(|value| Entry { key: [value], value }));
+        let grid = Grid::place(Entries::from_vec([10], list).unwrap(), [Cuts::even(10, 3)]);
+        let (list, starts) = grid.into_parts();
+        assert_eq!((list.len(), list.capacity(), starts), (10, 10, vec![0, 3, 6, 10]));
     }
 
     fn some_entries(len: u32) -> Entries<u32, 2> {

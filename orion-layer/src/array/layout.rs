@@ -16,7 +16,8 @@ pub struct Layout {
 impl Layout {
     /// `parts` ranges of nearly the same length, one per worker in turn.
     pub fn even(dim: usize, extent: usize, parts: usize) -> Layout {
-        let bounds = (0..=parts).map(|part| extent * part / parts).collect();
+        let bound = |part: usize| (extent as u128 * part as u128 / parts as u128) as usize;
+        let bounds = (0..=parts).map(bound).collect();
         Layout { dim, bounds, owners: (0..parts).map(|part| part as Rank).collect() }
     }
 

@@ -61,6 +61,29 @@ impl Context<'_> {
         })
     }
 
+    /// An array of the numbers of a range. Collective.
+    ///
+    /// ```
+    /// hectare_orion::run(2, |w| {
+    ///     assert_eq!(w.range(-2..3)?.to_vec(w)?, [-2, -1, 0, 1, 2]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), hectare_orion::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Context::zeros`].
+    #[track_caller]
+    pub fn range(&mut self, range: Range<i64>) -> Result<DistArray<i64, 1>> {
+        let site = Site::here();
+        let len = range.end.saturating_sub(range.start).max(0) as usize;
+        DistArray::make(self, site, [len], |first, data| {
+            let place = |(k, element): (usize, &mut i64)| *element = range.start + (first as i64 + k as i64);
+            data.iter_mut().enumerate().for_each(place);
+            Ok(())
+        })
+    }
+
     /// An array of normally distributed numbers with mean 0 and standard deviation `sd`. They depend on `seed`,
     /// the program's seed and the index only. Collective.
     ///
@@ -100,7 +123,7 @@ impl Context<'_> {
             return Err(Error::Invalid(format!("uniform numbers from the range {range:?}")));
         }
         DistArray::make(self, Site::here(), shape, |first, data| {
-            stream.fill_uniform(data, first, range);
+            stream.fill_uniform(data, first, range.start..range.end);
             Ok(())
         })
     }
@@ -134,7 +157,7 @@ impl Context<'_> {
             share.map(&entry).try_for_each(|(key, value)| mine.push(key, value)).map(|()| mine)
         });
         let mine = mine.map_err(|error| Error::Shape { array: site.to_string(), what: error.to_string() });
-        let mine = self.agree_on(site, mine)?;
+        let mine = self.agree_on_same(site, mine)?;
         SparseArray::make(self, site, mine)
     }
 

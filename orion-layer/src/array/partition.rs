@@ -146,7 +146,14 @@ impl<T: Element> Partition<T> {
 
     /// Gives its memory back, if this worker is responsible for it.
     pub(crate) fn delete(self, worker: &mut Worker) -> Result<()> {
-        match self.hold {
+        self.hold.delete(worker)
+    }
+}
+
+impl<T: Element> Hold<T> {
+    /// Gives the memory back, if this worker is responsible for it.
+    pub(crate) fn delete(self, worker: &mut Worker) -> Result<()> {
+        match self {
             Hold::Held(owned) => owned.delete(worker)?,
             Hold::Lent(lent) => lent.delete(worker)?,
             Hold::Recalled(recalled) => recalled.delete(worker)?,

@@ -161,28 +161,12 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
             visit(entry.key.map(|key| key as usize), &entry.value);
         }
     }
-
-    /// A new array of other values at the same keys, or fewer: `value` says what each entry becomes. Collective.
-    ///
-    /// # Errors
-    /// [`Error::Diverged`], [`Error::WorkerLost`], [`Error::Core`].
-    #[track_caller]
-    pub fn map<U: Value>(
-        &self,
-        context: &mut Context<'_>,
-        mut value: impl FnMut([usize; N], &T) -> Option<U>,
-    ) -> Result<SparseArray<U, N>> {
-        let site = Site::here();
-        let placed = self.placed.borrow().clone();
-        let wrong = |what: String| Error::Shape { array: self.name.clone(), what };
-        let list = placed.entries.iter().filter_map(|entry| {
-            value(entry.key.map(|key| key as usize), &entry.value)
-                .map(|value| Entry { key: entry.key, value })
-        });
-        let mine = Entries::from_vec(self.shape, list.collect()).map_err(|error| wrong(error.to_string()))?;
-        SparseArray::make(context, site, mine)
-    }
 }
+
+mod change;
+mod iterate;
+
+pub use self::iterate::LocalEntries;
 
 /// Slices of entries.
 #[derive(Debug)]

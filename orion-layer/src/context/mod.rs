@@ -1,4 +1,5 @@
 //! A worker's hand on the program: SPMD execution, collective calls, and where arrays and loops come from.
+mod agree;
 mod collective;
 mod mailbox;
 mod run;
@@ -9,6 +10,7 @@ pub use self::site::Site;
 
 use self::mailbox::Mailbox;
 pub(crate) use self::mailbox::Say;
+use crate::array::random::{Permutation, Stream};
 use crate::error::{Error, Result};
 use crate::execute::Plans;
 use hectare_dsm::{Rank, Worker};
@@ -81,6 +83,15 @@ impl<'w> Context<'w> {
     /// Sets the seed. To be called by every worker with the same value, before arrays are made.
     pub fn set_seed(&mut self, seed: u64) {
         self.seed = seed;
+    }
+
+    /// A random permutation of `0..len` that depends on `seed` and the program's seed only: the same on every
+    /// worker, and on any number of them.
+    ///
+    /// # Panics
+    /// If `len` is above 2^32.
+    pub fn permutation(&self, len: usize, seed: u64) -> Permutation {
+        Permutation::new(Stream::new(self.seed, "permutation").child(seed), len)
     }
 
     /// Waits until every worker is here. Collective.

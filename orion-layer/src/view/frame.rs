@@ -21,12 +21,13 @@ pub(crate) struct PartBounds<'a> {
 impl<const N: usize> Frame<N> {
     /// The part of an array of this shape that holds `range` of dimension `dim`.
     pub(crate) fn new(shape: &[usize; N], dim: usize, range: &Range<usize>) -> Frame<N> {
-        let mut base = [0; N];
-        let mut extent = *shape;
-        if N > 0 {
-            base[dim] = range.start;
-            extent[dim] = range.len();
-        }
+        Frame::of_box(&std::array::from_fn(|k| if k == dim { range.clone() } else { 0..shape[k] }))
+    }
+
+    /// The elements with these indices in each dimension, in row-major order.
+    pub(crate) fn of_box(ranges: &[Range<usize>; N]) -> Frame<N> {
+        let base = ranges.each_ref().map(|range| range.start);
+        let extent = ranges.each_ref().map(Range::len);
         let mut stride = [1; N];
         for k in (0..N.saturating_sub(1)).rev() {
             stride[k] = stride[k + 1] * extent[k + 1];
@@ -48,6 +49,26 @@ impl<const N: usize> Frame<N> {
     /// The values of dimension `dim` that the part holds.
     pub(crate) fn range(&self, dim: usize) -> Range<usize> {
         self.base[dim]..self.base[dim] + self.extent[dim]
+    }
+
+    /// The indices of the elements, in the order in which they lie.
+    pub(crate) fn indices(&self) -> impl Iterator<Item = [usize; N]> + use<N> {
+        let Frame { base, extent, .. } = *self;
+        let mut next = (self.len() > 0).then_some(base);
+        std::iter::from_fn(move || {
+            let index = next?;
+            let mut after = index;
+            // Counts up, the last dimension fastest.
+            next = (0..N).rev().find_map(|dim| {
+                after[dim] += 1;
+                if after[dim] < base[dim] + extent[dim] {
+                    return Some(after);
+                }
+                after[dim] = base[dim];
+                None
+            });
+            Some(index)
+        })
     }
 
     /// The place of an element, if the part holds it.
@@ -157,10 +178,13 @@ mod tests {
                 assert_eq!(frame.row_place([i, j]), Some(expected));
                 for k in 0..3 {
                     assert_eq!(frame.place([i, j, k]), Some(expected));
+                    assert_eq!(frame.indices().nth(expected), Some([i, j, k]));
                     expected += 1;
                 }
             }
         }
+        assert_eq!(frame.indices().count(), frame.len());
+        assert_eq!(Frame::new(&[10, 4, 3], 1, &(2..2)).indices().next(), None);
         for outside in [[10, 1, 0], [0, 0, 0], [0, 3, 0], [0, 1, 3], [usize::MAX, 1, 0]] {
             assert_eq!(frame.place(outside), None);
         }

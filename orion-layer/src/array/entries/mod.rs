@@ -113,6 +113,11 @@ impl<T, const N: usize> Entries<T, N> {
         Ok(())
     }
 
+    /// Gives back the memory that is in reserve for more entries.
+    pub fn shrink_to_fit(&mut self) {
+        self.list.shrink_to_fit();
+    }
+
     /// The extents of the dimensions.
     pub fn shape(&self) -> [usize; N] {
         self.shape

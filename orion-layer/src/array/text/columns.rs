@@ -148,23 +148,39 @@ impl SplitBlank for [u8] {
     }
 }
 
-/// `i j value` between spaces or tabs, indices from 0, comments after `#`.
-pub fn whitespace<T: Field, const N: usize>() -> impl Fn(&str, usize) -> Parsed<T, N> {
-    Columns::WHITESPACE.parser()
+/// The parser of lines `i j value` between spaces or tabs, indices from 0, comments after `#`.
+///
+/// # Errors
+/// What is wrong with the line.
+#[inline]
+pub fn whitespace<T: Field, const N: usize>(line: &str, offset: usize) -> Parsed<T, N> {
+    Columns::WHITESPACE.parse(line, offset)
 }
 
-/// `i,j,value`, indices from 0; the first line may be a header.
-pub fn csv<T: Field, const N: usize>() -> impl Fn(&str, usize) -> Parsed<T, N> {
-    Columns::CSV.parser()
+/// The parser of lines `i,j,value`, indices from 0; the first line may be a header.
+///
+/// # Errors
+/// What is wrong with the line.
+#[inline]
+pub fn csv<T: Field, const N: usize>(line: &str, offset: usize) -> Parsed<T, N> {
+    Columns::CSV.parse(line, offset)
 }
 
-/// `i`, `j` and value between tabs, indices from 0; the first line may be a header.
-pub fn tsv<T: Field, const N: usize>() -> impl Fn(&str, usize) -> Parsed<T, N> {
-    Columns::TSV.parser()
+/// The parser of lines of `i`, `j` and a value between tabs, indices from 0; the first line may be a header.
+///
+/// # Errors
+/// What is wrong with the line.
+#[inline]
+pub fn tsv<T: Field, const N: usize>(line: &str, offset: usize) -> Parsed<T, N> {
+    Columns::TSV.parse(line, offset)
 }
 
-/// `user::item::rating::time`, as in MovieLens-1M and -10M. Ids begin at 1 there, indices at 0 here: user 1 is
-/// row 0. The time is left out.
-pub fn movielens() -> impl Fn(&str, usize) -> Parsed<f32, 2> {
-    Columns::MOVIELENS.parser()
+/// The parser of lines `user::item::rating::time`, as in MovieLens-1M and -10M. Ids begin at 1 there, indices at
+/// 0 here: user 1 is row 0. The time is left out.
+///
+/// # Errors
+/// What is wrong with the line.
+#[inline]
+pub fn movielens(line: &str, offset: usize) -> Parsed<f32, 2> {
+    Columns::MOVIELENS.parse(line, offset)
 }

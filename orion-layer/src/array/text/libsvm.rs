@@ -11,35 +11,47 @@ pub struct LabelledRow {
     pub features: Vec<(u32, f32)>,
 }
 
-/// The parser of LIBSVM's format. Indices begin at `first_index` in the file, usually 1 (some files begin at 0),
-/// and at 0 in the rows; within a row they ascend. Empty lines and what follows a `#` are passed over; query ids
-/// (`qid:`) and several labels are refused.
+/// The parser of LIBSVM's format with indices that begin at 1 in the file, as is usual, and at 0 in the rows.
+/// Within a row they ascend. Empty lines and what follows a `#` are passed over; query ids (`qid:`) and several
+/// labels are refused.
 ///
 /// ```
 /// use hectare_orion::array::text::libsvm;
-/// let row = libsvm(1)("-1 3:1 11:0.5", 0).unwrap().unwrap();
+/// let row = libsvm("-1 3:1 11:0.5", 0)?.expect("a row");
 /// assert_eq!(row.label, -1.0);
 /// assert_eq!(row.features, [(2, 1.0), (10, 0.5)]);
+/// # Ok::<(), String>(())
 /// ```
-pub fn libsvm(first_index: u32) -> impl Fn(&str, usize) -> Result<Option<LabelledRow>, String> {
-    move |line, _offset| {
-        let content = line.split_once('#').map_or(line, |(content, _comment)| content);
-        let mut columns = content.split_ascii_whitespace();
-        let Some(label) = columns.next() else { return Ok(None) };
-        let label = f32::parse(label).map_err(|error| format!("label: {error}"))?;
-        let mut features: Vec<(u32, f32)> =
-            Vec::with_capacity(content.bytes().filter(|&byte| byte == b':').count());
-        for column in columns {
-            let feature = feature(column, first_index)?;
-            if let Some(&(last, _)) = features.last().filter(|(last, _)| *last >= feature.0) {
-                let (last, index) = (u64::from(last), u64::from(feature.0));
-                let first = u64::from(first_index);
-                return Err(format!("feature {} comes after feature {}", index + first, last + first));
-            }
-            features.push(feature);
+///
+/// # Errors
+/// What is wrong with the line.
+#[inline]
+pub fn libsvm(line: &str, _offset: usize) -> Result<Option<LabelledRow>, String> {
+    row(line, 1)
+}
+
+/// [`libsvm`] with indices that begin at `first_index` in the file: some begin at 0.
+pub fn libsvm_from(first_index: u32) -> impl Fn(&str, usize) -> Result<Option<LabelledRow>, String> {
+    move |line, _offset| row(line, first_index)
+}
+
+fn row(line: &str, first_index: u32) -> Result<Option<LabelledRow>, String> {
+    let content = line.split_once('#').map_or(line, |(content, _comment)| content);
+    let mut columns = content.split_ascii_whitespace();
+    let Some(label) = columns.next() else { return Ok(None) };
+    let label = f32::parse(label).map_err(|error| format!("label: {error}"))?;
+    let count = content.bytes().filter(|&byte| byte == b':').count();
+    let mut features: Vec<(u32, f32)> = Vec::with_capacity(count);
+    for column in columns {
+        let feature = feature(column, first_index)?;
+        if let Some(&(last, _)) = features.last().filter(|(last, _)| *last >= feature.0) {
+            let (last, index) = (u64::from(last), u64::from(feature.0));
+            let first = u64::from(first_index);
+            return Err(format!("feature {} comes after feature {}", index + first, last + first));
         }
-        Ok(Some(LabelledRow { label, features }))
+        features.push(feature);
     }
+    Ok(Some(LabelledRow { label, features }))
 }
 
 #[inline]

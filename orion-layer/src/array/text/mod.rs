@@ -8,7 +8,7 @@
 //! # let path = std::env::temp_dir().join(format!("hectare-text-{}", std::process::id()));
 //! # std::fs::write(&path, "0 4 3.5\n2 1 4\n")?;
 //! // The file holds lines such as `0 4 3.5`.
-//! let ratings = read_entries(&path, Share::ALL, whitespace::<f32, 2>())?;
+//! let ratings = read_entries(&path, Share::ALL, whitespace::<f32, 2>)?;
 //! assert_eq!(ratings.shape(), [3, 5]);
 //! # std::fs::remove_file(&path)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -21,7 +21,7 @@ mod write;
 
 pub use self::columns::{Columns, Separator, csv, movielens, tsv, whitespace};
 pub use self::field::Field;
-pub use self::libsvm::{LabelledRow, libsvm};
+pub use self::libsvm::{LabelledRow, libsvm, libsvm_from};
 pub use self::lines::{Share, for_each_line};
 pub use self::write::{write_entries, write_rows};
 
@@ -80,6 +80,8 @@ pub fn read_entries<T, const N: usize>(
         }
         Ok(())
     })?;
+    // A data set costs its own size: what the list had in reserve to grow is given back.
+    entries.shrink_to_fit();
     Ok(entries)
 }
 
@@ -98,6 +100,7 @@ pub fn read_rows<T>(
         rows.extend(parser(line, offset)?);
         Ok(())
     })?;
+    rows.shrink_to_fit();
     Ok(rows)
 }
 

@@ -81,7 +81,7 @@ fn errors_name_the_line_whoever_reads_it() {
     text[421] = "421 -1 1.5".into();
     let file = Temporary::new(text.join("\n"));
     for of in [1, 2, 7, 300] {
-        let read = |part| read_entries(&file.0, Share { part, of }, whitespace::<f32, 2>());
+        let read = |part| read_entries(&file.0, Share { part, of }, whitespace::<f32, 2>);
         let errors: Vec<String> =
             (0..of).filter_map(|part| read(part).err()).map(|e| e.to_string()).collect();
         let name = file.0.display();
@@ -97,7 +97,7 @@ fn errors_name_the_line_whoever_reads_it() {
 fn errors_of_encoding_name_line_and_byte() {
     let file = Temporary::new(b"0 1 2\n0 2 \xFF\n0 3 4\n");
     for of in 1..20 {
-        let read = |part| read_entries(&file.0, Share { part, of }, whitespace::<f32, 2>());
+        let read = |part| read_entries(&file.0, Share { part, of }, whitespace::<f32, 2>);
         let errors: Vec<String> =
             (0..of).filter_map(|part| read(part).err()).map(|e| e.to_string()).collect();
         assert_eq!(errors.len(), 1, "in {of} shares: {errors:?}");
@@ -105,44 +105,44 @@ fn errors_of_encoding_name_line_and_byte() {
     }
     // What is wrong before is said first.
     let file = Temporary::new(b"0 1 x\n0 2 \xFF\n");
-    let error = read_entries(&file.0, Share::ALL, whitespace::<f32, 2>()).unwrap_err().to_string();
+    let error = read_entries(&file.0, Share::ALL, whitespace::<f32, 2>).unwrap_err().to_string();
     assert!(error.contains(":1: "), "{error}");
 }
 
 #[test]
 fn files_that_cannot_be_read() {
-    let missing = read_rows("/nowhere/at all", Share::ALL, libsvm(1)).unwrap_err();
+    let missing = read_rows("/nowhere/at all", Share::ALL, libsvm).unwrap_err();
     assert!(missing.to_string().starts_with("cannot read /nowhere/at all: "), "{missing}");
-    let directory = read_rows(std::env::temp_dir(), Share::ALL, libsvm(1)).unwrap_err();
+    let directory = read_rows(std::env::temp_dir(), Share::ALL, libsvm).unwrap_err();
     assert!(matches!(directory, TextError::NotAFile { .. }));
     let empty = Temporary::new("");
-    assert!(read_entries(&empty.0, Share { part: 1, of: 2 }, csv::<f64, 3>()).unwrap().is_empty());
+    assert!(read_entries(&empty.0, Share { part: 1, of: 2 }, csv::<f64, 3>).unwrap().is_empty());
 }
 
 #[test]
 fn formats_of_columns() {
-    assert_eq!(movielens()("1::1193::5::978300760", 0), Ok(Some(([0, 1192], 5.0))));
-    assert!(movielens()("0::1193::5::978300760", 0).unwrap_err().contains("begin at 1"));
-    assert!(movielens()("1::1193", 0).unwrap_err().contains("3 columns or more"));
-    assert_eq!(whitespace::<f32, 1>()(" 3\t -0.5 ", 0), Ok(Some(([3], -0.5))));
-    assert_eq!(whitespace::<u8, 3>()("3 4 5 6", 0), Ok(Some(([3, 4, 5], 6))));
-    assert_eq!(whitespace::<f32, 1>()("# 3", 9), Ok(None));
-    assert_eq!(whitespace::<f32, 1>()("   ", 9), Ok(None));
-    assert!(whitespace::<f32, 2>()("1 2 3 4", 0).unwrap_err().contains("expected 3 columns (2 indices"));
-    assert!(whitespace::<f32, 2>()("1 2 NaN", 0).unwrap_err().contains("finite"));
-    assert_eq!(csv::<f64, 2>()("1, 2, 3e2", 7), Ok(Some(([1, 2], 300.0))));
-    assert_eq!(csv::<f64, 2>()("row,column,value", 0), Ok(None));
-    assert!(csv::<f64, 2>()("row,column,value", 7).is_err());
-    assert!(csv::<f64, 2>()("1,column,value", 0).is_err());
-    assert_eq!(tsv::<String, 1>()("1\ta b", 7), Ok(Some(([1], "a b".to_owned()))));
-    assert!(tsv::<f32, 1>()("1\t\t2", 7).is_err());
+    assert_eq!(movielens("1::1193::5::978300760", 0), Ok(Some(([0, 1192], 5.0))));
+    assert!(movielens("0::1193::5::978300760", 0).unwrap_err().contains("begin at 1"));
+    assert!(movielens("1::1193", 0).unwrap_err().contains("3 columns or more"));
+    assert_eq!(whitespace::<f32, 1>(" 3\t -0.5 ", 0), Ok(Some(([3], -0.5))));
+    assert_eq!(whitespace::<u8, 3>("3 4 5 6", 0), Ok(Some(([3, 4, 5], 6))));
+    assert_eq!(whitespace::<f32, 1>("# 3", 9), Ok(None));
+    assert_eq!(whitespace::<f32, 1>("   ", 9), Ok(None));
+    assert!(whitespace::<f32, 2>("1 2 3 4", 0).unwrap_err().contains("expected 3 columns (2 indices"));
+    assert!(whitespace::<f32, 2>("1 2 NaN", 0).unwrap_err().contains("finite"));
+    assert_eq!(csv::<f64, 2>("1, 2, 3e2", 7), Ok(Some(([1, 2], 300.0))));
+    assert_eq!(csv::<f64, 2>("row,column,value", 0), Ok(None));
+    assert!(csv::<f64, 2>("row,column,value", 7).is_err());
+    assert!(csv::<f64, 2>("1,column,value", 0).is_err());
+    assert_eq!(tsv::<String, 1>("1\ta b", 7), Ok(Some(([1], "a b".to_owned()))));
+    assert!(tsv::<f32, 1>("1\t\t2", 7).is_err());
 }
 
 #[test]
 fn a_byte_order_mark_and_a_header_are_passed_over() {
     let file = Temporary::new("\u{FEFF}user,item,rating\r\n0,1,2\r\n3,4,5");
     for of in 1..30 {
-        let read = |part| read_entries(&file.0, Share { part, of }, csv::<i32, 2>()).unwrap().into_vec();
+        let read = |part| read_entries(&file.0, Share { part, of }, csv::<i32, 2>).unwrap().into_vec();
         let values: Vec<i32> = (0..of).flat_map(read).map(|entry| entry.value).collect();
         assert_eq!(values, [2, 5], "in {of} shares");
     }
@@ -151,13 +151,13 @@ fn a_byte_order_mark_and_a_header_are_passed_over() {
 #[test]
 fn indices_of_two_to_the_32_are_refused() {
     let file = Temporary::new("4294967295 1\n4294967296 1\n");
-    let error = read_entries(&file.0, Share::ALL, whitespace::<f32, 1>()).unwrap_err().to_string();
+    let error = read_entries(&file.0, Share::ALL, whitespace::<f32, 1>).unwrap_err().to_string();
     assert!(error.contains(":2: dimension 0 would have extent 4294967297"), "{error}");
 }
 
 #[test]
 fn rows_of_libsvm() {
-    let row = |line| libsvm(1)(line, 0);
+    let row = |line| libsvm(line, 0);
     assert_eq!(row("+1 1:0.5 4294967295:2 # x").unwrap().unwrap().features, [(0, 0.5), (4_294_967_294, 2.0)]);
     assert_eq!(row("0").unwrap(), Some(LabelledRow { label: 0.0, features: vec![] }));
     assert_eq!(row("  # nothing").unwrap(), None);
@@ -184,7 +184,7 @@ proptest! {
         let mut text = Vec::new();
         write_entries(&mut text, &list).unwrap();
         let file = Temporary::new(text);
-        let read = read_entries(&file.0, Share::ALL, whitespace::<f32, 2>()).unwrap();
+        let read = read_entries(&file.0, Share::ALL, whitespace::<f32, 2>).unwrap();
         prop_assert_eq!(read.as_slice(), &list[..]);
     }
 }
@@ -205,13 +205,13 @@ fn real_files() {
         return;
     }
     let read = |part| {
-        read_entries(data.join("ml1m.train.txt"), Share { part, of: 3 }, whitespace::<f32, 2>()).unwrap()
+        read_entries(data.join("ml1m.train.txt"), Share { part, of: 3 }, whitespace::<f32, 2>).unwrap()
     };
     let shares = [read(0), read(1), read(2)];
     assert_eq!(shares.iter().map(Entries::len).sum::<usize>(), 899_742);
     let extent = |dim: usize| shares.iter().map(|share| share.shape()[dim]).max();
     assert_eq!((extent(0), extent(1)), (Some(6040), Some(3449)));
-    let rows = read_rows(data.join("a9a"), Share::ALL, libsvm(1)).unwrap();
+    let rows = read_rows(data.join("a9a"), Share::ALL, libsvm).unwrap();
     assert_eq!(rows.len(), 32_560);
     assert!(rows.iter().all(|row| row.features.last().is_none_or(|&(index, _)| index < 123)));
 }

@@ -1,0 +1,219 @@
+//! The header of a `.npy` file: a magic string, a version, a length, and a literal of Python's with the element
+//! type, the order and the shape. After NumPy's description of the format (Kern, 2007), versions 1.0 to 3.0.
+
+/// What stands at the beginning of every file.
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+/// Bytes of magic string, version and the longest length.
+pub(super) const PREAMBLE: usize = 12;
+/// The longest header that is read. NumPy's own limit is 10,000 unless told otherwise.
+const LONGEST: usize = 1 << 20;
+/// The most dimensions that NumPy has.
+const MOST_DIMENSIONS: usize = 64;
+/// Data begin at a multiple of this.
+const ALIGNMENT: usize = 64;
+
+/// What a header says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    /// The element type in NumPy's notation, such as `<f4`.
+    pub(super) descr: String,
+    /// Whether the first index runs fastest.
+    pub(super) fortran_order: bool,
+    /// The extents of the dimensions.
+    pub(super) shape: Vec<usize>,
+}
+
+/// Where the header's text lies, by the first [`PREAMBLE`] bytes of the file (fewer if it is shorter).
+pub(super) fn text_range(preamble: &[u8]) -> Result<std::ops::Range<usize>, String> {
+    if !preamble.starts_with(MAGIC) {
+        return Err("not an .npy file: it does not begin with \\x93NUMPY".into());
+    }
+    let length = |bytes: &[u8]| bytes.iter().rev().fold(0, |length, byte| length << 8 | usize::from(*byte));
+    let (start, len) = match *preamble {
+        [_, _, _, _, _, _, 1, 0, a, b, ..] => (10, length(&[a, b])),
+        [_, _, _, _, _, _, 2 | 3, 0, a, b, c, d] => (12, length(&[a, b, c, d])),
+        [_, _, _, _, _, _, 1..=3, 0, ..] => return Err("cut off within its header".into()),
+        [_, _, _, _, _, _, major, minor, ..] => {
+            return Err(format!("format version {major}.{minor}: known are 1.0, 2.0 and 3.0"));
+        }
+        _ => return Err("cut off within its header".into()),
+    };
+    if len > LONGEST {
+        return Err(format!("a header of {len} bytes: {LONGEST} at most are read"));
+    }
+    Ok(start..start + len)
+}
+
+impl Header {
+    /// Reads the header's text.
+    pub(super) fn parse(text: &[u8]) -> Result<Header, String> {
+        let (mut descr, mut fortran_order, mut shape) = (None, None, None);
+        let mut rest = Literal { text, at: 0 };
+        rest.expect(b'{')?;
+        while !rest.skip(b'}') {
+            let key = rest.string()?;
+            rest.expect(b':')?;
+            let twice = match key.as_str() {
+                "descr" => descr.replace(rest.element_type()?).is_some(),
+                "fortran_order" => fortran_order.replace(rest.boolean()?).is_some(),
+                "shape" => shape.replace(rest.shape()?).is_some(),
+                _ => return Err(format!("its header has an unknown key {key:?}")),
+            };
+            if twice {
+                return Err(format!("its header has the key {key:?} twice"));
+            }
+            if !rest.skip(b',') {
+                rest.expect(b'}')?;
+                break;
+            }
+        }
+        if let Some(byte) = rest.peek() {
+            return Err(rest.unexpected("the end", Some(byte)));
+        }
+        let missing = |key: &str| format!("its header has no key {key:?}");
+        Ok(Header {
+            descr: descr.ok_or_else(|| missing("descr"))?,
+            fortran_order: fortran_order.ok_or_else(|| missing("fortran_order"))?,
+            shape: shape.ok_or_else(|| missing("shape"))?,
+        })
+    }
+
+    /// The whole beginning of a file, up to its data: version 1.0 if the length allows.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let extents: String = self.shape.iter().map(|extent| format!("{extent}, ")).collect();
+        let extents = if self.shape.len() == 1 { extents.trim_end() } else { extents.trim_end_matches(", ") };
+        let order = if self.fortran_order { "True" } else { "False" };
+        let mut text =
+            format!("{{'descr': '{}', 'fortran_order': {order}, 'shape': ({extents}), }}", self.descr);
+        let pad = |start: usize| (start + text.len() + 1).next_multiple_of(ALIGNMENT) - start;
+        let (version, start, len) = match pad(10) {
+            len if len <= usize::from(u16::MAX) => (1, 10, len),
+            _ => (2, 12, pad(12)),
+        };
+        text.extend(std::iter::repeat_n(' ', len - 1 - text.len()));
+        text.push('\n');
+        let mut bytes = [MAGIC.as_slice(), &[version, 0], &len.to_le_bytes()[..start - 8]].concat();
+        bytes.extend_from_slice(text.as_bytes());
+        bytes
+    }
+}
+
+/// A literal of Python's, read from the left.
+struct Literal<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl Literal<'_> {
+    /// The next byte that is not blank.
+    fn peek(&mut self) -> Option<u8> {
+        while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+        self.text.get(self.at).copied()
+    }
+
+    fn skip(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), String> {
+        match self.peek() {
+            Some(found) if found == byte => {
+                self.at += 1;
+                Ok(())
+            }
+            found => Err(self.unexpected(&format!("{:?}", char::from(byte)), found)),
+        }
+    }
+
+    fn unexpected(&self, expected: &str, found: Option<u8>) -> String {
+        let found = found.map_or("its end".into(), |byte| format!("{:?}", char::from(byte)));
+        format!("byte {} of its header: expected {expected}, found {found}", self.at)
+    }
+
+    fn string(&mut self) -> Result<String, String> {
+        let quote = match self.peek() {
+            Some(quote @ (b'\'' | b'"')) => quote,
+            found => return Err(self.unexpected("a string", found)),
+        };
+        let rest = &self.text[self.at + 1..];
+        let Some(len) = rest.iter().position(|&byte| byte == quote) else {
+            return Err(format!("byte {} of its header: a string without an end", self.at));
+        };
+        if rest[..len].contains(&b'\\') {
+            return Err(format!("byte {} of its header: a string with a backslash", self.at));
+        }
+        self.at += len + 2;
+        Ok(String::from_utf8_lossy(&rest[..len]).into_owned())
+    }
+
+    fn element_type(&mut self) -> Result<String, String> {
+        match self.peek() {
+            Some(b'[' | b'(' | b'{') => {
+                Err("its elements are records of several fields, which are not supported".into())
+            }
+            _ => self.string(),
+        }
+    }
+
+    fn boolean(&mut self) -> Result<bool, String> {
+        let found = self.peek();
+        let rest = &self.text[self.at..];
+        let (value, len) = match rest {
+            [b'T', b'r', b'u', b'e', ..] => (true, 4),
+            [b'F', b'a', b'l', b's', b'e', ..] => (false, 5),
+            _ => return Err(self.unexpected("True or False", found)),
+        };
+        self.at += len;
+        Ok(value)
+    }
+
+    fn shape(&mut self) -> Result<Vec<usize>, String> {
+        self.expect(b'(')?;
+        let mut shape = Vec::new();
+        while !self.skip(b')') {
+            if shape.len() == MOST_DIMENSIONS {
+                return Err(format!("it has more than {MOST_DIMENSIONS} dimensions"));
+            }
+            shape.push(self.extent()?);
+            if !self.skip(b',') {
+                self.expect(b')')?;
+                // `(3)` is a number, not a tuple.
+                if shape.len() == 1 {
+                    return Err("its header's shape is a number, not a tuple".into());
+                }
+                break;
+            }
+        }
+        Ok(shape)
+    }
+
+    /// A whole number; Python 2 wrote an `L` behind it.
+    fn extent(&mut self) -> Result<usize, String> {
+        let found = self.peek();
+        let digits = self.text[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if digits == 0 {
+            return Err(self.unexpected("an extent", found));
+        }
+        let text = &self.text[self.at..self.at + digits];
+        let value = text
+            .iter()
+            .try_fold(0usize, |value, digit| value.checked_mul(10)?.checked_add(usize::from(digit - b'0')));
+        let value = value.ok_or_else(|| {
+            format!(
+                "byte {} of its header: the extent {} is too large",
+                self.at,
+                String::from_utf8_lossy(text)
+            )
+        })?;
+        self.at += digits;
+        self.at += usize::from(self.text.get(self.at) == Some(&b'L'));
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! NumPy's `.npy` files: read and written in row-major order, little-endian, with elements of one number each.
+mod header;
+
+use self::header::{Header, PREAMBLE};
+use super::dense::DistArray;
+use crate::context::{Context, Site};
+use crate::error::{Error, Result};
+use crate::file::{self, NewFile};
+use hectare_dsm::{Element, bytemuck};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// An element type that `.npy` files hold: floats of 4 and 8 bytes, integers of 1 to 8.
+pub trait NpyElement: Element + sealed::Sealed {
+    /// What NumPy calls it, such as `<f4`.
+    const DESCR: &'static str;
+}
+
+macro_rules! npy_element {
+    ($($type:ty: $descr:literal),*) => {$(
+        impl sealed::Sealed for $type {}
+        impl NpyElement for $type {
+            const DESCR: &'static str = $descr;
+        }
+    )*};
+}
+npy_element!(
+    f32: "<f4", f64: "<f8", i8: "|i1", i16: "<i2", i32: "<i4", i64: "<i8", u8: "|u1", u16: "<u2", u32: "<u4", u64: "<u8"
+);
+
+impl Context<'_> {
+    /// An array from a `.npy` file, as `numpy.save` writes it. Every worker reads its part. Collective.
+    ///
+    /// ```
+    /// # let path = std::env::temp_dir().join(format!("hectare-npy-{}.npy", std::process::id()));
+    /// hectare_orion::run(2, |w| {
+    ///     let a = w.from_fn([5, 3], |[i, j]| (i * 3 + j) as f32)?;
+    ///     a.save_npy(w, &path)?;
+    ///     let b = w.npy_file::<f32, 2>(&path)?;
+    ///     assert_eq!(b.read(w)?.row(4), [12.0, 13.0, 14.0]);
+    ///     Ok(())
+    /// })?;
+    /// # std::fs::remove_file(&path).ok();
+    /// # Ok::<(), hectare_orion::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Format`] if it is no such file, was cut off, or has another element type, number of dimensions or
+    /// order (Fortran's); [`Error::Io`]: the same error on every worker. And those of [`Context::zeros`].
+    #[track_caller]
+    pub fn npy_file<T: NpyElement, const N: usize>(
+        &mut self,
+        path: impl AsRef<Path>,
+    ) -> Result<DistArray<T, N>> {
+        let (site, path) = (Site::here(), path.as_ref());
+        let opened = open::<T, N>(path);
+        let (mut file, start, shape) = self.agree_on_same(site, opened)?;
+        DistArray::make(self, site, shape, |first, data| {
+            let at = start + first * size_of::<T>() as u64;
+            let read =
+                file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(bytemuck::cast_slice_mut(data)));
+            read.map_err(|source| file::failed(path, source))
+        })
+    }
+}
+
+/// The file, where its data begin, and their shape.
+fn open<T: NpyElement, const N: usize>(path: &Path) -> Result<(File, u64, [usize; N])> {
+    let io = |source| file::failed(path, source);
+    let wrong = |what: String| Error::Format { file: path.display().to_string(), what };
+    let mut file = File::open(path).map_err(io)?;
+    let metadata = file.metadata().map_err(io)?;
+    if !metadata.is_file() {
+        return Err(wrong("not a regular file".into()));
+    }
+    let mut beginning = Vec::with_capacity(PREAMBLE);
+    (&file).take(PREAMBLE as u64).read_to_end(&mut beginning).map_err(io)?;
+    let range = header::text_range(&beginning).map_err(wrong)?;
+    let start = range.end as u64;
+    if start > metadata.len() {
+        return Err(wrong("cut off within its header".into()));
+    }
+    let mut text = vec![0; range.len()];
+    file.seek(SeekFrom::Start(range.start as u64)).map_err(io)?;
+    file.read_exact(&mut text).map_err(io)?;
+    let header = Header::parse(&text).map_err(wrong)?;
+    let shape = check::<T, N>(&header, metadata.len() - start).map_err(wrong)?;
+    Ok((file, start, shape))
+}
+
+/// The shape, if the file holds what is asked for in `bytes` bytes of data.
+fn check<T: NpyElement, const N: usize>(header: &Header, bytes: u64) -> Result<[usize; N], String> {
+    const { assert!(cfg!(target_endian = "little"), "elements are read as they lie in the file") }
+    let Header { descr, fortran_order, shape } = header;
+    // The byte order of single bytes does not matter, and `=` is that of the machine that reads.
+    let (order, kind) = descr.split_at_checked(1).unwrap_or_default();
+    let known = ["<", "=", "|", ">"].contains(&order);
+    if !known || kind != &T::DESCR[1..] {
+        let asked = std::any::type_name::<T>();
+        return Err(format!("it has elements of type '{descr}', not '{}' ({asked})", T::DESCR));
+    }
+    if order == ">" && size_of::<T>() > 1 {
+        return Err(format!("its elements are big-endian ('{descr}'): save them as '{}'", T::DESCR));
+    }
+    if *fortran_order {
+        return Err("it is in Fortran's order: save it with numpy.ascontiguousarray".into());
+    }
+    let extents = <[usize; N]>::try_from(shape.as_slice())
+        .map_err(|_| format!("it has the shape {shape:?}, not {N} dimensions"))?;
+    let expected =
+        shape.iter().try_fold(size_of::<T>() as u64, |bytes, extent| bytes.checked_mul(*extent as u64));
+    match expected {
+        Some(expected) if expected == bytes => Ok(extents),
+        Some(expected) if expected < bytes => {
+            Err(format!("it has {} bytes more than the shape {shape:?} takes", bytes - expected))
+        }
+        _ => Err(format!("cut off: {bytes} bytes of data are too few for the shape {shape:?}")),
+    }
+}
+
+impl<T: NpyElement, const N: usize> DistArray<T, N> {
+    /// Saves the array as a `.npy` file, for `numpy.load`. An old file of this name stays whole until the new
+    /// one is complete. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Io`], on every worker; [`Error::Poisoned`], [`Error::Diverged`], [`Error::WorkerLost`].
+    #[track_caller]
+    pub fn save_npy(&self, context: &mut Context<'_>, path: impl AsRef<Path>) -> Result<()> {
+        let site = Site::here();
+        let saved = context.root(|| self.write_npy(context, path.as_ref()));
+        context.agree_on_same(site, saved.unwrap_or(Ok(())))
+    }
+
+    fn write_npy(&self, context: &Context<'_>, path: &Path) -> Result<()> {
+        let mut out = NewFile::create(path)?;
+        let shape = self.shape().to_vec();
+        out.write(&Header { descr: T::DESCR.into(), fortran_order: false, shape }.to_bytes())?;
+        self.for_each_run(context, |run| out.write(bytemuck::cast_slice(run)))?;
+        out.finish()
+    }
+}

@@ -1,0 +1,120 @@
+//! `.npy` files: those of NumPy are read, and those of this program are the same, on any number of workers.
+mod common;
+
+use common::Scratch;
+use hectare_orion::array::NpyElement;
+use hectare_orion::{Error, Result, run};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/npy").join(name).with_extension("npy")
+}
+
+/// Reads a fixture and saves it again.
+fn check<T: NpyElement + PartialEq + std::fmt::Debug, const N: usize>(
+    name: &str,
+    shape: [usize; N],
+    element: impl Fn(i64) -> T + Sync,
+) {
+    let scratch = Scratch::new(&format!("npy-{name}"));
+    for workers in [1, 2, 3, 5] {
+        let copy = scratch.0.join(format!("{workers}.npy"));
+        run(workers, |w| {
+            let array = w.npy_file::<T, N>(fixture(name))?;
+            assert_eq!(array.shape(), shape);
+            let count = shape.iter().product::<usize>() as i64;
+            assert_eq!(array.to_vec(w)?, (0..count).map(&element).collect::<Vec<_>>());
+            array.save_npy(w, &copy)
+        })
+        .unwrap();
+        // Also byte for byte, if the version is the one that is written.
+        let (expected, found) = (fs::read(fixture(name)).unwrap(), fs::read(&copy).unwrap());
+        assert!(expected[6] != 1 || expected == found, "{name}");
+    }
+}
+
+#[test]
+fn files_of_numpy_are_read_and_written() {
+    check("f4", [4, 2], |k| (k * k - 5) as f32 / 2.0);
+    check("f8", [4, 2], |k| (k * k - 5) as f64 / 2.0);
+    check("i1", [4, 2], |k| (k * k - 5) as i8);
+    check("i2", [4, 2], |k| (k * k - 5) as i16);
+    check("i4", [4, 2], |k| (k * k - 5) as i32);
+    check("i8", [4, 2], |k| k * k - 5);
+    check("u1", [4, 2], |k| (k * k) as u8);
+    check("u2", [4, 2], |k| (k * k) as u16);
+    check("u4", [4, 2], |k| (k * k) as u32);
+    check("u8", [4, 2], |k| (k * k) as u64);
+    check("version-2", [3, 1, 4], |k| (k * k - 5) as f32 / 2.0);
+    check("version-3", [11], |k| (k * k - 5) as i32);
+    check("no-elements", [3, 0], |_| 0.0f32);
+}
+
+/// The error of reading `path`, the same on every worker.
+fn error_of<T: NpyElement, const N: usize>(path: &Path) -> String {
+    let mut first = String::new();
+    for workers in 1..=3 {
+        let errors = run(workers, |w| {
+            let result = w.npy_file::<T, N>(path);
+            w.barrier()?;
+            Ok(result.err().map_or("no error".into(), |error| error.to_string()))
+        });
+        for error in errors.unwrap() {
+            assert!(first.is_empty() || first == error, "{first}, then {error}");
+            first = error;
+        }
+    }
+    assert!(first.starts_with(&format!("{}: ", path.display())), "{first}");
+    first
+}
+
+#[test]
+fn other_contents_are_refused() {
+    for (error, what) in [
+        (error_of::<f64, 2>(&fixture("f4")), "it has elements of type '<f4', not '<f8' (f64)"),
+        (error_of::<i32, 2>(&fixture("u4")), "it has elements of type '<u4', not '<i4' (i32)"),
+        (error_of::<f32, 3>(&fixture("f4")), "it has the shape [4, 2], not 3 dimensions"),
+        (error_of::<f32, 1>(&fixture("scalar")), "it has the shape [], not 1 dimensions"),
+        (error_of::<f32, 2>(&fixture("fortran")), "it is in Fortran's order"),
+        (error_of::<f32, 2>(&fixture("big-endian")), "its elements are big-endian ('>f4')"),
+        (error_of::<f32, 1>(&fixture("record")), "records of several fields"),
+        (error_of::<f32, 2>(&fixture("complex")), "elements of type '<c8'"),
+        (error_of::<f32, 2>(Path::new("/nowhere/a.npy")), "No such file"),
+        (error_of::<f32, 2>(&std::env::temp_dir()), "not a regular file"),
+    ] {
+        assert!(error.contains(what), "{error}");
+    }
+}
+
+#[test]
+fn damaged_files_are_refused() {
+    let scratch = Scratch::new("npy-damaged");
+    let good = fs::read(fixture("f4")).unwrap();
+    for len in 0..good.len() {
+        let path = scratch.0.join(format!("{len}.npy"));
+        fs::write(&path, &good[..len]).unwrap();
+        let error = run(1, |w| Ok(w.npy_file::<f32, 2>(&path).unwrap_err().to_string())).unwrap().remove(0);
+        assert!(error.contains(if len < 6 { "not an .npy file" } else { "cut off" }), "{len}: {error}");
+    }
+    let path = scratch.0.join("more.npy");
+    fs::write(&path, [good.as_slice(), b"xyz"].concat()).unwrap();
+    assert!(error_of::<f32, 2>(&path).contains("it has 3 bytes more than the shape [4, 2] takes"));
+    // An extent that no file and no memory holds.
+    let text =
+        String::from_utf8_lossy(&good[10..128]).replace("(4, 2), }        ", "(4, 1152921504606846976), }");
+    let path = scratch.0.join("vast.npy");
+    fs::write(&path, [&good[..10], &text.as_bytes()[..118], &good[128..]].concat()).unwrap();
+    assert!(error_of::<f32, 2>(&path).contains("cut off: 32 bytes of data are too few"));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_an_error_on_every_worker() {
+    let errors = run(3, |w| {
+        let array = w.zeros::<f32, 2>([4, 2])?;
+        let result: Result<()> = array.save_npy(w, "/nowhere/at/all.npy");
+        w.barrier()?;
+        Ok(matches!(result, Err(Error::Io { file, .. }) if file == "/nowhere/at/all.npy"))
+    });
+    assert_eq!(errors.unwrap(), [true; 3]);
+}
