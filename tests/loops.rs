@@ -90,7 +90,8 @@ fn as_processes(name: &str, killed: Option<usize>, program: impl Fn(&mut Context
     let job = child.as_ref().map_or_else(patient_job, |(_, job)| job.clone());
     let rank = child.as_ref().map_or(0, |(role, _)| role.parse().unwrap());
     let mut worker = job.worker_at(rank).unwrap();
-    let mut children = if rank == 0 { vec![spawn(name, "1", &job), spawn(name, "2", &job)] } else { Vec::new() };
+    let mut children =
+        if rank == 0 { vec![spawn(name, "1", &job), spawn(name, "2", &job)] } else { Vec::new() };
     let _watch = watch(&job);
     let mut context = Context::join(&mut worker, 3).unwrap();
     program(&mut context);

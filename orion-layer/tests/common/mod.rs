@@ -1,0 +1,15 @@
+//! Random loops, the body that runs them, and what they are checked against.
+//!
+//! Every iteration of a [`Case`]'s loops mixes its indices with all that it reads and writes the mix to all that it
+//! writes, so that a lost, repeated or reordered iteration changes what is left in the end. The order in which
+//! iterations ran is logged by the body and replayed by [`check`] over plain vectors.
+#![allow(dead_code, unreachable_pub)]
+pub mod arrays;
+pub mod body;
+pub mod case;
+pub mod check;
+pub mod generate;
+pub mod random;
+pub mod replay;
+pub mod running;
+pub mod watchdog;
