@@ -45,7 +45,7 @@ impl Context<'_> {
         let known = self.plans.get(&key);
         let prepared = match known {
             Some(plan) => Ok(plan),
-            None => self.prepare(head, space, &mut arrays, describe, key),
+            None => self.prepare(head, space, &mut arrays, describe, size_of::<C::Values>() != 0, key),
         };
         let checked = prepared.and_then(|plan| {
             arrays.each().iter().try_for_each(|array| array.check())?;
@@ -70,13 +70,14 @@ impl Context<'_> {
         space: &S,
         arrays: &mut A,
         describe: Describe<'_>,
+        accumulates: bool,
         key: Key,
     ) -> Result<Rc<LoopPlan>> {
         let each = arrays.each();
         each.iter().try_for_each(|array| array.check())?;
         let named = each.iter().zip(head.arrays).map(|(array, name)| array.describe(name)).collect();
         let written: Vec<bool> = each.iter().map(|array| array.is_written()).collect();
-        let plan = Rc::new(LoopPlan::make(head, space, named, &written, describe, self)?);
+        let plan = Rc::new(LoopPlan::make(head, space, named, &written, describe, accumulates, self)?);
         self.plans.keep(key, plan.clone());
         Ok(plan)
     }

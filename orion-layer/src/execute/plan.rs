@@ -65,6 +65,7 @@ impl LoopPlan {
         arrays: Vec<NamedArray>,
         written: &[bool],
         describe: Describe<'_>,
+        accumulates: bool,
         context: &mut Context<'_>,
     ) -> Result<LoopPlan> {
         let workers = context.size();
@@ -90,7 +91,8 @@ impl LoopPlan {
             let schedule = head.schedule.map_or_else(|| "serial".into(), |schedule| schedule.name());
             Error::InvalidSchedule { loop_name: head.name(), schedule, what }
         };
-        let mut choice = choose(&nest, &dependences, head.schedule, &cut, workers).map_err(refused)?;
+        let mut choice =
+            choose(&nest, &dependences, head.schedule, &cut, workers, accumulates).map_err(refused)?;
         if let Some(rotation) = choice.rotation.clone().filter(|_| workers > 1)
             && let Some(mut weights) = space.count(&rotation.dims, &choice.cuts)
         {
