@@ -30,6 +30,14 @@ impl SpaceSpec {
         }
     }
 
+    /// Whether no two iterations have the same index.
+    pub fn has_distinct_keys(&self) -> bool {
+        let SpaceSpec::Entries { keys, .. } = self else { return true };
+        let mut sorted: Vec<&Vec<usize>> = keys.iter().collect();
+        sorted.sort();
+        sorted.windows(2).all(|pair| pair[0] != pair[1])
+    }
+
     /// All iterations in lexicographic order: index and id. Entries with one key are in the order of their ids.
     pub fn iterations(&self) -> Vec<Iteration> {
         match self {
@@ -68,6 +76,8 @@ pub struct LoopSpec {
     pub order: Order,
     /// The values of the variables of inner loops, which an access runs through by itself.
     pub inner: Vec<(i64, i64)>,
+    /// What the cost model is told of an element's size, which decides whether parallel schedules pay.
+    pub element_bytes: usize,
     pub accesses: Vec<Access>,
 }
 
@@ -78,6 +88,7 @@ impl LoopSpec {
         let inner = self.inner.iter().enumerate();
         nest.inner = inner.map(|(k, bounds)| LoopVar { name: name(k), bounds: Some(*bounds) }).collect();
         nest.accesses = self.accesses.clone();
+        nest.arrays.iter_mut().for_each(|array| array.element_bytes = self.element_bytes);
     }
 
     pub fn writes(&self, array: usize) -> bool {

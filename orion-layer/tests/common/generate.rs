@@ -117,7 +117,8 @@ fn subscript(random: &mut Random, style: &Style, dim: usize, variables: &[(i64, 
 
 fn attempt(seed: u64, random: &mut Random) -> Option<Case> {
     let space = space(random);
-    let dims: Vec<usize> = (0..1 + random.below(3)).map(|_| *random.pick(&[1, 1, 2, 2, 3])).collect();
+    let arrays = (1 + random.below(3)).max(if random.percent(40) { space.dims() } else { 1 });
+    let dims: Vec<usize> = (0..arrays).map(|_| *random.pick(&[1, 1, 2, 2, 3])).collect();
     let mut shapes: Vec<Vec<usize>> =
         dims.iter().map(|dims| (0..*dims).map(|_| 1 + random.below(3)).collect()).collect();
     let loops: Vec<LoopSpec> = (0..1 + random.below(2)).map(|_| a_loop(random, &space, &dims)).collect();
@@ -151,6 +152,9 @@ fn a_loop(random: &mut Random, space: &SpaceSpec, dims: &[usize]) -> LoopSpec {
         false => Vec::new(),
     };
     let variables: Vec<(i64, i64)> = space.bounds().into_iter().chain(inner.clone()).collect();
+    if dims.len() >= space.dims() && random.percent(40) {
+        return factors(random, space, dims);
+    }
     let tidy = random.percent(75);
     let styles: Vec<Style> = dims
         .iter()
@@ -171,7 +175,26 @@ fn a_loop(random: &mut Random, space: &SpaceSpec, dims: &[usize]) -> LoopSpec {
         accesses.push(Access { array, subscripts, mode, text, line: 0 });
     }
     let order = if random.percent(35) { Order::Ordered } else { Order::Unordered };
-    LoopSpec { order, inner, accesses }
+    let element_bytes = if random.percent(60) { 1 << 16 } else { 8 };
+    LoopSpec { order, inner, element_bytes, accesses }
+}
+
+/// A loop that writes one array by each of its variables, as factorizations do.
+fn factors(random: &mut Random, space: &SpaceSpec, dims: &[usize]) -> LoopSpec {
+    let mut accesses = Vec::new();
+    for (array, dims) in dims.iter().enumerate() {
+        let aligned = random.below(*dims);
+        let subscripts = (0..*dims).map(|dim| match random.below(3) {
+            _ if dim == aligned => Subscript::Index(Affine::var(array % space.dims())),
+            0 => Subscript::Index(Affine::constant(random.within(0, 2))),
+            _ => Subscript::Full,
+        });
+        let subscripts = subscripts.collect();
+        let mode = if random.percent(70) { Mode::Update } else { Mode::Write };
+        let text = format!("factor {array}");
+        accesses.push(Access { array, subscripts, mode, text, line: 0 });
+    }
+    LoopSpec { order: Order::Unordered, inner: Vec::new(), element_bytes: 1 << 16, accesses }
 }
 
 /// Elements that all passes touch, about.
