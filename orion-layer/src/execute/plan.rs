@@ -5,7 +5,7 @@ use crate::array::Layout;
 use crate::context::{Context, Site};
 use crate::dependence::{Dependences, analyze};
 use crate::error::{Error, Result};
-use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order};
+use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Subscript};
 use crate::placement::{ArrayPlacement, TilePlan};
 use crate::schedule::{Choice, cell_number, choose, for_each_cell};
 use hectare_dsm::Rank;
@@ -190,6 +190,20 @@ fn check(nest: &LoopNest, written: &[bool]) -> std::result::Result<(), String> {
                 access.subscripts.len(),
                 array.name,
                 array.shape.len()
+            ));
+        }
+        let variables = nest.dims.len() + nest.inner.len();
+        let forms = access.subscripts.iter().flat_map(|subscript| match subscript {
+            Subscript::Index(form) => vec![form],
+            Subscript::Range(start, end) => vec![start, end],
+            Subscript::Full | Subscript::Unknown => Vec::new(),
+        });
+        if let Some(variable) =
+            forms.filter_map(|form| form.coefficients.iter().rposition(|c| *c != 0)).find(|k| *k >= variables)
+        {
+            return Err(format!(
+                "{:?} names variable number {variable}, the loop has {variables}",
+                access.text
             ));
         }
         if access.mode.writes() && !written[access.array] {
