@@ -110,7 +110,9 @@ fn build(
     {
         return Err(format!("the grid {grid:?} does not fit a loop of {extents:?} iterations"));
     }
-    let steps = schedule.steps(&grid, workers);
+    let mut steps = schedule.steps(&grid, workers);
+    // A tile without cells needs nothing, whatever its bounds are.
+    steps.iter_mut().flatten().for_each(|tile| *tile = tile.take().filter(|tile| !tile.is_empty()));
     verify(nest, dependences, &grid, &steps, workers)?;
     let cuts: Vec<Vec<i64>> = grid.iter().enumerate().map(|(dim, cells)| cut(dim, *cells)).collect();
     let placement = Placement::of(nest, &cuts, &steps, workers)?;
