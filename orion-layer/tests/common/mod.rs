@@ -12,4 +12,5 @@ pub mod generate;
 pub mod random;
 pub mod replay;
 pub mod running;
+pub mod schedules;
 pub mod watchdog;
