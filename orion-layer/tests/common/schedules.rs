@@ -1,4 +1,5 @@
 //! Random schedules, right and wrong.
+#![allow(clippy::single_range_in_vec_init)]
 use super::random::Random;
 use hectare_orion::schedule::{Schedule, Steps, Tile};
 use std::ops::Range;
