@@ -268,7 +268,8 @@ fn bounds(
                 end = *high;
                 (*low).clamp(0, extent as i64) as usize
             }
-            None => *bounds.last()?,
+            // Behind what the segments before it touch.
+            None => end.saturating_add(1).clamp(0, extent as i64) as usize,
         };
         if number > 0 {
             bounds.push(start.max(*bounds.last()?));

@@ -93,7 +93,8 @@ pub struct Note<'a>(Option<Recorder<'a>>);
 pub struct Notes<'a>(pub(crate) Option<&'a Recording>);
 
 impl<'a> Notes<'a> {
-    fn of(self, array: usize) -> Note<'a> {
+    /// Where the view of array number `array` does.
+    pub fn of(self, array: usize) -> Note<'a> {
         Note(self.0.map(|list| Recorder { array, list }))
     }
 }

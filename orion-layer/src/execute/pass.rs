@@ -5,7 +5,7 @@ use super::timing::timed;
 use super::{Arrays, Control, Describe, IterationSpace, LoopHead, Notes, Of};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Say};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::schedule::{cell_number, for_each_cell};
 use hectare_dsm::Rank;
 use std::rc::Rc;
@@ -48,7 +48,7 @@ impl Context<'_> {
         let known = self.plans.get(&key);
         let prepared = match known {
             Some(plan) => Ok(plan),
-            None => self.prepare(head, space, &mut arrays, describe, key),
+            None => self.prepare(head, space, &mut arrays, describe, size_of::<C::Values>() != 0, key),
         };
         let checked = prepared.and_then(|plan| {
             arrays.each().iter().try_for_each(|array| array.check())?;
@@ -80,13 +80,18 @@ impl Context<'_> {
         space: &S,
         arrays: &mut A,
         describe: Describe<'_>,
+        accumulates: bool,
         key: Key,
     ) -> Result<Rc<LoopPlan>> {
         let each = arrays.each();
         each.iter().try_for_each(|array| array.check())?;
+        if each.len() != head.arrays.len() {
+            let what = format!("{} names for {} arrays", head.arrays.len(), each.len());
+            return Err(Error::InvalidLoop { loop_name: head.name(), what });
+        }
         let named = each.iter().zip(head.arrays).map(|(array, name)| array.describe(name)).collect();
         let written: Vec<bool> = each.iter().map(|array| array.is_written()).collect();
-        let plan = Rc::new(LoopPlan::make(head, space, named, &written, describe, self)?);
+        let plan = Rc::new(LoopPlan::make(head, space, named, &written, describe, accumulates, self)?);
         self.plans.keep(key, plan.clone());
         Ok(plan)
     }
@@ -114,13 +119,13 @@ impl Context<'_> {
         self.begin(head, plan, arrays)?;
         let mut tree = Tree::new(accumulators, plan.cells);
         let me = self.rank();
-        let worked =
-            guarded(&plan.nest.name, me, || self.work::<S, A, C, F>(&placed, plan, arrays, &mut tree, body));
+        let mut begun = 0;
+        let worked = guarded(&plan.nest.name, me, || {
+            self.work::<S, A, C, F>(&placed, plan, arrays, &mut tree, &mut begun, body)
+        });
         let ended = worked.and_then(|()| self.end(plan, arrays));
         if let Err(error) = ended {
-            // Whoever waits for a part of this worker's learns that it will not come.
-            let cause = error.to_string();
-            arrays.each().iter_mut().for_each(|array| array.poison(&cause));
+            self.abandon(plan, arrays, begun, &error.to_string());
             return Err(self.fail(head.site, error));
         }
         let mut bytes = Vec::new();
@@ -174,6 +179,7 @@ impl Context<'_> {
         plan: &LoopPlan,
         arrays: &mut A,
         tree: &mut Tree<'_, C>,
+        begun: &mut usize,
         body: F,
     ) -> Result<()>
     where
@@ -183,7 +189,8 @@ impl Context<'_> {
         F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
         let choice = &plan.choice;
-        for tile in &plan.tiles[self.rank() as usize] {
+        for (number, tile) in plan.tiles[self.rank() as usize].iter().enumerate() {
+            *begun = number;
             let mut parts = tile.parts.clone();
             for (number, array) in
                 arrays.each().iter_mut().enumerate().filter(|(_, array)| array.is_written())
@@ -202,6 +209,7 @@ impl Context<'_> {
                 true
             });
             drop(views);
+            *begun = number + 1;
             if !tile.gives.is_empty() {
                 let mut each = arrays.each();
                 for (number, part, to) in &tile.gives {
@@ -211,6 +219,24 @@ impl Context<'_> {
             self.worker.service()?;
         }
         Ok(())
+    }
+
+    /// After an error: whoever waits for a part of this worker's learns that it will not come. That goes also for
+    /// parts that others have still to hand to this worker, for those after it in the schedule wait for them: tile by
+    /// tile, as if it worked on, it takes them and lets go of them. `begun` tells the first tile that was not run.
+    fn abandon<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A, begun: usize, cause: &str) {
+        let mut each = arrays.each();
+        each.iter_mut().for_each(|array| array.poison(cause));
+        for tile in plan.tiles[self.rank() as usize].iter().skip(begun) {
+            for (array, parts) in each.iter_mut().zip(&tile.parts).filter(|(array, _)| array.is_written()) {
+                for part in parts.clone() {
+                    // What another worker has let go of does not come either.
+                    if array.take(self.worker, part).is_ok() {
+                        array.poison(cause);
+                    }
+                }
+            }
+        }
     }
 
     /// Lends everything again; what this worker has in hand at the end is its own.

@@ -5,7 +5,7 @@ use crate::array::Layout;
 use crate::context::{Context, Site};
 use crate::dependence::{Dependences, analyze};
 use crate::error::{Error, Result};
-use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order};
+use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Subscript};
 use crate::placement::{ArrayPlacement, TilePlan};
 use crate::schedule::{Choice, cell_number, choose, for_each_cell};
 use hectare_dsm::Rank;
@@ -68,6 +68,7 @@ impl LoopPlan {
         arrays: Vec<NamedArray>,
         written: &[bool],
         describe: Describe<'_>,
+        accumulates: bool,
         context: &mut Context<'_>,
     ) -> Result<LoopPlan> {
         let since = Instant::now();
@@ -94,7 +95,8 @@ impl LoopPlan {
             let schedule = head.schedule.map_or_else(|| "serial".into(), |schedule| schedule.name());
             Error::InvalidSchedule { loop_name: head.name(), schedule, what }
         };
-        let mut choice = choose(&nest, &dependences, head.schedule, &cut, workers).map_err(refused)?;
+        let mut choice =
+            choose(&nest, &dependences, head.schedule, &cut, workers, accumulates).map_err(refused)?;
         if let Some(rotation) = choice.rotation.clone().filter(|_| workers > 1)
             && let Some(mut weights) = space.count(&rotation.dims, &choice.cuts)
         {
@@ -194,6 +196,20 @@ fn check(nest: &LoopNest, written: &[bool]) -> std::result::Result<(), String> {
                 access.subscripts.len(),
                 array.name,
                 array.shape.len()
+            ));
+        }
+        let variables = nest.dims.len() + nest.inner.len();
+        let forms = access.subscripts.iter().flat_map(|subscript| match subscript {
+            Subscript::Index(form) => vec![form],
+            Subscript::Range(start, end) => vec![start, end],
+            Subscript::Full | Subscript::Unknown => Vec::new(),
+        });
+        if let Some(variable) =
+            forms.filter_map(|form| form.coefficients.iter().rposition(|c| *c != 0)).find(|k| *k >= variables)
+        {
+            return Err(format!(
+                "{:?} names variable number {variable}, the loop has {variables}",
+                access.text
             ));
         }
         if access.mode.writes() && !written[access.array] {

@@ -110,7 +110,9 @@ fn build(
     {
         return Err(format!("the grid {grid:?} does not fit a loop of {extents:?} iterations"));
     }
-    let steps = schedule.steps(&grid, workers);
+    let mut steps = schedule.steps(&grid, workers);
+    // A tile without cells needs nothing, whatever its bounds are.
+    steps.iter_mut().flatten().for_each(|tile| *tile = tile.take().filter(|tile| !tile.is_empty()));
     verify(nest, dependences, &grid, &steps, workers)?;
     let cuts: Vec<Vec<i64>> = grid.iter().enumerate().map(|(dim, cells)| cut(dim, *cells)).collect();
     let placement = Placement::of(nest, &cuts, &steps, workers)?;
@@ -145,13 +147,20 @@ fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<(String, Kind)>
     list
 }
 
-/// Chooses. A loop on one worker gets the schedule that two would get, so that their results compare.
+/// The team for which a loop with accumulators gets its schedule, if fewer run it. Floats are combined cell by cell,
+/// and schedules differ in their cells: the same one for all numbers of workers makes the same sums. This many
+/// rather than two, for what is balanced and pays among many does so among few, but for the smallest loops.
+const TEAM: usize = 12;
+
+/// Chooses. A loop on one worker gets the schedule that two would get, so that their results compare; a loop that
+/// accumulates gets that of [`TEAM`] workers.
 pub(crate) fn choose(
     nest: &LoopNest,
     dependences: &Dependences,
     own: Option<&dyn Schedule>,
     cut: Cut<'_>,
     workers: usize,
+    accumulates: bool,
 ) -> Result<Choice, String> {
     if let Some(schedule) = own {
         let built = build(nest, dependences, schedule, cut, workers)?;
@@ -159,17 +168,27 @@ pub(crate) fn choose(
         return Ok(Choice::new(candidates, built, None));
     }
     let list = candidates(nest, dependences);
-    let team = workers.max(2);
+    let team = workers.max(if accumulates { TEAM } else { 2 });
     let mut results: Vec<Result<Cost, String>> = list
         .iter()
         .map(|(_, kind)| build(nest, dependences, kind.schedule(), cut, team).map(|built| built.cost))
         .collect();
     let cost = |result: &Result<Cost, String>| result.as_ref().map_or(f64::INFINITY, |cost| cost.nanoseconds);
-    let best = (0..list.len())
-        .min_by(|a, b| cost(&results[*a]).total_cmp(&cost(&results[*b])))
-        .unwrap_or(list.len() - 1);
-    let built = build(nest, dependences, list[best].1.schedule(), cut, workers)?;
-    results[best] = Ok(built.cost);
+    let mut by_cost: Vec<usize> = (0..list.len()).collect();
+    by_cost.sort_by(|a, b| cost(&results[*a]).total_cmp(&cost(&results[*b])));
+    // What fits the blocks of the team may, rarely, not fit those of the workers; serial always does.
+    let mut refused = String::new();
+    let found = by_cost.into_iter().find_map(|number| {
+        let built = build(nest, dependences, list[number].1.schedule(), cut, workers);
+        built.map_err(|why| refused = why).ok().map(|built| (number, built))
+    });
+    let Some((best, built)) = found else { return Err(refused) };
+    if workers < team {
+        // The costs are those of the workers that there are.
+        for ((_, kind), result) in list.iter().zip(&mut results).filter(|(_, result)| result.is_ok()) {
+            *result = build(nest, dependences, kind.schedule(), cut, workers).map(|built| built.cost);
+        }
+    }
     let candidates = list
         .iter()
         .zip(results)

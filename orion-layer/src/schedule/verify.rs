@@ -82,7 +82,14 @@ fn covers(grid: &[usize], steps: &Steps) -> Result<(), String> {
         }
     }
     match runs.iter().position(|count| *count == 0) {
-        Some(cell) => Err(format!("cell number {cell} of the grid {grid:?} would not run")),
+        Some(number) => {
+            let mut rest = number;
+            let mut cell = vec![0; grid.len()];
+            for (at, cells) in cell.iter_mut().zip(grid).rev() {
+                (*at, rest) = (rest % cells, rest / cells);
+            }
+            Err(format!("cell {cell:?} of the grid {grid:?} would not run"))
+        }
         None => Ok(()),
     }
 }

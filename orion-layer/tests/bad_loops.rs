@@ -1,0 +1,394 @@
+//! Loops that are wrong: every worker gets an error that says what, where and who; none hangs.
+#![allow(clippy::single_range_in_vec_init)]
+mod common;
+
+use common::watchdog::watched;
+use hectare_orion::accumulate::{Min, Sum};
+use hectare_orion::execute::{LoopHead, Ranges, entry_parts};
+use hectare_orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript};
+use hectare_orion::schedule::{Candidate, Schedule, Steps, Tile, Verdict};
+use hectare_orion::{Context, Error, Site, run};
+use std::panic::resume_unwind;
+
+/// The result on each worker; those who fail go on to the end of the program.
+fn on_each<R: Send>(
+    workers: usize,
+    program: impl Fn(&mut Context<'_>) -> Result<R, Error> + Sync,
+) -> Vec<Result<R, Error>> {
+    watched("a wrong loop", || run(workers, |w| Ok(program(w))).expect("the program itself goes well"))
+}
+
+fn access(array: usize, subscripts: Vec<Subscript>, mode: Mode, text: &str) -> Access {
+    Access { array, subscripts, mode, text: text.into(), line: 0 }
+}
+
+fn index(form: Affine) -> Vec<Subscript> {
+    vec![Subscript::Index(form)]
+}
+
+fn head<'a>(variables: &'a [&'a str], arrays: &'a [&'a str]) -> LoopHead<'a> {
+    let site = Site { file: "wrong.rs", line: 7, column: 1 };
+    LoopHead { site, order: Order::Unordered, variables, arrays, invariants: &[], schedule: None }
+}
+
+/// A rotation over 12 by 12 iterations that does `wrong` before each of them.
+fn rotation(w: &mut Context<'_>, wrong: impl Fn(usize, usize)) -> Result<(u64,), Error> {
+    rotation_by(w, None, wrong)
+}
+
+fn rotation_by(
+    w: &mut Context<'_>,
+    schedule: Option<&dyn Schedule>,
+    wrong: impl Fn(usize, usize),
+) -> Result<(u64,), Error> {
+    let mut a = w.zeros::<u64, 1>([12])?.named("rows");
+    let mut b = w.zeros::<u64, 1>([12])?.named("columns");
+    let result = w.run_loop(
+        &LoopHead { schedule, ..head(&["i", "j"], &["a", "b"]) },
+        &Ranges([0..12, 0..12]),
+        (&mut a, &mut b),
+        (Sum::<u64>::new(),),
+        &|nest| {
+            nest.arrays.iter_mut().for_each(|array| array.element_bytes = 1 << 16);
+            nest.accesses.push(access(0, index(Affine::var(0)), Mode::Update, "a[i]"));
+            nest.accesses.push(access(1, index(Affine::var(1)), Mode::Update, "b[j]"));
+        },
+        |[is, js], (a, b)| {
+            let mut count = 0;
+            for (i, j) in is.flat_map(|i| js.clone().map(move |j| (i, j))) {
+                wrong(i, j);
+                a[i] += 1;
+                b[j] += 1;
+                count += 1;
+            }
+            (count,)
+        },
+    );
+    let rotates = |candidate: &Candidate| {
+        candidate.name.starts_with("rotation") && matches!(candidate.verdict, Verdict::Chosen(_))
+    };
+    assert!(schedule.is_some() || w.explain()[0].candidates.iter().any(rotates));
+    if result.is_err() {
+        for array in [&a, &b] {
+            assert!(matches!(array.read(w), Err(Error::Poisoned { .. })), "{array:?} can be read");
+        }
+    }
+    result
+}
+
+/// Checks that `culprit` has its own error and that the others have one that names it.
+fn blames<R: std::fmt::Debug>(results: &[Result<R, Error>], culprit: usize) {
+    for (worker, result) in results.iter().enumerate() {
+        match result {
+            Err(Error::PeerFailed { rank, .. }) if worker != culprit => {
+                assert_eq!(*rank as usize, culprit, "worker {worker}: {results:?}");
+            }
+            Err(error) if worker == culprit => assert!(!matches!(error, Error::PeerFailed { .. }), "{error}"),
+            other => panic!("worker {worker}: {other:?}; {results:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_panic_on_any_worker_at_any_time_is_an_error_on_all() {
+    for workers in [2, 3, 4] {
+        for (culprit, at) in (0..workers).flat_map(|culprit| [0, 5, 11].map(|at| (culprit, at))) {
+            let results = on_each(workers, |w| {
+                let me = w.rank() as usize;
+                let result = rotation(w, |i, j| {
+                    if me == culprit && i == 12 * me / workers && j == at {
+                        resume_unwind(Box::new(format!("broken at {i}, {j}")));
+                    }
+                });
+                // The program can go on, with other arrays.
+                rotation(w, |_, _| {}).expect("a loop after a loop that failed");
+                result
+            });
+            blames(&results, culprit);
+            let error = results[culprit].as_ref().unwrap_err();
+            let Error::BodyPanicked { loop_name, worker, message } = error else { panic!("{error}") };
+            assert_eq!((loop_name.as_str(), *worker as usize), ("wrong.rs:7:1", culprit));
+            assert!(message.starts_with("broken at"), "{message}");
+        }
+    }
+}
+
+/// A chain of three workers: the second fails before the first hands it what the third waits for.
+#[derive(Debug)]
+struct Chain;
+
+impl Schedule for Chain {
+    fn name(&self) -> String {
+        "chain".into()
+    }
+
+    fn grid(&self, _extents: &[usize], _workers: usize) -> Vec<usize> {
+        vec![3, 3]
+    }
+
+    fn steps(&self, _grid: &[usize], _workers: usize) -> Steps {
+        let tile = |(i, j): (usize, usize)| Tile { cells: vec![i..i + 1, j..j + 1] };
+        let step = |cells: [Option<(usize, usize)>; 3]| cells.map(|cell| cell.map(tile)).to_vec();
+        vec![
+            step([Some((0, 0)), Some((1, 1)), None]),
+            step([None, Some((1, 0)), None]),
+            step([Some((0, 1)), None, Some((2, 0))]),
+            step([Some((0, 2)), None, Some((2, 1))]),
+            step([None, Some((1, 2)), None]),
+            step([None, None, Some((2, 2))]),
+        ]
+    }
+}
+
+#[test]
+fn who_waits_for_what_a_failed_worker_was_to_hand_on_learns_of_it() {
+    for at in [(4, 4), (4, 0), (4, 8)] {
+        let results = on_each(3, |w| {
+            rotation_by(w, Some(&Chain), |i, j| {
+                if (i, j) == at {
+                    resume_unwind(Box::new("broken"));
+                }
+            })
+        });
+        blames(&results, 1);
+    }
+}
+
+#[test]
+fn panics_on_all_workers_at_once_are_errors_on_all() {
+    let results = on_each(4, |w| rotation(w, |_, _| resume_unwind(Box::new("broken"))));
+    for (rank, result) in results.iter().enumerate() {
+        assert!(matches!(result, Err(Error::BodyPanicked { worker, .. }) if *worker as usize == rank));
+    }
+}
+
+#[test]
+fn a_worker_that_fails_before_a_loop_is_named_by_the_others() {
+    for workers in [2, 3, 5] {
+        let error = watched("a worker that is missing", || {
+            run(workers, |w| {
+                if w.rank() == 1 {
+                    return Err::<(), _>(Error::Invalid("worker 1 does not like it".into()));
+                }
+                match rotation(w, |_, _| {}) {
+                    Err(error) => {
+                        assert!(matches!(error, Error::WorkerLost { rank: 1, .. }), "{error}");
+                        Err(error)
+                    }
+                    Ok(_) => panic!("a loop without worker 1"),
+                }
+            })
+        });
+        assert!(matches!(error, Err(Error::Invalid(_))), "{error:?}");
+    }
+}
+
+#[test]
+fn a_worker_at_another_loop_has_diverged() {
+    let results = on_each(3, |w| {
+        let mut a = w.zeros::<u64, 1>([9])?;
+        let mut head = head(&["i"], &["a"]);
+        head.site.line += u32::from(w.rank() == 2);
+        w.run_loop(
+            &head,
+            &Ranges([0..9]),
+            (&mut a,),
+            (),
+            &|nest: &mut LoopNest| nest.accesses.push(access(0, index(Affine::var(0)), Mode::Update, "a[i]")),
+            |[is], (a,)| is.for_each(|i| a[i] += 1),
+        )
+    });
+    for result in &results {
+        let text = result.as_ref().unwrap_err().to_string();
+        assert!(text.contains("wrong.rs:7") && text.contains("wrong.rs:8"), "{text}");
+    }
+}
+
+/// Runs a loop over `0..10` that only differs in its description and in what it touches of `a`, which it writes, and
+/// of `b`, which it reads.
+fn touching(
+    accesses: &[Access],
+    names: &[&str],
+    variables: &[&str],
+    touch: impl Fn(usize) -> (usize, usize) + Sync,
+) -> Vec<Result<(), Error>> {
+    on_each(3, |w| {
+        let mut a = w.zeros::<u64, 1>([10])?.named("left");
+        let b = w.fill::<u64, 2>([10, 2], 1)?.named("right");
+        w.run_loop(
+            &head(variables, names),
+            &Ranges([0..10]),
+            (&mut a, &b),
+            (),
+            &|nest: &mut LoopNest| nest.accesses = accesses.to_vec(),
+            |[is], (a, b)| {
+                for i in is {
+                    let (to, from) = touch(i);
+                    a[i] = a[to] + b[[from, 1]];
+                }
+            },
+        )
+    })
+}
+
+fn plain() -> Vec<Access> {
+    let b = vec![Subscript::Index(Affine::var(0)), Subscript::Full];
+    vec![access(0, index(Affine::var(0)), Mode::Update, "a[i]"), access(1, b, Mode::Read, "b[i, ..]")]
+}
+
+#[test]
+fn subscripts_out_of_range_name_loop_array_index_and_worker() {
+    let names = ["a", "b"];
+    let beyond = |touch: fn(usize) -> (usize, usize), array: &str, at: &[usize]| {
+        let results = touching(&plain(), &names, &["i"], touch);
+        blames(&results, 2);
+        let error = results[2].as_ref().unwrap_err();
+        let Error::Outside { loop_name, array: found, index, worker: 2, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!((loop_name.as_str(), found.as_str(), index.as_slice()), ("wrong.rs:7:1", array, at));
+        let text = results[0].as_ref().unwrap_err().to_string();
+        assert!(text.contains(array) && text.contains(&format!("{at:?}")), "{text}");
+    };
+    beyond(|i| (i, i + usize::from(i == 9)), "right", &[10, 1]);
+    beyond(|i| (if i == 9 { 10 } else { i }, i), "left", &[10]);
+    beyond(|i| (if i == 9 { usize::MAX } else { i }, i), "left", &[usize::MAX]);
+    // In bounds, but another worker's.
+    beyond(|i| (if i == 9 { 0 } else { i }, i), "left", &[0]);
+    // An array that is only read may be read anywhere.
+    assert!(touching(&plain(), &names, &["i"], |i| (i, 9 - i)).iter().all(Result::is_ok));
+}
+
+#[test]
+fn descriptions_that_do_not_fit_their_arrays_are_refused() {
+    let refused = |accesses: Vec<Access>, names: &[&str], variables: &[&str], because: &str| {
+        for (worker, result) in touching(&accesses, names, variables, |i| (i, i)).into_iter().enumerate() {
+            let error = result.expect_err(because);
+            let text = error.to_string();
+            assert!(text.contains(because) && text.contains("wrong.rs:7:1"), "worker {worker}: {text}");
+            assert!(matches!(error, Error::InvalidLoop { .. } | Error::PeerFailed { .. }), "{error}");
+        }
+    };
+    let names = ["a", "b"];
+    let mut accesses = plain();
+    accesses[0].subscripts.push(Subscript::Full);
+    refused(accesses, &names, &["i"], "\"a[i]\" has 2 subscripts, a has 1 dimensions");
+    let mut accesses = plain();
+    accesses[1].array = 5;
+    refused(accesses, &names, &["i"], "array number 5");
+    let mut accesses = plain();
+    accesses[1].mode = Mode::Write;
+    refused(accesses, &names, &["i"], "writes b, which is passed for reading");
+    let mut accesses = plain();
+    accesses[0].mode = Mode::Read;
+    refused(accesses, &names, &["i"], "a is passed for writing, but no access writes it");
+    refused(plain(), &names, &["i", "j"], "2 loop variables for a space of 1 dimensions");
+    refused(plain(), &["a"], &["i"], "1 names for 2 arrays");
+    refused(plain(), &["a", "b", "c"], &["i"], "3 names for 2 arrays");
+    let mut accesses = plain();
+    accesses[0].subscripts = index(Affine::var(3));
+    refused(accesses, &names, &["i"], "\"a[i]\" names variable number 3");
+}
+
+#[test]
+fn an_array_may_be_passed_twice_for_reading() {
+    for result in on_each(3, |w| {
+        let a = w.from_fn([20], |[i]| i as u64)?;
+        let mut b = w.zeros::<u64, 1>([20])?;
+        w.run_loop(
+            &head(&["i"], &["a", "same", "b"]),
+            &Ranges([0..20]),
+            (&a, &a, &mut b),
+            (),
+            &|nest: &mut LoopNest| {
+                nest.accesses.push(access(0, index(Affine::var(0)), Mode::Read, "a[i]"));
+                let last = Affine::var(0).times(-1).plus(&Affine::constant(19));
+                nest.accesses.push(access(1, index(last), Mode::Read, "same[19 - i]"));
+                nest.accesses.push(access(2, index(Affine::var(0)), Mode::Write, "b[i]"));
+            },
+            |[is], (a, same, b)| is.for_each(|i| b[i] = 100 * a[i] + same[19 - i]),
+        )?;
+        b.to_vec(w)
+    }) {
+        assert_eq!(result.unwrap(), (0..20).map(|i| 100 * i + 19 - i).collect::<Vec<u64>>());
+    }
+}
+
+#[test]
+fn a_poisoned_array_is_refused_on_all_workers() {
+    for (worker, result) in on_each(3, |w| {
+        let mut a = w.zeros::<u64, 1>([10])?.named("half");
+        let pass = |w: &mut Context<'_>, a: &mut hectare_orion::DistArray<u64, 1>, broken: bool| {
+            let me = w.rank();
+            w.run_loop(
+                &head(&["i"], &["a"]),
+                &Ranges([0..10]),
+                (a,),
+                (),
+                &|nest| nest.accesses.push(access(0, index(Affine::var(0)), Mode::Update, "a[i]")),
+                |[is], (a,)| {
+                    if broken && me == 0 {
+                        resume_unwind(Box::new("broken"));
+                    }
+                    is.for_each(|i| a[i] += 1)
+                },
+            )
+        };
+        pass(w, &mut a, false)?;
+        pass(w, &mut a, true).expect_err("one worker panics");
+        pass(w, &mut a, false)
+    })
+    .into_iter()
+    .enumerate()
+    {
+        let error = result.expect_err("the array is half written");
+        let text = error.to_string();
+        assert!(text.contains("array \"half\" was left half written"), "worker {worker}: {text}");
+    }
+}
+
+#[test]
+fn nothing_to_do_is_done() {
+    assert!(matches!(run(0, |_| Ok(())), Err(Error::Invalid(_))));
+    for workers in 1..=4 {
+        for result in on_each(workers, |w| {
+            let mut a = w.zeros::<u64, 2>([0, 3])?;
+            let mut b = w.fill::<u64, 1>([3], 7)?;
+            let site = Site::here();
+            let mut counts = Vec::new();
+            for space in [[0..0, 0..3], [0..0, 3..3], [2..2, 0..3]] {
+                counts.push(w.run_loop(
+                    &LoopHead { site, ..head(&["i", "j"], &["a", "b"]) },
+                    &Ranges(space),
+                    (&mut a, &mut b),
+                    (Sum::<u64>::new(), Min::<f64>::new()),
+                    &|nest| {
+                        let subscripts = vec![Subscript::Index(Affine::var(0)), Subscript::Full];
+                        nest.accesses.push(access(0, subscripts, Mode::Update, "a[i, ..]"));
+                        nest.accesses.push(access(1, index(Affine::var(1)), Mode::Update, "b[j]"));
+                    },
+                    |[is, js], (_, b)| {
+                        is.for_each(|_| js.clone().for_each(|j| b[j] = 0));
+                        (0, f64::INFINITY)
+                    },
+                )?);
+            }
+            let none = w.entries::<u8, 2>([4, 4], 0, |_| ([0, 0], 0))?;
+            counts.push(w.run_loop(
+                &LoopHead { site: Site::here(), ..head(&["i", "j"], &["b"]) },
+                &none,
+                (&mut b,),
+                (Sum::<u64>::new(), Min::<f64>::new()),
+                &|nest| nest.accesses.push(access(0, index(Affine::var(1)), Mode::Update, "b[j]")),
+                |entries, (b,)| {
+                    entries.iter().for_each(|entry| b[entry_parts(entry).0[1]] = 0);
+                    (entries.len() as u64, f64::INFINITY)
+                },
+            )?);
+            assert_eq!(b.to_vec(w)?, [7; 3]);
+            Ok(counts)
+        }) {
+            assert_eq!(result.unwrap(), [(0, f64::INFINITY); 4]);
+        }
+    }
+}

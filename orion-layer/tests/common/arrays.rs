@@ -1,0 +1,148 @@
+//! Arrays whose number of dimensions is known only at run time.
+use hectare_dsm::Worker;
+use hectare_orion::execute::{ArrayArg, Arrays, Control, Family, Note, Notes, Of};
+use hectare_orion::{Context, DistArray, Result, View, ViewMut};
+use std::ops::Range;
+
+/// An array of one to three dimensions.
+#[derive(Debug)]
+pub enum Array {
+    One(DistArray<u64, 1>),
+    Two(DistArray<u64, 2>),
+    Three(DistArray<u64, 3>),
+}
+
+fn flat(shape: &[usize], index: &[usize]) -> usize {
+    shape.iter().zip(index).fold(0, |place, (extent, at)| place * extent + at)
+}
+
+impl Array {
+    /// Makes one, of which element `place` (in row-major order) is `value(place)`.
+    pub fn make(context: &mut Context<'_>, shape: &[usize], value: impl Fn(usize) -> u64) -> Result<Array> {
+        let at = |index: &[usize]| value(flat(shape, index));
+        Ok(match *shape {
+            [a] => Array::One(context.from_fn([a], |index| at(&index))?),
+            [a, b] => Array::Two(context.from_fn([a, b], |index| at(&index))?),
+            [a, b, c] => Array::Three(context.from_fn([a, b, c], |index| at(&index))?),
+            _ => panic!("a shape of one to three dimensions: {shape:?}"),
+        })
+    }
+
+    pub fn to_vec(&self, context: &Context<'_>) -> Result<Vec<u64>> {
+        match self {
+            Array::One(array) => array.to_vec(context),
+            Array::Two(array) => array.to_vec(context),
+            Array::Three(array) => array.to_vec(context),
+        }
+    }
+
+    /// As it is passed to a loop.
+    pub fn argument(&mut self, written: bool) -> Argument<'_> {
+        match (self, written) {
+            (Array::One(array), true) => Argument::W1(array),
+            (Array::Two(array), true) => Argument::W2(array),
+            (Array::Three(array), true) => Argument::W3(array),
+            (Array::One(array), false) => Argument::R1(array),
+            (Array::Two(array), false) => Argument::R2(array),
+            (Array::Three(array), false) => Argument::R3(array),
+        }
+    }
+}
+
+macro_rules! arrays {
+    ($($read:ident $write:ident $n:literal $index:pat, $key:expr;)*) => {
+        /// An array as it is passed to a loop.
+        #[derive(Debug)]
+        pub enum Argument<'x> {
+            $($read(&'x DistArray<u64, $n>), $write(&'x mut DistArray<u64, $n>),)*
+        }
+
+        /// What a body sees of it.
+        #[derive(Debug)]
+        pub enum Seen<'a> {
+            $($read(View<'a, u64, $n>), $write(ViewMut<'a, u64, $n>),)*
+        }
+
+        impl Argument<'_> {
+            fn control(&mut self) -> &mut dyn Control {
+                match self {
+                    $(Argument::$read(array) => array, Argument::$write(array) => array,)*
+                }
+            }
+
+            fn number(&self) -> (u64, bool) {
+                match self {
+                    $(Argument::$read(array) => (Control::number(array), false),
+                      Argument::$write(array) => (Control::number(array), true),)*
+                }
+            }
+
+            fn view<'a>(
+                &'a mut self,
+                worker: &'a Worker,
+                parts: Range<usize>,
+                note: Note<'a>,
+            ) -> Result<Seen<'a>> {
+                Ok(match self {
+                    $(Argument::$read(array) => Seen::$read(array.view(worker, parts, note)?),
+                      Argument::$write(array) => Seen::$write(array.view(worker, parts, note)?),)*
+                })
+            }
+        }
+
+        impl Seen<'_> {
+            pub fn get(&self, index: &[usize]) -> u64 {
+                match (self, index) {
+                    $((Seen::$read(view), $index) => view[$key], (Seen::$write(view), $index) => view[$key],)*
+                    _ => panic!("{} subscripts for another shape", index.len()),
+                }
+            }
+
+            pub fn set(&mut self, index: &[usize], value: u64) {
+                match (self, index) {
+                    $((Seen::$write(view), $index) => view[$key] = value,)*
+                    _ => panic!("{} subscripts for another shape, or an array that is only read", index.len()),
+                }
+            }
+        }
+    };
+}
+arrays! {
+    R1 W1 1 &[a], [a];
+    R2 W2 2 &[a, b], [a, b];
+    R3 W3 3 &[a, b, c], [a, b, c];
+}
+
+/// The arrays of a loop, any number of them.
+#[derive(Debug)]
+pub struct Arguments<'x>(pub Vec<Argument<'x>>);
+
+/// The views of any number of arrays.
+#[derive(Debug)]
+pub struct ManySeen;
+
+impl Family for ManySeen {
+    type Of<'a> = Vec<Seen<'a>>;
+}
+
+impl Arrays for Arguments<'_> {
+    type Views = ManySeen;
+
+    fn views<'a>(
+        &'a mut self,
+        worker: &'a Worker,
+        parts: &[Range<usize>],
+        notes: Notes<'a>,
+    ) -> Result<Of<'a, ManySeen>> {
+        let each = self.0.iter_mut().zip(parts).enumerate();
+        each.map(|(array, (argument, parts))| argument.view(worker, parts.clone(), notes.of(array))).collect()
+    }
+
+    fn each(&mut self) -> Vec<&mut dyn Control> {
+        self.0.iter_mut().map(Argument::control).collect()
+    }
+
+    fn numbers(&self) -> Vec<(u64, bool)> {
+        self.0.iter().map(Argument::number).collect()
+    }
+}

@@ -1,0 +1,133 @@
+//! Random loops on random numbers of workers.
+mod common;
+
+use common::case::Case;
+use common::check::check;
+use common::generate;
+use common::random::Random;
+use common::running::{Options, Pass, run_case};
+use common::watchdog::watched;
+use hectare_orion::loop_nest::Order;
+use hectare_orion::schedule::{Candidate, Verdict};
+use hectare_orion::{Explanation, run};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+
+/// So many seeds, more with `HECTARE_LONG=1`.
+fn seeds(usual: u64) -> Vec<u64> {
+    let long = std::env::var_os("HECTARE_LONG").is_some_and(|long| long == "1");
+    (0..if long { usual * 20 } else { usual }).collect()
+}
+
+/// What every worker saw of every pass of a case, by worker.
+type Outcome = Vec<Vec<Pass>>;
+
+/// Runs the cases in one program: what came of each, and the schedules that were chosen. An error says in which
+/// case.
+fn run_all(
+    workers: usize,
+    cases: &[Case],
+    options: Options<'_>,
+) -> Result<(Vec<Outcome>, Vec<String>), String> {
+    let clock = AtomicU64::new(0);
+    let reached = AtomicUsize::new(0);
+    let results = run(workers, |w| {
+        let one = |(number, case): (usize, &Case)| {
+            reached.fetch_max(number, SeqCst);
+            run_case(w, case, &clock, options)
+        };
+        let passes = cases.iter().enumerate().map(one).collect::<Result<Vec<_>, _>>()?;
+        let mut names: Vec<String> = w.explain().iter().flat_map(chosen).collect();
+        names.sort();
+        Ok((passes, names))
+    });
+    let results =
+        results.map_err(|error| format!("{workers} workers: {error}\n{}", cases[reached.load(SeqCst)]))?;
+    let (mut by_worker, schedules): (Vec<_>, Vec<_>) = results.into_iter().unzip();
+    by_worker.iter_mut().for_each(|cases| cases.reverse());
+    let outcomes =
+        cases.iter().map(|_| by_worker.iter_mut().filter_map(|cases: &mut Vec<_>| cases.pop()).collect());
+    let outcomes = outcomes.collect();
+    assert!(schedules.iter().all(|other| *other == schedules[0]), "workers have made different plans");
+    Ok((outcomes, schedules.into_iter().next().unwrap_or_default()))
+}
+
+/// The name of the schedule that a loop has, up to the names of its variables.
+fn chosen(explanation: &Explanation) -> Option<String> {
+    let is_chosen = |candidate: &&Candidate| matches!(candidate.verdict, Verdict::Chosen(_));
+    let name = &explanation.candidates.iter().find(is_chosen)?.name;
+    let kind = name.split([',', ':']).next()?;
+    Some(if name.contains(" and ") { format!("{kind} of three") } else { kind.to_owned() })
+}
+
+#[test]
+fn random_loops_keep_their_dependences() {
+    watched("random loops", || {
+        let mut schedules: BTreeMap<String, usize> = BTreeMap::new();
+        for (chunk, slow) in seeds(300).chunks(20).zip([false, true].into_iter().cycle()) {
+            let workers = 1 + Random(chunk[0]).below(5);
+            let cases: Vec<Case> = chunk.iter().map(|seed| generate::case(*seed)).collect();
+            let options = Options { slow, ..Options::default() };
+            let (outcomes, names) = run_all(workers, &cases, options).unwrap_or_else(|what| panic!("{what}"));
+            for (case, outcome) in cases.iter().zip(outcomes) {
+                check(case, &outcome).unwrap_or_else(|what| panic!("{workers} workers: {what}\n{case}"));
+            }
+            names.into_iter().for_each(|name| *schedules.entry(name).or_default() += 1);
+        }
+        for kind in ["fully parallel", "one dimension", "rotation", "rotation of three", "serial"] {
+            assert!(schedules.get(kind).is_some_and(|count| *count >= 5), "{kind} is rare: {schedules:?}");
+        }
+    });
+}
+
+#[test]
+fn a_run_depends_on_data_and_number_of_workers_alone() {
+    watched("runs repeated", || {
+        let cases: Vec<Case> = seeds(40).iter().map(|seed| generate::case(1_000_000 + seed)).collect();
+        for workers in [3, 4] {
+            let run = || run_all(workers, &cases, Options::default()).unwrap_or_else(|what| panic!("{what}"));
+            let ((first, plans), (second, same_plans)) = (run(), run());
+            assert_eq!(plans, same_plans);
+            for (case, (first, second)) in cases.iter().zip(first.iter().zip(&second)) {
+                for (worker, (first, second)) in first.iter().zip(second).enumerate() {
+                    for (pass, (first, second)) in first.iter().zip(second).enumerate() {
+                        let place = format!("worker {worker} of {workers}, pass {pass}\n{case}");
+                        let order = |pass: &Pass| pass.ran.iter().map(|ran| ran.id).collect::<Vec<_>>();
+                        assert_eq!(order(first), order(second), "{place}");
+                        assert_eq!(first.sums, second.sums, "{place}");
+                        assert_eq!(first.arrays, second.arrays, "{place}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn accumulators_and_ordered_loops_do_not_depend_on_the_number_of_workers() {
+    watched("numbers of workers", || {
+        let cases: Vec<Case> = seeds(60).iter().map(|seed| generate::case(2_000_000 + seed)).collect();
+        let run = |workers| {
+            let (outcomes, _) =
+                run_all(workers, &cases, Options::default()).unwrap_or_else(|what| panic!("{what}"));
+            outcomes
+        };
+        let alone = run(1);
+        for workers in 2..=5 {
+            for (case, (expected, found)) in cases.iter().zip(alone.iter().zip(run(workers))) {
+                let mut forced = case.space.has_distinct_keys();
+                for (pass, which) in case.passes.iter().enumerate() {
+                    let place = format!("{workers} workers, pass {pass}\n{case}");
+                    let (expected, found) = (&expected[0][pass], &found[0][pass]);
+                    let (a, b) = (expected.sums, found.sums);
+                    assert_eq!((a.1, a.2, a.3), (b.1, b.2, b.3), "{place}");
+                    forced &= case.loops[*which].order == Order::Ordered;
+                    if forced {
+                        assert_eq!(a, b, "{place}");
+                        assert_eq!(expected.arrays, found.arrays, "{place}");
+                    }
+                }
+            }
+        }
+    });
+}
