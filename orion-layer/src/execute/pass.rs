@@ -6,7 +6,7 @@ use super::{Arrays, Control, Describe, IterationSpace, LoopHead, Notes, Of};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Say};
 use crate::error::{Error, Result};
-use crate::schedule::{cell_number, for_each_cell};
+use crate::schedule::{cell_number, for_each_cell, for_each_cell_diagonally};
 use hectare_dsm::Rank;
 use std::rc::Rc;
 use std::time::Instant;
@@ -203,11 +203,18 @@ impl Context<'_> {
                 }
             }
             let mut views = arrays.views(self.worker, &parts, Notes(None))?;
-            for_each_cell(&tile.tile, |cell| {
+            let mut run = |cell: &[usize]| {
                 let number = cell_number(&choice.grid, cell);
                 tree.add(number, body(S::chunk(placed, &choice.cuts, cell, number), &mut views));
-                true
-            });
+            };
+            if plan.goes_diagonally() {
+                for_each_cell_diagonally(&tile.tile, run);
+            } else {
+                for_each_cell(&tile.tile, |cell| {
+                    run(cell);
+                    true
+                });
+            }
             drop(views);
             *begun = number + 1;
             if !tile.gives.is_empty() {

@@ -5,7 +5,7 @@ use crate::array::Layout;
 use crate::context::{Context, Site};
 use crate::dependence::{Dependences, analyze};
 use crate::error::{Error, Result};
-use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Subscript};
+use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space, Subscript};
 use crate::placement::{ArrayPlacement, TilePlan};
 use crate::schedule::{Choice, cell_number, choose, for_each_cell};
 use hectare_dsm::Rank;
@@ -129,6 +129,13 @@ impl LoopPlan {
     /// Whether iterations within a cell must run in the order of their indices.
     pub(super) fn is_sorted(&self) -> bool {
         self.nest.order == Order::Ordered
+    }
+
+    /// Whether the cells of a tile are gone through along diagonals rather than row by row: where entries are
+    /// visited in any order, and several dimensions are cut.
+    pub(super) fn goes_diagonally(&self) -> bool {
+        let cut = self.choice.grid.iter().filter(|cells| **cells > 1).count();
+        self.nest.order == Order::Unordered && cut > 1 && matches!(self.nest.space, Space::Entries { .. })
     }
 
     /// The layout that array `array` has to have when the pass begins; `None` if any will do.

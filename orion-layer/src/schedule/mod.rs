@@ -116,3 +116,44 @@ pub(crate) fn for_each_cell(tile: &Tile, mut visit: impl FnMut(&[usize]) -> bool
         }
     }
 }
+
+/// Calls `visit` with every cell of the tile along diagonals, so that the cells which follow each other differ in
+/// every dimension: stochastic methods learn about all rows and columns at the same pace.
+pub(crate) fn for_each_cell_diagonally(tile: &Tile, mut visit: impl FnMut(&[usize])) {
+    let [first, others @ ..] = &tile.cells[..] else { return visit(&[]) };
+    let shifts = Tile { cells: others.iter().map(|range| 0..range.len()).collect() };
+    let mut cell = vec![0; tile.cells.len()];
+    for_each_cell(&shifts, |shift| {
+        for (step, at) in first.clone().enumerate() {
+            cell[0] = at;
+            for (dim, range) in others.iter().enumerate() {
+                // In proportion where the dimensions have different numbers of cells.
+                let along = step * range.len() / first.len();
+                cell[dim + 1] = range.start + (along + shift[dim]) % range.len();
+            }
+            visit(&cell);
+        }
+        true
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn diagonals_visit_every_cell_once() {
+        for cells in [vec![2..5, 1..7], vec![0..6, 3..5], vec![1..2, 0..1, 4..9], vec![0..4, 2..2]] {
+            let tile = Tile { cells };
+            let (mut rows, mut diagonals) = (Vec::new(), Vec::new());
+            for_each_cell(&tile, |cell| {
+                rows.push(cell.to_vec());
+                true
+            });
+            for_each_cell_diagonally(&tile, |cell| diagonals.push(cell.to_vec()));
+            assert!(diagonals.len() < 2 || tile.cells[0].len() < 2 || diagonals[0][0] != diagonals[1][0]);
+            diagonals.sort();
+            assert_eq!(diagonals, rows);
+        }
+    }
+}
