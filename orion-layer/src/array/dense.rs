@@ -1,6 +1,7 @@
 //! Dense arrays: every element exists; partitions are areas without reader copies and without a log.
 mod access;
 mod change;
+mod runs;
 mod write;
 
 use super::layout::Layout;
@@ -230,47 +231,6 @@ impl<T: Element, const N: usize> DistArray<T, N> {
 
     pub(crate) fn poison(&mut self, cause: &str) {
         self.poisoned = Some(cause.to_owned());
-    }
-
-    /// All elements in row-major order, as this worker sees them.
-    ///
-    /// # Errors
-    /// [`Error::Poisoned`], [`Error::Core`].
-    pub fn to_vec(&self, context: &Context<'_>) -> Result<Vec<T>> {
-        self.check()?;
-        let whole = Frame::new(&self.shape, 0, &(0..self.shape[0]));
-        let mut all = vec![T::zeroed(); self.len()];
-        for (part, partition) in self.parts.iter().enumerate() {
-            copy_box(&self.frame(part), partition.read(context.worker)?, &whole, &mut all);
-        }
-        Ok(all)
-    }
-
-    /// Calls `visit` with all elements in row-major order, in runs of whole rows.
-    pub(crate) fn for_each_run(
-        &self,
-        context: &Context<'_>,
-        mut visit: impl FnMut(&[T]) -> Result<()>,
-    ) -> Result<()> {
-        self.check()?;
-        if self.layout.dim == 0 {
-            return (0..self.parts.len()).try_for_each(|part| {
-                visit(&self.parts[part].read(context.worker)?[..self.frame(part).len()])
-            });
-        }
-        // Cut along another dimension: a block of rows at a time is put together.
-        const BYTES: usize = 1 << 20;
-        let row_bytes = self.shape[1..].iter().product::<usize>() * size_of::<T>();
-        let count = (BYTES / row_bytes.max(1)).max(1);
-        for start in (0..self.shape[0]).step_by(count) {
-            let block = Frame::new(&self.shape, 0, &(start..self.shape[0].min(start + count)));
-            let mut rows = vec![T::zeroed(); block.len()];
-            for (part, partition) in self.parts.iter().enumerate() {
-                copy_box(&self.frame(part), partition.read(context.worker)?, &block, &mut rows);
-            }
-            visit(&rows)?;
-        }
-        Ok(())
     }
 
     /// Gives the memory back. Collective. Dropping the handles does not: an array lives as long as its job.

@@ -58,6 +58,14 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(elements)
     }
 
+    /// All elements in row-major order. Not collective.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`], [`Error::Core`].
+    pub fn to_vec(&self, context: &Context<'_>) -> Result<Vec<T>> {
+        self.read_range(context, self.shape.map(|extent| 0..extent))
+    }
+
     /// Calls `visit` with each element and its index, in row-major order. Not collective.
     ///
     /// # Errors
