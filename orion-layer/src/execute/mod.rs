@@ -1,9 +1,12 @@
 //! Running loops: planning once, then passes that take, work, give.
 mod arrays;
 mod body;
+pub(crate) mod mutant;
 mod pass;
 mod plan;
 mod space;
+#[cfg(test)]
+mod tests;
 
 pub use self::arrays::{ArrayArg, Arrays, Control, Family, Of, Reads, Writes};
 pub use self::plan::LoopPlan;

@@ -1,4 +1,5 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
+use super::mutant::{self, Mutant};
 use super::{Describe, IterationSpace, LoopHead};
 use crate::array::BlockWeights;
 use crate::array::Layout;
@@ -122,7 +123,7 @@ impl LoopPlan {
 
     /// Whether iterations within a cell must run in the order of their indices.
     pub(super) fn is_sorted(&self) -> bool {
-        self.nest.order == Order::Ordered
+        self.nest.order == Order::Ordered && !mutant::is(Mutant::Unsorted)
     }
 
     /// The layout that array `array` has to have when the pass begins; `None` if any will do.
@@ -162,11 +163,13 @@ impl LoopPlan {
 }
 
 fn owners(grid: &[usize], tiles: &[Vec<TilePlan>]) -> Rc<[usize]> {
+    let workers = tiles.len();
     let mut owners = vec![0; grid.iter().product()];
     for (worker, tiles) in tiles.iter().enumerate() {
         for plan in tiles {
             for_each_cell(&plan.tile, |cell| {
-                owners[cell_number(grid, cell)] = worker;
+                let wrong = mutant::is(Mutant::WrongOwner) && cell_number(grid, cell) == 0;
+                owners[cell_number(grid, cell)] = if wrong { (worker + 1) % workers } else { worker };
                 true
             });
         }

@@ -6,6 +6,8 @@
 mod choose;
 mod cost;
 mod kinds;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 pub use self::choose::{Candidate, Choice, Verdict};
