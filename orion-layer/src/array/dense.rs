@@ -2,7 +2,7 @@
 use super::layout::Layout;
 use super::partition::{Hold, Partition};
 use super::transfer::copy_box;
-use crate::context::{Context, Site};
+use crate::context::{Context, Say, Site};
 use crate::error::{Error, Result};
 use crate::view::{Frame, PartBounds, View, ViewMut};
 use hectare_dsm::{Element, Worker};
@@ -247,11 +247,12 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             }
         }
         self.end_writing(worker)?;
-        context.exchange(site, crate::context::Say::Value(&[]), |_, _| Ok(()))
+        context.exchange(site, Say::Value(&[]), |_, _| Ok(()))
     }
 
-    /// Takes back what this worker lent, once nobody reads it. Collective.
+    /// Takes back what this worker lent, once nobody reads it: whoever has not come yet may still do so. Collective.
     fn begin_writing(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
+        context.exchange(site, Say::Value(&[]), |_, _| Ok(()))?;
         let mut recalled = Ok(());
         for partition in &mut self.parts {
             recalled = recalled.and_then(|()| partition.recall(context.worker));
@@ -310,6 +311,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     #[track_caller]
     pub fn delete(mut self, context: &mut Context<'_>) -> Result<()> {
         let site = Site::here();
+        // Whoever is not here yet may still read it.
+        context.exchange(site, Say::Value(&[]), |_, _| Ok(()))?;
         let deleted = self.parts.drain(..).try_for_each(|partition| partition.delete(context.worker));
         context.agree_on(site, deleted)
     }
