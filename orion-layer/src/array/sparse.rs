@@ -229,9 +229,14 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
             parts.zip(&grid).fold(0, |number, (part, cells)| number * cells + part)
         };
         let name = format!("orion/{}/move/{}", self.number, context.next_number());
-        let moved =
+        let mut moved =
             exchange_entries(context, site, &name, before.entries, |entry| order.owners[cell(entry)])?;
         let wrong = |what| Error::Shape { array: self.name.clone(), what };
+        if !before.order.cuts.is_empty() {
+            // They come by sender; by the cells where they were, their order is the same for all numbers of workers,
+            // as it was at first: a cell was with one worker.
+            moved = arrange(self.shape, moved, before.order).map_err(wrong)?.entries;
+        }
         let placed = Rc::new(arrange(self.shape, moved, order).map_err(wrong)?);
         self.placed.replace(placed.clone());
         Ok(placed)
