@@ -6,6 +6,8 @@
 mod choose;
 mod cost;
 mod kinds;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 pub use self::choose::{Candidate, Choice, Verdict};
@@ -135,25 +137,4 @@ pub(crate) fn for_each_cell_diagonally(tile: &Tile, mut visit: impl FnMut(&[usiz
         }
         true
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn diagonals_visit_every_cell_once() {
-        for cells in [vec![2..5, 1..7], vec![0..6, 3..5], vec![1..2, 0..1, 4..9], vec![0..4, 2..2]] {
-            let tile = Tile { cells };
-            let (mut rows, mut diagonals) = (Vec::new(), Vec::new());
-            for_each_cell(&tile, |cell| {
-                rows.push(cell.to_vec());
-                true
-            });
-            for_each_cell_diagonally(&tile, |cell| diagonals.push(cell.to_vec()));
-            assert!(diagonals.len() < 2 || tile.cells[0].len() < 2 || diagonals[0][0] != diagonals[1][0]);
-            diagonals.sort();
-            assert_eq!(diagonals, rows);
-        }
-    }
 }
