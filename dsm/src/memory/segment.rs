@@ -137,6 +137,7 @@ impl Segment {
             libc::madvise(base, len, libc::MADV_DONTFORK);
             base.cast::<u8>()
         };
+        super::fork::keep_place(base, len);
         Ok(Segment { base, len, map, config, fd, canary: super::fork::canary() })
     }
 
@@ -324,6 +325,7 @@ impl Drop for Segment {
         if super::fork::is_child(self.canary) {
             return;
         }
+        super::fork::give_place_up(self.base);
         // SAFETY: the mapping was made by `map` with this length; every handle that points into it holds
         // an `Arc` of this segment.
         unsafe { libc::munmap(self.base.cast(), self.len) };
