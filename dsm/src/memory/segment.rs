@@ -210,7 +210,8 @@ impl Segment {
     /// Worker seats, for ranks that have ever been taken.
     #[inline]
     pub(crate) fn seats(&self) -> &[Seat] {
-        let high = self.header().sync.workers_high.load(Ordering::Acquire).min(self.config.max_workers);
+        // SeqCst: see `Rounds::seats`.
+        let high = self.header().sync.workers_high.load(Ordering::SeqCst).min(self.config.max_workers);
         // SAFETY: `Map::of` places `max_workers` seats there.
         unsafe { self.table(self.map.seats, high as usize) }
     }
@@ -293,7 +294,8 @@ impl Segment {
             actor: &sync.acting.actor,
             completed: &sync.acting.completed,
             partial: &sync.acting.partial,
-            seats: self.seats(),
+            all_seats: self.all_seats(),
+            seats_high: &sync.workers_high,
         }
     }
 
