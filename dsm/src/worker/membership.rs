@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How long a join that needs the slot of a dead worker waits for another process that is freeing slots.
-const LONGEST_REAPING: Duration = Duration::from_secs(10);
+const LONGEST_REAPING: Duration = Duration::from_secs(5);
 
 /// The membership mutex, held: its holder is the only one to free slots.
 #[derive(Debug)]
@@ -287,3 +287,6 @@ impl Shared {
         matches!(state, None | Some(slot_state::FREE)) || self.is_dead(rank)
     }
 }
+
+#[cfg(all(test, feature = "fault-points"))]
+mod tests;
