@@ -119,15 +119,19 @@ pub(crate) struct Header {
     pub(crate) map: Map,
     /// Creation and deletion of areas, and the heap.
     pub(crate) directory: RobustMutex,
-    /// Who gets which worker slot.
+    /// Who frees the slots of dead workers.
     pub(crate) membership: RobustMutex,
+    /// Process of the last that held `membership` to do so, and its start time in clock ticks.
+    pub(crate) reaper_pid: AtomicU32,
+    pub(crate) reaper_started: AtomicU64,
     pub(crate) extents_len: AtomicU64,
     /// Areas that were deleted and whose memory waits for its grace round.
     pub(crate) pending_frees: AtomicU32,
     pub(crate) next_group: AtomicU32,
     /// Processes with a thread that sleeps on `SyncWords::published`.
     pub(crate) notifiers: AtomicU32,
-    pub(crate) live_workers: AtomicU32,
+    /// `counts << 32 | workers`, see `Shared::recount`.
+    pub(crate) live_workers: AtomicU64,
     pub(crate) sync: SyncWords,
     pub(crate) counters: Counters,
 }

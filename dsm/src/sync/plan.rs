@@ -93,7 +93,8 @@ impl Runtime<'_> {
             }
         }
         header.sync.acting.plan.workers.store(workers, Ordering::Relaxed);
-        lowest
+        // A worker that enters the clocks meanwhile may show one that was the lowest a round ago.
+        if known == u64::MAX { lowest } else { lowest.max(known) }
     }
 
     /// Fills `scratch.selected` with the areas that are forced or due, and their groups; returns the time.

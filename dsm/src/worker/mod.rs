@@ -1,6 +1,7 @@
 //! Workers: threads of control that own areas and take part in rounds.
 mod clocks;
 mod join;
+mod membership;
 mod waiting;
 
 use crate::area::element::{Element, ElementType};
@@ -370,7 +371,7 @@ impl Drop for Worker {
         }
         let runtime = self.runtime();
         runtime.rounds().leave(self.rank, &runtime);
-        join::free_slot(&self.shared, self.rank);
+        membership::free_slot(&self.shared, self.rank);
         runtime.wake();
     }
 }
