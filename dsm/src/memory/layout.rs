@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 2;
+pub(crate) const LAYOUT_VERSION: u32 = 3;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
@@ -253,8 +253,6 @@ pub(crate) struct ReadLine {
 pub(crate) struct OwnLine {
     /// `epoch << 24 | state << 20 | rank`, see `area::transfer`.
     pub(crate) ownership: AtomicU64,
-    /// Nonzero while a write guard of the owner is open.
-    pub(crate) guard_open: AtomicU32,
     /// Nonzero once a raw pointer was handed out: unlogged lines may differ.
     pub(crate) raw: AtomicU32,
     /// The last round for which the owner looked the area through, if it is one to be looked through.

@@ -195,6 +195,18 @@ impl Rounds<'_> {
         seat.arrived.load(Ordering::SeqCst) == round && seat.is_live()
     }
 
+    /// The live workers but `me` that may hold a view of an area which was recalled before `round` was seen in the
+    /// word.
+    pub(crate) fn late_readers(&self, me: u32, round: u64) -> impl Iterator<Item = u32> {
+        let seats = self.seats().iter().enumerate();
+        // SeqCst: whoever arrived in `round` is inside it, or left it after the area was recalled. See SYNC.md,
+        // "lending".
+        let is_late = move |(rank, seat): &(usize, &Seat)| {
+            *rank != me as usize && seat.is_live() && seat.arrived.load(Ordering::SeqCst) < round
+        };
+        seats.filter(is_late).map(|(rank, _)| rank as u32)
+    }
+
     /// A synchronization point of worker `me`, which holds no view: takes part in the round that is open,
     /// if one is. `None`: nothing to take part in.
     pub(crate) fn participate(&self, me: u32, work: &impl Work) -> Option<Ended> {

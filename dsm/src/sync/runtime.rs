@@ -5,6 +5,7 @@ use super::pin::copy_state;
 use super::round::{Pause, Rounds, Work};
 use super::wait::{Waiter, futex_wake_all, low_half};
 use super::word::Word;
+use crate::area::owned_set::OwnedSet;
 use crate::area::parts::Parts;
 use crate::area::scan::Scanned;
 use crate::error::Rank;
@@ -34,8 +35,8 @@ pub(crate) struct Local {
     pub(crate) scratch: RefCell<Scratch>,
     pub(crate) copy_scratch: RefCell<CopyScratch>,
     pub(crate) waiter: Waiter,
-    /// Slots of the areas that this worker owns.
-    pub(crate) owned: RefCell<Vec<u32>>,
+    /// The areas that this worker owns.
+    pub(crate) owned: OwnedSet,
     /// Owned areas that are looked through before every arrival.
     pub(crate) scanned: RefCell<Vec<Scanned>>,
     pub(crate) unlogged: RefCell<Vec<crate::UnloggedWrite>>,
@@ -50,7 +51,7 @@ impl Local {
             scratch: RefCell::default(),
             copy_scratch: RefCell::new(CopyScratch::new()),
             waiter: Waiter::default(),
-            owned: RefCell::default(),
+            owned: OwnedSet::default(),
             scanned: RefCell::default(),
             unlogged: RefCell::default(),
             stalled_since: Cell::new(None),

@@ -1,6 +1,6 @@
 //! Joining: a slot, a seat that rounds know, and a place in the clocks.
 use super::Worker;
-use super::membership::take_slot;
+use super::membership::{orphan_areas, take_slot};
 use crate::error::{Rank, Result};
 use crate::job::Job;
 use crate::primitive::fault_point;
@@ -20,6 +20,9 @@ impl Worker {
         // Measured before the worker counts as live, so that nobody waits for it meanwhile.
         crate::memory::copy::Kernels::get();
         let seat = &shared.segment.all_seats()[rank as usize];
+        // What was given to the slot's last worker after it had gone. The seat says JOINING by now, so that no
+        // claimer finds the slot free from here on.
+        orphan_areas(&shared, rank);
         let runtime = Runtime { shared: &shared, local: &local };
         seat.state.store(slot_state::LIVE, Ordering::SeqCst);
         fault_point();

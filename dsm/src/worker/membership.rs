@@ -172,11 +172,13 @@ fn drive_orphaned_round(runtime: &Runtime<'_>, word: Word) {
     rounds.finish_for_the_dead(runtime.shared.reaper_rank(), round, runtime);
 }
 
-fn orphan_areas(shared: &Shared, rank: Rank) {
+/// Makes claimable what worker `rank` held, or was given.
+pub(super) fn orphan_areas(shared: &Shared, rank: Rank) {
     let segment = &shared.segment;
     for slot in &segment.areas()[..segment.used_areas()] {
-        ownership::orphan(&slot.own.ownership, rank);
-        futex_wake_all(low_half(&slot.own.ownership));
+        if ownership::orphan(&slot.own.ownership, rank) {
+            futex_wake_all(low_half(&slot.own.ownership));
+        }
     }
 }
 
