@@ -80,11 +80,13 @@ fn a_round_of_the_dead_is_finished_by_one() {
             };
             let hand = Hand { memory: &memory, pause: Pause::Check };
             let rounds = memory.rounds();
+            assert!(memory.begin_reaping());
             // Nobody has rank 2: as the reaper, which waits until the round is past.
             while !rounds.load().is_past(2) {
                 rounds.finish_for_the_dead(2, 2, &hand);
                 thread::yield_now();
             }
+            memory.end_reaping();
             straggler.join().unwrap();
         });
     }
@@ -105,7 +107,9 @@ fn a_round_of_the_dead_is_not_taken_from_the_living() {
             })
         };
         let hand = Hand { memory: &memory, pause: Pause::Check };
+        assert!(memory.begin_reaping());
         memory.rounds().finish_for_the_dead(2, 2, &hand);
+        memory.end_reaping();
         straggler.join().unwrap();
         assert!(memory.rounds().load().is_past(2));
     });
