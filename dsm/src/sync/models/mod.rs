@@ -7,6 +7,7 @@ mod claims;
 mod death;
 mod handover;
 mod lateness;
+mod lending;
 mod observers;
 mod rounds;
 
