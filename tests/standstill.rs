@@ -33,11 +33,6 @@ fn look(worker: &Worker, area: &hectare::Area<u64>, last: &mut Version) -> u64 {
     seen
 }
 
-fn has_stopped(child: &Process) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.pid())).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 'Z']))
-}
-
 /// Rounds with a companion that stands still at fault point `points` for as long as `stopped`.
 fn stand_still(name: &str, policy: StallPolicy, points: u32, stopped: Duration) -> Stats {
     let patience = Duration::from_millis(5);
@@ -59,7 +54,7 @@ fn stand_still(name: &str, policy: StallPolicy, points: u32, stopped: Duration) 
     std::thread::scope(|scope| {
         let child = &child;
         let resume = scope.spawn(move || {
-            until("the standstill", || has_stopped(child));
+            until("the standstill", || child.has_stopped());
             std::thread::sleep(stopped);
             child.signal(libc::SIGCONT);
         });

@@ -21,9 +21,10 @@ pub fn stop_after(points: u32) {
 pub(crate) fn burn() {
     if COUNTDOWN.load(Ordering::Relaxed) >= 0 && COUNTDOWN.fetch_sub(1, Ordering::Relaxed) == 0 {
         let signal = SIGNAL.load(Ordering::Relaxed);
-        // SAFETY: plain system calls on this process's own id.
+        // SAFETY: plain system calls on the calling thread. A signal to the process could be taken by another
+        // thread, and this one would pass the point meanwhile.
         unsafe {
-            libc::kill(libc::getpid(), signal);
+            libc::raise(signal);
             if signal == libc::SIGKILL {
                 loop {
                     libc::pause();

@@ -72,6 +72,17 @@ impl Process {
         self.0.try_wait().unwrap().is_some()
     }
 
+    /// Whether it stands still (or has ended and was not waited for).
+    pub(crate) fn has_stopped(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 'Z']))
+    }
+
+    /// Waits for its end; whether that was a success.
+    pub(crate) fn wait(&mut self) -> bool {
+        self.0.wait().unwrap().success()
+    }
+
     /// Waits for its end, which must be a success.
     #[track_caller]
     pub(crate) fn finish(&mut self) {

@@ -4,14 +4,16 @@ use super::handle::AreaCore;
 use crate::log::bitmap::Log;
 use crate::memory::layout::LINE;
 use std::ops::{Deref, Range};
-use std::sync::atomic::Ordering;
 
 /// An area open for writing.
 ///
 /// Everything that is handed out mutably is logged at once. Reading through the guard (it dereferences to
 /// `[T]`) logs nothing.
 ///
-/// A guard that is leaked (`mem::forget`) loses nothing: the next publication copies the whole area.
+/// A guard that is leaked (`mem::forget`) loses nothing: nothing is pending in it.
+///
+/// In a forked child, what is written through a guard that was open at the fork goes to memory of the child's own
+/// that reads as zero at first, and nowhere else.
 pub struct WriteGuard<'w, T: Element> {
     data: &'w mut [T],
     core: &'w AreaCore,
@@ -41,7 +43,6 @@ impl<'w, T: Element> WriteGuard<'w, T> {
     pub(crate) unsafe fn new(core: &'w AreaCore) -> WriteGuard<'w, T> {
         // SAFETY: by the contract above; the writer copy has `len` elements.
         let data = unsafe { std::slice::from_raw_parts_mut(core.parts().writer().cast::<T>(), core.len) };
-        core.slot().own.guard_open.store(1, Ordering::Relaxed);
         let probe = core.by_rows.then(|| core.row * size_of::<T>() / 2);
         WriteGuard {
             data,
@@ -144,12 +145,5 @@ impl<T: Element> Deref for WriteGuard<'_, T> {
     #[inline]
     fn deref(&self) -> &[T] {
         self.data
-    }
-}
-
-impl<T: Element> Drop for WriteGuard<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        self.core.slot().own.guard_open.store(0, Ordering::Relaxed);
     }
 }

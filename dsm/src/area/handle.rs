@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::job::Shared;
 use crate::log::bitmap::Log;
 use crate::log::generations;
-use crate::memory::layout::{AreaLayout, LINE};
+use crate::memory::layout::{AreaLayout, AreaSlot, LINE};
 use crate::sync::clock;
 use crate::worker::Worker;
 use std::marker::PhantomData;
@@ -41,13 +41,17 @@ pub(crate) struct AreaCore {
     pub(crate) id: AreaId,
     pub(crate) name: String,
     pub(crate) layout: AreaLayout,
+    slot: &'static AreaSlot,
     start: *mut u8,
     pub(crate) len: usize,
     pub(crate) row: usize,
     /// Whether rows are logged as a whole, by whatever means they are written (see `LOG.md`): then one bit in
     /// the middle of a row, a line that no other row shares, tells whether the row is logged.
     pub(crate) by_rows: bool,
-    /// Points into the mapping; handed out for the lifetime of `self` only, and `shared` keeps the mapping.
+    /// Whether its owner looks it through before a round: automatic tracking, or check mode.
+    pub(crate) looked_through: bool,
+    /// Points into the mapping as `slot` does; handed out for the lifetime of `self` only, and `shared` keeps the
+    /// mapping.
     log: Log<'static>,
 }
 
@@ -106,17 +110,20 @@ impl AreaCore {
             id,
             name: name.into(),
             layout: *parts.layout,
+            // SAFETY: as for `log` above.
+            slot: unsafe { &*std::ptr::from_ref(parts.slot) },
             start: parts.start(),
             len: about.len.load(Ordering::Relaxed) as usize,
             row,
             by_rows,
+            looked_through,
             log,
         })
     }
 
     #[inline]
-    pub(crate) fn slot(&self) -> &crate::memory::layout::AreaSlot {
-        &self.shared.segment.areas()[self.id.index as usize]
+    pub(crate) fn slot(&self) -> &AreaSlot {
+        self.slot
     }
 
     #[inline]

@@ -6,7 +6,7 @@
 use super::element::Element;
 use super::handle::{Area, AreaCore};
 use super::owned::{GiveError, Owned};
-use super::ownership::{self, Word};
+use super::ownership;
 use crate::error::{Error, Rank, Result};
 use crate::sync::wait::{futex_wake_all, low_half};
 use crate::worker::Worker;
@@ -68,7 +68,7 @@ impl<T: Element> Owned<T> {
             return Err(GiveError { error, owned: self });
         }
         self.scan();
-        let core = self.core.clone();
+        let core = self.core().clone();
         let (rank, epoch) = (worker.rank(), self.epoch());
         // Relaxed: comes before the release of `ownership::lend`, and a claimer acquires that.
         core.slot().own.lent.store(1, Ordering::Relaxed);
@@ -106,7 +106,7 @@ impl<T: Element> Lent<T> {
                 owner: self.core.ownership().to_string(),
             });
         }
-        let owned = Owned::begin(self.core.clone(), worker, self.epoch + 1);
+        let owned = Owned::begin(&self.core, worker, self.epoch + 1);
         // SeqCst, after the recall: whoever reads the area after this passed the word that we see.
         let round = worker.shared().segment.rounds().load_total().round();
         Ok(Recalled { owned, round })
@@ -143,7 +143,7 @@ impl<T: Element> Recalled<T> {
     /// [`Error::TimedOut`] after ten seconds, naming those who did not come; [`Error::ForkedChild`]. The area
     /// is claimable then.
     pub fn finish(self, worker: &mut Worker) -> Result<Owned<T>> {
-        worker.wait_for_readers(&self.owned.core, self.round)?;
+        worker.wait_for_readers(self.owned.core(), self.round)?;
         Ok(self.owned)
     }
 
@@ -165,8 +165,7 @@ impl<T: Element> Area<T> {
     pub fn read_lent<'w>(&self, worker: &'w Worker) -> Result<&'w [T]> {
         self.core.check_job(worker)?;
         self.core.check_live()?;
-        // SeqCst: see `ownership::recall`.
-        let word = Word(self.core.slot().own.ownership.load(Ordering::SeqCst));
+        let word = ownership::load_to_read(&self.core.slot().own.ownership);
         if !word.is_lent() {
             return Err(Error::NotLent { name: self.name().into(), owner: word.to_string() });
         }
@@ -188,7 +187,7 @@ impl Worker {
     pub(crate) fn wait_for_readers(&mut self, core: &AreaCore, round: u64) -> Result<()> {
         let since = Instant::now();
         loop {
-            let late: Vec<Rank> = self.late_readers(round).collect();
+            let late: Vec<Rank> = self.shared().segment.rounds().late_readers(self.rank(), round).collect();
             if late.is_empty() {
                 return Ok(());
             }
@@ -202,16 +201,5 @@ impl Worker {
             core.check_live()?;
             self.sync()?;
         }
-    }
-
-    fn late_readers(&self, round: u64) -> impl Iterator<Item = Rank> {
-        let me = self.rank();
-        let seats = self.shared().segment.seats().iter().enumerate();
-        seats
-            .filter(move |(rank, seat)| {
-                // SeqCst: whoever arrived in `round` is inside it, or left it after the area was recalled.
-                *rank != me as usize && seat.is_live() && seat.arrived.load(Ordering::SeqCst) < round
-            })
-            .map(|(rank, _)| rank as Rank)
     }
 }

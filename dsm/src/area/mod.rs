@@ -6,6 +6,7 @@ pub(crate) mod info;
 pub(crate) mod lend;
 pub(crate) mod observer;
 pub(crate) mod owned;
+pub(crate) mod owned_set;
 pub(crate) mod ownership;
 pub(crate) mod parts;
 pub(crate) mod reduce;

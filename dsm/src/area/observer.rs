@@ -78,17 +78,12 @@ impl Observer {
         let records: &[ObserverRecord] = segment.observers();
         let mut high = segment.header().sync.observers_high.load(Ordering::SeqCst);
         for (index, record) in records.iter().enumerate() {
-            if record.state.load(Ordering::SeqCst) == LIVE && !reap_if_dead(segment, index) {
-                continue;
-            }
+            // Whoever gets the mutex has the record: its last observer is gone, or dead with its pins held.
             if record.life.try_lock().is_none() {
                 continue;
             }
-            if record.state.compare_exchange(FREE, LIVE, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-                record.life.unlock();
-                continue;
-            }
             clear(segment, index);
+            record.state.store(LIVE, Ordering::SeqCst);
             record.pid.store(std::process::id(), Ordering::Relaxed);
             while (high as usize) <= index {
                 high = segment.header().sync.observers_high.fetch_max(index as u32 + 1, Ordering::SeqCst);
@@ -134,7 +129,11 @@ impl Observer {
                     pin.store(0, Ordering::SeqCst);
                     return Err(error);
                 }
-                return Ok(Pinned { area, copy, pin });
+                // The pin keeps rounds from choosing this copy as a target and the directory from freeing the
+                // area; the copy has `len` elements of `T`, checked when the area was attached.
+                let data = std::ptr::slice_from_raw_parts(parts.reader(copy).cast::<T>(), core.len);
+                let round = record.round.load(Ordering::Relaxed);
+                return Ok(Pinned { area, data, version: core.version_of(copy), round, pin });
             }
             looks += 1;
             if looks < 100 {
@@ -165,27 +164,34 @@ impl Drop for Observer {
 }
 
 /// One version of an area, held still for an observer.
+///
+/// In a forked child, which has the areas no more, the elements of one that was inherited read as zero.
 pub struct Pinned<'o, T: Element> {
     area: &'o Area<T>,
-    copy: usize,
+    data: *const [T],
+    version: Version,
+    round: u64,
     pin: &'o AtomicU64,
 }
 
 impl<T: Element> std::fmt::Debug for Pinned<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pinned").field("area", &self.area).field("copy", &self.copy).finish_non_exhaustive()
+        f.debug_struct("Pinned")
+            .field("area", &self.area)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
     }
 }
 
 impl<T: Element> Pinned<'_, T> {
     /// The version that this is.
     pub fn version(&self) -> Version {
-        self.area.core.version_of(self.copy)
+        self.version
     }
 
     /// The round that published it.
     pub fn round(&self) -> u64 {
-        self.area.core.parts().copies()[self.copy].round.load(Ordering::Relaxed)
+        self.round
     }
 }
 
@@ -193,10 +199,9 @@ impl<T: Element> Deref for Pinned<'_, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        let core = &self.area.core;
-        // SAFETY: the pin keeps rounds from choosing this copy as a target and the directory from freeing
-        // the area; the copy has `len` elements of `T`, checked when the area was attached.
-        unsafe { std::slice::from_raw_parts(core.parts().reader(self.copy).cast::<T>(), core.len) }
+        // SAFETY: valid and unchanged while the pin holds, see `Observer::read`; `area` keeps the mapping
+        // (in a forked child, the empty memory that takes its place).
+        unsafe { &*self.data }
     }
 }
 

@@ -2,10 +2,10 @@
 use super::element::Element;
 use super::guard::WriteGuard;
 use super::handle::{Area, AreaCore, out_of_range};
-use super::ownership;
+use super::owned_set::{Hand, OwnedSet};
+use super::ownership::{self, Word};
 use super::scan::Scanned;
 use crate::error::{Error, Rank, Result};
-use crate::sync::runtime::Local;
 use crate::sync::wait::{futex_wake_all, low_half};
 use crate::worker::Worker;
 use std::marker::PhantomData;
@@ -25,9 +25,8 @@ use std::sync::atomic::Ordering;
 /// fn broken(owned: Owned<f32>) { needs_send(owned) }
 /// ```
 pub struct Owned<T: Element> {
-    pub(crate) core: Arc<AreaCore>,
-    local: Rc<Local>,
-    rank: Rank,
+    /// Two words in all, so that it goes through calls in registers.
+    hand: Rc<Hand>,
     epoch: u64,
     element: PhantomData<(T, *const ())>,
 }
@@ -35,7 +34,7 @@ pub struct Owned<T: Element> {
 impl<T: Element> std::fmt::Debug for Owned<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Owned")
-            .field("name", &self.core.name)
+            .field("name", &self.core().name)
             .field("epoch", &self.epoch)
             .finish_non_exhaustive()
     }
@@ -71,47 +70,61 @@ impl<T: Element> From<GiveError<T>> for Error {
 
 impl<T: Element> Owned<T> {
     /// What the worker has just come to own under `epoch`.
-    #[inline]
-    pub(crate) fn begin(core: Arc<AreaCore>, worker: &Worker, epoch: u64) -> Owned<T> {
-        let local = worker.local().clone();
-        local.owned.borrow_mut().push(core.id.index);
-        if let Some(scanned) = Scanned::of(&core) {
-            local.scanned.borrow_mut().push(scanned);
+    pub(crate) fn begin(core: &Arc<AreaCore>, worker: &Worker, epoch: u64) -> Owned<T> {
+        Owned::taken(core, worker, epoch).expect("an epoch begins once")
+    }
+
+    /// What is on its way to the worker under `epoch`; `None` if it has taken it already.
+    #[inline(always)]
+    pub(crate) fn taken(core: &Arc<AreaCore>, worker: &Worker, epoch: u64) -> Option<Owned<T>> {
+        let hand = OwnedSet::begin(worker.local(), worker.rank(), core, epoch)?;
+        if core.looked_through {
+            Owned::<T>::look_through(&hand);
         }
-        Owned { core, local, rank: worker.rank(), epoch, element: PhantomData }
+        Some(Owned { hand, epoch, element: PhantomData })
+    }
+
+    #[cold]
+    fn look_through(hand: &Hand) {
+        // A round lets an area pass that is on its way, since its giver has looked it through.
+        ownership::hold(&hand.core.slot().own.ownership, hand.rank);
+        if let Some(scanned) = Scanned::of(&hand.core) {
+            hand.local.scanned.borrow_mut().push(scanned);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn core(&self) -> &Arc<AreaCore> {
+        &self.hand.core
     }
 
     /// The worker no longer owns the area.
     #[inline]
     pub(crate) fn end(&self) {
-        let mut owned = self.local.owned.borrow_mut();
-        if let Some(at) = owned.iter().rposition(|index| *index == self.core.id.index) {
-            owned.swap_remove(at);
-        }
-        let mut scanned = self.local.scanned.borrow_mut();
-        if !scanned.is_empty() {
-            scanned.retain(|scanned| !scanned.is_of(&self.core));
+        self.hand.local.owned.end(self.core().id, self.epoch);
+        if self.core().looked_through {
+            self.hand.local.scanned.borrow_mut().retain(|scanned| !scanned.is_of(self.core()));
         }
     }
 
     /// The area's name.
     pub fn name(&self) -> &str {
-        &self.core.name
+        &self.core().name
     }
 
     /// Elements in the area.
     pub fn len(&self) -> usize {
-        self.core.len
+        self.core().len
     }
 
     /// Whether the area has no elements.
     pub fn is_empty(&self) -> bool {
-        self.core.len == 0
+        self.core().len == 0
     }
 
     /// Elements per row.
     pub fn row_len(&self) -> usize {
-        self.core.row
+        self.core().row
     }
 
     /// The epoch of this ownership; it rises with every change of owner.
@@ -121,28 +134,24 @@ impl<T: Element> Owned<T> {
 
     /// The readers' side of the same area.
     pub fn area(&self) -> Area<T> {
-        Area::around(self.core.clone())
+        Area::around(Arc::clone(self.core()))
     }
 
     #[inline]
     pub(crate) fn check(&self, worker: &Worker) -> Result<()> {
-        self.core.check_job(worker)?;
-        self.core.check_live()?;
+        self.core().check_job(worker)?;
+        self.core().check_live()?;
         // Relaxed: an owner reads its own word; a change would have needed its death.
-        let word = self.core.slot().own.ownership.load(Ordering::Relaxed) & !ownership::SLEEP;
-        if word == ownership::Word::held(worker.rank(), self.epoch).0 {
-            Ok(())
-        } else {
-            Err(self.stale(worker))
-        }
+        let word = Word(self.core().slot().own.ownership.load(Ordering::Relaxed));
+        if word.is_of(worker.rank(), self.epoch) { Ok(()) } else { Err(self.stale(worker)) }
     }
 
     #[cold]
     fn stale(&self, worker: &Worker) -> Error {
         Error::NotOwner {
-            name: self.core.name.clone(),
+            name: self.core().name.clone(),
             rank: worker.rank(),
-            owner: self.core.ownership().to_string(),
+            owner: self.core().ownership().to_string(),
         }
     }
 
@@ -153,10 +162,10 @@ impl<T: Element> Owned<T> {
     #[inline]
     pub fn read<'w>(&'w self, worker: &'w Worker) -> Result<&'w [T]> {
         self.check(worker)?;
-        let data = self.core.parts().writer().cast::<T>();
+        let data = self.core().parts().writer().cast::<T>();
         // SAFETY: the writer copy has `len` elements of `T`; this worker owns it, and writing needs
         // `&mut self`, which the slice's lifetime excludes.
-        Ok(unsafe { std::slice::from_raw_parts(data, self.core.len) })
+        Ok(unsafe { std::slice::from_raw_parts(data, self.core().len) })
     }
 
     /// Opens the area for writing. What is written through the guard is logged.
@@ -168,7 +177,7 @@ impl<T: Element> Owned<T> {
         self.check(worker)?;
         // SAFETY: this worker owns the area, and the guard borrows `self` mutably and the worker, so that nobody
         // else reads or writes the writer copy while it lives; the type was checked when the area was attached.
-        Ok(unsafe { WriteGuard::new(&self.core) })
+        Ok(unsafe { WriteGuard::new(self.core()) })
     }
 
     /// The whole area as a slice, for writing; all of it is logged at once. For areas that change as a whole,
@@ -179,13 +188,13 @@ impl<T: Element> Owned<T> {
     #[inline]
     pub fn write_whole<'w>(&'w mut self, worker: &'w Worker) -> Result<&'w mut [T]> {
         self.check(worker)?;
-        if self.core.len != 0 {
-            self.core.log().mark(self.core.lines(0..self.core.len, size_of::<T>()));
+        if self.core().len != 0 {
+            self.core().log().mark(self.core().lines(0..self.core().len, size_of::<T>()));
         }
-        let data = self.core.parts().writer().cast::<T>();
+        let data = self.core().parts().writer().cast::<T>();
         // SAFETY: the writer copy has `len` elements of `T`; this worker owns it, and the slice borrows `self`
         // mutably, so that nobody else reads or writes the writer copy while it lives.
-        Ok(unsafe { std::slice::from_raw_parts_mut(data, self.core.len) })
+        Ok(unsafe { std::slice::from_raw_parts_mut(data, self.core().len) })
     }
 
     /// A raw pointer to the writer copy, for code that logs by itself with [`Owned::log`], or whose area is
@@ -196,11 +205,11 @@ impl<T: Element> Owned<T> {
     /// Those of [`Owned::write`].
     pub fn as_mut_ptr(&mut self, worker: &Worker) -> Result<*mut T> {
         self.check(worker)?;
-        self.core.slot().own.raw.store(1, Ordering::Relaxed);
-        if !self.core.layout.is_logged() {
-            self.core.log().touch();
+        self.core().slot().own.raw.store(1, Ordering::Relaxed);
+        if !self.core().layout.is_logged() {
+            self.core().log().touch();
         }
-        Ok(self.core.parts().writer().cast())
+        Ok(self.core().parts().writer().cast())
     }
 
     /// Tells the log that elements `range` were written through a raw pointer.
@@ -211,11 +220,11 @@ impl<T: Element> Owned<T> {
     #[inline]
     pub fn log(&mut self, worker: &Worker, range: Range<usize>) -> Result<()> {
         self.check(worker)?;
-        if range.start > range.end || range.end > self.core.len {
-            return Err(out_of_range(&self.core, range.start, range.end));
+        if range.start > range.end || range.end > self.core().len {
+            return Err(out_of_range(self.core(), range.start, range.end));
         }
         if !range.is_empty() {
-            self.core.log().mark(self.core.lines(range, size_of::<T>()));
+            self.core().log().mark(self.core().lines(range, size_of::<T>()));
         }
         Ok(())
     }
@@ -233,12 +242,12 @@ impl<T: Element> Owned<T> {
             return Err(GiveError { error, owned: self });
         }
         self.scan();
-        let parts = self.core.parts();
-        if self.core.shared.segment.dirty()[self.core.id.index as usize].load(Ordering::Relaxed) != 0 {
-            let writers = &parts.writers()[self.rank as usize / 64];
+        let parts = self.core().parts();
+        if self.core().log().dirty.load(Ordering::Relaxed) != 0 {
+            let writers = &parts.writers()[self.hand.rank as usize / 64];
             let bits = writers.load(Ordering::Relaxed);
-            if bits >> (self.rank % 64) & 1 == 0 {
-                writers.store(bits | 1 << (self.rank % 64), Ordering::Relaxed);
+            if bits >> (self.hand.rank % 64) & 1 == 0 {
+                writers.store(bits | 1 << (self.hand.rank % 64), Ordering::Relaxed);
             }
         }
         let word = &parts.slot.own.ownership;
@@ -260,7 +269,7 @@ impl<T: Element> Owned<T> {
     /// for ten seconds because every reader copy is pinned.
     pub fn give_published(self, worker: &mut Worker, to: Rank) -> Result<(), GiveError<T>> {
         let checked = self.check(worker).and_then(|()| worker.check_peer(to));
-        let mut publish = || if self.core.layout.copies > 0 { worker.publish(&self.core) } else { Ok(()) };
+        let mut publish = || if self.core().layout.copies > 0 { worker.publish(self.core()) } else { Ok(()) };
         if let Err(error) = checked.and_then(|()| publish()) {
             return Err(GiveError { error, owned: self });
         }
@@ -273,18 +282,18 @@ impl<T: Element> Owned<T> {
     /// Those of [`Owned::write`].
     pub fn delete(self, worker: &mut Worker) -> Result<()> {
         self.check(worker)?;
-        worker.delete(self.core.id);
+        worker.delete(self.core().id);
         Ok(())
     }
 
     /// Logs what was written behind the log's back, before somebody else sees the area.
     #[inline]
     pub(crate) fn scan(&self) {
-        if !self.local.scanned.borrow().is_empty() {
+        if self.core().looked_through {
             for scanned in
-                self.local.scanned.borrow_mut().iter_mut().filter(|scanned| scanned.is_of(&self.core))
+                self.hand.local.scanned.borrow_mut().iter_mut().filter(|scanned| scanned.is_of(self.core()))
             {
-                scanned.scan(&self.core.shared, &self.local, self.rank);
+                scanned.scan(&self.core().shared, &self.hand.local, self.hand.rank);
             }
         }
     }
@@ -292,31 +301,28 @@ impl<T: Element> Owned<T> {
     /// Ends this value without making the area claimable.
     pub(crate) fn forget(self) {
         let this = std::mem::ManuallyDrop::new(self);
-        // SAFETY: `this` is never used or dropped again, so both fields are moved out of it exactly once.
-        unsafe {
-            drop(std::ptr::read(&this.core));
-            drop(std::ptr::read(&this.local));
-        }
+        // SAFETY: `this` is never used or dropped again, so the field is moved out of it exactly once.
+        drop(unsafe { std::ptr::read(&this.hand) });
     }
 }
 
 impl<T: Element> Drop for Owned<T> {
     fn drop(&mut self) {
-        if self.core.shared.check_process().is_err() {
+        if self.core().shared.check_process().is_err() {
             return;
         }
-        let held = ownership::load(&self.core.slot().own.ownership).0 & !ownership::SLEEP
-            == ownership::Word::held(self.rank, self.epoch).0;
-        if held && self.core.id.is_live(self.core.slot()) {
+        if ownership::load(&self.core().slot().own.ownership).is_of(self.hand.rank, self.epoch)
+            && self.core().id.is_live(self.core().slot())
+        {
             // So that a claim knows that something was lost.
             self.scan();
         }
         self.end();
-        if !self.core.id.is_live(self.core.slot()) {
+        if !self.core().id.is_live(self.core().slot()) {
             return;
         }
-        let word = &self.core.slot().own.ownership;
-        if ownership::let_go(word, self.rank, self.epoch) {
+        let word = &self.core().slot().own.ownership;
+        if ownership::let_go(word, self.hand.rank, self.epoch) {
             futex_wake_all(low_half(word));
         }
     }

@@ -69,6 +69,14 @@ impl Word {
     const fn awake(self) -> Word {
         Word(self.0 & !SLEEP)
     }
+
+    /// Whether worker `me` has the area under `epoch`: holds it, or took it and left the word as the giver
+    /// wrote it. Whether it took it, the worker alone knows.
+    #[inline]
+    pub(crate) const fn is_of(self, me: u32, epoch: u64) -> bool {
+        const { assert!(TRANSIT == HELD + HELD) };
+        self.awake().0.wrapping_sub(Word::held(me, epoch).0) & !HELD == 0
+    }
 }
 
 impl std::fmt::Display for Word {
@@ -97,47 +105,62 @@ pub(crate) fn load(word: &AtomicU64) -> Word {
     Word(word.load(Ordering::Acquire))
 }
 
+/// The word, for one who reads the area in place if it is lent, and holds no view from before.
+#[inline]
+pub(crate) fn load_to_read(word: &AtomicU64) -> Word {
+    // SeqCst: after the reader's last arrival, or after a round that it saw past; pairs with `recall`.
+    // Acquire: pairs with `lend`.
+    Word(word.load(Ordering::SeqCst))
+}
+
 /// Gives the area, which the caller holds under `epoch`, to `to`; true if `to` sleeps and must be woken.
 #[inline]
 pub(crate) fn give(word: &AtomicU64, to: u32, epoch: u64) -> bool {
     fault_point();
-    // Release: everything that the giver wrote, log included, comes before; pairs with `try_take`.
+    // Release: everything that the giver wrote, log included, comes before; pairs with `load`.
     let old = word.swap(Word::transit(to, epoch + 1).0, Ordering::AcqRel);
     old & SLEEP != 0
 }
 
-/// Takes the area if it is on its way to `me`; returns the epoch.
+/// The epoch under which the area is on its way to `me`, or was taken by `me` already, which `me` knows.
+///
+/// To take it, nothing has to be written. Nobody else may change the word, except to set the sleep mark: a
+/// claimer who found the recipient's slot free is kept off because whoever takes a slot first makes
+/// claimable what is on its way there (`orphan`).
 #[inline]
-pub(crate) fn try_take(word: &AtomicU64, me: u32) -> Option<u64> {
+pub(crate) fn given(word: &AtomicU64, me: u32) -> Option<u64> {
+    let seen = load(word);
+    (seen.is_transit() && seen.rank() == me).then(|| seen.epoch())
+}
+
+/// Says in the word that `me` has taken what was on its way to it: for areas that rounds treat in another way
+/// once they are taken.
+pub(crate) fn hold(word: &AtomicU64, me: u32) {
     let mut seen = load(word);
     while seen.is_transit() && seen.rank() == me {
-        // Compare and swap: another who waits for the area may set the sleep mark, and a claimer who found
-        // the slot's last worker gone may seize the word. Relaxed: it orders nothing, the acquire did.
+        // Compare and swap: another who waits for the area may set the sleep mark. Relaxed: it orders
+        // nothing, the acquire did.
         let held = Word(Word::held(me, seen.epoch()).0 | seen.0 & SLEEP);
         match word.compare_exchange(seen.0, held.0, Ordering::Relaxed, Ordering::Acquire) {
-            Ok(_) => {
-                fault_point();
-                return Some(seen.epoch());
-            }
+            Ok(_) => return fault_point(),
             Err(now) => seen = Word(now),
         }
     }
-    None
 }
 
-/// Lets go of the area without a recipient: it becomes claimable.
+/// Lets go of the area without a recipient: it becomes claimable. True if somebody sleeps on the word.
 pub(crate) fn let_go(word: &AtomicU64, me: u32, epoch: u64) -> bool {
-    leave(word, Word::held(me, epoch), Word::claimable(me, epoch))
+    leave(word, |seen| seen.is_of(me, epoch), Word::claimable(me, epoch))
 }
 
 /// Lends the area to all readers; true if somebody sleeps on the word.
 pub(crate) fn lend(word: &AtomicU64, me: u32, epoch: u64) -> bool {
-    leave(word, Word::held(me, epoch), Word::lent(me, epoch))
+    leave(word, |seen| seen.is_of(me, epoch), Word::lent(me, epoch))
 }
 
 /// Lets go of an area that is lent: it stays readable.
 pub(crate) fn let_go_lent(word: &AtomicU64, me: u32, epoch: u64) -> bool {
-    leave(word, Word::lent(me, epoch), Word::left_lent(me, epoch))
+    leave(word, |seen| seen.awake() == Word::lent(me, epoch), Word::left_lent(me, epoch))
 }
 
 /// Takes a lent area back under a new epoch; false if it is not this worker's any more.
@@ -148,18 +171,21 @@ pub(crate) fn recall(word: &AtomicU64, me: u32, epoch: u64) -> bool {
         // of `read_lent`.
         let next = Word(Word::held(me, epoch + 1).0 | seen.0 & SLEEP);
         match word.compare_exchange(seen.0, next.0, Ordering::SeqCst, Ordering::Acquire) {
-            Ok(_) => return true,
+            Ok(_) => {
+                fault_point();
+                return true;
+            }
             Err(now) => seen = Word(now),
         }
     }
     false
 }
 
-/// Changes the word from `from`, whether or not somebody sleeps on it, to `next`; true if somebody did.
-fn leave(word: &AtomicU64, from: Word, next: Word) -> bool {
+/// Changes the word to `next` if it is the caller's own; true if somebody slept on it.
+fn leave(word: &AtomicU64, is_mine: impl Fn(Word) -> bool, next: Word) -> bool {
     let mut seen = load(word);
     // Only the holder's own word: after a claim it is somebody else's.
-    while seen.awake() == from {
+    while is_mine(seen) {
         // Release: pairs with the claimer's and the readers' acquire.
         match word.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire) {
             Ok(old) => return old & SLEEP != 0,
@@ -177,17 +203,19 @@ pub(crate) fn seize(word: &AtomicU64, seen: Word, me: u32) -> bool {
         .is_ok()
 }
 
-/// Marks what a dead worker held as claimable.
-pub(crate) fn orphan(word: &AtomicU64, dead: u32) {
-    let mut seen = load(word);
+/// Makes claimable what worker `dead` held, or was given. True if there was something.
+pub(crate) fn orphan(word: &AtomicU64, dead: u32) -> bool {
+    // SeqCst: comes after the store of the seat's state, see SYNC.md, "the ownership lock".
+    let mut seen = Word(word.load(Ordering::SeqCst));
     while seen.holder() == Some(dead) {
         let left = if seen.is_lent() { Word::left_lent } else { Word::claimable };
         let next = left(dead, seen.epoch());
         match word.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => return,
+            Ok(_) => return true,
             Err(now) => seen = Word(now),
         }
     }
+    false
 }
 
 /// Sets the sleep mark if the word is still `seen`.

@@ -49,12 +49,11 @@ impl Scanned {
     /// `None` for an area that needs no looking through.
     #[inline]
     pub(crate) fn of(core: &Arc<AreaCore>) -> Option<Scanned> {
-        let automatic = core.slot().about.flags.load(Ordering::Relaxed) & flag::AUTOMATIC != 0;
-        let check = core.shared.segment.config().check != 0;
-        if automatic || check { Scanned::begin(core, automatic) } else { None }
+        if core.looked_through { Scanned::begin(core) } else { None }
     }
 
-    fn begin(core: &Arc<AreaCore>, automatic: bool) -> Option<Scanned> {
+    fn begin(core: &Arc<AreaCore>) -> Option<Scanned> {
+        let automatic = core.slot().about.flags.load(Ordering::Relaxed) & flag::AUTOMATIC != 0;
         if !core.layout.is_logged() || core.len == 0 {
             return None;
         }

@@ -338,7 +338,6 @@ impl<'a> Directory<'a> {
         let now = clock::now_ns();
         round.confirmed_ns.store(now, Ordering::Relaxed);
         round.next_due_ns.store(now.saturating_add(interval_ns), Ordering::Relaxed);
-        slot.own.guard_open.store(0, Ordering::Relaxed);
         slot.own.raw.store(0, Ordering::Relaxed);
         slot.own.scanned.store(0, Ordering::Relaxed);
         slot.own.lent.store(0, Ordering::Relaxed);

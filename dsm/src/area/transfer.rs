@@ -46,8 +46,8 @@ impl<T: Element> Area<T> {
     pub fn take(&self, worker: &mut Worker) -> Result<Owned<T>> {
         self.core.check_job(worker)?;
         self.core.check_live()?;
-        match ownership::try_take(&self.core.slot().own.ownership, worker.rank()) {
-            Some(epoch) => Ok(Owned::begin(self.core.clone(), worker, epoch)),
+        match self.take_given(worker) {
+            Some(owned) => Ok(owned),
             None => self.take_waiting(worker, None),
         }
     }
@@ -68,28 +68,35 @@ impl<T: Element> Area<T> {
     pub fn try_take(&self, worker: &Worker) -> Result<Option<Owned<T>>> {
         self.core.check_job(worker)?;
         self.core.check_live()?;
-        let epoch = ownership::try_take(&self.core.slot().own.ownership, worker.rank());
-        Ok(epoch.map(|epoch| Owned::begin(self.core.clone(), worker, epoch)))
+        Ok(self.take_given(worker))
+    }
+
+    #[inline(always)]
+    fn take_given(&self, worker: &Worker) -> Option<Owned<T>> {
+        let epoch = ownership::given(&self.core.slot().own.ownership, worker.rank())?;
+        crate::primitive::fault_point();
+        Owned::taken(&self.core, worker, epoch)
     }
 
     fn take_waiting(&self, worker: &mut Worker, timeout: Option<Duration>) -> Result<Owned<T>> {
         let word = &self.core.slot().own.ownership;
-        let since = Instant::now();
+        // The clock costs as much as the hand-over itself.
+        let since = timeout.map(|_| Instant::now());
         worker.local().waiter.reset();
         loop {
             for _ in 0..worker.spins() {
                 // After every synchronization point: the slot may be another area's by then.
                 self.core.check_live()?;
-                if let Some(epoch) = ownership::try_take(word, worker.rank()) {
-                    return Ok(Owned::begin(self.core.clone(), worker, epoch));
+                if let Some(owned) = self.take_given(worker) {
+                    return Ok(owned);
                 }
                 worker.service()?;
                 std::hint::spin_loop();
             }
             self.core.check_live()?;
             let seen = ownership::load(word);
-            if let Some(epoch) = ownership::try_take(word, worker.rank()) {
-                return Ok(Owned::begin(self.core.clone(), worker, epoch));
+            if let Some(owned) = self.take_given(worker) {
+                return Ok(owned);
             }
             let asleep = Word(seen.0 | ownership::SLEEP);
             let marked = seen == asleep || ownership::mark_sleeper(word, seen);
@@ -99,7 +106,7 @@ impl<T: Element> Area<T> {
             if pause == Pause::Again {
                 continue;
             }
-            if let Some(timeout) = timeout
+            if let (Some(timeout), Some(since)) = (timeout, since)
                 && since.elapsed() >= timeout
             {
                 return Err(Error::TimedOut {
@@ -162,9 +169,7 @@ impl Worker {
         let mut loss = Loss { last_version: core.newest(), lost_writers: Vec::new() };
         let parts = core.parts();
         let dirty = &self.shared().segment.dirty()[core.id.index as usize];
-        let open = &parts.slot.own.guard_open;
-        if dirty.load(Ordering::Relaxed) != 0 || open.load(Ordering::Relaxed) != 0 || parts.layout.copies == 0
-        {
+        if dirty.load(Ordering::Relaxed) != 0 || parts.layout.copies == 0 {
             loss.lost_writers = lost_writers(&parts, last.rank());
         }
         restore(&parts);
@@ -172,11 +177,10 @@ impl Worker {
         for word in parts.level0().iter().chain(parts.level1()).chain(parts.writers()) {
             word.store(0, Ordering::Relaxed);
         }
-        open.store(0, Ordering::Relaxed);
         dirty.store(0, Ordering::Relaxed);
         parts.slot.round.term.fetch_add(1, Ordering::Relaxed);
         self.shared().segment.header().counters.claims.fetch_add(1, Ordering::Relaxed);
-        let owned = Owned::begin(core, self, last.epoch() + 1);
+        let owned = Owned::begin(&core, self, last.epoch() + 1);
         Ok(Claimed { owned, loss })
     }
 

@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 2;
+pub(crate) const LAYOUT_VERSION: u32 = 3;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
@@ -119,15 +119,19 @@ pub(crate) struct Header {
     pub(crate) map: Map,
     /// Creation and deletion of areas, and the heap.
     pub(crate) directory: RobustMutex,
-    /// Who gets which worker slot.
+    /// Who frees the slots of dead workers.
     pub(crate) membership: RobustMutex,
+    /// Process of the last that held `membership` to do so, and its start time in clock ticks.
+    pub(crate) reaper_pid: AtomicU32,
+    pub(crate) reaper_started: AtomicU64,
     pub(crate) extents_len: AtomicU64,
     /// Areas that were deleted and whose memory waits for its grace round.
     pub(crate) pending_frees: AtomicU32,
     pub(crate) next_group: AtomicU32,
     /// Processes with a thread that sleeps on `SyncWords::published`.
     pub(crate) notifiers: AtomicU32,
-    pub(crate) live_workers: AtomicU32,
+    /// `counts << 32 | workers`, see `Shared::recount`.
+    pub(crate) live_workers: AtomicU64,
     pub(crate) sync: SyncWords,
     pub(crate) counters: Counters,
 }
@@ -249,8 +253,6 @@ pub(crate) struct ReadLine {
 pub(crate) struct OwnLine {
     /// `epoch << 24 | state << 20 | rank`, see `area::transfer`.
     pub(crate) ownership: AtomicU64,
-    /// Nonzero while a write guard of the owner is open.
-    pub(crate) guard_open: AtomicU32,
     /// Nonzero once a raw pointer was handed out: unlogged lines may differ.
     pub(crate) raw: AtomicU32,
     /// The last round for which the owner looked the area through, if it is one to be looked through.

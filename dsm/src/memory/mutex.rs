@@ -51,13 +51,6 @@ impl RobustMutex {
         }
     }
 
-    /// Locks, waiting as long as it takes. `None` only if the memory is no mutex any more.
-    pub(crate) fn lock(&self) -> Option<Locked> {
-        // SAFETY: the mutex was initialized when the segment was made.
-        let code = unsafe { libc::pthread_mutex_lock(self.0.get()) };
-        self.outcome(code)
-    }
-
     /// Locks if nobody living holds it.
     pub(crate) fn try_lock(&self) -> Option<Locked> {
         // SAFETY: the mutex was initialized when the segment was made.

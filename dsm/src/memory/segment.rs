@@ -137,6 +137,7 @@ impl Segment {
             libc::madvise(base, len, libc::MADV_DONTFORK);
             base.cast::<u8>()
         };
+        super::fork::keep_place(base, len);
         Ok(Segment { base, len, map, config, fd, canary: super::fork::canary() })
     }
 
@@ -209,7 +210,8 @@ impl Segment {
     /// Worker seats, for ranks that have ever been taken.
     #[inline]
     pub(crate) fn seats(&self) -> &[Seat] {
-        let high = self.header().sync.workers_high.load(Ordering::Acquire).min(self.config.max_workers);
+        // SeqCst: see `Rounds::seats`.
+        let high = self.header().sync.workers_high.load(Ordering::SeqCst).min(self.config.max_workers);
         // SAFETY: `Map::of` places `max_workers` seats there.
         unsafe { self.table(self.map.seats, high as usize) }
     }
@@ -292,7 +294,8 @@ impl Segment {
             actor: &sync.acting.actor,
             completed: &sync.acting.completed,
             partial: &sync.acting.partial,
-            seats: self.seats(),
+            all_seats: self.all_seats(),
+            seats_high: &sync.workers_high,
         }
     }
 
@@ -324,6 +327,7 @@ impl Drop for Segment {
         if super::fork::is_child(self.canary) {
             return;
         }
+        super::fork::give_place_up(self.base);
         // SAFETY: the mapping was made by `map` with this length; every handle that points into it holds
         // an `Arc` of this segment.
         unsafe { libc::munmap(self.base.cast(), self.len) };

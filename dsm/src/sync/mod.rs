@@ -4,6 +4,8 @@ pub(crate) mod claim;
 pub(crate) mod clock;
 #[cfg(not(loom))]
 pub(crate) mod copying;
+#[cfg(all(test, not(loom)))]
+mod large_numbers;
 pub(crate) mod lock;
 #[cfg(all(test, loom))]
 mod models;

@@ -93,7 +93,8 @@ impl Runtime<'_> {
             }
         }
         header.sync.acting.plan.workers.store(workers, Ordering::Relaxed);
-        lowest
+        // A worker that enters the clocks meanwhile may show one that was the lowest a round ago.
+        if known == u64::MAX { lowest } else { lowest.max(known) }
     }
 
     /// Fills `scratch.selected` with the areas that are forced or due, and their groups; returns the time.
@@ -195,9 +196,7 @@ impl Runtime<'_> {
             scratch.stuck.push(area);
             return false;
         }
-        let dirty = segment.dirty()[index].load(Ordering::Relaxed) != 0
-            || slot.own.guard_open.load(Ordering::Relaxed) != 0;
-        if !dirty {
+        if segment.dirty()[index].load(Ordering::Relaxed) == 0 {
             segment.forced()[index].store(0, Ordering::Relaxed);
             self.postpone(slot, now);
             slot.round.confirmed_ns.store(now, Ordering::Relaxed);
@@ -211,7 +210,7 @@ impl Runtime<'_> {
             return false;
         };
         let newest = &parts.copies()[parts.current()];
-        let whole = !parts.layout.is_logged() || slot.own.guard_open.load(Ordering::Relaxed) != 0;
+        let whole = !parts.layout.is_logged();
         let plan: &PlanEntry = &segment.plan_entries()[entry];
         plan.area.store(area, Ordering::Relaxed);
         plan.copy.store(target as u32, Ordering::Relaxed);

@@ -73,8 +73,6 @@ impl Runtime<'_> {
         slot.read.current.store(index as u32, Ordering::Release);
         pin::unmark(&copy.state);
         segment.dirty()[area].store(0, Ordering::Relaxed);
-        // A guard that was leaked: its owner is inside the round, so no guard lives.
-        slot.own.guard_open.store(0, Ordering::Relaxed);
         segment.forced()[area].store(0, Ordering::Relaxed);
         self.postpone(slot, now);
     }

@@ -61,6 +61,8 @@ pub(crate) enum Pause {
     Check,
     /// Longer than the job's patience.
     OutOfPatience,
+    /// Longer than the limit that the waiting worker was given.
+    OutOfTime,
 }
 
 /// What a round does and how it waits: the runtime's implementation moves bytes, a model's moves tokens.
@@ -79,6 +81,11 @@ pub(crate) trait Work {
     fn publish(&self, round: u64, me: u32);
     /// Asks the kernel whether the worker is dead, and if so marks its seat.
     fn is_dead(&self, rank: u32) -> bool;
+    /// Runs `act` if the worker is dead, and answers what it answers; false if it is not dead. No reaper
+    /// begins meanwhile if `rank` stands for one: of it, unlike of a worker, there may be another soon.
+    fn while_dead(&self, rank: u32, act: impl FnOnce() -> bool) -> bool {
+        self.is_dead(rank) && act()
+    }
     /// Applies the stall policy to an actor that stands still outside of copying.
     fn stalled_actor(&self, rank: u32);
     /// Waits a little for the word to differ from `seen`.
@@ -107,10 +114,21 @@ pub(crate) struct Rounds<'a> {
     pub(crate) completed: &'a AtomicU64,
     /// The last round that was planned without some live worker.
     pub(crate) partial: &'a AtomicU64,
-    pub(crate) seats: &'a [Seat],
+    /// Seats for every rank there can be.
+    pub(crate) all_seats: &'a [Seat],
+    /// How many of them were ever taken.
+    pub(crate) seats_high: &'a AtomicU32,
 }
 
 impl Rounds<'_> {
+    /// The seats that were ever taken, as many as there are by now: a slice kept from an earlier look may lack
+    /// a worker that has joined since.
+    pub(crate) fn seats(&self) -> &[Seat] {
+        // SeqCst: a joiner raises this before it settles; pairs as `arrived` does (see SYNC.md).
+        let high = self.seats_high.load(Ordering::SeqCst) as usize;
+        &self.all_seats[..high.min(self.all_seats.len())]
+    }
+
     #[inline]
     pub(crate) fn load(&self) -> Word {
         // Acquire: pairs with the release of every transition, so that whoever sees a round past sees what
@@ -163,7 +181,7 @@ impl Rounds<'_> {
     /// Whether everybody that the round waits for has arrived.
     fn is_complete(&self, word: Word) -> bool {
         let round = word.round();
-        self.seats.iter().all(|seat| {
+        self.seats().iter().all(|seat| {
             !seat.is_live()
                 || seat.arrived.load(Ordering::SeqCst) >= round
                 || (!word.waits_for_all() && seat.is_straggler())
@@ -172,15 +190,27 @@ impl Rounds<'_> {
 
     /// Whether worker `rank` is inside this round.
     pub(crate) fn takes_part(&self, rank: u32, round: u64) -> bool {
-        let seat = &self.seats[rank as usize];
+        let seat = &self.all_seats[rank as usize];
         // SeqCst: ordered with the shift from Open to Plan, see SYNC.md, "late arrival".
         seat.arrived.load(Ordering::SeqCst) == round && seat.is_live()
+    }
+
+    /// The live workers but `me` that may hold a view of an area which was recalled before `round` was seen in the
+    /// word.
+    pub(crate) fn late_readers(&self, me: u32, round: u64) -> impl Iterator<Item = u32> {
+        let seats = self.seats().iter().enumerate();
+        // SeqCst: whoever arrived in `round` is inside it, or left it after the area was recalled. See SYNC.md,
+        // "lending".
+        let is_late = move |(rank, seat): &(usize, &Seat)| {
+            *rank != me as usize && seat.is_live() && seat.arrived.load(Ordering::SeqCst) < round
+        };
+        seats.filter(is_late).map(|(rank, _)| rank as u32)
     }
 
     /// A synchronization point of worker `me`, which holds no view: takes part in the round that is open,
     /// if one is. `None`: nothing to take part in.
     pub(crate) fn participate(&self, me: u32, work: &impl Work) -> Option<Ended> {
-        let seat = &self.seats[me as usize];
+        let seat = &self.all_seats[me as usize];
         if seat.is_straggler() {
             return self.settle(me, work);
         }
@@ -209,7 +239,7 @@ impl Rounds<'_> {
         // SeqCst: either the actor's look at this seat, which comes after its shift to Plan, sees the
         // arrival, or this worker's next look at the word sees the shift. Both are safe because the worker
         // stays until the round is past.
-        self.seats[me as usize].arrived.store(round, Ordering::SeqCst);
+        self.all_seats[me as usize].arrived.store(round, Ordering::SeqCst);
         fault_point();
     }
 
@@ -268,15 +298,19 @@ impl Rounds<'_> {
                 fault_point();
                 self.plan(me, round, work);
             }
-        } else if work.pause(seen) != Pause::Again {
-            self.watch_actor(me, round, work);
+        } else {
+            match work.pause(seen) {
+                Pause::Again => {}
+                Pause::OutOfTime => self.give_up(seen, work),
+                _ => self.watch_actor(me, round, work),
+            }
         }
     }
 
     fn plan(&self, me: u32, round: u64, work: &impl Work) {
         let here = Word::new(round, Phase::Plan);
         let left_out = |seat: &Seat| seat.is_live() && seat.arrived.load(Ordering::SeqCst) != round;
-        if self.seats.iter().any(left_out) {
+        if self.seats().iter().any(left_out) {
             // Relaxed: read by those who see the round past; the shift below releases it.
             self.partial.store(round, Ordering::Relaxed);
         }
@@ -318,30 +352,42 @@ impl Rounds<'_> {
             return false;
         }
         let round = seen.round();
-        let missing = |seat: &Seat| {
-            seat.is_live() && seat.arrived.load(Ordering::SeqCst) < round && !seat.is_straggler()
-        };
         let mut found_dead = false;
-        for (rank, seat) in self.seats.iter().enumerate() {
+        for (rank, seat) in self.seats().iter().enumerate() {
             if seat.is_live() && seat.arrived.load(Ordering::SeqCst) < round {
                 found_dead |= work.is_dead(rank as u32);
             }
         }
-        if found_dead || pause != Pause::OutOfPatience || seen.waits_for_all() {
-            return true;
+        let give_up = match pause {
+            Pause::OutOfTime => true,
+            // Those who wait for everybody have all the time in the world.
+            Pause::OutOfPatience => !seen.waits_for_all(),
+            _ => false,
+        };
+        if !found_dead && give_up {
+            self.give_up(seen, work);
         }
-        // The one place where a round is given up: against `lead`, one compare-and-swap decides.
+        true
+    }
+
+    /// Gives up the open round `seen`: against the actor's shift to Plan, one compare-and-swap decides. Those who
+    /// wait for everybody open the next one.
+    fn give_up(&self, seen: Word, work: &impl Work) {
+        let round = seen.round();
         if !self.shift(seen, Word::new(round + 1, Phase::Idle), work) {
-            return true;
+            return;
         }
-        let mut late = self.seats.iter().enumerate().filter(|(_, seat)| missing(seat)).map(|(rank, seat)| {
-            fault_point();
-            seat.missed.fetch_max(round, Ordering::SeqCst);
-            rank as u32
-        });
+        let missing = |seat: &Seat| {
+            seat.is_live() && seat.arrived.load(Ordering::SeqCst) < round && !seat.is_straggler()
+        };
+        let mut late =
+            self.seats().iter().enumerate().filter(|(_, seat)| missing(seat)).map(|(rank, seat)| {
+                fault_point();
+                seat.missed.fetch_max(round, Ordering::SeqCst);
+                rank as u32
+            });
         work.gave_up(round, &mut late);
         late.for_each(drop);
-        true
     }
 
     pub(crate) fn is_actor(&self, me: u32, round: u64) -> bool {
@@ -361,11 +407,13 @@ impl Rounds<'_> {
     /// Takes the round over from an actor that the kernel says is dead. True if there is now another actor.
     fn replace_dead_actor(&self, me: u32, round: u64, work: &impl Work) -> bool {
         let now = Actor(self.actor.load(Ordering::SeqCst));
-        if !now.is_for(round) || now.rank() == me || !work.is_dead(now.rank()) {
+        if !now.is_for(round) || now.rank() == me {
             return false;
         }
         let mine = Actor::new(round, me);
-        self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        work.while_dead(now.rank(), || {
+            self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        })
     }
 
     /// Takes a dead worker's election as actor of an open round back, before its slot is anybody's: nobody
@@ -380,7 +428,7 @@ impl Rounds<'_> {
     /// Brings the seat of `me`, which holds no view, up to the present: a worker that joins, or a straggler
     /// that comes back. Waits for an idle moment, or takes part in the round that is open.
     pub(crate) fn settle(&self, me: u32, work: &impl Work) -> Option<Ended> {
-        let seat = &self.seats[me as usize];
+        let seat = &self.all_seats[me as usize];
         loop {
             let seen = self.load_total();
             let round = seen.round();
@@ -453,7 +501,7 @@ impl Rounds<'_> {
     pub(crate) fn leave(&self, me: u32, work: &impl Work) {
         self.participate(me, work);
         fault_point();
-        self.seats[me as usize].state.store(slot_state::LEAVING, Ordering::SeqCst);
+        self.all_seats[me as usize].state.store(slot_state::LEAVING, Ordering::SeqCst);
         fault_point();
         let seen = self.load_total();
         if seen.phase() == Phase::Open && self.is_complete(seen) {

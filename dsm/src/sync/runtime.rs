@@ -2,14 +2,14 @@
 use super::claim::{self, Claim};
 use super::copying::CopyScratch;
 use super::pin::copy_state;
-use super::round::{Pause, Rounds, Work, slot_state};
+use super::round::{Pause, Rounds, Work};
 use super::wait::{Waiter, futex_wake_all, low_half};
 use super::word::Word;
+use crate::area::owned_set::OwnedSet;
 use crate::area::parts::Parts;
 use crate::area::scan::Scanned;
 use crate::error::Rank;
 use crate::job::{STALL_KILL, STALL_QUARANTINE, Shared};
-use crate::memory::mutex::Locked;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -35,8 +35,8 @@ pub(crate) struct Local {
     pub(crate) scratch: RefCell<Scratch>,
     pub(crate) copy_scratch: RefCell<CopyScratch>,
     pub(crate) waiter: Waiter,
-    /// Slots of the areas that this worker owns.
-    pub(crate) owned: RefCell<Vec<u32>>,
+    /// The areas that this worker owns.
+    pub(crate) owned: OwnedSet,
     /// Owned areas that are looked through before every arrival.
     pub(crate) scanned: RefCell<Vec<Scanned>>,
     pub(crate) unlogged: RefCell<Vec<crate::UnloggedWrite>>,
@@ -51,7 +51,7 @@ impl Local {
             scratch: RefCell::default(),
             copy_scratch: RefCell::new(CopyScratch::new()),
             waiter: Waiter::default(),
-            owned: RefCell::default(),
+            owned: OwnedSet::default(),
             scanned: RefCell::default(),
             unlogged: RefCell::default(),
             stalled_since: Cell::new(None),
@@ -87,10 +87,9 @@ impl Runtime<'_> {
         self.stalled_for(round) >= Duration::from_nanos(self.shared.segment.config().stall_after_ns)
     }
 
-    /// Kills the process of a stalled worker, unless it is this one.
+    /// Kills the process of a stalled worker or reaper, unless it is this one.
     fn kill(&self, rank: Rank) {
-        let record = &self.shared.segment.workers()[rank as usize];
-        let pid = record.pid.load(Ordering::Relaxed);
+        let (pid, started) = self.shared.process_of(rank);
         if pid == std::process::id() {
             tracing::warn!(
                 rank,
@@ -99,7 +98,6 @@ impl Runtime<'_> {
             return;
         }
         // A process that was sent the signal may live on for a moment; it counts once.
-        let started = record.started.load(Ordering::Relaxed);
         if self.local.killed.replace((pid, started)) != (pid, started)
             && crate::job::process::kill(pid, started)
         {
@@ -199,6 +197,13 @@ impl Work for Runtime<'_> {
         self.shared.is_dead(rank)
     }
 
+    fn while_dead(&self, rank: u32, act: impl FnOnce() -> bool) -> bool {
+        if rank == self.shared.reaper_rank() {
+            return self.shared.while_no_reaper(act);
+        }
+        self.is_dead(rank) && act()
+    }
+
     fn stalled_actor(&self, rank: u32) {
         let round = self.rounds().load().round();
         if self.shared.segment.config().stall_policy == STALL_KILL && self.has_stalled(round) {
@@ -227,49 +232,6 @@ impl Work for Runtime<'_> {
 }
 
 impl Shared {
-    /// Whether more workers live than this process has cores.
-    #[inline]
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.segment.header().live_workers.load(Ordering::Relaxed) as usize > self.cores
-    }
-
-    /// Asks the kernel whether a worker is dead: a thread that ends, by whatever means, gives up the mutex
-    /// that it holds for life.
-    pub(crate) fn is_dead(&self, rank: Rank) -> bool {
-        // A rank that no worker has stands for whoever finishes the round of the dead.
-        let Some(seat) = self.segment.all_seats().get(rank as usize) else { return false };
-        if seat.state.load(Ordering::SeqCst) == slot_state::DEAD {
-            return true;
-        }
-        if !matches!(seat.state.load(Ordering::SeqCst), slot_state::LIVE | slot_state::LEAVING) {
-            return false;
-        }
-        let life = &self.segment.workers()[rank as usize].life;
-        match life.try_lock() {
-            Some(Locked::OwnerDied) => {
-                seat.state.store(slot_state::DEAD, Ordering::SeqCst);
-                life.unlock();
-                let header = self.segment.header();
-                header.live_workers.fetch_sub(1, Ordering::Relaxed);
-                header.counters.deaths.fetch_add(1, Ordering::Relaxed);
-                let pid = self.segment.workers()[rank as usize].pid.load(Ordering::Relaxed);
-                tracing::warn!(rank, pid, "worker is dead");
-                true
-            }
-            Some(Locked::Clean) => {
-                life.unlock();
-                false
-            }
-            None => false,
-        }
-    }
-
-    /// Whether nobody living sits at this rank any more: it left, or it is dead.
-    pub(crate) fn is_gone(&self, rank: Rank) -> bool {
-        let state = self.segment.all_seats().get(rank as usize).map(|seat| seat.state.load(Ordering::SeqCst));
-        matches!(state, None | Some(slot_state::FREE)) || self.is_dead(rank)
-    }
-
     /// Lets the notifiers of all processes look for new versions.
     pub(crate) fn wake_notifiers(&self) {
         let header = self.segment.header();

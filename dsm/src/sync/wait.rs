@@ -1,6 +1,6 @@
 //! Waiting: spin while there is a core for everybody, yield when there is not, then sleep on a futex.
 use super::round::Pause;
-use super::word::{SLEEP, Word};
+use super::word::{Phase, SLEEP, Word};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -20,6 +20,8 @@ pub(crate) struct Waiter {
     looks: Cell<u32>,
     sleeps: Cell<u32>,
     since: Cell<Option<Instant>>,
+    /// When the worker's patience ends whatever the job's is.
+    deadline: Cell<Option<Instant>>,
 }
 
 impl Waiter {
@@ -53,6 +55,12 @@ impl Waiter {
             self.since.set(Some(now));
             now
         });
+        // Only an open round can be given up; in any other phase there is nothing to do but wait.
+        let deadline = self.deadline.get().filter(|_| seen.phase() == Phase::Open);
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return Pause::OutOfTime;
+        }
         let sleeping = Word(seen.0 | SLEEP);
         if !seen.has_sleepers()
             && word.compare_exchange(seen.0, sleeping.0, Ordering::SeqCst, Ordering::SeqCst).is_err()
@@ -62,6 +70,7 @@ impl Waiter {
         let sleeps = self.sleeps.get();
         self.sleeps.set(sleeps + 1);
         let length = (FIRST_SLEEP * (1 << sleeps.min(5))).min(LONGEST_SLEEP).min(patience.max(FIRST_SLEEP));
+        let length = left.map_or(length, |left| length.min(left));
         let woken = match other {
             None => futex_wait(low_half(word), sleeping.0 as u32, length),
             Some((other, value)) => futex_wait_either(
@@ -76,6 +85,11 @@ impl Waiter {
         } else {
             Pause::Check
         }
+    }
+
+    /// Sets when pauses begin to say [`Pause::OutOfTime`]; returns what was set before.
+    pub(crate) fn set_deadline(&self, deadline: Option<Instant>) -> Option<Instant> {
+        self.deadline.replace(deadline)
     }
 
     /// Forgets how long it waited.

@@ -5,9 +5,37 @@
 use super::Worker;
 use crate::area::element::Element;
 use crate::area::handle::Area;
-use crate::error::{Error, Result};
+use crate::error::{Error, Rank, Result};
+use crate::primitive::fault_point;
+use crate::sync::runtime::Runtime;
+use crate::sync::word::{Phase, Word};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+
+/// Puts worker `rank`, which is live and holds no view, into the clocks at the lowest one, with a view that is
+/// not older.
+pub(super) fn enter(runtime: &Runtime<'_>, rank: Rank) {
+    let rounds = runtime.rounds();
+    let seat = &rounds.all_seats[rank as usize];
+    let acting = &runtime.shared.segment.header().sync.acting;
+    let between = |word: Word| matches!(word.phase(), Phase::Idle | Phase::Open);
+    loop {
+        rounds.settle(rank, runtime);
+        let seen = rounds.load_total();
+        if !between(seen) || seat.arrived.load(Ordering::Relaxed) + 1 < seen.round() {
+            continue;
+        }
+        let lowest = acting.lowest_clock.load(Ordering::Relaxed);
+        // SeqCst: if no round has gone on by the next look, every later planner sees this clock, and the lowest
+        // one stays what it is until this worker ticks.
+        seat.clock.store(if lowest == u64::MAX { 0 } else { lowest }, Ordering::SeqCst);
+        fault_point();
+        let now = rounds.load_total();
+        if now.round() == seen.round() && between(now) {
+            return;
+        }
+    }
+}
 
 impl Worker {
     /// The worker's clock: how many times it called [`Worker::tick`], counted from the lowest clock in the
@@ -45,13 +73,15 @@ impl Worker {
         self.seat_clock().store(u64::MAX, Ordering::Relaxed);
     }
 
-    /// Puts this worker back into the clocks, at the lowest one.
+    /// Puts this worker back into the clocks, at the lowest one. A synchronization point: afterwards the worker
+    /// sees what the others wrote before that clock. Waits for a round that is under way.
     pub fn rejoin_clocks(&mut self) {
         if self.shared.check_process().is_err() {
             return;
         }
-        let lowest = self.shared.segment.header().sync.acting.lowest_clock.load(Ordering::Relaxed);
-        self.seat_clock().store(if lowest == u64::MAX { 0 } else { lowest }, Ordering::Relaxed);
+        self.scan();
+        enter(&self.runtime(), self.rank);
+        self.idle = self.shared.segment.rounds().load();
     }
 
     /// Waits until no worker's published work is more than `staleness` clocks behind this worker's, forcing
@@ -64,8 +94,9 @@ impl Worker {
         self.wait_clocks_until(staleness, None)
     }
 
-    /// [`Worker::wait_clocks`] with a limit. The limit is looked at between rounds: while another worker waits
-    /// without one ([`Worker::barrier`]), a round waits for everybody, and the limit may be exceeded.
+    /// [`Worker::wait_clocks`] with a limit, which is kept to about a millisecond whatever the others wait for. Only
+    /// a worker that stands still in the middle of copying holds everybody who takes part in that round, as the
+    /// job's [`StallPolicy`](crate::StallPolicy) says.
     ///
     /// # Errors
     /// [`Error::TimedOut`], which names those who are behind; [`Error::ForkedChild`].
@@ -81,16 +112,17 @@ impl Worker {
             return Ok(());
         }
         let wanted = mine.saturating_sub(staleness);
-        while self.lowest_clock() < wanted {
-            if let Some(timeout) = timeout
-                && since.elapsed() >= timeout
-            {
-                return Err(self.behind(wanted, since.elapsed()));
+        self.within(timeout, |worker| {
+            while worker.lowest_clock() < wanted {
+                if let Some(timeout) = timeout
+                    && since.elapsed() >= timeout
+                {
+                    return Err(worker.behind(wanted, since.elapsed()));
+                }
+                worker.one_round(timeout.is_none());
             }
-            // With a limit, rounds may be given up, so that the limit is looked at.
-            self.one_round(timeout.is_none());
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn lowest_clock(&self) -> u64 {
@@ -152,6 +184,16 @@ impl Worker {
         area.core.check_job(self)?;
         let since = Instant::now();
         let wanted = self.clock().saturating_sub(staleness);
+        self.within(Some(timeout), |worker| worker.wait_clock_since(area, wanted, timeout, since))
+    }
+
+    fn wait_clock_since<T: Element>(
+        &mut self,
+        area: &Area<T>,
+        wanted: u64,
+        timeout: Duration,
+        since: Instant,
+    ) -> Result<()> {
         loop {
             // A publication that found nothing to write leaves the version and its clock as they were, so
             // an owner that has moved on without writing is fresh enough too.
@@ -177,7 +219,7 @@ impl Worker {
     }
 
     /// Opens a round if none is, and takes part in one.
-    fn one_round(&mut self, all: bool) {
+    pub(super) fn one_round(&mut self, all: bool) {
         let runtime = self.runtime();
         let seen = runtime.rounds().open(all, &runtime);
         if self.take_part().is_none() {

@@ -1,6 +1,7 @@
 //! Workers: threads of control that own areas and take part in rounds.
 mod clocks;
 mod join;
+mod membership;
 mod waiting;
 
 use crate::area::element::{Element, ElementType};
@@ -216,22 +217,23 @@ impl Worker {
     fn force_owned(&self) {
         let segment = &self.shared.segment;
         let scanned = !self.local.scanned.borrow().is_empty();
-        for &index in self.local.owned.borrow().iter() {
+        self.local.owned.for_each(|index| {
             let index = index as usize;
             let dirty = segment.dirty()[index].load(Ordering::Relaxed) != 0;
             let slot = &segment.areas()[index];
-            let changed = dirty || scanned || slot.own.guard_open.load(Ordering::Relaxed) != 0;
-            if changed && slot.about.copies.load(Ordering::Relaxed) != 0 {
+            if (dirty || scanned) && slot.about.copies.load(Ordering::Relaxed) != 0 {
                 segment.forced()[index].store(1, Ordering::Relaxed);
             }
-        }
+        });
     }
 
     fn put_off_areas(&self) -> u32 {
         let segment = &self.shared.segment;
-        let owned = self.local.owned.borrow();
-        owned.iter().filter(|index| segment.forced()[**index as usize].load(Ordering::Relaxed) != 0).count()
-            as u32
+        let mut count = 0;
+        self.local.owned.for_each(|index| {
+            count += u32::from(segment.forced()[index as usize].load(Ordering::Relaxed) != 0);
+        });
+        count
     }
 
     /// Opens rounds until one is completed; returns it and how many were given up.
@@ -317,7 +319,7 @@ impl Worker {
             result = self.try_create(&spec, element, len);
         }
         let core = Arc::new(AreaCore::of(&self.shared, result?, &spec.name, element)?);
-        Ok(Owned::begin(core, self, 1))
+        Ok(Owned::begin(&core, self, 1))
     }
 
     fn try_create(&mut self, spec: &AreaSpec, element: ElementType, len: usize) -> Result<AreaId> {
@@ -368,9 +370,10 @@ impl Drop for Worker {
         if self.shared.check_process().is_err() {
             return;
         }
+        self.local.owned.clear();
         let runtime = self.runtime();
         runtime.rounds().leave(self.rank, &runtime);
-        join::free_slot(&self.shared, self.rank);
+        membership::free_slot(&self.shared, self.rank);
         runtime.wake();
     }
 }

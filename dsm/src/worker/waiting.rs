@@ -51,15 +51,27 @@ impl Worker {
         self.shared.check_process()?;
         let since = Instant::now();
         self.local.waiter.reset();
-        loop {
-            if let Some(found) = look(self)? {
-                return Ok(found);
+        self.within(Some(timeout), |worker| {
+            loop {
+                if let Some(found) = look(worker)? {
+                    return Ok(found);
+                }
+                if since.elapsed() >= timeout {
+                    return Err(give_up(worker, since.elapsed()));
+                }
+                worker.wait_step(None)?;
             }
-            if since.elapsed() >= timeout {
-                return Err(give_up(self, since.elapsed()));
-            }
-            self.wait_step(None)?;
-        }
+        })
+    }
+
+    /// Runs a wait with a limit: while it lasts, this worker gives up rounds that others hold open for longer.
+    pub(super) fn within<R>(&mut self, limit: Option<Duration>, wait: impl FnOnce(&mut Worker) -> R) -> R {
+        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let local = self.local.clone();
+        let before = local.waiter.set_deadline(deadline);
+        let answer = wait(self);
+        local.waiter.set_deadline(before);
+        answer
     }
 
     /// Attaches to an area, waiting for it to be created; takes part in rounds meanwhile.
@@ -113,23 +125,25 @@ impl Worker {
         age: Duration,
         timeout: Duration,
     ) -> Result<()> {
-        let since = Instant::now();
-        loop {
-            if area.age(self)? <= age {
-                return Ok(());
-            }
-            if since.elapsed() >= timeout {
-                return Err(Error::TimedOut {
-                    what: format!("area {:?} to be fresher than {age:?}", area.name()),
-                    waited: since.elapsed(),
-                    missing: format!("its age is {:?}, {}", area.age(self)?, area.core.ownership()),
-                });
-            }
-            self.sync_area(area)?;
-            if area.age(self)? > age {
-                self.wait_step(None)?;
-            }
-        }
+        self.wait_until(
+            timeout,
+            |worker| {
+                if area.age(worker)? <= age {
+                    return Ok(Some(()));
+                }
+                area.core.force();
+                worker.one_round(false);
+                Ok((area.age(worker)? <= age).then_some(()))
+            },
+            |worker, waited| Error::TimedOut {
+                what: format!("area {:?} to be fresher than {age:?}", area.name()),
+                waited,
+                missing: match area.age(worker) {
+                    Ok(age) => format!("its age is {age:?}, {}", area.core.ownership()),
+                    Err(error) => error.to_string(),
+                },
+            },
+        )
     }
 
     /// Waits until `count` workers are in the job, this one included; takes part in rounds meanwhile.

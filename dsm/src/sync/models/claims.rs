@@ -80,11 +80,13 @@ fn a_round_of_the_dead_is_finished_by_one() {
             };
             let hand = Hand { memory: &memory, pause: Pause::Check };
             let rounds = memory.rounds();
+            assert!(memory.begin_reaping());
             // Nobody has rank 2: as the reaper, which waits until the round is past.
             while !rounds.load().is_past(2) {
                 rounds.finish_for_the_dead(2, 2, &hand);
                 thread::yield_now();
             }
+            memory.end_reaping();
             straggler.join().unwrap();
         });
     }
@@ -105,7 +107,9 @@ fn a_round_of_the_dead_is_not_taken_from_the_living() {
             })
         };
         let hand = Hand { memory: &memory, pause: Pause::Check };
+        assert!(memory.begin_reaping());
         memory.rounds().finish_for_the_dead(2, 2, &hand);
+        memory.end_reaping();
         straggler.join().unwrap();
         assert!(memory.rounds().load().is_past(2));
     });
@@ -130,4 +134,45 @@ fn a_dead_actors_election_is_taken_back() {
         assert!(matches!(memory.read(1), 0 | 7));
         reaper.join().unwrap();
     });
+}
+
+/// A reaper dies while it finishes the round of the dead. A straggler that comes back finishes it, or the next
+/// reaper does, and never both.
+fn a_reaper_dies(steps: u32) {
+    explore(3, move || {
+        let memory = Arc::new(dead_owner(2, Phase::Plan, &[1]));
+        let straggler = {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                let hand = Hand { memory: &memory, pause: Pause::Check };
+                memory.rounds().participate(1, &hand);
+                let seen = memory.read(1);
+                assert!(matches!(seen, 0 | 7), "{seen}");
+            })
+        };
+        let reap = |memory: &Memory, steps: u32| {
+            if !memory.begin_reaping() {
+                return;
+            }
+            let hand = Hand { memory, pause: Pause::Check };
+            // Nobody has rank 2.
+            super::lives(steps, || memory.rounds().finish_for_the_dead(2, 2, &hand));
+            memory.end_reaping();
+        };
+        let next = {
+            let memory = memory.clone();
+            thread::spawn(move || reap(&memory, u32::MAX))
+        };
+        reap(&memory, steps);
+        next.join().unwrap();
+        straggler.join().unwrap();
+        assert!(memory.rounds().load().is_past(2));
+    });
+}
+
+#[test]
+fn a_reaper_dies_at_every_step() {
+    for steps in 0..14 {
+        a_reaper_dies(steps);
+    }
 }

@@ -2,7 +2,7 @@
 use super::super::word::{Phase, Word};
 use super::{get, put};
 use crate::area::ownership;
-use crate::primitive::{AtomicU64, Ordering};
+use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
@@ -24,7 +24,7 @@ fn what_a_giver_wrote_the_taker_sees() {
             let area = area.clone();
             thread::spawn(move || {
                 let epoch = loop {
-                    match ownership::try_take(&area.word, 1) {
+                    match ownership::given(&area.word, 1) {
                         Some(epoch) => break epoch,
                         None => thread::yield_now(),
                     }
@@ -36,7 +36,7 @@ fn what_a_giver_wrote_the_taker_sees() {
         put(&area.bytes, 5);
         ownership::give(&area.word, 1, 1);
         let epoch = loop {
-            match ownership::try_take(&area.word, 0) {
+            match ownership::given(&area.word, 0) {
                 Some(epoch) => break epoch,
                 None => thread::yield_now(),
             }
@@ -63,6 +63,51 @@ fn of_two_claimers_one_gets_it_under_a_new_epoch() {
         let theirs = other.join().unwrap();
         assert!(mine != theirs);
         assert_eq!(ownership::load(&word), ownership::Word::held(u32::from(theirs), 5));
+    });
+}
+
+/// An area on its way to a slot whose worker has gone: a claimer, and the next worker in the slot, which takes
+/// without writing. One of them gets it at most, and the giver's bytes come along.
+#[test]
+fn a_new_worker_takes_nothing_that_is_claimed() {
+    const FREE: u32 = 0;
+    const JOINING: u32 = 1;
+    super::explore(3, || {
+        let area = Arc::new(Handed {
+            word: AtomicU64::new(ownership::Word::held(0, 1).0),
+            bytes: UnsafeCell::new(0),
+        });
+        let seat = Arc::new(AtomicU32::new(FREE));
+        let giver = {
+            let area = area.clone();
+            thread::spawn(move || {
+                put(&area.bytes, 5);
+                // It saw the slot's last worker alive.
+                ownership::give(&area.word, 1, 1);
+            })
+        };
+        let claimer = {
+            let (area, seat) = (area.clone(), seat.clone());
+            thread::spawn(move || {
+                let seen = ownership::load(&area.word);
+                let gone = seen.rank() == 1 && seat.load(Ordering::SeqCst) == FREE;
+                let claimed = gone && ownership::seize(&area.word, seen, 2);
+                if claimed {
+                    put(&area.bytes, get(&area.bytes) + 1);
+                }
+                claimed
+            })
+        };
+        seat.store(JOINING, Ordering::SeqCst);
+        ownership::orphan(&area.word, 1);
+        let taken = ownership::given(&area.word, 1).is_some();
+        if taken {
+            put(&area.bytes, get(&area.bytes) + 1);
+        }
+        let claimed = claimer.join().unwrap();
+        giver.join().unwrap();
+        assert!(!(taken && claimed));
+        assert_eq!(get(&area.bytes), 5 + u64::from(taken || claimed));
     });
 }
 

@@ -1,5 +1,5 @@
 //! Workers that come late, and rounds that are given up.
-use super::super::round::{Pause, slot_state};
+use super::super::round::{Ended, Pause, slot_state};
 use super::{Hand, Memory, explore};
 use crate::primitive::Ordering;
 use loom::sync::Arc;
@@ -86,6 +86,62 @@ fn a_worker_joins_in_the_middle() {
             memory.write(value);
             hand.sync(0);
         }
+        other.join().unwrap();
+    });
+}
+
+/// A worker takes a seat that nobody had before: whoever began to look at the seats earlier finds it all the same.
+#[test]
+fn a_worker_takes_a_new_seat() {
+    explore(3, || {
+        let memory = Arc::new(Memory::new(2, 2));
+        memory.seats_high.store(1, Ordering::Relaxed);
+        let other = {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                let hand = Hand { memory: &memory, pause: Pause::Again };
+                memory.seats_high.fetch_max(2, Ordering::SeqCst);
+                memory.seats[1].state.store(slot_state::LIVE, Ordering::SeqCst);
+                memory.rounds().settle(1, &hand);
+                memory.read(1);
+                memory.rounds().participate(1, &hand);
+                memory.read(1);
+                memory.rounds().leave(1, &hand);
+            })
+        };
+        let hand = Hand { memory: &memory, pause: Pause::Check };
+        for value in [7, 8] {
+            memory.write(value);
+            hand.sync(0);
+        }
+        other.join().unwrap();
+    });
+}
+
+/// One worker waits for everybody; the other has a limit, and may give the round up at any moment. The one that
+/// waits opens another.
+#[test]
+fn a_limit_ends_a_round_that_waits_for_all() {
+    explore(2, || {
+        let memory = Arc::new(Memory::new(2, 1));
+        let other = {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                let hand = Hand { memory: &memory, pause: Pause::OutOfTime };
+                memory.rounds().participate(1, &hand);
+                assert!(matches!(memory.read(1), 0 | 7));
+                memory.rounds().leave(1, &hand);
+            })
+        };
+        memory.write(7);
+        let hand = Hand { memory: &memory, pause: Pause::Check };
+        loop {
+            memory.rounds().open(true, &hand);
+            if let Some(Ended::Completed(_)) = memory.rounds().participate(0, &hand) {
+                break;
+            }
+        }
+        assert_eq!(memory.read(0), 7);
         other.join().unwrap();
     });
 }

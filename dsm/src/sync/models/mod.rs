@@ -7,6 +7,7 @@ mod claims;
 mod death;
 mod handover;
 mod lateness;
+mod lending;
 mod observers;
 mod rounds;
 
@@ -41,6 +42,8 @@ pub(super) struct Memory {
     completed: AtomicU64,
     partial: AtomicU64,
     pub(super) seats: Vec<Seat>,
+    /// How many seats were ever taken.
+    pub(super) seats_high: AtomicU32,
     /// 1 while the kernel would say that the worker's thread is there.
     pub(super) alive: Vec<AtomicU64>,
     /// The owner's bytes, by chunk.
@@ -58,6 +61,8 @@ pub(super) struct Memory {
     /// The states of the copies, and the one pin of the one observer.
     states: Vec<AtomicU32>,
     pin: AtomicU64,
+    /// 1 while a reaper is at work: the membership mutex.
+    reaping: AtomicU64,
     /// Touched by whoever plans or publishes: loom reports two who do so at once.
     acting: UnsafeCell<u64>,
     /// How often anybody waited: nobody may wait for ever.
@@ -74,6 +79,8 @@ impl Memory {
             completed: AtomicU64::new(0),
             partial: AtomicU64::new(0),
             seats: (0..workers).map(|_| Seat::new()).collect(),
+            seats_high: AtomicU32::new(workers as u32),
+            reaping: AtomicU64::new(0),
             alive: (0..workers).map(|_| AtomicU64::new(1)).collect(),
             writer: cells(),
             readers: (0..copies).map(|_| cells()).collect(),
@@ -102,7 +109,8 @@ impl Memory {
             actor: &self.actor,
             completed: &self.completed,
             partial: &self.partial,
-            seats: &self.seats,
+            all_seats: &self.seats,
+            seats_high: &self.seats_high,
         }
     }
 
@@ -165,17 +173,33 @@ impl Memory {
         self.dirty.store(1, Ordering::Relaxed);
     }
 
+    /// Locks the membership mutex, if it is free.
+    pub(super) fn begin_reaping(&self) -> bool {
+        self.reaping.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Unlocks it, or stands for the kernel, which does when its holder has died.
+    pub(super) fn end_reaping(&self) {
+        self.reaping.store(0, Ordering::Release);
+    }
+
     /// Runs `body` as a worker that dies after `steps` fault points; true if it lived to its end.
     pub(super) fn mortal(&self, me: usize, steps: u32, body: impl FnOnce()) -> bool {
-        model::light(steps);
-        let lived = catch_unwind(AssertUnwindSafe(body)).is_ok();
-        model::light(u32::MAX);
+        let lived = lives(steps, body);
         if !lived {
             // SeqCst: the kernel's release of the mutex, which `is_dead` acquires.
             self.alive[me].store(0, Ordering::SeqCst);
         }
         lived
     }
+}
+
+/// Runs `body`, which dies after `steps` fault points; true if it lived to its end.
+pub(super) fn lives(steps: u32, body: impl FnOnce()) -> bool {
+    model::light(steps);
+    let lived = catch_unwind(AssertUnwindSafe(body)).is_ok();
+    model::light(u32::MAX);
+    lived
 }
 
 /// A worker's hand in the model.
@@ -287,12 +311,26 @@ impl Work for Hand<'_> {
 
     fn is_dead(&self, rank: u32) -> bool {
         // A rank that no worker has stands for whoever finishes the round of the dead.
-        let Some(alive) = self.memory.alive.get(rank as usize) else { return false };
+        let Some(alive) = self.memory.alive.get(rank as usize) else {
+            return self.while_dead(rank, || true);
+        };
         if alive.load(Ordering::SeqCst) != 0 {
             return false;
         }
         self.memory.seats[rank as usize].state.store(slot_state::DEAD, Ordering::SeqCst);
         true
+    }
+
+    fn while_dead(&self, rank: u32, act: impl FnOnce() -> bool) -> bool {
+        if (rank as usize) < self.memory.alive.len() {
+            return self.is_dead(rank) && act();
+        }
+        if !self.memory.begin_reaping() {
+            return false;
+        }
+        let answer = act();
+        self.memory.end_reaping();
+        answer
     }
 
     fn stalled_actor(&self, _rank: u32) {}

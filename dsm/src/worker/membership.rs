@@ -1,0 +1,294 @@
+//! Who is in the job: liveness, the number of workers, and the return of dead workers' slots.
+use crate::area::ownership;
+use crate::error::{Error, Rank, Result};
+use crate::job::{Shared, process};
+use crate::memory::mutex::Locked;
+use crate::primitive::fault_point;
+use crate::sync::round::slot_state;
+use crate::sync::runtime::{Local, Runtime};
+use crate::sync::wait::{futex_wake_all, low_half};
+use crate::sync::word::{Phase, Word};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How long a join that needs the slot of a dead worker waits for another process that is freeing slots.
+const LONGEST_REAPING: Duration = Duration::from_secs(5);
+
+/// The membership mutex, held: its holder is the only one to free slots.
+#[derive(Debug)]
+struct Membership<'s>(&'s Shared);
+
+impl<'s> Membership<'s> {
+    fn try_lock(shared: &'s Shared) -> Option<Membership<'s>> {
+        let header = shared.segment.header();
+        // A reaper that died is of no consequence: everything that it does is repeated.
+        header.membership.try_lock()?;
+        let pid = std::process::id();
+        header.reaper_started.store(process::start_time(pid), Ordering::Relaxed);
+        header.reaper_pid.store(pid, Ordering::Relaxed);
+        Some(Membership(shared))
+    }
+}
+
+impl Drop for Membership<'_> {
+    fn drop(&mut self) {
+        self.0.segment.header().membership.unlock();
+    }
+}
+
+/// Takes a free slot and locks its life mutex; the seat is left in `JOINING`.
+///
+/// A slot is taken under its own life mutex, so a process that stands still in the middle of joining keeps
+/// one slot from the others and nothing else. The membership mutex is for those who free slots.
+pub(super) fn take_slot(shared: &Shared, wanted: Option<Rank>) -> Result<Rank> {
+    let seats = shared.segment.all_seats();
+    let max = seats.len() as Rank;
+    let ranks = match wanted {
+        Some(rank) if rank >= max => {
+            let max = max as usize;
+            return Err(Error::TooManyWorkers { asked: rank as usize + 1, free: max, max });
+        }
+        Some(rank) => rank..rank + 1,
+        None => 0..max,
+    };
+    let is_free = |rank: &Rank| seats[*rank as usize].state.load(Ordering::SeqCst) == slot_state::FREE;
+    let since = Instant::now();
+    loop {
+        if let Some(membership) = Membership::try_lock(shared) {
+            fault_point();
+            reap(&membership, wanted);
+        }
+        if let Some(rank) = ranks.clone().filter(is_free).find(|rank| try_slot(shared, *rank)) {
+            return Ok(rank);
+        }
+        // A slot that is free is being looked at by somebody; a dead worker's is yet to be freed.
+        if !ranks.clone().any(|rank| is_free(&rank) || shared.is_dead(rank)) {
+            return Err(match wanted {
+                Some(rank) => Error::RankTaken { rank, pid: shared.process_of(rank).0 },
+                None => Error::TooManyWorkers { asked: 1, free: 0, max: max as usize },
+            });
+        }
+        if since.elapsed() >= LONGEST_REAPING {
+            let holder = ranks.clone().find(is_free).unwrap_or(shared.reaper_rank());
+            let pid = shared.process_of(holder).0;
+            return Err(Error::TimedOut {
+                what: "a worker slot".into(),
+                waited: since.elapsed(),
+                missing: format!(
+                    "process {pid} stands still while it takes or frees one: let it go on, or end it"
+                ),
+            });
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// Takes the slot if it is free and nobody else is taking it.
+fn try_slot(shared: &Shared, rank: Rank) -> bool {
+    let segment = &shared.segment;
+    let header = segment.header();
+    let seat = &segment.all_seats()[rank as usize];
+    let record = &segment.workers()[rank as usize];
+    // Also from one who died before its seat was in `JOINING`, or after it was free again.
+    if record.life.try_lock().is_none() {
+        return false;
+    }
+    // Only the holder of `life` takes a slot; whoever left stored this before it unlocked.
+    if seat.state.load(Ordering::SeqCst) != slot_state::FREE {
+        record.life.unlock();
+        return false;
+    }
+    let pid = std::process::id();
+    record.pid.store(pid, Ordering::Relaxed);
+    record.tid.store(process::thread_id(), Ordering::Relaxed);
+    record.started.store(process::start_time(pid), Ordering::Relaxed);
+    fault_point();
+    seat.incarnation.fetch_add(1, Ordering::Relaxed);
+    seat.missed.store(0, Ordering::Relaxed);
+    let lowest = header.sync.acting.lowest_clock.load(Ordering::Relaxed);
+    seat.clock.store(if lowest == u64::MAX { 0 } else { lowest }, Ordering::Relaxed);
+    // SeqCst: before the seat is live and settles; pairs with `Rounds::seats`. And before the seat is taken, so
+    // that no look at the seats that were ever taken lacks one that is.
+    header.sync.workers_high.fetch_max(rank + 1, Ordering::SeqCst);
+    seat.state.store(slot_state::JOINING, Ordering::SeqCst);
+    fault_point();
+    shared.recount();
+    fault_point();
+    true
+}
+
+/// Frees the slots of workers that died: their areas become claimable. Only between rounds, so that a claim on
+/// a chunk that names a dead worker is never taken for one of the slot's next worker.
+fn reap(membership: &Membership<'_>, wanted: Option<Rank>) {
+    let shared = membership.0;
+    let seats = shared.segment.seats();
+    for (rank, seat) in seats.iter().enumerate() {
+        match seat.state.load(Ordering::SeqCst) {
+            slot_state::FREE => {}
+            // Asking the kernel about everybody is left to those who need the slot.
+            slot_state::LIVE if wanted.is_some_and(|wanted| wanted as usize != rank) => {}
+            _ => {
+                shared.is_dead(rank as Rank);
+            }
+        }
+    }
+    // Those who are dead now. Who dies in a round that begins meanwhile may leave a claim behind, and waits
+    // for the next reaper.
+    let is_dead = |rank: &usize| seats[*rank].state.load(Ordering::SeqCst) == slot_state::DEAD;
+    let dead: Vec<usize> = (0..seats.len()).filter(is_dead).collect();
+    if !dead.is_empty() {
+        let local = Local::new();
+        let runtime = Runtime { shared, local: &local };
+        loop {
+            let word: Word = runtime.rounds().load();
+            // An open round has no claims yet, and a dead worker makes none.
+            if matches!(word.phase(), Phase::Idle | Phase::Open) {
+                break;
+            }
+            drive_orphaned_round(&runtime, word);
+            std::thread::yield_now();
+        }
+        for rank in dead {
+            orphan_areas(shared, rank as Rank);
+            runtime.rounds().depose(rank as u32);
+            fault_point();
+            seats[rank].state.store(slot_state::FREE, Ordering::SeqCst);
+            fault_point();
+        }
+    }
+    shared.recount();
+}
+
+/// Finishes a round all of whose participants are dead, unless somebody living is at it.
+fn drive_orphaned_round(runtime: &Runtime<'_>, word: Word) {
+    let rounds = runtime.rounds();
+    let round = word.round();
+    let lives = |rank: Rank| rounds.takes_part(rank, round) && !runtime.shared.is_dead(rank);
+    if (0..rounds.seats().len() as Rank).any(lives) {
+        return;
+    }
+    fault_point();
+    // Chunks are inherited from the dead.
+    rounds.finish_for_the_dead(runtime.shared.reaper_rank(), round, runtime);
+}
+
+/// Makes claimable what worker `rank` held, or was given.
+pub(super) fn orphan_areas(shared: &Shared, rank: Rank) {
+    let segment = &shared.segment;
+    for slot in &segment.areas()[..segment.used_areas()] {
+        if ownership::orphan(&slot.own.ownership, rank) {
+            futex_wake_all(low_half(&slot.own.ownership));
+        }
+    }
+}
+
+/// Gives the slot of a worker that has left back.
+pub(super) fn free_slot(shared: &Shared, rank: Rank) {
+    let segment = &shared.segment;
+    orphan_areas(shared, rank);
+    fault_point();
+    segment.all_seats()[rank as usize].state.store(slot_state::FREE, Ordering::SeqCst);
+    fault_point();
+    shared.recount();
+    fault_point();
+    segment.workers()[rank as usize].life.unlock();
+}
+
+impl Shared {
+    /// Whether more workers live than this process has cores.
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.live_workers() > self.cores
+    }
+
+    /// Workers that live, or join or leave, as counted last.
+    #[inline]
+    pub(crate) fn live_workers(&self) -> usize {
+        self.segment.header().live_workers.load(Ordering::Relaxed) as u32 as usize
+    }
+
+    /// Counts the seats that are taken. Whoever changes a seat calls this afterwards; who dies in between
+    /// leaves it to the next.
+    ///
+    /// The high half of the word rises with every count: one that began before another ended, and may not have
+    /// seen what that one saw, is done again. So once the last change is counted, the number is right.
+    pub(crate) fn recount(&self) {
+        let word = &self.segment.header().live_workers;
+        let mut seen = word.load(Ordering::SeqCst);
+        loop {
+            let taken = |state: u32| !matches!(state, slot_state::FREE | slot_state::DEAD);
+            let seats = self.segment.seats().iter();
+            let count = seats.filter(|seat| taken(seat.state.load(Ordering::SeqCst))).count() as u64;
+            let next = (seen >> 32).wrapping_add(1) << 32 | count;
+            match word.compare_exchange(seen, next, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// The rank in whose name a round of the dead is finished: no worker has it.
+    pub(crate) fn reaper_rank(&self) -> Rank {
+        self.segment.config().max_workers
+    }
+
+    /// The process of a worker, or of the reaper: its id and start time.
+    pub(crate) fn process_of(&self, rank: Rank) -> (u32, u64) {
+        let header = self.segment.header();
+        let (pid, started) = match self.segment.workers().get(rank as usize) {
+            Some(record) => (&record.pid, &record.started),
+            None => (&header.reaper_pid, &header.reaper_started),
+        };
+        (pid.load(Ordering::Relaxed), started.load(Ordering::Relaxed))
+    }
+
+    /// Asks the kernel whether a worker is dead: a thread that ends, by whatever means, gives up the mutex
+    /// that it holds for life. A reaper holds the membership mutex instead; it is dead when nobody holds that,
+    /// since one that lives does not let go before the round is past.
+    pub(crate) fn is_dead(&self, rank: Rank) -> bool {
+        if rank == self.reaper_rank() {
+            return self.while_no_reaper(|| true);
+        }
+        let seat = &self.segment.all_seats()[rank as usize];
+        match seat.state.load(Ordering::SeqCst) {
+            slot_state::DEAD => return true,
+            slot_state::FREE => return false,
+            _ => {}
+        }
+        let record = &self.segment.workers()[rank as usize];
+        let Some(how) = record.life.try_lock() else { return false };
+        let now = seat.state.load(Ordering::SeqCst);
+        // In a free slot, who held it died after it had given the slot back, or before it had taken it.
+        let died = how == Locked::OwnerDied && !matches!(now, slot_state::FREE | slot_state::DEAD);
+        if died {
+            seat.state.store(slot_state::DEAD, Ordering::SeqCst);
+        }
+        record.life.unlock();
+        if died {
+            self.recount();
+            self.segment.header().counters.deaths.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(rank, pid = record.pid.load(Ordering::Relaxed), "worker is dead");
+        }
+        died || now == slot_state::DEAD
+    }
+
+    /// Runs `act` while nobody frees slots or can begin to; false if somebody does.
+    pub(crate) fn while_no_reaper(&self, act: impl FnOnce() -> bool) -> bool {
+        let membership = &self.segment.header().membership;
+        if membership.try_lock().is_none() {
+            return false;
+        }
+        let answer = act();
+        membership.unlock();
+        answer
+    }
+
+    /// Whether nobody living sits at this rank any more: it left, or it is dead.
+    pub(crate) fn is_gone(&self, rank: Rank) -> bool {
+        let state = self.segment.all_seats().get(rank as usize).map(|seat| seat.state.load(Ordering::SeqCst));
+        matches!(state, None | Some(slot_state::FREE)) || self.is_dead(rank)
+    }
+}
+
+#[cfg(all(test, feature = "fault-points"))]
+mod tests;
