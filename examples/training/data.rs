@@ -23,10 +23,15 @@ fn planted<const N: usize>(shape: [usize; N], number: u64) -> ([usize; N], f32) 
         let unit = stream.uniform(number * 16 + dim as u64);
         ((unit * unit * shape[dim] as f64) as usize).min(shape[dim] - 1)
     });
-    let product = |k: u64| -> f64 {
-        (0..N).map(|dim| stream.child(1 + dim as u64).normal(key[dim] as u64 * PLANTED + k)).product()
+    let factor = |dim: usize, k: u64| stream.child(1 + dim as u64).normal(key[dim] as u64 * PLANTED + k);
+    let value: f64 = match N {
+        2 => 3.0 + (0..PLANTED).map(|k| factor(0, k) * factor(1, k)).sum::<f64>() / (PLANTED as f64).sqrt(),
+        // Products of more factors are found by SGD if they are positive.
+        _ => {
+            (0..PLANTED).map(|k| (0..N).map(|dim| (0.4 * factor(dim, k)).exp()).product::<f64>()).sum::<f64>()
+                / 2.0
+        }
     };
-    let value = 3.0 + (0..PLANTED).map(product).sum::<f64>() / (PLANTED as f64).sqrt();
     (key, (value + 0.3 * stream.normal(number * 16 + 15)) as f32)
 }
 

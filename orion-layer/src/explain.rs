@@ -21,6 +21,8 @@ pub struct Explanation {
     pub workers: usize,
     /// What stands in the way of running iterations at the same time, one sentence each.
     pub conflicts: Vec<String>,
+    /// The same as dependence vectors.
+    pub vectors: Vec<String>,
     /// The schedules that were considered.
     pub candidates: Vec<Candidate>,
     /// Cells per dimension.
@@ -43,7 +45,8 @@ impl LoopPlan {
             space: space(nest),
             order: nest.order,
             workers: self.workers(),
-            conflicts: self.dependences.list.iter().map(|dependence| dependence.describe(nest)).collect(),
+            conflicts: self.dependences.in_words(nest),
+            vectors: self.dependences.list.iter().map(|dependence| dependence.describe(nest)).collect(),
             candidates: self.choice.candidates.clone(),
             grid: self.choice.grid.clone(),
             steps: self.choice.steps.len(),

@@ -148,7 +148,7 @@ impl Placement {
                 _ => 0.0,
             }
         };
-        self.handed.iter().map(bytes).sum()
+        self.handed.iter().map(bytes).fold(0.0, |sum, bytes| sum + bytes)
     }
 }
 

@@ -41,6 +41,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod vector;
+mod words;
 
 pub use self::distance::Distance;
 pub use self::vector::{Dependence, Exactness, Kind};

@@ -137,7 +137,15 @@ fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<(String, Kind)>
                 let going: Vec<String> = others.iter().map(|dim| name(*dim)).collect();
                 let dims = std::iter::once(*stays).chain(others).collect();
                 list.push((
-                    format!("rotation: {} stays, {} goes around", name(*stays), going.join(" and ")),
+                    format!(
+                        "rotation: {} stays, {} around",
+                        name(*stays),
+                        if going.len() == 1 {
+                            format!("{} goes", going[0])
+                        } else {
+                            format!("{} go", going.join(" and "))
+                        }
+                    ),
                     Kind::Rotation(Rotation::over(dims)),
                 ));
             }

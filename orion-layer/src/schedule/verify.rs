@@ -29,10 +29,8 @@ pub(crate) fn verify(
                     dependences.list.iter().find(|dependence| !keeps_apart(dependence, a, b))
                 {
                     return Err(format!(
-                        "in step {number}, workers {first} and {second} would run iterations at once that both \
-                         touch {}: {}",
-                        nest.arrays[conflict.array].name,
-                        conflict.describe(nest)
+                        "in step {number}, workers {first} and {second} would run at once what must not: {}",
+                        dependences.conflict_in_words(nest, conflict)
                     ));
                 }
             }
@@ -46,7 +44,7 @@ pub(crate) fn verify(
         if let Some(broken) = broken {
             return Err(format!(
                 "the loop is ordered, and iterations that depend on each other would lie in different blocks: {}",
-                broken.describe(nest)
+                dependences.conflict_in_words(nest, broken)
             ));
         }
     }

@@ -1,0 +1,115 @@
+//! CP tensor factorization by SGD through the loop layer, by diagonal strata (Beutel et al., 2014), and its serial
+//! twin.
+//!
+//! `cargo run --release --example tensor -- [--workers 2] [--serial] [--train FILE --test FILE] [--help]`
+#[path = "../training/mod.rs"]
+mod training;
+
+use clap::Parser;
+use hectare::orion::{Context, Result, parallel_for};
+use training::{Curve, Options, Steps, load, parallel, uniform};
+
+/// Of the generated tensor: extents, how many entries.
+const SHAPE: [usize; 3] = [3000, 2000, 400];
+const COUNT: usize = 1_000_000;
+/// Behind the columns of a row: what it has seen (adaptive steps).
+const SEEN: usize = 1;
+/// Where factors begin: between zero and this.
+const BELOW: f32 = 1.0;
+
+/// The value that three rows predict: sixteen partial sums, so that it vectorizes.
+#[inline(always)]
+fn predict(a: &[f32], b: &[f32], c: &[f32]) -> f32 {
+    let mut lanes = [0.0f32; 16];
+    let blocks = a.chunks(16).zip(b.chunks(16)).zip(c.chunks(16));
+    for ((a, b), c) in blocks {
+        for (lane, ((a, b), c)) in lanes.iter_mut().zip(a.iter().zip(b).zip(c)) {
+            *lane += a * b * c;
+        }
+    }
+    lanes.iter().sum()
+}
+
+/// A step of SGD; the error before it. With adaptive steps, a row's rate falls with the gradients it has seen.
+#[inline(always)]
+fn step(rows: [&mut [f32]; 3], x: f32, o: &Options) -> f32 {
+    let [(a, ga), (b, gb), (c, gc)] = rows.map(|row| row.split_at_mut(o.rank));
+    let (e, reg) = (x - predict(a, b, c), o.reg);
+    let [ra, rb, rc] = match o.steps {
+        Steps::Fixed => [o.rate() / 4.0; 3],
+        Steps::Adaptive => [ga, gb, gc].map(|seen| {
+            let rate = o.rate() / (1.0 + seen[0]).sqrt();
+            seen[0] += e * e;
+            rate
+        }),
+    };
+    for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
+        let (p, q, r) = (*a, *b, *c);
+        *a += ra * (e * q * r - reg * p);
+        *b += rb * (e * p * r - reg * q);
+        *c += rc * (e * p * q - reg * r);
+    }
+    e
+}
+
+fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
+    let [t, test] = parallel(w, o, SHAPE, COUNT)?;
+    let ([l, m, n], rank) = (t.shape(), o.rank);
+    let mut u = w.uniform([l, rank + SEEN], 0.0..BELOW, 3 * o.seed)?;
+    let mut v = w.uniform([m, rank + SEEN], 0.0..BELOW, 3 * o.seed + 1)?;
+    let mut z = w.uniform([n, rank + SEEN], 0.0..BELOW, 3 * o.seed + 2)?;
+    let mut curve = Curve::default();
+    for _ in 0..o.passes {
+        curve.begin();
+        let squares = parallel_for!(w, unordered, read t, write [u, v, z], sum squares: f64;
+        for ((i, j, k), x) in t {
+            let e = step([u.row_mut(i), v.row_mut(j), z.row_mut(k)], *x, o);
+            squares += (e * e) as f64;
+        })?;
+        curve.end();
+        let missed = parallel_for!(w, unordered, read [test, u, v, z], sum missed: f64;
+        for ((i, j, k), x) in test {
+            let guess = predict(&u.row(i)[..rank], &v.row(j)[..rank], &z.row(k)[..rank]);
+            missed += ((x - guess) as f64).powi(2);
+        })?;
+        if !curve.add(o, (squares, t.len()), (missed, test.len()), w.rank() == 0) {
+            break;
+        }
+    }
+    w.root(|| o.explain.then(|| w.explain().iter().for_each(|loop_| println!("{loop_}"))));
+    Ok(curve)
+}
+
+/// The same without Hectare.
+fn serial(o: &Options) -> Result<Curve> {
+    let (shape, list, test) = load(o, SHAPE, COUNT)?;
+    let (rank, width) = (o.rank, o.rank + SEEN);
+    let start = |dim: usize| uniform(shape[dim] * width, BELOW, 3 * o.seed + dim as u64);
+    let (mut u, mut v, mut z) = (start(0), start(1), start(2));
+    let mut curve = Curve::default();
+    for _ in 0..o.passes {
+        curve.begin();
+        let mut squares = 0.0;
+        for entry in &list {
+            let [a, b, c] = entry.key.map(|key| key as usize * width);
+            let rows = [&mut u[a..][..width], &mut v[b..][..width], &mut z[c..][..width]];
+            squares += f64::from(step(rows, entry.value, o).powi(2));
+        }
+        curve.end();
+        let miss = |entry: &hectare::orion::array::Entry<f32, 3>| {
+            let [a, b, c] = entry.key.map(|key| key as usize * width);
+            f64::from(entry.value - predict(&u[a..][..rank], &v[b..][..rank], &z[c..][..rank])).powi(2)
+        };
+        if !curve.add(o, (squares, list.len()), (test.iter().map(miss).sum(), test.len()), true) {
+            break;
+        }
+    }
+    Ok(curve)
+}
+
+fn main() -> anyhow::Result<()> {
+    let o = Options::parse();
+    let curve =
+        if o.serial { serial(&o)? } else { hectare::run(o.workers, |w| train(w, &o))?.swap_remove(0) };
+    curve.finish(&o)
+}
