@@ -5,10 +5,17 @@
 //! as a [`LoopNest`]; [`dependence`] finds which iterations must not run at the same time, a schedule is chosen,
 //! and the executor runs it by handing partitions of the arrays from worker to worker.
 #![forbid(unsafe_code)]
+// Tests share code with those in `tests/`, which know the crate by its name.
+#[cfg(test)]
+extern crate self as hectare_orion;
+
 pub mod accumulate;
 pub mod array;
 mod check;
 mod checkpoint;
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod common;
 mod context;
 pub mod dependence;
 #[doc(hidden)]

@@ -1,4 +1,5 @@
 //! Where the arrays of a loop have to be: which parts each tile needs, and who hands what to whom.
+use crate::execute::mutant::{self, Mutant};
 use crate::loop_nest::{Affine, LoopNest, Subscript};
 use crate::schedule::{Steps, Tile};
 use hectare_dsm::Rank;
@@ -268,6 +269,7 @@ fn bounds(
                 end = *high;
                 (*low).clamp(0, extent as i64) as usize
             }
+            None if mutant::is(Mutant::EmptyPart) => *bounds.last()?,
             // Behind what the segments before it touch.
             None => end.saturating_add(1).clamp(0, extent as i64) as usize,
         };

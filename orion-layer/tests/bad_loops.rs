@@ -2,34 +2,14 @@
 #![allow(clippy::single_range_in_vec_init)]
 mod common;
 
+use common::hand::{access, blames, head, index, on_each};
 use common::watchdog::watched;
 use hectare_orion::accumulate::{Min, Sum};
 use hectare_orion::execute::{LoopHead, Ranges, entry_parts};
-use hectare_orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript};
+use hectare_orion::loop_nest::{Affine, LoopNest, Mode, Subscript};
 use hectare_orion::schedule::{Candidate, Schedule, Steps, Tile, Verdict};
 use hectare_orion::{Context, Error, Site, run};
 use std::panic::resume_unwind;
-
-/// The result on each worker; those who fail go on to the end of the program.
-fn on_each<R: Send>(
-    workers: usize,
-    program: impl Fn(&mut Context<'_>) -> Result<R, Error> + Sync,
-) -> Vec<Result<R, Error>> {
-    watched("a wrong loop", || run(workers, |w| Ok(program(w))).expect("the program itself goes well"))
-}
-
-fn access(array: usize, subscripts: Vec<Subscript>, mode: Mode, text: &str) -> Access {
-    Access { array, subscripts, mode, text: text.into(), line: 0 }
-}
-
-fn index(form: Affine) -> Vec<Subscript> {
-    vec![Subscript::Index(form)]
-}
-
-fn head<'a>(variables: &'a [&'a str], arrays: &'a [&'a str]) -> LoopHead<'a> {
-    let site = Site { file: "wrong.rs", line: 7, column: 1 };
-    LoopHead { site, order: Order::Unordered, variables, arrays, invariants: &[], schedule: None }
-}
 
 /// A rotation over 12 by 12 iterations that does `wrong` before each of them.
 fn rotation(w: &mut Context<'_>, wrong: impl Fn(usize, usize)) -> Result<(u64,), Error> {
@@ -74,19 +54,6 @@ fn rotation_by(
         }
     }
     result
-}
-
-/// Checks that `culprit` has its own error and that the others have one that names it.
-fn blames<R: std::fmt::Debug>(results: &[Result<R, Error>], culprit: usize) {
-    for (worker, result) in results.iter().enumerate() {
-        match result {
-            Err(Error::PeerFailed { rank, .. }) if worker != culprit => {
-                assert_eq!(*rank as usize, culprit, "worker {worker}: {results:?}");
-            }
-            Err(error) if worker == culprit => assert!(!matches!(error, Error::PeerFailed { .. }), "{error}"),
-            other => panic!("worker {worker}: {other:?}; {results:?}"),
-        }
-    }
 }
 
 #[test]
@@ -202,92 +169,6 @@ fn a_worker_at_another_loop_has_diverged() {
         let text = result.as_ref().unwrap_err().to_string();
         assert!(text.contains("wrong.rs:7") && text.contains("wrong.rs:8"), "{text}");
     }
-}
-
-/// Runs a loop over `0..10` that only differs in its description and in what it touches of `a`, which it writes, and
-/// of `b`, which it reads.
-fn touching(
-    accesses: &[Access],
-    names: &[&str],
-    variables: &[&str],
-    touch: impl Fn(usize) -> (usize, usize) + Sync,
-) -> Vec<Result<(), Error>> {
-    on_each(3, |w| {
-        let mut a = w.zeros::<u64, 1>([10])?.named("left");
-        let b = w.fill::<u64, 2>([10, 2], 1)?.named("right");
-        w.run_loop(
-            &head(variables, names),
-            &Ranges([0..10]),
-            (&mut a, &b),
-            (),
-            &|nest: &mut LoopNest| nest.accesses = accesses.to_vec(),
-            |[is], (a, b)| {
-                for i in is {
-                    let (to, from) = touch(i);
-                    a[i] = a[to] + b[[from, 1]];
-                }
-            },
-        )
-    })
-}
-
-fn plain() -> Vec<Access> {
-    let b = vec![Subscript::Index(Affine::var(0)), Subscript::Full];
-    vec![access(0, index(Affine::var(0)), Mode::Update, "a[i]"), access(1, b, Mode::Read, "b[i, ..]")]
-}
-
-#[test]
-fn subscripts_out_of_range_name_loop_array_index_and_worker() {
-    let names = ["a", "b"];
-    let beyond = |touch: fn(usize) -> (usize, usize), array: &str, at: &[usize]| {
-        let results = touching(&plain(), &names, &["i"], touch);
-        blames(&results, 2);
-        let error = results[2].as_ref().unwrap_err();
-        let Error::Outside { loop_name, array: found, index, worker: 2, .. } = error else {
-            panic!("{error}")
-        };
-        assert_eq!((loop_name.as_str(), found.as_str(), index.as_slice()), ("wrong.rs:7:1", array, at));
-        let text = results[0].as_ref().unwrap_err().to_string();
-        assert!(text.contains(array) && text.contains(&format!("{at:?}")), "{text}");
-    };
-    beyond(|i| (i, i + usize::from(i == 9)), "right", &[10, 1]);
-    beyond(|i| (if i == 9 { 10 } else { i }, i), "left", &[10]);
-    beyond(|i| (if i == 9 { usize::MAX } else { i }, i), "left", &[usize::MAX]);
-    // In bounds, but another worker's.
-    beyond(|i| (if i == 9 { 0 } else { i }, i), "left", &[0]);
-    // An array that is only read may be read anywhere.
-    assert!(touching(&plain(), &names, &["i"], |i| (i, 9 - i)).iter().all(Result::is_ok));
-}
-
-#[test]
-fn descriptions_that_do_not_fit_their_arrays_are_refused() {
-    let refused = |accesses: Vec<Access>, names: &[&str], variables: &[&str], because: &str| {
-        for (worker, result) in touching(&accesses, names, variables, |i| (i, i)).into_iter().enumerate() {
-            let error = result.expect_err(because);
-            let text = error.to_string();
-            assert!(text.contains(because) && text.contains("wrong.rs:7:1"), "worker {worker}: {text}");
-            assert!(matches!(error, Error::InvalidLoop { .. } | Error::PeerFailed { .. }), "{error}");
-        }
-    };
-    let names = ["a", "b"];
-    let mut accesses = plain();
-    accesses[0].subscripts.push(Subscript::Full);
-    refused(accesses, &names, &["i"], "\"a[i]\" has 2 subscripts, a has 1 dimensions");
-    let mut accesses = plain();
-    accesses[1].array = 5;
-    refused(accesses, &names, &["i"], "array number 5");
-    let mut accesses = plain();
-    accesses[1].mode = Mode::Write;
-    refused(accesses, &names, &["i"], "writes b, which is passed for reading");
-    let mut accesses = plain();
-    accesses[0].mode = Mode::Read;
-    refused(accesses, &names, &["i"], "a is passed for writing, but no access writes it");
-    refused(plain(), &names, &["i", "j"], "2 loop variables for a space of 1 dimensions");
-    refused(plain(), &["a"], &["i"], "1 names for 2 arrays");
-    refused(plain(), &["a", "b", "c"], &["i"], "3 names for 2 arrays");
-    let mut accesses = plain();
-    accesses[0].subscripts = index(Affine::var(3));
-    refused(accesses, &names, &["i"], "\"a[i]\" names variable number 3");
 }
 
 #[test]

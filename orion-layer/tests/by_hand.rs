@@ -111,3 +111,26 @@ fn an_access_that_the_description_misses_is_an_error_on_every_worker() {
     });
     assert!(matches!(error, Err(Error::Outside { .. })), "{error:?}");
 }
+
+#[test]
+fn an_array_can_be_read_until_the_worker_itself_writes_or_deletes_it() {
+    for _ in 0..20 {
+        run(3, |w| {
+            let mut a = w.fill::<u64, 1>([30], 1)?;
+            for pass in 1..10 {
+                // Worker 0 is late: the others are at the next call already.
+                if w.rank() == 0 {
+                    std::thread::sleep(std::time::Duration::from_micros(200));
+                }
+                assert_eq!(a.to_vec(w)?, [pass; 30]);
+                a.write(w, 0..30, &[pass + 1; 30])?;
+            }
+            if w.rank() == 0 {
+                std::thread::sleep(std::time::Duration::from_micros(200));
+            }
+            assert_eq!(a.to_vec(w)?, [10; 30]);
+            a.delete(w)
+        })
+        .unwrap();
+    }
+}

@@ -139,6 +139,31 @@ fn files_that_are_not_there_or_not_text() {
     }
 }
 
+#[test]
+fn nobody_waits_for_a_worker_whose_parser_panics_or_that_does_not_come() {
+    let scratch = Scratch::new("gone");
+    let path = scratch.file("ratings", &"0 0 1\n".repeat(100));
+    for workers in 2..=3 {
+        let panicked = run(workers, |w| {
+            let me = w.rank();
+            let ratings = w.text_file(&path, |line, at| match me {
+                1 => panic!("the parser of worker 1"),
+                _ => whitespace::<f32, 2>(line, at),
+            });
+            ratings.map(drop)
+        });
+        assert!(panicked.unwrap_err().to_string().contains("the parser of worker 1"));
+        let gone = run(workers, |w| match w.rank() {
+            1 => Ok(None),
+            _ => Ok(Some(w.text_file(&path, whitespace::<f32, 2>).unwrap_err())),
+        });
+        for (rank, error) in gone.unwrap().into_iter().enumerate() {
+            assert_eq!(rank == 1, error.is_none());
+            assert!(error.is_none_or(|error| matches!(error, Error::WorkerLost { rank: 1, .. })));
+        }
+    }
+}
+
 /// MovieLens-1M and a9a, where they are (they are not part of the project).
 #[test]
 fn real_files() {

@@ -41,6 +41,16 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
         [one] => quote!(.map(|(#one,)| #one)),
         _ => quote!(),
     };
+    let (begin, end) = match sums.is_empty() {
+        true => (quote!(), quote!()),
+        false => (
+            quote! {
+                #[allow(unused_mut)]
+                let (#(mut #sums,)*) = #root::accumulate::Accumulators::identities(&__accumulators);
+            },
+            quote!((#(#sums,)*)),
+        ),
+    };
     let tuple = tuple(root, accumulators);
     let body = rewrite(root, accumulators, nest.body);
     let run = nest.iterate(root, &body.to_token_stream());
@@ -66,10 +76,9 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
                 #(#description)*
             },
             |__chunk, (#(#names,)*)| {
-                #[allow(unused_mut)]
-                let (#(mut #sums,)*) = #root::accumulate::Accumulators::identities(&__accumulators);
+                #begin
                 #run
-                (#(#sums,)*)
+                #end
             },
         )#value
     }})

@@ -10,6 +10,7 @@ mod make;
 mod npy;
 mod partition;
 pub mod random;
+mod read_table;
 mod read_text;
 mod save_text;
 pub(crate) mod share;

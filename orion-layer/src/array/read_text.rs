@@ -147,7 +147,7 @@ impl Context<'_> {
     }
 
     /// What `read` makes of this worker's share of the file, if no worker has an error. Collective.
-    fn of_share<R, E: Into<Error>>(
+    pub(super) fn of_share<R, E: Into<Error>>(
         &mut self,
         site: Site,
         path: &Path,

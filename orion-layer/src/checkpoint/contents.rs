@@ -2,7 +2,6 @@
 use crate::error::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::any::type_name;
 use std::collections::BTreeMap;
 
 /// What stands at the end of every file.
@@ -60,6 +59,17 @@ struct Exact {
     postcard: Vec<u8>,
 }
 
+/// The name of a type without the modules in which it is found, which may change between versions of a program.
+pub(super) fn type_name<T>() -> String {
+    let mut name = String::new();
+    for piece in
+        std::any::type_name::<T>().split_inclusive(|c: char| !c.is_alphanumeric() && !"_:".contains(c))
+    {
+        name.push_str(piece.rsplit("::").next().unwrap_or(piece));
+    }
+    name
+}
+
 fn has_null(value: &serde_json::Value) -> bool {
     match value {
         serde_json::Value::Null => true,
@@ -75,7 +85,7 @@ impl StoredValue {
         let json = serde_json::to_value(value).map_err(refused)?;
         let exact = || {
             let postcard = postcard::to_stdvec(value).ok()?;
-            Some(Exact { of_type: type_name::<T>().into(), postcard })
+            Some(Exact { of_type: type_name::<T>(), postcard })
         };
         let exact = if has_null(&json) { exact() } else { None };
         Ok(StoredValue { json, exact })
@@ -83,7 +93,7 @@ impl StoredValue {
 
     pub(super) fn get<T: Serialize + DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         if let Some(Exact { of_type, postcard }) = &self.exact
-            && of_type == type_name::<T>()
+            && *of_type == type_name::<T>()
             && let Ok(value) = postcard::from_bytes::<T>(postcard)
             // Types that leave out fields are not read as they were written.
             && serde_json::to_value(&value).is_ok_and(|json| json == self.json)
@@ -130,6 +140,14 @@ mod tests {
         }
         let state = State { left_out: None, best: None, epoch: 1 };
         assert_eq!(stored_and_read(&state), state);
+    }
+
+    #[test]
+    fn types_are_named_without_their_modules() {
+        assert_eq!(type_name::<f32>(), "f32");
+        assert_eq!(type_name::<StoredValue>(), "StoredValue");
+        assert_eq!(type_name::<Vec<Option<StoredValue>>>(), "Vec<Option<StoredValue>>");
+        assert_eq!(type_name::<(String, [HashMap<u8, Block>; 3])>(), "(String, [HashMap<u8, Block>; 3])");
     }
 
     #[test]

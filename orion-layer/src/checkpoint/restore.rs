@@ -1,6 +1,6 @@
 //! Reading a checkpoint.
 use super::checksum::{Checksum, checksum};
-use super::contents::{Contents, MARK, StoredArray, StoredEntries, TAIL};
+use super::contents::{Contents, MARK, StoredArray, StoredEntries, TAIL, type_name};
 use crate::array::{DistArray, Entries, Entry, SparseArray, Value};
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
@@ -8,7 +8,6 @@ use crate::file;
 use hectare_dsm::{Element, bytemuck};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::any::type_name;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

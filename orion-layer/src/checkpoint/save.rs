@@ -1,6 +1,6 @@
 //! Writing a checkpoint.
 use super::checksum::{Checksum, checksum};
-use super::contents::{Block, Contents, MARK, StoredArray, StoredEntries, StoredValue};
+use super::contents::{Block, Contents, MARK, StoredArray, StoredEntries, StoredValue, type_name};
 use crate::array::share::share_bytes;
 use crate::array::{DistArray, Entry, SparseArray, Value};
 use crate::context::{Context, Site};
@@ -8,7 +8,6 @@ use crate::error::{Error, Result};
 use crate::file::NewFile;
 use hectare_dsm::{Element, bytemuck};
 use serde::Serialize;
-use std::any::type_name;
 use std::path::Path;
 
 /// Blocks of a sparse array, about, so that many workers find shares of about the same size.
@@ -63,7 +62,7 @@ impl Saving<'_, '_> {
             });
         }
         self.step(site, written)?;
-        let (shape, element) = (array.shape().to_vec(), type_name::<T>().into());
+        let (shape, element) = (array.shape().to_vec(), type_name::<T>());
         let (element_bytes, checksum) = (size_of::<T>(), checksum.value());
         let stored = StoredArray { shape, element, element_bytes, offset, checksum };
         self.contents.arrays.insert(name.into(), stored);
@@ -96,7 +95,7 @@ impl Saving<'_, '_> {
         });
         self.failed |= written.is_err();
         written?;
-        let stored = StoredEntries { shape: array.shape().to_vec(), value: type_name::<T>().into(), blocks };
+        let stored = StoredEntries { shape: array.shape().to_vec(), value: type_name::<T>(), blocks };
         self.contents.entries.insert(name.into(), stored);
         Ok(())
     }

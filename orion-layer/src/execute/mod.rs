@@ -2,9 +2,12 @@
 mod arrays;
 mod body;
 mod check;
+pub(crate) mod mutant;
 mod pass;
 mod plan;
 mod space;
+#[cfg(test)]
+mod tests;
 mod timing;
 
 pub use self::arrays::{ArrayArg, Arrays, Control, Family, Note, Notes, Of, Reads, Writes};

@@ -1,12 +1,14 @@
 //! One pass of a loop on one worker.
 use super::body::guarded;
+use super::mutant::{self, Mutant};
 use super::plan::{Key, LoopPlan};
 use super::timing::timed;
 use super::{Arrays, Control, Describe, IterationSpace, LoopHead, Notes, Of};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Say};
 use crate::error::{Error, Result};
-use crate::schedule::{cell_number, for_each_cell};
+use crate::placement::TilePlan;
+use crate::schedule::cell_number;
 use hectare_dsm::Rank;
 use std::rc::Rc;
 use std::time::Instant;
@@ -189,7 +191,8 @@ impl Context<'_> {
         F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
         let choice = &plan.choice;
-        for (number, tile) in plan.tiles[self.rank() as usize].iter().enumerate() {
+        let tiles = &plan.tiles[self.rank() as usize];
+        for (number, tile) in tiles.iter().enumerate() {
             *begun = number;
             let mut parts = tile.parts.clone();
             for (number, array) in
@@ -202,23 +205,39 @@ impl Context<'_> {
                     array.take(self.worker, part)?;
                 }
             }
+            if mutant::is(Mutant::EarlyGive) {
+                *begun = number + 1;
+                self.hand_on(tile, arrays)?;
+            }
             let mut views = arrays.views(self.worker, &parts, Notes(None))?;
-            for_each_cell(&tile.tile, |cell| {
+            let mut run = |cell: &[usize]| {
                 let number = cell_number(&choice.grid, cell);
-                tree.add(number, body(S::chunk(placed, &choice.cuts, cell, number), &mut views));
-                true
-            });
+                let values = body(S::chunk(placed, &choice.cuts, cell, number), &mut views);
+                if number + 1 < plan.cells || !mutant::is(Mutant::LostPartial) {
+                    tree.add(number, values);
+                }
+            };
+            if !(mutant::is(Mutant::TileOmitted) && number + 1 == tiles.len()) {
+                plan.for_each_cell(&tile.tile, &mut run);
+            }
+            if mutant::is(Mutant::TileTwice) {
+                plan.for_each_cell(&tile.tile, &mut run);
+            }
             drop(views);
             *begun = number + 1;
-            if !tile.gives.is_empty() {
-                let mut each = arrays.each();
-                for (number, part, to) in &tile.gives {
-                    each[*number].give(self.worker, *part, *to)?;
-                }
-            }
+            self.hand_on(tile, arrays)?;
             self.worker.service()?;
         }
         Ok(())
+    }
+
+    /// Gives what others need next, after a tile.
+    fn hand_on<A: Arrays>(&mut self, tile: &TilePlan, arrays: &mut A) -> Result<()> {
+        if tile.gives.is_empty() {
+            return Ok(());
+        }
+        let mut each = arrays.each();
+        tile.gives.iter().try_for_each(|(array, part, to)| each[*array].give(self.worker, *part, *to))
     }
 
     /// After an error: whoever waits for a part of this worker's learns that it will not come. That goes also for

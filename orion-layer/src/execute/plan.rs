@@ -1,13 +1,14 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
+use super::mutant::{self, Mutant};
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::array::BlockWeights;
 use crate::array::Layout;
 use crate::context::{Context, Site};
 use crate::dependence::{Dependences, analyze};
 use crate::error::{Error, Result};
-use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Subscript};
+use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space, Subscript};
 use crate::placement::{ArrayPlacement, TilePlan};
-use crate::schedule::{Choice, cell_number, choose, for_each_cell};
+use crate::schedule::{Choice, Tile, cell_number, choose, for_each_cell, for_each_cell_diagonally};
 use hectare_dsm::Rank;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -128,7 +129,21 @@ impl LoopPlan {
 
     /// Whether iterations within a cell must run in the order of their indices.
     pub(super) fn is_sorted(&self) -> bool {
-        self.nest.order == Order::Ordered
+        self.nest.order == Order::Ordered && !mutant::is(Mutant::Unsorted)
+    }
+
+    /// Calls `run` with the cells of a tile: row by row, or along diagonals where entries are visited in any order and
+    /// several dimensions are cut.
+    pub(super) fn for_each_cell(&self, tile: &Tile, mut run: impl FnMut(&[usize])) {
+        let cut = self.choice.grid.iter().filter(|cells| **cells > 1).count();
+        let sparse = matches!(self.nest.space, Space::Entries { .. });
+        if sparse && cut > 1 && self.nest.order == Order::Unordered {
+            return for_each_cell_diagonally(tile, run);
+        }
+        for_each_cell(tile, |cell| {
+            run(cell);
+            true
+        });
     }
 
     /// The layout that array `array` has to have when the pass begins; `None` if any will do.
@@ -168,11 +183,13 @@ impl LoopPlan {
 }
 
 fn owners(grid: &[usize], tiles: &[Vec<TilePlan>]) -> Rc<[usize]> {
+    let workers = tiles.len();
     let mut owners = vec![0; grid.iter().product()];
     for (worker, tiles) in tiles.iter().enumerate() {
         for plan in tiles {
             for_each_cell(&plan.tile, |cell| {
-                owners[cell_number(grid, cell)] = worker;
+                let wrong = mutant::is(Mutant::WrongOwner) && cell_number(grid, cell) == 0;
+                owners[cell_number(grid, cell)] = if wrong { (worker + 1) % workers } else { worker };
                 true
             });
         }

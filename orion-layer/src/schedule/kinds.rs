@@ -1,6 +1,7 @@
 //! The schedules that the runtime chooses from.
 use super::{Schedule, Steps, Tile, cells_for};
 use crate::array::{BlockWeights, Cuts};
+use crate::execute::mutant::{self, Mutant};
 use std::ops::Range;
 
 /// One worker runs everything, in the order of the serial program.
@@ -137,7 +138,8 @@ impl Schedule for Rotation {
                 // Two blocks apart from the neighbours': a block that worker w + 1 worked on in step s is the one
                 // that worker w works on in step s + 2.
                 let turns = blocks[at];
-                let turn = (2 * worker + step % turns) % turns;
+                let ahead = if worker == 1 && mutant::is(Mutant::RotationAhead) { 2 } else { 0 };
+                let turn = (2 * worker + step % turns + ahead) % turns;
                 step /= turns;
                 cells[self.dims[at]] = range(at, turn);
             }

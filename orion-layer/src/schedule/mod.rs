@@ -6,6 +6,8 @@
 mod choose;
 mod cost;
 mod kinds;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 pub use self::choose::{Candidate, Choice, Verdict};
@@ -115,4 +117,24 @@ pub(crate) fn for_each_cell(tile: &Tile, mut visit: impl FnMut(&[usize]) -> bool
             cell[dim] = tile.cells[dim].start;
         }
     }
+}
+
+/// Calls `visit` with every cell of the tile along diagonals, so that the cells which follow each other differ in
+/// every dimension: stochastic methods learn about all rows and columns at the same pace.
+pub(crate) fn for_each_cell_diagonally(tile: &Tile, mut visit: impl FnMut(&[usize])) {
+    let [first, others @ ..] = &tile.cells[..] else { return visit(&[]) };
+    let shifts = Tile { cells: others.iter().map(|range| 0..range.len()).collect() };
+    let mut cell = vec![0; tile.cells.len()];
+    for_each_cell(&shifts, |shift| {
+        for (step, at) in first.clone().enumerate() {
+            cell[0] = at;
+            for (dim, range) in others.iter().enumerate() {
+                // In proportion where the dimensions have different numbers of cells.
+                let along = step * range.len() / first.len();
+                cell[dim + 1] = range.start + (along + shift[dim]) % range.len();
+            }
+            visit(&cell);
+        }
+        true
+    });
 }

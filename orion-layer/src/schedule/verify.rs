@@ -1,6 +1,7 @@
 //! Checks a schedule against the loop's dependences: the runtime's own, and those of users.
 use super::{Steps, Tile, cell_number, for_each_cell};
 use crate::dependence::{Dependence, Dependences, Distance};
+use crate::execute::mutant::{self, Mutant};
 use crate::loop_nest::{LoopNest, Order};
 
 /// Refuses a schedule that misses a cell, runs one twice, runs conflicting iterations at once, or breaks the
@@ -37,7 +38,7 @@ pub(crate) fn verify(
             }
         }
     }
-    if nest.order == Order::Ordered {
+    if nest.order == Order::Ordered && !mutant::is(Mutant::OrderIgnored) {
         let cut = |dim: usize| grid[dim] > 1;
         let broken = dependences.list.iter().find(|dependence| {
             (0..nest.dims.len()).any(|dim| cut(dim) && dependence.vector[dim] != Distance::Exact(0))
@@ -54,9 +55,12 @@ pub(crate) fn verify(
 
 /// Whether no iteration of one tile can depend on one of the other.
 fn keeps_apart(dependence: &Dependence, a: &Tile, b: &Tile) -> bool {
+    if mutant::is(Mutant::ConflictsAllowed) {
+        return true;
+    }
     (0..a.cells.len()).any(|dim| {
         let disjoint = a.cells[dim].end <= b.cells[dim].start || b.cells[dim].end <= a.cells[dim].start;
-        disjoint && dependence.vector[dim] == Distance::Exact(0)
+        disjoint && (dependence.vector[dim] == Distance::Exact(0) || mutant::is(Mutant::ApartAnywhere))
     })
 }
 
@@ -72,7 +76,7 @@ fn covers(grid: &[usize], steps: &Steps) -> Result<(), String> {
         for_each_cell(tile, |cell| {
             let count = &mut runs[cell_number(grid, cell)];
             *count += 1;
-            if *count > 1 {
+            if *count > 1 && !mutant::is(Mutant::CellsTwice) {
                 wrong = Some(format!("cell {cell:?} would run twice"));
             }
             wrong.is_none()
@@ -82,7 +86,7 @@ fn covers(grid: &[usize], steps: &Steps) -> Result<(), String> {
         }
     }
     match runs.iter().position(|count| *count == 0) {
-        Some(number) => {
+        Some(number) if !mutant::is(Mutant::CellsMissing) => {
             let mut rest = number;
             let mut cell = vec![0; grid.len()];
             for (at, cells) in cell.iter_mut().zip(grid).rev() {
@@ -90,6 +94,6 @@ fn covers(grid: &[usize], steps: &Steps) -> Result<(), String> {
             }
             Err(format!("cell {cell:?} of the grid {grid:?} would not run"))
         }
-        None => Ok(()),
+        _ => Ok(()),
     }
 }

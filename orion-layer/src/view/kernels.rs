@@ -11,8 +11,9 @@ const LANES: usize = 16;
 pub trait Scalar: Copy + Default + Add<Output = Self> + Mul<Output = Self> + AddAssign {}
 impl<T: Copy + Default + Add<Output = T> + Mul<Output = T> + AddAssign> Scalar for T {}
 
-/// The inner product of two rows of one length: sixteen partial sums, added up pairwise, then the remainder in
-/// order.
+/// The inner product of two rows of one length: sixteen partial sums, added up pairwise. Of what is left over when the
+/// rows are taken sixteen elements at a time, eight and then four go to the first sums, and the last three, at most,
+/// are added in the end, in order.
 ///
 /// # Panics
 /// If the rows have different lengths.
@@ -31,6 +32,8 @@ pub fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
             lanes[k] += a[k] * b[k];
         }
     }
+    let (a_rest, b_rest) = add_lanes::<T, 8>(a_rest, b_rest, &mut lanes);
+    let (a_rest, b_rest) = add_lanes::<T, 4>(a_rest, b_rest, &mut lanes);
     let mut width = LANES / 2;
     while width > 0 {
         for k in 0..width {
@@ -39,6 +42,23 @@ pub fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
         width /= 2;
     }
     a_rest.iter().zip(b_rest).fold(lanes[0], |sum, (a, b)| sum + *a * *b)
+}
+
+/// Adds the products of the first `N` elements to the first `N` lanes, if there are as many; what is left.
+#[inline(always)]
+fn add_lanes<'a, T: Scalar, const N: usize>(
+    a: &'a [T],
+    b: &'a [T],
+    lanes: &mut [T; LANES],
+) -> (&'a [T], &'a [T]) {
+    let (Some((a, a_rest)), Some((b, b_rest))) = (a.split_first_chunk::<N>(), b.split_first_chunk::<N>())
+    else {
+        return (a, b);
+    };
+    for k in 0..N {
+        lanes[k] += a[k] * b[k];
+    }
+    (a_rest, b_rest)
 }
 
 /// The squared Euclidean norm of a row, summed as in [`dot`].
@@ -80,15 +100,19 @@ mod tests {
             for k in 0..len / 16 * 16 {
                 lanes[k % 16] += a[k] * b[k];
             }
+            let mut at = len / 16 * 16;
+            for step in [8, 4] {
+                if at + step <= len {
+                    (0..step).for_each(|k| lanes[k] += a[at + k] * b[at + k]);
+                    at += step;
+                }
+            }
             for width in [8, 4, 2, 1] {
                 for k in 0..width {
                     lanes[k] += lanes[k + width];
                 }
             }
-            let mut expected = lanes[0];
-            for k in len / 16 * 16..len {
-                expected += a[k] * b[k];
-            }
+            let expected = (at..len).fold(lanes[0], |sum, k| sum + a[k] * b[k]);
             assert_eq!(dot(&a, &b).to_bits(), expected.to_bits(), "length {len}");
             let mut y = b.clone();
             axpy(2.0, &a, &mut y);

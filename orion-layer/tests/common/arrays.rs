@@ -36,6 +36,14 @@ impl Array {
         }
     }
 
+    pub fn delete(self, context: &mut Context<'_>) -> Result<()> {
+        match self {
+            Array::One(array) => array.delete(context),
+            Array::Two(array) => array.delete(context),
+            Array::Three(array) => array.delete(context),
+        }
+    }
+
     /// As it is passed to a loop.
     pub fn argument(&mut self, written: bool) -> Argument<'_> {
         match (self, written) {

@@ -181,11 +181,13 @@ fn a_loop(random: &mut Random, space: &SpaceSpec, dims: &[usize]) -> LoopSpec {
 
 /// A loop that writes one array by each of its variables, as factorizations do.
 fn factors(random: &mut Random, space: &SpaceSpec, dims: &[usize]) -> LoopSpec {
+    // Loops over one space differ in which variable goes with which array, so that parts and entries move between.
+    let shift = random.below(2);
     let mut accesses = Vec::new();
     for (array, dims) in dims.iter().enumerate() {
         let aligned = random.below(*dims);
         let subscripts = (0..*dims).map(|dim| match random.below(3) {
-            _ if dim == aligned => Subscript::Index(Affine::var(array % space.dims())),
+            _ if dim == aligned => Subscript::Index(Affine::var((array + shift) % space.dims())),
             0 => Subscript::Index(Affine::constant(random.within(0, 2))),
             _ => Subscript::Full,
         });

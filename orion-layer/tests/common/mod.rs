@@ -9,6 +9,7 @@ pub mod body;
 pub mod case;
 pub mod check;
 pub mod generate;
+pub mod hand;
 pub mod random;
 pub mod replay;
 pub mod running;

@@ -78,7 +78,7 @@ pub struct Options<'a> {
     pub slow: bool,
 }
 
-/// Runs all passes of a case; collective.
+/// Makes the arrays of a case, runs all its passes, deletes the arrays; collective.
 pub fn run_case(
     context: &mut Context<'_>,
     case: &Case,
@@ -90,7 +90,7 @@ pub fn run_case(
         arrays.push(Array::make(context, shape, |place| initial(number, place))?);
     }
     let mut runner = Runner { case, clock, options, arrays };
-    match &case.space {
+    let passes = match &case.space {
         SpaceSpec::Dense(ranges) => match ranges.as_slice() {
             [a] => runner.passes(context, &Ranges([a.clone()])),
             [a, b] => runner.passes(context, &Ranges([a.clone(), b.clone()])),
@@ -103,7 +103,9 @@ pub fn run_case(
             [a, b, c] => runner.sparse(context, [a, b, c], keys),
             _ => panic!("a space of one to three dimensions"),
         },
-    }
+    }?;
+    runner.arrays.into_iter().try_for_each(|array| array.delete(context))?;
+    Ok(passes)
 }
 
 struct Runner<'r> {

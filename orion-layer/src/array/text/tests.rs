@@ -215,3 +215,13 @@ fn real_files() {
     assert_eq!(rows.len(), 32_560);
     assert!(rows.iter().all(|row| row.features.last().is_none_or(|&(index, _)| index < 123)));
 }
+
+proptest! {
+    #[test]
+    fn no_line_makes_a_parser_panic(line in "[0-9:,.\\-+e#\t qid\"é]{0,40}", any in "\\PC{0,40}", offset: usize) {
+        for line in [&line, &any] {
+            let _ = (movielens(line, offset), whitespace::<u8, 3>(line, offset), csv::<String, 0>(line, offset));
+            let _ = (tsv::<i64, 1>(line, offset), libsvm(line, offset), libsvm_from(u32::MAX)(line, offset));
+        }
+    }
+}

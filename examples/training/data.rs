@@ -1,0 +1,76 @@
+//! Entries of sparse matrices and tensors, from files or generated, for workers or for the serial twin.
+use super::Options;
+use hectare::SparseArray;
+use hectare::orion::array::Entry;
+use hectare::orion::array::random::Stream;
+use hectare::orion::array::text::{Share, read_entries, whitespace};
+use hectare::orion::{Context, Result};
+use std::path::Path;
+
+/// Keys and values, for a serial loop.
+type Entries<const N: usize> = Vec<Entry<f32, N>>;
+
+/// Of this many entries, one is kept for testing.
+const TEST: usize = 10;
+/// Columns of the factors that generated entries come from.
+const PLANTED: u64 = 8;
+
+/// Entry `number` of a generated set: the product of planted factors, and noise.
+fn planted<const N: usize>(shape: [usize; N], number: u64) -> ([usize; N], f32) {
+    let stream = Stream::new(7, "planted");
+    let key = std::array::from_fn(|dim| {
+        // Low indices more often than high ones, as in real data.
+        let unit = stream.uniform(number * 16 + dim as u64);
+        ((unit * unit * shape[dim] as f64) as usize).min(shape[dim] - 1)
+    });
+    let product = |k: u64| -> f64 {
+        (0..N).map(|dim| stream.child(1 + dim as u64).normal(key[dim] as u64 * PLANTED + k)).product()
+    };
+    let value = 3.0 + (0..PLANTED).map(product).sum::<f64>() / (PLANTED as f64).sqrt();
+    (key, (value + 0.3 * stream.normal(number * 16 + 15)) as f32)
+}
+
+/// The entries to learn from and those to test with, as arrays on the workers; `shape` and `count` are for those that
+/// are generated. Collective.
+pub(crate) fn parallel<const N: usize>(
+    w: &mut Context<'_>,
+    o: &Options,
+    shape: [usize; N],
+    count: usize,
+) -> Result<[SparseArray<f32, N>; 2]> {
+    if let (Some(train), Some(test)) = (&o.train, &o.test) {
+        let train = w.text_file(train, whitespace)?;
+        let test = w.text_file_with_shape(test, train.shape(), whitespace)?;
+        return Ok([train, test]);
+    }
+    let train = w.entries(shape, count - count / TEST, |k| planted(shape, k as u64))?;
+    let test = w.entries(shape, count / TEST, |k| planted(shape, (count - count / TEST + k) as u64))?;
+    Ok([train, test])
+}
+
+/// The same for the serial twin, and the shape.
+pub(crate) fn load<const N: usize>(
+    o: &Options,
+    shape: [usize; N],
+    count: usize,
+) -> Result<([usize; N], Entries<N>, Entries<N>)> {
+    let read = |path: &Path| read_entries(path, Share { part: 0, of: 1 }, whitespace::<f32, N>);
+    if let (Some(train), Some(test)) = (&o.train, &o.test) {
+        let train = read(train)?;
+        return Ok((train.shape(), train.into_vec(), read(test)?.into_vec()));
+    }
+    let all = (0..count as u64).map(|number| {
+        let (key, value) = planted(shape, number);
+        Entry { key: key.map(|index| index as u32), value }
+    });
+    let mut train: Entries<N> = all.collect();
+    let test = train.split_off(count - count / TEST);
+    Ok((shape, train, test))
+}
+
+/// The numbers that [`Context::uniform`] gives.
+pub(crate) fn uniform(len: usize, below: f32, seed: u64) -> Vec<f32> {
+    let mut numbers = vec![0.0; len];
+    Stream::new(0, "uniform").child(seed).fill_uniform(&mut numbers, 0, 0.0..below);
+    numbers
+}

@@ -1,0 +1,9 @@
+//! What the training examples share: options, data, loss curves.
+#![allow(dead_code)] // each example uses its own part
+mod curve;
+mod data;
+mod options;
+
+pub(crate) use self::curve::Curve;
+pub(crate) use self::data::{load, parallel, uniform};
+pub(crate) use self::options::{Options, Steps};

@@ -1,0 +1,69 @@
+//! The command line of the training examples.
+use clap::{Parser, ValueEnum};
+use std::path::PathBuf;
+
+/// How steps are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Steps {
+    /// The same for every row and pass.
+    Fixed,
+    /// By what each row has seen so far (AdaGrad).
+    Adaptive,
+}
+
+/// Trains by SGD; `--serial` runs the loop that one would write without Hectare.
+#[derive(Clone, Debug, Parser)]
+pub(crate) struct Options {
+    /// Workers: threads of this process.
+    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, |cores| cores.get()))]
+    pub(crate) workers: usize,
+    /// Run the serial twin.
+    #[arg(long)]
+    pub(crate) serial: bool,
+    /// Entries to learn from: lines of indices from 0 and a value, between spaces. Generated if left out.
+    #[arg(long, requires = "test")]
+    pub(crate) train: Option<PathBuf>,
+    /// Entries to test with.
+    #[arg(long, requires = "train")]
+    pub(crate) test: Option<PathBuf>,
+    /// Passes over the data.
+    #[arg(long, default_value_t = 12)]
+    pub(crate) passes: usize,
+    /// Columns of the factors.
+    #[arg(long, default_value_t = 32)]
+    pub(crate) rank: usize,
+    /// How steps are chosen.
+    #[arg(long, value_enum, default_value_t = Steps::Adaptive)]
+    pub(crate) steps: Steps,
+    /// The size of a step: the default depends on the kind of steps.
+    #[arg(long)]
+    pub(crate) rate: Option<f32>,
+    /// Regularization.
+    #[arg(long, default_value_t = 0.045)]
+    pub(crate) reg: f32,
+    /// Where the factors begin depends on it.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Stop at this test error, and say how long it took.
+    #[arg(long)]
+    pub(crate) target: Option<f64>,
+    /// Write the curve: a picture if the file's name ends in .svg, else CSV.
+    #[arg(long)]
+    pub(crate) curve: Option<PathBuf>,
+    /// Say how each loop runs, and why.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Say nothing but the last line.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+impl Options {
+    /// The size of a step.
+    pub(crate) fn rate(&self) -> f32 {
+        self.rate.unwrap_or(match self.steps {
+            Steps::Fixed => 0.02,
+            Steps::Adaptive => 0.13,
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! Whether the checks of random loops notice faults in the executor.
+use super::mutant::{self, Mutant};
+use crate::common::check::check;
+use crate::common::generate;
+use crate::common::running::{Options, run_case};
+use crate::common::schedules::Arbitrary;
+use crate::common::watchdog::watched;
+use crate::schedule::{Rotation, Schedule};
+use std::sync::atomic::AtomicU64;
+
+/// Who chooses the schedules.
+#[derive(Clone, Copy, Debug)]
+enum Choice {
+    Runtime,
+    /// Rotations over the first two dimensions where there are two: refused for some of the loops.
+    Rotation,
+    /// A random schedule: refused for some of the loops.
+    Arbitrary {
+        broken: bool,
+    },
+}
+
+/// Runs a random case with a fault. An error is what the checks found, or what the loop itself refused.
+fn run(fault: Option<Mutant>, choice: Choice, seed: u64) -> Result<(), String> {
+    let case = generate::case(seed);
+    let rotation = Rotation::over(if case.space.dims() > 1 { vec![0, 1] } else { vec![0] });
+    let arbitrary = Arbitrary { seed, broken: matches!(choice, Choice::Arbitrary { broken: true }) };
+    let schedule: Option<&(dyn Schedule + Sync)> = match choice {
+        Choice::Runtime => None,
+        Choice::Rotation => Some(&rotation),
+        Choice::Arbitrary { .. } => Some(&arbitrary),
+    };
+    let clock = AtomicU64::new(0);
+    let options = Options { schedule, slow: false };
+    let what = format!("{fault:?}, {choice:?}, case {seed}");
+    let workers = 2 + seed as usize % 3;
+    let passes = watched(&what, || {
+        crate::run(workers, |w| mutant::with(fault, || run_case(w, &case, &clock, options)))
+    });
+    check(&case, &passes.map_err(|error| error.to_string())?)
+}
+
+/// Which of the first `cases` cases gives away the fault: one that goes well without it.
+fn noticed(fault: Mutant, choice: Choice, cases: u64) -> Option<String> {
+    (0..cases).find_map(|seed| {
+        let what = run(Some(fault), choice, seed).err()?;
+        run(None, choice, seed).ok().map(|()| what)
+    })
+}
+
+#[test]
+fn random_loops_notice_every_fault_of_the_executor() {
+    let faults = [
+        Mutant::EarlyGive,
+        Mutant::TileTwice,
+        Mutant::TileOmitted,
+        Mutant::WrongOwner,
+        Mutant::StaleEntries,
+        Mutant::Unsorted,
+        Mutant::LostPartial,
+        Mutant::EmptyPart,
+    ];
+    for fault in faults {
+        let what = noticed(fault, Choice::Runtime, 300);
+        assert!(what.is_some(), "{fault:?} survives");
+        println!("{fault:?}: {}", what.unwrap_or_default());
+    }
+}
+
+#[test]
+fn a_rotation_out_of_step_is_refused() {
+    let what = noticed(Mutant::RotationAhead, Choice::Rotation, 300).expect("the fault survives");
+    assert!(what.contains("would run iterations at once"), "{what}");
+}
+
+#[test]
+fn random_schedules_notice_faults_of_the_verification() {
+    for fault in [Mutant::CellsTwice, Mutant::CellsMissing] {
+        // Wrong schedules that are accepted now: the checks find what is wrong with what they did.
+        let found = (0..300).any(|seed| {
+            let choice = Choice::Arbitrary { broken: true };
+            let refused = run(None, choice, seed).is_err_and(|what| what.contains("is refused"));
+            refused && run(Some(fault), choice, seed).is_err_and(|what| !what.contains("is refused"))
+        });
+        assert!(found, "{fault:?} survives");
+    }
+}
