@@ -48,7 +48,6 @@ impl<T: Element> Written for Writer<T> {
             6 if random.below(10) == 0 => {
                 let mut guard = self.owned.write(worker).unwrap();
                 guard.set(at, value);
-                std::mem::forget(guard);
             }
             _ => {
                 let pointer = self.owned.as_mut_ptr(worker).unwrap();

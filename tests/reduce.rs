@@ -32,7 +32,6 @@ fn reduce(
                     let mut area = worker.create::<f32>(format!("in/{input}"), LEN).unwrap();
                     let mut guard = area.write(worker).unwrap();
                     (0..LEN).for_each(|index| guard.set(index, value(input, index)));
-                    drop(guard);
                     area
                 })
                 .collect();
@@ -98,7 +97,6 @@ fn nan_and_infinities_come_through() {
         for index in 0..25 {
             guard.set(index, special[if worker.rank() == 0 { index / 5 } else { index % 5 }]);
         }
-        drop(guard);
         worker.barrier().unwrap();
         let inputs = inputs(worker, 2);
         let mut reducer = Reducer::<f64>::new(worker, "out", &[1, 0], inputs).unwrap();

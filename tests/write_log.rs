@@ -81,7 +81,7 @@ fn ranges_outside_are_refused() {
 }
 
 #[test]
-fn a_forgotten_guard_loses_nothing() {
+fn a_guard_has_nothing_to_do_at_its_end() {
     let job = patient_job();
     let mut worker = job.worker().unwrap();
     let mut owned = worker.create::<u64>("w", 1000).unwrap();
@@ -90,7 +90,6 @@ fn a_forgotten_guard_loses_nothing() {
         let mut guard = owned.write(&worker).unwrap();
         guard.set(1, turn);
         guard.range_mut(500..600).fill(turn);
-        std::mem::forget(guard);
         worker.sync().unwrap();
         assert_eq!(area.read(&worker).unwrap(), owned.read(&worker).unwrap());
         assert_eq!(area.read(&worker).unwrap()[599], turn);

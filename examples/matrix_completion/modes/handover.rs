@@ -93,7 +93,6 @@ impl<E: Element> Rotation<E> {
             for (place, row) in guard.as_mut_slice().chunks_exact_mut(stride).zip(rows) {
                 place.copy_from_slice(&matrix.as_slice()[*row as usize * stride..][..stride]);
             }
-            drop(guard);
             Ok(area)
         };
         let users = create(users_name(me), &blocks.users.blocks[me], &model.users)?;
@@ -136,7 +135,6 @@ impl<E: Element> Rotation<E> {
             training
                 .kernels
                 .run(rate, Sweep { rows, ratings, count: ratings.len(), idle_turns: training.idle_turns });
-            drop((user_rows, item_rows));
             items.give(worker, next)?;
         }
         for block in home(me) {

@@ -47,7 +47,6 @@ impl<'a, E: Element> Gather<'a, E> {
                 Some(item) => &items[item as usize * stride..][..stride],
             });
         }
-        drop(home);
         self.ends.meet(worker, time, |worker, time| {
             root.show(epoch, time, |model| {
                 for (from, home) in self.homes.iter().enumerate() {

@@ -35,7 +35,6 @@ impl<E: Element> Transport<E> for Logged<'_, E> {
         let Share { ratings, count, .. } = work.share;
         let sweep = Sweep { rows: &mut rows, ratings, count, idle_turns: work.idle_turns };
         work.kernels.run(work.rate, sweep);
-        drop(rows);
 
         worker.barrier()?;
         let worker = &*worker;

@@ -37,7 +37,6 @@ impl<E: Element> Transport<E> for Published<'_, E> {
         let used = outbox.range_mut(0..work.sends.len() * stride);
         let mut parcels = split(used, (0..self.outboxes.len()).map(|to| length(me, to)));
         replica.learn(worker, work, 0..work.share.count, &mut parcels, &[])?;
-        drop(outbox);
 
         worker.barrier()?;
         for (from, outbox) in self.outboxes.iter().enumerate() {
