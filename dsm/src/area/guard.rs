@@ -1,7 +1,7 @@
 //! The write guard: a mutable view that logs what it hands out.
 use super::element::Element;
 use super::handle::AreaCore;
-use crate::log::bitmap::Log;
+use crate::log::bitmap::{Lines, Log};
 use crate::memory::layout::LINE;
 use std::ops::{Deref, Range};
 
@@ -21,9 +21,9 @@ pub struct WriteGuard<'w, T: Element> {
     row: usize,
     /// Whole rows.
     rows: usize,
-    /// Where in a row, in bytes, to find the line that tells whether the row is logged; `None` where rows
-    /// are not logged as a whole.
-    probe: Option<usize>,
+    /// Where in a row, in bytes, to find the line that tells whether the row is logged, and the bits of the
+    /// lines; `None` where rows are not logged as a whole.
+    probe: Option<(usize, Lines<'w>)>,
     /// The elements of the line that was marked last: `span` of them from `low` on. They exist, so that one
     /// compare finds an element to be both in the area and logged.
     low: usize,
@@ -43,7 +43,7 @@ impl<'w, T: Element> WriteGuard<'w, T> {
     pub(crate) unsafe fn new(core: &'w AreaCore) -> WriteGuard<'w, T> {
         // SAFETY: by the contract above; the writer copy has `len` elements.
         let data = unsafe { std::slice::from_raw_parts_mut(core.parts().writer().cast::<T>(), core.len) };
-        let probe = core.by_rows.then(|| core.row * size_of::<T>() / 2);
+        let probe = core.by_rows.then(|| (core.row * size_of::<T>() / 2, core.log().lines()));
         WriteGuard {
             data,
             core,
@@ -111,13 +111,18 @@ impl<'w, T: Element> WriteGuard<'w, T> {
     pub fn row_mut(&mut self, row: usize) -> &mut [T] {
         assert!(row < self.rows, "row {row} of an area of {} rows", self.rows);
         let start = row * self.row;
-        let bytes = start * size_of::<T>();
-        let (first, last) = (bytes / LINE as usize, (bytes + self.row * size_of::<T>() - 1) / LINE as usize);
         match self.probe {
-            // SAFETY: an area whose rows are logged as a whole has a log, and the row is in the area.
-            Some(probe) if unsafe { self.log.has((bytes + probe) / LINE as usize) } => {}
-            Some(_) => self.log.mark_cold(first, last),
-            None => self.log.mark_row(first, last),
+            Some((probe, lines)) => {
+                // SAFETY: an area whose rows are logged as a whole has a log, and the row is in the area.
+                if !unsafe { lines.has((start * size_of::<T>() + probe) / LINE as usize) } {
+                    self.log.mark_bytes(start * size_of::<T>(), self.row * size_of::<T>());
+                }
+            }
+            None => {
+                let bytes = start * size_of::<T>();
+                let last = (bytes + self.row * size_of::<T>() - 1) / LINE as usize;
+                self.log.mark_row(bytes / LINE as usize, last);
+            }
         }
         // SAFETY: `rows * row` elements exist, and `row` is below `rows`.
         unsafe { self.data.get_unchecked_mut(start..start + self.row) }
@@ -146,4 +151,10 @@ impl<T: Element> Deref for WriteGuard<'_, T> {
     fn deref(&self) -> &[T] {
         self.data
     }
+}
+
+impl<T: Element> Drop for WriteGuard<'_, T> {
+    /// Nothing is pending in a guard. That it can be dropped lets programs say where they stop to write.
+    #[inline(always)]
+    fn drop(&mut self) {}
 }

@@ -1,4 +1,5 @@
 //! The two-level bitmap of dirty lines, as its only writer, the owner, marks it.
+use crate::memory::layout::LINE;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -19,7 +20,28 @@ fn mask(low: usize, high: usize) -> u64 {
     (u64::MAX >> (63 - high)) & (u64::MAX << low)
 }
 
-impl Log<'_> {
+/// The lower level, to ask for single lines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lines<'s>(&'s [AtomicU64]);
+
+impl Lines<'_> {
+    /// Whether line `line` is marked. The hot path of a row.
+    ///
+    /// # Safety
+    /// The area has a log, and it has the line.
+    #[inline(always)]
+    pub(crate) unsafe fn has(self, line: usize) -> bool {
+        // SAFETY: the log has a bit for every line.
+        let word = unsafe { self.0.get_unchecked(line / 64) };
+        word.load(Ordering::Relaxed) >> (line % 64) & 1 != 0
+    }
+}
+
+impl<'s> Log<'s> {
+    pub(crate) fn lines(&self) -> Lines<'s> {
+        Lines(self.level0)
+    }
+
     /// Marks lines `lines.start..lines.end`, which the area has. One compare where they are marked already.
     #[inline]
     pub(crate) fn mark(&self, lines: Range<usize>) {
@@ -38,15 +60,12 @@ impl Log<'_> {
         }
     }
 
-    /// Whether line `line` is marked. The hot path of a row.
-    ///
-    /// # Safety
-    /// The area has a log, and it has the line.
-    #[inline(always)]
-    pub(crate) unsafe fn has(&self, line: usize) -> bool {
-        // SAFETY: the log has a bit for every line.
-        let word = unsafe { self.level0.get_unchecked(line / 64) };
-        word.load(Ordering::Relaxed) >> (line % 64) & 1 != 0
+    /// Marks the lines of bytes `start..start + len`, which the area has. Out of the way of a loop that seldom
+    /// needs it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn mark_bytes(&self, start: usize, len: usize) {
+        self.mark(start / LINE as usize..(start + len).div_ceil(LINE as usize));
     }
 
     /// [`Log::mark`], out of the way of a loop that seldom needs it.
