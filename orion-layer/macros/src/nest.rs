@@ -62,8 +62,14 @@ impl<'a> Nest<'a> {
     pub(crate) fn of(input: &'a Input) -> Result<Nest<'a>> {
         let head = &input.body;
         no_label(head)?;
+        if let Some(attribute) = head.attrs.first() {
+            return Err(Error::new_spanned(
+                attribute,
+                "attributes stand before the statement that calls `parallel_for!`",
+            ));
+        }
         if range(&head.expr).is_some() {
-            return Nest::ranges(head);
+            return Nest::ranges(input);
         }
         match strip(&head.expr) {
             Expr::Path(_) | Expr::Field(_) => Nest::entries(head),
@@ -95,7 +101,10 @@ impl<'a> Nest<'a> {
         Ok(Nest { space, variables, body: &head.body })
     }
 
-    fn ranges(head: &'a ExprForLoop) -> Result<Nest<'a>> {
+    fn ranges(input: &'a Input) -> Result<Nest<'a>> {
+        let head = &input.body;
+        let sums = input.accumulators.iter().map(|accumulator| accumulator.name.clone());
+        let own: Vec<Ident> = input.arrays.iter().map(|array| array.name.clone()).chain(sums).collect();
         let (mut variables, mut ranges) = (Vec::new(), Vec::new());
         let mut at = head;
         loop {
@@ -106,9 +115,11 @@ impl<'a> Nest<'a> {
             match &at.body.stmts[..] {
                 [Stmt::Expr(Expr::ForLoop(inner), _)]
                     if inner.label.is_none()
+                        && inner.attrs.is_empty()
                         && range(&inner.expr).is_some()
                         && variable(&inner.pat, 0).is_ok()
-                        && !mentions(&inner.expr, &variables) =>
+                        && !mentions(&inner.expr, &variables)
+                        && !mentions(&inner.expr, &own) =>
                 {
                     at = inner;
                 }
