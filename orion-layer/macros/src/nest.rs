@@ -4,7 +4,7 @@ use super::scope::names_of;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Block, Error, Expr, ExprForLoop, Ident, Pat, RangeLimits, Result, Stmt};
+use syn::{Block, Error, Expr, ExprForLoop, ExprLit, Ident, Lit, Pat, RangeLimits, Result, Stmt, Type, UnOp};
 
 /// What the loop runs over.
 pub(crate) enum Space<'a> {
@@ -116,6 +116,7 @@ impl<'a> Nest<'a> {
                 [Stmt::Expr(Expr::ForLoop(inner), _)]
                     if inner.label.is_none()
                         && inner.attrs.is_empty()
+                        && is_of_indices(&inner.expr)
                         && range(&inner.expr).is_some()
                         && variable(&inner.pat, 0).is_ok()
                         && !mentions(&inner.expr, &variables)
@@ -159,6 +160,18 @@ impl<'a> Nest<'a> {
                 }
             }
         }
+    }
+}
+
+/// Whether the bounds of a range may be of type `usize`, as those of a dimension are.
+fn is_of_indices(expr: &Expr) -> bool {
+    match strip(expr) {
+        Expr::Range(range) => [&range.start, &range.end].into_iter().flatten().all(|end| is_of_indices(end)),
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => ["", "usize"].contains(&number.suffix()),
+        Expr::Cast(cast) => matches!(&*cast.ty, Type::Path(path) if path.path.is_ident("usize")),
+        Expr::Binary(binary) => is_of_indices(&binary.left) && is_of_indices(&binary.right),
+        Expr::Unary(unary) => !matches!(unary.op, UnOp::Neg(_)),
+        _ => true,
     }
 }
 

@@ -5,10 +5,7 @@ use proc_macro2::TokenStream;
 use quote::quote_spanned;
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
-use syn::{
-    Block, Expr, ExprClosure, ExprForLoop, ExprLoop, ExprWhile, Ident, Index, Item, parse_quote,
-    parse_quote_spanned,
-};
+use syn::{Block, Expr, ExprClosure, ExprForLoop, ExprLoop, ExprWhile, Ident, Index, Item, parse_quote};
 
 /// Methods of numbers that do not change what they are called on. They are called on what cannot be written ([`rewrite`]),
 /// in case an element is something else that has a method of that name.
@@ -154,7 +151,8 @@ impl VisitMut for Rewrite<'_> {
         }
         match expr {
             Expr::Continue(next) if next.label.is_none() && self.depth == 0 => {
-                *expr = parse_quote_spanned!(next.continue_token.span=> break '__iteration);
+                let word = syn::token::Break(next.continue_token.span);
+                *expr = parse_quote!(#word '__iteration);
             }
             Expr::MethodCall(call) if is_pure(&call.method) && is_in_written(self.arrays, &call.receiver) => {
                 let receiver = &call.receiver;

@@ -57,11 +57,10 @@ impl<'a> Scopes<'a> {
         if self.ambiguous.contains(&name) {
             return Some(&OTHER);
         }
-        let found = self.stack.iter().rev().find_map(|scope| match scope.names.get(&name) {
+        self.stack.iter().rev().find_map(|scope| match scope.names.get(&name) {
             None if scope.opaque => Some(&OTHER),
             found => found,
-        });
-        found
+        })
     }
 
     /// Whether a path of several segments may begin with something of the body's own.
