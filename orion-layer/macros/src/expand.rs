@@ -11,6 +11,7 @@ use syn::{Error, Ident, Result};
 /// Writes the call of `Context::run_loop`.
 pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
     check_space(input)?;
+    check_names(input)?;
     // The array that the loop runs over is none that its body touches.
     let over = input.body.expr.clone();
     input.arrays.retain(|array| !is(&over, &array.name));
@@ -85,6 +86,22 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
             },
         )#value
     }})
+}
+
+/// What the loop declares must mean one thing wherever it is named.
+fn check_names(input: &Input) -> Result<()> {
+    let arrays = input.arrays.iter().map(|array| &array.name);
+    let mut names = arrays.chain(input.accumulators.iter().map(|accumulator| &accumulator.name));
+    match names.find(|name| input.ambiguous.contains(&name.to_string())) {
+        Some(name) => Err(Error::new(
+            name.span(),
+            format!(
+                "another `{name}` comes from another macro, and which is meant where cannot be told: give one of them \
+                 another name"
+            ),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// A number that tells one description from another: two loops of one macro stand at one place of the source.

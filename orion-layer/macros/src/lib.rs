@@ -26,5 +26,10 @@ pub fn __parallel_for(input: TokenStream) -> TokenStream {
     let input = proc_macro::TokenStream::from(hygiene::plain(input.into(), &mut ambiguous));
     let mut input = parse_macro_input!(input as clauses::Input);
     input.ambiguous = ambiguous;
-    expand::expand(&mut input).unwrap_or_else(|error| error.to_compile_error()).into()
+    let errors = |error: syn::Error| {
+        // Several errors are one expression only as a block.
+        let errors = error.into_compile_error();
+        quote::quote!({ #errors })
+    };
+    expand::expand(&mut input).unwrap_or_else(errors).into()
 }

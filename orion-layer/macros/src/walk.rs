@@ -74,6 +74,7 @@ impl<'a> Walker<'a> {
         for (number, array) in self.input.arrays.iter().enumerate() {
             let name = &array.name;
             match (self.read[number], self.wrote[number]) {
+                _ if self.errors.is_some() => {}
                 (false, false) => self.error(name, format!("the body does not touch `{name}`: leave it out")),
                 (true, false) if array.written => {
                     self.error(name, format!("the body only reads `{name}`: name it under `read`"));
