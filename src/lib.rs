@@ -10,13 +10,14 @@
 pub use hectare_dsm::*;
 /// The loop layer: distributed arrays, and loops that run in parallel with their dependences kept.
 pub use hectare_orion as orion;
-pub use hectare_orion::{Context, DistArray, SparseArray, run};
+pub use hectare_orion::{Context, DistArray, SparseArray, parallel_for, run};
 
 /// What most programs need: `use hectare::prelude::*;`.
 pub mod prelude {
     pub use hectare_dsm::{
         Area, AreaSpec, Error, Job, Owned, Rank, Result, Tracking, Version, Worker, WriteGuard,
     };
+    pub use hectare_orion::parallel_for;
 }
 
 /// The programs of the README, compiled and run.

@@ -3,17 +3,107 @@ use crate::accumulate::Fold;
 use crate::loop_nest::{Access, Affine, LoopNest, LoopVar, Mode, Subscript};
 
 /// A sum of products: a number, and values from outside the loop.
-pub type Products<'a> = &'a [(i64, &'a [i64])];
+pub type Products<'a> = &'a [(i64, &'a [Option<i64>])];
 
 fn sum(products: Products<'_>) -> Option<i64> {
     products.iter().try_fold(0i64, |sum, (factor, values)| {
-        let product = values.iter().try_fold(*factor, |product, value| product.checked_mul(*value))?;
+        let product = values.iter().try_fold(*factor, |product, value| product.checked_mul((*value)?))?;
         sum.checked_add(product)
     })
 }
 
-/// An affine form; `None` if it overflows.
-pub fn affine(constant: Products<'_>, factors: &[(usize, Products<'_>)]) -> Option<Affine> {
+/// A value from outside the loop.
+#[derive(Clone, Copy, Debug)]
+pub struct Invariant {
+    /// The value, modulo 2^64; `None` if it is no integer.
+    pub value: Option<i64>,
+    /// Whether its type has 64 bits.
+    pub is_wide: bool,
+}
+
+impl Invariant {
+    /// What tells this description from another at the same place.
+    pub fn fingerprint(hash: i64) -> Invariant {
+        Invariant { value: Some(hash), is_wide: true }
+    }
+
+    /// What a plan is kept by.
+    pub fn key(self) -> [i64; 2] {
+        [self.value.unwrap_or(0), i64::from(self.value.is_some()) + 2 * i64::from(self.is_wide)]
+    }
+}
+
+/// Integers whose casts to 64 bits are those of their values.
+pub trait Integer {
+    /// Whether the type has 64 bits.
+    const IS_WIDE: bool;
+
+    /// The value, modulo 2^64.
+    fn value(&self) -> i64;
+}
+
+macro_rules! integers {
+    ($is_wide:literal: $($of:ty)*) => { $(
+        impl Integer for $of {
+            const IS_WIDE: bool = $is_wide;
+
+            fn value(&self) -> i64 {
+                *self as i64
+            }
+        }
+    )* };
+}
+
+integers!(true: usize isize u64 i64);
+integers!(false: u8 u16 u32 i8 i16 i32);
+
+impl<T: Integer> Integer for &T {
+    const IS_WIDE: bool = T::IS_WIDE;
+
+    fn value(&self) -> i64 {
+        (**self).value()
+    }
+}
+
+/// A value of which it is not known whether it is an integer. The two traits below tell, by the order in which methods
+/// are found: one of the type itself comes before one of a reference to it.
+#[derive(Debug)]
+pub struct Captured<'a, T: ?Sized>(pub &'a T);
+
+/// For integers.
+pub trait OfInteger {
+    /// The value.
+    fn invariant(&self) -> Invariant;
+}
+
+impl<T: Integer> OfInteger for Captured<'_, T> {
+    fn invariant(&self) -> Invariant {
+        Invariant { value: Some(self.0.value()), is_wide: T::IS_WIDE }
+    }
+}
+
+/// For all else.
+pub trait OfAnything {
+    /// No value.
+    fn invariant(&self) -> Invariant;
+}
+
+impl<T: ?Sized> OfAnything for &Captured<'_, T> {
+    fn invariant(&self) -> Invariant {
+        Invariant { value: None, is_wide: false }
+    }
+}
+
+/// What a body without accumulators ends with.
+#[derive(Clone, Copy, Debug)]
+pub struct Finished;
+
+/// An affine form; `None` if it overflows, if a value in it is no integer, or if it was computed in integers of
+/// less than 64 bits (not all of `wide`), which wrap around.
+pub fn affine(constant: Products<'_>, factors: &[(usize, Products<'_>)], wide: &[bool]) -> Option<Affine> {
+    if !wide.iter().all(|is_wide| *is_wide) {
+        return None;
+    }
     let mut form = Affine::constant(sum(constant)?);
     for (variable, products) in factors {
         if form.coefficients.len() <= *variable {
@@ -76,10 +166,13 @@ pub fn access(
     line: u32,
 ) {
     let mut subscripts = subscripts.to_vec();
-    if subscripts.is_empty() {
-        subscripts = vec![Subscript::Unknown; nest.arrays[array].shape.len()];
-    } else if row {
+    if row {
         subscripts.push(Subscript::Full);
+    }
+    // One value may be an array of indices.
+    let dims = nest.arrays[array].shape.len();
+    if subscripts.len() != dims {
+        subscripts = vec![Subscript::Unknown; dims];
     }
     nest.accesses.push(Access { array, subscripts, mode, text: text.into(), line });
 }

@@ -91,6 +91,14 @@ impl Context<'_> {
         all.sort_by(|a, b| a.loop_name.cmp(&b.loop_name).then_with(|| a.space.cmp(&b.space)));
         all
     }
+
+    /// The descriptions of all loops that have been planned so far, by their places; for tests of the macro.
+    #[doc(hidden)]
+    pub fn __nests(&self) -> Vec<LoopNest> {
+        let mut all: Vec<LoopNest> = self.plans.all().map(|plan| plan.nest.clone()).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
 }
 
 fn space(nest: &LoopNest) -> String {

@@ -2,8 +2,7 @@
 use super::clauses::{Accumulator, Kind};
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::visit_mut::VisitMut;
-use syn::{BinOp, Block, Expr, Ident, Index, parse_quote};
+use syn::{BinOp, Expr, Ident};
 
 impl Accumulator {
     /// How the body adds to it.
@@ -61,29 +60,4 @@ pub(crate) fn tuple(root: &TokenStream, accumulators: &[Accumulator]) -> TokenSt
         }
     });
     quote!((#(#each,)*))
-}
-
-/// Lets the runtime combine what the body adds, so that it combines everywhere in the same way.
-pub(crate) fn rewrite(root: &TokenStream, accumulators: &[Accumulator], body: &Block) -> Block {
-    struct Rewrite<'a> {
-        root: &'a TokenStream,
-        accumulators: &'a [Accumulator],
-    }
-    impl VisitMut for Rewrite<'_> {
-        fn visit_expr_mut(&mut self, expr: &mut Expr) {
-            syn::visit_mut::visit_expr_mut(self, expr);
-            for (number, accumulator) in self.accumulators.iter().enumerate() {
-                if let Some(value) = accumulator.added(expr) {
-                    let (root, name, index) = (self.root, &accumulator.name, Index::from(number));
-                    *expr = parse_quote!(
-                        #name = #root::accumulate::Accumulator::combine(&__accumulators.#index, #name, #value)
-                    );
-                    return;
-                }
-            }
-        }
-    }
-    let mut body = body.clone();
-    Rewrite { root, accumulators }.visit_block_mut(&mut body);
-    body
 }

@@ -1,4 +1,5 @@
 //! The head of a loop: `w, unordered, read [a, b], write u, sum total: f64;`.
+use super::hygiene::Ambiguous;
 use proc_macro2::{Span, TokenStream};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -37,6 +38,8 @@ pub(crate) struct Input {
     pub(crate) accumulators: Vec<Accumulator>,
     pub(crate) schedule: Option<Expr>,
     pub(crate) body: ExprForLoop,
+    /// Names that may mean several variables.
+    pub(crate) ambiguous: Ambiguous,
 }
 
 mod words {
@@ -190,7 +193,8 @@ impl Parse for Input {
         };
         let body = one_loop(input)?;
         let Head { arrays, accumulators, schedule, .. } = head;
-        Ok(Input { root, context, ordered, arrays, accumulators, schedule, body })
+        let ambiguous = Ambiguous::default();
+        Ok(Input { root, context, ordered, arrays, accumulators, schedule, body, ambiguous })
     }
 }
 

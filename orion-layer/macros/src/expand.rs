@@ -1,15 +1,17 @@
 //! The call that a loop becomes.
-use super::accumulators::{is, rewrite, tuple};
+use super::accumulators::{is, tuple};
 use super::clauses::Input;
 use super::nest::{Nest, Space};
+use super::rewrite::rewrite;
 use super::walk::Walker;
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::quote;
 use syn::{Error, Ident, Result};
 
 /// Writes the call of `Context::run_loop`.
 pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
     check_space(input)?;
+    check_names(input)?;
     // The array that the loop runs over is none that its body touches.
     let over = input.body.expr.clone();
     input.arrays.retain(|array| !is(&over, &array.name));
@@ -36,6 +38,7 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
         Space::Entries { array, .. } => quote!((#array).__entries()),
         Space::Ranges(ranges) => quote!(&#root::execute::Ranges([#(#ranges),*])),
     };
+    let arrays_text = arrays.iter().map(|array| &array.name);
     let sums: Vec<&Ident> = accumulators.iter().map(|accumulator| &accumulator.name).collect();
     let value = match &sums[..] {
         [one] => quote!(.map(|(#one,)| #one)),
@@ -52,17 +55,27 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
         ),
     };
     let tuple = tuple(root, accumulators);
-    let body = rewrite(root, accumulators, nest.body);
-    let run = nest.iterate(root, &body.to_token_stream());
+    let mut run = nest.iterate(root, &rewrite(input, nest.body));
+    if accumulators.is_empty() {
+        // A `return` that a macro hides does not compile.
+        run = quote!((|| { #run #root::describe::Finished })(););
+    }
+    let fingerprint = fingerprint(&quote!(#order [#(#arrays_text),*] #(#description)*));
     Ok(quote! {{
         let __accumulators = #tuple;
-        let __invariants = [#((#invariants) as i64),*];
+        #[allow(unused_imports)]
+        use #root::describe::{OfInteger as _, OfAnything as _};
+        let __invariants = [
+            #root::describe::Invariant::fingerprint(#fingerprint),
+            #((&#root::describe::Captured(&(#invariants))).invariant()),*
+        ];
+        let __key = __invariants.map(#root::describe::Invariant::key);
         let __head = #root::execute::LoopHead {
             site: #root::Site::here(),
             order: #root::loop_nest::Order::#order,
             variables: &[#(#variables),*],
             arrays: &[#(#array_names),*],
-            invariants: &__invariants,
+            invariants: __key.as_flattened(),
             schedule: #schedule,
         };
         #context.run_loop(
@@ -71,7 +84,7 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
             (#(#passed,)*),
             __accumulators,
             &|__nest: &mut #root::loop_nest::LoopNest| {
-                let __invariants = &__invariants;
+                let __invariants = &__invariants[1..];
                 let _ = (&__nest, __invariants);
                 #(#description)*
             },
@@ -82,6 +95,32 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
             },
         )#value
     }})
+}
+
+/// What the loop declares must mean one thing wherever it is named.
+fn check_names(input: &Input) -> Result<()> {
+    let arrays = input.arrays.iter().map(|array| &array.name);
+    let mut names = arrays.chain(input.accumulators.iter().map(|accumulator| &accumulator.name));
+    match names.find(|name| input.ambiguous.contains(&name.to_string())) {
+        Some(name) => Err(Error::new(
+            name.span(),
+            format!(
+                "another `{name}` comes from another macro, and which is meant where cannot be told: give one of them \
+                 another name"
+            ),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A number that tells one description from another: two loops of one macro stand at one place of the source.
+fn fingerprint(description: &TokenStream) -> i64 {
+    // FNV-1a.
+    let text = description.to_string();
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    hash as i64
 }
 
 fn check_space(input: &Input) -> Result<()> {

@@ -50,26 +50,92 @@ impl Sym {
     fn code(&self, used: &mut Used) -> TokenStream {
         let terms = self.0.iter().filter(|(factor, _)| *factor != 0).map(|(factor, outside)| {
             let places = outside.iter().map(|number| used.place(*number));
-            quote!((#factor, &[#(__invariants[#places]),*][..]))
+            quote!((#factor, &[#(__invariants[#places].value),*][..]))
         });
         quote!(&[#(#terms),*][..])
     }
 }
 
+/// What is known of the integer type of an expression. Arithmetic in 64 bits comes out as an index or ends in an
+/// index that no array has; in fewer bits it may wrap around to another index.
+#[derive(Clone, Copy)]
+enum Width {
+    /// It has 64 bits.
+    Wide,
+    /// It is that of a literal, or of the value from outside of this number, and nothing was computed in it.
+    Lone(Option<usize>),
+    /// The same, and something was computed in it.
+    Computed(Option<usize>),
+}
+
+impl Width {
+    /// The operands of an operator have one type.
+    fn with(self, other: Width) -> Width {
+        use Width::*;
+        match (self, other) {
+            (Wide, _) | (_, Wide) => Wide,
+            (Lone(a) | Computed(a), Lone(b) | Computed(b)) => Computed(a.or(b)),
+        }
+    }
+}
+
 /// An affine form over the variables of the loop: dimensions and inner variables, by number.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Form {
     constant: Sym,
     factors: Vec<(usize, Sym)>,
+    width: Width,
+    /// Values from outside whose types must have 64 bits, or else the form does not hold.
+    wide: Vec<usize>,
 }
 
 impl Form {
+    /// A variable of a dimension.
     pub(crate) fn variable(number: usize) -> Form {
-        Form { constant: Sym::default(), factors: vec![(number, Sym::number(1))] }
+        let factors = vec![(number, Sym::number(1))];
+        Form { constant: Sym::default(), factors, width: Width::Wide, wide: Vec::new() }
+    }
+
+    /// The variable of an inner loop, which has the type of the loop's bounds.
+    pub(crate) fn inner(number: usize, bounds: [Option<&Form>; 2]) -> Form {
+        let mut width = Width::Lone(None);
+        for bound in bounds.into_iter().flatten() {
+            width = match (width, bound.width) {
+                (Width::Wide, _) | (_, Width::Wide) => Width::Wide,
+                (Width::Lone(known), Width::Lone(of) | Width::Computed(of)) => Width::Lone(known.or(of)),
+                (width, _) => width,
+            };
+        }
+        Form { width, ..Form::variable(number) }
+    }
+
+    fn number(value: i64, is_wide: bool) -> Form {
+        let width = if is_wide { Width::Wide } else { Width::Lone(None) };
+        Form { constant: Sym::number(value), factors: Vec::new(), width, wide: Vec::new() }
     }
 
     pub(crate) fn invariant(number: usize) -> Form {
-        Form { constant: Sym(vec![(1, vec![number])]), factors: Vec::new() }
+        let constant = Sym(vec![(1, vec![number])]);
+        Form { constant, factors: Vec::new(), width: Width::Lone(Some(number)), wide: Vec::new() }
+    }
+
+    /// The form in 64 bits; `None` if its value may have wrapped around before.
+    pub(crate) fn widened(mut self) -> Option<Form> {
+        match self.width {
+            Width::Wide | Width::Lone(_) => {}
+            Width::Computed(Some(number)) => self.wide.push(number),
+            Width::Computed(None) => return None,
+        }
+        self.width = Width::Wide;
+        Some(self)
+    }
+
+    /// The form, if its value cannot have wrapped around; its type stays.
+    pub(crate) fn unwrapped(mut self) -> Form {
+        if let Width::Computed(Some(number)) = self.width {
+            self.wide.push(number);
+        }
+        self
     }
 
     pub(crate) fn plus_number(mut self, value: i64) -> Form {
@@ -80,15 +146,32 @@ impl Form {
     fn plus(mut self, other: Form) -> Form {
         self.constant = self.constant.plus(other.constant);
         self.factors.extend(other.factors);
+        self.width = self.width.with(other.width);
+        self.wide.extend(other.wide);
         self
     }
 
-    fn times(&self, factor: &Sym) -> Option<Form> {
+    /// Times a form without variables, `factor`, whose value is `sym`.
+    fn times(&self, sym: &Sym, factor: &Form) -> Option<Form> {
+        let mut form = self.scaled(sym)?;
+        form.width = self.width.with(factor.width);
+        form.wide.extend(&factor.wide);
+        Some(form)
+    }
+
+    fn scaled(&self, factor: &Sym) -> Option<Form> {
         let mut factors = Vec::new();
         for (number, sym) in &self.factors {
             factors.push((*number, sym.times(factor)?));
         }
-        Some(Form { constant: self.constant.times(factor)?, factors })
+        let constant = self.constant.times(factor)?;
+        Some(Form { constant, factors, width: self.width, wide: self.wide.clone() })
+    }
+
+    fn negated(&self) -> Option<Form> {
+        let mut form = self.scaled(&Sym::number(-1))?;
+        form.width = form.width.with(form.width);
+        Some(form)
     }
 
     /// Its value, if no variable occurs in it.
@@ -107,30 +190,38 @@ impl Form {
                 quote!((#number, #code))
             })
             .collect();
-        quote!(#root::describe::affine(#constant, &[#(#factors),*]))
+        let wide = self.wide.iter().map(|number| {
+            let place = used.place(*number);
+            quote!(__invariants[#place].is_wide)
+        });
+        quote!(#root::describe::affine(#constant, &[#(#factors),*], &[#(#wide),*]))
     }
 }
 
+/// The integer types of 64 bits.
+const WIDE: [&str; 4] = ["usize", "isize", "u64", "i64"];
+
 /// The value of an expression as a form; `None` if it is none that can be followed.
-pub(crate) fn form(expr: &Expr, scopes: &mut Scopes) -> Option<Form> {
+pub(crate) fn form(expr: &Expr, scopes: &mut Scopes<'_>) -> Option<Form> {
     match expr {
         Expr::Lit(lit) => match &lit.lit {
-            Lit::Int(number) => Some(Form::default().plus_number(number.base10_parse().ok()?)),
+            Lit::Int(number) => {
+                let is_wide = WIDE.contains(&number.suffix());
+                Some(Form::number(number.base10_parse().ok()?, is_wide))
+            }
             _ => None,
         },
         Expr::Paren(inner) => form(&inner.expr, scopes),
         Expr::Group(inner) => form(&inner.expr, scopes),
         // Casts to 64 bits keep every index; narrower ones may not.
         Expr::Cast(cast) => match &*cast.ty {
-            Type::Path(path)
-                if ["usize", "isize", "u64", "i64"].iter().any(|name| path.path.is_ident(name)) =>
-            {
-                form(&cast.expr, scopes)
+            Type::Path(path) if WIDE.iter().any(|name| path.path.is_ident(name)) => {
+                form(&cast.expr, scopes)?.widened()
             }
             _ => None,
         },
         Expr::Unary(unary) => match unary.op {
-            UnOp::Neg(_) => form(&unary.expr, scopes)?.times(&Sym::number(-1)),
+            UnOp::Neg(_) => form(&unary.expr, scopes)?.negated(),
             _ => None,
         },
         Expr::Binary(binary) => {
@@ -138,10 +229,10 @@ pub(crate) fn form(expr: &Expr, scopes: &mut Scopes) -> Option<Form> {
             let (left, right) = (left?, right?);
             match binary.op {
                 BinOp::Add(_) => Some(left.plus(right)),
-                BinOp::Sub(_) => Some(left.plus(right.times(&Sym::number(-1))?)),
+                BinOp::Sub(_) => Some(left.plus(right.scaled(&Sym::number(-1))?)),
                 BinOp::Mul(_) => match (left.as_sym(), right.as_sym()) {
-                    (_, Some(factor)) => left.times(factor),
-                    (Some(factor), None) => right.times(factor),
+                    (_, Some(factor)) => left.times(factor, &right),
+                    (Some(factor), None) => right.times(factor, &left),
                     (None, None) => None,
                 },
                 _ => None,
@@ -153,7 +244,8 @@ pub(crate) fn form(expr: &Expr, scopes: &mut Scopes) -> Option<Form> {
                 Some(Binding::Other) => None,
                 None => Some(Form::invariant(scopes.outside(expr))),
             },
-            // A constant of some module.
+            None if path.qself.is_none() && scopes.is_inside(&path.path) => None,
+            // A constant of some module or type.
             None => Some(Form::invariant(scopes.outside(expr))),
         },
         Expr::Field(_) => scopes.is_outside(expr).then(|| Form::invariant(scopes.outside(expr))),

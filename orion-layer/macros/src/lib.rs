@@ -2,13 +2,15 @@
 //!
 //! The macro reads a serial loop, and writes a call of `Context::run_loop`: the loop's dimensions ([`nest`]), what
 //! its body does to which array ([`walk`], by way of [`scope`] and [`form`]), and the body itself, unchanged but for
-//! what it adds to accumulators ([`accumulators`]). It decides nothing: dependences and schedules are found at run
+//! what it adds to accumulators ([`accumulators`]) and how it ends an iteration ([`rewrite`]). It decides nothing: dependences and schedules are found at run
 //! time from the description. What it cannot describe is an error, or a subscript that says "anything".
 mod accumulators;
 mod clauses;
 mod expand;
 mod form;
+mod hygiene;
 mod nest;
+mod rewrite;
 mod scope;
 mod text;
 mod walk;
@@ -20,6 +22,14 @@ use syn::parse_macro_input;
 #[doc(hidden)]
 #[proc_macro]
 pub fn __parallel_for(input: TokenStream) -> TokenStream {
+    let mut ambiguous = hygiene::Ambiguous::default();
+    let input = proc_macro::TokenStream::from(hygiene::plain(input.into(), &mut ambiguous));
     let mut input = parse_macro_input!(input as clauses::Input);
-    expand::expand(&mut input).unwrap_or_else(|error| error.to_compile_error()).into()
+    input.ambiguous = ambiguous;
+    let errors = |error: syn::Error| {
+        // Several errors are one expression only as a block.
+        let errors = error.into_compile_error();
+        quote::quote!({ #errors })
+    };
+    expand::expand(&mut input).unwrap_or_else(errors).into()
 }

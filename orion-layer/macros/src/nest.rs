@@ -4,7 +4,7 @@ use super::scope::names_of;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Block, Error, Expr, ExprForLoop, Ident, Pat, RangeLimits, Result, Stmt};
+use syn::{Block, Error, Expr, ExprForLoop, ExprLit, Ident, Lit, Pat, RangeLimits, Result, Stmt, Type, UnOp};
 
 /// What the loop runs over.
 pub(crate) enum Space<'a> {
@@ -62,8 +62,14 @@ impl<'a> Nest<'a> {
     pub(crate) fn of(input: &'a Input) -> Result<Nest<'a>> {
         let head = &input.body;
         no_label(head)?;
+        if let Some(attribute) = head.attrs.first() {
+            return Err(Error::new_spanned(
+                attribute,
+                "attributes stand before the statement that calls `parallel_for!`",
+            ));
+        }
         if range(&head.expr).is_some() {
-            return Nest::ranges(head);
+            return Nest::ranges(input);
         }
         match strip(&head.expr) {
             Expr::Path(_) | Expr::Field(_) => Nest::entries(head),
@@ -95,7 +101,10 @@ impl<'a> Nest<'a> {
         Ok(Nest { space, variables, body: &head.body })
     }
 
-    fn ranges(head: &'a ExprForLoop) -> Result<Nest<'a>> {
+    fn ranges(input: &'a Input) -> Result<Nest<'a>> {
+        let head = &input.body;
+        let sums = input.accumulators.iter().map(|accumulator| accumulator.name.clone());
+        let own: Vec<Ident> = input.arrays.iter().map(|array| array.name.clone()).chain(sums).collect();
         let (mut variables, mut ranges) = (Vec::new(), Vec::new());
         let mut at = head;
         loop {
@@ -106,9 +115,12 @@ impl<'a> Nest<'a> {
             match &at.body.stmts[..] {
                 [Stmt::Expr(Expr::ForLoop(inner), _)]
                     if inner.label.is_none()
+                        && inner.attrs.is_empty()
+                        && is_of_indices(&inner.expr)
                         && range(&inner.expr).is_some()
                         && variable(&inner.pat, 0).is_ok()
-                        && !mentions(&inner.expr, &variables) =>
+                        && !mentions(&inner.expr, &variables)
+                        && !mentions(&inner.expr, &own) =>
                 {
                     at = inner;
                 }
@@ -148,6 +160,18 @@ impl<'a> Nest<'a> {
                 }
             }
         }
+    }
+}
+
+/// Whether the bounds of a range may be of type `usize`, as those of a dimension are.
+fn is_of_indices(expr: &Expr) -> bool {
+    match strip(expr) {
+        Expr::Range(range) => [&range.start, &range.end].into_iter().flatten().all(|end| is_of_indices(end)),
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => ["", "usize"].contains(&number.suffix()),
+        Expr::Cast(cast) => matches!(&*cast.ty, Type::Path(path) if path.path.is_ident("usize")),
+        Expr::Binary(binary) => is_of_indices(&binary.left) && is_of_indices(&binary.right),
+        Expr::Unary(unary) => !matches!(unary.op, UnOp::Neg(_)),
+        _ => true,
     }
 }
 

@@ -1,9 +1,11 @@
 //! What names mean at a place in the body.
 use super::form::Form;
+use super::hygiene::Ambiguous;
 use super::text::text;
+use proc_macro2::{TokenStream, TokenTree};
 use std::collections::HashMap;
 use syn::visit::Visit;
-use syn::{Expr, Ident, Pat, PatIdent};
+use syn::{Expr, Ident, Macro, Pat, PatIdent, Path, UseTree};
 
 /// What a name that is bound in the loop stands for.
 #[derive(Clone)]
@@ -14,17 +16,30 @@ pub(crate) enum Binding {
     Other,
 }
 
-/// The scopes around a place in the body, and the values from outside that subscripts use.
 #[derive(Default)]
-pub(crate) struct Scopes {
-    stack: Vec<HashMap<String, Binding>>,
+struct Scope {
+    names: HashMap<String, Binding>,
+    /// Whether it may hold names that cannot be seen: of a glob import, or made by a macro.
+    opaque: bool,
+}
+
+static OTHER: Binding = Binding::Other;
+
+/// The scopes around a place in the body, and the values from outside that subscripts use.
+pub(crate) struct Scopes<'a> {
+    ambiguous: &'a Ambiguous,
+    stack: Vec<Scope>,
     /// Expressions of values from outside the loop that were met, each once.
     pub(crate) outside: Vec<Expr>,
 }
 
-impl Scopes {
+impl<'a> Scopes<'a> {
+    pub(crate) fn new(ambiguous: &'a Ambiguous) -> Scopes<'a> {
+        Scopes { ambiguous, stack: Vec::new(), outside: Vec::new() }
+    }
+
     pub(crate) fn push(&mut self) {
-        self.stack.push(HashMap::new());
+        self.stack.push(Scope::default());
     }
 
     pub(crate) fn pop(&mut self) {
@@ -33,13 +48,31 @@ impl Scopes {
 
     pub(crate) fn bind(&mut self, name: &Ident, binding: Binding) {
         if let Some(scope) = self.stack.last_mut() {
-            scope.insert(name.to_string(), binding);
+            scope.names.insert(name.to_string(), binding);
         }
     }
 
     pub(crate) fn find(&self, name: &Ident) -> Option<&Binding> {
         let name = name.to_string();
-        self.stack.iter().rev().find_map(|scope| scope.get(&name))
+        if self.ambiguous.contains(&name) {
+            return Some(&OTHER);
+        }
+        self.stack.iter().rev().find_map(|scope| match scope.names.get(&name) {
+            None if scope.opaque => Some(&OTHER),
+            found => found,
+        })
+    }
+
+    /// Whether a path of several segments may begin with something of the body's own.
+    pub(crate) fn is_inside(&self, path: &Path) -> bool {
+        path.segments.first().is_none_or(|first| self.find(&first.ident).is_some())
+    }
+
+    /// From here on, what the innermost scope does not name may still be its own.
+    pub(crate) fn make_opaque(&mut self) {
+        if let Some(scope) = self.stack.last_mut() {
+            scope.opaque = true;
+        }
     }
 
     /// Binds all names of a pattern to anything.
@@ -52,9 +85,10 @@ impl Scopes {
     /// Whether a path, or a field of one, is of a variable from outside the loop.
     pub(crate) fn is_outside(&self, expr: &Expr) -> bool {
         match expr {
-            Expr::Path(path) => path.path.get_ident().is_none_or(|name| self.find(name).is_none()),
+            Expr::Path(path) => path.qself.is_some() || !self.is_inside(&path.path),
             Expr::Field(field) => self.is_outside(&field.base),
             Expr::Paren(inner) => self.is_outside(&inner.expr),
+            Expr::Group(inner) => self.is_outside(&inner.expr),
             _ => false,
         }
     }
@@ -78,8 +112,61 @@ pub(crate) fn names_of(pattern: &Pat) -> Vec<Ident> {
             self.0.push(pattern.ident.clone());
             syn::visit::visit_pat_ident(self, pattern);
         }
+
+        // A macro may make a pattern of any name that it is given.
+        fn visit_macro(&mut self, call: &'a Macro) {
+            names_in(call.tokens.clone(), &mut self.0);
+        }
     }
     let mut names = Names(Vec::new());
     names.visit_pat(pattern);
     names.0
+}
+
+/// All names among some tokens.
+pub(crate) fn names_in(tokens: TokenStream, names: &mut Vec<Ident>) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(name) => names.push(name),
+            TokenTree::Group(group) => names_in(group.stream(), names),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a pattern borrows what it is matched with for writing.
+pub(crate) fn writes(pattern: &Pat) -> bool {
+    struct RefMut(bool);
+    impl<'a> Visit<'a> for RefMut {
+        fn visit_pat_ident(&mut self, pattern: &'a PatIdent) {
+            self.0 |= pattern.by_ref.is_some() && pattern.mutability.is_some();
+            syn::visit::visit_pat_ident(self, pattern);
+        }
+
+        fn visit_macro(&mut self, _: &'a Macro) {
+            self.0 = true;
+        }
+    }
+    let mut found = RefMut(false);
+    found.visit_pat(pattern);
+    found.0
+}
+
+/// Names that a `use` brings in; whether it brings in others.
+pub(crate) fn names_of_use(tree: &UseTree, names: &mut Vec<Ident>) -> bool {
+    match tree {
+        UseTree::Path(path) => names_of_use(&path.tree, names),
+        UseTree::Name(name) => {
+            names.push(name.ident.clone());
+            false
+        }
+        UseTree::Rename(rename) => {
+            names.push(rename.rename.clone());
+            false
+        }
+        UseTree::Glob(_) => true,
+        UseTree::Group(group) => {
+            group.items.iter().fold(false, |others, tree| names_of_use(tree, names) | others)
+        }
+    }
 }

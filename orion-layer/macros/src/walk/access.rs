@@ -1,5 +1,7 @@
 //! Accesses to arrays: elements, rows, slices.
 use super::super::form::form;
+use super::super::nest::inner_range;
+use super::super::rewrite::{is_in_written, is_pure};
 use super::super::text::text;
 use super::{Mode, Walker};
 use crate::accumulators::is;
@@ -8,68 +10,6 @@ use quote::quote;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Expr, ExprIndex, ExprMethodCall};
-
-/// Methods of numbers that do not change what they are called on.
-const PURE: [&str; 58] = [
-    "abs",
-    "sqrt",
-    "cbrt",
-    "powi",
-    "powf",
-    "pow",
-    "exp",
-    "exp2",
-    "exp_m1",
-    "ln",
-    "ln_1p",
-    "log2",
-    "log10",
-    "sin",
-    "cos",
-    "tan",
-    "tanh",
-    "min",
-    "max",
-    "clamp",
-    "mul_add",
-    "recip",
-    "signum",
-    "floor",
-    "ceil",
-    "round",
-    "trunc",
-    "is_nan",
-    "is_finite",
-    "to_bits",
-    "wrapping_add",
-    "wrapping_sub",
-    "wrapping_mul",
-    "wrapping_neg",
-    "wrapping_shl",
-    "saturating_add",
-    "saturating_sub",
-    "checked_add",
-    "checked_sub",
-    "checked_mul",
-    "rotate_left",
-    "rotate_right",
-    "count_ones",
-    "leading_zeros",
-    "trailing_zeros",
-    "swap_bytes",
-    "abs_diff",
-    "rem_euclid",
-    "div_euclid",
-    "clone",
-    "into",
-    "cmp",
-    "partial_cmp",
-    "total_cmp",
-    "eq",
-    "ne",
-    "hypot",
-    "len",
-];
 
 /// What follows the subscripts that are given.
 enum Rest {
@@ -114,6 +54,19 @@ impl Walker<'_> {
                 }
             }
             other => self.visit_expr(other),
+        }
+    }
+
+    /// The left side of an assignment: a place, or several in a pattern.
+    pub(super) fn assigned(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Tuple(parts) => parts.elems.iter().for_each(|part| self.assigned(part)),
+            Expr::Array(parts) => parts.elems.iter().for_each(|part| self.assigned(part)),
+            Expr::Call(call) => call.args.iter().for_each(|part| self.assigned(part)),
+            Expr::Struct(fields) => fields.fields.iter().for_each(|field| self.assigned(&field.expr)),
+            Expr::Paren(inner) => self.assigned(&inner.expr),
+            Expr::Group(inner) => self.assigned(&inner.expr),
+            place => self.place(place, Mode::Write),
         }
     }
 
@@ -165,22 +118,14 @@ impl Walker<'_> {
             return;
         }
         // A method of an element of an array that is written may write it.
-        let pure = PURE.iter().any(|name| call.method == name);
+        let pure = is_pure(&call.method);
         let mode = if pure || !self.is_in_written(&call.receiver) { Mode::Read } else { Mode::Update };
         self.place(&call.receiver, mode);
     }
 
     /// Whether a place is an element, or part of one, of an array that the loop writes.
     fn is_in_written(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::Index(index) => match self.array_of(&index.expr) {
-                Some((_, array)) => array.written,
-                None => self.is_in_written(&index.expr),
-            },
-            Expr::Field(field) => self.is_in_written(&field.base),
-            Expr::Paren(inner) => self.is_in_written(&inner.expr),
-            _ => false,
-        }
+        is_in_written(&self.input.arrays, expr)
     }
 
     fn row(&mut self, number: usize, index: &Expr, mode: Mode, access: &ExprMethodCall) {
@@ -194,7 +139,7 @@ impl Walker<'_> {
     }
 
     fn slice(&mut self, number: usize, range: &Expr, mode: Mode, access: &ExprMethodCall) {
-        let ends = super::inner_range(range).filter(|_| matches!(range, Expr::Range(_) | Expr::Paren(_)));
+        let ends = inner_range(range).filter(|_| matches!(range, Expr::Range(_) | Expr::Paren(_)));
         let Some((start, end, closed)) = ends else {
             return self.error(range, "a slice is given as `a..b`, so that its ends can be followed");
         };

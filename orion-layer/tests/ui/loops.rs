@@ -1,0 +1,21 @@
+use hectare_orion::{parallel_for, run};
+
+fn main() {
+    let _ = run(2, |w| {
+        let r = w.entries([4, 3], 12, |k| ([k % 4, k / 4], k as u64))?;
+        let mut a = w.zeros::<u64, 1>([9])?;
+        let mut u = w.zeros::<u64, 2>([9, 4])?;
+        let mut count = 0u64;
+        parallel_for!(w, ordered, write a; for i in 0.. { a[i] = 1; })?;
+        parallel_for!(w, ordered, write a; for i in (0..9).rev() { a[i] = 1; })?;
+        parallel_for!(w, ordered, write a; for mut i in 0..9 { a[i] = 1; })?;
+        parallel_for!(w, ordered, write a; for (i, j) in 0..9 { a[i] = 1; })?;
+        parallel_for!(w, ordered, write a; 'all: for i in 0..9 { a[i] = 1; })?;
+        parallel_for!(w, ordered, write a; #[allow(unused)] for i in 0..9 { a[i] = 1; })?;
+        parallel_for!(w, ordered, write a; for i in r { a[i] = 1; })?;
+        parallel_for!(w, ordered, write a; for ((i, i), x) in r { a[i] = *x; })?;
+        parallel_for!(w, ordered, write r; for ((i, j), x) in r { r[[i, j]] = *x; })?;
+        let _ = (&r, &mut a, &mut u, &mut count);
+        Ok(())
+    });
+}
