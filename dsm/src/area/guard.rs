@@ -152,9 +152,3 @@ impl<T: Element> Deref for WriteGuard<'_, T> {
         self.data
     }
 }
-
-impl<T: Element> Drop for WriteGuard<'_, T> {
-    /// Nothing is pending in a guard. That it can be dropped lets programs say where they stop to write.
-    #[inline(always)]
-    fn drop(&mut self) {}
-}
