@@ -237,10 +237,10 @@ fn conditional_writes_keep_what_was_there() {
     let wanted: Vec<u64> = (0..50u64).map(|i| if i % 3 == 0 { 100 + i } else { i }).collect();
     same(wanted, |w| {
         let mut a = w.from_fn([50], |[i]| i as u64)?;
-        let empty = 7..3usize;
+        let (start, end) = (7usize, 3usize);
         parallel_for!(w, unordered, write a, schedule = Blocks { dim: 0 };
             for i in 0..50 { if i % 3 == 0 { a[i] = 100 + i as u64; } })?;
-        parallel_for!(w, unordered, write a; for i in empty.start..empty.end { a[i] = 0; })?;
+        parallel_for!(w, unordered, write a; for i in start..end { a[i] = 0; })?;
         parallel_for!(w, ordered, write a, schedule = Serial; for i in 5..5 { a[i] = 0; })?;
         a.to_vec(w)
     });

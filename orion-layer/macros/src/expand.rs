@@ -44,22 +44,19 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
         [one] => quote!(.map(|(#one,)| #one)),
         _ => quote!(),
     };
-    let (begin, end) = match sums.is_empty() {
-        true => (quote!(), quote!()),
-        false => (
-            quote! {
-                #[allow(unused_mut)]
-                let (#(mut #sums,)*) = #root::accumulate::Accumulators::identities(&__accumulators);
-            },
-            quote!((#(#sums,)*)),
-        ),
-    };
     let tuple = tuple(root, accumulators);
-    let mut run = nest.iterate(root, &rewrite(input, nest.body));
-    if accumulators.is_empty() {
+    let run = nest.iterate(root, &rewrite(input, nest.body));
+    let run = if accumulators.is_empty() {
         // A `return` that a macro hides does not compile.
-        run = quote!((|| { #run #root::describe::Finished })(););
-    }
+        quote!((|| { #run #root::describe::Finished })();)
+    } else {
+        quote! {
+            #[allow(unused_mut)]
+            let (#(mut #sums,)*) = #root::accumulate::Accumulators::identities(&__accumulators);
+            #run
+            (#(#sums,)*)
+        }
+    };
     let fingerprint = fingerprint(&quote!(#order [#(#arrays_text),*] #(#description)*));
     Ok(quote! {{
         let __accumulators = #tuple;
@@ -89,9 +86,7 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
                 #(#description)*
             },
             |__chunk, (#(#names,)*)| {
-                #begin
                 #run
-                #end
             },
         )#value
     }})

@@ -1,7 +1,7 @@
 //! The body as it is run: what was written, but for a few places.
 use super::accumulators::is;
 use super::clauses::{Accumulator, Array, Input};
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
@@ -156,7 +156,8 @@ impl VisitMut for Rewrite<'_> {
             }
             Expr::MethodCall(call) if is_pure(&call.method) && is_in_written(self.arrays, &call.receiver) => {
                 let receiver = &call.receiver;
-                let place = quote_spanned!(receiver.span()=> (*&#receiver));
+                let here = Span::mixed_site().located_at(receiver.span());
+                let place = quote_spanned!(here=> (*&#receiver));
                 call.receiver = parse_quote!(#place);
             }
             _ => {}
