@@ -67,6 +67,11 @@ impl LoopPlan {
             return None;
         }
         let nest = &self.nest;
+        if self.dependences.is_empty() {
+            let why = "no two iterations conflict, but their arrays cannot be cut, for the reasons above; a written array is \
+                       cut where all its subscripts in one dimension move with one loop variable";
+            return Some(why.into());
+        }
         let mut accesses: Vec<&str> = Vec::new();
         for dependence in &self.dependences.list {
             for access in [dependence.source, dependence.sink] {

@@ -148,6 +148,7 @@ impl Placement {
                 _ => 0.0,
             }
         };
+        // An empty sum of floats is -0.
         self.handed.iter().map(bytes).fold(0.0, |sum, bytes| sum + bytes)
     }
 }
@@ -226,10 +227,10 @@ fn bounds(
     cuts: &[Vec<i64>],
     cells: &[usize],
 ) -> Option<(Vec<usize>, bool)> {
-    let mut variables: Vec<(i64, i64)> = Vec::new();
+    // Inner loops may have bounds that are not known; what does not depend on them can still be cut.
+    let mut variables: Vec<Option<(i64, i64)>> = Vec::new();
     for variable in nest.dims.iter().chain(&nest.inner) {
-        let (start, end) = variable.bounds?;
-        variables.push((start, end - 1));
+        variables.push(variable.bounds.map(|(start, end)| (start, end - 1)));
     }
     let mut touched: Vec<Option<(i64, i64)>> = Vec::new();
     for segment in cells.windows(2) {
@@ -238,7 +239,7 @@ fn bounds(
             touched.push(None);
             continue;
         }
-        variables[loop_dim] = (start, end - 1);
+        variables[loop_dim] = Some((start, end - 1));
         let mut hull: Option<(i64, i64)> = None;
         for access in nest.accesses_of(array) {
             let (low, high) = match access.subscripts.get(dim)? {
@@ -281,11 +282,13 @@ fn bounds(
     Some((bounds, reversed))
 }
 
-/// The least and the greatest value of an affine form over a box.
-fn interval(form: &Affine, variables: &[(i64, i64)]) -> Option<(i64, i64)> {
+/// The least and the greatest value of an affine form over a box, of which sides that the form does not depend on need
+/// not be known.
+fn interval(form: &Affine, variables: &[Option<(i64, i64)>]) -> Option<(i64, i64)> {
     let (mut low, mut high) = (form.constant, form.constant);
-    for (coefficient, (first, last)) in form.coefficients.iter().zip(variables) {
-        let (a, b) = (coefficient.checked_mul(*first)?, coefficient.checked_mul(*last)?);
+    for (coefficient, side) in form.coefficients.iter().zip(variables).filter(|(c, _)| **c != 0) {
+        let (first, last) = (*side)?;
+        let (a, b) = (coefficient.checked_mul(first)?, coefficient.checked_mul(last)?);
         low = low.checked_add(a.min(b))?;
         high = high.checked_add(a.max(b))?;
     }

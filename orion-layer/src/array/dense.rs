@@ -9,7 +9,7 @@ use super::partition::{Hold, Partition};
 use super::transfer::copy_box;
 use crate::context::{Context, Say, Site};
 use crate::error::{Error, Result};
-use crate::view::{Frame, PartBounds, Recorder, View, ViewMut};
+use crate::view::{Frame, Gathered, PartBounds, Recorder, View, ViewMut};
 use hectare_dsm::{Element, Worker};
 use std::ops::Range;
 
@@ -18,7 +18,8 @@ use std::ops::Range;
 /// Between loops every partition is lent: each worker reads all of it in place. A loop that writes the array
 /// takes the partitions that its schedule needs, hands them from worker to worker, and lends them again.
 ///
-/// Every worker holds a handle. What it costs is the elements, once per job, and a few hundred bytes per part.
+/// Every worker holds a handle. What it costs is the elements, once per job, and a few hundred bytes per part; and a
+/// copy for each worker that reads rows or slices which lie in several parts (see [`View`]).
 #[derive(Debug)]
 pub struct DistArray<T: Element, const N: usize> {
     name: String,
@@ -27,6 +28,7 @@ pub struct DistArray<T: Element, const N: usize> {
     shape: [usize; N],
     layout: Layout,
     parts: Vec<Partition<T>>,
+    gathered: Gathered<T>,
     poisoned: Option<String>,
 }
 
@@ -62,8 +64,16 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             let what = format!("the shape {shape:?} has no dimension or too many elements");
             return Err(Error::Shape { array: name, what });
         }
-        let mut array =
-            DistArray { name, number, generation: 0, shape, layout, parts: Vec::new(), poisoned: None };
+        let mut array = DistArray {
+            name,
+            number,
+            generation: 0,
+            shape,
+            layout,
+            parts: Vec::new(),
+            gathered: Gathered::new(),
+            poisoned: None,
+        };
         let mut mine = Vec::new();
         let made = array.make_parts(context.worker, &mut mine, fill);
         if let Err(error) = context.agree_on_same(site, made) {
@@ -166,6 +176,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         recorder: Option<Recorder<'a>>,
     ) -> Result<View<'a, T, N>> {
         self.check()?;
+        let whole = Frame::new(&self.shape, 0, &(0..self.shape[0]));
         let mut parts = Vec::with_capacity(self.parts.len());
         for (part, partition) in self.parts.iter().enumerate() {
             let frame = self.frame(part);
@@ -174,8 +185,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             }
         }
         Ok(match recorder {
-            None => View::new(self.bounds(), parts),
-            Some(recorder) => View::recorded(self.bounds(), parts, recorder),
+            None => View::new(self.bounds(), whole, parts, &self.gathered),
+            Some(recorder) => View::recorded(self.bounds(), whole, parts, &self.gathered, recorder),
         })
     }
 
@@ -235,7 +246,9 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(holds)
     }
 
+    /// The partitions, to be written or handed on.
     pub(crate) fn partitions(&mut self) -> &mut [Partition<T>] {
+        self.gathered.forget();
         &mut self.parts
     }
 

@@ -16,7 +16,7 @@ mod save_text;
 pub(crate) mod share;
 mod sparse;
 pub mod text;
-mod transfer;
+pub(crate) mod transfer;
 mod wire;
 
 pub use self::cuts::{BlockWeights, Cuts};

@@ -140,7 +140,7 @@ impl Context<'_> {
     /// Brings every written array to the worker that needs it first.
     fn begin<A: Arrays>(&mut self, head: &LoopHead<'_>, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
         for (number, array) in arrays.each().iter_mut().enumerate() {
-            if let Some(layout) = plan.layout(number) {
+            if let Some(layout) = plan.layout(number).or_else(|| plan.one_piece(number, array.layout())) {
                 array.rearrange(self, head.site, &layout)?;
             }
         }

@@ -158,6 +158,21 @@ impl LoopPlan {
         }
     }
 
+    /// The layout that array `array`, which lies as in `present`, has to have when the pass begins, if a loop that is not
+    /// cut needs all of it: one piece, where rows or slices would otherwise lie in several.
+    pub(super) fn one_piece(&self, array: usize, present: &Layout) -> Option<Layout> {
+        let shape = &self.nest.arrays[array].shape;
+        let rows_are_cut = shape.len() > 1 && present.dim + 1 == shape.len();
+        let is_range = |subscript: &Subscript| matches!(subscript, Subscript::Range(..));
+        let slices = || self.nest.accesses_of(array).any(|access| access.subscripts.iter().any(is_range));
+        let whole = self.choice.placement.arrays[array] == ArrayPlacement::Whole;
+        (whole && present.parts() > 1 && (rows_are_cut || slices())).then(|| Layout {
+            dim: 0,
+            bounds: vec![0, shape[0]],
+            owners: vec![self.only_worker()],
+        })
+    }
+
     /// The worker that needs all of every written array, in a loop that is not cut.
     pub(super) fn only_worker(&self) -> Rank {
         self.tiles.iter().position(|tiles| !tiles.is_empty()).unwrap_or(0) as Rank

@@ -9,6 +9,8 @@ pub(crate) struct Frame<const N: usize> {
     pub(super) base: [usize; N],
     pub(super) extent: [usize; N],
     stride: [usize; N],
+    /// The extent of dimension 0, if rows lie whole in the part, otherwise 0.
+    pub(super) rows: usize,
 }
 
 /// What the views of one array have in common, for error messages.
@@ -21,7 +23,12 @@ pub(crate) struct PartBounds<'a> {
 impl<const N: usize> Frame<N> {
     /// The part of an array of this shape that holds `range` of dimension `dim`.
     pub(crate) fn new(shape: &[usize; N], dim: usize, range: &Range<usize>) -> Frame<N> {
-        Frame::of_box(&std::array::from_fn(|k| if k == dim { range.clone() } else { 0..shape[k] }))
+        let ranges = std::array::from_fn(|k| if k == dim { range.clone() } else { 0..shape[k] });
+        let mut frame = Frame::of_box(&ranges);
+        if N > 1 && frame.extent[N - 1] != shape[N - 1] {
+            frame.rows = 0;
+        }
+        frame
     }
 
     /// The elements with these indices in each dimension, in row-major order.
@@ -32,7 +39,8 @@ impl<const N: usize> Frame<N> {
         for k in (0..N.saturating_sub(1)).rev() {
             stride[k] = stride[k + 1] * extent[k + 1];
         }
-        Frame { base, extent, stride }
+        let rows = extent.first().copied().unwrap_or(0);
+        Frame { base, extent, stride, rows }
     }
 
     /// Elements in the part.
@@ -91,7 +99,7 @@ impl<const N: usize> Frame<N> {
         let mut place = 0;
         for k in 0..N - 1 {
             let at = row.at(k).wrapping_sub(self.base[k]);
-            if at >= self.extent[k] {
+            if at >= if k == 0 { self.rows } else { self.extent[k] } {
                 return None;
             }
             place += at * self.stride[k];

@@ -1,9 +1,13 @@
 //! The view of an array that a body only reads.
 use super::frame::{Frame, PartBounds, RowIndex, refuse};
+use super::gathered::Gathered;
 use super::recording::Recorder;
 use std::ops::{Index, Range};
 
-/// An array, or the part of it that this worker holds, for reading.
+/// An array, for reading: every element in place, wherever it lies.
+///
+/// Rows and slices are read in place too, if one part of the array holds the whole of them. For the others this worker
+/// copies the array into one piece, once between two loops that write it.
 ///
 /// An index outside of it ends the loop with [`Error::Outside`](crate::Error::Outside).
 #[derive(Debug)]
@@ -12,25 +16,35 @@ pub struct View<'a, T, const N: usize> {
     data: &'a [T],
     others: Vec<(Frame<N>, &'a [T])>,
     bounds: PartBounds<'a>,
+    /// The whole array, and this worker's copy of it, if it has made one.
+    whole: Frame<N>,
+    gathered: &'a Gathered<T>,
     recorder: Option<Recorder<'a>>,
 }
 
-impl<'a, T, const N: usize> View<'a, T, N> {
-    /// A view of these parts; the first is where the view looks first.
-    pub(crate) fn new(bounds: PartBounds<'a>, mut parts: Vec<(Frame<N>, &'a [T])>) -> View<'a, T, N> {
+impl<'a, T: Copy, const N: usize> View<'a, T, N> {
+    /// A view of these parts, which are all; the first is where the view looks first.
+    pub(crate) fn new(
+        bounds: PartBounds<'a>,
+        whole: Frame<N>,
+        mut parts: Vec<(Frame<N>, &'a [T])>,
+        gathered: &'a Gathered<T>,
+    ) -> View<'a, T, N> {
         let (frame, data) =
             if parts.is_empty() { (Frame::new(&[0; N], 0, &(0..0)), &[][..]) } else { parts.remove(0) };
-        View { frame, data, others: parts, bounds, recorder: None }
+        View { frame, data, others: parts, bounds, whole, gathered, recorder: None }
     }
 
     /// A view that notes what is touched.
     pub(crate) fn recorded(
         bounds: PartBounds<'a>,
+        whole: Frame<N>,
         parts: Vec<(Frame<N>, &'a [T])>,
+        gathered: &'a Gathered<T>,
         recorder: Recorder<'a>,
     ) -> View<'a, T, N> {
         let frame = parts.first().map_or(Frame::new(&[0; N], 0, &(0..0)), |(frame, _)| frame.emptied());
-        View { frame, data: &[], others: parts, bounds, recorder: Some(recorder) }
+        View { frame, data: &[], others: parts, bounds, whole, gathered, recorder: Some(recorder) }
     }
 
     /// A row: the elements whose index begins with `row`, in the order of the last dimension.
@@ -48,11 +62,16 @@ impl<'a, T, const N: usize> View<'a, T, N> {
     #[inline(never)]
     fn row_elsewhere<R: RowIndex<N>>(&self, row: R) -> &'a [T] {
         if let Some(recorder) = self.recorder {
-            recorder.note_row(row, self.frame.row_len(), false);
+            recorder.note_row(row, self.whole.row_len(), false);
         }
         let found = self.others.iter().find_map(|(frame, data)| {
             frame.row_place(row).map(|place| &data[place..place + frame.row_len()])
         });
+        let gathered = || {
+            let place = self.whole.row_place(row)?;
+            Some(&self.in_one_piece()[place..place + self.whole.row_len()])
+        };
+        let found = found.or_else(gathered);
         found.unwrap_or_else(|| refuse(self.bounds, row.to_vec(), &self.held()))
     }
 
@@ -66,14 +85,20 @@ impl<'a, T, const N: usize> View<'a, T, N> {
         found.unwrap_or_else(|| refuse(self.bounds, index.to_vec(), &self.held()))
     }
 
+    /// The elements of the whole array, copied together.
+    fn in_one_piece(&self) -> &'a [T] {
+        let parts = self.others.iter().map(|(frame, data)| (frame, *data));
+        self.gathered.get(&self.whole, std::iter::once((&self.frame, self.data)).chain(parts))
+    }
+
     fn held(&self) -> Vec<Range<usize>> {
         let frames = std::iter::once(&self.frame).chain(self.others.iter().map(|(frame, _)| frame));
         frames.map(|frame| frame.range(self.bounds.dim)).collect()
     }
 }
 
-impl<T> View<'_, T, 1> {
-    /// The elements `range` of an array of one dimension, which lie in one part.
+impl<T: Copy> View<'_, T, 1> {
+    /// The elements `range` of an array of one dimension.
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> &[T] {
         match self.frame.slice_place(&range).and_then(|place| self.data.get(place)) {
@@ -90,11 +115,13 @@ impl<T> View<'_, T, 1> {
         }
         let found =
             self.others.iter().find_map(|(frame, data)| frame.slice_place(&range).map(|place| &data[place]));
+        let gathered = || self.whole.slice_place(&range).map(|place| &self.in_one_piece()[place]);
+        let found = found.or_else(gathered);
         found.unwrap_or_else(|| refuse(self.bounds, vec![range.start, range.end], &self.held()))
     }
 }
 
-impl<T, const N: usize> Index<[usize; N]> for View<'_, T, N> {
+impl<T: Copy, const N: usize> Index<[usize; N]> for View<'_, T, N> {
     type Output = T;
 
     #[inline]
@@ -106,7 +133,7 @@ impl<T, const N: usize> Index<[usize; N]> for View<'_, T, N> {
     }
 }
 
-impl<T> Index<usize> for View<'_, T, 1> {
+impl<T: Copy> Index<usize> for View<'_, T, 1> {
     type Output = T;
 
     #[inline]

@@ -45,6 +45,7 @@ impl<const N: usize> Frame<N> {
     pub(super) fn emptied(mut self) -> Frame<N> {
         if N > 0 {
             self.extent[0] = 0;
+            self.rows = 0;
         }
         self
     }

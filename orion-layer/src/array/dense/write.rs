@@ -141,7 +141,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         // Whoever is not here yet may still read.
         context.exchange(site, Say::Value(&[]), |_, _| Ok(()))?;
         let mut recalled = Ok(());
-        for partition in &mut self.parts {
+        for partition in self.partitions() {
             recalled = recalled.and_then(|()| partition.recall(context.worker));
         }
         context.agree_on(site, recalled)?;
