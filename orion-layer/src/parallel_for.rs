@@ -48,7 +48,8 @@
 /// # The loop
 /// `for ((i, j), x) in r` over the entries of a [`SparseArray`](crate::SparseArray) (`x` is a reference to the
 /// value), or `for i in a..b`, with further loops over ranges directly inside as further dimensions, if their bounds do
-/// not depend on the outer variables. Other loops in the body belong to an iteration.
+/// not depend on the outer variables. A dimension's variable is a `usize`. Other loops in the body belong to an
+/// iteration.
 ///
 /// # The body
 /// Inside, an array's name is what this worker holds of it ([`View`](crate::view::View) or
@@ -76,6 +77,9 @@
 /// # })?;
 /// # Ok::<(), hectare_orion::Error>(())
 /// ```
+///
+/// Values from outside are followed if they are integers, and through arithmetic if it is done in 64 bits: what could wrap
+/// around counts as "any". So does a name of which a macro, a glob import or a `#[cfg]` in the body may change the meaning.
 ///
 /// # Compile errors
 /// What the macro cannot describe is an error at the token, with advice: an array used other than as above, inside a

@@ -48,6 +48,25 @@ mod consts {
 
 const N: usize = 2;
 
+trait At {
+    const AT: usize;
+}
+
+impl At for () {
+    const AT: usize = 2;
+}
+
+impl At for u64 {
+    const AT: usize = 3;
+}
+
+#[allow(dead_code)]
+struct Own;
+
+impl At for Own {
+    const AT: usize = 1;
+}
+
 /// Puts a name that it is given in front of something.
 macro_rules! rebind {
     ($name:ident = $value:expr) => {
@@ -159,4 +178,22 @@ twins! {
     all_assignments |u, a, i| 0..40 => {
         u[i] += a[i]; u[i] -= 1; u[i] *= 3; u[i] /= 2; u[i] %= 97; u[i] ^= 5; u[i] |= 8; u[i] &= 0xff; u[i] <<= 2; u[i] >>= 1;
     }
+    inferred_narrow_loops |u, a, i| 0..40 => { u[i] ^= 1; for c in 0..3 { let x: u8 = c; u[(c * 70) as usize / 9] += a[i]; } }
+    loops_over_characters |u, a, i| 0..20 => { u[i] ^= 1; for c in ' '..'$' { u[c as usize + i - 32] += a[i]; } }
+    bounds_that_are_read |u, a, i| 0..40 => { for k in 0..a[i] as usize { u[k] += 1; } }
+    bounds_that_are_read_whole |u, a, i| 0..4 => { for k in 0..a[3] as usize { u[k + i] += 1; } }
+    nested_functions |u, a, i| 0..40 => { fn i(u: &mut u64, a: u64) { *u += a } i(&mut u[3], a[2]); }
+    method_chains |u, a, i| 0..40 => { *(&mut u[i]) = a[i]; *std::convert::identity(&mut u[i + 1]) += 1; }
+    references_to_elements |u, a, i| 0..20 => {
+        let (x, y) = (&a[i], { &a[2 * i] });
+        let z = if i > 3 { &mut u[i] } else { &mut u[i + 20] };
+        *z += *x + y;
+    }
+    trait_constants |u, a, i| 0..40 => { u[i + <() as At>::AT] += a[<u64 as At>::AT]; }
+    types_of_the_body |u, a, i| 0..40 => {
+        struct Own;
+        impl At for Own { const AT: usize = 9; }
+        u[<Own as At>::AT] += a[i];
+    }
+    labelled_values |u, a, i| 0..40 => { let k = 'k: { if i > 9 { break 'k i - 9; } i }; u[k] += a[i]; }
 }

@@ -244,7 +244,7 @@ pub(crate) fn form(expr: &Expr, scopes: &mut Scopes<'_>) -> Option<Form> {
                 Some(Binding::Other) => None,
                 None => Some(Form::invariant(scopes.outside(expr))),
             },
-            None if path.qself.is_none() && scopes.is_inside(&path.path) => None,
+            None if scopes.is_inside(path) => None,
             // A constant of some module or type.
             None => Some(Form::invariant(scopes.outside(expr))),
         },

@@ -3,9 +3,10 @@ use super::form::Form;
 use super::hygiene::Ambiguous;
 use super::text::text;
 use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use std::collections::HashMap;
 use syn::visit::Visit;
-use syn::{Expr, Ident, Macro, Pat, PatIdent, Path, UseTree};
+use syn::{Expr, ExprPath, Ident, Macro, Pat, PatIdent, UseTree};
 
 /// What a name that is bound in the loop stands for.
 #[derive(Clone)]
@@ -63,9 +64,11 @@ impl<'a> Scopes<'a> {
         })
     }
 
-    /// Whether a path of several segments may begin with something of the body's own.
-    pub(crate) fn is_inside(&self, path: &Path) -> bool {
-        path.segments.first().is_none_or(|first| self.find(&first.ident).is_some())
+    /// Whether a path, or a type in it, may be of something that the body itself defines.
+    pub(crate) fn is_inside(&self, path: &ExprPath) -> bool {
+        let mut names = Vec::new();
+        names_in(path.to_token_stream(), &mut names);
+        names.iter().any(|name| self.find(name).is_some())
     }
 
     /// From here on, what the innermost scope does not name may still be its own.
@@ -85,7 +88,7 @@ impl<'a> Scopes<'a> {
     /// Whether a path, or a field of one, is of a variable from outside the loop.
     pub(crate) fn is_outside(&self, expr: &Expr) -> bool {
         match expr {
-            Expr::Path(path) => path.qself.is_some() || !self.is_inside(&path.path),
+            Expr::Path(path) => !self.is_inside(path),
             Expr::Field(field) => self.is_outside(&field.base),
             Expr::Paren(inner) => self.is_outside(&inner.expr),
             Expr::Group(inner) => self.is_outside(&inner.expr),
