@@ -2,15 +2,15 @@
 //!
 //! `cargo run --release --example factorize -- [--workers 2] [--serial] [--train FILE --test FILE] [--help]`
 #[path = "../training/mod.rs"]
-mod training;
+pub(crate) mod training;
 
 use clap::Parser;
 use hectare::orion::{Context, Result, dot, parallel_for};
 use training::{Curve, Options, Steps, load, parallel, uniform};
 
 /// Of the generated ratings: rows, columns, how many.
-const SHAPE: [usize; 2] = [6000, 3500];
-const COUNT: usize = 1_000_000;
+pub(crate) const SHAPE: [usize; 2] = [6000, 3500];
+pub(crate) const COUNT: usize = 1_000_000;
 /// Behind the columns of a row: what its slow and its other columns have seen (adaptive steps).
 const SEEN: usize = 2;
 /// Columns that learn alone in the first pass, and count for themselves.
@@ -55,7 +55,7 @@ fn adaptive(a: &mut [f32], b: &mut [f32], x: f32, rate: f32, reg: f32, rank: usi
 /// Where factors begin: between zero and this, so that the slow columns find the mean at once.
 const BELOW: f32 = 0.1;
 
-fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
+pub(crate) fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
     let [r, test] = parallel(w, o, SHAPE, COUNT)?;
     let ([m, n], rank, rate, reg) = (r.shape(), o.rank, o.rate(), o.reg);
     let mut u = w.uniform([m, rank + SEEN], 0.0..BELOW, 2 * o.seed)?;
@@ -90,7 +90,7 @@ fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
 }
 
 /// The same without Hectare.
-fn serial(o: &Options) -> Result<Curve> {
+pub(crate) fn serial(o: &Options) -> Result<Curve> {
     let ([m, n], list, test) = load(o, SHAPE, COUNT)?;
     let (rank, rate, reg, width) = (o.rank, o.rate(), o.reg, o.rank + SEEN);
     let mut u = uniform(m * width, BELOW, 2 * o.seed);

@@ -49,6 +49,11 @@ impl Curve {
         o.target.is_none_or(|target| point.test > target)
     }
 
+    /// Seconds of training and test error after each pass.
+    pub(crate) fn points(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.points.iter().map(|point| (point.seconds, point.test))
+    }
+
     /// Says what was reached at last, and writes the file.
     pub(crate) fn finish(&self, o: &Options) -> Result<()> {
         let Some(last) = self.points.last() else { return Ok(()) };
