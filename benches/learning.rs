@@ -77,7 +77,7 @@ fn errors(bench: &Bench) {
         "test error after each pass: mean of {seeds} seeds against that of {serial_seeds} serial ones; within is the \
          larger of two standard deviations and 0.001"
     );
-    println!("pass   serial  within  1 worker          2 workers         4 workers");
+    println!("pass   serial  within  1 worker             2 workers            4 workers");
     for pass in 0..PASSES {
         let at = |curves: &[Vec<f64>]| curves.iter().map(|curve| curve[pass]).collect::<Vec<f64>>();
         let (mean, deviation) = mean_and_deviation(&at(&serial));
@@ -92,6 +92,15 @@ fn errors(bench: &Bench) {
             );
         }
         println!();
+    }
+}
+
+/// Errors that are lower than serial ones by more than chance are no fault, but are told.
+fn verdict(difference: f64, within: f64) -> &'static str {
+    match difference {
+        d if d > within => "HIGH",
+        d if d < -within => "low ",
+        _ => "ok  ",
     }
 }
 

@@ -56,7 +56,11 @@ fn adaptive(a: &mut [f32], b: &mut [f32], x: f32, rate: f32, reg: f32, rank: usi
 const BELOW: f32 = 0.1;
 
 pub(crate) fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
-    let [r, test] = parallel(w, o, SHAPE, COUNT)?;
+    let [mut r, mut test] = parallel(w, o, SHAPE, COUNT)?;
+    // Neighbours are alike; in random order, all parts of a row or column are learned from at the same pace.
+    for dim in 0..2 {
+        (r, test) = (r.permute(w, dim, o.seed)?, test.permute(w, dim, o.seed)?);
+    }
     let ([m, n], rank, rate, reg) = (r.shape(), o.rank, o.rate(), o.reg);
     let mut u = w.uniform([m, rank + SEEN], 0.0..BELOW, 2 * o.seed)?;
     let mut v = w.uniform([n, rank + SEEN], 0.0..BELOW, 2 * o.seed + 1)?;

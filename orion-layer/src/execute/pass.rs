@@ -218,10 +218,10 @@ impl Context<'_> {
                 }
             };
             if !(mutant::is(Mutant::TileOmitted) && number + 1 == tiles.len()) {
-                plan.for_each_cell(&tile.tile, &mut run);
+                plan.for_each_cell(number, &tile.tile, &mut run);
             }
             if mutant::is(Mutant::TileTwice) {
-                plan.for_each_cell(&tile.tile, &mut run);
+                plan.for_each_cell(number, &tile.tile, &mut run);
             }
             drop(views);
             *begun = number + 1;

@@ -8,7 +8,7 @@ use crate::dependence::{Dependences, analyze};
 use crate::error::{Error, Result};
 use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space, Subscript};
 use crate::placement::{ArrayPlacement, TilePlan};
-use crate::schedule::{Choice, Tile, cell_number, choose, for_each_cell, for_each_cell_diagonally};
+use crate::schedule::{Choice, Tile, cell_number, choose, for_each_cell, scrambled};
 use hectare_dsm::Rank;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -57,6 +57,8 @@ pub struct LoopPlan {
     /// The worker that runs each cell.
     pub(crate) owners: Rc<[usize]>,
     pub(crate) timing: RefCell<Timing>,
+    /// The cells of each tile of this worker's, if it does not go through them row by row.
+    scrambled: Vec<Vec<usize>>,
     /// Who runs each tile, by worker.
     pub(crate) tiles: Vec<Vec<TilePlan>>,
 }
@@ -111,6 +113,14 @@ impl LoopPlan {
         }
         let tiles = choice.placement.tiles.clone();
         let owners = owners(&choice.grid, &tiles);
+        let cut = choice.grid.iter().filter(|cells| **cells > 1).count();
+        let sparse = matches!(nest.space, Space::Entries { .. });
+        let own = if sparse && cut > 1 && nest.order == Order::Unordered {
+            &tiles[context.rank() as usize][..]
+        } else {
+            &[]
+        };
+        let scrambled = own.iter().map(|plan| scrambled(&plan.tile)).collect();
         let timing = Timing { loop_name: nest.name.clone(), planning: since.elapsed(), ..Timing::default() };
         let timing = RefCell::new(timing);
         tracing::debug!(
@@ -120,7 +130,7 @@ impl LoopPlan {
             dependences = dependences.list.len(),
             "loop planned"
         );
-        Ok(LoopPlan { nest, dependences, choice, cells: owners.len(), owners, timing, tiles })
+        Ok(LoopPlan { nest, dependences, choice, cells: owners.len(), owners, timing, scrambled, tiles })
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -132,13 +142,11 @@ impl LoopPlan {
         self.nest.order == Order::Ordered && !mutant::is(Mutant::Unsorted)
     }
 
-    /// Calls `run` with the cells of a tile: row by row, or along diagonals where entries are visited in any order and
-    /// several dimensions are cut.
-    pub(super) fn for_each_cell(&self, tile: &Tile, mut run: impl FnMut(&[usize])) {
-        let cut = self.choice.grid.iter().filter(|cells| **cells > 1).count();
-        let sparse = matches!(self.nest.space, Space::Entries { .. });
-        if sparse && cut > 1 && self.nest.order == Order::Unordered {
-            return for_each_cell_diagonally(tile, run);
+    /// Calls `run` with the cells of tile `number` of this worker's: row by row, or scrambled where entries are visited
+    /// in any order and several dimensions are cut.
+    pub(super) fn for_each_cell(&self, number: usize, tile: &Tile, mut run: impl FnMut(&[usize])) {
+        if let Some(cells) = self.scrambled.get(number) {
+            return cells.chunks_exact(tile.cells.len()).for_each(run);
         }
         for_each_cell(tile, |cell| {
             run(cell);

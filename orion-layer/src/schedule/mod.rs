@@ -119,22 +119,21 @@ pub(crate) fn for_each_cell(tile: &Tile, mut visit: impl FnMut(&[usize]) -> bool
     }
 }
 
-/// Calls `visit` with every cell of the tile along diagonals, so that the cells which follow each other differ in
-/// every dimension: stochastic methods learn about all rows and columns at the same pace.
-pub(crate) fn for_each_cell_diagonally(tile: &Tile, mut visit: impl FnMut(&[usize])) {
-    let [first, others @ ..] = &tile.cells[..] else { return visit(&[]) };
-    let shifts = Tile { cells: others.iter().map(|range| 0..range.len()).collect() };
-    let mut cell = vec![0; tile.cells.len()];
-    for_each_cell(&shifts, |shift| {
-        for (step, at) in first.clone().enumerate() {
-            cell[0] = at;
-            for (dim, range) in others.iter().enumerate() {
-                // In proportion where the dimensions have different numbers of cells.
-                let along = step * range.len() / first.len();
-                cell[dim + 1] = range.start + (along + shift[dim]) % range.len();
-            }
-            visit(&cell);
-        }
+/// The cells of a tile in an order without a pattern, one after the other: stochastic methods learn about all rows
+/// and columns at the same pace. The order depends on the tile only.
+pub(crate) fn scrambled(tile: &Tile) -> Vec<usize> {
+    let mut cells = Vec::new();
+    for_each_cell(tile, |cell| {
+        // The finalizer of SplitMix64 (Steele, Lea and Flood, 2014), dimension by dimension.
+        let hash = cell.iter().fold(0, |hash: u64, at| {
+            let mixed = (hash ^ *at as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^ mixed >> 31
+        });
+        cells.push((hash, cell.to_vec()));
         true
     });
+    cells.sort();
+    cells.into_iter().flat_map(|(_, cell)| cell).collect()
 }
