@@ -8,7 +8,7 @@ use crate::dependence::{Dependences, analyze};
 use crate::error::{Error, Result};
 use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space, Subscript};
 use crate::placement::{ArrayPlacement, TilePlan};
-use crate::schedule::{Choice, Tile, cell_number, choose, for_each_cell, scrambled};
+use crate::schedule::{Choice, Tile, VISITS, cell_number, choose, for_each_cell, scrambled};
 use hectare_dsm::Rank;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -115,12 +115,11 @@ impl LoopPlan {
         let owners = owners(&choice.grid, &tiles);
         let cut = choice.grid.iter().filter(|cells| **cells > 1).count();
         let sparse = matches!(nest.space, Space::Entries { .. });
-        let own = if sparse && cut > 1 && nest.order == Order::Unordered {
-            &tiles[context.rank() as usize][..]
-        } else {
-            &[]
-        };
-        let scrambled = own.iter().map(|plan| scrambled(&plan.tile)).collect();
+        let own = &tiles[context.rank() as usize][..];
+        let own = if sparse && cut > 1 && nest.order == Order::Unordered { own } else { &[] };
+        let stays = choice.rotation.as_ref().map_or(0, |rotation| rotation.dims[0]);
+        let visits = VISITS / own.len().max(1);
+        let scrambled = own.iter().map(|plan| scrambled(&plan.tile, stays, visits)).collect();
         let timing = Timing { loop_name: nest.name.clone(), planning: since.elapsed(), ..Timing::default() };
         let timing = RefCell::new(timing);
         tracing::debug!(

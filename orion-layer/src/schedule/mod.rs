@@ -17,6 +17,7 @@ pub use self::kinds::{Blocks, Rotation, Serial};
 pub(crate) use self::choose::choose;
 pub(crate) use self::verify::verify;
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::ops::Range;
 
@@ -89,6 +90,9 @@ pub(crate) fn cells_for(extent: usize, workers: usize, cut: usize) -> usize {
     (cells * (2 * workers).div_ceil(cells)).min(extent).max(1)
 }
 
+/// How often a pass visits what belongs to an index of the dimension that stays, at least.
+pub(crate) const VISITS: usize = 4;
+
 /// The number of a cell in row-major order.
 pub(crate) fn cell_number(grid: &[usize], cell: &[usize]) -> usize {
     grid.iter().zip(cell).fold(0, |number, (extent, at)| number * extent + at)
@@ -119,21 +123,33 @@ pub(crate) fn for_each_cell(tile: &Tile, mut visit: impl FnMut(&[usize]) -> bool
     }
 }
 
-/// The cells of a tile in an order without a pattern, one after the other: stochastic methods learn about all rows
-/// and columns at the same pace. The order depends on the tile only.
-pub(crate) fn scrambled(tile: &Tile) -> Vec<usize> {
-    let mut cells = Vec::new();
+/// The cells of a tile in an order without a pattern, one after the other, so that stochastic methods learn about all
+/// rows and columns at much the same pace; but not quite: cells with the same index in dimension `stays` come in
+/// `visits` groups, so that what belongs to that index is brought into the cache so often and no oftener. The order
+/// depends on nothing else.
+pub(crate) fn scrambled(tile: &Tile, stays: usize, visits: usize) -> Vec<usize> {
+    // The finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+    let mix = |hash: u64, word: usize| {
+        let mixed = (hash ^ word as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    };
+    let mut rows: BTreeMap<usize, Vec<(u64, Vec<usize>)>> = BTreeMap::new();
     for_each_cell(tile, |cell| {
-        // The finalizer of SplitMix64 (Steele, Lea and Flood, 2014), dimension by dimension.
-        let hash = cell.iter().fold(0, |hash: u64, at| {
-            let mixed = (hash ^ *at as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^ mixed >> 31
-        });
-        cells.push((hash, cell.to_vec()));
+        let hash = cell.iter().fold(0, |hash, at| mix(hash, *at));
+        rows.entry(cell[stays]).or_default().push((hash, cell.to_vec()));
         true
     });
-    cells.sort();
-    cells.into_iter().flat_map(|(_, cell)| cell).collect()
+    let mut groups = Vec::new();
+    for (row, mut cells) in rows {
+        cells.sort();
+        let size = cells.len().div_ceil(visits.max(1)).max(1);
+        groups.extend(cells.chunks(size).enumerate().map(|(visit, group)| {
+            let cells: Vec<usize> = group.iter().flat_map(|(_, cell)| cell.clone()).collect();
+            (visit, mix(visit as u64, row), cells)
+        }));
+    }
+    groups.sort();
+    groups.into_iter().flat_map(|(_, _, cells)| cells).collect()
 }
