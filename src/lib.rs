@@ -23,3 +23,8 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
+
+/// The programs of the chapter on loops, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/loops.md")]
+mod loops {}
