@@ -6,7 +6,8 @@
 //!
 //! Begin with [`Job`], [`Worker`], [`Area`] and [`Owned`]; `README.md` has a program of twenty-five lines.
 //!
-//! For serial loops that should run on many workers, begin with [`run`], [`DistArray`] and [`orion`].
+//! For serial loops that should run on many workers, begin with [`run`], [`DistArray`], [`orion`] and
+//! [`parallel_for!`](orion::parallel_for); `docs/loops.md` is a chapter on them.
 pub use hectare_dsm::*;
 /// The loop layer: distributed arrays, and loops that run in parallel with their dependences kept.
 pub use hectare_orion as orion;
@@ -24,3 +25,8 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
+
+/// The programs of the chapter on loops, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/loops.md")]
+mod loops {}

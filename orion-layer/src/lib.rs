@@ -4,6 +4,54 @@
 //! After Orion (Wei et al., EuroSys 2019). A loop over the entries of an array or over index ranges is described
 //! as a [`LoopNest`]; [`dependence`] finds which iterations must not run at the same time, a schedule is chosen,
 //! and the executor runs it by handing partitions of the arrays from worker to worker.
+//!
+//! ```
+//! use hectare_orion::{parallel_for, run};
+//!
+//! let sums = run(2, |w| {
+//!     // Every worker runs this program; what each does of a loop is its share.
+//!     let x = w.from_fn([1000], |[i]| i as f64)?;
+//!     let mut y = w.zeros::<f64, 1>([1000])?;
+//!     let sum = parallel_for!(w, unordered, read x, write y, sum sum: f64;
+//!         for i in 1..999 {
+//!             y[i] = (x[i - 1] + x[i] + x[i + 1]) / 3.0;
+//!             sum += y[i];
+//!         })?;
+//!     // Why it runs as it does: no two iterations touch the same element of `y`.
+//!     assert!(w.explain()[0].conflicts.is_empty());
+//!     Ok(sum)
+//! })?;
+//! assert_eq!(sums[0], (1..999).sum::<usize>() as f64);
+//! assert_eq!(sums[0], sums[1]);
+//! # Ok::<(), hectare_orion::Error>(())
+//! ```
+//!
+//! # Where to begin
+//! - [`run`] starts a program on threads; [`Context::join`] is for one worker of a job, in any process.
+//! - [`Context`] makes arrays: [`zeros`](Context::zeros), [`from_fn`](Context::from_fn),
+//!   [`uniform`](Context::uniform), [`normal`](Context::normal); [`entries`](Context::entries) and
+//!   [`text_file`](Context::text_file) for sparse ones; [`text_array`](Context::text_array) and
+//!   [`npy_file`](Context::npy_file) for dense ones from files. Calls that are *collective* are to be made by every
+//!   worker in the same order.
+//! - [`DistArray`] is dense, of plain old data, and written by loops; [`SparseArray`] has entries of any serde type,
+//!   which are only read.
+//! - [`parallel_for!`] runs a loop; [`Context::run_loop`] runs one that was described by hand.
+//! - In a body an array is a [`View`] or a [`ViewMut`]; [`dot`], [`axpy`], [`scale`] and [`norm2`] work on rows.
+//! - [`Context::explain`] says why loops run as they do, [`Context::timings`] how long they took,
+//!   [`Context::check_loops`] whether their descriptions are true.
+//! - [`Context::save_checkpoint`] and [`Context::open_checkpoint`] keep the state of a program.
+//!
+//! # What holds
+//! - An unordered loop has the result of some serial run of its iterations, an ordered one that of *the* serial run.
+//! - The same program on the same number of workers gives the same bits. Loops without conflicts do so on every number
+//!   of workers.
+//! - A body is only ever given what its worker holds; anything else is [`Error::Outside`], never a race.
+//! - After a pass that failed, the arrays that it wrote are [`Error::Poisoned`].
+//!
+//! # How it works
+//! [`loop_nest`] is the description, [`dependence`] the analysis, [`schedule`] the choice, [`placement`] says where
+//! arrays are, [`execute`] runs passes, [`accumulate`] adds up in a fixed tree. `docs/algorithms.md` of the project has
+//! the algorithms with their sources, `docs/loops.md` a chapter for users.
 #![forbid(unsafe_code)]
 // Tests share code with those in `tests/`, which know the crate by its name.
 #[cfg(test)]

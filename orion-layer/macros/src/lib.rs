@@ -1,9 +1,9 @@
 //! The expansion of `parallel_for!`: see `hectare_orion::parallel_for`, which is how it is reached.
 //!
-//! The macro reads a serial loop, and writes a call of `Context::run_loop`: the loop's dimensions ([`nest`]), what
-//! its body does to which array ([`walk`], by way of [`scope`] and [`form`]), and the body itself, unchanged but for
-//! what it adds to accumulators ([`accumulators`]) and how it ends an iteration ([`rewrite`]). It decides nothing: dependences and schedules are found at run
-//! time from the description. What it cannot describe is an error, or a subscript that says "anything".
+//! The macro reads a serial loop, and writes a call of `Context::run_loop`: the loop's dimensions (`nest`), what its
+//! body does to which array (`walk`, by way of `scope` and `form`), and the body itself, unchanged but for what it adds
+//! to accumulators (`accumulators`) and how it ends an iteration (`rewrite`). It decides nothing: dependences and
+//! schedules are found at run time from the description. What it cannot describe is an error, or a subscript that says "anything".
 mod accumulators;
 mod clauses;
 mod expand;
