@@ -18,10 +18,10 @@ const SLOW: usize = 4;
 
 /// A step with a fixed rate; the error before it.
 #[inline(always)]
-fn fixed(a: &mut [f32], b: &mut [f32], x: f32, rate: f32, reg: f32, rank: usize) -> f32 {
-    let (a, b) = (&mut a[..rank], &mut b[..rank]);
+fn fixed(o: &Options, a: &mut [f32], b: &mut [f32], x: f32) -> f32 {
+    let (a, b) = (&mut a[..o.rank], &mut b[..o.rank]);
     let e = x - dot(a, b);
-    let (along, keep) = (rate * e, 1.0 - rate * reg);
+    let (along, keep) = (o.rate() * e, 1.0 - o.rate() * o.reg);
     for (a, b) in a.iter_mut().zip(b) {
         (*a, *b) = (keep * *a + along * *b, keep * *b + along * *a);
     }
@@ -30,18 +30,18 @@ fn fixed(a: &mut [f32], b: &mut [f32], x: f32, rate: f32, reg: f32, rank: usize)
 
 /// A step of AdaGrad (Duchi et al., 2011) with one rate per row and group of columns (Chin et al., 2015).
 #[inline(always)]
-fn adaptive(a: &mut [f32], b: &mut [f32], x: f32, rate: f32, reg: f32, rank: usize, first: bool) -> f32 {
-    let ((a, ga), (b, gb)) = (a.split_at_mut(rank), b.split_at_mut(rank));
+fn adaptive(o: &Options, a: &mut [f32], b: &mut [f32], x: f32, first: bool) -> f32 {
+    let ((a, ga), (b, gb)) = (a.split_at_mut(o.rank), b.split_at_mut(o.rank));
     let ((slow_a, fast_a), (slow_b, fast_b)) = (a.split_at_mut(SLOW), b.split_at_mut(SLOW));
     let e = x - dot(slow_a, slow_b) - dot(fast_a, fast_b);
     let group = |a: &mut [f32], b: &mut [f32], ga: &mut f32, gb: &mut f32| {
         let each = e * e / a.len() as f32;
         let (more_a, more_b) = (each * dot(b, b), each * dot(a, a));
-        let (ra, rb) = (rate / (1.0 + *ga).sqrt(), rate / (1.0 + *gb).sqrt());
+        let (ra, rb) = (o.rate() / (1.0 + *ga).sqrt(), o.rate() / (1.0 + *gb).sqrt());
         for (a, b) in a.iter_mut().zip(b) {
             let was = *a;
-            *a += ra * (e * *b - reg * was);
-            *b += rb * (e * was - reg * *b);
+            *a += ra * (e * *b - o.reg * was);
+            *b += rb * (e * was - o.reg * *b);
         }
         (*ga, *gb) = (*ga + more_a, *gb + more_b);
     };
@@ -50,6 +50,14 @@ fn adaptive(a: &mut [f32], b: &mut [f32], x: f32, rate: f32, reg: f32, rank: usi
         group(fast_a, fast_b, &mut ga[1], &mut gb[1]);
     }
     e
+}
+
+#[inline(always)]
+fn step(o: &Options, a: &mut [f32], b: &mut [f32], x: f32, first: bool) -> f32 {
+    match o.steps {
+        Steps::Fixed => fixed(o, a, b, x),
+        Steps::Adaptive => adaptive(o, a, b, x, first),
+    }
 }
 
 /// Where factors begin: between zero and this, so that the slow columns find the mean at once.
@@ -61,25 +69,18 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
     for dim in 0..2 {
         (r, test) = (r.permute(w, dim, o.seed)?, test.permute(w, dim, o.seed)?);
     }
-    let ([m, n], rank, rate, reg) = (r.shape(), o.rank, o.rate(), o.reg);
+    let ([m, n], rank) = (r.shape(), o.rank);
     let mut u = w.uniform([m, rank + SEEN], 0.0..BELOW, 2 * o.seed)?;
     let mut v = w.uniform([n, rank + SEEN], 0.0..BELOW, 2 * o.seed + 1)?;
     let mut curve = Curve::default();
     for pass in 0..o.passes {
         let first = pass == 0;
         curve.begin();
-        let squares = match o.steps {
-            Steps::Fixed => parallel_for!(w, unordered, read r, write [u, v], sum squares: f64;
-            for ((i, j), x) in r {
-                let e = fixed(u.row_mut(i), v.row_mut(j), *x, rate, reg, rank);
-                squares += (e * e) as f64;
-            })?,
-            Steps::Adaptive => parallel_for!(w, unordered, read r, write [u, v], sum squares: f64;
-            for ((i, j), x) in r {
-                let e = adaptive(u.row_mut(i), v.row_mut(j), *x, rate, reg, rank, first);
-                squares += (e * e) as f64;
-            })?,
-        };
+        let squares = parallel_for!(w, unordered, read r, write [u, v], sum squares: f64;
+        for ((i, j), x) in r {
+            let e = step(o, u.row_mut(i), v.row_mut(j), *x, first);
+            squares += (e * e) as f64;
+        })?;
         curve.end();
         let missed = parallel_for!(w, unordered, read [test, u, v], sum missed: f64;
         for ((i, j), x) in test {
@@ -96,7 +97,7 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
 /// The same without Hectare.
 pub(crate) fn serial(o: &Options) -> Result<Curve> {
     let ([m, n], list, test) = load(o, SHAPE, COUNT)?;
-    let (rank, rate, reg, width) = (o.rank, o.rate(), o.reg, o.rank + SEEN);
+    let (rank, width) = (o.rank, o.rank + SEEN);
     let mut u = uniform(m * width, BELOW, 2 * o.seed);
     let mut v = uniform(n * width, BELOW, 2 * o.seed + 1);
     let mut curve = Curve::default();
@@ -106,10 +107,7 @@ pub(crate) fn serial(o: &Options) -> Result<Curve> {
         for entry in &list {
             let [i, j] = entry.key.map(|key| key as usize);
             let (a, b) = (&mut u[i * width..][..width], &mut v[j * width..][..width]);
-            let e = match o.steps {
-                Steps::Fixed => fixed(a, b, entry.value, rate, reg, rank),
-                Steps::Adaptive => adaptive(a, b, entry.value, rate, reg, rank, pass == 0),
-            };
+            let e = step(o, a, b, entry.value, pass == 0);
             squares += (e * e) as f64;
         }
         curve.end();
