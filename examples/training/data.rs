@@ -46,11 +46,11 @@ pub(crate) fn parallel<const N: usize>(
     if let (Some(train), Some(test)) = (&o.train, &o.test) {
         let train = w.text_file(train, whitespace)?;
         let test = w.text_file_with_shape(test, train.shape(), whitespace)?;
-        return Ok([train, test]);
+        return Ok([train.named("train"), test.named("test")]);
     }
     let train = w.entries(shape, count - count / TEST, |k| planted(shape, k as u64))?;
     let test = w.entries(shape, count / TEST, |k| planted(shape, (count - count / TEST + k) as u64))?;
-    Ok([train, test])
+    Ok([train.named("train"), test.named("test")])
 }
 
 /// The same for the serial twin, and the shape.

@@ -130,11 +130,15 @@ fn size(bytes: f64) -> String {
     }
 }
 
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 fn cost(cost: &Cost) -> String {
     format!(
-        "about {:.3} ms a pass; {} steps, {} change hands, the busiest worker has {:.2} times the average",
+        "about {:.3} ms a pass; {}, {} change hands, the busiest worker has {:.2} times the average",
         cost.nanoseconds / 1e6,
-        cost.steps,
+        counted(cost.steps, "step"),
         size(cost.moved_bytes),
         cost.imbalance
     )
@@ -160,7 +164,7 @@ impl fmt::Display for Explanation {
                 conflicts.iter().try_for_each(|conflict| writeln!(f, "    - {conflict}"))?;
             }
         }
-        writeln!(f, "  Schedules for {} workers:", self.workers)?;
+        writeln!(f, "  Schedules for {}:", counted(self.workers, "worker"))?;
         for candidate in &self.candidates {
             match &candidate.verdict {
                 Verdict::Chosen(c) => writeln!(f, "    * {} (chosen): {}", candidate.name, cost(c))?,
