@@ -79,6 +79,6 @@ fn a_serial_loop_without_conflicts_is_explained() {
         assert_eq!((explanation.conflicts.len(), chosen(&explanation).name.as_str()), (0, "serial"));
         let text = explanation.to_string();
         assert!(text.contains("no two iterations conflict, but their arrays cannot be cut"), "{text}");
-        assert!(text.contains("1 steps, 0 bytes change hands"), "{text}");
+        assert!(text.contains("1 step, 0 bytes change hands"), "{text}");
     }
 }
