@@ -52,6 +52,13 @@ impl Connection {
         }
     }
 
+    /// Says that this member leaves; nobody answers, and a daemon that is gone is no error.
+    pub fn leave(&self) {
+        if let Ok(bytes) = crate::encode(&Request::Leave) {
+            let _ = self.socket.lock().unwrap_or_else(PoisonError::into_inner).send(&bytes, None);
+        }
+    }
+
     /// Asks for something that needs no answer but that it is done.
     ///
     /// # Errors

@@ -48,6 +48,8 @@ pub enum Request {
         /// Whether to remove a job that has members. They keep its memory and go on among themselves.
         force: bool,
     },
+    /// This member leaves its job: what its process does from now on is no death. No answer.
+    Leave,
     /// Answered by [`Reply::Done`] as soon as there is no such job.
     Wait {
         /// The job.
@@ -89,7 +91,9 @@ pub struct ClientLine {
     pub pid: u32,
     /// The job.
     pub job: String,
-    /// The ranks that it holds.
+    /// How many ranks it holds.
+    pub held: u32,
+    /// The lowest 256 of the ranks that it holds.
     pub ranks: Vec<u32>,
     /// How long it is connected, in seconds.
     pub age_s: u64,
