@@ -133,11 +133,7 @@ impl Registry {
         job: &str,
         rank: Option<u32>,
     ) -> Result<(u32, bool), Refusal> {
-        if let Some(member) = self.members.get(&client) {
-            return Err(Refusal::OutOfTurn {
-                what: format!("this connection is a member of {:?}", member.job),
-            });
-        }
+        self.not_a_member(client)?;
         let created = !self.has(job);
         if created {
             self.create(job, JobSettings::default(), false)?;
@@ -151,12 +147,35 @@ impl Registry {
                 return Err(refusal);
             }
         };
+        self.entry(job)?.ranks.insert(rank, client);
+        self.admit(client, pid, job)?;
+        Ok((rank, created))
+    }
+
+    /// Makes a client a member of a job without a rank; the job is made if there is none.
+    ///
+    /// # Errors
+    /// [`Refusal::OutOfTurn`] for members, and those of [`Registry::create`].
+    pub fn hold(&mut self, client: ClientId, pid: u32, job: &str) -> Result<(), Refusal> {
+        self.not_a_member(client)?;
+        if !self.has(job) {
+            self.create(job, JobSettings::default(), false)?;
+        }
+        self.admit(client, pid, job)
+    }
+
+    fn not_a_member(&self, client: ClientId) -> Result<(), Refusal> {
+        self.members.get(&client).map_or(Ok(()), |member| {
+            Err(Refusal::OutOfTurn { what: format!("this connection is a member of {:?}", member.job) })
+        })
+    }
+
+    fn admit(&mut self, client: ClientId, pid: u32, job: &str) -> Result<(), Refusal> {
         let entry = self.entry(job)?;
-        entry.ranks.insert(rank, client);
         entry.members.insert(client);
         let member = Member { pid, job: job.into(), serial: entry.serial, since: Instant::now() };
         self.members.insert(client, member);
-        Ok((rank, created))
+        Ok(())
     }
 
     /// One more rank for a member.

@@ -235,6 +235,7 @@ impl Server {
                     Reply::Attached { rank, created }
                 })
             }
+            Request::Hold { job } => self.registry.hold(id, pid, &job).map(|()| Reply::Done),
             Request::Rank => self.registry.rank(id).map(|rank| Reply::Rank { rank }),
             Request::Open { job } => {
                 let found = self.registry.memory(&job).map(|_| Reply::Opened);

@@ -6,6 +6,7 @@
 mod client;
 mod error;
 mod frame;
+mod launch;
 mod message;
 mod run_dir;
 mod settings;
@@ -14,6 +15,7 @@ mod socket;
 pub use client::Connection;
 pub use error::{Error, Result};
 pub use frame::{FrameError, MAX_MESSAGE, VERSION, decode, encode};
+pub use launch::{Launch, LaunchError};
 pub use message::{ClientLine, JobLine, Refusal, Reply, Request};
 pub use run_dir::{LOCK, RunDir, SOCKET};
 pub use settings::{JobSettings, Stall, check_job_name};

@@ -50,6 +50,12 @@ pub enum Request {
     },
     /// This member leaves its job: what its process does from now on is no death. No answer.
     Leave,
+    /// Makes this connection a member of a job without a rank: the job, which is made with the defaults if
+    /// there is none, stays as long as the connection. Answered by [`Reply::Done`].
+    Hold {
+        /// The job.
+        job: String,
+    },
     /// Answered by [`Reply::Done`] as soon as there is no such job.
     Wait {
         /// The job.

@@ -19,6 +19,8 @@ fn requests() -> Vec<Request> {
         Request::Jobs { after: String::new() },
         Request::Clients { after: u64::MAX },
         Request::Remove { job: job(), force: true },
+        Request::Leave,
+        Request::Hold { job: job() },
         Request::Wait { job: job() },
     ]
 }

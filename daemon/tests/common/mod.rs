@@ -15,6 +15,14 @@ pub struct Daemon {
     pub log: Arc<Mutex<String>>,
 }
 
+/// What a command said.
+#[derive(Debug)]
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
 #[derive(Debug)]
 pub struct Host {
     pub top: tempfile::TempDir,
@@ -40,6 +48,14 @@ impl Host {
         command.env("HECTARE_RUN_DIR", self.dir.path()).env("HOME", self.top.path());
         command.env_remove("XDG_CONFIG_HOME");
         command
+    }
+
+    pub fn hectare(&self, args: &[&str]) -> Said {
+        let mut command = self.command(env!("CARGO_BIN_EXE_hectare"));
+        let output = command.args(args).stdin(Stdio::null()).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let code = output.status.code().expect("hectare ends by itself");
+        Said { code, out: text(&output.stdout), err: text(&output.stderr) }
     }
 
     /// Starts a daemon and waits until it is ready.

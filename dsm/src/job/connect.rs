@@ -3,7 +3,7 @@ use super::Job;
 use crate::error::{Error, Rank, Result};
 use crate::memory::segment::Segment;
 use crate::worker::Worker;
-use hectare_wire::{Connection, Refusal, Reply, Request, RunDir};
+use hectare_wire::{Connection, Launch, LaunchError, Refusal, Reply, Request, RunDir};
 use std::sync::{Mutex, PoisonError};
 
 /// This process's membership in a job of the daemon. As long as it exists, its ranks are handed to nobody
@@ -33,8 +33,8 @@ impl Job {
     ///
     /// The daemon is found by its run directory: `HECTARE_RUN_DIR`, else `/run/user/UID/hectare`, else
     /// `/tmp/hectare-UID`. It hands out a rank, which the first [`Job::worker`] of this process takes, and
-    /// one more for every further worker. Where `HECTARE_JOB` is `name` and `HECTARE_RANK` is set, which
-    /// `hectare run` does, the first rank is that one. The job goes when its last member has left.
+    /// one more for every further worker. Where `HECTARE_JOB` is `name`, which `hectare run` sets, the first
+    /// rank is the one that the launcher gave ([`Launch`]). The job goes when its last member has left.
     ///
     /// The daemon's death stops nothing: workers go on among themselves, and a further worker takes the lowest
     /// free slot. Nobody can connect to the job any more.
@@ -90,12 +90,13 @@ impl Job {
 
 /// The rank that the launcher gave to this process in this job.
 fn given_rank(job: &str) -> Result<Option<Rank>> {
-    if std::env::var("HECTARE_JOB").is_ok_and(|given| given == job)
-        && let Some(text) = std::env::var_os("HECTARE_RANK")
-    {
-        let rank = text.to_str().and_then(|text| text.parse().ok());
-        let wrong = || Error::InvalidConfig { what: format!("HECTARE_RANK={} is no rank", text.display()) };
-        return rank.map(Some).ok_or_else(wrong);
+    if std::env::var("HECTARE_JOB").is_ok_and(|given| given == job) {
+        match Launch::from_environment() {
+            Ok(launch) => return Ok(launch.map(|launch| launch.rank)),
+            // Somebody set the job alone: any rank will do.
+            Err(LaunchError::NoRank) => {}
+            Err(error) => return Err(Error::InvalidConfig { what: error.to_string() }),
+        }
     }
     Ok(None)
 }
