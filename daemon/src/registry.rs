@@ -164,6 +164,11 @@ impl Registry {
         self.admit(client, pid, job)
     }
 
+    /// Whether a client is a member of a job, be it one that was removed.
+    pub fn is_member(&self, client: ClientId) -> bool {
+        self.members.contains_key(&client)
+    }
+
     fn not_a_member(&self, client: ClientId) -> Result<(), Refusal> {
         self.members.get(&client).map_or(Ok(()), |member| {
             Err(Refusal::OutOfTurn { what: format!("this connection is a member of {:?}", member.job) })

@@ -9,7 +9,7 @@ use hectare_wire::{
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use tracing::{debug, info, warn};
@@ -22,6 +22,9 @@ struct Client {
     process: Option<OwnedFd>,
     /// The job whose end the client waits for.
     waits_for: Option<String>,
+    /// Whether its socket is read no more. That is no proof of death: a process may close its descriptors and
+    /// go on in its job. Its ranks are free when the kernel says that it is dead.
+    silent: bool,
 }
 
 /// Why a client is given up.
@@ -141,8 +144,10 @@ impl Server {
         let mut fds = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(&self.listener, PollFlags::IN)];
         let mut whose = Vec::new();
         for (&id, client) in &self.clients {
-            fds.push(PollFd::new(&client.socket, PollFlags::IN));
-            whose.push((id, false));
+            if !client.silent {
+                fds.push(PollFd::new(&client.socket, PollFlags::IN));
+                whose.push((id, false));
+            }
             if let Some(process) = &client.process {
                 fds.push(PollFd::new(process, PollFlags::IN));
                 whose.push((id, true));
@@ -189,7 +194,7 @@ impl Server {
         let process = peer::process_of(&socket);
         self.last_id += 1;
         debug!(client = self.last_id, pid, death_notice = process.is_some(), "connected");
-        self.clients.insert(self.last_id, Client { socket, pid, process, waits_for: None });
+        self.clients.insert(self.last_id, Client { socket, pid, process, waits_for: None, silent: false });
     }
 
     /// Reads one message of a client and answers it. One at a time, so that nobody is kept waiting by a
@@ -287,20 +292,24 @@ impl Server {
     fn drop_dead(&mut self, id: ClientId) {
         // A descendant that has the socket may go on talking; what is in the queue now is bounded.
         for _ in 0..16 {
-            if let Some(end) = self.read(id) {
-                let end = if end == End::Closed { End::Died } else { end };
-                return self.drop_client(id, end);
+            if self.read(id).is_some() {
+                break;
             }
         }
         self.drop_client(id, End::Died);
     }
 
+    /// Forgets a client, or, if it is a member that did not leave, waits for the death of its process.
     fn drop_client(&mut self, id: ClientId, end: End) {
-        let Some(client) = self.clients.get(&id) else { return };
-        // A closed connection is no proof of death, but a dead process has closed it or its heirs hold it.
-        let died = end == End::Died || client.process.as_ref().is_some_and(is_dead);
-        debug!(client = id, pid = client.pid, ?end, died, "disconnected");
-        self.forget_member(id, died);
+        let member = self.registry.is_member(id);
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        debug!(client = id, pid = client.pid, member, ?end, "disconnected");
+        if member && end != End::Died && client.process.is_some() {
+            client.silent = true;
+            client.waits_for = None;
+            return;
+        }
+        self.forget_member(id, true);
         self.clients.remove(&id);
         self.tell_waiters();
     }
@@ -330,13 +339,6 @@ impl Server {
 
 fn answer(socket: &Socket, reply: &Reply, memory: Option<std::os::fd::BorrowedFd<'_>>) -> Result<()> {
     socket.send(&encode(reply)?, memory)
-}
-
-/// Whether the process behind a pidfd has ended; a zombie has.
-fn is_dead(process: &OwnedFd) -> bool {
-    let mut fds = [PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN)];
-    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-    matches!(poll(&mut fds, Some(&now)), Ok(1..))
 }
 
 /// Two descriptors per client and one per job have to fit.

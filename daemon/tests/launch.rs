@@ -54,9 +54,9 @@ fn signals_are_passed_on() {
     let _daemon = host.daemon("");
     let script = "trap 'echo got; exit 0' USR1; echo ready; while :; do sleep 0.05; done";
     let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
-    let child = command.args(sh("2", &[], script)).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command.args(sh("2", &[], script)).stdout(Stdio::piped()).spawn().unwrap();
     let pid = Pid::from_child(&child);
-    let mut reader = std::io::BufReader::new(child.stdout.unwrap());
+    let mut reader = std::io::BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     for _ in 0..2 {
         line.clear();
@@ -67,6 +67,7 @@ fn signals_are_passed_on() {
     let mut rest = String::new();
     std::io::Read::read_to_string(&mut reader, &mut rest).unwrap();
     assert_eq!(rest.matches("got").count(), 2, "{rest}");
+    assert!(child.wait().unwrap().success());
     until("its job to go", || host.jobs().is_empty());
 }
 

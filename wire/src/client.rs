@@ -4,9 +4,26 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 
 /// A connection to the daemon. Requests of several threads take turns.
+///
+/// Dropping it tells the daemon that this process leaves the job that the connection made it a member of. A
+/// process that ends, or closes the socket, without that is a member until the kernel says that it is dead.
 #[derive(Debug)]
 pub struct Connection {
     socket: Mutex<Socket>,
+    process: u32,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // A forked child has the socket, but is no member.
+        if self.process == std::process::id()
+            && let Ok(bytes) = crate::encode(&Request::Leave)
+        {
+            let socket = self.socket.get_mut().unwrap_or_else(PoisonError::into_inner);
+            // A daemon that is gone is nothing to leave.
+            let _ = socket.send(&bytes, None);
+        }
+    }
 }
 
 impl Connection {
@@ -22,7 +39,7 @@ impl Connection {
         if theirs != ours {
             return Err(Error::OtherUser { dir: dir.path().to_owned(), theirs, ours });
         }
-        Ok(Connection { socket: Mutex::new(socket) })
+        Ok(Connection { socket: Mutex::new(socket), process: std::process::id() })
     }
 
     /// Asks, and waits for the answer and the descriptor that comes with it.
@@ -49,13 +66,6 @@ impl Connection {
             Ok(reply) => Ok((reply, descriptor)),
             Err(FrameError::Version { theirs }) => Err(Error::Version { theirs, ours: VERSION }),
             Err(error) => Err(Error::Answer { what: error.to_string() }),
-        }
-    }
-
-    /// Says that this member leaves; nobody answers, and a daemon that is gone is no error.
-    pub fn leave(&self) {
-        if let Ok(bytes) = crate::encode(&Request::Leave) {
-            let _ = self.socket.lock().unwrap_or_else(PoisonError::into_inner).send(&bytes, None);
         }
     }
 

@@ -95,7 +95,7 @@ pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
     drop(done);
     let code = wait(what, processes, &signals);
     finish_output(&readers);
-    connection.leave();
+    drop(connection);
     code
 }
 

@@ -15,16 +15,6 @@ pub(crate) struct Link {
     /// The ranks that the daemon handed out, in the order in which it did.
     ranks: Mutex<Vec<Rank>>,
     first: Rank,
-    process: u32,
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        // A forked child has the socket, but is no member.
-        if self.process == std::process::id() {
-            self.connection.leave();
-        }
-    }
 }
 
 impl Job {
@@ -71,13 +61,7 @@ impl Job {
                 return Err(failed(hectare_wire::Error::Answer { what }));
             }
         };
-        let link = Link {
-            connection,
-            name: name.into(),
-            ranks: Mutex::new(vec![first]),
-            first,
-            process: std::process::id(),
-        };
+        let link = Link { connection, name: name.into(), ranks: Mutex::new(vec![first]), first };
         Ok(Job::around(Segment::open(descriptor)?, false, Some(link)))
     }
 
