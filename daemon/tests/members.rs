@@ -131,7 +131,7 @@ fn program() {
     worker.barrier().unwrap();
     let all: Vec<_> = (0..3).map(|rank| worker.attach::<u64>(&format!("part/{rank}")).unwrap()).collect();
     for step in 1..=100 {
-        mine.write(&mut worker).unwrap().fill(step * 10 + u64::from(me));
+        mine.write(&worker).unwrap().fill(step * 10 + u64::from(me));
         worker.barrier().unwrap();
         for (rank, area) in (0..).zip(&all) {
             assert!(area.read(&worker).unwrap().iter().all(|value| *value == step * 10 + rank));
@@ -295,9 +295,9 @@ fn what_was_published_can_be_read_from_outside() {
     let job = Job::from_descriptor(memory).unwrap();
     let mut worker = job.worker().unwrap();
     let mut area = worker.create::<f32>("weights", 3).unwrap();
-    area.write(&mut worker).unwrap().as_mut_slice().copy_from_slice(&[1.5, 2.0, -3.25]);
+    area.write(&worker).unwrap().as_mut_slice().copy_from_slice(&[1.5, 2.0, -3.25]);
     worker.barrier().unwrap();
-    area.write(&mut worker).unwrap().fill(9.0); // not published
+    area.write(&worker).unwrap().fill(9.0); // not published
     let out = |args: &[&str]| {
         let said = host.hectare(args);
         assert_eq!(said.code, 0, "{args:?}: {said:?}");
