@@ -30,6 +30,14 @@ pub enum Error {
         /// The version of this library.
         expected: u32,
     },
+    /// The daemon refused, or could not be reached.
+    #[error("job {job:?}: {source}")]
+    Daemon {
+        /// The job.
+        job: String,
+        /// What the daemon or the way to it says.
+        source: hectare_wire::Error,
+    },
     /// A system call failed.
     #[error("{call} failed: {source}")]
     Os {

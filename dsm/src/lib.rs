@@ -44,3 +44,6 @@ pub use self::{
 /// The traits and derives of plain old data, for element types of one's own.
 #[cfg(not(loom))]
 pub use bytemuck;
+/// The control protocol of the daemon: its errors and refusals.
+#[cfg(not(loom))]
+pub use hectare_wire as wire;

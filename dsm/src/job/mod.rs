@@ -1,5 +1,6 @@
 //! Jobs: the workers and areas that synchronize together, on one segment per host.
 pub(crate) mod builder;
+pub(crate) mod connect;
 pub(crate) mod info;
 pub(crate) mod notify;
 pub(crate) mod process;
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) cores: usize,
     pub(crate) pin_cores: bool,
     pub(crate) notifier: notify::Notifier,
+    /// Membership in a job of the daemon.
+    link: Option<connect::Link>,
 }
 
 impl Shared {
@@ -49,6 +52,7 @@ impl Shared {
 ///
 /// Cheap to clone; clones are the same job. [`Job::embedded`] makes one inside the program; another process
 /// joins it through the descriptor of its memory ([`Job::descriptor`], [`Job::from_descriptor`]).
+/// [`Job::connect`] joins one of the host's daemon by name.
 ///
 /// ```
 /// use hectare_dsm::{AreaSpec, Job};
@@ -84,15 +88,16 @@ impl Job {
     }
 
     pub(crate) fn make(config: Config, pin_cores: bool) -> Result<Job> {
-        let job = Job::around(Segment::create(config)?, pin_cores);
+        let job = Job::around(Segment::create(config)?, pin_cores, None);
         table::initialize(&job.shared);
         Ok(job)
     }
 
-    fn around(segment: Segment, pin_cores: bool) -> Job {
+    fn around(segment: Segment, pin_cores: bool, link: Option<connect::Link>) -> Job {
         let cores = process::allowed_cores().len().max(1);
         let canary = segment.canary;
-        Job { shared: Arc::new(Shared { segment, canary, cores, pin_cores, notifier: Default::default() }) }
+        let notifier = notify::Notifier::default();
+        Job { shared: Arc::new(Shared { segment, canary, cores, pin_cores, notifier, link }) }
     }
 
     /// Joins the job behind a descriptor that came from [`Job::descriptor`] of another process, by
@@ -101,7 +106,7 @@ impl Job {
     /// # Errors
     /// [`Error::NotASegment`], [`Error::LayoutVersion`], [`Error::Os`].
     pub fn from_descriptor(descriptor: OwnedFd) -> Result<Job> {
-        Ok(Job::around(Segment::open(descriptor)?, false))
+        Ok(Job::around(Segment::open(descriptor)?, false, None))
     }
 
     /// The descriptor of the job's memory, close-on-exec: whoever has it can join the job and write
@@ -110,16 +115,20 @@ impl Job {
         self.shared.segment.fd()
     }
 
-    /// Makes the calling thread a worker, with the lowest free rank. Waits for an idle moment between
-    /// rounds.
+    /// Makes the calling thread a worker, with the lowest free rank, or with the next that the daemon hands to
+    /// this process ([`Job::connect`]). Waits for an idle moment between rounds.
     ///
     /// # Errors
-    /// [`Error::TooManyWorkers`], [`Error::ForkedChild`].
+    /// [`Error::TooManyWorkers`], [`Error::ForkedChild`]; [`Error::Daemon`] in jobs of the daemon.
     pub fn worker(&self) -> Result<Worker> {
-        Worker::join(self, None)
+        match &self.shared.link {
+            Some(link) => link.worker(self),
+            None => Worker::join(self, None),
+        }
     }
 
-    /// Makes the calling thread the worker of this rank.
+    /// Makes the calling thread the worker of this rank. In a job of the daemon, take only ranks that were
+    /// handed to this process ([`Job::rank`]): others may be on their way to a process that comes.
     ///
     /// # Errors
     /// [`Error::RankTaken`] if another live worker has it, [`Error::TooManyWorkers`] if it is beyond the

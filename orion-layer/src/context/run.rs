@@ -1,10 +1,16 @@
-//! Running a program on threads of one process.
+//! Running a program on threads of one process, or as one of several processes.
 use super::Context;
 use crate::error::{Error, Result};
 use hectare_dsm::Job;
+use hectare_dsm::wire::Launch;
 
 /// Runs `program` on `workers` threads, pinned to a core each where there are enough, and returns what each
 /// worker returned, by rank.
+///
+/// In a process that a launcher started as one of several, `program` runs once, as the one worker of this
+/// process, among as many workers as there are processes; `workers` does not count, and what is returned is
+/// what this worker returned, alone. That is so when `HECTARE_JOB` names a job of the daemon and `hectare run`,
+/// SLURM, Open MPI, PMI or torchrun say which process this is ([`Launch::from_environment`]).
 ///
 /// ```
 /// let ranks = hectare_orion::run(2, |w| Ok(w.rank()))?;
@@ -14,13 +20,16 @@ use hectare_dsm::Job;
 ///
 /// # Errors
 /// The error of the worker that failed first, by what the others say; [`Error::Core`] with the message of a
-/// panic; [`Error::Invalid`] for no workers.
+/// panic; [`Error::Invalid`] for no workers, and for variables of a launcher that do not fit.
 pub fn run<R: Send>(
     workers: usize,
     program: impl Fn(&mut Context<'_>) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
     if workers == 0 {
         return Err(Error::Invalid("a program needs at least one worker".into()));
+    }
+    if let Some(launch) = Launch::from_environment().map_err(|error| Error::Invalid(error.to_string()))? {
+        return run_one_of(&launch, program).map(|value| vec![value]);
     }
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let job = Job::builder().pin_cores(workers <= cores).embedded()?;
@@ -36,4 +45,19 @@ pub fn run<R: Send>(
         Some(Err(error)) => Err(error),
         _ => values.into_iter().collect(),
     }
+}
+
+/// Runs `program` as the worker of this process.
+fn run_one_of<R>(launch: &Launch, program: impl Fn(&mut Context<'_>) -> Result<R>) -> Result<R> {
+    let job = Job::connect(&launch.job)?;
+    let mut worker = job.worker()?;
+    if worker.rank() != launch.rank {
+        return Err(Error::Invalid(format!(
+            "worker {} came to be where the launcher wants worker {}: run one program per process",
+            worker.rank(),
+            launch.rank
+        )));
+    }
+    let mut context = Context::join(&mut worker, launch.size as usize)?;
+    program(&mut context)
 }

@@ -1,0 +1,247 @@
+//! Looking at jobs: the daemon says who is in them, their memory what they do.
+use super::Found;
+use super::output::{bytes, json, table};
+use anyhow::{Result, bail};
+use hectare_dsm::{Job, WorkerInfo};
+use hectare_wire::{ClientLine, Connection, Error, JobLine, Reply, Request};
+use serde::Serialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+fn answer<T>(other: &Reply) -> Result<T> {
+    bail!(Error::Answer { what: format!("{other:?}") })
+}
+
+/// The job, to look at: no member, no worker.
+pub(super) fn open(connection: &Connection, job: &str) -> Result<Job> {
+    match connection.ask(&Request::Open { job: job.into() })? {
+        (Reply::Opened, Some(memory)) => Ok(Job::from_descriptor(memory)?),
+        (other, _) => answer(&other),
+    }
+}
+
+fn all_jobs(connection: &Connection) -> Result<Vec<JobLine>> {
+    let mut all: Vec<JobLine> = Vec::new();
+    loop {
+        let after = all.last().map(|line| line.job.clone()).unwrap_or_default();
+        match connection.ask(&Request::Jobs { after })?.0 {
+            Reply::Jobs { jobs, more } => {
+                all.extend(jobs);
+                if !more {
+                    return Ok(all);
+                }
+            }
+            other => return answer(&other),
+        }
+    }
+}
+
+fn all_clients(connection: &Connection) -> Result<Vec<ClientLine>> {
+    let mut all: Vec<ClientLine> = Vec::new();
+    loop {
+        let after = all.last().map_or(0, |line| line.id);
+        match connection.ask(&Request::Clients { after })?.0 {
+            Reply::Clients { clients, more } => {
+                all.extend(clients);
+                if !more {
+                    return Ok(all);
+                }
+            }
+            other => return answer(&other),
+        }
+    }
+}
+
+pub(super) fn ping(connection: &Connection, as_json: bool) -> Result<()> {
+    match connection.ask(&Request::Ping)?.0 {
+        Reply::Pong { pid, release, age_s } if as_json => {
+            json(&json!({ "pid": pid, "release": release, "age_s": age_s }))
+        }
+        Reply::Pong { pid, release, age_s } => {
+            table(["PID", "RELEASE", "AGE/s"], vec![[pid.to_string(), release, age_s.to_string()]])
+        }
+        other => answer(&other),
+    }
+}
+
+pub(super) fn jobs(connection: &Connection, as_json: bool) -> Result<()> {
+    let jobs = all_jobs(connection)?;
+    if as_json {
+        return json(&jobs);
+    }
+    let line = |job: JobLine| {
+        [
+            job.job,
+            job.members.to_string(),
+            format!("{}/{}", job.ranks, job.max_workers),
+            bytes(job.resident_bytes),
+            bytes(job.reserve_bytes),
+            job.deaths.to_string(),
+            job.age_s.to_string(),
+            if job.keep { "yes" } else { "no" }.into(),
+        ]
+    };
+    let head = ["JOB", "MEMBERS", "RANKS", "MEMORY", "QUOTA", "DEATHS", "AGE/s", "KEEP"];
+    table(head, jobs.into_iter().map(line).collect())
+}
+
+#[derive(Serialize)]
+struct Process {
+    pid: u32,
+    job: String,
+    ranks: Vec<u32>,
+    age_s: u64,
+    workers: Vec<WorkerLine>,
+}
+
+#[derive(Serialize)]
+struct WorkerLine {
+    rank: u32,
+    tid: u32,
+    state: String,
+    last_round: u64,
+    clock: u64,
+}
+
+pub(super) fn ps(connection: &Connection, job: Option<&str>, as_json: bool) -> Result<()> {
+    let mut workers: BTreeMap<String, Vec<WorkerInfo>> = BTreeMap::new();
+    let mut processes = Vec::new();
+    if let Some(job) = job {
+        workers.insert(job.into(), open(connection, job)?.workers()?);
+    }
+    for client in all_clients(connection)? {
+        if job.is_some_and(|job| job != client.job) {
+            continue;
+        }
+        if !workers.contains_key(&client.job) {
+            // A job may have gone since it was listed; then there is nothing to say of its workers.
+            let there = open(connection, &client.job).and_then(|job| Ok(job.workers()?)).unwrap_or_default();
+            workers.insert(client.job.clone(), there);
+        }
+        let line = |info: &WorkerInfo| WorkerLine {
+            rank: info.rank,
+            tid: info.tid,
+            state: format!("{:?}", info.state).to_lowercase(),
+            last_round: info.last_round,
+            clock: info.clock,
+        };
+        let own = workers[&client.job].iter().filter(|info| info.pid == client.pid).map(line).collect();
+        let ClientLine { pid, job, ranks, age_s, .. } = client;
+        processes.push(Process { pid, job, ranks, age_s, workers: own });
+    }
+    if as_json {
+        return json(&processes);
+    }
+    let mut lines = Vec::new();
+    for process in processes {
+        let (job, pid, age) = (process.job, process.pid.to_string(), process.age_s.to_string());
+        let line = |rank: String, state: String, round: String, clock: String| {
+            [job.clone(), rank, pid.clone(), state, round, clock, age.clone()]
+        };
+        let none = || "-".to_owned();
+        for &rank in &process.ranks {
+            lines.push(match process.workers.iter().find(|worker| worker.rank == rank) {
+                Some(worker) => line(
+                    rank.to_string(),
+                    worker.state.clone(),
+                    worker.last_round.to_string(),
+                    worker.clock.to_string(),
+                ),
+                None => line(rank.to_string(), "no worker".into(), none(), none()),
+            });
+        }
+        if process.ranks.is_empty() {
+            lines.push(line(none(), "holds".into(), none(), none()));
+        }
+    }
+    table(["JOB", "RANK", "PID", "STATE", "ROUND", "CLOCK", "AGE/s"], lines)
+}
+
+pub(super) fn areas(connection: &Connection, job: &str, as_json: bool) -> Result<()> {
+    let mut areas = open(connection, job)?.areas()?;
+    areas.sort_by(|a, b| a.name.cmp(&b.name));
+    if as_json {
+        let lines = areas.iter().map(|area| {
+            json!({
+                "name": area.name, "group": area.group, "len": area.len, "bytes": area.bytes,
+                "footprint_bytes": area.footprint, "element": area.element, "copies": area.copies,
+                "owner": area.owner, "epoch": area.epoch, "put_off": area.put_off,
+                "version": area.version.map(|version| json!({ "term": version.term, "counter": version.counter })),
+            })
+        });
+        return json(&lines.collect::<Vec<_>>());
+    }
+    let line = |area: hectare_dsm::AreaInfo| {
+        [
+            area.name,
+            area.len.to_string(),
+            area.element.split(' ').next().unwrap_or_default().into(),
+            bytes(area.footprint),
+            area.copies.to_string(),
+            area.owner.map_or("-".into(), |rank| rank.to_string()),
+            area.version.map_or("-".into(), |version| format!("{}.{}", version.term, version.counter)),
+        ]
+    };
+    let head = ["AREA", "LENGTH", "TYPE", "MEMORY", "COPIES", "OWNER", "VERSION"];
+    table(head, areas.into_iter().map(line).collect())
+}
+
+pub(super) fn stat(connection: &Connection, job: &str, as_json: bool) -> Result<()> {
+    let stats = open(connection, job)?.stats()?;
+    let counters = [
+        ("rounds", stats.rounds),
+        ("given_up", stats.given_up),
+        ("late", stats.late),
+        ("published", stats.published),
+        ("put_off", stats.put_off),
+        ("copied_bytes", stats.copied_bytes),
+        ("takeovers", stats.takeovers),
+        ("deaths", stats.deaths),
+        ("claims", stats.claims),
+        ("kills", stats.kills),
+        ("quarantines", stats.quarantines),
+        ("unlogged_lines", stats.unlogged_lines),
+    ];
+    if as_json {
+        return json(&BTreeMap::from(counters));
+    }
+    table(["COUNTER", "VALUE"], counters.map(|(name, value)| [name.into(), value.to_string()]).into())
+}
+
+pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Result<()> {
+    let job = open(connection, name)?;
+    let (workers, stats) = (job.workers()?, job.stats()?);
+    let mut findings = Vec::new();
+    for worker in &workers {
+        match worker.state {
+            hectare_dsm::WorkerState::Dead => {
+                findings.push(format!(
+                    "worker {} (process {}) is dead: claim its areas",
+                    worker.rank, worker.pid
+                ));
+            }
+            hectare_dsm::WorkerState::Straggler => findings.push(format!(
+                "worker {} (process {}) does not come to rounds since round {}",
+                worker.rank, worker.pid, worker.last_round
+            )),
+            _ => {}
+        }
+    }
+    if stats.unlogged_lines > 0 {
+        findings.push(format!("{} lines were written without being logged", stats.unlogged_lines));
+    }
+    for area in job.areas()?.iter().filter(|area| area.owner.is_none()) {
+        findings.push(format!("area {:?} has no owner: it can be claimed", area.name));
+    }
+    if as_json {
+        json(&json!({ "job": name, "healthy": findings.is_empty(), "findings": findings }))?;
+    } else if findings.is_empty() {
+        super::output::print(format!("job {name}: {} workers, nothing found\n", workers.len()).as_bytes())?;
+    } else {
+        super::output::print(format!("{}\n", findings.join("\n")).as_bytes())?;
+    }
+    match findings.len() {
+        0 => Ok(()),
+        count => Err(Found(format!("job {name}: {count} findings")).into()),
+    }
+}

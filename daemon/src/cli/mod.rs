@@ -1,0 +1,137 @@
+//! The command line: what there is, and what its exit codes mean.
+mod look;
+mod manage;
+mod output;
+mod read;
+pub mod run;
+
+use clap::{Args, Parser, Subcommand};
+use hectare_wire::{Connection, Error, Refusal, RunDir};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+pub use read::Form;
+
+/// Starts programs on Hectare, and shows what runs.
+///
+/// Exit codes: 0 done; 1 failed, or `check` found something; 2 wrong usage; 3 no daemon runs; 4 the daemon
+/// refused (unknown job, quota); 5 wrong configuration. `run` ends with the code of the program's process
+/// that failed first, or 128 and the number of the signal that ended it.
+#[derive(Debug, Parser)]
+#[command(name = "hectare", version)]
+pub struct Options {
+    /// The run directory of the daemon. Default: HECTARE_RUN_DIR, else the user's.
+    #[arg(long, global = true)]
+    run_dir: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Starts a program in several processes of one job, and waits for them.
+    Run(run::Run),
+    /// The processes that are in jobs, and what their workers do.
+    Ps(Listing),
+    /// The jobs.
+    Jobs {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The areas of a job.
+    Areas(OfJob),
+    /// The counters of a job.
+    Stat(OfJob),
+    /// Whether a job is in health: deaths, stragglers, unlogged writes.
+    Check(OfJob),
+    /// The newest published version of an area.
+    Read(read::Read),
+    /// Waits until a job is gone.
+    Wait(OfJob),
+    /// Makes and removes jobs.
+    #[command(subcommand)]
+    Job(manage::Job),
+    /// The daemon's configuration.
+    #[command(subcommand)]
+    Config(manage::Config),
+    /// Whether a daemon runs.
+    Ping {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// A listing of one job or all.
+#[derive(Debug, Args)]
+struct Listing {
+    /// Only of this job.
+    job: Option<String>,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A question about a job.
+#[derive(Debug, Args)]
+struct OfJob {
+    /// The job.
+    job: String,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A configuration that is wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct BadConfig(String);
+
+/// What a command found that makes it fail without an error.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Found(String);
+
+/// Runs a command; says in one line what went wrong.
+pub fn main_of(options: Options) -> ExitCode {
+    match execute(options) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("hectare: {}", format!("{error:#}").replace('\n', " "));
+            ExitCode::from(code_of(&error))
+        }
+    }
+}
+
+fn execute(options: Options) -> anyhow::Result<u8> {
+    let dir = options.run_dir.map_or_else(RunDir::of_user, RunDir::at);
+    let connect = || Connection::open(&dir);
+    match options.command {
+        Command::Run(run) => return run::run(&dir, &run),
+        Command::Ps(listing) => look::ps(&connect()?, listing.job.as_deref(), listing.json)?,
+        Command::Jobs { json } => look::jobs(&connect()?, json)?,
+        Command::Areas(of) => look::areas(&connect()?, &of.job, of.json)?,
+        Command::Stat(of) => look::stat(&connect()?, &of.job, of.json)?,
+        Command::Check(of) => look::check(&connect()?, &of.job, of.json)?,
+        Command::Read(read) => read::read(&connect()?, &read)?,
+        Command::Wait(of) => manage::wait(&connect()?, &of.job, of.json)?,
+        Command::Job(job) => manage::job(&connect()?, job)?,
+        Command::Config(config) => manage::config(config)?,
+        Command::Ping { json } => look::ping(&connect()?, json)?,
+    }
+    Ok(0)
+}
+
+fn code_of(error: &anyhow::Error) -> u8 {
+    if error.is::<BadConfig>() {
+        return 5;
+    }
+    match error.downcast_ref::<Error>() {
+        Some(Error::NoDaemon { .. } | Error::Closed) => 3,
+        Some(Error::Refused(Refusal::Malformed { .. })) => 1,
+        Some(Error::Refused(_) | Error::Version { .. } | Error::OtherUser { .. }) => 4,
+        _ => 1,
+    }
+}

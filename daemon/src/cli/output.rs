@@ -1,0 +1,58 @@
+//! Tables for people, JSON for machines.
+use anyhow::Result;
+use serde::Serialize;
+use std::io::{ErrorKind, Write};
+
+/// Prints to standard output; a reader that has had enough (`| head`) is no error.
+pub(super) fn print(bytes: &[u8]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Prints a value as JSON in several lines.
+pub(super) fn json(value: &impl Serialize) -> Result<()> {
+    print(format!("{}\n", serde_json::to_string_pretty(value)?).as_bytes())
+}
+
+/// Prints lines in columns as wide as they must be.
+pub(super) fn table<const N: usize>(head: [&str; N], lines: Vec<[String; N]>) -> Result<()> {
+    let lines: Vec<[String; N]> = std::iter::once(head.map(str::to_owned)).chain(lines).collect();
+    let mut widths = [0; N];
+    for line in &lines {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let mut text = String::new();
+    for line in &lines {
+        let cells = line.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    print(text.as_bytes())
+}
+
+/// A number of bytes in the unit that leaves up to four digits before the point.
+pub(super) fn bytes(count: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let step = (0..units.len() - 1).find(|step| count >> (10 * step) < 1024).unwrap_or(units.len() - 1);
+    if step == 0 {
+        format!("{count} B")
+    } else {
+        format!("{:.1} {}", count as f64 / (1u64 << (10 * step)) as f64, units[step])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn bytes_have_units() {
+        let cases = [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (1 << 46, "64.0 TiB")];
+        for (count, text) in cases {
+            assert_eq!(super::bytes(count), text);
+        }
+    }
+}

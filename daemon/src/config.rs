@@ -1,0 +1,248 @@
+//! The daemon's configuration: a file, the environment on top of it, and flags on top of both.
+use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
+use hectare_wire::{JobSettings, RunDir};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// How lines of the log look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What goes into the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// What stops the daemon.
+    Error,
+    /// Also refusals and deaths.
+    Warn,
+    /// Also what comes and goes.
+    #[default]
+    Info,
+    /// Also every request.
+    Debug,
+}
+
+/// The log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    /// How its lines look.
+    pub format: Format,
+    /// What goes into it.
+    pub level: Level,
+}
+
+/// The most that a job may ask for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Address space for areas, in bytes.
+    pub bytes: u64,
+    /// Areas at a time.
+    pub areas: u32,
+    /// Workers at a time.
+    pub workers: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { bytes: 1 << 46, areas: 1 << 20, workers: 4096 }
+    }
+}
+
+/// The configuration of `hectared`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The run directory; `None` for the user's.
+    pub run_dir: Option<PathBuf>,
+    /// Jobs at a time.
+    pub max_jobs: usize,
+    /// Connections at a time.
+    pub max_clients: usize,
+    /// The log.
+    pub log: Log,
+    /// The most that a job may ask for.
+    pub limits: Limits,
+    /// The settings of jobs that do not say otherwise.
+    pub defaults: JobSettings,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            run_dir: None,
+            max_jobs: 64,
+            max_clients: 1024,
+            log: Log::default(),
+            limits: Limits::default(),
+            defaults: JobSettings::default(),
+        }
+    }
+}
+
+/// A configuration with every key, its default and what it means.
+pub const EXAMPLE: &str = include_str!("hectared.toml");
+
+impl Config {
+    /// Reads a configuration.
+    ///
+    /// ```
+    /// use hectare_daemon::config::Config;
+    /// assert_eq!(Config::parse("max_jobs = 3")?.max_jobs, 3);
+    /// assert!(Config::parse("max_jbos = 3").is_err());
+    /// # Ok::<(), anyhow::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Keys that there are not, values that do not fit, settings that contradict each other.
+    pub fn parse(text: &str) -> Result<Config> {
+        let config: Config = toml::from_str(text).map_err(|error| {
+            // The error's display spans several lines; one says enough.
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            anyhow::anyhow!("line {line}: {}", error.message())
+        })?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The file, the first that there is of: `file`, `HECTARE_CONFIG`, `hectare/hectared.toml` in the user's
+    /// configuration directory, `/etc/hectare/hectared.toml`. The first two must exist when they are given.
+    pub fn search(file: Option<PathBuf>) -> Option<PathBuf> {
+        let variable =
+            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        if let Some(given) = file.or_else(|| variable("HECTARE_CONFIG")) {
+            return Some(given);
+        }
+        let home = variable("XDG_CONFIG_HOME").or_else(|| variable("HOME").map(|home| home.join(".config")));
+        let user = home.map(|home| home.join("hectare/hectared.toml"));
+        let system = PathBuf::from("/etc/hectare/hectared.toml");
+        user.into_iter().chain([system]).find(|path| path.exists())
+    }
+
+    /// The configuration of the file that [`Config::search`] finds, or the default; then of the environment.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and those of [`Config::parse`], with the file's name.
+    pub fn load(file: Option<PathBuf>) -> Result<Config> {
+        let mut config = match Config::search(file) {
+            Some(path) => {
+                let text = std::fs::read_to_string(&path)
+                    .with_context(|| format!("configuration {} cannot be read", path.display()))?;
+                Config::parse(&text).with_context(|| format!("configuration {}", path.display()))?
+            }
+            None => Config::default(),
+        };
+        config.environment(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Puts `HECTARE_RUN_DIR`, `HECTARE_MAX_JOBS`, `HECTARE_MAX_CLIENTS`, `HECTARE_LOG` and
+    /// `HECTARE_LOG_FORMAT` on top.
+    fn environment(&mut self, variable: impl Fn(&str) -> Option<String>) -> Result<()> {
+        if let Some(path) = variable("HECTARE_RUN_DIR") {
+            self.run_dir = Some(path.into());
+        }
+        for (name, place) in
+            [("HECTARE_MAX_JOBS", &mut self.max_jobs), ("HECTARE_MAX_CLIENTS", &mut self.max_clients)]
+        {
+            if let Some(value) = variable(name) {
+                *place = value.parse().with_context(|| format!("{name}={value} is not a number"))?;
+            }
+        }
+        let choice = |name: &str, what: String| anyhow::anyhow!("{name}: {what}");
+        if let Some(value) = variable("HECTARE_LOG") {
+            self.log.level = Level::from_str(&value, true).map_err(|what| choice("HECTARE_LOG", what))?;
+        }
+        if let Some(value) = variable("HECTARE_LOG_FORMAT") {
+            self.log.format =
+                Format::from_str(&value, true).map_err(|what| choice("HECTARE_LOG_FORMAT", what))?;
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
+        ensure!(self.max_jobs > 0, "max_jobs is 0: no job could be made");
+        ensure!(self.max_clients > 0, "max_clients is 0: nobody could connect");
+        let (limits, defaults) = (&self.limits, &self.defaults);
+        let pairs = [
+            ("bytes", defaults.bytes, limits.bytes),
+            ("areas", defaults.areas.map(u64::from), limits.areas.into()),
+            ("workers", defaults.workers.map(u64::from), limits.workers.into()),
+        ];
+        for (name, default, limit) in pairs {
+            match default {
+                Some(default) if default > limit => {
+                    bail!("defaults.{name} is {default}, more than limits.{name}, which is {limit}")
+                }
+                Some(0) => bail!("defaults.{name} is 0"),
+                _ => {}
+            }
+        }
+        ensure!(defaults.patience_ms != Some(0), "defaults.patience_ms is 0: every round would be given up");
+        Ok(())
+    }
+
+    /// The run directory that this configuration means.
+    pub fn run_dir(&self) -> RunDir {
+        self.run_dir.as_ref().map_or_else(RunDir::of_user, RunDir::at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_is_the_default() {
+        let mut example = Config::parse(EXAMPLE).unwrap();
+        example.defaults = JobSettings::default();
+        assert_eq!(example, Config::default());
+        // Also with every line that is commented out.
+        let all: String = EXAMPLE
+            .lines()
+            .map(|line| line.strip_prefix("#: ").unwrap_or(line))
+            .fold(String::new(), |text, line| text + line + "\n");
+        let all = Config::parse(&all).unwrap();
+        assert!(all.run_dir.is_some() && all.defaults.bytes.is_some() && all.defaults.stall.is_some());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        for (text, part) in [
+            ("max_jobs = 3\nmax_jbos = 4", "line 2: unknown field `max_jbos`"),
+            ("[log]\nformat = \"xml\"", "line 2: unknown variant `xml`"),
+            ("[defaults]\nbytes = 9\n[limits]\nbytes = 8", "defaults.bytes is 9"),
+            ("max_clients = 0", "max_clients is 0"),
+            ("[defaults]\nstall = { kill = 4 }", "unknown variant `kill`"),
+        ] {
+            let error = format!("{:#}", Config::parse(text).unwrap_err());
+            assert!(error.contains(part), "{text:?}: {error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_environment_goes_on_top() {
+        let mut config = Config::parse("max_jobs = 3\n[log]\nlevel = \"warn\"").unwrap();
+        let set = |name: &str| match name {
+            "HECTARE_MAX_JOBS" => Some("5".to_owned()),
+            "HECTARE_LOG_FORMAT" => Some("json".into()),
+            _ => None,
+        };
+        config.environment(set).unwrap();
+        assert_eq!((config.max_jobs, config.log.level, config.log.format), (5, Level::Warn, Format::Json));
+        let bad = |name: &str| (name == "HECTARE_LOG").then(|| "loud".to_owned());
+        assert!(config.environment(bad).unwrap_err().to_string().contains("HECTARE_LOG"));
+    }
+}

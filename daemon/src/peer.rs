@@ -1,0 +1,29 @@
+//! The process behind a connection, by a descriptor that no reused id can turn into another process.
+use rustix::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd};
+
+/// The pidfd of the process that made the connection (Linux 6.5); `None` where the kernel has none, or the
+/// process is gone already.
+///
+/// The id that `SO_PEERCRED` tells is not opened instead: it may have come to mean another process.
+pub(crate) fn process_of(socket: impl AsFd) -> Option<OwnedFd> {
+    /// `SO_PEERPIDFD` of `asm-generic/socket.h`, which is not in `libc` for every target.
+    const SO_PEERPIDFD: libc::c_int = 77;
+    let mut descriptor: libc::c_int = -1;
+    let mut len = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: `descriptor` and `len` are writable, and `len` is the size of `descriptor`.
+    let got = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_PEERPIDFD,
+            (&raw mut descriptor).cast(),
+            &mut len,
+        )
+    };
+    if got != 0 || descriptor < 0 {
+        return None;
+    }
+    // SAFETY: the kernel just made the descriptor for this call; nobody else owns it.
+    Some(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}

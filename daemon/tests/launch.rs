@@ -1,0 +1,98 @@
+//! `hectare run`: ranks, output, failures, signals.
+mod common;
+use common::{Host, until};
+use rustix::process::{Pid, Signal, kill_process};
+use std::process::Stdio;
+
+fn sh<'a>(n: &'a str, more: &[&'a str], script: &'a str) -> Vec<&'a str> {
+    [&["run", "-n", n], more, &["--", "sh", "-c", script]].concat()
+}
+
+#[test]
+fn each_process_knows_its_place_and_its_output_has_its_rank() {
+    let host = Host::new();
+    let _daemon = host.daemon("");
+    let said =
+        host.hectare(&sh("3", &["--job", "j"], "echo $HECTARE_JOB $HECTARE_RANK/$HECTARE_SIZE; echo e >&2"));
+    assert_eq!(said.code, 0, "{said:?}");
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&said.out), ["[0] j 0/3", "[1] j 1/3", "[2] j 2/3"]);
+    assert_eq!(sorted(&said.err), ["[0] e", "[1] e", "[2] e"]);
+    assert!(host.jobs().is_empty());
+    // Lines without an end, bytes that are no text, and nothing.
+    let said = host.hectare(&sh("1", &["--plain"], "printf 'a\\nb'"));
+    assert_eq!(said.out, "a\nb");
+    let said = host.hectare(&sh("1", &[], "printf 'a\\n\\nb'"));
+    assert_eq!(said.out, "[0] a\n[0] \n[0] b\n");
+}
+
+#[test]
+fn the_first_failure_is_named_and_ends_the_rest() {
+    let host = Host::new();
+    let _daemon = host.daemon("");
+    let said = host.hectare(&sh("3", &[], "[ $HECTARE_RANK = 1 ] && exit 7; exec sleep 1000"));
+    assert_eq!(said.code, 7, "{said:?}");
+    assert!(said.err.contains("rank 1 failed first") && said.err.contains('7'), "{said:?}");
+    // One that does not end when it is told to.
+    let stubborn = "[ $HECTARE_RANK = 0 ] && kill -9 $$; trap '' TERM; while :; do sleep 0.1; done";
+    let said = host.hectare(&sh("2", &["--grace-s", "0"], stubborn));
+    assert_eq!(said.code, 128 + 9, "{said:?}");
+    assert!(said.err.contains("rank 0 failed first"), "{said:?}");
+    let said =
+        host.hectare(&sh("2", &["--keep-going"], "[ $HECTARE_RANK = 0 ] && exit 3; sleep 0.2; echo on"));
+    assert_eq!((said.code, said.out.as_str()), (3, "[1] on\n"), "{said:?}");
+    assert!(host.jobs().is_empty());
+}
+
+#[test]
+fn signals_are_passed_on() {
+    let host = Host::new();
+    let _daemon = host.daemon("");
+    let script = "trap 'echo got; exit 0' USR1; echo ready; while :; do sleep 0.05; done";
+    let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
+    let mut child = command.args(sh("2", &[], script)).stdout(Stdio::piped()).spawn().unwrap();
+    let pid = Pid::from_child(&child);
+    let mut reader = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    for _ in 0..2 {
+        line.clear();
+        std::io::BufRead::read_line(&mut reader, &mut line).unwrap();
+        assert!(line.ends_with("ready\n"), "{line}");
+    }
+    kill_process(pid, Signal::USR1).unwrap();
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut rest).unwrap();
+    assert_eq!(rest.matches("got").count(), 2, "{rest}");
+    assert!(child.wait().unwrap().success());
+    until("its job to go", || host.jobs().is_empty());
+}
+
+#[test]
+fn what_cannot_be_done_is_one_line_and_a_code() {
+    let host = Host::new();
+    let one_line = |args: &[&str], code: i32, part: &str| {
+        let said = host.hectare(args);
+        assert_eq!((said.code, said.err.lines().count()), (code, 1), "{args:?}: {said:?}");
+        assert!(said.err.contains(part) && said.out.is_empty(), "{args:?}: {said:?}");
+    };
+    for command in
+        [&["ps"][..], &["jobs"], &["areas", "j"], &["stat", "j"], &["run", "-n", "1", "--", "true"]]
+    {
+        one_line(command, 3, "no daemon runs");
+    }
+    one_line(&["config", "check", "/nowhere.toml"], 5, "/nowhere.toml");
+    let _daemon = host.daemon("[limits]\nworkers = 300\n");
+    one_line(&["areas", "j"], 4, "there is no job \"j\"");
+    one_line(&["job", "create", "j", "--workers", "301"], 4, "limits.workers");
+    one_line(&["job", "create", "a/b"], 4, "invalid job name");
+    one_line(&["run", "-n", "1", "--", "/nowhere"], 1, "/nowhere cannot be started");
+    assert_eq!(host.hectare(&["run", "-n", "0", "--", "true"]).code, 2);
+    assert!(host.jobs().is_empty());
+    let example = host.hectare(&["config", "example"]);
+    assert!(hectare_daemon::config::Config::parse(&example.out).is_ok());
+    assert!(host.hectare(&["config", "show"]).out.contains("max_jobs = 64"));
+}

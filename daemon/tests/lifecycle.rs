@@ -1,0 +1,175 @@
+//! The daemon begins, stops, dies and begins again.
+mod common;
+use common::{Host, until};
+use hectare_wire::{Connection, Error, JobSettings, Refusal, Reply, Request};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+#[test]
+fn it_starts_answers_and_stops_on_sigterm() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let (reply, _) = host.connect().ask(&Request::Ping).unwrap();
+    assert!(matches!(reply, Reply::Pong { pid, .. } if pid == daemon.child.id()));
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(host.dir.path()), mode(&host.dir.socket())), (0o700, 0o600));
+    assert!(daemon.terminate().success());
+    assert!(!host.dir.socket().exists());
+    assert!(matches!(Connection::open(&host.dir), Err(Error::NoDaemon { .. })));
+}
+
+#[test]
+fn a_second_daemon_is_refused_and_the_first_goes_on() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let second = host.command(env!("CARGO_BIN_EXE_hectared")).output().unwrap();
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert!(!second.status.success() && said.contains("another daemon runs"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    host.connect().ask(&Request::Ping).unwrap();
+    assert!(daemon.terminate().success());
+}
+
+#[test]
+fn a_killed_one_leaves_nothing_in_the_way_of_the_next() {
+    let host = Host::new();
+    for _ in 0..20 {
+        let daemon = host.daemon("");
+        host.connect().ask(&Request::Ping).unwrap();
+        daemon.kill();
+        assert!(host.dir.socket().exists());
+        assert!(matches!(Connection::open(&host.dir), Err(Error::NoDaemon { .. })));
+    }
+    let daemon = host.daemon("");
+    daemon.wait_for("removed the socket of a daemon that was killed");
+    assert!(daemon.terminate().success());
+}
+
+#[test]
+fn a_wrong_run_directory_or_configuration_is_one_line() {
+    let host = Host::new();
+    host.dir.make().unwrap();
+    std::fs::set_permissions(host.dir.path(), PermissionsExt::from_mode(0o750)).unwrap();
+    let run = |config: &str| {
+        let file = host.top.path().join("config.toml");
+        std::fs::write(&file, config).unwrap();
+        let mut command = host.command(env!("CARGO_BIN_EXE_hectared"));
+        let output = command.arg("--config").arg(file).stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        said
+    };
+    assert!(run("").contains("0750"));
+    assert!(run("max_jbos = 1").contains("line 1: unknown field `max_jbos`"));
+    assert!(run("max_jobs = ").contains("line 1"));
+}
+
+#[test]
+fn quotas_are_refused_by_the_setting_that_set_them() {
+    let host = Host::new();
+    let config = "max_jobs = 2\nmax_clients = 3\n[limits]\nbytes = 1000000\nworkers = 4\n[defaults]\nworkers = 2\nbytes = 65536\n";
+    let daemon = host.daemon(config);
+    let create = |job: &str, settings: JobSettings| {
+        host.connect().order(&Request::Create { job: job.into(), settings, keep: true })
+    };
+    let with = |bytes, workers| JobSettings { bytes, workers, ..Default::default() };
+    let refused = |result: Result<(), Error>, part: &str| match result {
+        Err(Error::Refused(Refusal::Quota { by, .. })) => assert!(by.contains(part), "{by}"),
+        other => panic!("{other:?}"),
+    };
+    refused(create("a", with(Some(2_000_000), None)), "limits.bytes");
+    refused(create("a", with(None, Some(5))), "limits.workers");
+    create("a", with(None, None)).unwrap();
+    create("b", with(None, Some(4))).unwrap();
+    refused(create("c", with(None, None)), "max_jobs");
+    assert!(matches!(create("a", with(None, None)), Err(Error::Refused(Refusal::JobExists { .. }))));
+    assert!(matches!(create("../a", with(None, None)), Err(Error::Refused(Refusal::InvalidName { .. }))));
+
+    let attach = |rank| {
+        let connection = host.connect();
+        let answer = connection.ask(&Request::Attach { job: "a".into(), rank });
+        answer.map(|(reply, memory)| (connection, reply, memory))
+    };
+    let (one, reply, memory) = attach(None).unwrap();
+    assert!(memory.is_some() && matches!(reply, Reply::Attached { rank: 0, created: false }));
+    assert!(matches!(attach(Some(0)), Err(Error::Refused(Refusal::RankTaken { .. }))));
+    assert_eq!(one.ask(&Request::Rank).unwrap().0, Reply::Rank { rank: 1 });
+    assert!(matches!(
+        one.ask(&Request::Rank),
+        Err(Error::Refused(Refusal::Quota { asked: 3, limit: 2, .. }))
+    ));
+    assert!(matches!(
+        one.ask(&Request::Attach { job: "b".into(), rank: None }),
+        Err(Error::Refused(Refusal::OutOfTurn { .. }))
+    ));
+    // Connections: one is open, two more fit once the ones above are seen gone.
+    until("the connections above to end", || {
+        let two = [host.connect(), host.connect()];
+        two.iter().all(|one| one.ask(&Request::Ping).is_ok())
+            && matches!(
+                host.connect().ask(&Request::Ping),
+                Err(Error::Refused(Refusal::Quota { .. }) | Error::Closed)
+            )
+    });
+    assert_eq!(daemon.log().matches("panicked").count(), 0);
+}
+
+#[test]
+fn jobs_go_with_their_last_member_or_on_request() {
+    let host = Host::new();
+    let _daemon = host.daemon("[defaults]\nbytes = 65536\n");
+    let attach = || {
+        let connection = host.connect();
+        connection.ask(&Request::Attach { job: "j".into(), rank: None }).unwrap();
+        connection
+    };
+    let (one, two) = (attach(), attach());
+    let remove = |force| host.connect().order(&Request::Remove { job: "j".into(), force });
+    assert!(matches!(remove(false), Err(Error::Refused(Refusal::JobInUse { members: 2, .. }))));
+    let jobs = host.jobs();
+    assert_eq!((jobs.len(), jobs[0].members, jobs[0].ranks, jobs[0].reserve_bytes), (1, 2, 2, 65536));
+
+    // Somebody waits for its end.
+    let waiter = host.connect();
+    let waiting = std::thread::spawn(move || waiter.order(&Request::Wait { job: "j".into() }));
+    drop(one);
+    until("one to be seen gone", || host.jobs()[0].members == 1);
+    assert!(!waiting.is_finished());
+    drop(two);
+    waiting.join().unwrap().unwrap();
+    assert!(host.jobs().is_empty());
+
+    // By force, its members stay what they are, but a job of the same name is another one.
+    let old = attach();
+    remove(true).unwrap();
+    let new = attach();
+    assert!(matches!(old.ask(&Request::Rank), Err(Error::Refused(Refusal::NoSuchJob { .. }))));
+    drop(old);
+    assert_eq!(new.ask(&Request::Rank).unwrap().0, Reply::Rank { rank: 1 });
+    assert_eq!(host.jobs()[0].members, 1);
+}
+
+#[test]
+fn listings_come_in_pages() {
+    let host = Host::new();
+    let _daemon = host.daemon("max_jobs = 300\n[defaults]\nbytes = 4096\nworkers = 2\nareas = 2\n");
+    let connection = host.connect();
+    let name = |n: u32| format!("job-{n:03}");
+    for n in 0..300 {
+        let create = Request::Create { job: name(n), settings: JobSettings::default(), keep: true };
+        connection.order(&create).unwrap();
+    }
+    let (mut after, mut seen) = (String::new(), Vec::new());
+    loop {
+        let Reply::Jobs { jobs, more } = connection.ask(&Request::Jobs { after }).unwrap().0 else {
+            panic!()
+        };
+        seen.extend(jobs.into_iter().map(|line| line.job));
+        if !more {
+            break;
+        }
+        after = seen.last().unwrap().clone();
+    }
+    assert_eq!(seen, (0..300).map(name).collect::<Vec<_>>());
+}

@@ -1,0 +1,403 @@
+//! Processes that share jobs through the daemon: what is promised between threads holds between them, and
+//! nothing that one of them does, dying included, hurts the others.
+//!
+//! A test starts this very binary again as its members, with the name of a role in the environment.
+mod common;
+use common::{Host, WATCHDOG, until};
+use hectare_dsm::{Error, Job, Worker};
+use hectare_wire::{Connection, Refusal, Reply, Request, Socket};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+const ROLE: &str = "MEMBERS_TEST_ROLE";
+
+/// A process in a role; it says lines, and goes on when it is told a line.
+struct Member {
+    child: Child,
+    says: BufReader<ChildStdout>,
+    hears: ChildStdin,
+}
+
+impl Member {
+    fn start(host: &Host, role: &str) -> Member {
+        let mut command = as_role(host, role);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let says = BufReader::new(child.stdout.take().unwrap());
+        let hears = child.stdin.take().unwrap();
+        Member { child, says, hears }
+    }
+
+    /// The next line of the role's; what the test harness prints is left out.
+    fn hear(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.says.read_line(&mut line).unwrap() > 0, "the member ended");
+            if let Some((_, said)) = line.trim_end().split_once("SAYS ") {
+                return said.to_owned();
+            }
+        }
+    }
+
+    fn tell(&mut self) {
+        self.hears.write_all(b"\n").unwrap();
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    fn finish(mut self) {
+        drop(self.hears);
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+fn as_role(host: &Host, role: &str) -> Command {
+    let mut command = host.command(std::env::current_exe().unwrap().to_str().unwrap());
+    command.env(ROLE, role).args(["--exact", "role", "--nocapture"]);
+    command
+}
+
+fn say(what: &str) {
+    println!("SAYS {what}");
+}
+
+/// Waits to be told; false when nobody will.
+fn told() -> bool {
+    std::io::stdin().read_line(&mut String::new()).unwrap() > 0
+}
+
+/// What a started process does; nothing when the tests themselves run.
+#[test]
+fn role() {
+    match std::env::var(ROLE).as_deref() {
+        Ok("program") => program(),
+        Ok("worker") => {
+            let job = Job::connect("j").unwrap();
+            let mut worker = job.worker().unwrap();
+            say(&format!("{} {}", job.rank().unwrap(), worker.rank()));
+            while told() {
+                rounds(&mut worker, 10);
+                say("served");
+            }
+        }
+        Ok("two workers") => {
+            let job = Job::connect("j").unwrap();
+            let ranks = job.run(3, |worker| worker.rank()).unwrap();
+            say(&format!("{ranks:?}"));
+            told();
+        }
+        Ok("fork") => {
+            let job = Job::connect("j").unwrap();
+            let worker = job.worker().unwrap();
+            // SAFETY: the child calls nothing but pause, which is safe after a fork of a process with threads.
+            let child = unsafe {
+                let child = libc::fork();
+                if child == 0 {
+                    loop {
+                        libc::pause();
+                    }
+                }
+                child
+            };
+            say(&format!("{child} {}", worker.rank()));
+            told();
+        }
+        Ok("error") => match Job::connect("j") {
+            Ok(_) => say("connected"),
+            Err(Error::Daemon { source, .. }) => say(&format!("{source}")),
+            Err(other) => say(&format!("another error: {other}")),
+        },
+        _ => {}
+    }
+}
+
+/// Rounds that wait for nobody in particular.
+fn rounds(worker: &mut Worker, count: u32) {
+    for _ in 0..count {
+        worker.sync().unwrap();
+    }
+}
+
+/// One of three, as `hectare run` starts it.
+fn program() {
+    let job = Job::connect(&std::env::var("HECTARE_JOB").unwrap()).unwrap();
+    let mut worker = job.worker().unwrap();
+    let me = worker.rank();
+    assert_eq!(me.to_string(), std::env::var("HECTARE_RANK").unwrap());
+    worker.wait_for_workers(3, WATCHDOG).unwrap();
+    let mut mine = worker.create::<u64>(format!("part/{me}"), 1000).unwrap();
+    worker.barrier().unwrap();
+    let all: Vec<_> = (0..3).map(|rank| worker.attach::<u64>(&format!("part/{rank}")).unwrap()).collect();
+    for step in 1..=100 {
+        mine.write(&worker).unwrap().fill(step * 10 + u64::from(me));
+        worker.barrier().unwrap();
+        for (rank, area) in (0..).zip(&all) {
+            assert!(area.read(&worker).unwrap().iter().all(|value| *value == step * 10 + rank));
+        }
+    }
+    say("all steps held");
+}
+
+#[test]
+fn three_processes_are_one_job() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let exe = std::env::current_exe().unwrap();
+    let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
+    command.env(ROLE, "program").args(["run", "-n", "3", "--"]).arg(exe);
+    let output = command.args(["--exact", "role", "--nocapture"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said} {}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said.matches("all steps held").count(), 3, "{said}");
+    assert!(host.jobs().is_empty());
+    assert!(!daemon.log().contains("member died"));
+}
+
+#[test]
+fn ranks_are_handed_out_and_come_back() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let mut first = Member::start(&host, "worker");
+    assert_eq!(first.hear(), "0 0");
+    let mut many = Member::start(&host, "two workers");
+    assert_eq!(many.hear(), "[1, 2, 3]");
+    let mut last = Member::start(&host, "worker");
+    assert_eq!(last.hear(), "4 4");
+    many.finish();
+    until("three ranks to come back", || host.jobs()[0].ranks == 2);
+    let mut again = Member::start(&host, "worker");
+    assert_eq!(again.hear(), "1 1");
+    let jobs = host.jobs();
+    assert_eq!((jobs[0].members, jobs[0].deaths), (3, 0));
+
+    let ps = host.hectare(&["ps", "j", "--json"]);
+    let ps: serde_json::Value = serde_json::from_str(&ps.out).unwrap();
+    let ranks: Vec<_> =
+        ps.as_array().unwrap().iter().map(|line| line["workers"][0]["rank"].clone()).collect();
+    assert_eq!(ranks, [0, 4, 1]);
+    assert_eq!(ps[0]["pid"], first.child.id());
+    [first, last, again].into_iter().for_each(Member::finish);
+    until("the job to go", || host.jobs().is_empty());
+    assert!(!daemon.log().contains("member died"), "{}", daemon.log());
+}
+
+#[test]
+fn a_killed_member_is_seen_dead_and_the_others_go_on() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let mut stays = Member::start(&host, "worker");
+    assert_eq!(stays.hear(), "0 0");
+    let open = || std::fs::read_dir(format!("/proc/{}/fd", daemon.child.id())).unwrap().count();
+    let before = open();
+    for death in 1..=50 {
+        let mut dies = Member::start(&host, "worker");
+        assert_eq!(dies.hear(), "1 1");
+        dies.kill();
+        until("its death to be seen", || host.jobs()[0].deaths == death);
+        assert_eq!(host.jobs()[0].ranks, 1);
+        stays.tell();
+        assert_eq!(stays.hear(), "served");
+    }
+    until("its descriptors to be closed", || open() <= before);
+    stays.finish();
+    until("the job to go", || host.jobs().is_empty());
+}
+
+#[test]
+fn a_forked_child_that_keeps_the_socket_hides_no_death() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let mut parent = Member::start(&host, "fork");
+    let said = parent.hear();
+    let (child, rank) = said.split_once(' ').unwrap();
+    assert_eq!(rank, "0");
+    let notices = daemon.log().contains("\"death_notice\":true");
+    parent.kill();
+    if notices {
+        until("the job to go with its only member", || host.jobs().is_empty());
+    } else {
+        println!("skipped in part: this kernel has no SO_PEERPIDFD");
+    }
+    let child = rustix::process::Pid::from_raw(child.parse().unwrap()).unwrap();
+    rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
+    until("the job to go", || host.jobs().is_empty());
+}
+
+#[test]
+fn the_daemons_death_stops_nobody_and_the_next_one_is_found() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let mut members = [Member::start(&host, "worker"), Member::start(&host, "worker")];
+    members.iter_mut().for_each(|member| drop(member.hear()));
+    daemon.kill();
+    for member in &mut members {
+        member.tell();
+        assert_eq!(member.hear(), "served");
+    }
+    let daemon = host.daemon("");
+    let mut new = Member::start(&host, "worker");
+    assert_eq!(new.hear(), "0 0");
+    for member in &mut members {
+        member.tell();
+        assert_eq!(member.hear(), "served");
+    }
+    members.into_iter().chain([new]).for_each(Member::finish);
+    until("the job to go", || host.jobs().is_empty());
+    assert!(daemon.terminate().success());
+}
+
+#[test]
+fn errors_of_connect_say_what_to_do() {
+    let host = Host::new();
+    let hear = || {
+        let mut member = Member::start(&host, "error");
+        let said = member.hear();
+        member.finish();
+        said
+    };
+    assert!(hear().contains("start `hectared`"));
+    host.dir.make().unwrap();
+    assert!(hear().contains("start `hectared`"));
+    let daemon = host.daemon("[defaults]\nworkers = 1\n");
+    let holder = host.connect();
+    holder.ask(&Request::Attach { job: "j".into(), rank: None }).unwrap();
+    let said = hear();
+    assert!(said.contains("quota exceeded: 2 workers") && said.contains("settings of job \"j\""), "{said}");
+    drop(holder);
+    daemon.terminate();
+
+    // A daemon of another release.
+    let listener = Socket::listen(&host.dir.socket()).unwrap();
+    let other = std::thread::spawn(move || {
+        let mut client = None;
+        until("the client", || {
+            client = listener.accept().unwrap();
+            client.is_some()
+        });
+        let client = client.unwrap();
+        until("its request", || !matches!(client.receive().unwrap(), hectare_wire::Received::Nothing));
+        client.send(b"Hc\x02\x00something new", None).unwrap();
+    });
+    let said = hear();
+    assert!(said.contains("speaks version 2") && said.contains("this program version 1"), "{said}");
+    other.join().unwrap();
+}
+
+#[test]
+fn what_was_published_can_be_read_from_outside() {
+    let host = Host::new();
+    let _daemon = host.daemon("");
+    let connection = Connection::open(&host.dir).unwrap();
+    let attach = connection.ask(&Request::Attach { job: "j".into(), rank: None }).unwrap();
+    let (Reply::Attached { .. }, Some(memory)) = attach else { panic!("{attach:?}") };
+    let job = Job::from_descriptor(memory).unwrap();
+    let mut worker = job.worker().unwrap();
+    let mut area = worker.create::<f32>("weights", 3).unwrap();
+    area.write(&worker).unwrap().as_mut_slice().copy_from_slice(&[1.5, 2.0, -3.25]);
+    worker.barrier().unwrap();
+    area.write(&worker).unwrap().fill(9.0); // not published
+    let out = |args: &[&str]| {
+        let said = host.hectare(args);
+        assert_eq!(said.code, 0, "{args:?}: {said:?}");
+        said.out
+    };
+    assert_eq!(out(&["read", "j", "weights"]), "1.5\n2\n-3.25\n");
+    assert_eq!(out(&["read", "j", "weights", "--json"]), "[1.5,2.0,-3.25]\n");
+    assert_eq!(out(&["read", "j", "weights", "--form", "hex"]), "0000c03f00000040000050c0\n");
+    let areas: serde_json::Value = serde_json::from_str(&out(&["areas", "j", "--json"])).unwrap();
+    assert_eq!((&areas[0]["name"], &areas[0]["len"]), (&"weights".into(), &3.into()));
+    let stat: serde_json::Value = serde_json::from_str(&out(&["stat", "j", "--json"])).unwrap();
+    assert_eq!(stat["published"], 1);
+    assert!(out(&["check", "j"]).contains("nothing found"));
+    let missing = host.hectare(&["read", "j", "biases"]);
+    assert_eq!((missing.code, missing.err.lines().count()), (1, 1), "{missing:?}");
+    drop((area, worker));
+    let found = host.hectare(&["check", "j"]);
+    assert_eq!(found.code, 1);
+    assert!(found.out.contains("\"weights\" has no owner"), "{found:?}");
+}
+
+#[test]
+fn no_message_does_harm() {
+    let host = Host::new();
+    let daemon = host.daemon("max_jobs = 4\n[defaults]\nbytes = 65536\n");
+    let holder = host.connect();
+    holder.ask(&Request::Attach { job: "held".into(), rank: None }).unwrap();
+    // xorshift64 (Marsaglia, 2003): the same inputs every time.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for input in 0..4000 {
+        let socket = Socket::connect(&host.dir.socket()).unwrap().unwrap();
+        let len = random() as usize % 60 + 1;
+        let mut bytes: Vec<u8> = (0..len).map(|_| random() as u8).collect();
+        // Most begin as messages do, and many have small numbers where there are variants and lengths.
+        if input % 8 != 0 {
+            bytes.splice(0..0, *b"Hc\x01\x00");
+            bytes[4] %= 12;
+            bytes.iter_mut().skip(5).for_each(|byte| *byte %= 40);
+        }
+        let file = (input % 16 == 0).then(|| std::fs::File::open("/dev/null").unwrap());
+        let _ = socket.send(&bytes, file.as_ref().map(std::os::fd::AsFd::as_fd));
+        if input % 3 == 0 {
+            let _ = socket.send(&bytes, None);
+        }
+        if input % 500 == 0 {
+            assert!(holder.ask(&Request::Ping).is_ok());
+        }
+    }
+    let refused = Socket::connect(&host.dir.socket()).unwrap().unwrap();
+    refused.send(&vec![1; hectare_wire::MAX_MESSAGE + 1], None).unwrap();
+    assert!(matches!(
+        holder.ask(&Request::Attach { job: "held".into(), rank: None }),
+        Err(hectare_wire::Error::Refused(Refusal::OutOfTurn { .. }))
+    ));
+    let held = |line: &hectare_wire::JobLine| line.job == "held" && line.members == 1;
+    assert!(host.jobs().iter().any(held));
+    assert!(!daemon.log().contains("panicked"));
+    drop(refused);
+    assert!(daemon.terminate().success());
+}
+
+/// A daemon of another user is neither trusted nor does it answer. Needs root, to start one.
+#[test]
+fn other_users_are_refused() {
+    use std::os::unix::process::CommandExt;
+    if rustix::process::geteuid().as_raw() != 0 {
+        return println!("skipped: only root can be two users");
+    }
+    let host = Host::new();
+    host.dir.make().unwrap();
+    let nobody = 65534;
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(host.top.path(), open).unwrap();
+    std::os::unix::fs::chown(host.dir.path(), Some(nobody), Some(nobody)).unwrap();
+    // A copy that the other user may run, wherever the build directory is.
+    let program = host.top.path().join("hectared");
+    std::fs::copy(env!("CARGO_BIN_EXE_hectared"), &program).unwrap();
+    let mut command = host.command(program.to_str().unwrap());
+    let mut daemon = command.uid(nobody).gid(nobody).stderr(Stdio::null()).spawn().unwrap();
+    until("the other user's daemon", || host.dir.socket().exists());
+    assert!(matches!(Connection::open(&host.dir), Err(hectare_wire::Error::RunDir { .. })));
+    // Root gets past the directory; the daemon looks at who comes.
+    let mut socket = None;
+    until("its socket", || {
+        socket = Socket::connect(&host.dir.socket()).unwrap();
+        socket.is_some()
+    });
+    let socket = socket.unwrap();
+    let _ = socket.send(&hectare_wire::encode(&Request::Ping).unwrap(), None);
+    assert!(matches!(socket.receive().unwrap(), hectare_wire::Received::Closed));
+    // The same directory given to root: the socket's owner is looked at, too.
+    std::os::unix::fs::chown(host.dir.path(), Some(0), Some(0)).unwrap();
+    let error = Connection::open(&host.dir).unwrap_err();
+    assert!(matches!(error, hectare_wire::Error::OtherUser { theirs: 65534, ours: 0, .. }), "{error}");
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+}

@@ -1,0 +1,79 @@
+//! What can go wrong between a client and the daemon.
+use crate::{FrameError, Refusal};
+use std::path::PathBuf;
+
+/// An error of a client of the daemon.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Nobody listens.
+    #[error(
+        "no daemon runs for {}: start `hectared`, or set HECTARE_RUN_DIR to the run directory of the one that \
+         runs", .dir.display()
+    )]
+    NoDaemon {
+        /// The run directory that was looked at.
+        dir: PathBuf,
+    },
+    /// The run directory could be read or replaced by others.
+    #[error("run directory {}: {what}", .dir.display())]
+    RunDir {
+        /// The run directory.
+        dir: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The daemon belongs to somebody else.
+    #[error("the daemon at {} runs as user {theirs}, not as user {ours}", .dir.display())]
+    OtherUser {
+        /// The run directory.
+        dir: PathBuf,
+        /// The daemon's user.
+        theirs: u32,
+        /// The client's user.
+        ours: u32,
+    },
+    /// Client and daemon speak different versions.
+    #[error(
+        "the daemon speaks version {theirs} of the protocol, this program version {ours}: \
+         use programs and a daemon of one release"
+    )]
+    Version {
+        /// The daemon's version.
+        theirs: u16,
+        /// This client's version.
+        ours: u16,
+    },
+    /// The daemon refused.
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    /// The daemon ended or closed the connection.
+    #[error("the daemon closed the connection: it ended, or gave this client up; its log says why")]
+    Closed,
+    /// The daemon said something that is no answer.
+    #[error("the daemon answered with {what}")]
+    Answer {
+        /// What it said.
+        what: String,
+    },
+    /// A message that cannot be sent.
+    #[error("the request cannot be sent: {0}")]
+    Frame(#[from] FrameError),
+    /// A system call failed.
+    #[error("{call} failed: {source}")]
+    Os {
+        /// The call.
+        call: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn os(call: &'static str, source: impl Into<std::io::Error>) -> Error {
+        Error::Os { call, source: source.into() }
+    }
+}
+
+/// The result of most calls.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,79 @@
+//! Messages as bytes: two bytes that say what this is, two with the version, and the message in postcard.
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The version of the protocol. Both sides refuse every other one.
+pub const VERSION: u16 = 1;
+
+/// The most bytes of a message.
+pub const MAX_MESSAGE: usize = 64 << 10;
+
+const MAGIC: [u8; 2] = *b"Hc";
+
+/// Why bytes are not a message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// They do not begin as a message does.
+    #[error("{len} bytes that do not begin as a message does")]
+    NotAMessage {
+        /// How many bytes there are.
+        len: usize,
+    },
+    /// The message has another version.
+    #[error("version {theirs} of the protocol, not {}", VERSION)]
+    Version {
+        /// The version of the message.
+        theirs: u16,
+    },
+    /// What follows the version has no meaning, or does not end where the message does.
+    #[error("a body that has no meaning: {what}")]
+    Body {
+        /// What was found.
+        what: String,
+    },
+    /// The message is too long to be sent.
+    #[error("a message of {len} bytes, longer than {}", MAX_MESSAGE)]
+    TooLong {
+        /// Its length.
+        len: usize,
+    },
+}
+
+/// The bytes of a message.
+///
+/// ```
+/// use hectare_wire::{Request, decode, encode};
+/// let bytes = encode(&Request::Ping)?;
+/// assert_eq!(decode::<Request>(&bytes)?, Request::Ping);
+/// # Ok::<(), hectare_wire::FrameError>(())
+/// ```
+///
+/// # Errors
+/// [`FrameError::TooLong`]; [`FrameError::Body`] for values that postcard cannot hold, which messages are not.
+pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, FrameError> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(VERSION.to_le_bytes());
+    let bytes =
+        postcard::to_extend(message, bytes).map_err(|error| FrameError::Body { what: error.to_string() })?;
+    if bytes.len() > MAX_MESSAGE { Err(FrameError::TooLong { len: bytes.len() }) } else { Ok(bytes) }
+}
+
+/// The message in `bytes`, all of them.
+///
+/// # Errors
+/// [`FrameError`], whatever the bytes are.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
+    let [m0, m1, v0, v1, body @ ..] = bytes else {
+        return Err(FrameError::NotAMessage { len: bytes.len() });
+    };
+    if [*m0, *m1] != MAGIC {
+        return Err(FrameError::NotAMessage { len: bytes.len() });
+    }
+    let theirs = u16::from_le_bytes([*v0, *v1]);
+    if theirs != VERSION {
+        return Err(FrameError::Version { theirs });
+    }
+    let body_error = |what: String| FrameError::Body { what };
+    let (message, rest) = postcard::take_from_bytes(body).map_err(|error| body_error(error.to_string()))?;
+    if rest.is_empty() { Ok(message) } else { Err(body_error(format!("{} bytes too many", rest.len()))) }
+}

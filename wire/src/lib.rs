@@ -1,0 +1,22 @@
+//! The control protocol of Hectare on one host: messages, how they travel, and where the daemon is found.
+//!
+//! `DAEMON.md` beside the daemon's code describes the protocol. The daemon and all its clients share this
+//! crate, so that there is one place where a message has a form.
+#![forbid(unsafe_code)]
+mod client;
+mod error;
+mod frame;
+mod launch;
+mod message;
+mod run_dir;
+mod settings;
+mod socket;
+
+pub use client::Connection;
+pub use error::{Error, Result};
+pub use frame::{FrameError, MAX_MESSAGE, VERSION, decode, encode};
+pub use launch::{Launch, LaunchError};
+pub use message::{ClientLine, JobLine, Refusal, Reply, Request};
+pub use run_dir::{LOCK, RunDir, SOCKET};
+pub use settings::{JobSettings, Stall, check_job_name};
+pub use socket::{Received, Socket};

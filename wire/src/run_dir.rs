@@ -1,0 +1,108 @@
+//! The run directory: where a user's daemon is found.
+use crate::{Error, Result};
+use rustix::fs::{Mode, OFlags};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The name of the daemon's socket in the run directory.
+pub const SOCKET: &str = "control";
+/// The name of the daemon's lock file in the run directory.
+pub const LOCK: &str = "lock";
+
+/// The directory of one daemon, of mode 0700 and of the user that runs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunDir {
+    path: PathBuf,
+}
+
+impl RunDir {
+    /// The run directory of this user: `HECTARE_RUN_DIR` if it is set, else `/run/user/UID/hectare` where
+    /// `/run/user/UID` exists, else `/tmp/hectare-UID`.
+    pub fn of_user() -> RunDir {
+        if let Some(path) = std::env::var_os("HECTARE_RUN_DIR").filter(|path| !path.is_empty()) {
+            return RunDir::at(path);
+        }
+        let user = rustix::process::geteuid().as_raw();
+        let runtime = PathBuf::from(format!("/run/user/{user}"));
+        if runtime.is_dir() {
+            RunDir::at(runtime.join("hectare"))
+        } else {
+            RunDir::at(format!("/tmp/hectare-{user}"))
+        }
+    }
+
+    /// The run directory at this path.
+    pub fn at(path: impl Into<PathBuf>) -> RunDir {
+        RunDir { path: path.into() }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of the daemon's socket.
+    pub fn socket(&self) -> PathBuf {
+        self.path.join(SOCKET)
+    }
+
+    /// Makes the directory if there is none, and checks it as [`RunDir::check`] does.
+    ///
+    /// # Errors
+    /// [`Error::RunDir`].
+    pub fn make(&self) -> Result<()> {
+        match std::fs::DirBuilder::new().mode(0o700).create(&self.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                Err(self.wrong(format!("cannot be made: {error}")))
+            }
+            _ => self.check(),
+        }
+    }
+
+    /// Checks that the directory is one (no link to one), is of this user, and open to nobody else.
+    ///
+    /// # Errors
+    /// [`Error::NoDaemon`] if there is none, [`Error::RunDir`] if it is wrong.
+    pub fn check(&self) -> Result<()> {
+        let about = match std::fs::symlink_metadata(&self.path) {
+            Ok(about) => about,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Error::NoDaemon { dir: self.path.clone() });
+            }
+            Err(error) => return Err(self.wrong(format!("cannot be looked at: {error}"))),
+        };
+        if !about.is_dir() {
+            return Err(self.wrong("is not a directory".into()));
+        }
+        let user = rustix::process::geteuid().as_raw();
+        if about.uid() != user {
+            return Err(self.wrong(format!("belongs to user {}, not to user {user}", about.uid())));
+        }
+        let mode = about.mode() & 0o777;
+        if mode != 0o700 {
+            return Err(self.wrong(format!("has mode {mode:04o}, it must be 0700: chmod 0700 it")));
+        }
+        Ok(())
+    }
+
+    /// Takes the lock of the directory's daemon, which is held as long as the descriptor is open; the kernel
+    /// gives it back when the process ends in whatever way. `None` if another process has it.
+    ///
+    /// # Errors
+    /// [`Error::Os`].
+    pub fn lock(&self) -> Result<Option<OwnedFd>> {
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::open(self.path.join(LOCK), flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|error| Error::os("opening the lock file", error))?;
+        match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(file)),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(Error::os("flock", error)),
+        }
+    }
+
+    fn wrong(&self, what: String) -> Error {
+        Error::RunDir { dir: self.path.clone(), what }
+    }
+}
