@@ -198,6 +198,27 @@ fn nobody_waits_for_an_owner_who_is_gone() {
 }
 
 #[test]
+fn a_limit_holds_while_the_owner_waits_in_a_barrier() {
+    let job = patient_job();
+    let _watch = watch(&job);
+    job.run(2, |worker| {
+        let mine = (worker.rank() == 0).then(|| worker.create::<u64>("kept", 10).unwrap());
+        worker.barrier().unwrap();
+        if worker.rank() == 1 {
+            // The owner's barrier asks for one round after the other meanwhile.
+            let area = worker.attach::<u64>("kept").unwrap();
+            for _ in 0..3 {
+                let late = area.take_within(worker, Duration::from_millis(30));
+                assert!(matches!(late, Err(Error::TimedOut { .. })), "{late:?}");
+            }
+        }
+        worker.barrier().unwrap();
+        drop(mine);
+    })
+    .unwrap();
+}
+
+#[test]
 fn a_thread_that_ends_without_leaving_is_dead() {
     let job = patient_job();
     let _watch = watch(&job);

@@ -7,7 +7,6 @@ use super::parts::Parts;
 use crate::error::{Error, Rank, Result};
 use crate::memory::copy::Kernels;
 use crate::sync::lock;
-use crate::sync::round::Pause;
 use crate::worker::Worker;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -100,12 +99,9 @@ impl<T: Element> Area<T> {
             }
             let asleep = Word(seen.0 | ownership::SLEEP);
             let marked = seen == asleep || ownership::mark_sleeper(word, seen);
-            let pause = worker.wait_step(marked.then_some((word, asleep.0)))?;
+            worker.wait_step(marked.then_some((word, asleep.0)))?;
             // Also when there was a round to take part in: others may force one after the other.
             self.check_giver(worker, seen)?;
-            if pause == Pause::Again {
-                continue;
-            }
             if let (Some(timeout), Some(since)) = (timeout, since)
                 && since.elapsed() >= timeout
             {
