@@ -42,10 +42,15 @@ impl Log {
 }
 
 /// Waits until something is so.
-pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) -> Result<Duration> {
+pub(crate) fn until(what: &str, so: impl FnMut() -> bool) -> Result<Duration> {
+    within(WATCHDOG, what, so)
+}
+
+/// Waits until something is so, but not for longer than `limit`.
+pub(crate) fn within(limit: Duration, what: &str, mut so: impl FnMut() -> bool) -> Result<Duration> {
     let since = Instant::now();
     while !so() {
-        if since.elapsed() > WATCHDOG {
+        if since.elapsed() > limit {
             bail!("waited in vain for {what}");
         }
         std::thread::sleep(Duration::from_millis(1));

@@ -1,5 +1,5 @@
 //! The running job that faults are injected into: its processes, seen from the campaign.
-use crate::host::{Host, Log, descriptors, until};
+use crate::host::{Host, Log, WATCHDOG, descriptors, until, within};
 use crate::promises::{Judge, Promise, Record, Violation};
 use crate::worker::AREAS;
 use anyhow::{Context, Result, bail};
@@ -117,22 +117,34 @@ impl Load {
     /// Waits until the owner of every area but those of `except` published and saw a version that it began
     /// after `since`; how long that took from then.
     pub(crate) fn all_go_on(&self, since: Instant, except: &[usize]) -> Result<Duration> {
+        let (late, took) = self.go_on_within(WATCHDOG, since, except)?;
+        if !late.is_empty() {
+            let what = format!("the owners of areas {late:?} stood still for {:?}", since.elapsed());
+            return Err(Violation::new(Promise::D, what).into());
+        }
+        Ok(took)
+    }
+
+    /// The same, not waiting for longer than `limit`: the areas whose owners stood still, and the time.
+    pub(crate) fn go_on_within(
+        &self,
+        limit: Duration,
+        since: Instant,
+        except: &[usize],
+    ) -> Result<(Vec<u64>, Duration)> {
         let out = |area: &u64| except.iter().any(|index| self.members[*index].areas.contains(area));
         let wanted: Vec<u64> = (0..AREAS.len() as u64).filter(|area| !out(area)).collect();
         let mut late = wanted.clone();
-        let waited = until("", || {
+        // What went on shows in `late`.
+        let _ = within(limit, "the owners", || {
             let heard = locked(&self.heard);
             late.retain(|area| heard.progress.get(area).is_none_or(|at| *at <= since));
             late.is_empty() || !heard.judge.violations.is_empty()
         });
         self.check()?;
-        if waited.is_err() {
-            let what = format!("the owners of areas {late:?} stood still for {:?}", since.elapsed());
-            return Err(Violation::new(Promise::D, what).into());
-        }
         let heard = locked(&self.heard);
         let last = wanted.iter().filter_map(|area| heard.progress.get(area)).max();
-        Ok(last.map_or(Duration::ZERO, |last| last.duration_since(since)))
+        Ok((late, last.map_or(Duration::ZERO, |last| last.saturating_duration_since(since))))
     }
 
     /// The next answer to an order.

@@ -66,17 +66,15 @@ impl Report {
             Ok(Verdict::Held(what)) => ("held", what, None),
             Ok(Verdict::Skipped(why)) => ("skipped", why, None),
             Err(error) => match error.downcast_ref::<Violation>() {
-                Some(Violation { promise, what }) => ("broken", what.clone(), Some(format!("{promise:?}"))),
+                Some(Violation { promise, .. }) => {
+                    ("broken", format!("{error:#}"), Some(format!("{promise:?}")))
+                }
                 None => ("failed", format!("{error:#}"), None),
             },
         };
         let survivors =
             if slowest.is_zero() { "-".into() } else { format!("{:.1} ms", slowest.as_secs_f64() * 1e3) };
-        let by = promise.as_ref().map_or(String::new(), |promise| format!("promise {promise}: "));
-        println!(
-            "{fault:>5}  {name:<52} {verdict:<8} {:>7.1} {survivors:>9}  {by}{what}",
-            took.as_secs_f64()
-        );
+        println!("{fault:>5}  {name:<52} {verdict:<8} {:>7.1} {survivors:>9}  {what}", took.as_secs_f64());
         let well = matches!(verdict, "held" | "skipped");
         self.held &= well;
         self.lines.push(Line {
