@@ -45,7 +45,7 @@ impl Registry {
             Ok(rank) => rank,
             Err(refusal) => {
                 if created {
-                    self.jobs.remove(job);
+                    self.forget(job);
                 }
                 return Err(refusal);
             }
@@ -72,13 +72,13 @@ impl Registry {
         self.members.contains_key(&client)
     }
 
-    fn not_a_member(&self, client: ClientId) -> Result<(), Refusal> {
+    pub(super) fn not_a_member(&self, client: ClientId) -> Result<(), Refusal> {
         self.members.get(&client).map_or(Ok(()), |member| {
             Err(Refusal::OutOfTurn { what: format!("this connection is a member of {:?}", member.job) })
         })
     }
 
-    fn admit(&mut self, client: ClientId, pid: u32, job: &str) -> Result<(), Refusal> {
+    pub(super) fn admit(&mut self, client: ClientId, pid: u32, job: &str) -> Result<(), Refusal> {
         let entry = self.entry(job)?;
         entry.members.insert(client);
         let member = Member { pid, job: job.into(), serial: entry.serial, since: Instant::now() };
@@ -86,22 +86,46 @@ impl Registry {
         Ok(())
     }
 
-    /// One more rank for a member.
+    /// One more rank for a member: the one asked for, or the lowest that is free. One that it holds already is
+    /// granted again.
     ///
     /// # Errors
     /// [`Refusal::OutOfTurn`] for clients that are no members, [`Refusal::NoSuchJob`] if the job was removed,
-    /// [`Refusal::Quota`].
-    pub fn rank(&mut self, client: ClientId) -> Result<u32, Refusal> {
+    /// [`Refusal::RankTaken`], [`Refusal::Quota`].
+    pub fn rank(&mut self, client: ClientId, wanted: Option<u32>) -> Result<u32, Refusal> {
+        let job = self.job_of(client)?;
+        let entry = self.entry(&job)?;
+        if let Some(rank) = wanted.filter(|rank| entry.ranks.get(rank) == Some(&client)) {
+            return Ok(rank);
+        }
+        let rank = self.free_rank(&job, wanted)?;
+        self.entry(&job)?.ranks.insert(rank, client);
+        Ok(rank)
+    }
+
+    /// Takes a rank back that a member does not want; nothing if it does not hold it.
+    ///
+    /// # Errors
+    /// [`Refusal::OutOfTurn`] for clients that are no members, [`Refusal::NoSuchJob`] if the job was removed.
+    pub fn give_back(&mut self, client: ClientId, rank: u32) -> Result<(), Refusal> {
+        let job = self.job_of(client)?;
+        let entry = self.entry(&job)?;
+        if entry.ranks.get(&rank) == Some(&client) {
+            entry.ranks.remove(&rank);
+        }
+        Ok(())
+    }
+
+    /// The job of a member, if it is there.
+    fn job_of(&self, client: ClientId) -> Result<String, Refusal> {
         let Some(member) = self.members.get(&client) else {
             return Err(Refusal::OutOfTurn { what: "this connection is no member of a job".into() });
         };
-        let (job, serial) = (member.job.clone(), member.serial);
-        if self.jobs.get(&job).is_none_or(|entry| entry.serial != serial) {
+        let job = member.job.clone();
+        if self.jobs.get(&job).is_none_or(|entry| entry.serial != member.serial) {
             return Err(Refusal::NoSuchJob { job });
         }
-        let rank = self.free_rank(&job, None)?;
-        self.entry(&job)?.ranks.insert(rank, client);
-        Ok(rank)
+        Ok(job)
     }
 
     fn free_rank(&self, job: &str, wanted: Option<u32>) -> Result<u32, Refusal> {
@@ -138,7 +162,7 @@ impl Registry {
         entry.deaths += u64::from(died);
         gone.removed = entry.members.is_empty() && !entry.keep;
         if gone.removed {
-            self.jobs.remove(&gone.job);
+            self.forget(&gone.job);
         }
         Some(gone)
     }

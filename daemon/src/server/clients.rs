@@ -3,8 +3,8 @@ use super::Server;
 use super::requests::answer;
 use crate::peer;
 use crate::registry::ClientId;
-use hectare_wire::{Error, Refusal, Reply, Result, Socket};
-use rustix::event::{PollFd, PollFlags, poll};
+use hectare_wire::{Error, Refusal, Reply, Request, Result, Socket};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -15,12 +15,16 @@ pub(super) struct Client {
     pub(super) socket: Socket,
     pub(super) pid: u32,
     /// The process; `None` where the kernel has no `SO_PEERPIDFD`.
-    process: Option<OwnedFd>,
+    pub(super) process: Option<OwnedFd>,
+    /// Its control page, once it asked for it.
+    pub(super) page: Option<OwnedFd>,
+    /// A request that waits for the members of a job to come back, or for the time in which they may to pass.
+    pub(super) parked: Option<Request>,
     /// The job whose end the client waits for.
     pub(super) waits_for: Option<String>,
     /// Whether its socket is read no more. That is no proof of death: a process may close its descriptors and
     /// go on in its job. Its ranks are free when the kernel says that it is dead.
-    silent: bool,
+    pub(super) silent: bool,
 }
 
 /// Why a client is given up.
@@ -37,7 +41,8 @@ impl Server {
         let mut fds = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(&self.listener, PollFlags::IN)];
         let mut whose = Vec::new();
         for (&id, client) in &self.clients {
-            if !client.silent {
+            // Who waits for an answer has no more to say, and its end is seen when it is answered.
+            if !client.silent && client.parked.is_none() {
                 fds.push(PollFd::new(&client.socket, PollFlags::IN));
                 whose.push((id, false));
             }
@@ -46,7 +51,11 @@ impl Server {
                 whose.push((id, true));
             }
         }
-        match poll(&mut fds, None) {
+        let time = self
+            .registry
+            .awaits_for()
+            .map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() });
+        match poll(&mut fds, time.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Error::Os { call: "poll", source: error.into() }),
         }
@@ -87,7 +96,10 @@ impl Server {
         let process = peer::process_of(&socket);
         self.last_id += 1;
         debug!(client = self.last_id, pid, death_notice = process.is_some(), "connected");
-        self.clients.insert(self.last_id, Client { socket, pid, process, waits_for: None, silent: false });
+        self.clients.insert(
+            self.last_id,
+            Client { socket, pid, process, page: None, parked: None, waits_for: None, silent: false },
+        );
     }
 
     /// A client's process is dead. What it said before still counts: it may have left in good order.
@@ -109,6 +121,7 @@ impl Server {
         if member && end != End::Died && client.process.is_some() {
             client.silent = true;
             client.waits_for = None;
+            client.page = None;
             return;
         }
         self.forget_member(id, true);

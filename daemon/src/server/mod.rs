@@ -1,5 +1,6 @@
 //! The daemon itself: one thread that waits for connections, messages and deaths.
 mod clients;
+mod membership;
 mod requests;
 
 use crate::config::Config;
@@ -25,6 +26,8 @@ pub struct Server {
     last_id: ClientId,
     registry: Registry,
     since: Instant,
+    /// Tells this daemon from others, on control pages.
+    boot: u64,
 }
 
 /// Why a daemon could not begin.
@@ -81,6 +84,7 @@ impl Server {
             last_id: 0,
             registry: Registry::new(config),
             since: Instant::now(),
+            boot: boot_number(),
         })
     }
 
@@ -92,6 +96,7 @@ impl Server {
     pub fn serve(mut self, mut stop: UnixStream) -> Result<()> {
         info!(dir = %self.dir.path().display(), pid = std::process::id(), protocol = VERSION, "ready");
         ready::notify("READY=1");
+        self.registry.open();
         loop {
             let (stopped, new, busy, dead) = self.wait(&stop)?;
             for id in busy {
@@ -105,12 +110,14 @@ impl Server {
             if new {
                 self.accept();
             }
+            self.serve_parked();
             if stopped {
                 let _ = stop.read(&mut [0]);
                 break;
             }
         }
         ready::notify("STOPPING=1");
+        self.registry.close();
         info!(clients = self.clients.len(), "stopping");
         if let Err(error) = std::fs::remove_file(self.dir.socket()) {
             warn!(%error, "the socket could not be removed");
@@ -119,7 +126,13 @@ impl Server {
     }
 }
 
-/// Two descriptors per client and one per job have to fit.
+/// Nanoseconds since 1970: two daemons of one run directory do not begin in the same one.
+fn boot_number() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
+}
+
+/// Three descriptors per client and one per job have to fit.
 fn raise_descriptor_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);

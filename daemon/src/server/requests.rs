@@ -1,9 +1,9 @@
 //! Requests of clients, and what is answered.
 use super::Server;
 use super::clients::End;
-use crate::registry::ClientId;
+use crate::registry::{Brought, ClientId};
 use hectare_wire::{FrameError, Received, Refusal, Reply, Request, Result, Socket, VERSION, decode, encode};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tracing::{debug, info, warn};
 
 impl Server {
@@ -12,8 +12,8 @@ impl Server {
     pub(super) fn read(&mut self, id: ClientId) -> Option<End> {
         let client = self.clients.get_mut(&id)?;
         let refused = match client.socket.receive() {
-            Ok(Received::Message(bytes, _)) => match decode::<Request>(&bytes) {
-                Ok(request) => return self.serve_request(id, request),
+            Ok(Received::Message(bytes, descriptor)) => match decode::<Request>(&bytes) {
+                Ok(request) => return self.serve_or_park(id, request, descriptor),
                 Err(FrameError::Version { theirs }) => {
                     warn!(pid = client.pid, theirs, ours = VERSION, "refused a client of another version");
                     Refusal::Version { daemon: VERSION }
@@ -29,10 +29,36 @@ impl Server {
         Some(End::Refused)
     }
 
-    fn serve_request(&mut self, id: ClientId, request: Request) -> Option<End> {
+    fn serve_or_park(&mut self, id: ClientId, request: Request, descriptor: Option<OwnedFd>) -> Option<End> {
         debug!(client = id, ?request);
+        if job_of(&request).is_some_and(|job| self.registry.is_awaited(job)) {
+            debug!(client = id, "waits for the members of the job to come back");
+            self.clients.get_mut(&id)?.parked = Some(request);
+            return None;
+        }
+        self.serve_request(id, request, descriptor)
+    }
+
+    /// Serves those who waited for a job that is back, or whose members had their time.
+    pub(super) fn serve_parked(&mut self) {
+        self.registry.stop_awaiting();
+        let waiting: Vec<ClientId> =
+            self.clients.iter().filter(|(_, it)| it.parked.is_some()).map(|(id, _)| *id).collect();
+        for id in waiting {
+            let Some(client) = self.clients.get_mut(&id) else { continue };
+            let Some(request) = client.parked.take() else { continue };
+            if job_of(&request).is_some_and(|job| self.registry.is_awaited(job)) {
+                client.parked = Some(request);
+            } else if let Some(end) = self.serve_request(id, request, None) {
+                self.drop_client(id, end);
+            }
+        }
+    }
+
+    fn serve_request(&mut self, id: ClientId, request: Request, descriptor: Option<OwnedFd>) -> Option<End> {
         let pid = self.clients.get(&id)?.pid;
         let mut memory_of = None;
+        let mut page = None;
         let reply = match request {
             Request::Ping => Ok(Reply::Pong {
                 pid: std::process::id(),
@@ -51,7 +77,17 @@ impl Server {
                 })
             }
             Request::Hold { job } => self.registry.hold(id, pid, &job).map(|()| Reply::Done),
-            Request::Rank => self.registry.rank(id).map(|rank| Reply::Rank { rank }),
+            Request::Rank => self.registry.rank(id, None).map(|rank| Reply::Rank { rank }),
+            Request::RankAt { rank } => self.registry.rank(id, Some(rank)).map(|_| Reply::Done),
+            Request::GiveBack { rank } => self.registry.give_back(id, rank).map(|()| Reply::Done),
+            Request::Page => self.make_page(id).map(|reader| {
+                page = Some(reader);
+                Reply::Page
+            }),
+            Request::Adopt { job, keep, ranks } => match descriptor {
+                Some(memory) => self.adopt(id, Brought { job, memory, keep, ranks }),
+                None => Err(Refusal::NotAdopted { job, what: "no descriptor came with the request".into() }),
+            },
             Request::Open { job } => {
                 let found = self.registry.memory(&job).map(|_| Reply::Opened);
                 memory_of = Some(job);
@@ -67,7 +103,11 @@ impl Server {
             }
             Request::Remove { job, force } => {
                 let removed = self.registry.remove(&job, force);
-                removed.map(|()| info!(job, pid, force, "job removed on request")).map(|()| Reply::Done)
+                removed.map(|members| {
+                    info!(job, pid, force, members = members.len(), "job removed on request");
+                    self.tell_removed(&members);
+                    Reply::Done
+                })
             }
             Request::Leave => {
                 self.forget_member(id, false);
@@ -87,7 +127,8 @@ impl Server {
             Reply::Refused(refusal)
         });
         let memory = memory_of.and_then(|job| self.registry.memory(&job).ok());
-        let sent = answer(&self.clients.get(&id)?.socket, &reply, memory);
+        let passed = memory.or(page.as_ref().map(OwnedFd::as_fd));
+        let sent = answer(&self.clients.get(&id)?.socket, &reply, passed);
         self.tell_waiters();
         match sent {
             Ok(()) => None,
@@ -96,6 +137,19 @@ impl Server {
                 Some(End::Closed)
             }
         }
+    }
+}
+
+/// The job without which a request means nothing.
+fn job_of(request: &Request) -> Option<&str> {
+    match request {
+        Request::Create { job, .. }
+        | Request::Attach { job, .. }
+        | Request::Hold { job }
+        | Request::Open { job }
+        | Request::Remove { job, .. }
+        | Request::Wait { job } => Some(job),
+        _ => None,
     }
 }
 
