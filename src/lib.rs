@@ -6,12 +6,16 @@
 //!
 //! Begin with [`Job`], [`Worker`], [`Area`] and [`Owned`]; `README.md` has a program of twenty-five lines.
 //!
+//! The programs in these pages say `hectare_dsm` and `hectare_orion` for what yours calls `hectare` and
+//! `hectare::orion`. There are two error types: [`Result`] is that of areas and jobs; what [`run`] and loops return is
+//! [`orion::Result`], whose error has this one as a variant.
+//!
 //! For serial loops that should run on many workers, begin with [`run`], [`DistArray`], [`orion`] and
 //! [`parallel_for!`](orion::parallel_for); `docs/loops.md` is a chapter on them.
 pub use hectare_dsm::*;
 /// The loop layer: distributed arrays, and loops that run in parallel with their dependences kept.
 pub use hectare_orion as orion;
-pub use hectare_orion::{Context, DistArray, SparseArray, parallel_for, run};
+pub use hectare_orion::{Context, DistArray, SparseArray, parallel_for, run, run_on};
 
 /// What most programs need: `use hectare::prelude::*;`.
 pub mod prelude {

@@ -1,6 +1,7 @@
-//! The memory of a job: made once, then only passed on and asked for its size.
+//! The memory of a job: made, or checked when a member brings it, then only passed on and asked for its size.
 use hectare_dsm::{Job, StallPolicy};
 use hectare_wire::{JobSettings, Stall};
+use rustix::fs::OFlags;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
@@ -28,6 +29,40 @@ pub(crate) fn make(settings: &JobSettings) -> Result<OwnedFd, hectare_dsm::Error
     }
     let job = builder.check(settings.check.unwrap_or(false)).embedded()?;
     job.descriptor().try_clone_to_owned().map_err(|source| hectare_dsm::Error::Os { call: "dup", source })
+}
+
+/// Which memory it is, as long as it exists: device and inode.
+pub(crate) type Identity = (u64, u64);
+
+/// What the daemon holds on to of a job's memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct About {
+    pub(crate) identity: Identity,
+    pub(crate) reserve_bytes: u64,
+    pub(crate) max_workers: u32,
+    pub(crate) max_areas: u32,
+}
+
+/// Checks that a descriptor is one by which others may join a job: its memory, of this user, for reading and
+/// writing. Reads its header once, by `pread`; the size that it was compared to is sealed.
+pub(crate) fn check(memory: &OwnedFd) -> Result<About, String> {
+    let system = |error: rustix::io::Errno| std::io::Error::from(error).to_string();
+    let stat = rustix::fs::fstat(memory).map_err(system)?;
+    let own = rustix::process::geteuid().as_raw();
+    if stat.st_uid != own {
+        return Err(format!("its memory belongs to user {}, not to user {own}", stat.st_uid));
+    }
+    let flags = rustix::fs::fcntl_getfl(memory).map_err(system)?;
+    if flags & OFlags::RWMODE != OFlags::RDWR {
+        return Err("its memory is not open for reading and writing".into());
+    }
+    let info = Job::inspect(memory).map_err(|error| error.to_string())?;
+    Ok(About {
+        identity: (stat.st_dev, stat.st_ino),
+        reserve_bytes: info.reserve_bytes,
+        max_workers: info.max_workers,
+        max_areas: info.max_areas,
+    })
 }
 
 /// Bytes that the memory takes now; 0 if the system does not say.

@@ -1,6 +1,6 @@
 //! The process behind a connection, by a descriptor that no reused id can turn into another process.
-use rustix::fd::OwnedFd;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 /// The pidfd of the process that made the connection (Linux 6.5); `None` where the kernel has none, or the
 /// process is gone already.
@@ -26,4 +26,10 @@ pub(crate) fn process_of(socket: impl AsFd) -> Option<OwnedFd> {
     }
     // SAFETY: the kernel just made the descriptor for this call; nobody else owns it.
     Some(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Whether the process of a pidfd lives: it is neither a zombie nor gone.
+pub(crate) fn is_alive(process: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(process, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec::default())) == Ok(0)
 }

@@ -3,70 +3,11 @@
 //!
 //! A test starts this very binary again as its members, with the name of a role in the environment.
 mod common;
+use common::process::{Member, ROLE, say, told};
 use common::{Host, WATCHDOG, until};
 use hectare_dsm::{Error, Job, Worker};
 use hectare_wire::{Connection, Refusal, Reply, Request, Socket};
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-
-const ROLE: &str = "MEMBERS_TEST_ROLE";
-
-/// A process in a role; it says lines, and goes on when it is told a line.
-struct Member {
-    child: Child,
-    says: BufReader<ChildStdout>,
-    hears: ChildStdin,
-}
-
-impl Member {
-    fn start(host: &Host, role: &str) -> Member {
-        let mut command = as_role(host, role);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let says = BufReader::new(child.stdout.take().unwrap());
-        let hears = child.stdin.take().unwrap();
-        Member { child, says, hears }
-    }
-
-    /// The next line of the role's; what the test harness prints is left out.
-    fn hear(&mut self) -> String {
-        loop {
-            let mut line = String::new();
-            assert!(self.says.read_line(&mut line).unwrap() > 0, "the member ended");
-            if let Some((_, said)) = line.trim_end().split_once("SAYS ") {
-                return said.to_owned();
-            }
-        }
-    }
-
-    fn tell(&mut self) {
-        self.hears.write_all(b"\n").unwrap();
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    fn finish(mut self) {
-        drop(self.hears);
-        assert!(self.child.wait().unwrap().success());
-    }
-}
-
-fn as_role(host: &Host, role: &str) -> Command {
-    let mut command = host.command(std::env::current_exe().unwrap().to_str().unwrap());
-    command.env(ROLE, role).args(["--exact", "role", "--nocapture"]);
-    command
-}
-
-fn say(what: &str) {
-    println!("SAYS {what}");
-}
-
-/// Waits to be told; false when nobody will.
-fn told() -> bool {
-    std::io::stdin().read_line(&mut String::new()).unwrap() > 0
-}
+use std::process::Stdio;
 
 /// What a started process does; nothing when the tests themselves run.
 #[test]
@@ -226,29 +167,6 @@ fn a_forked_child_that_keeps_the_socket_hides_no_death() {
 }
 
 #[test]
-fn the_daemons_death_stops_nobody_and_the_next_one_is_found() {
-    let host = Host::new();
-    let daemon = host.daemon("");
-    let mut members = [Member::start(&host, "worker"), Member::start(&host, "worker")];
-    members.iter_mut().for_each(|member| drop(member.hear()));
-    daemon.kill();
-    for member in &mut members {
-        member.tell();
-        assert_eq!(member.hear(), "served");
-    }
-    let daemon = host.daemon("");
-    let mut new = Member::start(&host, "worker");
-    assert_eq!(new.hear(), "0 0");
-    for member in &mut members {
-        member.tell();
-        assert_eq!(member.hear(), "served");
-    }
-    members.into_iter().chain([new]).for_each(Member::finish);
-    until("the job to go", || host.jobs().is_empty());
-    assert!(daemon.terminate().success());
-}
-
-#[test]
 fn errors_of_connect_say_what_to_do() {
     let host = Host::new();
     let hear = || {
@@ -278,10 +196,11 @@ fn errors_of_connect_say_what_to_do() {
         });
         let client = client.unwrap();
         until("its request", || !matches!(client.receive().unwrap(), hectare_wire::Received::Nothing));
-        client.send(b"Hc\x02\x00something new", None).unwrap();
+        client.send(b"Hc\xff\x00something new", None).unwrap();
     });
     let said = hear();
-    assert!(said.contains("speaks version 2") && said.contains("this program version 1"), "{said}");
+    let ours = format!("this program version {}", hectare_wire::VERSION);
+    assert!(said.contains("speaks version 255") && said.contains(&ours), "{said}");
     other.join().unwrap();
 }
 
@@ -339,8 +258,8 @@ fn no_message_does_harm() {
         let mut bytes: Vec<u8> = (0..len).map(|_| random() as u8).collect();
         // Most begin as messages do, and many have small numbers where there are variants and lengths.
         if input % 8 != 0 {
-            bytes.splice(0..0, *b"Hc\x01\x00");
-            bytes[4] %= 12;
+            bytes.splice(0..0, hectare_wire::encode(&Request::Ping).unwrap()[..4].iter().copied());
+            bytes[4] %= 16;
             bytes.iter_mut().skip(5).for_each(|byte| *byte %= 40);
         }
         let file = (input % 16 == 0).then(|| std::fs::File::open("/dev/null").unwrap());

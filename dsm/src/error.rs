@@ -98,7 +98,7 @@ pub enum Error {
         why: String,
     },
     /// An area of this name exists.
-    #[error("area {name:?} exists already")]
+    #[error("area {name:?} exists already; attach to it, or claim or delete it if its owner is gone")]
     NameTaken {
         /// The name.
         name: String,

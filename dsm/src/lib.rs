@@ -37,6 +37,7 @@ pub use self::{
     area::transfer::{Claimed, Loss},
     error::{Error, Rank, Result},
     job::info::{Stats, WorkerInfo, WorkerState},
+    job::inspect::MemoryInfo,
     job::notify::Notification,
     job::{HugePages, Job, JobBuilder, StallPolicy},
     worker::{Synced, Worker},
@@ -47,3 +48,5 @@ pub use bytemuck;
 /// The control protocol of the daemon: its errors and refusals.
 #[cfg(not(loom))]
 pub use hectare_wire as wire;
+#[cfg(not(loom))]
+pub use hectare_wire::Membership;

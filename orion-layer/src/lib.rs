@@ -83,7 +83,7 @@ pub use hectare_orion_macros::__parallel_for;
 
 pub use self::array::{DistArray, SparseArray};
 pub use self::checkpoint::{Checkpoint, Saving};
-pub use self::context::{Context, Site, run};
+pub use self::context::{Context, Site, run, run_on};
 pub use self::error::{Error, Result};
 pub use self::explain::Explanation;
 pub use self::loop_nest::LoopNest;

@@ -168,3 +168,17 @@ fn inner_variables_name_all_their_values_and_no_more() {
     let text = findings(check(5).unwrap_err());
     assert!(text.contains("iteration (i=0) reads x[0, 4]"), "{text}");
 }
+
+#[test]
+fn arrays_made_of_other_values_on_another_worker_are_found() {
+    let make = |checked: bool| {
+        run(2, |w| {
+            w.check_loops(checked);
+            let values = [1.0, 2.0, f64::from(w.rank())];
+            w.from_slice([3], &values).map(|_| ())
+        })
+    };
+    assert!(make(false).is_ok());
+    let error = make(true).unwrap_err();
+    assert!(matches!(error, Error::Disagree { rank: 1, .. }), "{error}");
+}

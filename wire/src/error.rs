@@ -50,6 +50,12 @@ pub enum Error {
     /// The daemon ended or closed the connection.
     #[error("the daemon closed the connection: it ended, or gave this client up; its log says why")]
     Closed,
+    /// The daemon is there, but says nothing.
+    #[error("the daemon did not answer within {within_s} s: it is stopped, or the host is overloaded")]
+    NoAnswer {
+        /// How long the answer was waited for, in seconds.
+        within_s: u64,
+    },
     /// The daemon said something that is no answer.
     #[error("the daemon answered with {what}")]
     Answer {
@@ -70,6 +76,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether nobody is there to answer: no daemon, one that has just ended, or one that is stopped.
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Error::NoDaemon { .. } | Error::Closed | Error::NoAnswer { .. })
+    }
+
     pub(crate) fn os(call: &'static str, source: impl Into<std::io::Error>) -> Error {
         Error::Os { call, source: source.into() }
     }

@@ -1,5 +1,5 @@
 //! What a client asks and what the daemon says.
-use crate::JobSettings;
+use crate::{JobSettings, Refusal};
 use serde::{Deserialize, Serialize};
 
 /// What a client asks. The order of the variants is part of the protocol: new ones go to the end.
@@ -60,6 +60,28 @@ pub enum Request {
     Wait {
         /// The job.
         job: String,
+    },
+    /// This connection's control page. Answered by [`Reply::Page`] with its descriptor.
+    Page,
+    /// Makes this connection a member of a job that an earlier daemon made, or again of one of this daemon's.
+    /// Comes with the descriptor of the job's memory. Answered by [`Reply::Adopted`].
+    Adopt {
+        /// The job.
+        job: String,
+        /// Whether it stays when its last member has left.
+        keep: bool,
+        /// The ranks that the member holds.
+        ranks: Vec<u32>,
+    },
+    /// This rank for this member, too. Answered by [`Reply::Done`].
+    RankAt {
+        /// The rank.
+        rank: u32,
+    },
+    /// The member does not want this rank. Answered by [`Reply::Done`].
+    GiveBack {
+        /// The rank.
+        rank: u32,
     },
 }
 
@@ -149,85 +171,11 @@ pub enum Reply {
         /// Whether there are more.
         more: bool,
     },
-}
-
-/// Why a request was not granted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum Refusal {
-    /// The message has another version of the protocol; the frame of the reply says which one the daemon has.
-    #[error("the daemon speaks version {daemon} of the protocol")]
-    Version {
-        /// The daemon's version.
-        daemon: u16,
-    },
-    /// The message is none.
-    #[error("the daemon could not read the request: {what}")]
-    Malformed {
-        /// What is wrong with it.
-        what: String,
-    },
-    /// There is no such job.
-    #[error("there is no job {job:?}; `hectare jobs` lists them")]
-    NoSuchJob {
-        /// The job.
-        job: String,
-    },
-    /// A job of this name exists.
-    #[error("job {job:?} exists already")]
-    JobExists {
-        /// The job.
-        job: String,
-    },
-    /// The job still has members.
-    #[error("job {job:?} has {members} members; wait for them or remove it with --force")]
-    JobInUse {
-        /// The job.
-        job: String,
-        /// Processes that are members.
-        members: u32,
-    },
-    /// The name cannot be one of a job.
-    #[error("invalid job name {job:?}: {why}")]
-    InvalidName {
-        /// The name.
-        job: String,
-        /// The rule that it breaks.
-        why: String,
-    },
-    /// A quota of the job or of the daemon.
-    #[error("quota exceeded: {asked} {what} asked for, {limit} allowed by {by}")]
-    Quota {
-        /// Of what.
-        what: String,
-        /// How much was asked for.
-        asked: u64,
-        /// How much there may be.
-        limit: u64,
-        /// The setting that says so.
-        by: String,
-    },
-    /// Another member holds the rank.
-    #[error("rank {rank} of job {job:?} is held by process {pid}")]
-    RankTaken {
-        /// The job.
-        job: String,
-        /// The rank asked for.
-        rank: u32,
-        /// The process that holds it.
-        pid: u32,
-    },
-    /// The request is for members, or for connections that are not members yet.
-    #[error("{what}")]
-    OutOfTurn {
-        /// What is wrong.
-        what: String,
-    },
-    /// The job's memory could not be made.
-    #[error("job {job:?} could not be made: {what}")]
-    NotMade {
-        /// The job.
-        job: String,
-        /// What the system said.
-        what: String,
+    /// The descriptor of the control page comes with this message.
+    Page,
+    /// The connection is a member of the job that it brought.
+    Adopted {
+        /// The ranks asked for that others hold by now.
+        missing: Vec<u32>,
     },
 }

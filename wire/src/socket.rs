@@ -1,6 +1,7 @@
 //! Seqpacket sockets that carry messages, and at most one descriptor with each.
 use crate::{Error, MAX_MESSAGE, Result};
 use rustix::io::{Errno, IoSlice, IoSliceMut};
+use rustix::net::sockopt::Timeout;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
@@ -8,6 +9,7 @@ use rustix::net::{
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 /// One end of a connection, or a listener.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ pub enum Received {
     TooLong,
     /// The other side has closed the connection.
     Closed,
-    /// There is nothing yet (sockets that do not block).
+    /// There is nothing yet (sockets that do not block, or not for long).
     Nothing,
 }
 
@@ -60,7 +62,20 @@ impl Socket {
     /// # Errors
     /// [`Error::Os`].
     pub fn connect(path: &Path) -> Result<Option<Socket>> {
+        Socket::connect_within(path, None)
+    }
+
+    /// The same with a limit for connecting, each sending and each receiving, which then end with
+    /// `WouldBlock` or [`Received::Nothing`].
+    ///
+    /// # Errors
+    /// [`Error::Os`].
+    pub fn connect_within(path: &Path, limit: Option<Duration>) -> Result<Option<Socket>> {
         let fd = new_socket(SocketFlags::empty())?;
+        for way in [Timeout::Send, Timeout::Recv] {
+            rustix::net::sockopt::set_socket_timeout(&fd, way, limit)
+                .map_err(|error| Error::os("setsockopt", error))?;
+        }
         loop {
             match rustix::net::connect(&fd, &address(path)?) {
                 Ok(()) => return Ok(Some(Socket { fd })),
@@ -69,6 +84,12 @@ impl Socket {
                 Err(error) => return Err(Error::os("connect", error)),
             }
         }
+    }
+
+    /// Ends the connection in both directions, also for whoever else has the descriptor.
+    pub fn shut(&self) {
+        // A connection that has ended already is what is wanted.
+        let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Both);
     }
 
     /// Takes a connection from a listener, as a socket that does not block; `None` if there is none.

@@ -1,7 +1,7 @@
 //! `hectare run`: a program in several processes of one job.
 use anyhow::{Context, Result};
 use clap::Args;
-use hectare_wire::{Connection, Request, RunDir, check_job_name};
+use hectare_wire::{Member, RunDir, check_job_name};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -78,8 +78,7 @@ pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
     let job = what.job.clone().unwrap_or_else(own);
     check_job_name(&job).map_err(hectare_wire::Error::Refused)?;
     // The job is there before the first process and until after the last, whoever comes and goes.
-    let connection = Connection::open(dir)?;
-    connection.order(&Request::Hold { job: job.clone() })?;
+    let member = Member::hold(dir, &job)?;
     let signals = Signals::catch()?;
     let mut processes = Vec::new();
     let (done, readers) = channel::<()>();
@@ -95,7 +94,7 @@ pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
     drop(done);
     let code = wait(what, processes, &signals);
     finish_output(&readers);
-    drop(connection);
+    drop(member);
     code
 }
 

@@ -8,7 +8,9 @@ use std::ops::{Deref, Range};
 /// An area open for writing.
 ///
 /// Everything that is handed out mutably is logged at once. Reading through the guard (it dereferences to
-/// `[T]`) logs nothing.
+/// `[T]`) logs nothing, and so `guard[i] = x` does not compile: [`set`](WriteGuard::set) writes one element,
+/// [`range_mut`](WriteGuard::range_mut) and [`row_mut`](WriteGuard::row_mut) some,
+/// [`as_mut_slice`](WriteGuard::as_mut_slice) all.
 ///
 /// A guard that is leaked (`mem::forget`) loses nothing: nothing is pending in it.
 ///
@@ -61,6 +63,7 @@ impl<'w, T: Element> WriteGuard<'w, T> {
     /// # Panics
     /// If `index` is not below the area's length.
     #[inline(always)]
+    #[track_caller]
     pub fn set(&mut self, index: usize, value: T) {
         if index.wrapping_sub(self.low) >= self.span {
             self.log_element(index);
@@ -72,8 +75,11 @@ impl<'w, T: Element> WriteGuard<'w, T> {
     /// Marks the lines of element `index`. Inline and, for elements that fit a line, without a call: a call
     /// in a caller's loop would make it spill its floating-point registers on every turn.
     #[inline(always)]
+    #[track_caller]
     fn log_element(&mut self, index: usize) {
-        assert!(index < self.data.len(), "element {index} of an area of {}", self.data.len());
+        if index >= self.data.len() {
+            self.outside(format_args!("element {index}"), self.data.len(), "elements");
+        }
         let per_line = LINE as usize / size_of::<T>();
         if (LINE as usize).is_multiple_of(size_of::<T>()) && self.probe.is_none() {
             let line = index / per_line;
@@ -91,12 +97,11 @@ impl<'w, T: Element> WriteGuard<'w, T> {
     /// # Panics
     /// If the range does not lie in the area.
     #[inline]
+    #[track_caller]
     pub fn range_mut(&mut self, range: Range<usize>) -> &mut [T] {
-        assert!(
-            range.start <= range.end && range.end <= self.data.len(),
-            "range {range:?} outside an area of {} elements",
-            self.data.len()
-        );
+        if range.start > range.end || range.end > self.data.len() {
+            self.outside(format_args!("range {range:?}"), self.data.len(), "elements");
+        }
         if !range.is_empty() {
             self.log.mark(self.core.lines(range.clone(), size_of::<T>()));
         }
@@ -108,8 +113,11 @@ impl<'w, T: Element> WriteGuard<'w, T> {
     /// # Panics
     /// If the area has no such row.
     #[inline(always)]
+    #[track_caller]
     pub fn row_mut(&mut self, row: usize) -> &mut [T] {
-        assert!(row < self.rows, "row {row} of an area of {} rows", self.rows);
+        if row >= self.rows {
+            self.outside(format_args!("row {row}"), self.rows, "rows");
+        }
         let start = row * self.row;
         match self.probe {
             Some((probe, lines)) => {
@@ -136,6 +144,13 @@ impl<'w, T: Element> WriteGuard<'w, T> {
     /// Writes `value` to every element.
     pub fn fill(&mut self, value: T) {
         self.as_mut_slice().fill(value);
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn outside(&self, what: std::fmt::Arguments<'_>, count: usize, of: &str) -> ! {
+        panic!("{what} is outside of area {:?}, which has {count} {of}", self.core.name)
     }
 
     /// Elements per row.

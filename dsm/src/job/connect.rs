@@ -1,20 +1,21 @@
 //! Jobs of the host's daemon: unrelated processes share them by name.
-use super::Job;
+use super::{Job, Shared};
 use crate::error::{Error, Rank, Result};
 use crate::memory::segment::Segment;
+use crate::sync::round::slot_state;
 use crate::worker::Worker;
-use hectare_wire::{Connection, Launch, LaunchError, Refusal, Reply, Request, RunDir};
+use hectare_wire::{Launch, LaunchError, Member, Membership, Refusal, RunDir};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 /// This process's membership in a job of the daemon. As long as it exists, its ranks are handed to nobody
 /// else; the daemon takes them back when the process ends, in whatever way.
 #[derive(Debug)]
 pub(crate) struct Link {
-    connection: Connection,
-    name: String,
-    /// The ranks that the daemon handed out, in the order in which it did.
-    ranks: Mutex<Vec<Rank>>,
+    member: Member,
     first: Rank,
+    /// Held while a thread looks for a rank of its own.
+    choosing: Mutex<()>,
 }
 
 impl Job {
@@ -27,7 +28,8 @@ impl Job {
     /// rank is the one that the launcher gave ([`Launch`]). The job goes when its last member has left.
     ///
     /// The daemon's death stops nothing: workers go on among themselves, and a further worker takes the lowest
-    /// free slot. Nobody can connect to the job any more.
+    /// free slot. A thread of this process, which sleeps otherwise, brings the job to the next daemon
+    /// ([`Job::membership`]).
     ///
     /// ```no_run
     /// use hectare_dsm::Job;
@@ -38,37 +40,48 @@ impl Job {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Daemon`] with what the daemon or the way to it says (nobody listens, another version of the
-    /// protocol, a quota), [`Error::LayoutVersion`], [`Error::Os`].
+    /// [`Error::Daemon`] with what the daemon or the way to it says (nobody listens, or answers within ten
+    /// seconds, another version of the protocol, a quota), [`Error::RankTaken`] if a worker that this daemon
+    /// does not know has the launcher's rank, [`Error::LayoutVersion`], [`Error::Os`].
     pub fn connect(name: &str) -> Result<Job> {
         let failed = |source: hectare_wire::Error| Error::Daemon { job: name.into(), source };
-        let connection = Connection::open(&RunDir::of_user()).map_err(failed)?;
-        let attach = |rank| connection.ask(&Request::Attach { job: name.into(), rank });
+        let dir = RunDir::of_user();
         let given = given_rank(name)?;
-        let answer = match attach(given) {
+        let (attached, given) = match Member::attach(&dir, name, given) {
             // This process is a member already, with the rank that it was given: another one will do.
             Err(hectare_wire::Error::Refused(Refusal::RankTaken { pid, .. }))
                 if pid == std::process::id() =>
             {
-                attach(None)
+                (Member::attach(&dir, name, None), None)
             }
-            other => other,
+            other => (other, given),
         };
-        let (first, descriptor) = match answer.map_err(failed)? {
-            (Reply::Attached { rank, .. }, Some(descriptor)) => (rank, descriptor),
-            (other, _) => {
-                let what = format!("{other:?} instead of the job's memory");
-                return Err(failed(hectare_wire::Error::Answer { what }));
+        let (member, mut first, memory) = attached.map_err(failed)?;
+        // A daemon that was started again may not know all members yet: the memory tells who has a rank.
+        let job = Job::around(Segment::open(memory)?, false, None);
+        let mut taken = Vec::new();
+        while let Some(pid) = job.shared.live_process(first) {
+            if given == Some(first) {
+                return Err(Error::RankTaken { rank: first, pid });
             }
-        };
-        let link = Link { connection, name: name.into(), ranks: Mutex::new(vec![first]), first };
-        Ok(Job::around(Segment::open(descriptor)?, false, Some(link)))
+            taken.push(first);
+            first = member.rank().map_err(failed)?;
+        }
+        taken.into_iter().for_each(|rank| member.give_back(rank));
+        let link = Link { member, first, choosing: Mutex::new(()) };
+        Ok(job.linked(link))
     }
 
     /// The rank that the daemon handed to this process when it connected, whether or not a worker has taken
     /// it; `None` for jobs that are not the daemon's.
     pub fn rank(&self) -> Option<Rank> {
         self.shared.link.as_ref().map(|link| link.first)
+    }
+
+    /// How this process stands to the daemon of the job, without asking it; `None` for jobs that are not the
+    /// daemon's. Whatever it is, reads, writes and rounds go on.
+    pub fn membership(&self) -> Option<Membership> {
+        self.shared.link.as_ref().map(|link| link.member.state())
     }
 }
 
@@ -85,34 +98,65 @@ fn given_rank(job: &str) -> Result<Option<Rank>> {
     Ok(None)
 }
 
+impl Shared {
+    /// The process whose worker has a rank and lives.
+    fn live_process(&self, rank: Rank) -> Option<u32> {
+        let seat = self.segment.all_seats().get(rank as usize)?;
+        // SeqCst: as everywhere for the state of a seat.
+        let free = seat.state.load(Ordering::SeqCst) == slot_state::FREE;
+        (!free && !self.is_dead(rank)).then(|| self.process_of(rank).0)
+    }
+}
+
 impl Link {
+    fn failed(&self, source: hectare_wire::Error) -> Error {
+        Error::Daemon { job: self.member.job().into(), source }
+    }
+
+    /// Whether nobody hands out ranks of this job any more, or not now.
+    fn is_alone(&self, error: &hectare_wire::Error) -> bool {
+        error.is_absence() || self.member.state() != Membership::Member
+    }
+
     /// Makes the calling thread a worker, with the first rank of this process's that no worker has, or with
     /// one more from the daemon.
     pub(super) fn worker(&self, job: &Job) -> Result<Worker> {
         job.shared.check_process()?;
-        let mut ranks = self.ranks.lock().unwrap_or_else(PoisonError::into_inner);
-        for &rank in ranks.iter() {
+        let _choosing = self.choosing.lock().unwrap_or_else(PoisonError::into_inner);
+        for rank in self.member.ranks() {
             match Worker::join(job, Some(rank)) {
                 Err(Error::RankTaken { .. }) => {}
                 other => return other,
             }
         }
-        loop {
-            let rank = match self.connection.ask(&Request::Rank) {
-                Ok((Reply::Rank { rank }, _)) => rank,
-                Ok((other, _)) => {
-                    let source = hectare_wire::Error::Answer { what: format!("{other:?} instead of a rank") };
-                    return Err(Error::Daemon { job: self.name.clone(), source });
+        let mut taken = Vec::new();
+        let joined = loop {
+            let rank = match self.member.rank() {
+                Ok(rank) => rank,
+                // The slots in the job's memory tell who is where.
+                Err(error) if self.is_alone(&error) => {
+                    break Worker::join(job, None).inspect(|worker| self.member.took(worker.rank()));
                 }
-                // Nobody hands out ranks any more; the slots in the job's memory tell who is where.
-                Err(hectare_wire::Error::Closed) => return Worker::join(job, None),
-                Err(source) => return Err(Error::Daemon { job: self.name.clone(), source }),
+                Err(error) => break Err(self.failed(error)),
             };
-            ranks.push(rank);
             match Worker::join(job, Some(rank)) {
-                Err(Error::RankTaken { .. }) => {}
-                other => return other,
+                Err(Error::RankTaken { .. }) => taken.push(rank),
+                other => break other,
             }
+        };
+        taken.into_iter().for_each(|rank| self.member.give_back(rank));
+        joined
+    }
+
+    /// Makes the calling thread the worker of a rank, which the daemon hands to this process if it has not yet.
+    pub(super) fn worker_at(&self, job: &Job, rank: Rank) -> Result<Worker> {
+        job.shared.check_process()?;
+        match self.member.rank_at(rank) {
+            Err(error) if self.is_alone(&error) => {
+                Worker::join(job, Some(rank)).inspect(|worker| self.member.took(worker.rank()))
+            }
+            Err(error) => Err(self.failed(error)),
+            Ok(()) => Worker::join(job, Some(rank)),
         }
     }
 }

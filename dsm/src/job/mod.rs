@@ -2,6 +2,7 @@
 pub(crate) mod builder;
 pub(crate) mod connect;
 pub(crate) mod info;
+pub(crate) mod inspect;
 pub(crate) mod notify;
 pub(crate) mod process;
 pub(crate) mod run;
@@ -100,6 +101,12 @@ impl Job {
         Job { shared: Arc::new(Shared { segment, canary, cores, pin_cores, notifier, link }) }
     }
 
+    /// This job, of which there are no clones yet, as one of the daemon's.
+    fn linked(mut self, link: connect::Link) -> Job {
+        Arc::get_mut(&mut self.shared).expect("a job without clones").link = Some(link);
+        self
+    }
+
     /// Joins the job behind a descriptor that came from [`Job::descriptor`] of another process, by
     /// inheritance or over a Unix socket.
     ///
@@ -127,14 +134,18 @@ impl Job {
         }
     }
 
-    /// Makes the calling thread the worker of this rank. In a job of the daemon, take only ranks that were
-    /// handed to this process ([`Job::rank`]): others may be on their way to a process that comes.
+    /// Makes the calling thread the worker of this rank. In a job of the daemon ([`Job::connect`]), it is asked
+    /// for the rank first, unless it has handed it to this process already.
     ///
     /// # Errors
     /// [`Error::RankTaken`] if another live worker has it, [`Error::TooManyWorkers`] if it is beyond the
-    /// configured maximum, [`Error::ForkedChild`].
+    /// configured maximum, [`Error::ForkedChild`]; [`Error::Daemon`] in jobs of the daemon, if the rank was
+    /// handed to another process or is beyond the maximum.
     pub fn worker_at(&self, rank: crate::Rank) -> Result<Worker> {
-        Worker::join(self, Some(rank))
+        match &self.shared.link {
+            Some(link) => link.worker_at(self, rank),
+            None => Worker::join(self, Some(rank)),
+        }
     }
 
     /// Registers an observer for the calling thread.

@@ -64,6 +64,9 @@ impl Job {
     /// the order of their ranks. In a fresh job the ranks are `0..count`; in one that has other workers,
     /// the lowest that are free. Nobody begins before all have joined.
     ///
+    /// A body that returns `Result`s makes this return a vector of them, which nothing obliges the caller to look at:
+    /// [`Job::try_run`] returns the first error instead.
+    ///
     /// # Errors
     /// [`Error::Panicked`] with rank and message if workers panicked (the others run to their end),
     /// [`Error::TooManyWorkers`], [`Error::Spawn`], [`Error::ForkedChild`].
@@ -129,6 +132,36 @@ impl Job {
             }
         }
         if panics.is_empty() { Ok(values) } else { Err(Error::Panicked { panics }) }
+    }
+}
+
+impl Job {
+    /// [`Job::run`] for bodies that may fail.
+    ///
+    /// ```
+    /// # fn main() -> hectare_dsm::Result<()> {
+    /// let job = hectare_dsm::Job::embedded()?;
+    /// let firsts = job.try_run(2, |worker| {
+    ///     let mut mine = worker.create::<f32>(format!("part/{}", worker.rank()), 10)?;
+    ///     mine.write(worker)?.fill(1.0);
+    ///     worker.barrier()?;
+    ///     Ok::<f32, hectare_dsm::Error>(worker.attach::<f32>("part/0")?.read(worker)?[0])
+    /// })?;
+    /// assert_eq!(firsts, [1.0, 1.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Job::run`], then the error of the worker of the lowest rank that returned one. The others run to
+    /// their end.
+    pub fn try_run<R, E, F>(&self, count: usize, body: F) -> Result<Vec<R>, E>
+    where
+        R: Send,
+        E: From<Error> + Send,
+        F: Fn(&mut Worker) -> Result<R, E> + Sync,
+    {
+        self.run(count, body)?.into_iter().collect()
     }
 }
 

@@ -3,6 +3,7 @@ pub(crate) mod allocator;
 pub(crate) mod cgroup;
 pub(crate) mod copy;
 pub(crate) mod fork;
+mod inspect;
 pub(crate) mod layout;
 pub(crate) mod limits;
 pub(crate) mod mutex;

@@ -27,7 +27,7 @@ unsafe impl Send for Segment {}
 // SAFETY: as for Send.
 unsafe impl Sync for Segment {}
 
-fn last_os_error(call: &'static str) -> Error {
+pub(super) fn last_os_error(call: &'static str) -> Error {
     Error::Os { call, source: std::io::Error::last_os_error() }
 }
 
@@ -64,41 +64,8 @@ impl Segment {
 
     /// Maps the segment behind a descriptor that another process passed on.
     pub(crate) fn open(fd: OwnedFd) -> Result<Segment, Error> {
-        let refuse = |what: String| Error::NotASegment { what };
-        // SAFETY: zero is a valid stat, which the call then fills; plain system calls.
-        let (size, seals) = unsafe {
-            let mut stat: libc::stat = std::mem::zeroed();
-            if libc::fstat(fd.as_raw_fd(), &mut stat) != 0 {
-                return Err(last_os_error("fstat"));
-            }
-            (stat.st_size as u64, libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS))
-        };
-        if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 {
-            return Err(refuse("the descriptor is not a sealed memfd".into()));
-        }
-        let mut head = vec![0u8; size_of::<Header>()];
-        // SAFETY: `head` is writable for its length.
-        let got = unsafe { libc::pread(fd.as_raw_fd(), head.as_mut_ptr().cast(), head.len(), 0) };
-        if got != head.len() as isize {
-            return Err(refuse(format!("{size} bytes are too few for a header")));
-        }
-        let at = |offset: usize, len: usize| &head[offset..offset + len];
-        let magic: u64 = bytemuck::pod_read_unaligned(at(std::mem::offset_of!(Header, magic), 8));
-        let version: u32 = bytemuck::pod_read_unaligned(at(std::mem::offset_of!(Header, layout_version), 4));
-        if magic != MAGIC {
-            return Err(refuse(format!("it begins with {magic:#018x}, not with the magic of a job")));
-        }
-        if version != LAYOUT_VERSION {
-            return Err(Error::LayoutVersion { found: version, expected: LAYOUT_VERSION });
-        }
-        let config: Config =
-            bytemuck::pod_read_unaligned(at(std::mem::offset_of!(Header, config), size_of::<Config>()));
-        let stored: Map =
-            bytemuck::pod_read_unaligned(at(std::mem::offset_of!(Header, map), size_of::<Map>()));
-        match Map::of(&config) {
-            Some(map) if map == stored && map.end == size => Segment::map(fd, map, config),
-            _ => Err(refuse("its tables do not fit its configuration and size".into())),
-        }
+        let (map, config) = Segment::inspect(fd.as_fd())?;
+        Segment::map(fd, map, config)
     }
 
     fn map(fd: OwnedFd, map: Map, config: Config) -> Result<Segment, Error> {

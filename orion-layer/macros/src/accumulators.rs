@@ -14,9 +14,13 @@ impl Accumulator {
             Kind::Max => format!("{name} = {name}.max(value)"),
             Kind::Fold { .. } => format!("{name} = fold({name}, value)"),
         };
+        let subtract = match self.kind {
+            Kind::Sum => format!("; to subtract, write `{name} += -value;`"),
+            _ => String::new(),
+        };
         format!(
             "the body adds to `{name}` by `{form};` and by nothing else: what it holds in between depends on who runs \
-             which iteration"
+             which iteration{subtract}"
         )
     }
 

@@ -3,9 +3,10 @@ use super::dense::DistArray;
 use super::entries::Entries;
 use super::random::{Real, Stream};
 use super::sparse::{SparseArray, Value};
+use crate::checkpoint::checksum;
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
-use hectare_dsm::Element;
+use hectare_dsm::{Element, bytemuck};
 use std::ops::Range;
 
 impl Context<'_> {
@@ -88,7 +89,7 @@ impl Context<'_> {
     /// the program's seed and the index only. Collective.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if `sd` is not a finite number, and those of [`Context::zeros`].
+    /// [`Error::Invalid`] if `sd` is negative or not a finite number, and those of [`Context::zeros`].
     #[track_caller]
     pub fn normal<T: Element + Real, const N: usize>(
         &mut self,
@@ -97,7 +98,7 @@ impl Context<'_> {
         seed: u64,
     ) -> Result<DistArray<T, N>> {
         let stream = Stream::new(self.seed(), "normal").child(seed);
-        if !sd.is_finite() {
+        if !(sd.is_finite() && sd >= 0.0) {
             return Err(Error::Invalid(format!("a standard deviation of {sd}")));
         }
         DistArray::make(self, Site::here(), shape, |first, data| {
@@ -161,10 +162,12 @@ impl Context<'_> {
         SparseArray::make(self, site, mine)
     }
 
-    /// An array of the elements of `values` in row-major order; every worker passes the same. Collective.
+    /// An array of the elements of `values` in row-major order. Every worker passes the same and takes its part of
+    /// them; while loops are checked ([`Context::check_loops`]), so is this. Collective.
     ///
     /// # Errors
-    /// [`Error::Shape`] if there are too few or too many, and those of [`Context::zeros`].
+    /// [`Error::Shape`] if there are too few or too many, [`Error::Disagree`] if a check finds that a worker passes
+    /// others than worker 0, and those of [`Context::zeros`].
     #[track_caller]
     pub fn from_slice<T: Element, const N: usize>(
         &mut self,
@@ -176,6 +179,9 @@ impl Context<'_> {
         if asked != Some(values.len()) {
             let what = format!("{} values for the shape {shape:?}", values.len());
             return Err(Error::Shape { array: site.to_string(), what });
+        }
+        if self.checking {
+            self.agree(checksum(bytemuck::cast_slice(values)))?;
         }
         DistArray::make(self, site, shape, |first, data| {
             data.copy_from_slice(&values[first as usize..][..data.len()]);

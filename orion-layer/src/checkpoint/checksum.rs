@@ -42,7 +42,7 @@ impl Checksum {
 }
 
 /// The checksum of some bytes.
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     let mut checksum = Checksum::new();
     checksum.add(bytes);
     checksum.value()

@@ -5,6 +5,7 @@
 //! Dense arrays lie there in row-major order, sparse ones in blocks of entries. Numbers are little-endian; every
 //! array and every block has a checksum.
 mod checksum;
+pub(crate) use self::checksum::checksum;
 mod contents;
 mod restore;
 mod save;

@@ -5,7 +5,7 @@ mod mailbox;
 mod run;
 mod site;
 
-pub use self::run::run;
+pub use self::run::{run, run_on};
 pub use self::site::Site;
 
 use self::mailbox::Mailbox;

@@ -33,6 +33,26 @@ pub fn run<R: Send>(
     }
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let job = Job::builder().pin_cores(workers <= cores).embedded()?;
+    run_on(&job, workers, program)
+}
+
+/// [`run`] on threads of this process and a job of the caller's: one with more workers, areas or memory than the
+/// defaults, with a stall policy, or one of the daemon. No launcher is asked. The job must have no other workers.
+///
+/// ```
+/// let job = hectare_dsm::Job::builder().reserve(64 << 20).max_workers(4).embedded()?;
+/// let sizes = hectare_orion::run_on(&job, 2, |w| Ok(w.size()))?;
+/// assert_eq!(sizes, [2, 2]);
+/// # Ok::<(), hectare_orion::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`run`]; [`Error::Invalid`] if other workers of the job hold the ranks.
+pub fn run_on<R: Send>(
+    job: &Job,
+    workers: usize,
+    program: impl Fn(&mut Context<'_>) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
     let results = job.run(workers, |worker| {
         let mut context = Context::join(worker, workers)?;
         program(&mut context)

@@ -1,0 +1,96 @@
+//! Jobs that members bring: those of an earlier daemon, and members that come back to this one.
+use super::{ClientId, Registry, members::Gone, quota};
+use crate::memory;
+use hectare_wire::{Refusal, check_job_name};
+use std::os::fd::OwnedFd;
+
+/// What a member brings.
+#[derive(Debug)]
+pub struct Brought {
+    /// The name of the job.
+    pub job: String,
+    /// Its memory.
+    pub memory: OwnedFd,
+    /// Whether it stays when its last member has left.
+    pub keep: bool,
+    /// The ranks that the member holds.
+    pub ranks: Vec<u32>,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub struct Adopted {
+    /// Whether the daemon did not know the job before.
+    pub new: bool,
+    /// Ranks that others hold by now.
+    pub missing: Vec<u32>,
+    /// Connections that this one takes the place of.
+    pub replaced: Vec<(ClientId, Gone)>,
+}
+
+impl Registry {
+    /// Makes a client a member of the job that it brings. `is_stale` tells whether another client is an earlier
+    /// connection of the same process, which ended: its ranks go to this one.
+    ///
+    /// # Errors
+    /// [`Refusal::OutOfTurn`] for members, [`Refusal::InvalidName`], [`Refusal::NotAdopted`] if what was brought
+    /// is no memory of a job of this user's, [`Refusal::OtherJob`] if the job of this name has other memory,
+    /// [`Refusal::Quota`].
+    pub fn adopt(
+        &mut self,
+        client: ClientId,
+        pid: u32,
+        brought: Brought,
+        is_stale: impl Fn(ClientId) -> bool,
+    ) -> Result<Adopted, Refusal> {
+        let Brought { job, memory, keep, mut ranks } = brought;
+        self.not_a_member(client)?;
+        check_job_name(&job)?;
+        let refuse = |what: String| Refusal::NotAdopted { job: job.clone(), what };
+        let about = memory::check(&memory).map_err(refuse)?;
+        if let Some(rank) = ranks.iter().find(|rank| **rank >= about.max_workers) {
+            return Err(refuse(format!("rank {rank} is beyond its {} worker slots", about.max_workers)));
+        }
+        let new = match self.jobs.get(&job) {
+            Some(entry) if entry.identity != about.identity => {
+                self.counters.other_jobs += 1;
+                return Err(Refusal::OtherJob { job });
+            }
+            Some(_) => false,
+            None => {
+                self.room_for(about.reserve_bytes, about.max_areas, about.max_workers)?;
+                self.insert(&job, memory, about, keep);
+                self.counters.adopted_jobs += 1;
+                true
+            }
+        };
+        ranks.sort_unstable();
+        ranks.dedup();
+        let entry = self.jobs.get_mut(&job).ok_or_else(|| Refusal::NoSuchJob { job: job.clone() })?;
+        let stale: Vec<ClientId> = entry.members.iter().copied().filter(|id| is_stale(*id)).collect();
+        let mut missing = Vec::new();
+        for rank in ranks {
+            match entry.ranks.get(&rank) {
+                Some(holder) if !stale.contains(holder) => missing.push(rank),
+                _ => drop(entry.ranks.insert(rank, client)),
+            }
+        }
+        self.admit(client, pid, &job)?;
+        self.counters.adopted_members += 1;
+        let entry = self.entry(&job)?;
+        let empty = |id: &ClientId| !entry.ranks.values().any(|holder| holder == id);
+        let empty: Vec<ClientId> = stale.into_iter().filter(empty).collect();
+        let replaced =
+            empty.into_iter().filter_map(|id| self.leave(id, false).map(|gone| (id, gone))).collect();
+        Ok(Adopted { new, missing, replaced })
+    }
+
+    /// Checks a job against the quotas of the daemon.
+    pub(super) fn room_for(&self, bytes: u64, areas: u32, workers: u32) -> Result<(), Refusal> {
+        let limits = &self.limits;
+        quota("jobs", self.jobs.len() as u64 + 1, self.max_jobs as u64, "max_jobs of the daemon")?;
+        quota("bytes", bytes, limits.bytes, "limits.bytes of the daemon")?;
+        quota("areas", areas.into(), limits.areas.into(), "limits.areas of the daemon")?;
+        quota("workers", workers.into(), limits.workers.into(), "limits.workers of the daemon")
+    }
+}

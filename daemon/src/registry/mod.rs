@@ -1,0 +1,187 @@
+//! What the daemon knows: its jobs, who is a member of which, and who holds which rank. Nothing of it is read
+//! from memory that a client can write.
+mod adopt;
+mod lists;
+mod marks;
+mod members;
+mod returning;
+
+use crate::config::{Config, Limits};
+use crate::memory;
+pub use adopt::{Adopted, Brought};
+use hectare_wire::{JobSettings, Refusal, check_job_name};
+use marks::Marks;
+pub use members::Gone;
+use members::Member;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+/// The daemon's number of a connection; never used twice.
+pub type ClientId = u64;
+
+/// Slots of jobs that do not say otherwise; the defaults of `hectare_dsm::JobBuilder`.
+const WORKERS: u32 = 256;
+const AREAS: u32 = 4096;
+
+#[derive(Debug)]
+struct Entry {
+    /// Tells this job from later ones of its name.
+    serial: u64,
+    memory: OwnedFd,
+    identity: memory::Identity,
+    max_workers: u32,
+    max_areas: u32,
+    reserve_bytes: u64,
+    made: Instant,
+    keep: bool,
+    members: BTreeSet<ClientId>,
+    ranks: BTreeMap<u32, ClientId>,
+    deaths: u64,
+}
+
+/// The jobs of a daemon and their members.
+#[derive(Debug)]
+pub struct Registry {
+    limits: Limits,
+    defaults: JobSettings,
+    max_jobs: usize,
+    jobs: BTreeMap<String, Entry>,
+    members: BTreeMap<ClientId, Member>,
+    serial: u64,
+    counters: Counters,
+    marks: Marks,
+    /// Names of jobs of an earlier daemon that nobody brought yet.
+    awaited: BTreeSet<String>,
+    since: Instant,
+}
+
+/// What has happened since the daemon began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Jobs that members brought from an earlier daemon.
+    pub adopted_jobs: u64,
+    /// Members that came back with a job.
+    pub adopted_members: u64,
+    /// Members that were refused because another job has the name of theirs.
+    pub other_jobs: u64,
+}
+
+impl Registry {
+    /// Without jobs.
+    pub fn new(config: &Config) -> Registry {
+        let marks = Marks::of(config.run_dir().path());
+        Registry {
+            limits: config.limits.clone(),
+            defaults: config.defaults.clone(),
+            max_jobs: config.max_jobs,
+            jobs: BTreeMap::new(),
+            members: BTreeMap::new(),
+            serial: 0,
+            counters: Counters::default(),
+            awaited: marks.left(),
+            marks,
+            since: Instant::now(),
+        }
+    }
+
+    /// What has happened since the daemon began.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Whether there is a job of this name.
+    pub fn has(&self, job: &str) -> bool {
+        self.jobs.contains_key(job)
+    }
+
+    /// Makes a job.
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidName`], [`Refusal::JobExists`], [`Refusal::Quota`], [`Refusal::NotMade`].
+    pub fn create(&mut self, job: &str, settings: JobSettings, keep: bool) -> Result<(), Refusal> {
+        check_job_name(job)?;
+        if self.has(job) {
+            return Err(Refusal::JobExists { job: job.into() });
+        }
+        let mut settings = settings.or(&self.defaults);
+        let (workers, areas) = (settings.workers.unwrap_or(WORKERS), settings.areas.unwrap_or(AREAS));
+        self.room_for(settings.bytes.unwrap_or(0), areas, workers)?;
+        let failed = |what: String| Refusal::NotMade { job: job.into(), what };
+        let make = |settings: &JobSettings| {
+            let memory = memory::make(settings).map_err(|error| failed(error.to_string()))?;
+            memory::check(&memory).map(|about| (memory, about)).map_err(failed)
+        };
+        let (mut memory, mut about) = make(&settings)?;
+        if about.reserve_bytes > self.limits.bytes {
+            // Who does not say how much gets what the host has, up to the limit.
+            settings.bytes = Some(self.limits.bytes);
+            (memory, about) = make(&settings)?;
+        }
+        self.insert(job, memory, about, keep);
+        Ok(())
+    }
+
+    fn insert(&mut self, job: &str, memory: OwnedFd, about: memory::About, keep: bool) {
+        self.serial += 1;
+        let entry = Entry {
+            serial: self.serial,
+            memory,
+            identity: about.identity,
+            max_workers: about.max_workers,
+            max_areas: about.max_areas,
+            reserve_bytes: about.reserve_bytes,
+            made: Instant::now(),
+            keep,
+            members: BTreeSet::new(),
+            ranks: BTreeMap::new(),
+            deaths: 0,
+        };
+        self.jobs.insert(job.into(), entry);
+        self.awaited.remove(job);
+        self.marks.set(job);
+    }
+
+    fn forget(&mut self, job: &str) -> Option<Entry> {
+        self.marks.unset(job);
+        self.jobs.remove(job)
+    }
+
+    fn entry(&mut self, job: &str) -> Result<&mut Entry, Refusal> {
+        self.jobs.get_mut(job).ok_or_else(|| Refusal::NoSuchJob { job: job.into() })
+    }
+
+    /// Forgets a job. Members, which there are only if `force`, keep its memory; they are returned.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchJob`], [`Refusal::JobInUse`].
+    pub fn remove(&mut self, job: &str, force: bool) -> Result<BTreeSet<ClientId>, Refusal> {
+        let members = self.entry(job)?.members.len() as u32;
+        if members > 0 && !force {
+            return Err(Refusal::JobInUse { job: job.into(), members });
+        }
+        Ok(self.forget(job).map(|entry| entry.members).unwrap_or_default())
+    }
+
+    /// Whether the job of a member stays when its last member has left.
+    pub fn is_kept(&self, client: ClientId) -> bool {
+        let member = self.members.get(&client);
+        let entry = member.and_then(|member| Some((member, self.jobs.get(&member.job)?)));
+        entry.is_some_and(|(member, entry)| entry.serial == member.serial && entry.keep)
+    }
+
+    /// The descriptor of a job's memory.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchJob`].
+    pub fn memory(&self, job: &str) -> Result<BorrowedFd<'_>, Refusal> {
+        let entry = self.jobs.get(job).ok_or_else(|| Refusal::NoSuchJob { job: job.into() })?;
+        Ok(entry.memory.as_fd())
+    }
+}
+
+fn quota(what: &str, asked: u64, limit: u64, by: &str) -> Result<(), Refusal> {
+    let refused = || Refusal::Quota { what: what.into(), asked, limit, by: by.into() };
+    if asked > limit { Err(refused()) } else { Ok(()) }
+}

@@ -1,0 +1,43 @@
+//! Jobs of the daemon before this one, whose members may come back.
+use super::Registry;
+use std::time::{Duration, Instant};
+use tracing::warn;
+
+/// How long the name of such a job is kept for them. They look for the daemon four times a second.
+const RETURN_WITHIN: Duration = Duration::from_secs(2);
+
+impl Registry {
+    /// Whether the members of a job of this name may be on their way, so that who asks for it has to wait.
+    pub fn is_awaited(&self, job: &str) -> bool {
+        self.awaited.contains(job) && self.since.elapsed() < RETURN_WITHIN
+    }
+
+    /// How long names are kept; `None` if none are.
+    pub fn awaits_for(&self) -> Option<Duration> {
+        (!self.awaited.is_empty()).then(|| RETURN_WITHIN.saturating_sub(self.since.elapsed()))
+    }
+
+    /// Gives names up whose time is over.
+    pub fn stop_awaiting(&mut self) {
+        if self.awaits_for() != Some(Duration::ZERO) {
+            return;
+        }
+        let awaited = std::mem::take(&mut self.awaited);
+        warn!(jobs = ?awaited, "the members of jobs of an earlier daemon did not come back");
+        awaited.iter().for_each(|job| self.marks.unset(job));
+    }
+
+    /// The start of the time in which members come back: when the daemon can be reached.
+    pub fn open(&mut self) {
+        self.since = Instant::now();
+    }
+
+    /// Leaves the marks of jobs that have members, for the next daemon.
+    pub fn close(&self) {
+        for (job, entry) in &self.jobs {
+            if entry.members.is_empty() {
+                self.marks.unset(job);
+            }
+        }
+    }
+}

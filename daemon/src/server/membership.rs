@@ -1,0 +1,58 @@
+//! What the daemon tells members on their control pages, and members that come back.
+use super::Server;
+use crate::peer;
+use crate::registry::{Brought, ClientId};
+use hectare_wire::{Page, Refusal, Reply, Standing};
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use tracing::{info, warn};
+
+impl Server {
+    /// Makes the control page of a client anew; what to read it by.
+    pub(super) fn make_page(&mut self, id: ClientId) -> Result<OwnedFd, Refusal> {
+        let keep = self.registry.is_kept(id);
+        let page = Page { boot: self.boot, client: id, standing: Standing::Member, keep };
+        let failed = |error: hectare_wire::Error| Refusal::OutOfTurn {
+            what: format!("no control page could be made: {error}"),
+        };
+        let (writer, reader) = page.make().map_err(failed)?;
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.page = Some(writer);
+        }
+        Ok(reader)
+    }
+
+    /// Tells the members of a job that was removed on request.
+    pub(super) fn tell_removed(&self, members: &BTreeSet<ClientId>) {
+        for client in members.iter().filter_map(|id| self.clients.get(id)) {
+            let told = client.page.as_ref().map(|page| Page::set_standing(page, Standing::Removed));
+            if let Some(Err(error)) = told {
+                warn!(pid = client.pid, %error, "a member could not be told that its job is removed");
+            }
+        }
+    }
+
+    /// Makes a client a member of the job that it brings.
+    pub(super) fn adopt(&mut self, id: ClientId, brought: Brought) -> Result<Reply, Refusal> {
+        let Some(pid) = self.clients.get(&id).map(|client| client.pid) else {
+            return Err(Refusal::OutOfTurn { what: "this connection has ended".into() });
+        };
+        let job = brought.job.clone();
+        // As long as the process of an earlier connection lives, its id means it.
+        let is_stale = |other: ClientId| {
+            let silent = self.clients.get(&other).filter(|client| client.silent && client.pid == pid);
+            pid != 0 && silent.is_some_and(|client| client.process.as_ref().is_some_and(peer::is_alive))
+        };
+        let ranks = brought.ranks.clone();
+        let adopted = self.registry.adopt(id, pid, brought, is_stale)?;
+        if adopted.new {
+            info!(job, pid, "job of an earlier daemon taken on");
+        }
+        info!(job, pid, ?ranks, missing = ?adopted.missing, "member came back");
+        for (old, gone) in adopted.replaced {
+            info!(job, pid, client = old, ranks = ?gone.ranks, "its earlier connection is forgotten");
+            self.clients.remove(&old);
+        }
+        Ok(Reply::Adopted { missing: adopted.missing })
+    }
+}

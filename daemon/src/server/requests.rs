@@ -1,0 +1,159 @@
+//! Requests of clients, and what is answered.
+use super::Server;
+use super::clients::End;
+use crate::registry::{Brought, ClientId};
+use hectare_wire::{FrameError, Received, Refusal, Reply, Request, Result, Socket, VERSION, decode, encode};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use tracing::{debug, info, warn};
+
+impl Server {
+    /// Reads one message of a client and answers it. One at a time, so that nobody is kept waiting by a
+    /// client that talks much. Returns why the client has to go, if it has.
+    pub(super) fn read(&mut self, id: ClientId) -> Option<End> {
+        let client = self.clients.get_mut(&id)?;
+        let refused = match client.socket.receive() {
+            Ok(Received::Message(bytes, descriptor)) => match decode::<Request>(&bytes) {
+                Ok(request) => return self.serve_or_park(id, request, descriptor),
+                Err(FrameError::Version { theirs }) => {
+                    warn!(pid = client.pid, theirs, ours = VERSION, "refused a client of another version");
+                    Refusal::Version { daemon: VERSION }
+                }
+                Err(error) => Refusal::Malformed { what: error.to_string() },
+            },
+            Ok(Received::TooLong) => Refusal::Malformed { what: "it is too long".into() },
+            Ok(Received::Nothing) => return None,
+            Ok(Received::Closed) | Err(_) => return Some(End::Closed),
+        };
+        warn!(pid = client.pid, why = %refused, "gave a client up");
+        let _ = answer(&client.socket, &Reply::Refused(refused), None);
+        Some(End::Refused)
+    }
+
+    fn serve_or_park(&mut self, id: ClientId, request: Request, descriptor: Option<OwnedFd>) -> Option<End> {
+        debug!(client = id, ?request);
+        if job_of(&request).is_some_and(|job| self.registry.is_awaited(job)) {
+            debug!(client = id, "waits for the members of the job to come back");
+            self.clients.get_mut(&id)?.parked = Some(request);
+            return None;
+        }
+        self.serve_request(id, request, descriptor)
+    }
+
+    /// Serves those who waited for a job that is back, or whose members had their time.
+    pub(super) fn serve_parked(&mut self) {
+        self.registry.stop_awaiting();
+        let waiting: Vec<ClientId> =
+            self.clients.iter().filter(|(_, it)| it.parked.is_some()).map(|(id, _)| *id).collect();
+        for id in waiting {
+            let Some(client) = self.clients.get_mut(&id) else { continue };
+            let Some(request) = client.parked.take() else { continue };
+            if job_of(&request).is_some_and(|job| self.registry.is_awaited(job)) {
+                client.parked = Some(request);
+            } else if let Some(end) = self.serve_request(id, request, None) {
+                self.drop_client(id, end);
+            }
+        }
+    }
+
+    fn serve_request(&mut self, id: ClientId, request: Request, descriptor: Option<OwnedFd>) -> Option<End> {
+        let pid = self.clients.get(&id)?.pid;
+        let mut memory_of = None;
+        let mut page = None;
+        let reply = match request {
+            Request::Ping => Ok(Reply::Pong {
+                pid: std::process::id(),
+                release: env!("CARGO_PKG_VERSION").into(),
+                age_s: self.since.elapsed().as_secs(),
+            }),
+            Request::Create { job, settings, keep } => {
+                let made = self.registry.create(&job, settings, keep);
+                made.map(|()| info!(job, pid, "job made")).map(|()| Reply::Done)
+            }
+            Request::Attach { job, rank } => {
+                self.registry.attach(id, pid, &job, rank).map(|(rank, created)| {
+                    info!(job, pid, rank, created, "member attached");
+                    memory_of = Some(job);
+                    Reply::Attached { rank, created }
+                })
+            }
+            Request::Hold { job } => self.registry.hold(id, pid, &job).map(|()| Reply::Done),
+            Request::Rank => self.registry.rank(id, None).map(|rank| Reply::Rank { rank }),
+            Request::RankAt { rank } => self.registry.rank(id, Some(rank)).map(|_| Reply::Done),
+            Request::GiveBack { rank } => self.registry.give_back(id, rank).map(|()| Reply::Done),
+            Request::Page => self.make_page(id).map(|reader| {
+                page = Some(reader);
+                Reply::Page
+            }),
+            Request::Adopt { job, keep, ranks } => match descriptor {
+                Some(memory) => self.adopt(id, Brought { job, memory, keep, ranks }),
+                None => Err(Refusal::NotAdopted { job, what: "no descriptor came with the request".into() }),
+            },
+            Request::Open { job } => {
+                let found = self.registry.memory(&job).map(|_| Reply::Opened);
+                memory_of = Some(job);
+                found
+            }
+            Request::Jobs { after } => {
+                let (jobs, more) = self.registry.jobs_after(&after);
+                Ok(Reply::Jobs { jobs, more })
+            }
+            Request::Clients { after } => {
+                let (clients, more) = self.registry.clients_after(after);
+                Ok(Reply::Clients { clients, more })
+            }
+            Request::Remove { job, force } => {
+                let removed = self.registry.remove(&job, force);
+                removed.map(|members| {
+                    info!(job, pid, force, members = members.len(), "job removed on request");
+                    self.tell_removed(&members);
+                    Reply::Done
+                })
+            }
+            Request::Leave => {
+                self.forget_member(id, false);
+                self.tell_waiters();
+                return None;
+            }
+            Request::Wait { job } => {
+                if self.registry.has(&job) {
+                    self.clients.get_mut(&id)?.waits_for = Some(job);
+                    return None;
+                }
+                Ok(Reply::Done)
+            }
+        };
+        let reply = reply.unwrap_or_else(|refusal| {
+            warn!(pid, why = %refusal, "refused a request");
+            Reply::Refused(refusal)
+        });
+        let memory = memory_of.and_then(|job| self.registry.memory(&job).ok());
+        let passed = memory.or(page.as_ref().map(OwnedFd::as_fd));
+        let sent = answer(&self.clients.get(&id)?.socket, &reply, passed);
+        self.tell_waiters();
+        match sent {
+            Ok(()) => None,
+            Err(error) => {
+                warn!(pid, %error, "gave a client up that takes no answer");
+                Some(End::Closed)
+            }
+        }
+    }
+}
+
+/// The job without which a request means nothing.
+fn job_of(request: &Request) -> Option<&str> {
+    match request {
+        Request::Create { job, .. }
+        | Request::Attach { job, .. }
+        | Request::Hold { job }
+        | Request::Open { job }
+        | Request::Remove { job, .. }
+        | Request::Wait { job } => Some(job),
+        _ => None,
+    }
+}
+
+/// Sends an answer, with a descriptor if there is one to pass.
+pub(super) fn answer(socket: &Socket, reply: &Reply, memory: Option<BorrowedFd<'_>>) -> Result<()> {
+    socket.send(&encode(reply)?, memory)
+}

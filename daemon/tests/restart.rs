@@ -1,0 +1,292 @@
+//! The daemon dies and comes back: members go on meanwhile, and bring their job to the next one.
+mod common;
+use common::process::{Member, ROLE, say, told_word};
+use common::{Host, until};
+use hectare_dsm::{Area, AreaSpec, Job, Membership, Worker};
+use hectare_wire::{JobSettings, Request};
+use rustix::process::Signal;
+
+/// What a started process does; nothing when the tests themselves run.
+#[test]
+fn role() {
+    match std::env::var(ROLE).as_deref() {
+        Ok("beat") => beat(),
+        Ok("busy") => busy(),
+        _ => {}
+    }
+}
+
+/// Publishes the next number in its own area whenever it is told to, and looks at all areas.
+fn beat() {
+    let job = Job::connect("j").unwrap();
+    let mut worker = job.worker().unwrap();
+    say(&format!("{} {}", job.rank().unwrap(), worker.rank()));
+    // Enough reader copies for everybody who stands at an old version while he is told nothing.
+    let spec = AreaSpec::new(format!("of/{}", worker.rank())).copies(8);
+    let mut mine = worker.create::<u64>(spec, 1000).unwrap();
+    let (mut number, mut last) = (0, None);
+    let mut more = Vec::new();
+    while let Some(word) = told_word() {
+        match word.as_str() {
+            "beat" => {
+                number += 1;
+                mine.write(&worker).unwrap().fill(number);
+                worker.sync().unwrap();
+                let version = mine.area().version(&worker).unwrap();
+                assert!(last < Some(version), "{last:?} is not before {version:?}");
+                last = Some(version);
+                say(&number.to_string());
+            }
+            "look" => {
+                let names = job.areas().unwrap().into_iter().map(|area| area.name);
+                let mut seen: Vec<String> = names.map(|name| look(&mut worker, &job, &name)).collect();
+                seen.sort();
+                say(&seen.join(" "));
+            }
+            "more" => {
+                let (job, made) = (job.clone(), std::sync::mpsc::channel());
+                more.push(std::thread::spawn(move || {
+                    let worker = job.worker();
+                    made.0
+                        .send(worker.as_ref().map(Worker::rank).map_err(|error| error.to_string()))
+                        .unwrap();
+                    std::thread::park();
+                }));
+                say(&format!("{:?}", made.1.recv().unwrap()));
+            }
+            "standing" => say(&format!("{:?}", job.membership().unwrap())),
+            other => panic!("{other}"),
+        }
+    }
+    more.iter().for_each(|thread| thread.thread().unpark());
+    more.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+fn look(worker: &mut Worker, job: &Job, name: &str) -> String {
+    worker.sync().unwrap();
+    let area = job.attach::<u64>(name).unwrap();
+    let values = area.read(worker).unwrap();
+    assert!(values.iter().all(|value| *value == values[0]));
+    format!("{name}={}", values[0])
+}
+
+/// One of two that publish as fast as they can and look at each other, until it is told to stop.
+fn busy() {
+    let job = Job::connect("j").unwrap();
+    let mut worker = job.worker().unwrap();
+    let (me, other) = (worker.rank(), 1 - worker.rank());
+    let mut mine = worker.create::<u64>(format!("of/{me}"), 1000).unwrap();
+    say("begins");
+    let stop = std::thread::spawn(told_word);
+    let (mut number, mut seen, mut rounds): (u64, _, u64) = (0, None, 0);
+    let mut theirs: Option<Area<u64>> = None;
+    while !stop.is_finished() {
+        number += 1;
+        mine.write(&worker).unwrap().fill(number);
+        worker.sync().unwrap();
+        rounds += 1;
+        if theirs.is_none() {
+            theirs = job.attach(&format!("of/{other}")).ok();
+        }
+        let Some(theirs) = &theirs else { continue };
+        let Ok(version) = theirs.version(&worker) else { continue };
+        let values = theirs.read(&worker).unwrap();
+        assert!(values.iter().all(|value| *value == values[0]), "a torn version");
+        let now = Some((version, values[0]));
+        assert!(seen <= now, "{now:?} came after {seen:?}");
+        seen = now;
+    }
+    assert!(rounds > 0 && seen.is_some());
+    say(&format!("{rounds} rounds"));
+    told_word();
+}
+
+fn standing(member: &mut Member, expected: &Membership) {
+    let expected = format!("{expected:?}");
+    until(&expected, || member.ask("standing") == expected);
+}
+
+#[test]
+fn members_bring_their_job_to_the_next_daemon() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let mut members = ["0 0", "1 1"].map(|place| {
+        let mut member = Member::start(&host, "beat");
+        assert_eq!(member.hear(), place);
+        member
+    });
+    for number in ["1", "2"] {
+        members.iter_mut().for_each(|member| assert_eq!(member.ask("beat"), number));
+    }
+    daemon.kill();
+    for member in &mut members {
+        standing(member, &Membership::Away);
+        assert_eq!(member.ask("beat"), "3");
+        assert_eq!(member.ask("look").split(' ').count(), 2);
+    }
+    // Without a daemon, the memory says which rank is free; the next daemon is told.
+    assert_eq!(members[0].ask("more"), "Ok(2)");
+
+    let daemon = host.daemon("");
+    // Whoever comes before the members do waits for them: there is one job.
+    let mut new = Member::start(&host, "beat");
+    assert_eq!(new.hear(), "3 3");
+    until("the members to be back", || host.jobs()[0].members == 3);
+    let jobs = host.jobs();
+    assert_eq!((jobs.len(), jobs[0].ranks, jobs[0].deaths), (1, 4, 0));
+    members.iter_mut().for_each(|member| standing(member, &Membership::Member));
+    assert_eq!(new.ask("look"), "of/0=3 of/1=3 of/3=0");
+    assert_eq!(members[0].ask("beat"), "4");
+    assert_eq!(members[0].ask("more"), "Ok(4)");
+    let ps = host.hectare(&["ps", "j", "--json"]);
+    let ps: serde_json::Value = serde_json::from_str(&ps.out).unwrap();
+    let mut ranks: Vec<(u64, Vec<u64>)> = Vec::new();
+    for line in ps.as_array().unwrap() {
+        let held = line["workers"].as_array().unwrap().iter().map(|worker| worker["rank"].as_u64().unwrap());
+        ranks.push((line["pid"].as_u64().unwrap(), held.collect()));
+    }
+    ranks.sort_by_key(|(_, held)| held[0]);
+    let pid = |member: &Member| u64::from(member.child.id());
+    let expected = [(&members[0], vec![0, 2, 4]), (&members[1], vec![1]), (&new, vec![3])];
+    assert_eq!(ranks, expected.map(|(member, held)| (pid(member), held)));
+
+    // And deaths are seen as before.
+    members[1].kill();
+    until("a death", || host.jobs()[0].deaths == 1);
+    let [first, _] = members;
+    [first, new].into_iter().for_each(Member::finish);
+    until("the job to go", || host.jobs().is_empty());
+    assert!(daemon.terminate().success());
+    assert!(!host.dir.path().join("jobs").exists());
+}
+
+#[test]
+fn a_daemon_in_a_crash_loop_disturbs_nobody() {
+    let times = if std::env::var_os("HECTARE_LONG").is_some() { 100 } else { 20 };
+    let host = Host::new();
+    let mut daemon = host.daemon("");
+    let mut members = [Member::start(&host, "busy"), Member::start(&host, "busy")];
+    members.iter_mut().for_each(|member| assert_eq!(member.hear(), "begins"));
+    let before = members.each_ref().map(Member::descriptors);
+    for time in 0..times {
+        // By turns cleanly and by SIGKILL, which leaves the socket and the marks.
+        if time % 4 == 3 {
+            assert!(daemon.terminate().success());
+        } else {
+            daemon.kill();
+        }
+        daemon = host.daemon("");
+        // Some restarts come while members are on their way.
+        if time % 3 != 2 {
+            until("both to be back", || host.jobs().first().is_some_and(|job| job.members == 2));
+            assert_eq!((host.jobs().len(), host.jobs()[0].ranks), (1, 2));
+        }
+    }
+    until("both to be back", || host.jobs().first().is_some_and(|job| job.members == 2));
+    let after = members.each_ref().map(Member::descriptors);
+    assert_eq!(before, after);
+    for mut member in members {
+        assert!(member.ask("stop").ends_with("rounds"));
+        member.finish();
+    }
+    until("the job to go", || host.jobs().is_empty());
+    assert!(!daemon.log().contains("member died"));
+}
+
+#[test]
+fn a_job_that_was_made_anew_meanwhile_is_another_one() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let mut old = [Member::start(&host, "beat"), Member::start(&host, "beat")];
+    old.iter_mut().for_each(|member| drop(member.hear()));
+    daemon.kill();
+    // Longer away than the daemon waits.
+    old.iter().for_each(|member| member.signal(Signal::STOP));
+    let daemon = host.daemon("");
+    let mut new = Member::start(&host, "beat");
+    assert_eq!(new.hear(), "0 0");
+    assert!(daemon.log().contains("did not come back"));
+    old.iter().for_each(|member| member.signal(Signal::CONT));
+    for member in &mut old {
+        until("the refusal", || member.ask("standing").contains("another one"));
+        assert_eq!(member.ask("beat"), "1");
+    }
+    daemon.wait_for("\\\"j\\\" of the daemon is another one");
+    assert_eq!(new.ask("look"), "of/0=0");
+    assert_eq!(host.jobs()[0].members, 1);
+    // A rank that no daemon hands out is taken from the memory.
+    assert_eq!(old[0].ask("more"), "Ok(2)");
+    // When the other job goes, they come back.
+    new.finish();
+    until("the old members", || host.jobs().first().is_some_and(|job| job.members == 2 && job.ranks == 3));
+    old.iter_mut().for_each(|member| standing(member, &Membership::Member));
+    old.into_iter().for_each(Member::finish);
+    until("the job to go", || host.jobs().is_empty());
+}
+
+#[test]
+fn a_removed_job_is_not_brought_back() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let mut member = Member::start(&host, "beat");
+    member.hear();
+    host.connect().order(&Request::Remove { job: "j".into(), force: true }).unwrap();
+    standing(&mut member, &Membership::Removed);
+    daemon.kill();
+    let _daemon = host.daemon("");
+    assert_eq!(member.ask("beat"), "1");
+    assert_eq!(member.ask("more"), "Ok(1)");
+    // Its thread is done with daemons, so that a job of the name is a new one at once.
+    until("its thread to end", || {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", member.child.id())).unwrap();
+        let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+        !threads.flatten().any(|task| name(task).is_ok_and(|name| name.trim() == "hectare-member"))
+    });
+    let mut new = Member::start(&host, "beat");
+    assert_eq!(new.hear(), "0 0");
+    assert_eq!(member.ask("standing"), format!("{:?}", Membership::Removed));
+    assert_eq!(host.jobs()[0].members, 1);
+    [member, new].into_iter().for_each(Member::finish);
+}
+
+#[test]
+fn a_kept_job_stays_kept() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let settings =
+        JobSettings { workers: Some(7), areas: Some(9), bytes: Some(1 << 20), ..Default::default() };
+    host.connect().order(&Request::Create { job: "j".into(), settings, keep: true }).unwrap();
+    let mut member = Member::start(&host, "beat");
+    member.hear();
+    daemon.kill();
+    let _daemon = host.daemon("");
+    until("the member", || host.jobs().first().is_some_and(|job| job.members == 1));
+    member.finish();
+    until("the member to leave", || host.jobs()[0].members == 0);
+    let job = host.jobs().remove(0);
+    assert!(job.keep);
+    assert_eq!((job.max_workers, job.max_areas, job.reserve_bytes), (7, 9, 1 << 20));
+}
+
+#[test]
+fn a_stopped_daemon_is_given_up_in_time() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let mut member = Member::start(&host, "beat");
+    member.hear();
+    let pid = rustix::process::Pid::from_child(&daemon.child);
+    rustix::process::kill_process(pid, Signal::STOP).unwrap();
+    assert!(matches!(host.connect().ask(&Request::Ping), Err(hectare_wire::Error::NoAnswer { .. })));
+    // It asks, waits, and goes on without.
+    assert_eq!(member.ask("more"), "Ok(1)");
+    assert_eq!(member.ask("beat"), "1");
+    rustix::process::kill_process(pid, Signal::CONT).unwrap();
+    standing(&mut member, &Membership::Member);
+    // What the daemon found to do when it woke up does not count twice.
+    until("one member with two ranks", || {
+        let jobs = host.jobs();
+        (jobs.len(), jobs[0].members, jobs[0].ranks) == (1, 1, 2)
+    });
+    member.finish();
+    until("the job to go", || host.jobs().is_empty());
+}

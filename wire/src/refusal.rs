@@ -1,0 +1,100 @@
+//! Why the daemon does not do what it is asked.
+use serde::{Deserialize, Serialize};
+
+/// Why a request was not granted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Refusal {
+    /// The message has another version of the protocol; the frame of the reply says which one the daemon has.
+    #[error("the daemon speaks version {daemon} of the protocol")]
+    Version {
+        /// The daemon's version.
+        daemon: u16,
+    },
+    /// The message is none.
+    #[error("the daemon could not read the request: {what}")]
+    Malformed {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// There is no such job.
+    #[error("there is no job {job:?}; `hectare jobs` lists them")]
+    NoSuchJob {
+        /// The job.
+        job: String,
+    },
+    /// A job of this name exists.
+    #[error("job {job:?} exists already")]
+    JobExists {
+        /// The job.
+        job: String,
+    },
+    /// The job still has members.
+    #[error("job {job:?} has {members} members; wait for them or remove it with --force")]
+    JobInUse {
+        /// The job.
+        job: String,
+        /// Processes that are members.
+        members: u32,
+    },
+    /// The name cannot be one of a job.
+    #[error("invalid job name {job:?}: {why}")]
+    InvalidName {
+        /// The name.
+        job: String,
+        /// The rule that it breaks.
+        why: String,
+    },
+    /// A quota of the job or of the daemon.
+    #[error("quota exceeded: {asked} {what} asked for, {limit} allowed by {by}")]
+    Quota {
+        /// Of what.
+        what: String,
+        /// How much was asked for.
+        asked: u64,
+        /// How much there may be.
+        limit: u64,
+        /// The setting that says so.
+        by: String,
+    },
+    /// Another member holds the rank.
+    #[error("rank {rank} of job {job:?} is held by process {pid}")]
+    RankTaken {
+        /// The job.
+        job: String,
+        /// The rank asked for.
+        rank: u32,
+        /// The process that holds it.
+        pid: u32,
+    },
+    /// The request is for members, or for connections that are not members yet.
+    #[error("{what}")]
+    OutOfTurn {
+        /// What is wrong.
+        what: String,
+    },
+    /// The job's memory could not be made.
+    #[error("job {job:?} could not be made: {what}")]
+    NotMade {
+        /// The job.
+        job: String,
+        /// What the system said.
+        what: String,
+    },
+    /// The job of this name is not the one that the member brought.
+    #[error(
+        "job {job:?} of the daemon is another one: it was made while no daemon knew this one, whose members keep \
+         its memory and go on among themselves"
+    )]
+    OtherJob {
+        /// The job.
+        job: String,
+    },
+    /// What a member brought is no memory of a job.
+    #[error("job {job:?} cannot be taken on: {what}")]
+    NotAdopted {
+        /// The job.
+        job: String,
+        /// What is wrong with it.
+        what: String,
+    },
+}
