@@ -35,6 +35,7 @@ fn raw_bytes_are_understood_or_refused() {
     let messages = [
         encode(&Request::Create { job: "a".repeat(100), settings, keep: true }).unwrap(),
         encode(&Request::Attach { job: "a".into(), rank: Some(u32::MAX) }).unwrap(),
+        encode(&Request::Adopt { job: "a".into(), keep: true, ranks: vec![0, 7, u32::MAX] }).unwrap(),
         encode(&Request::Remove { job: "a".into(), force: true }).unwrap(),
     ];
     for message in messages {

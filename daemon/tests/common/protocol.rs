@@ -2,11 +2,12 @@
 //! protocol is broken. Shared by the tests and by `fuzz/`.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 use hectare_daemon::config::Config;
-use hectare_daemon::registry::{Gone, Registry};
+use hectare_daemon::registry::{Brought, Gone, Registry};
 use hectare_wire::{
     FrameError, JobSettings, Refusal, Reply, Request, VERSION, check_job_name, decode, encode,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
 
 /// Raw bytes as a message: decoding ends, and what has a meaning is understood the same way when it is written
 /// again.
@@ -51,6 +52,8 @@ impl Choices<'_> {
 #[derive(Debug)]
 struct Expected {
     serial: u64,
+    /// Tells its memory from others'.
+    memory: u64,
     keep: bool,
     max_workers: u32,
     members: BTreeSet<u64>,
@@ -65,6 +68,8 @@ struct Model {
     /// Job and serial number of a member.
     members: BTreeMap<u64, (String, u64)>,
     serial: u64,
+    /// Every memory that was made, with the ranks that it has room for: members may bring it back.
+    memories: BTreeMap<u64, (OwnedFd, u32)>,
 }
 
 const CONFIG: &str = "max_jobs = 3\n[limits]\nbytes = 1000000\nareas = 8\nworkers = 3\n[defaults]\nbytes = 65536\nareas = 4\nworkers = 2\n";
@@ -82,6 +87,8 @@ fn kind(refusal: &Refusal) -> &'static str {
         Refusal::RankTaken { .. } => "taken",
         Refusal::OutOfTurn { .. } => "turn",
         Refusal::NotMade { .. } => "not made",
+        Refusal::NotAdopted { .. } => "not adopted",
+        Refusal::OtherJob { .. } => "other job",
         other => panic!("a registry does not say {other:?}"),
     }
 }
@@ -100,11 +107,15 @@ impl Model {
         if workers == 0 || areas == 0 || bytes == 0 {
             return Err("not made");
         }
-        self.serial += 1;
-        let (members, ranks) = (BTreeSet::new(), BTreeMap::new());
-        let made = Expected { serial: self.serial, keep, max_workers: workers, members, ranks, deaths: 0 };
-        self.jobs.insert(job.into(), made);
+        self.insert(job, self.serial + 1, keep, workers);
         Ok(())
+    }
+
+    fn insert(&mut self, job: &str, memory: u64, keep: bool, max_workers: u32) {
+        self.serial += 1;
+        let (serial, members, ranks) = (self.serial, BTreeSet::new(), BTreeMap::new());
+        let made = Expected { serial, memory, keep, max_workers, members, ranks, deaths: 0 };
+        self.jobs.insert(job.into(), made);
     }
 
     fn free_rank(&self, job: &str, wanted: Option<u32>) -> Result<u32, &'static str> {
@@ -152,12 +163,56 @@ impl Model {
         Ok(())
     }
 
-    fn rank(&mut self, client: u64) -> Result<u32, &'static str> {
+    fn job_of(&self, client: u64) -> Result<String, &'static str> {
         let (job, serial) = self.members.get(&client).cloned().ok_or("turn")?;
-        if self.jobs.get(&job).is_none_or(|expected| expected.serial != serial) {
-            return Err("no such job");
+        let there = self.jobs.get(&job).is_some_and(|expected| expected.serial == serial);
+        if there { Ok(job) } else { Err("no such job") }
+    }
+
+    fn give_back(&mut self, client: u64, rank: u32) -> Result<(), &'static str> {
+        let job = self.job_of(client)?;
+        self.jobs.get_mut(&job).expect("it is there").ranks.retain(|of, who| (*of, *who) != (rank, client));
+        Ok(())
+    }
+
+    /// Whether the job is a new one, and the ranks that others hold.
+    fn adopt(
+        &mut self,
+        client: u64,
+        job: &str,
+        memory: u64,
+        keep: bool,
+        ranks: &[u32],
+    ) -> Result<(bool, Vec<u32>), &'static str> {
+        if self.members.contains_key(&client) {
+            return Err("turn");
         }
-        let rank = self.free_rank(&job, None)?;
+        check_job_name(job).map_err(|_| "name")?;
+        let max_workers = self.memories[&memory].1;
+        if ranks.iter().any(|rank| *rank >= max_workers) {
+            return Err("not adopted");
+        }
+        let new = match self.jobs.get(job) {
+            Some(expected) if expected.memory != memory => return Err("other job"),
+            Some(_) => false,
+            None if self.jobs.len() == MAX_JOBS => return Err("quota"),
+            None => true,
+        };
+        if new {
+            self.insert(job, memory, keep, max_workers);
+        }
+        self.admit(client, job);
+        let held = &mut self.jobs.get_mut(job).expect("it is there").ranks;
+        let missing = ranks.iter().copied().filter(|rank| *held.entry(*rank).or_insert(client) != client);
+        Ok((new, missing.collect()))
+    }
+
+    fn rank(&mut self, client: u64, wanted: Option<u32>) -> Result<u32, &'static str> {
+        let job = self.job_of(client)?;
+        if let Some(rank) = wanted.filter(|rank| self.jobs[&job].ranks.get(rank) == Some(&client)) {
+            return Ok(rank);
+        }
+        let rank = self.free_rank(&job, wanted)?;
         self.jobs.get_mut(&job).expect("it is there").ranks.insert(rank, client);
         Ok(rank)
     }
@@ -179,11 +234,11 @@ impl Model {
         Some(gone)
     }
 
-    fn remove(&mut self, job: &str, force: bool) -> Result<(), &'static str> {
+    fn remove(&mut self, job: &str, force: bool) -> Result<BTreeSet<u64>, &'static str> {
         match self.jobs.get(job) {
             None => Err("no such job"),
             Some(expected) if !expected.members.is_empty() && !force => Err("in use"),
-            Some(_) => self.jobs.remove(job).map(drop).ok_or("no such job"),
+            Some(_) => self.jobs.remove(job).map(|gone| gone.members).ok_or("no such job"),
         }
     }
 
@@ -216,10 +271,14 @@ impl Model {
 /// Bytes as a sequence of requests of several clients to the daemon's registry, which has to do what a model
 /// does.
 pub fn sequence(bytes: &[u8]) {
-    let mut registry = Registry::new(&Config::parse(CONFIG).expect("a configuration"));
+    let mut config = Config::parse(CONFIG).expect("a configuration");
+    // Where it puts its marks.
+    let dir = std::env::temp_dir().join(format!("hectare-protocol-{}", std::process::id()));
+    config.run_dir = Some(dir.clone());
+    let mut registry = Registry::new(&config);
     let (mut model, mut choices) = (Model::default(), Choices(bytes));
     while !choices.0.is_empty() {
-        let (what, client) = (choices.below(8), u64::from(choices.below(7)) + 1);
+        let (what, client) = (choices.below(10), u64::from(choices.below(7)) + 1);
         let job = NAMES[usize::from(choices.below(NAMES.len() as u8))];
         let wanted = [None, Some(0), Some(1), Some(2), Some(u32::MAX)][usize::from(choices.below(5))];
         match what {
@@ -241,9 +300,34 @@ pub fn sequence(bytes: &[u8]) {
                 assert_eq!(said, model.hold(client, job));
             }
             4 => {
-                assert_eq!(registry.rank(client).map_err(|refusal| kind(&refusal)), model.rank(client));
+                let said = registry.rank(client, wanted).map_err(|refusal| kind(&refusal));
+                assert_eq!(said, model.rank(client, wanted));
             }
             5 | 6 => assert_eq!(registry.leave(client, what == 6), model.leave(client, what == 6)),
+            7 => {
+                let said = registry.give_back(client, wanted.unwrap_or(0)).map_err(|refusal| kind(&refusal));
+                assert_eq!(said, model.give_back(client, wanted.unwrap_or(0)));
+            }
+            8 if !model.memories.is_empty() => {
+                let (keep, which) = (choices.below(2) == 1, choices.below(model.memories.len() as u8));
+                let (&memory, (descriptor, _)) =
+                    model.memories.iter().nth(which.into()).expect("one of them");
+                let ranks: Vec<u32> =
+                    wanted.into_iter().chain([1, 0]).skip(choices.below(3).into()).collect();
+                let brought = Brought {
+                    job: job.into(),
+                    memory: descriptor.try_clone().expect("a descriptor"),
+                    keep,
+                    ranks: ranks.clone(),
+                };
+                let said = registry.adopt(client, 1000, brought, |_| false);
+                let said =
+                    said.map(|adopted| (adopted.new, adopted.missing)).map_err(|refusal| kind(&refusal));
+                let mut ranks = ranks;
+                ranks.sort_unstable();
+                ranks.dedup();
+                assert_eq!(said, model.adopt(client, job, memory, keep, &ranks));
+            }
             _ => {
                 let force = choices.below(2) == 1;
                 let said = registry.remove(job, force).map_err(|refusal| kind(&refusal));
@@ -251,9 +335,19 @@ pub fn sequence(bytes: &[u8]) {
             }
         }
         model.is(&registry);
+        for (name, expected) in &model.jobs {
+            let descriptor = registry.memory(name).expect("the job is there");
+            model.memories.entry(expected.memory).or_insert_with(|| {
+                (descriptor.try_clone_to_owned().expect("a descriptor"), expected.max_workers)
+            });
+        }
     }
     for client in 1..=7 {
         assert_eq!(registry.leave(client, true), model.leave(client, true));
     }
     model.is(&registry);
+    let marks = std::fs::read_dir(dir.join("jobs")).map_or(0, Iterator::count);
+    assert_eq!(marks, model.jobs.len(), "a mark per job");
+    drop(registry);
+    let _ = std::fs::remove_dir_all(&dir);
 }

@@ -1,19 +1,104 @@
-//! Faults 16, 17 and 52: daemons that meet another one, what a killed one left, or a wrong configuration.
-use crate::host::{Daemon, Host};
+//! Faults 13 to 17 and 52: daemons that die and come back, that meet another one, what a killed one left, or a
+//! wrong configuration.
+use crate::host::{Daemon, Host, until};
 use crate::promises::{Promise, Violation};
 use crate::stage::{Stage, Verdict};
-use anyhow::{Result, ensure};
-use std::time::Instant;
+use crate::worker::JOB;
+use anyhow::{Result, bail, ensure};
+use hectare_wire::Connection;
+use std::time::{Duration, Instant};
 
 /// The one line in which a daemon refuses to begin.
 pub(crate) fn refusal(mut daemon: Daemon) -> Result<String> {
     let status = daemon.ends()?;
     // Its last words may be on the way.
-    let _ = crate::host::until("its words", || !daemon.log.text().is_empty());
+    let _ = until("its words", || !daemon.log.text().is_empty());
     let said = daemon.log.text();
     ensure!(status.code() == Some(1), "it ended with {status}: {said}");
     ensure!(said.lines().count() == 1, Violation::new(Promise::G, format!("not one line: {said:?}")));
     Ok(said)
+}
+
+/// Starts the next daemon and waits until every member has brought its job.
+fn come_back(stage: &mut Stage) -> Result<Duration> {
+    let since = Instant::now();
+    stage.daemon = Some(stage.host.daemon("")?);
+    let host = &stage.host;
+    let ranks = crate::worker::AREAS.len() as u32;
+    let wanted = stage.load.members.len() as u32;
+    let back = until("the members to come back", || {
+        host.job_line(JOB).is_ok_and(|line| (line.members, line.ranks) == (wanted, ranks))
+    });
+    back.map_err(|_| {
+        Violation::new(Promise::E, format!("members came back as {:?}", stage.host.job_line(JOB)))
+    })?;
+    let same = stage.host.open(JOB)?.stats()?.published >= stage.stats()?.published;
+    ensure!(same, Violation::new(Promise::B, "the next daemon has another memory of the job"));
+    Ok(since.elapsed())
+}
+
+/// The daemon is gone: workers go on, and who asks for it hears so.
+fn without(stage: &mut Stage, since: Instant) -> Result<()> {
+    stage.survivors_go_on(since, &[])?;
+    match Connection::open(&stage.host.dir) {
+        Err(hectare_wire::Error::NoDaemon { .. }) => Ok(()),
+        other => bail!("somebody answers for a dead daemon: {other:?}"),
+    }
+}
+
+/// 13: kill -9 the daemon; meanwhile a worker dies, which the others see without it.
+pub(crate) fn killed(stage: &mut Stage) -> Result<Verdict> {
+    let times = stage.times(1, 10);
+    let mut slowest = Duration::ZERO;
+    for _ in 0..times {
+        let Some(daemon) = stage.daemon.take() else { bail!("no daemon runs") };
+        daemon.kill()?;
+        without(stage, Instant::now())?;
+        let (index, deaths) = (stage.any(), stage.stats()?.deaths);
+        stage.load.members[index].child.kill()?;
+        stage.load.members[index].wait()?;
+        stage.survivors_go_on(Instant::now(), &[index])?;
+        let counted = stage.stats()?.deaths > deaths;
+        ensure!(counted, Violation::new(Promise::G, "a death was not counted without the daemon"));
+        let since = Instant::now();
+        stage.daemon = Some(stage.host.daemon("")?);
+        // The others bring the job; the one who begins meanwhile waits for it.
+        stage.replace(index)?;
+        slowest = slowest.max(since.elapsed());
+    }
+    Ok(Verdict::Held(format!(
+        "{times} killed; the workers went on, saw a death, and were back with a new one in {slowest:.0?} at most"
+    )))
+}
+
+/// 14: the daemon stops and another one begins.
+pub(crate) fn restart(stage: &mut Stage) -> Result<Verdict> {
+    let times = stage.times(2, 20);
+    let mut slowest = Duration::ZERO;
+    for _ in 0..times {
+        let Some(daemon) = stage.daemon.take() else { bail!("no daemon runs") };
+        ensure!(daemon.terminate()?.success());
+        without(stage, Instant::now())?;
+        slowest = slowest.max(come_back(stage)?);
+        stage.survivors_go_on(Instant::now(), &[])?;
+    }
+    Ok(Verdict::Held(format!("{times} restarts; all members were back after {slowest:.0?} at most")))
+}
+
+/// 15: a daemon in a crash loop.
+pub(crate) fn crash_loop(stage: &mut Stage) -> Result<Verdict> {
+    let times = stage.times(8, 100);
+    for _ in 0..times {
+        drop(stage.daemon.take());
+        let life = Duration::from_micros(stage.random.below(40_000) as u64);
+        stage.daemon = Some(stage.host.begin_daemon("")?);
+        std::thread::sleep(life);
+    }
+    drop(stage.daemon.take());
+    without(stage, Instant::now())?;
+    let back = come_back(stage)?;
+    stage.survivors_go_on(Instant::now(), &[])?;
+    Ok(Verdict::Held(format!("{times} crashes; all members were back after {back:.0?}")))
 }
 
 /// 16: a second daemon for the same run directory.
