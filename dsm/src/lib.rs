@@ -38,6 +38,7 @@ pub use self::{
     error::{Error, Rank, Result},
     job::info::{Stats, WorkerInfo, WorkerState},
     job::notify::Notification,
+    job::watch::{AreaGlance, Glance, Watch, WorkerGlance},
     job::{HugePages, Job, JobBuilder, StallPolicy},
     worker::{Synced, Worker},
 };

@@ -188,20 +188,7 @@ pub(super) fn areas(connection: &Connection, job: &str, as_json: bool) -> Result
 
 pub(super) fn stat(connection: &Connection, job: &str, as_json: bool) -> Result<()> {
     let stats = open(connection, job)?.stats()?;
-    let counters = [
-        ("rounds", stats.rounds),
-        ("given_up", stats.given_up),
-        ("late", stats.late),
-        ("published", stats.published),
-        ("put_off", stats.put_off),
-        ("copied_bytes", stats.copied_bytes),
-        ("takeovers", stats.takeovers),
-        ("deaths", stats.deaths),
-        ("claims", stats.claims),
-        ("kills", stats.kills),
-        ("quarantines", stats.quarantines),
-        ("unlogged_lines", stats.unlogged_lines),
-    ];
+    let counters = stats.named();
     if as_json {
         return json(&BTreeMap::from(counters));
     }

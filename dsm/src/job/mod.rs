@@ -5,6 +5,7 @@ pub(crate) mod info;
 pub(crate) mod notify;
 pub(crate) mod process;
 pub(crate) mod run;
+pub(crate) mod watch;
 
 use crate::area::element::Element;
 use crate::area::handle::Area;
@@ -121,10 +122,10 @@ impl Job {
     /// # Errors
     /// [`Error::TooManyWorkers`], [`Error::ForkedChild`]; [`Error::Daemon`] in jobs of the daemon.
     pub fn worker(&self) -> Result<Worker> {
-        match &self.shared.link {
+        self.shared.counted(match &self.shared.link {
             Some(link) => link.worker(self),
             None => Worker::join(self, None),
-        }
+        })
     }
 
     /// Makes the calling thread the worker of this rank. In a job of the daemon, take only ranks that were
@@ -134,7 +135,7 @@ impl Job {
     /// [`Error::RankTaken`] if another live worker has it, [`Error::TooManyWorkers`] if it is beyond the
     /// configured maximum, [`Error::ForkedChild`].
     pub fn worker_at(&self, rank: crate::Rank) -> Result<Worker> {
-        Worker::join(self, Some(rank))
+        self.shared.counted(Worker::join(self, Some(rank)))
     }
 
     /// Registers an observer for the calling thread.
@@ -142,7 +143,7 @@ impl Job {
     /// # Errors
     /// [`Error::TooManyObservers`], [`Error::ForkedChild`].
     pub fn observer(&self) -> Result<Observer> {
-        Observer::register(self)
+        self.shared.counted(Observer::register(self))
     }
 
     /// Attaches to an area that exists.

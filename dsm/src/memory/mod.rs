@@ -6,4 +6,5 @@ pub(crate) mod fork;
 pub(crate) mod layout;
 pub(crate) mod limits;
 pub(crate) mod mutex;
+pub(crate) mod peek;
 pub(crate) mod segment;

@@ -6,6 +6,7 @@ use super::layout::{
 use super::mutex::RobustMutex;
 use crate::error::Error;
 use crate::sync::round::{Rounds, Seat};
+use crate::sync::tally::Tally;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -29,6 +30,18 @@ unsafe impl Sync for Segment {}
 
 fn last_os_error(call: &'static str) -> Error {
     Error::Os { call, source: std::io::Error::last_os_error() }
+}
+
+/// Bytes of memory behind a descriptor at this moment.
+pub(crate) fn resident_bytes(fd: &OwnedFd) -> Result<u64, Error> {
+    // SAFETY: zero is a valid stat, which the call fills.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        if libc::fstat(fd.as_raw_fd(), &mut stat) != 0 {
+            return Err(last_os_error("fstat"));
+        }
+        Ok(stat.st_blocks as u64 * 512)
+    }
 }
 
 impl Segment {
@@ -64,6 +77,13 @@ impl Segment {
 
     /// Maps the segment behind a descriptor that another process passed on.
     pub(crate) fn open(fd: OwnedFd) -> Result<Segment, Error> {
+        let (map, config) = Segment::examine(&fd)?;
+        Segment::map(fd, map, config)
+    }
+
+    /// What lies where in the segment behind a descriptor, if it is one: what it says of itself must fit its
+    /// size, which is sealed.
+    pub(crate) fn examine(fd: &OwnedFd) -> Result<(Map, Config), Error> {
         let refuse = |what: String| Error::NotASegment { what };
         // SAFETY: zero is a valid stat, which the call then fills; plain system calls.
         let (size, seals) = unsafe {
@@ -96,7 +116,7 @@ impl Segment {
         let stored: Map =
             bytemuck::pod_read_unaligned(at(std::mem::offset_of!(Header, map), size_of::<Map>()));
         match Map::of(&config) {
-            Some(map) if map == stored && map.end == size => Segment::map(fd, map, config),
+            Some(map) if map == stored && map.end == size => Ok((map, config)),
             _ => Err(refuse("its tables do not fit its configuration and size".into())),
         }
     }
@@ -181,14 +201,7 @@ impl Segment {
 
     /// Bytes of memory behind the segment at this moment.
     pub(crate) fn resident_bytes(&self) -> Result<u64, Error> {
-        // SAFETY: zero is a valid stat, which the call fills.
-        unsafe {
-            let mut stat: libc::stat = std::mem::zeroed();
-            if libc::fstat(self.fd.as_raw_fd(), &mut stat) != 0 {
-                return Err(last_os_error("fstat"));
-            }
-            Ok(stat.st_blocks as u64 * 512)
-        }
+        resident_bytes(&self.fd)
     }
 
     #[inline]
@@ -225,6 +238,13 @@ impl Segment {
     pub(crate) fn workers(&self) -> &[WorkerRecord] {
         // SAFETY: `Map::of` places `max_workers` records there.
         unsafe { self.table(self.map.workers, self.config.max_workers as usize) }
+    }
+
+    /// What each rank counts, and in the last place what reapers do.
+    #[inline]
+    pub(crate) fn tallies(&self) -> &[Tally] {
+        // SAFETY: `Map::of` places `max_workers + 1` tallies there.
+        unsafe { self.table(self.map.tallies, self.config.max_workers as usize + 1) }
     }
 
     pub(crate) fn observers(&self) -> &[ObserverRecord] {
