@@ -1,5 +1,6 @@
 //! The daemon itself: one thread that waits for connections, messages and deaths.
 use crate::config::Config;
+use crate::metrics::counts::COUNTS;
 use crate::peer;
 use crate::ready;
 use crate::registry::{ClientId, Registry};
@@ -172,6 +173,7 @@ impl Server {
             Ok(None) => return,
             Err(error) => {
                 warn!(%error, "no connection can be taken");
+                COUNTS.refused_connection("accept");
                 // Out of descriptors, most likely: the connection waits, and this must not spin on it.
                 std::thread::sleep(Duration::from_millis(20));
                 return;
@@ -180,11 +182,18 @@ impl Server {
         let (user, own) = (socket.peer_user(), rustix::process::geteuid().as_raw());
         match user {
             Ok(user) if user == own => {}
-            Ok(user) => return warn!(user, "refused a connection of another user"),
-            Err(error) => return warn!(%error, "refused a connection of nobody"),
+            Ok(user) => {
+                COUNTS.refused_connection("other_user");
+                return warn!(user, "refused a connection of another user");
+            }
+            Err(error) => {
+                COUNTS.refused_connection("other_user");
+                return warn!(%error, "refused a connection of nobody");
+            }
         }
         if self.clients.len() >= self.max_clients {
             warn!(limit = self.max_clients, "refused a connection: max_clients are connected");
+            COUNTS.refused_connection("max_clients");
             let (limit, by) = (self.max_clients as u64, "max_clients of the daemon".to_owned());
             let refusal = Refusal::Quota { what: "connections".into(), asked: limit + 1, limit, by };
             let _ = answer(&socket, &Reply::Refused(refusal), None);
@@ -192,6 +201,7 @@ impl Server {
         }
         let pid = socket.peer_process().unwrap_or(0);
         let process = peer::process_of(&socket);
+        COUNTS.connected();
         self.last_id += 1;
         debug!(client = self.last_id, pid, death_notice = process.is_some(), "connected");
         self.clients.insert(self.last_id, Client { socket, pid, process, waits_for: None, silent: false });
@@ -215,12 +225,14 @@ impl Server {
             Ok(Received::Closed) | Err(_) => return Some(End::Closed),
         };
         warn!(pid = client.pid, why = %refused, "gave a client up");
+        COUNTS.evicted(refused.cause());
         let _ = answer(&client.socket, &Reply::Refused(refused), None);
         Some(End::Refused)
     }
 
     fn serve_request(&mut self, id: ClientId, request: Request) -> Option<End> {
         debug!(client = id, ?request);
+        COUNTS.requested();
         let pid = self.clients.get(&id)?.pid;
         let mut memory_of = None;
         let reply = match request {
@@ -231,16 +243,32 @@ impl Server {
             }),
             Request::Create { job, settings, keep } => {
                 let made = self.registry.create(&job, settings, keep);
-                made.map(|()| info!(job, pid, "job made")).map(|()| Reply::Done)
+                made.map(|()| {
+                    info!(job, pid, "job made");
+                    COUNTS.job_made();
+                    Reply::Done
+                })
             }
             Request::Attach { job, rank } => {
                 self.registry.attach(id, pid, &job, rank).map(|(rank, created)| {
                     info!(job, pid, rank, created, "member attached");
+                    if created {
+                        COUNTS.job_made();
+                    }
                     memory_of = Some(job);
                     Reply::Attached { rank, created }
                 })
             }
-            Request::Hold { job } => self.registry.hold(id, pid, &job).map(|()| Reply::Done),
+            Request::Hold { job } => {
+                let created = !self.registry.has(&job);
+                self.registry.hold(id, pid, &job).map(|()| {
+                    if created {
+                        info!(job, pid, "job made");
+                        COUNTS.job_made();
+                    }
+                    Reply::Done
+                })
+            }
             Request::Rank => self.registry.rank(id).map(|rank| Reply::Rank { rank }),
             Request::Open { job } => {
                 let found = self.registry.memory(&job).map(|_| Reply::Opened);
@@ -257,7 +285,11 @@ impl Server {
             }
             Request::Remove { job, force } => {
                 let removed = self.registry.remove(&job, force);
-                removed.map(|()| info!(job, pid, force, "job removed on request")).map(|()| Reply::Done)
+                removed.map(|()| {
+                    info!(job, pid, force, "job removed on request");
+                    COUNTS.job_removed("request");
+                    Reply::Done
+                })
             }
             Request::Leave => {
                 self.forget_member(id, false);
@@ -274,6 +306,7 @@ impl Server {
         };
         let reply = reply.unwrap_or_else(|refusal| {
             warn!(pid, why = %refusal, "refused a request");
+            COUNTS.refused(&refusal);
             Reply::Refused(refusal)
         });
         let memory = memory_of.and_then(|job| self.registry.memory(&job).ok());
@@ -283,6 +316,7 @@ impl Server {
             Ok(()) => None,
             Err(error) => {
                 warn!(pid, %error, "gave a client up that takes no answer");
+                COUNTS.evicted("takes_no_answer");
                 Some(End::Closed)
             }
         }
@@ -317,12 +351,14 @@ impl Server {
     fn forget_member(&mut self, id: ClientId, died: bool) {
         let pid = self.clients.get(&id).map_or(0, |client| client.pid);
         let Some(gone) = self.registry.leave(id, died) else { return };
+        COUNTS.member_gone(died);
         match died {
             true => warn!(job = gone.job, pid, ranks = ?gone.ranks, "member died"),
             false => info!(job = gone.job, pid, ranks = ?gone.ranks, "member left"),
         }
         if gone.removed {
             info!(job = gone.job, "job removed: its last member is gone");
+            COUNTS.job_removed("last_member");
         }
     }
 

@@ -151,6 +151,24 @@ pub enum Reply {
     },
 }
 
+impl Refusal {
+    /// The cause in one word, for counters.
+    pub fn cause(&self) -> &'static str {
+        match self {
+            Refusal::Version { .. } => "version",
+            Refusal::Malformed { .. } => "malformed",
+            Refusal::NoSuchJob { .. } => "no_such_job",
+            Refusal::JobExists { .. } => "job_exists",
+            Refusal::JobInUse { .. } => "job_in_use",
+            Refusal::InvalidName { .. } => "invalid_name",
+            Refusal::Quota { .. } => "quota",
+            Refusal::RankTaken { .. } => "rank_taken",
+            Refusal::OutOfTurn { .. } => "out_of_turn",
+            Refusal::NotMade { .. } => "not_made",
+        }
+    }
+}
+
 /// Why a request was not granted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Refusal {
