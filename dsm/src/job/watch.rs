@@ -179,6 +179,24 @@ impl Watch {
         })
     }
 
+    /// The ranks that a round waits for at this moment: those in it whose workers have not arrived. Costs two
+    /// reads, so that it can be asked often.
+    ///
+    /// # Errors
+    /// [`Error::Os`], [`Error::NotASegment`] if the header is gone.
+    pub fn waited_for(&self) -> Result<Vec<Rank>> {
+        let no_header = || Error::NotASegment { what: "it has no header any more".into() };
+        let header: Header = self.peek.one(0)?.ok_or_else(no_header)?;
+        let word = Word(get(&header.sync.word));
+        if word.phase() != Phase::Open {
+            return Ok(Vec::new());
+        }
+        let high = get32(&header.sync.workers_high).min(self.peek.config.max_workers) as usize;
+        let seats: Vec<Seat> = self.peek.table(self.peek.map.seats, high)?;
+        let missing = |seat: &Seat| get32(&seat.state) == slot_state::LIVE && is_missing(seat, word);
+        Ok((0..).zip(&seats).filter(|(_, seat)| missing(seat)).map(|(rank, _)| rank).collect())
+    }
+
     fn areas(&self, header: &Header, most: usize) -> Result<(Vec<AreaGlance>, usize)> {
         let (peek, map) = (&self.peek, &self.peek.map);
         let used = get32(&header.sync.areas_high).min(self.peek.config.max_areas) as usize;
@@ -236,6 +254,12 @@ impl Watch {
     }
 }
 
+/// Whether the open round `word` waits for the worker of this seat.
+fn is_missing(seat: &Seat, word: Word) -> bool {
+    let arrived = get(&seat.arrived);
+    arrived < word.round() && (get(&seat.missed) <= arrived || word.waits_for_all())
+}
+
 fn worker(
     rank: Rank,
     seat: &Seat,
@@ -255,13 +279,12 @@ fn worker(
         slot_state::LIVE => WorkerState::Live,
         _ => WorkerState::Changing,
     };
-    let missing = |word: Word| arrived < word.round() && (!straggler || word.waits_for_all());
     Some(WorkerGlance {
         rank,
         pid,
         tid,
         state,
-        waited_for: state != WorkerState::Changing && open.is_some_and(missing),
+        waited_for: state != WorkerState::Changing && open.is_some_and(|word| is_missing(seat, word)),
         last_round: arrived,
         clock: get(&seat.clock),
         late: get(&seat.late),
