@@ -39,6 +39,7 @@ pub use self::{
     job::info::{Stats, WorkerInfo, WorkerState},
     job::inspect::MemoryInfo,
     job::notify::Notification,
+    job::watch::{AreaGlance, Glance, Watch, WorkerGlance},
     job::{HugePages, Job, JobBuilder, StallPolicy},
     worker::{Synced, Worker},
 };

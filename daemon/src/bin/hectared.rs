@@ -21,6 +21,9 @@ struct Options {
     /// Where the socket and the lock are.
     #[arg(long)]
     run_dir: Option<PathBuf>,
+    /// Where scrapes for Prometheus are answered, as ADDRESS:PORT.
+    #[arg(long)]
+    metrics_listen: Option<std::net::SocketAddr>,
     /// How lines of the log look.
     #[arg(long)]
     log_format: Option<Format>,
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
 fn serve(options: Options) -> Result<()> {
     let mut config = Config::load(options.config)?;
     config.run_dir = options.run_dir.or(config.run_dir);
+    config.metrics.listen = options.metrics_listen.or(config.metrics.listen);
     config.log.format = options.log_format.unwrap_or(config.log.format);
     config.log.level = options.log_level.unwrap_or(config.log.level);
     logging::start(&config.log);
@@ -51,5 +55,8 @@ fn serve(options: Options) -> Result<()> {
         signal_hook::low_level::pipe::register(signal, end).context("installing a signal handler")?;
     }
     let server = Server::start(&config)?;
+    // The daemon's lock is held here still: the socket is its own.
+    let leave_nothing = |_: &_| drop(std::fs::remove_file(config.run_dir().socket()));
+    hectare_daemon::metrics::start(&config.metrics, &config.run_dir()).inspect_err(leave_nothing)?;
     Ok(server.serve(stop)?)
 }

@@ -1,56 +1,13 @@
 //! Looking at jobs: the daemon says who is in them, their memory what they do.
 use super::Found;
 use super::output::{bytes, json, table};
-use anyhow::{Result, bail};
-use hectare_dsm::{Job, WorkerInfo};
-use hectare_wire::{ClientLine, Connection, Error, JobLine, Reply, Request};
+use crate::ask::{all_clients, all_jobs, answer, open};
+use anyhow::Result;
+use hectare_dsm::WorkerInfo;
+use hectare_wire::{ClientLine, Connection, JobLine, Reply, Request};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
-
-fn answer<T>(other: &Reply) -> Result<T> {
-    bail!(Error::Answer { what: format!("{other:?}") })
-}
-
-/// The job, to look at: no member, no worker.
-pub(super) fn open(connection: &Connection, job: &str) -> Result<Job> {
-    match connection.ask(&Request::Open { job: job.into() })? {
-        (Reply::Opened, Some(memory)) => Ok(Job::from_descriptor(memory)?),
-        (other, _) => answer(&other),
-    }
-}
-
-fn all_jobs(connection: &Connection) -> Result<Vec<JobLine>> {
-    let mut all: Vec<JobLine> = Vec::new();
-    loop {
-        let after = all.last().map(|line| line.job.clone()).unwrap_or_default();
-        match connection.ask(&Request::Jobs { after })?.0 {
-            Reply::Jobs { jobs, more } => {
-                all.extend(jobs);
-                if !more {
-                    return Ok(all);
-                }
-            }
-            other => return answer(&other),
-        }
-    }
-}
-
-fn all_clients(connection: &Connection) -> Result<Vec<ClientLine>> {
-    let mut all: Vec<ClientLine> = Vec::new();
-    loop {
-        let after = all.last().map_or(0, |line| line.id);
-        match connection.ask(&Request::Clients { after })?.0 {
-            Reply::Clients { clients, more } => {
-                all.extend(clients);
-                if !more {
-                    return Ok(all);
-                }
-            }
-            other => return answer(&other),
-        }
-    }
-}
 
 pub(super) fn ping(connection: &Connection, as_json: bool) -> Result<()> {
     match connection.ask(&Request::Ping)?.0 {
@@ -188,20 +145,7 @@ pub(super) fn areas(connection: &Connection, job: &str, as_json: bool) -> Result
 
 pub(super) fn stat(connection: &Connection, job: &str, as_json: bool) -> Result<()> {
     let stats = open(connection, job)?.stats()?;
-    let counters = [
-        ("rounds", stats.rounds),
-        ("given_up", stats.given_up),
-        ("late", stats.late),
-        ("published", stats.published),
-        ("put_off", stats.put_off),
-        ("copied_bytes", stats.copied_bytes),
-        ("takeovers", stats.takeovers),
-        ("deaths", stats.deaths),
-        ("claims", stats.claims),
-        ("kills", stats.kills),
-        ("quarantines", stats.quarantines),
-        ("unlogged_lines", stats.unlogged_lines),
-    ];
+    let counters = stats.named();
     if as_json {
         return json(&BTreeMap::from(counters));
     }

@@ -4,6 +4,7 @@ mod manage;
 mod output;
 mod read;
 pub mod run;
+pub mod top;
 
 use clap::{Args, Parser, Subcommand};
 use hectare_wire::{Connection, Error, Refusal, RunDir};
@@ -46,6 +47,8 @@ enum Command {
     Stat(OfJob),
     /// Whether a job is in health: deaths, stragglers, unlogged writes.
     Check(OfJob),
+    /// Jobs, workers and areas as they go: rounds and bytes per second, staleness, who is late.
+    Top(top::Top),
     /// The newest published version of an area.
     Read(read::Read),
     /// Waits until a job is gone.
@@ -115,6 +118,7 @@ fn execute(options: Options) -> anyhow::Result<u8> {
         Command::Areas(of) => look::areas(&connect()?, &of.job, of.json)?,
         Command::Stat(of) => look::stat(&connect()?, &of.job, of.json)?,
         Command::Check(of) => look::check(&connect()?, &of.job, of.json)?,
+        Command::Top(top) => return top::top(connect()?, &top),
         Command::Read(read) => read::read(&connect()?, &read)?,
         Command::Wait(of) => manage::wait(&connect()?, &of.job, of.json)?,
         Command::Job(job) => manage::job(&connect()?, job)?,

@@ -1,6 +1,6 @@
 //! Reading an area from outside: its newest published version, pinned while it is written out.
-use super::look::open;
 use super::output::print;
+use crate::ask::open;
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use hectare_dsm::bytemuck;

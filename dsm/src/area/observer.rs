@@ -110,10 +110,8 @@ impl Observer {
             return Err(Error::NoReaderCopy { name: core.name.clone() });
         }
         let pins = self.shared.segment.pins(self.index);
-        let pin = pins
-            .iter()
-            .find(|pin| pin.load(Ordering::Relaxed) == 0)
-            .ok_or(Error::TooManyPins { max: pins.len() })?;
+        let free = pins.iter().find(|pin| pin.load(Ordering::Relaxed) == 0);
+        let pin = self.shared.counted(free.ok_or(Error::TooManyPins { max: pins.len() }))?;
         let since = Instant::now();
         let mut looks = 0u32;
         loop {
