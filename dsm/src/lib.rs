@@ -24,6 +24,7 @@ pub(crate) mod worker;
 
 #[cfg(not(loom))]
 pub use self::{
+    area::bytes::AreaBytes,
     area::element::Element,
     area::guard::WriteGuard,
     area::handle::{Area, Version},

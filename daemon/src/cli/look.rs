@@ -1,13 +1,15 @@
 //! Looking at jobs: the daemon says who is in them, their memory what they do.
 use super::Found;
 use super::output::{bytes, json, table};
-use crate::ask::{all_clients, all_jobs, answer, open};
+use super::top::tick::state_name;
+use crate::ask::{all_clients, all_jobs, answer, open, watch};
 use anyhow::Result;
 use hectare_dsm::WorkerInfo;
 use hectare_wire::{ClientLine, Connection, JobLine, Reply, Request};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 pub(super) fn ping(connection: &Connection, as_json: bool) -> Result<()> {
     match connection.ask(&Request::Ping)?.0 {
@@ -55,7 +57,7 @@ struct Process {
 struct WorkerLine {
     rank: u32,
     tid: u32,
-    state: String,
+    state: &'static str,
     last_round: u64,
     clock: u64,
 }
@@ -78,7 +80,7 @@ pub(super) fn ps(connection: &Connection, job: Option<&str>, as_json: bool) -> R
         let line = |info: &WorkerInfo| WorkerLine {
             rank: info.rank,
             tid: info.tid,
-            state: format!("{:?}", info.state).to_lowercase(),
+            state: state_name(info.state),
             last_round: info.last_round,
             clock: info.clock,
         };
@@ -100,7 +102,7 @@ pub(super) fn ps(connection: &Connection, job: Option<&str>, as_json: bool) -> R
             lines.push(match process.workers.iter().find(|worker| worker.rank == rank) {
                 Some(worker) => line(
                     rank.to_string(),
-                    worker.state.clone(),
+                    worker.state.to_owned(),
                     worker.last_round.to_string(),
                     worker.clock.to_string(),
                 ),
@@ -115,6 +117,10 @@ pub(super) fn ps(connection: &Connection, job: Option<&str>, as_json: bool) -> R
 }
 
 pub(super) fn areas(connection: &Connection, job: &str, as_json: bool) -> Result<()> {
+    let glance = watch(connection, job)?.look(usize::MAX)?;
+    let ages: BTreeMap<&str, Duration> =
+        glance.areas.iter().filter_map(|area| Some((area.name.as_str(), area.age?))).collect();
+    let age_s = |name: &str| ages.get(name).map(Duration::as_secs_f64);
     let mut areas = open(connection, job)?.areas()?;
     areas.sort_by(|a, b| a.name.cmp(&b.name));
     if as_json {
@@ -122,13 +128,15 @@ pub(super) fn areas(connection: &Connection, job: &str, as_json: bool) -> Result
             json!({
                 "name": area.name, "group": area.group, "len": area.len, "bytes": area.bytes,
                 "footprint_bytes": area.footprint, "element": area.element, "copies": area.copies,
-                "owner": area.owner, "epoch": area.epoch, "put_off": area.put_off,
+                "owner": area.owner, "epoch": area.epoch, "put_off": area.put_off, "row": area.row,
+                "interval_s": area.interval.map(|interval| interval.as_secs_f64()), "age_s": age_s(&area.name),
                 "version": area.version.map(|version| json!({ "term": version.term, "counter": version.counter })),
             })
         });
         return json(&lines.collect::<Vec<_>>());
     }
     let line = |area: hectare_dsm::AreaInfo| {
+        let age = age_s(&area.name).map_or("-".into(), |age| format!("{age:.3}"));
         [
             area.name,
             area.len.to_string(),
@@ -137,9 +145,10 @@ pub(super) fn areas(connection: &Connection, job: &str, as_json: bool) -> Result
             area.copies.to_string(),
             area.owner.map_or("-".into(), |rank| rank.to_string()),
             area.version.map_or("-".into(), |version| format!("{}.{}", version.term, version.counter)),
+            age,
         ]
     };
-    let head = ["AREA", "LENGTH", "TYPE", "MEMORY", "COPIES", "OWNER", "VERSION"];
+    let head = ["AREA", "LENGTH", "TYPE", "MEMORY", "COPIES", "OWNER", "VERSION", "AGE/s"];
     table(head, areas.into_iter().map(line).collect())
 }
 
@@ -151,6 +160,9 @@ pub(super) fn stat(connection: &Connection, job: &str, as_json: bool) -> Result<
     }
     table(["COUNTER", "VALUE"], counters.map(|(name, value)| [name.into(), value.to_string()]).into())
 }
+
+/// After how many of its intervals an area that has something to publish is stale.
+const STALE: u32 = 10;
 
 pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Result<()> {
     let job = open(connection, name)?;
@@ -173,6 +185,17 @@ pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Resul
     }
     if stats.unlogged_lines > 0 {
         findings.push(format!("{} lines were written without being logged", stats.unlogged_lines));
+    }
+    for area in watch(connection, name)?.look(usize::MAX)?.areas {
+        if let (Some(interval), Some(age), true) = (area.interval, area.age, area.dirty)
+            && age > STALE * interval
+        {
+            findings.push(format!(
+                "area {:?} is to be published every {interval:?} and was not for {:.3} s",
+                area.name,
+                age.as_secs_f64()
+            ));
+        }
     }
     for area in job.areas()?.iter().filter(|area| area.owner.is_none()) {
         findings.push(format!("area {:?} has no owner: it can be claimed", area.name));

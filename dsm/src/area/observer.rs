@@ -93,6 +93,10 @@ impl Observer {
         Err(Error::TooManyObservers { max: records.len() })
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// Pins the newest version of `area` and returns it. The pin ends when the value is dropped.
     ///
     /// # Errors
