@@ -176,6 +176,10 @@ impl Socket {
                 }
             }
         }
+        // The kernel drops a descriptor that this process has no room for, and delivers the message.
+        if got.flags.contains(ReturnFlags::CTRUNC) && descriptor.is_none() {
+            return Err(Error::os("recvmsg of a descriptor", Errno::MFILE));
+        }
         if got.flags.contains(ReturnFlags::TRUNC) {
             return Ok(Received::TooLong);
         }

@@ -64,7 +64,6 @@ pub(crate) enum ReserveError {
 ///
 /// # Errors
 /// When `/proc/meminfo` or a file of a cgroup cannot be read or understood.
-#[cfg(test)]
 pub(crate) fn headroom() -> io::Result<Headroom> {
     Limits::discover(Path::new("/"))?.headroom()
 }

@@ -12,6 +12,7 @@
 
 use super::kernels::Stores;
 use super::{Isa, Kernels, LINE};
+use crate::memory::limits::headroom;
 use std::time::{Duration, Instant};
 
 const MIB: usize = 1 << 20;
@@ -121,8 +122,11 @@ struct Probe {
 }
 
 impl Probe {
-    /// Maps and populates memory, or answers `None`.
+    /// Maps and populates memory, or answers `None`, also where taking it could end the process.
     fn new(bytes: usize) -> Option<Self> {
+        if headroom().ok()?.free < bytes as u64 {
+            return None;
+        }
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a fresh private mapping at an address of the kernel's choice.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };

@@ -1,0 +1,149 @@
+//! A campaign of faults against a running job of processes and threads.
+//!
+//! It starts a daemon of its own in a directory of its own and a job of four workers in three processes, which
+//! write areas, read each other's and report what they see; injects faults in random order; and judges, after
+//! each, the promises of the fault list: that the visible bytes of a version are its owner's (A), that versions
+//! never go back (B), one owner per epoch (C), that the survivors go on within twice the time-out (D), that nobody
+//! panics and everything that was taken comes back (E), and that a counter or a line of the log names it (G).
+//! F, which is about replicas of several hosts, has no fault here. Every process is this program in another
+//! role.
+mod areas;
+mod content;
+mod daemon;
+mod host;
+mod hostile;
+mod limits;
+mod list;
+mod load;
+mod process;
+mod promises;
+mod report;
+mod stage;
+mod stops;
+mod system;
+mod worker;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use list::FAULTS;
+use report::Report;
+use stage::{Random, Stage};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Injects faults into a running job and judges what it promises.
+///
+/// Exits with 1 if a promise was broken, and prints the seed that repeats the order of faults and every random
+/// number in them; what the kernel's scheduler does besides is not repeated.
+#[derive(Debug, Parser)]
+struct Options {
+    /// How long; each fault is injected once at least. Default: each once.
+    #[arg(long, value_name = "MINUTES")]
+    minutes: Option<f64>,
+    /// Where the random numbers begin. Default: the time.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Only these faults, by number.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<u8>,
+    /// How long a fault that lasts (54) lasts.
+    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    seconds: u64,
+    /// Few repetitions, 2 seconds for what lasts, and no judgement of times: for tests on busy machines.
+    #[arg(long)]
+    short: bool,
+    /// Writes what was injected and what held to a file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<std::path::PathBuf>,
+    /// Lists the faults.
+    #[arg(long)]
+    list: bool,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let done = match args.split_first() {
+        Some((first, role)) if first == "role" => play(role).map(|()| true),
+        _ => campaign(&Options::parse()),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("faults: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What this program does when a campaign starts it.
+fn play(role: &[String]) -> Result<()> {
+    let role: Vec<&str> = role.iter().map(String::as_str).collect();
+    match role[..] {
+        ["daemon", config] => {
+            // As hectared says it: one line.
+            if let Err(error) = host::serve(config) {
+                eprintln!("hectared: {error:#}");
+                std::process::exit(1);
+            }
+        }
+        ["worker", job, first, count] => worker::main(job, first.parse()?, count.parse()?),
+        ["attach", points] => process::attacher(points)?,
+        ["crowd", job, workers] => process::crowd(job, workers.parse()?, false)?,
+        ["victim", job] => process::crowd(job, 0, true)?,
+        ["beyond", group] => limits::beyond_the_limit(group)?,
+        ["limited", what] => limits::limited(what)?,
+        ["stranger"] => limits::stranger()?,
+        ["scribble", seed] => hostile::scribble(seed.parse()?)?,
+        ["keep", job] => hostile::keep(job)?,
+        ["open-often", times] => hostile::open_often(times.parse()?)?,
+        _ => bail!("no such role: {role:?}"),
+    }
+    Ok(())
+}
+
+/// Says whether every promise held.
+fn campaign(options: &Options) -> Result<bool> {
+    if options.list {
+        FAULTS.iter().for_each(|fault| println!("{:>3}  {}", fault.number, fault.name));
+        return Ok(true);
+    }
+    let chosen: Vec<usize> = (0..FAULTS.len())
+        .filter(|index| options.only.is_empty() || options.only.contains(&FAULTS[*index].number))
+        .collect();
+    for number in &options.only {
+        let known = FAULTS.iter().any(|fault| fault.number == *number);
+        anyhow::ensure!(known, "there is no fault {number}; --list lists them");
+    }
+    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
+    let seed = options.seed.unwrap_or(since_epoch.as_nanos() as u64 >> 10);
+    let lasting = Duration::from_secs(if options.short { 2 } else { options.seconds });
+    let mut random = Random::new(seed ^ 0x5eed);
+    let mut report = Report::new(seed);
+    let began = Instant::now();
+    let mut stage = Stage::new(seed, options.short, lasting).context("setting the stage")?;
+    loop {
+        let mut order = chosen.clone();
+        for last in (1..order.len()).rev() {
+            order.swap(last, random.below(last + 1));
+        }
+        for index in order {
+            let (fault, since) = (&FAULTS[index], Instant::now());
+            stage.slowest = Duration::ZERO;
+            let verdict = (fault.run)(&mut stage).and_then(|verdict| {
+                stage.all_is_well()?;
+                Ok(verdict)
+            });
+            if !report.add(fault, verdict, since.elapsed(), stage.slowest) {
+                return report.end(stage.load.seen(), options.json.as_deref());
+            }
+        }
+        let minutes = options.minutes.unwrap_or(0.0);
+        if began.elapsed().as_secs_f64() >= minutes * 60.0 {
+            break;
+        }
+    }
+    let seen = stage.load.seen();
+    report.close(stage.close());
+    report.end(seen, options.json.as_deref())
+}
