@@ -31,7 +31,7 @@ pub use self::{
     area::info::AreaInfo,
     area::lend::{Lent, Recalled},
     area::observer::{Observer, Pinned},
-    area::owned::{GiveError, Owned},
+    area::owned::{GiveError, Owned, RawLog},
     area::reduce::{Number, Reducer},
     area::scan::UnloggedWrite,
     area::spec::{AreaSpec, Tracking},

@@ -241,12 +241,12 @@ pub fn sequence(bytes: &[u8]) {
                 assert_eq!(said, model.hold(client, job));
             }
             4 => {
-                assert_eq!(registry.rank(client).map_err(|refusal| kind(&refusal)), model.rank(client));
+                assert_eq!(registry.rank(client, None).map_err(|refusal| kind(&refusal)), model.rank(client));
             }
             5 | 6 => assert_eq!(registry.leave(client, what == 6), model.leave(client, what == 6)),
             _ => {
                 let force = choices.below(2) == 1;
-                let said = registry.remove(job, force).map_err(|refusal| kind(&refusal));
+                let said = registry.remove(job, force).map(|_| ()).map_err(|refusal| kind(&refusal));
                 assert_eq!(said, model.remove(job, force));
             }
         }
