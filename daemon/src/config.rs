@@ -3,6 +3,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use hectare_wire::{JobSettings, RunDir};
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// How lines of the log look.
@@ -59,6 +60,22 @@ impl Default for Limits {
     }
 }
 
+/// Metrics for Prometheus.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Metrics {
+    /// Where scrapes are answered; `None` for nowhere.
+    pub listen: Option<SocketAddr>,
+    /// Areas of each job that have metrics of their own.
+    pub areas: usize,
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics { listen: None, areas: 256 }
+    }
+}
+
 /// The configuration of `hectared`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -71,6 +88,8 @@ pub struct Config {
     pub max_clients: usize,
     /// The log.
     pub log: Log,
+    /// Metrics.
+    pub metrics: Metrics,
     /// The most that a job may ask for.
     pub limits: Limits,
     /// The settings of jobs that do not say otherwise.
@@ -84,6 +103,7 @@ impl Default for Config {
             max_jobs: 64,
             max_clients: 1024,
             log: Log::default(),
+            metrics: Metrics::default(),
             limits: Limits::default(),
             defaults: JobSettings::default(),
         }
@@ -147,8 +167,8 @@ impl Config {
         Ok(config)
     }
 
-    /// Puts `HECTARE_RUN_DIR`, `HECTARE_MAX_JOBS`, `HECTARE_MAX_CLIENTS`, `HECTARE_LOG` and
-    /// `HECTARE_LOG_FORMAT` on top.
+    /// Puts `HECTARE_RUN_DIR`, `HECTARE_MAX_JOBS`, `HECTARE_MAX_CLIENTS`, `HECTARE_METRICS_LISTEN`,
+    /// `HECTARE_LOG` and `HECTARE_LOG_FORMAT` on top.
     fn environment(&mut self, variable: impl Fn(&str) -> Option<String>) -> Result<()> {
         if let Some(path) = variable("HECTARE_RUN_DIR") {
             self.run_dir = Some(path.into());
@@ -159,6 +179,10 @@ impl Config {
             if let Some(value) = variable(name) {
                 *place = value.parse().with_context(|| format!("{name}={value} is not a number"))?;
             }
+        }
+        if let Some(value) = variable("HECTARE_METRICS_LISTEN") {
+            let wrong = || format!("HECTARE_METRICS_LISTEN={value} is not an address and port");
+            self.metrics.listen = Some(value.parse().with_context(wrong)?);
         }
         let choice = |name: &str, what: String| anyhow::anyhow!("{name}: {what}");
         if let Some(value) = variable("HECTARE_LOG") {
@@ -215,6 +239,7 @@ mod tests {
             .fold(String::new(), |text, line| text + line + "\n");
         let all = Config::parse(&all).unwrap();
         assert!(all.run_dir.is_some() && all.defaults.bytes.is_some() && all.defaults.stall.is_some());
+        assert!(all.metrics.listen.is_some());
     }
 
     #[test]
@@ -224,6 +249,7 @@ mod tests {
             ("[log]\nformat = \"xml\"", "line 2: unknown variant `xml`"),
             ("[defaults]\nbytes = 9\n[limits]\nbytes = 8", "defaults.bytes is 9"),
             ("max_clients = 0", "max_clients is 0"),
+            ("[metrics]\nlisten = \"here\"", "line 2: invalid socket address"),
             ("[defaults]\nstall = { kill = 4 }", "unknown variant `kill`"),
         ] {
             let error = format!("{:#}", Config::parse(text).unwrap_err());

@@ -1,12 +1,14 @@
 //! `hectared`, the daemon of Hectare on a host, and `hectare`, its command line.
 //!
 //! The daemon makes jobs, hands out ranks and passes the descriptors of the jobs' memory. It never maps that
-//! memory once it is made: nothing that a client writes into it can reach the daemon, and what the command
-//! line shows of it, it reads itself. `DAEMON.md` describes the protocol.
+//! memory once it is made: what its metrics say of jobs is read like a file, so nothing that a client writes
+//! can stop the daemon, and what the command line shows, that reads itself. `DAEMON.md` describes the protocol.
+mod ask;
 pub mod cli;
 pub mod config;
 pub mod logging;
 mod memory;
+pub mod metrics;
 mod peer;
 mod ready;
 pub mod registry;

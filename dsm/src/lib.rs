@@ -24,13 +24,14 @@ pub(crate) mod worker;
 
 #[cfg(not(loom))]
 pub use self::{
+    area::bytes::AreaBytes,
     area::element::Element,
     area::guard::WriteGuard,
     area::handle::{Area, Version},
     area::info::AreaInfo,
     area::lend::{Lent, Recalled},
     area::observer::{Observer, Pinned},
-    area::owned::{GiveError, Owned},
+    area::owned::{GiveError, Owned, RawLog},
     area::reduce::{Number, Reducer},
     area::scan::UnloggedWrite,
     area::spec::{AreaSpec, Tracking},
@@ -39,6 +40,7 @@ pub use self::{
     job::info::{Stats, WorkerInfo, WorkerState},
     job::inspect::MemoryInfo,
     job::notify::Notification,
+    job::watch::{AreaGlance, Glance, Watch, WorkerGlance},
     job::{HugePages, Job, JobBuilder, StallPolicy},
     worker::{Synced, Worker},
 };

@@ -98,3 +98,23 @@ pub enum Refusal {
         what: String,
     },
 }
+
+impl Refusal {
+    /// The cause in one word, for counters.
+    pub fn cause(&self) -> &'static str {
+        match self {
+            Refusal::Version { .. } => "version",
+            Refusal::Malformed { .. } => "malformed",
+            Refusal::NoSuchJob { .. } => "no_such_job",
+            Refusal::JobExists { .. } => "job_exists",
+            Refusal::JobInUse { .. } => "job_in_use",
+            Refusal::InvalidName { .. } => "invalid_name",
+            Refusal::Quota { .. } => "quota",
+            Refusal::RankTaken { .. } => "rank_taken",
+            Refusal::OutOfTurn { .. } => "out_of_turn",
+            Refusal::NotMade { .. } => "not_made",
+            Refusal::OtherJob { .. } => "other_job",
+            Refusal::NotAdopted { .. } => "not_adopted",
+        }
+    }
+}

@@ -1,55 +1,8 @@
 //! The daemon of Hectare on a host.
-use anyhow::{Context, Result};
 use clap::Parser;
-use hectare_daemon::config::{Config, Format, Level};
-use hectare_daemon::{logging, server::Server};
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use hectare_daemon::cli::daemon::{Options, main_of};
 use std::process::ExitCode;
 
-/// Makes the jobs of this user on this host, and admits processes to them.
-///
-/// Runs in the foreground, logs to standard error, and stops on SIGTERM or SIGINT; jobs go on among the
-/// processes that are in them. Reads the configuration of --config, HECTARE_CONFIG,
-/// ~/.config/hectare/hectared.toml or /etc/hectare/hectared.toml; `hectare config example` prints one.
-#[derive(Parser)]
-#[command(version)]
-struct Options {
-    /// The configuration.
-    #[arg(long)]
-    config: Option<PathBuf>,
-    /// Where the socket and the lock are.
-    #[arg(long)]
-    run_dir: Option<PathBuf>,
-    /// How lines of the log look.
-    #[arg(long)]
-    log_format: Option<Format>,
-    /// What goes into the log.
-    #[arg(long)]
-    log_level: Option<Level>,
-}
-
 fn main() -> ExitCode {
-    match serve(Options::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("hectared: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn serve(options: Options) -> Result<()> {
-    let mut config = Config::load(options.config)?;
-    config.run_dir = options.run_dir.or(config.run_dir);
-    config.log.format = options.log_format.unwrap_or(config.log.format);
-    config.log.level = options.log_level.unwrap_or(config.log.level);
-    logging::start(&config.log);
-    let (stop, signalled) = UnixStream::pair().context("socketpair")?;
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
-        let end = signalled.try_clone().context("dup")?;
-        signal_hook::low_level::pipe::register(signal, end).context("installing a signal handler")?;
-    }
-    let server = Server::start(&config)?;
-    Ok(server.serve(stop)?)
+    main_of(Options::parse())
 }

@@ -1,56 +1,15 @@
 //! Looking at jobs: the daemon says who is in them, their memory what they do.
 use super::Found;
 use super::output::{bytes, json, table};
-use anyhow::{Result, bail};
-use hectare_dsm::{Job, WorkerInfo};
-use hectare_wire::{ClientLine, Connection, Error, JobLine, Reply, Request};
+use super::top::tick::state_name;
+use crate::ask::{all_clients, all_jobs, answer, open, watch};
+use anyhow::Result;
+use hectare_dsm::WorkerInfo;
+use hectare_wire::{ClientLine, Connection, JobLine, Reply, Request};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
-
-fn answer<T>(other: &Reply) -> Result<T> {
-    bail!(Error::Answer { what: format!("{other:?}") })
-}
-
-/// The job, to look at: no member, no worker.
-pub(super) fn open(connection: &Connection, job: &str) -> Result<Job> {
-    match connection.ask(&Request::Open { job: job.into() })? {
-        (Reply::Opened, Some(memory)) => Ok(Job::from_descriptor(memory)?),
-        (other, _) => answer(&other),
-    }
-}
-
-fn all_jobs(connection: &Connection) -> Result<Vec<JobLine>> {
-    let mut all: Vec<JobLine> = Vec::new();
-    loop {
-        let after = all.last().map(|line| line.job.clone()).unwrap_or_default();
-        match connection.ask(&Request::Jobs { after })?.0 {
-            Reply::Jobs { jobs, more } => {
-                all.extend(jobs);
-                if !more {
-                    return Ok(all);
-                }
-            }
-            other => return answer(&other),
-        }
-    }
-}
-
-fn all_clients(connection: &Connection) -> Result<Vec<ClientLine>> {
-    let mut all: Vec<ClientLine> = Vec::new();
-    loop {
-        let after = all.last().map_or(0, |line| line.id);
-        match connection.ask(&Request::Clients { after })?.0 {
-            Reply::Clients { clients, more } => {
-                all.extend(clients);
-                if !more {
-                    return Ok(all);
-                }
-            }
-            other => return answer(&other),
-        }
-    }
-}
+use std::time::Duration;
 
 pub(super) fn ping(connection: &Connection, as_json: bool) -> Result<()> {
     match connection.ask(&Request::Ping)?.0 {
@@ -98,7 +57,7 @@ struct Process {
 struct WorkerLine {
     rank: u32,
     tid: u32,
-    state: String,
+    state: &'static str,
     last_round: u64,
     clock: u64,
 }
@@ -121,7 +80,7 @@ pub(super) fn ps(connection: &Connection, job: Option<&str>, as_json: bool) -> R
         let line = |info: &WorkerInfo| WorkerLine {
             rank: info.rank,
             tid: info.tid,
-            state: format!("{:?}", info.state).to_lowercase(),
+            state: state_name(info.state),
             last_round: info.last_round,
             clock: info.clock,
         };
@@ -143,7 +102,7 @@ pub(super) fn ps(connection: &Connection, job: Option<&str>, as_json: bool) -> R
             lines.push(match process.workers.iter().find(|worker| worker.rank == rank) {
                 Some(worker) => line(
                     rank.to_string(),
-                    worker.state.clone(),
+                    worker.state.to_owned(),
                     worker.last_round.to_string(),
                     worker.clock.to_string(),
                 ),
@@ -158,6 +117,10 @@ pub(super) fn ps(connection: &Connection, job: Option<&str>, as_json: bool) -> R
 }
 
 pub(super) fn areas(connection: &Connection, job: &str, as_json: bool) -> Result<()> {
+    let glance = watch(connection, job)?.look(usize::MAX)?;
+    let ages: BTreeMap<&str, Duration> =
+        glance.areas.iter().filter_map(|area| Some((area.name.as_str(), area.age?))).collect();
+    let age_s = |name: &str| ages.get(name).map(Duration::as_secs_f64);
     let mut areas = open(connection, job)?.areas()?;
     areas.sort_by(|a, b| a.name.cmp(&b.name));
     if as_json {
@@ -165,13 +128,15 @@ pub(super) fn areas(connection: &Connection, job: &str, as_json: bool) -> Result
             json!({
                 "name": area.name, "group": area.group, "len": area.len, "bytes": area.bytes,
                 "footprint_bytes": area.footprint, "element": area.element, "copies": area.copies,
-                "owner": area.owner, "epoch": area.epoch, "put_off": area.put_off,
+                "owner": area.owner, "epoch": area.epoch, "put_off": area.put_off, "row": area.row,
+                "interval_s": area.interval.map(|interval| interval.as_secs_f64()), "age_s": age_s(&area.name),
                 "version": area.version.map(|version| json!({ "term": version.term, "counter": version.counter })),
             })
         });
         return json(&lines.collect::<Vec<_>>());
     }
     let line = |area: hectare_dsm::AreaInfo| {
+        let age = age_s(&area.name).map_or("-".into(), |age| format!("{age:.3}"));
         [
             area.name,
             area.len.to_string(),
@@ -180,33 +145,24 @@ pub(super) fn areas(connection: &Connection, job: &str, as_json: bool) -> Result
             area.copies.to_string(),
             area.owner.map_or("-".into(), |rank| rank.to_string()),
             area.version.map_or("-".into(), |version| format!("{}.{}", version.term, version.counter)),
+            age,
         ]
     };
-    let head = ["AREA", "LENGTH", "TYPE", "MEMORY", "COPIES", "OWNER", "VERSION"];
+    let head = ["AREA", "LENGTH", "TYPE", "MEMORY", "COPIES", "OWNER", "VERSION", "AGE/s"];
     table(head, areas.into_iter().map(line).collect())
 }
 
 pub(super) fn stat(connection: &Connection, job: &str, as_json: bool) -> Result<()> {
     let stats = open(connection, job)?.stats()?;
-    let counters = [
-        ("rounds", stats.rounds),
-        ("given_up", stats.given_up),
-        ("late", stats.late),
-        ("published", stats.published),
-        ("put_off", stats.put_off),
-        ("copied_bytes", stats.copied_bytes),
-        ("takeovers", stats.takeovers),
-        ("deaths", stats.deaths),
-        ("claims", stats.claims),
-        ("kills", stats.kills),
-        ("quarantines", stats.quarantines),
-        ("unlogged_lines", stats.unlogged_lines),
-    ];
+    let counters = stats.named();
     if as_json {
         return json(&BTreeMap::from(counters));
     }
     table(["COUNTER", "VALUE"], counters.map(|(name, value)| [name.into(), value.to_string()]).into())
 }
+
+/// After how many of its intervals an area that has something to publish is stale.
+const STALE: u32 = 10;
 
 pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Result<()> {
     let job = open(connection, name)?;
@@ -229,6 +185,17 @@ pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Resul
     }
     if stats.unlogged_lines > 0 {
         findings.push(format!("{} lines were written without being logged", stats.unlogged_lines));
+    }
+    for area in watch(connection, name)?.look(usize::MAX)?.areas {
+        if let (Some(interval), Some(age), true) = (area.interval, area.age, area.dirty)
+            && age > STALE * interval
+        {
+            findings.push(format!(
+                "area {:?} is to be published every {interval:?} and was not for {:.3} s",
+                area.name,
+                age.as_secs_f64()
+            ));
+        }
     }
     for area in job.areas()?.iter().filter(|area| area.owner.is_none()) {
         findings.push(format!("area {:?} has no owner: it can be claimed", area.name));

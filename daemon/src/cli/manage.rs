@@ -1,11 +1,10 @@
 //! Jobs that are made, removed and waited for; the configuration.
 use super::BadConfig;
-use super::output::{json, print};
+use super::output::print;
 use crate::config;
 use anyhow::Result;
 use clap::Subcommand;
 use hectare_wire::{Connection, JobSettings, Request, Stall};
-use serde_json::json;
 use std::path::PathBuf;
 
 /// Making and removing jobs.
@@ -90,11 +89,6 @@ pub(super) fn job(connection: &Connection, what: Job) -> Result<()> {
         Job::Remove { job, force } => Request::Remove { job, force },
     };
     Ok(connection.order(&request)?)
-}
-
-pub(super) fn wait(connection: &Connection, job: &str, as_json: bool) -> Result<()> {
-    connection.order(&Request::Wait { job: job.into() })?;
-    if as_json { json(&json!({ "job": job, "gone": true })) } else { Ok(()) }
 }
 
 pub(super) fn config(what: Config) -> Result<()> {

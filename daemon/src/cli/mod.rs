@@ -1,24 +1,26 @@
 //! The command line: what there is, and what its exit codes mean.
+pub mod daemon;
+pub mod exit;
 mod look;
 mod manage;
 mod output;
+mod pages;
+mod parse;
 mod read;
 pub mod run;
+pub mod top;
+mod wait;
 
 use clap::{Args, Parser, Subcommand};
-use hectare_wire::{Connection, Error, Refusal, RunDir};
+use hectare_wire::{Connection, RunDir};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub use read::Form;
 
 /// Starts programs on Hectare, and shows what runs.
-///
-/// Exit codes: 0 done; 1 failed, or `check` found something; 2 wrong usage; 3 no daemon runs; 4 the daemon
-/// refused (unknown job, quota); 5 wrong configuration. `run` ends with the code of the program's process
-/// that failed first, or 128 and the number of the signal that ended it.
 #[derive(Debug, Parser)]
-#[command(name = "hectare", version)]
+#[command(name = "hectare", version, after_long_help = exit::help())]
 pub struct Options {
     /// The run directory of the daemon. Default: HECTARE_RUN_DIR, else the user's.
     #[arg(long, global = true)]
@@ -46,10 +48,12 @@ enum Command {
     Stat(OfJob),
     /// Whether a job is in health: deaths, stragglers, unlogged writes.
     Check(OfJob),
+    /// Jobs, workers and areas as they go: rounds and bytes per second, staleness, who is late.
+    Top(top::Top),
     /// The newest published version of an area.
     Read(read::Read),
-    /// Waits until a job is gone.
-    Wait(OfJob),
+    /// Waits until a job is gone, or an area has a version or is fresh.
+    Wait(wait::Wait),
     /// Makes and removes jobs.
     #[command(subcommand)]
     Job(manage::Job),
@@ -62,6 +66,10 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Prints completions for a shell: `source <(hectare completions bash)`.
+    Completions(pages::Completions),
+    /// Prints or writes manual pages.
+    Man(pages::ManPages),
 }
 
 /// A listing of one job or all.
@@ -100,7 +108,7 @@ pub fn main_of(options: Options) -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("hectare: {}", format!("{error:#}").replace('\n', " "));
-            ExitCode::from(code_of(&error))
+            ExitCode::from(exit::code_of(&error))
         }
     }
 }
@@ -115,23 +123,14 @@ fn execute(options: Options) -> anyhow::Result<u8> {
         Command::Areas(of) => look::areas(&connect()?, &of.job, of.json)?,
         Command::Stat(of) => look::stat(&connect()?, &of.job, of.json)?,
         Command::Check(of) => look::check(&connect()?, &of.job, of.json)?,
+        Command::Top(top) => return top::top(connect()?, &top),
         Command::Read(read) => read::read(&connect()?, &read)?,
-        Command::Wait(of) => manage::wait(&connect()?, &of.job, of.json)?,
+        Command::Wait(wait) => wait::wait(&connect()?, &wait)?,
         Command::Job(job) => manage::job(&connect()?, job)?,
         Command::Config(config) => manage::config(config)?,
         Command::Ping { json } => look::ping(&connect()?, json)?,
+        Command::Completions(what) => pages::completions(&what)?,
+        Command::Man(what) => pages::man(&what)?,
     }
     Ok(0)
-}
-
-fn code_of(error: &anyhow::Error) -> u8 {
-    if error.is::<BadConfig>() {
-        return 5;
-    }
-    match error.downcast_ref::<Error>() {
-        Some(Error::NoDaemon { .. } | Error::Closed) => 3,
-        Some(Error::Refused(Refusal::Malformed { .. })) => 1,
-        Some(Error::Refused(_) | Error::Version { .. } | Error::OtherUser { .. }) => 4,
-        _ => 1,
-    }
 }

@@ -19,6 +19,18 @@ pub(super) fn json(value: &impl Serialize) -> Result<()> {
 
 /// Prints lines in columns as wide as they must be.
 pub(super) fn table<const N: usize>(head: [&str; N], lines: Vec<[String; N]>) -> Result<()> {
+    print(table_text(head, lines).as_bytes())
+}
+
+/// Lines in columns as wide as they must be; columns of numbers end together.
+pub(super) fn table_text<const N: usize>(head: [&str; N], lines: Vec<[String; N]>) -> String {
+    let is_number = |cell: &String| cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit());
+    let mut numbers = [true; N];
+    for line in &lines {
+        for (number, cell) in numbers.iter_mut().zip(line) {
+            *number &= is_number(cell);
+        }
+    }
     let lines: Vec<[String; N]> = std::iter::once(head.map(str::to_owned)).chain(lines).collect();
     let mut widths = [0; N];
     for line in &lines {
@@ -28,11 +40,14 @@ pub(super) fn table<const N: usize>(head: [&str; N], lines: Vec<[String; N]>) ->
     }
     let mut text = String::new();
     for line in &lines {
-        let cells = line.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        let cells = line.iter().zip(widths).zip(numbers).map(|((cell, width), number)| match number {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:width$}"),
+        });
         text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         text.push('\n');
     }
-    print(text.as_bytes())
+    text
 }
 
 /// A number of bytes in the unit that leaves up to four digits before the point.

@@ -1,6 +1,7 @@
 //! Clients: how they come, how long they are waited for, how they end.
 use super::Server;
 use super::requests::answer;
+use crate::metrics::counts::COUNTS;
 use crate::peer;
 use crate::registry::ClientId;
 use hectare_wire::{Error, Refusal, Reply, Request, Result, Socket};
@@ -74,6 +75,7 @@ impl Server {
             Ok(None) => return,
             Err(error) => {
                 warn!(%error, "no connection can be taken");
+                COUNTS.refused_connection("accept");
                 // Out of descriptors, most likely: the connection waits, and this must not spin on it.
                 std::thread::sleep(Duration::from_millis(20));
                 return;
@@ -82,11 +84,18 @@ impl Server {
         let (user, own) = (socket.peer_user(), rustix::process::geteuid().as_raw());
         match user {
             Ok(user) if user == own => {}
-            Ok(user) => return warn!(user, "refused a connection of another user"),
-            Err(error) => return warn!(%error, "refused a connection of nobody"),
+            Ok(user) => {
+                COUNTS.refused_connection("other_user");
+                return warn!(user, "refused a connection of another user");
+            }
+            Err(error) => {
+                COUNTS.refused_connection("other_user");
+                return warn!(%error, "refused a connection of nobody");
+            }
         }
         if self.clients.len() >= self.max_clients {
             warn!(limit = self.max_clients, "refused a connection: max_clients are connected");
+            COUNTS.refused_connection("max_clients");
             let (limit, by) = (self.max_clients as u64, "max_clients of the daemon".to_owned());
             let refusal = Refusal::Quota { what: "connections".into(), asked: limit + 1, limit, by };
             let _ = answer(&socket, &Reply::Refused(refusal), None);
@@ -94,6 +103,7 @@ impl Server {
         }
         let pid = socket.peer_process().unwrap_or(0);
         let process = peer::process_of(&socket);
+        COUNTS.connected();
         self.last_id += 1;
         debug!(client = self.last_id, pid, death_notice = process.is_some(), "connected");
         self.clients.insert(
@@ -132,12 +142,14 @@ impl Server {
     pub(super) fn forget_member(&mut self, id: ClientId, died: bool) {
         let pid = self.clients.get(&id).map_or(0, |client| client.pid);
         let Some(gone) = self.registry.leave(id, died) else { return };
+        COUNTS.member_gone(died);
         match died {
             true => warn!(job = gone.job, pid, ranks = ?gone.ranks, "member died"),
             false => info!(job = gone.job, pid, ranks = ?gone.ranks, "member left"),
         }
         if gone.removed {
             info!(job = gone.job, "job removed: its last member is gone");
+            COUNTS.job_removed("last_member");
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the daemon tells members on their control pages, and members that come back.
 use super::Server;
+use crate::metrics::counts::COUNTS;
 use crate::peer;
 use crate::registry::{Brought, ClientId};
 use hectare_wire::{Page, Refusal, Reply, Standing};
@@ -47,6 +48,7 @@ impl Server {
         let adopted = self.registry.adopt(id, pid, brought, is_stale)?;
         if adopted.new {
             info!(job, pid, "job of an earlier daemon taken on");
+            COUNTS.job_adopted();
         }
         info!(job, pid, ?ranks, missing = ?adopted.missing, "member came back");
         for (old, gone) in adopted.replaced {

@@ -1,6 +1,7 @@
 //! Requests of clients, and what is answered.
 use super::Server;
 use super::clients::End;
+use crate::metrics::counts::COUNTS;
 use crate::registry::{Brought, ClientId};
 use hectare_wire::{FrameError, Received, Refusal, Reply, Request, Result, Socket, VERSION, decode, encode};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -25,12 +26,14 @@ impl Server {
             Ok(Received::Closed) | Err(_) => return Some(End::Closed),
         };
         warn!(pid = client.pid, why = %refused, "gave a client up");
+        COUNTS.evicted(refused.cause());
         let _ = answer(&client.socket, &Reply::Refused(refused), None);
         Some(End::Refused)
     }
 
     fn serve_or_park(&mut self, id: ClientId, request: Request, descriptor: Option<OwnedFd>) -> Option<End> {
         debug!(client = id, ?request);
+        COUNTS.requested();
         if job_of(&request).is_some_and(|job| self.registry.is_awaited(job)) {
             debug!(client = id, "waits for the members of the job to come back");
             self.clients.get_mut(&id)?.parked = Some(request);
@@ -67,16 +70,32 @@ impl Server {
             }),
             Request::Create { job, settings, keep } => {
                 let made = self.registry.create(&job, settings, keep);
-                made.map(|()| info!(job, pid, "job made")).map(|()| Reply::Done)
+                made.map(|()| {
+                    info!(job, pid, "job made");
+                    COUNTS.job_made();
+                    Reply::Done
+                })
             }
             Request::Attach { job, rank } => {
                 self.registry.attach(id, pid, &job, rank).map(|(rank, created)| {
                     info!(job, pid, rank, created, "member attached");
+                    if created {
+                        COUNTS.job_made();
+                    }
                     memory_of = Some(job);
                     Reply::Attached { rank, created }
                 })
             }
-            Request::Hold { job } => self.registry.hold(id, pid, &job).map(|()| Reply::Done),
+            Request::Hold { job } => {
+                let created = !self.registry.has(&job);
+                self.registry.hold(id, pid, &job).map(|()| {
+                    if created {
+                        info!(job, pid, "job made");
+                        COUNTS.job_made();
+                    }
+                    Reply::Done
+                })
+            }
             Request::Rank => self.registry.rank(id, None).map(|rank| Reply::Rank { rank }),
             Request::RankAt { rank } => self.registry.rank(id, Some(rank)).map(|_| Reply::Done),
             Request::GiveBack { rank } => self.registry.give_back(id, rank).map(|()| Reply::Done),
@@ -105,6 +124,7 @@ impl Server {
                 let removed = self.registry.remove(&job, force);
                 removed.map(|members| {
                     info!(job, pid, force, members = members.len(), "job removed on request");
+                    COUNTS.job_removed("request");
                     self.tell_removed(&members);
                     Reply::Done
                 })
@@ -124,6 +144,7 @@ impl Server {
         };
         let reply = reply.unwrap_or_else(|refusal| {
             warn!(pid, why = %refusal, "refused a request");
+            COUNTS.refused(&refusal);
             Reply::Refused(refusal)
         });
         let memory = memory_of.and_then(|job| self.registry.memory(&job).ok());
@@ -134,6 +155,7 @@ impl Server {
             Ok(()) => None,
             Err(error) => {
                 warn!(pid, %error, "gave a client up that takes no answer");
+                COUNTS.evicted("takes_no_answer");
                 Some(End::Closed)
             }
         }

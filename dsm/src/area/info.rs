@@ -22,6 +22,8 @@ pub struct AreaInfo {
     pub footprint: u64,
     /// The element type, for people.
     pub element: String,
+    /// Elements of one row.
+    pub row: usize,
     /// Reader copies.
     pub copies: u32,
     /// Its interval.
@@ -61,6 +63,7 @@ impl AreaInfo {
             bytes: about.bytes.load(Ordering::Relaxed),
             footprint: parts.layout.footprint(),
             element: element.to_string(),
+            row: about.row_len.load(Ordering::Relaxed).max(1) as usize,
             copies: parts.layout.copies,
             interval: (interval != 0).then(|| Duration::from_nanos(interval)),
             owner: word.holder(),

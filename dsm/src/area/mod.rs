@@ -1,4 +1,5 @@
 //! Areas: the table of them, who owns one, the writer's and the readers' side.
+pub(crate) mod bytes;
 pub(crate) mod element;
 pub(crate) mod guard;
 pub(crate) mod handle;

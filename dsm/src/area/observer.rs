@@ -93,6 +93,10 @@ impl Observer {
         Err(Error::TooManyObservers { max: records.len() })
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// Pins the newest version of `area` and returns it. The pin ends when the value is dropped.
     ///
     /// # Errors
@@ -110,10 +114,8 @@ impl Observer {
             return Err(Error::NoReaderCopy { name: core.name.clone() });
         }
         let pins = self.shared.segment.pins(self.index);
-        let pin = pins
-            .iter()
-            .find(|pin| pin.load(Ordering::Relaxed) == 0)
-            .ok_or(Error::TooManyPins { max: pins.len() })?;
+        let free = pins.iter().find(|pin| pin.load(Ordering::Relaxed) == 0);
+        let pin = self.shared.counted(free.ok_or(Error::TooManyPins { max: pins.len() }))?;
         let since = Instant::now();
         let mut looks = 0u32;
         loop {

@@ -40,6 +40,19 @@ impl<T: Element> std::fmt::Debug for Owned<T> {
     }
 }
 
+/// Where the log of an owned area is ([`Owned::raw_log`]).
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct RawLog {
+    /// One bit for each 64 bytes of the writer copy, the lowest bit first; bits beyond its end are zero. For
+    /// reading, by the thread of the owner, while it owns the area: others write here only while it is in a
+    /// call.
+    pub words: *const u64,
+    /// If rows are logged as a whole, one bit tells whether a row is logged: that of the byte so far behind the
+    /// row's first.
+    pub row_probe: Option<usize>,
+}
+
 /// A refused [`Owned::give`]: the area stays with its owner.
 pub struct GiveError<T: Element> {
     /// Why.
@@ -210,6 +223,21 @@ impl<T: Element> Owned<T> {
             self.core().log().touch();
         }
         Ok(self.core().parts().writer().cast())
+    }
+
+    /// Where the log of this area is, for code in another language that tests it in line and calls
+    /// [`Owned::log`] only for what is not marked yet; `None` for areas without a log.
+    ///
+    /// # Errors
+    /// Those of [`Owned::write`].
+    pub fn raw_log(&self, worker: &Worker) -> Result<Option<RawLog>> {
+        self.check(worker)?;
+        let core = self.core();
+        let level0 = core.log().level0;
+        Ok((!level0.is_empty()).then(|| RawLog {
+            words: level0.as_ptr().cast(),
+            row_probe: core.by_rows.then(|| core.row * size_of::<T>() / 2),
+        }))
     }
 
     /// Tells the log that elements `range` were written through a raw pointer.

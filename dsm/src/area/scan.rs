@@ -162,7 +162,7 @@ impl Scanned {
             local.unlogged.borrow_mut().push(UnloggedWrite { area: self.core.name.clone(), rank, bytes });
         }
         let lines: usize = found.iter().map(|lines| lines.len()).sum();
-        shared.segment.header().counters.unlogged_lines.fetch_add(lines as u64, Ordering::Relaxed);
+        crate::sync::tally::count(&shared.segment.header().counters.unlogged_lines, lines as u64);
     }
 }
 

@@ -7,6 +7,7 @@ use super::parts::Parts;
 use crate::error::{Error, Rank, Result};
 use crate::memory::copy::Kernels;
 use crate::sync::lock;
+use crate::sync::tally::count;
 use crate::worker::Worker;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -146,7 +147,8 @@ impl Worker {
             if let Some(holder) = seen.holder()
                 && !self.shared().is_gone(holder)
             {
-                return Err(Error::OwnerAlive { name: name.into(), owner: holder });
+                let owner = holder;
+                return self.shared().counted(Err(Error::OwnerAlive { name: name.into(), owner }));
             }
             if ownership::seize(word, seen, self.rank()) {
                 break seen;
@@ -175,7 +177,7 @@ impl Worker {
         }
         dirty.store(0, Ordering::Relaxed);
         parts.slot.round.term.fetch_add(1, Ordering::Relaxed);
-        self.shared().segment.header().counters.claims.fetch_add(1, Ordering::Relaxed);
+        count(&self.shared().segment.header().counters.claims, 1);
         let owned = Owned::begin(&core, self, last.epoch() + 1);
         Ok(Claimed { owned, loss })
     }

@@ -6,6 +6,7 @@ pub(crate) mod inspect;
 pub(crate) mod notify;
 pub(crate) mod process;
 pub(crate) mod run;
+pub(crate) mod watch;
 
 use crate::area::element::Element;
 use crate::area::handle::Area;
@@ -128,10 +129,10 @@ impl Job {
     /// # Errors
     /// [`Error::TooManyWorkers`], [`Error::ForkedChild`]; [`Error::Daemon`] in jobs of the daemon.
     pub fn worker(&self) -> Result<Worker> {
-        match &self.shared.link {
+        self.shared.counted(match &self.shared.link {
             Some(link) => link.worker(self),
             None => Worker::join(self, None),
-        }
+        })
     }
 
     /// Makes the calling thread the worker of this rank. In a job of the daemon ([`Job::connect`]), it is asked
@@ -142,10 +143,10 @@ impl Job {
     /// configured maximum, [`Error::ForkedChild`]; [`Error::Daemon`] in jobs of the daemon, if the rank was
     /// handed to another process or is beyond the maximum.
     pub fn worker_at(&self, rank: crate::Rank) -> Result<Worker> {
-        match &self.shared.link {
+        self.shared.counted(match &self.shared.link {
             Some(link) => link.worker_at(self, rank),
             None => Worker::join(self, Some(rank)),
-        }
+        })
     }
 
     /// Registers an observer for the calling thread.
@@ -153,7 +154,7 @@ impl Job {
     /// # Errors
     /// [`Error::TooManyObservers`], [`Error::ForkedChild`].
     pub fn observer(&self) -> Result<Observer> {
-        Observer::register(self)
+        self.shared.counted(Observer::register(self))
     }
 
     /// Attaches to an area that exists.

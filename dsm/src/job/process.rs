@@ -8,6 +8,13 @@ pub(crate) fn start_time(pid: u32) -> u64 {
     after.split_whitespace().nth(19).and_then(|field| field.parse().ok()).unwrap_or(0)
 }
 
+/// Whether `/proc` has this thread of this process, which started at `started`, and it is no zombie.
+pub(crate) fn is_there(pid: u32, tid: u32, started: u64) -> bool {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")) else { return false };
+    let state = text.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    !matches!(state, Some('Z' | 'X') | None) && start_time(pid) == started
+}
+
 /// Ends a process by SIGKILL if it is still the one that started at `started`; true if a signal was sent.
 pub(crate) fn kill(pid: u32, started: u64) -> bool {
     let Ok(id) = libc::pid_t::try_from(pid) else { return false };

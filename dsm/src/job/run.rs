@@ -80,7 +80,8 @@ impl Job {
         let seats = self.shared.segment.seats();
         let taken = seats.iter().filter(|seat| seat.is_live()).count();
         if count > max - taken {
-            return Err(Error::TooManyWorkers { asked: count, free: max - taken, max });
+            let free = max - taken;
+            return self.shared.counted(Err(Error::TooManyWorkers { asked: count, free, max }));
         }
         let start = Start::default();
         let cores = if self.shared.pin_cores { process::allowed_cores() } else { Vec::new() };

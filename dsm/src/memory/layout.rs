@@ -4,6 +4,7 @@
 //! header        configuration, map of the tables, the words of the round, counters
 //! seats         one per worker: arrival word and clock, on lines of their own
 //! workers       one per worker: process, thread, the mutex that tells its death
+//! tallies       one per worker and one for reapers: what it counts, on lines of its own
 //! observers     one per observer, each with its pins
 //! areas         one slot per area: ownership, lock, description
 //! names         one name per area slot, one group name per area slot
@@ -15,6 +16,7 @@
 use super::mutex::RobustMutex;
 use crate::primitive::{AtomicU32, AtomicU64};
 use crate::sync::round::Seat;
+use crate::sync::tally::{Counters, Tally};
 use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,7 +24,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 3;
+pub(crate) const LAYOUT_VERSION: u32 = 4;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
@@ -55,6 +57,7 @@ pub(crate) struct Config {
 pub(crate) struct Map {
     pub(crate) seats: u64,
     pub(crate) workers: u64,
+    pub(crate) tallies: u64,
     pub(crate) observers: u64,
     pub(crate) pins: u64,
     pub(crate) areas: u64,
@@ -87,6 +90,7 @@ impl Map {
         let map = Map {
             seats: place(workers, size_of::<Seat>())?,
             workers: place(workers, size_of::<WorkerRecord>())?,
+            tallies: place(workers + 1, size_of::<Tally>())?,
             observers: place(observers, size_of::<ObserverRecord>())?,
             pins: place(observers * u64::from(config.pins_per_observer), 8)?,
             areas: place(areas, size_of::<AreaSlot>())?,
@@ -180,23 +184,6 @@ impl<T> std::ops::Deref for Padded<T> {
     fn deref(&self) -> &T {
         &self.0
     }
-}
-
-/// Counters of the job, written by whoever runs a round.
-#[repr(C, align(128))]
-#[derive(Debug)]
-pub(crate) struct Counters {
-    pub(crate) given_up: AtomicU64,
-    pub(crate) published: AtomicU64,
-    pub(crate) put_off: AtomicU64,
-    pub(crate) copied_bytes: AtomicU64,
-    pub(crate) takeovers: AtomicU64,
-    pub(crate) deaths: AtomicU64,
-    pub(crate) claims: AtomicU64,
-    pub(crate) kills: AtomicU64,
-    pub(crate) quarantines: AtomicU64,
-    pub(crate) unlogged_lines: AtomicU64,
-    pub(crate) late: AtomicU64,
 }
 
 /// Who sits in a worker slot.

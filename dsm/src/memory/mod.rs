@@ -7,4 +7,5 @@ mod inspect;
 pub(crate) mod layout;
 pub(crate) mod limits;
 pub(crate) mod mutex;
+pub(crate) mod peek;
 pub(crate) mod segment;

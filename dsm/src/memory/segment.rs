@@ -6,6 +6,7 @@ use super::layout::{
 use super::mutex::RobustMutex;
 use crate::error::Error;
 use crate::sync::round::{Rounds, Seat};
+use crate::sync::tally::Tally;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -29,6 +30,18 @@ unsafe impl Sync for Segment {}
 
 pub(super) fn last_os_error(call: &'static str) -> Error {
     Error::Os { call, source: std::io::Error::last_os_error() }
+}
+
+/// Bytes of memory behind a descriptor at this moment.
+pub(crate) fn resident_bytes(fd: &OwnedFd) -> Result<u64, Error> {
+    // SAFETY: zero is a valid stat, which the call fills.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        if libc::fstat(fd.as_raw_fd(), &mut stat) != 0 {
+            return Err(last_os_error("fstat"));
+        }
+        Ok(stat.st_blocks as u64 * 512)
+    }
 }
 
 impl Segment {
@@ -148,14 +161,7 @@ impl Segment {
 
     /// Bytes of memory behind the segment at this moment.
     pub(crate) fn resident_bytes(&self) -> Result<u64, Error> {
-        // SAFETY: zero is a valid stat, which the call fills.
-        unsafe {
-            let mut stat: libc::stat = std::mem::zeroed();
-            if libc::fstat(self.fd.as_raw_fd(), &mut stat) != 0 {
-                return Err(last_os_error("fstat"));
-            }
-            Ok(stat.st_blocks as u64 * 512)
-        }
+        resident_bytes(&self.fd)
     }
 
     #[inline]
@@ -192,6 +198,13 @@ impl Segment {
     pub(crate) fn workers(&self) -> &[WorkerRecord] {
         // SAFETY: `Map::of` places `max_workers` records there.
         unsafe { self.table(self.map.workers, self.config.max_workers as usize) }
+    }
+
+    /// What each rank counts, and in the last place what reapers do.
+    #[inline]
+    pub(crate) fn tallies(&self) -> &[Tally] {
+        // SAFETY: `Map::of` places `max_workers + 1` tallies there.
+        unsafe { self.table(self.map.tallies, self.config.max_workers as usize + 1) }
     }
 
     pub(crate) fn observers(&self) -> &[ObserverRecord] {

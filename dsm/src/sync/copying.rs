@@ -2,6 +2,7 @@
 use super::claim::{self, Claim};
 use super::plan::{may_copy_whole, whole_threshold};
 use super::runtime::Runtime;
+use super::tally::add;
 use crate::area::parts::Parts;
 use crate::memory::copy::{Kernels, LineBuffer, words};
 use crate::memory::layout::{Chunk, LINE};
@@ -106,7 +107,10 @@ impl Runtime<'_> {
             shared_words: segment.config().stall_policy == crate::job::STALL_QUARANTINE,
         };
         fault_point();
-        copying.run(piece.first, piece.words, &mut self.local.copy_scratch.borrow_mut());
+        let bytes = copying.run(piece.first, piece.words, &mut self.local.copy_scratch.borrow_mut());
+        let tally = self.shared.tally(me);
+        add(&tally.chunks, 1);
+        add(&tally.copied_bytes, bytes as u64);
         claim::finish(&chunk.claim, round, me);
     }
 
@@ -142,11 +146,12 @@ struct Copying<'s> {
 
 impl Copying<'_> {
     /// Copies what words `first..first + count` of the log mark, and notes it in the generation and in
-    /// what the other copies owe. Repeatable: the log is cleared only when the round is published.
-    fn run(&self, first: usize, count: usize, scratch: &mut CopyScratch) {
+    /// what the other copies owe. Repeatable: the log is cleared only when the round is published. Returns how
+    /// many bytes were copied.
+    fn run(&self, first: usize, count: usize, scratch: &mut CopyScratch) -> usize {
         let layout = self.parts.layout;
         if self.whole {
-            self.copy_span(first, count);
+            let copied = self.copy_span(first, count);
             for (other, copy) in self.parts.copies().iter().enumerate() {
                 if other != self.target {
                     fill(self.parts.owed(other), first, count);
@@ -157,7 +162,7 @@ impl Copying<'_> {
                 let open = self.parts.slot.round.open_generation.load(Ordering::Relaxed) as usize;
                 fill(self.parts.generation(open), first, count);
             }
-            return;
+            return copied;
         }
         let kernels = Kernels::get();
         let level1 = self.parts.level1();
@@ -165,6 +170,7 @@ impl Copying<'_> {
         scratch.lines.clear();
         // The span of neighbouring blocks that are copied whole.
         let mut span = 0..0;
+        let mut copied = 0;
         let mut word = first;
         while word < first + count {
             let end = (word / BLOCK_WORDS * BLOCK_WORDS + BLOCK_WORDS).min(first + count);
@@ -176,7 +182,7 @@ impl Copying<'_> {
             let lines = self.gather(word, bits, owes);
             if lines == (end - word) * 64 || lines as f32 > self.threshold * ((end - word) * 64) as f32 {
                 if span.end != word {
-                    self.copy_span(span.start, span.end - span.start);
+                    copied += self.copy_span(span.start, span.end - span.start);
                     span = word..word;
                 }
                 span.end = end;
@@ -185,14 +191,14 @@ impl Copying<'_> {
                 while done < bits.len() {
                     done += scratch.lines.decode(&bits[done..], ((word + done) * 64) as u32);
                     if done < bits.len() {
-                        self.copy_listed(kernels, &mut scratch.lines);
+                        copied += self.copy_listed(kernels, &mut scratch.lines);
                     }
                 }
             }
             word = end;
         }
-        self.copy_span(span.start, span.end - span.start);
-        self.copy_listed(kernels, &mut scratch.lines);
+        copied += self.copy_span(span.start, span.end - span.start);
+        copied + self.copy_listed(kernels, &mut scratch.lines)
     }
 
     /// Collects the lines to copy of some log words and does their bookkeeping; returns how many.
@@ -253,12 +259,12 @@ impl Copying<'_> {
         }
     }
 
-    /// Copies whole words' lines `first..first + count`.
-    fn copy_span(&self, first: usize, count: usize) {
+    /// Copies whole words' lines `first..first + count`; returns how many bytes that are.
+    fn copy_span(&self, first: usize, count: usize) -> usize {
         let from = first * 64 * LINE as usize;
         let to = ((first + count) * 64 * LINE as usize).min(self.parts.padded_bytes());
         if to <= from {
-            return;
+            return 0;
         }
         // SAFETY: both copies have `padded_bytes` bytes. The writer copy is still: its owner is inside the
         // round. Nobody reads the target: planning chose a copy that no straggler and no observer may be
@@ -269,9 +275,12 @@ impl Copying<'_> {
             let target = self.parts.reader(self.target).add(from);
             Kernels::get().copy_dense(target, source, to - from, self.round_bytes);
         }
+        to - from
     }
 
-    fn copy_listed(&self, kernels: &Kernels, lines: &mut LineBuffer) {
+    /// Copies the lines that are listed, and empties the list; returns how many bytes that are.
+    fn copy_listed(&self, kernels: &Kernels, lines: &mut LineBuffer) -> usize {
+        let count = lines.as_slice().len();
         if !lines.as_slice().is_empty() {
             // SAFETY: as in `copy_span`; the log has bits only for lines of the area.
             unsafe {
@@ -286,6 +295,7 @@ impl Copying<'_> {
             }
             lines.clear();
         }
+        count * LINE as usize
     }
 }
 

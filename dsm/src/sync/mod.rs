@@ -18,5 +18,7 @@ pub(crate) mod round;
 #[cfg(not(loom))]
 pub(crate) mod runtime;
 #[cfg(not(loom))]
+pub(crate) mod tally;
+#[cfg(not(loom))]
 pub(crate) mod wait;
 pub(crate) mod word;

@@ -2,6 +2,7 @@
 use super::pin::{self, copy_state};
 use super::round::Seat;
 use super::runtime::{Runtime, Scratch};
+use super::tally::count;
 use super::{claim, clock, lock};
 use crate::area::observer::is_pinned;
 use crate::area::parts::{Parts, flag};
@@ -183,6 +184,10 @@ impl Runtime<'_> {
                 // A group waits for an owner that lives; what a dead one had not published is lost.
                 if holder.is_some_and(|owner| segment.all_seats()[owner as usize].is_live()) {
                     scratch.stuck.push(area);
+                    if segment.dirty()[index].load(Ordering::Relaxed) != 0 {
+                        count(&segment.header().counters.put_off_owner, 1);
+                        tracing::debug!(area, round, owner = ?holder, "put off: the owner is not in the round");
+                    }
                 }
                 return false;
             }
@@ -194,6 +199,8 @@ impl Runtime<'_> {
             segment.header().sync.requested.store(1, Ordering::SeqCst);
             scratch.held_back = true;
             scratch.stuck.push(area);
+            count(&segment.header().counters.put_off_unscanned, 1);
+            tracing::debug!(area, round, owner, "put off: the owner has not looked the area through");
             return false;
         }
         if segment.dirty()[index].load(Ordering::Relaxed) == 0 {
@@ -204,7 +211,8 @@ impl Runtime<'_> {
         }
         let Some(target) = self.target_copy(&parts, index, round, scratch) else {
             slot.round.put_off.fetch_add(1, Ordering::Relaxed);
-            segment.header().counters.put_off.fetch_add(1, Ordering::Relaxed);
+            count(&segment.header().counters.put_off_pinned, 1);
+            tracing::debug!(area, round, owner, "put off: every reader copy is pinned");
             self.postpone(slot, now);
             scratch.stuck.push(area);
             return false;
@@ -339,7 +347,8 @@ impl Runtime<'_> {
                 let parts = Parts::of(segment, area as usize);
                 pin::unmark(&parts.copies()[copy].state);
                 parts.slot.round.put_off.fetch_add(1, Ordering::Relaxed);
-                segment.header().counters.put_off.fetch_add(1, Ordering::Relaxed);
+                count(&segment.header().counters.put_off_group, 1);
+                tracing::debug!(area, "put off: another area of its group cannot be published");
                 continue;
             }
             table[kept].copy_from(&table[entry]);

@@ -2,6 +2,7 @@
 //! it half done finishes it.
 use super::pin;
 use super::runtime::Runtime;
+use super::tally::add;
 use crate::area::parts::Parts;
 use crate::log::generations;
 use crate::memory::copy::words;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Runtime<'_> {
     /// Makes the new versions of the plan visible.
-    pub(crate) fn publish_plan(&self, round: u64) {
+    pub(crate) fn publish_plan(&self, round: u64, me: u32) {
         let header = self.shared.segment.header();
         let plan = &header.sync.acting.plan;
         let now = plan.now_ns.load(Ordering::Relaxed);
@@ -31,9 +32,7 @@ impl Runtime<'_> {
             lowest = lowest.min(clock.load(Ordering::Relaxed));
         }
         clock.store(lowest, Ordering::Relaxed);
-        let counters = &header.counters;
-        counters.published.fetch_add(published, Ordering::Relaxed);
-        counters.copied_bytes.fetch_add(plan.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+        add(&self.shared.tally(me).published, published);
         header.sync.published.fetch_add(1, Ordering::Release);
         self.shared.wake_notifiers();
     }

@@ -23,6 +23,8 @@ pub(crate) struct Seat {
     pub(crate) missed: AtomicU64,
     /// The worker's own clock (bounded staleness).
     pub(crate) clock: AtomicU64,
+    /// How often this worker was left behind by a round that was given up. Written with `missed`, by others.
+    pub(crate) late: AtomicU64,
     /// One of [`slot_state`].
     pub(crate) state: AtomicU32,
     /// Rises with every worker that takes the slot.
@@ -36,6 +38,7 @@ impl Seat {
             arrived: AtomicU64::new(0),
             missed: AtomicU64::new(0),
             clock: AtomicU64::new(0),
+            late: AtomicU64::new(0),
             state: AtomicU32::new(slot_state::FREE),
             incarnation: AtomicU32::new(0),
         }

@@ -3,6 +3,7 @@ use super::claim::{self, Claim};
 use super::copying::CopyScratch;
 use super::pin::copy_state;
 use super::round::{Pause, Rounds, Work};
+use super::tally::{add, count};
 use super::wait::{Waiter, futex_wake_all, low_half};
 use super::word::Word;
 use crate::area::owned_set::OwnedSet;
@@ -101,7 +102,7 @@ impl Runtime<'_> {
         if self.local.killed.replace((pid, started)) != (pid, started)
             && crate::job::process::kill(pid, started)
         {
-            self.shared.segment.header().counters.kills.fetch_add(1, Ordering::Relaxed);
+            count(&self.shared.segment.header().counters.kills, 1);
             tracing::warn!(
                 rank,
                 pid,
@@ -136,7 +137,7 @@ impl Runtime<'_> {
         {
             claim::abandon(&chunk.claim, round);
         }
-        segment.header().counters.quarantines.fetch_add(1, Ordering::Relaxed);
+        count(&segment.header().counters.quarantines, 1);
         tracing::warn!(
             rank,
             area,
@@ -152,6 +153,7 @@ impl Work for Runtime<'_> {
         // Only the actor writes it.
         let rounds = &self.shared.segment.header().sync.acting.rounds;
         rounds.store(rounds.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        add(&self.shared.tally(me).planned, 1);
         self.make_plan(round, me)
     }
 
@@ -174,7 +176,8 @@ impl Work for Runtime<'_> {
             }
             if self.is_dead(rank) {
                 if claim::inherit(&chunk.claim, round, rank, me) {
-                    segment.header().counters.takeovers.fetch_add(1, Ordering::Relaxed);
+                    count(&segment.header().counters.takeovers, 1);
+                    tracing::warn!(round, dead = rank, by = me, "chunk taken over from a dead worker");
                 }
             } else if self.has_stalled(round) {
                 match segment.config().stall_policy {
@@ -189,8 +192,8 @@ impl Work for Runtime<'_> {
         }
     }
 
-    fn publish(&self, round: u64, _me: u32) {
-        self.publish_plan(round);
+    fn publish(&self, round: u64, me: u32) {
+        self.publish_plan(round, me);
     }
 
     fn is_dead(&self, rank: u32) -> bool {
@@ -198,10 +201,15 @@ impl Work for Runtime<'_> {
     }
 
     fn while_dead(&self, rank: u32, act: impl FnOnce() -> bool) -> bool {
-        if rank == self.shared.reaper_rank() {
-            return self.shared.while_no_reaper(act);
+        let acted = match rank == self.shared.reaper_rank() {
+            true => self.shared.while_no_reaper(act),
+            false => self.is_dead(rank) && act(),
+        };
+        if acted {
+            count(&self.shared.segment.header().counters.round_takeovers, 1);
+            tracing::warn!(dead = rank, "round taken over from a dead actor");
         }
-        self.is_dead(rank) && act()
+        acted
     }
 
     fn stalled_actor(&self, rank: u32) {
@@ -222,10 +230,10 @@ impl Work for Runtime<'_> {
     }
 
     fn gave_up(&self, round: u64, missing: &mut dyn Iterator<Item = u32>) {
-        let counters = &self.shared.segment.header().counters;
-        counters.given_up.fetch_add(1, Ordering::Relaxed);
+        let segment = &self.shared.segment;
+        count(&segment.header().counters.given_up, 1);
         for rank in missing {
-            counters.late.fetch_add(1, Ordering::Relaxed);
+            count(&segment.all_seats()[rank as usize].late, 1);
             tracing::warn!(round, rank, "round given up: the worker did not come in time");
         }
     }

@@ -6,6 +6,7 @@ use crate::memory::mutex::Locked;
 use crate::primitive::fault_point;
 use crate::sync::round::slot_state;
 use crate::sync::runtime::{Local, Runtime};
+use crate::sync::tally::count;
 use crate::sync::wait::{futex_wake_all, low_half};
 use crate::sync::word::{Phase, Word};
 use std::sync::atomic::Ordering;
@@ -266,7 +267,7 @@ impl Shared {
         record.life.unlock();
         if died {
             self.recount();
-            self.segment.header().counters.deaths.fetch_add(1, Ordering::Relaxed);
+            count(&self.segment.header().counters.deaths, 1);
             tracing::warn!(rank, pid = record.pid.load(Ordering::Relaxed), "worker is dead");
         }
         died || now == slot_state::DEAD

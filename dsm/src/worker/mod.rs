@@ -15,6 +15,7 @@ use crate::job::{Job, Shared};
 use crate::sync::clock;
 use crate::sync::round::{Ended, Work};
 use crate::sync::runtime::{Local, Runtime};
+use crate::sync::tally::add;
 use crate::sync::word::{Phase, Word};
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -133,8 +134,13 @@ impl Worker {
         self.scan();
         let runtime = self.runtime();
         let ended = runtime.rounds().participate(self.rank, &runtime);
-        if let Some(Ended::GivenUp(_)) = ended {
-            self.local.waiter.reset();
+        match ended {
+            Some(Ended::Completed(_)) => add(&self.shared.tally(self.rank).rounds, 1),
+            Some(Ended::GivenUp(_)) => {
+                add(&self.shared.tally(self.rank).abandoned, 1);
+                self.local.waiter.reset();
+            }
+            None => {}
         }
         self.idle = self.shared.segment.rounds().load();
         if ended.is_some() {
@@ -318,7 +324,8 @@ impl Worker {
             self.complete_round(false);
             result = self.try_create(&spec, element, len);
         }
-        let core = Arc::new(AreaCore::of(&self.shared, result?, &spec.name, element)?);
+        let id = self.shared.counted(result)?;
+        let core = Arc::new(AreaCore::of(&self.shared, id, &spec.name, element)?);
         Ok(Owned::begin(&core, self, 1))
     }
 

@@ -1,0 +1,63 @@
+//! What the exit codes mean.
+use super::wait::InVain;
+use super::{BadConfig, Found};
+use hectare_wire::{Error, Refusal};
+use std::fmt::Write;
+
+/// Every code of `hectare` and `hectared`, and what it means.
+pub const CODES: [(u8, &str); 8] = [
+    (0, "Done. `hectared`: told to stop. `top`: ended by a key, or the job that it showed is gone."),
+    (1, "Failed, for a reason that the message names; or `check` found something."),
+    (2, "Wrong usage."),
+    (3, "No daemon runs for the run directory, or it ended meanwhile."),
+    (
+        4,
+        "Refused: no such job or area, a name that is taken or cannot be one, a quota, a daemon of another \
+         version. `hectared`: another daemon has the run directory.",
+    ),
+    (5, "The configuration is wrong."),
+    (6, "The run directory is wrong: no directory, of another user, or open to others."),
+    (7, "`wait --timeout`: it did not come in time."),
+];
+
+/// What of the codes is not `hectare`'s own.
+pub const PASSED_ON: &str = "`hectare run` ends with the code of the process that failed first, or with 128 and the \
+                             number of the signal that ended it; `top`, when a signal ends it, with 128 and its number.";
+
+/// The code of an error.
+pub fn code_of(error: &anyhow::Error) -> u8 {
+    if error.is::<BadConfig>() {
+        return 5;
+    }
+    if error.is::<Found>() {
+        return 1;
+    }
+    if error.is::<InVain>() {
+        return 7;
+    }
+    if let Some(hectare_dsm::Error::NoSuchArea { .. }) = error.downcast_ref() {
+        return 4;
+    }
+    error.downcast_ref::<Error>().map_or(1, code_of_wire)
+}
+
+/// The code of an error on the way to the daemon.
+pub fn code_of_wire(error: &Error) -> u8 {
+    match error {
+        Error::NoDaemon { .. } | Error::Closed => 3,
+        Error::Refused(Refusal::Malformed { .. }) => 1,
+        Error::Refused(_) | Error::Version { .. } | Error::OtherUser { .. } => 4,
+        Error::RunDir { .. } => 6,
+        _ => 1,
+    }
+}
+
+/// The codes as text behind the help.
+pub(crate) fn help() -> String {
+    let mut text = "Exit codes:\n".to_owned();
+    for (code, meaning) in CODES {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {code}  {meaning}");
+    }
+    text + "\n" + PASSED_ON
+}

@@ -1,0 +1,107 @@
+//! Arguments that are more than a number or a name.
+use std::fmt;
+use std::str::FromStr;
+
+/// `FIRST..END`, either of which may be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    first: Option<usize>,
+    end: Option<usize>,
+}
+
+impl Range {
+    /// The range in something of `len` elements; what reaches beyond is left as it is.
+    pub(super) fn within(self, len: usize) -> std::ops::Range<usize> {
+        self.first.unwrap_or(0)..self.end.unwrap_or(len)
+    }
+}
+
+impl FromStr for Range {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Range, String> {
+        let wrong = || format!("{text:?} is not FIRST..END");
+        let (first, end) = text.split_once("..").ok_or_else(wrong)?;
+        let number = |text: &str| match text {
+            "" => Ok(None),
+            text => text.parse::<usize>().map(Some).map_err(|_| wrong()),
+        };
+        let (first, end) = (number(first)?, number(end)?);
+        match (first, end) {
+            (Some(first), Some(end)) if first > end => Err(format!("{text:?} ends before it begins")),
+            _ => Ok(Range { first, end }),
+        }
+    }
+}
+
+/// `TERM.COUNTER`, or a counter of whatever term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct VersionArgument {
+    term: Option<u64>,
+    counter: u64,
+}
+
+impl VersionArgument {
+    /// Whether a version is this one.
+    pub(super) fn is(self, term: u64, counter: u64) -> bool {
+        self.term.is_none_or(|wanted| wanted == term) && self.counter == counter
+    }
+
+    /// Whether a version is this one or a later one.
+    pub(super) fn is_reached(self, term: u64, counter: u64) -> bool {
+        (term, counter) >= (self.term.unwrap_or(term), self.counter)
+    }
+}
+
+impl FromStr for VersionArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<VersionArgument, String> {
+        let number = |text: &str| text.parse::<u64>().ok();
+        let parsed = match text.split_once('.') {
+            Some((term, counter)) => {
+                number(term).zip(number(counter)).map(|(term, counter)| (Some(term), counter))
+            }
+            None => number(text).map(|counter| (None, counter)),
+        };
+        let wrong = || format!("{text:?} is not TERM.COUNTER or COUNTER");
+        parsed.map(|(term, counter)| VersionArgument { term, counter }).ok_or_else(wrong)
+    }
+}
+
+impl fmt::Display for VersionArgument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.term {
+            Some(term) => write!(f, "{term}.{}", self.counter),
+            None => write!(f, "{}", self.counter),
+        }
+    }
+}
+
+/// Seconds, as a number with or without a point.
+pub(super) fn seconds(text: &str) -> Result<std::time::Duration, String> {
+    let parsed =
+        text.parse::<f64>().ok().and_then(|value| std::time::Duration::try_from_secs_f64(value).ok());
+    parsed.ok_or_else(|| format!("{text:?} is not a number of seconds"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_and_versions_are_read() {
+        let range = |text: &str| text.parse::<Range>().map(|range| range.within(10));
+        assert_eq!(range("2..5"), Ok(2..5));
+        assert_eq!((range("..5"), range("3.."), range("..")), (Ok(0..5), Ok(3..10), Ok(0..10)));
+        assert!(range("5..2").is_err() && range("5").is_err() && range("a..b").is_err());
+        let version = |text: &str| text.parse::<VersionArgument>();
+        let two = version("1.2").unwrap();
+        assert!(two.is(1, 2) && !two.is(0, 2) && two.is_reached(2, 0) && !two.is_reached(0, 9));
+        let any = version("2").unwrap();
+        assert!(any.is(7, 2) && any.is_reached(3, 5) && !any.is_reached(3, 1));
+        assert!(version("1.").is_err() && version("x").is_err());
+        assert_eq!(two.to_string(), "1.2");
+        assert!(seconds("-1").is_err() && seconds("0.5").is_ok());
+    }
+}

@@ -1,0 +1,230 @@
+//! `hectare top`: what jobs and their workers do, as it happens.
+pub mod screen;
+pub mod tick;
+pub mod view;
+
+use super::output::table_text;
+use anyhow::{Result, ensure};
+use clap::{Args, ValueEnum};
+use hectare_wire::{Connection, Error, Refusal};
+use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers, poll, read};
+use screen::Screen;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::time::{Duration, Instant};
+use tick::{Sampler, Tick};
+use view::View;
+
+/// In between ticks, who is waited for is looked at this often.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Areas of each job that are looked at.
+const MOST_AREAS: usize = 4096;
+
+/// The order of workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Sort {
+    /// By job and rank.
+    Rank,
+    /// By rounds per second, the most first.
+    Rounds,
+    /// By bytes copied per second, the most first.
+    Bytes,
+    /// Those first that rounds were given up for, that are behind, that are waited for.
+    Late,
+}
+
+/// What to show, and how.
+///
+/// Keys: q quits, p pauses; r, o, b and l put workers in the order of ranks, rounds, bytes, lateness; a puts
+/// areas in the order of names or ages; up and down move the list of workers.
+#[derive(Debug, Args)]
+pub(super) struct Top {
+    /// Only this job.
+    job: Option<String>,
+    /// Seconds from tick to tick.
+    #[arg(long, default_value_t = 1.0, value_parser = interval)]
+    interval: f64,
+    /// The order of workers.
+    #[arg(long, value_enum, default_value_t = Sort::Rank)]
+    sort: Sort,
+    /// One JSON object a tick, one a line, instead of pictures.
+    #[arg(long)]
+    json: bool,
+    /// One tick, after one interval, and no more.
+    #[arg(long)]
+    once: bool,
+}
+
+fn interval(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.05..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("an interval is from 0.05 to 3600 seconds".into()),
+    }
+}
+
+/// Shows ticks until it is told to stop, the job that was asked for is gone, or the daemon is.
+///
+/// # Errors
+/// No daemon, or one that ends meanwhile; no such job; no terminal. The terminal is given back before.
+pub(super) fn top(connection: Connection, what: &Top) -> Result<u8> {
+    let mut sampler = Sampler::new(connection, what.job.clone(), MOST_AREAS);
+    let first = sampler.tick()?;
+    let ended = if what.once || what.json {
+        lines(&mut sampler, what, &first).map(|()| 0)
+    } else {
+        let terminal = std::io::stdout().is_terminal();
+        ensure!(terminal, "standard output is no terminal: use --once or --json");
+        pictures(&mut sampler, what, first)
+    };
+    match ended {
+        // It was there when this began: its end is no failure.
+        Err(error) if is_gone(&error) => {
+            eprintln!("hectare: job {:?} is gone", what.job.as_deref().unwrap_or_default());
+            Ok(0)
+        }
+        other => other,
+    }
+}
+
+fn is_gone(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Error::Refused(Refusal::NoSuchJob { .. })))
+}
+
+/// Waits until `until`, and looks who is waited for meanwhile.
+fn pause(sampler: &mut Sampler, until: Instant) {
+    loop {
+        sampler.look();
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(LOOK_EVERY));
+    }
+}
+
+/// Prints ticks: text for one, JSON for any number.
+fn lines(sampler: &mut Sampler, what: &Top, first: &Tick) -> Result<()> {
+    let mut next = Instant::now();
+    if what.json && !what.once && !put(&format!("{}\n", serde_json::to_string(first)?))? {
+        return Ok(());
+    }
+    loop {
+        next += Duration::from_secs_f64(what.interval);
+        pause(sampler, next);
+        let tick = sampler.tick()?;
+        let more = match what.json {
+            true => put(&format!("{}\n", serde_json::to_string(&tick)?))?,
+            false => put(&text(&tick, what.sort))?,
+        };
+        if what.once || !more {
+            return Ok(());
+        }
+    }
+}
+
+/// Prints; false if the reader has had enough.
+fn put(text: &str) -> Result<bool> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A tick as plain text.
+fn text(tick: &Tick, sort: Sort) -> String {
+    let jobs = tick.jobs.iter().map(view::job_cells).collect();
+    let workers = view::sorted(tick, sort);
+    let workers = workers.into_iter().map(|(job, worker)| view::worker_cells(job, worker)).collect();
+    let areas =
+        tick.jobs.iter().flat_map(|job| job.areas.iter().map(|area| view::area_cells(&job.job, area)));
+    let (jobs, workers) = (table_text(view::JOBS, jobs), table_text(view::WORKERS, workers));
+    format!("{jobs}\n{workers}\n{}", table_text(view::AREAS, areas.collect()))
+}
+
+fn pictures(sampler: &mut Sampler, what: &Top, first: Tick) -> Result<u8> {
+    let mut screen = Screen::enter()?;
+    let interval_s = what.interval;
+    let mut view = View { sort: what.sort, areas_by_name: false, paused: false, interval_s, scroll: 0 };
+    let (mut tick, every) = (first, Duration::from_secs_f64(what.interval));
+    let mut next = Instant::now() + every;
+    loop {
+        screen.terminal.draw(|frame| view::draw(frame, &tick, view))?;
+        let mut changed = false;
+        while !changed {
+            if let Some(signal) = screen.signal() {
+                return Ok(u8::try_from(128 + signal).unwrap_or(1));
+            }
+            let left = next.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let fresh = sampler.tick()?;
+                if !view.paused {
+                    tick = fresh;
+                    changed = true;
+                }
+                next = Instant::now() + every;
+            } else if poll(left.min(LOOK_EVERY))? {
+                let event = read()?;
+                if is_quit(&event) {
+                    return Ok(0);
+                }
+                changed = hear(&event, &mut view);
+            } else {
+                sampler.look();
+            }
+        }
+    }
+}
+
+fn is_quit(event: &Event) -> bool {
+    let Event::Key(key) = event else { return false };
+    let interrupt = key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
+    key.kind == KeyEventKind::Press && (interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc))
+}
+
+/// Does what a key says; true if the picture is to be drawn again.
+fn hear(event: &Event, view: &mut View) -> bool {
+    match event {
+        Event::Resize(..) => return true,
+        Event::Key(key) if key.kind == KeyEventKind::Press => match key.code {
+            KeyCode::Char('p' | ' ') => view.paused = !view.paused,
+            KeyCode::Char('r') => view.sort = Sort::Rank,
+            KeyCode::Char('o') => view.sort = Sort::Rounds,
+            KeyCode::Char('b') => view.sort = Sort::Bytes,
+            KeyCode::Char('l') => view.sort = Sort::Late,
+            KeyCode::Char('a') => view.areas_by_name = !view.areas_by_name,
+            KeyCode::Up => view.scroll = view.scroll.saturating_sub(1),
+            KeyCode::Down => view.scroll = view.scroll.saturating_add(1),
+            KeyCode::Home => view.scroll = 0,
+            _ => return false,
+        },
+        _ => return false,
+    }
+    true
+}
+
+#[cfg(test)]
+mod keys {
+    use super::*;
+    use ratatui::crossterm::event::KeyEvent;
+
+    #[test]
+    fn keys_do_what_the_last_line_says() {
+        let mut view =
+            View { sort: Sort::Rank, areas_by_name: false, paused: false, interval_s: 1.0, scroll: 0 };
+        let key = |code| Event::Key(KeyEvent::new(code, KeyModifiers::NONE));
+        for (c, sort) in [('o', Sort::Rounds), ('b', Sort::Bytes), ('l', Sort::Late), ('r', Sort::Rank)] {
+            assert!(hear(&key(KeyCode::Char(c)), &mut view));
+            assert_eq!(view.sort, sort);
+        }
+        assert!(hear(&key(KeyCode::Char('p')), &mut view) && view.paused);
+        assert!(hear(&key(KeyCode::Char('a')), &mut view) && view.areas_by_name);
+        assert!(hear(&key(KeyCode::Down), &mut view) && hear(&key(KeyCode::Down), &mut view));
+        assert!(hear(&key(KeyCode::Up), &mut view));
+        assert_eq!(view.scroll, 1);
+        assert!(!hear(&key(KeyCode::Char('x')), &mut view));
+        assert!(is_quit(&key(KeyCode::Char('q'))) && is_quit(&key(KeyCode::Esc)));
+        assert!(is_quit(&Event::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL))));
+        assert!(!is_quit(&key(KeyCode::Char('c'))));
+    }
+}

@@ -1,0 +1,121 @@
+use super::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+fn worker(rank: u32, state: &'static str, rounds: f64, bytes: f64, late: u64) -> WorkerTick {
+    WorkerTick {
+        rank,
+        pid: 4000 + rank,
+        tid: 4000 + rank,
+        state,
+        rounds: 10,
+        rounds_per_s: Some(rounds),
+        copied_bytes: 0,
+        bytes_per_s: Some(bytes),
+        behind_rounds: late,
+        late,
+        waited_for: Some(0.25),
+    }
+}
+
+fn area(name: &str, age_s: f64) -> AreaTick {
+    AreaTick {
+        name: name.into(),
+        owner: Some(1),
+        bytes: 2048,
+        term: Some(0),
+        version: Some(7),
+        versions_per_s: None,
+        age_s: Some(age_s),
+        dirty: false,
+    }
+}
+
+fn tick() -> Tick {
+    let job = JobTick {
+        job: "mf".into(),
+        members: 3,
+        ranks: 3,
+        member_deaths: 1,
+        resident_bytes: 3 << 20,
+        rounds: 100,
+        rounds_per_s: Some(1234.5),
+        copied_bytes: 0,
+        bytes_per_s: Some(5e6),
+        given_up: 2,
+        put_off: 0,
+        workers: vec![
+            worker(0, "live", 5.0, 300.0, 0),
+            worker(1, "straggler", 1.0, 100.0, 9),
+            worker(2, "dead", 3.0, 700.0, 1),
+        ],
+        areas: vec![area("users/0", 0.002), area("items/0", 75.0)],
+        areas_left_out: 0,
+    };
+    Tick { time_s: 0.0, interval_s: 1.0, jobs: vec![job] }
+}
+
+fn picture(view: View, width: u16, height: u16) -> (Vec<String>, ratatui::buffer::Buffer) {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    let tick = tick();
+    terminal.draw(|frame| draw(frame, &tick, view)).unwrap();
+    let buffer = terminal.backend().buffer().clone();
+    let line = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+    ((0..height).map(line).collect(), buffer)
+}
+
+const VIEW: View = View { sort: Sort::Rank, areas_by_name: false, paused: false, interval_s: 1.0, scroll: 0 };
+
+#[test]
+fn everything_is_in_the_picture() {
+    let (lines, buffer) = picture(VIEW, 100, 16);
+    assert_eq!(
+        lines[..8],
+        [
+            "hectare top: 1 job(s), 3 worker(s), 2 not at work, every 1.0 s",
+            "JOB  MEMBERS  RANKS  DIED  MEMORY   ROUNDS/s  BYTES/s    GIVEN UP  PUT OFF",
+            "mf   3        3      1     3.0 MiB  1234      4.8 MiB/s  2         0",
+            "",
+            "JOB  RANK  PID   STATE      ROUNDS/s  BYTES/s  BEHIND  LATE  WAITED FOR",
+            "mf   0     4000  live       5.0       300 B/s  0       0     25 %",
+            "mf   1     4001  straggler  1.0       100 B/s  9       9     25 %",
+            "mf   2     4002  dead       3.0       700 B/s  1       1     25 %",
+        ]
+    );
+    let areas: Vec<&String> = lines.iter().skip_while(|line| !line.contains("AREA")).take(3).collect();
+    assert_eq!(
+        areas,
+        [
+            "JOB  AREA     OWNER  SIZE     VERSION  VERSIONS/s  AGE",
+            "mf   items/0  1      2.0 KiB  0.7      -           75.0 s",
+            "mf   users/0  1      2.0 KiB  0.7      -           2.0 ms",
+        ]
+    );
+    assert!(lines.last().unwrap().starts_with("q quit  p pause  up/down scroll  workers by rank"));
+    assert_eq!((buffer[(0, 6)].fg, buffer[(0, 7)].fg), (Color::Yellow, Color::Red));
+}
+
+#[test]
+fn workers_are_in_the_order_that_was_asked_for() {
+    let order = |sort, scroll| {
+        let (lines, _) = picture(View { sort, scroll, ..VIEW }, 100, 20);
+        let of = lines.iter().filter_map(|line| line.strip_prefix("mf   ")?.split_whitespace().nth(1));
+        of.filter_map(|pid| pid.strip_prefix("400").map(|rank| rank.parse().unwrap())).collect::<Vec<u32>>()
+    };
+    assert_eq!(order(Sort::Rank, 0), [0, 1, 2]);
+    assert_eq!(order(Sort::Rounds, 0), [0, 2, 1]);
+    assert_eq!(order(Sort::Bytes, 0), [2, 0, 1]);
+    assert_eq!(order(Sort::Late, 0), [1, 2, 0]);
+    assert_eq!(order(Sort::Rank, 2), [2]);
+    assert_eq!(order(Sort::Rank, 99), [2], "the last one stays");
+}
+
+#[test]
+fn a_small_terminal_and_a_pause_are_no_trouble() {
+    for (width, height) in [(1, 1), (20, 3), (40, 6), (300, 4)] {
+        picture(VIEW, width, height);
+    }
+    assert!(picture(View { paused: true, ..VIEW }, 100, 16).0[0].ends_with("PAUSED"));
+    let by_name = picture(View { areas_by_name: true, ..VIEW }, 100, 16).0.join("\n");
+    assert!(by_name.find("items/0") < by_name.find("users/0"));
+}

@@ -1,0 +1,257 @@
+//! What `top` shows: counters of two looks at every job, as rates.
+use crate::ask::{all_jobs, watch};
+use anyhow::Result;
+use hectare_dsm::{AreaGlance, Glance, Watch, WorkerGlance, WorkerState};
+use hectare_wire::{Connection, Error, JobLine, Refusal};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// One line of JSON, or one picture. Rates are `None` in the first, and of what was not there before.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tick {
+    /// Seconds since 1970.
+    pub time_s: f64,
+    /// Seconds since the tick before; 0 in the first.
+    pub interval_s: f64,
+    /// The jobs, in the order of their names.
+    pub jobs: Vec<JobTick>,
+}
+
+/// A job.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JobTick {
+    /// Its name.
+    pub job: String,
+    /// Processes that are members.
+    pub members: u32,
+    /// Ranks handed out.
+    pub ranks: u32,
+    /// Members that died without leaving.
+    pub member_deaths: u64,
+    /// Memory that it takes.
+    pub resident_bytes: u64,
+    /// Rounds that began.
+    pub rounds: u64,
+    /// Each second.
+    pub rounds_per_s: Option<f64>,
+    /// Bytes copied into reader copies.
+    pub copied_bytes: u64,
+    /// Each second.
+    pub bytes_per_s: Option<f64>,
+    /// Rounds given up because somebody did not come.
+    pub given_up: u64,
+    /// Publications put off.
+    pub put_off: u64,
+    /// Its workers, in the order of their ranks.
+    pub workers: Vec<WorkerTick>,
+    /// Its areas, the stalest first.
+    pub areas: Vec<AreaTick>,
+    /// Areas that there are besides.
+    pub areas_left_out: usize,
+}
+
+/// A worker.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WorkerTick {
+    /// Its rank.
+    pub rank: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Its thread.
+    pub tid: u32,
+    /// `live`, `straggler`, `changing` or `dead`.
+    pub state: &'static str,
+    /// Rounds completed with it.
+    pub rounds: u64,
+    /// Each second.
+    pub rounds_per_s: Option<f64>,
+    /// Bytes that it copied into reader copies.
+    pub copied_bytes: u64,
+    /// Each second.
+    pub bytes_per_s: Option<f64>,
+    /// How many rounds began since it last came to one.
+    pub behind_rounds: u64,
+    /// Rounds given up because of it.
+    pub late: u64,
+    /// In how many of the looks since the last tick a round waited for it, from 0 to 1.
+    pub waited_for: Option<f64>,
+}
+
+/// An area.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AreaTick {
+    /// Its name.
+    pub name: String,
+    /// The rank that owns it; `None` if it can be claimed.
+    pub owner: Option<u32>,
+    /// Bytes of one copy.
+    pub bytes: u64,
+    /// The term of the newest published version; `None` without reader copies.
+    pub term: Option<u64>,
+    /// Its counter.
+    pub version: Option<u64>,
+    /// Versions published each second.
+    pub versions_per_s: Option<f64>,
+    /// Seconds since a round last published it or found nothing to publish.
+    pub age_s: Option<f64>,
+    /// Whether its owner wrote something that is not published.
+    pub dirty: bool,
+}
+
+/// A job that is watched.
+#[derive(Debug)]
+struct Watched {
+    watch: Watch,
+    last: Option<(Instant, Glance)>,
+    /// Looks at who is waited for since the last tick, and how many named each rank.
+    looks: u64,
+    named: BTreeMap<u32, u64>,
+}
+
+/// Looks at jobs.
+#[derive(Debug)]
+pub(super) struct Sampler {
+    connection: Connection,
+    /// The job to look at; all if there is none.
+    job: Option<String>,
+    watched: BTreeMap<String, (u64, Watched)>,
+    last: Option<Instant>,
+    most_areas: usize,
+}
+
+impl Sampler {
+    pub(super) fn new(connection: Connection, job: Option<String>, most_areas: usize) -> Sampler {
+        Sampler { connection, job, watched: BTreeMap::new(), last: None, most_areas }
+    }
+
+    /// Looks at everything; the rates are those since the last call.
+    pub(super) fn tick(&mut self) -> Result<Tick> {
+        let now = Instant::now();
+        let mut lines = all_jobs(&self.connection)?;
+        if let Some(job) = &self.job {
+            lines.retain(|line| line.job == *job);
+            if lines.is_empty() {
+                return Err(Error::Refused(Refusal::NoSuchJob { job: job.clone() }).into());
+            }
+        }
+        self.watched.retain(|job, _| lines.iter().any(|line| line.job == *job));
+        let jobs = lines.iter().filter_map(|line| self.job(line, now).transpose()).collect::<Result<_>>()?;
+        let interval_s = self.last.map_or(0.0, |last| now.duration_since(last).as_secs_f64());
+        self.last = Some(now);
+        let time_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        Ok(Tick { time_s, interval_s, jobs })
+    }
+
+    /// Looks at who is waited for, in between.
+    pub(super) fn look(&mut self) {
+        for (_, watched) in self.watched.values_mut() {
+            if let Ok(ranks) = watched.watch.waited_for() {
+                watched.looks += 1;
+                for rank in ranks {
+                    *watched.named.entry(rank).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    /// `None` if the job went since it was listed.
+    fn job(&mut self, line: &JobLine, now: Instant) -> Result<Option<JobTick>> {
+        // A job that is younger than the one that is watched is another one of its name.
+        let known = self.watched.get(&line.job).is_some_and(|(age_s, _)| *age_s <= line.age_s);
+        if !known {
+            let watch = match watch(&self.connection, &line.job) {
+                Ok(watch) => watch,
+                Err(error) => {
+                    return match error.downcast_ref() {
+                        Some(Error::Refused(Refusal::NoSuchJob { .. })) => Ok(None),
+                        _ => Err(error),
+                    };
+                }
+            };
+            let watched = Watched { watch, last: None, looks: 0, named: BTreeMap::new() };
+            self.watched.insert(line.job.clone(), (line.age_s, watched));
+        }
+        let Some((age_s, watched)) = self.watched.get_mut(&line.job) else { return Ok(None) };
+        *age_s = line.age_s;
+        let glance = watched.watch.look(self.most_areas)?;
+        let tick = job_tick(line, &glance, now, watched);
+        (watched.looks, watched.last) = (0, Some((now, glance)));
+        watched.named.clear();
+        Ok(Some(tick))
+    }
+}
+
+fn job_tick(line: &JobLine, glance: &Glance, now: Instant, watched: &Watched) -> JobTick {
+    let before = watched.last.as_ref().map(|(_, glance)| glance);
+    let seconds = watched.last.as_ref().map_or(0.0, |(then, _)| now.duration_since(*then).as_secs_f64());
+    let rate = |now: u64, then: Option<u64>| {
+        let rise = then.map(|then| now.saturating_sub(then) as f64);
+        rise.filter(|_| seconds > 0.0).map(|rise| rise / seconds)
+    };
+    let worker = |worker: &WorkerGlance| {
+        let then = before.and_then(|glance| glance.workers.iter().find(|then| then.rank == worker.rank));
+        let named = watched.named.get(&worker.rank).copied().unwrap_or(0);
+        WorkerTick {
+            rank: worker.rank,
+            pid: worker.pid,
+            tid: worker.tid,
+            state: state_name(worker.state),
+            rounds: worker.rounds,
+            rounds_per_s: rate(worker.rounds, then.map(|then| then.rounds)),
+            copied_bytes: worker.copied_bytes,
+            bytes_per_s: rate(worker.copied_bytes, then.map(|then| then.copied_bytes)),
+            // The round that comes next is nobody's yet.
+            behind_rounds: glance
+                .round
+                .saturating_sub(u64::from(!glance.waits))
+                .saturating_sub(worker.last_round),
+            late: worker.late,
+            waited_for: (watched.looks > 0).then(|| named as f64 / watched.looks as f64),
+        }
+    };
+    let area = |area: &AreaGlance| {
+        let then = before.and_then(|glance| glance.areas.iter().find(|then| then.name == area.name));
+        let counter = |area: &AreaGlance| area.version.map(|version| version.counter);
+        AreaTick {
+            name: area.name.clone(),
+            owner: area.owner,
+            bytes: area.bytes,
+            term: area.version.map(|version| version.term),
+            version: counter(area),
+            versions_per_s: counter(area).and_then(|now| rate(now, then.and_then(counter))),
+            age_s: area.age.map(|age| age.as_secs_f64()),
+            dirty: area.dirty,
+        }
+    };
+    let mut areas: Vec<AreaTick> = glance.areas.iter().map(area).collect();
+    areas.sort_by(|a, b| b.age_s.partial_cmp(&a.age_s).unwrap_or(std::cmp::Ordering::Equal));
+    let (stats, then) = (&glance.stats, before.map(|glance| glance.stats));
+    JobTick {
+        job: line.job.clone(),
+        members: line.members,
+        ranks: line.ranks,
+        member_deaths: line.deaths,
+        resident_bytes: line.resident_bytes,
+        rounds: stats.rounds,
+        rounds_per_s: rate(stats.rounds, then.map(|then| then.rounds)),
+        copied_bytes: stats.copied_bytes,
+        bytes_per_s: rate(stats.copied_bytes, then.map(|then| then.copied_bytes)),
+        given_up: stats.given_up,
+        put_off: stats.put_off,
+        workers: glance.workers.iter().map(worker).collect(),
+        areas,
+        areas_left_out: glance.areas_left_out,
+    }
+}
+
+/// The state of a worker as it is printed.
+pub(crate) fn state_name(state: WorkerState) -> &'static str {
+    match state {
+        WorkerState::Live => "live",
+        WorkerState::Straggler => "straggler",
+        WorkerState::Changing => "changing",
+        WorkerState::Dead => "dead",
+        _ => "unknown",
+    }
+}

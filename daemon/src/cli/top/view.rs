@@ -1,0 +1,193 @@
+//! The picture of a tick: jobs, workers, areas, in tables.
+use super::Sort;
+use super::tick::{AreaTick, JobTick, Tick, WorkerTick};
+use crate::cli::output::bytes;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Cell, Paragraph, Row, Table};
+use std::cmp::Ordering;
+
+/// How the picture is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// The order of workers.
+    pub sort: Sort,
+    /// Whether areas are in the order of their names, not the stalest first.
+    pub areas_by_name: bool,
+    /// Whether ticks are not shown for now.
+    pub paused: bool,
+    /// Seconds from tick to tick.
+    pub interval_s: f64,
+    /// How many lines the list of workers is moved up.
+    pub scroll: usize,
+}
+
+/// Heads of the tables of jobs, workers and areas.
+pub(super) const JOBS: [&str; 9] =
+    ["JOB", "MEMBERS", "RANKS", "DIED", "MEMORY", "ROUNDS/s", "BYTES/s", "GIVEN UP", "PUT OFF"];
+pub(super) const WORKERS: [&str; 9] =
+    ["JOB", "RANK", "PID", "STATE", "ROUNDS/s", "BYTES/s", "BEHIND", "LATE", "WAITED FOR"];
+pub(super) const AREAS: [&str; 7] = ["JOB", "AREA", "OWNER", "SIZE", "VERSION", "VERSIONS/s", "AGE"];
+
+fn rate(rate: Option<f64>) -> String {
+    rate.map_or("-".into(), |rate| if rate < 100.0 { format!("{rate:.1}") } else { format!("{rate:.0}") })
+}
+
+fn byte_rate(rate: Option<f64>) -> String {
+    rate.map_or("-".into(), |rate| format!("{}/s", bytes(rate as u64)))
+}
+
+/// A time in the unit that suits it.
+fn age(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.001 => format!("{:.0} us", s * 1e6),
+        s if s < 1.0 => format!("{:.1} ms", s * 1e3),
+        s if s < 120.0 => format!("{s:.1} s"),
+        s => format!("{:.0} min", s / 60.0),
+    }
+}
+
+pub(super) fn job_cells(job: &JobTick) -> [String; 9] {
+    [
+        job.job.clone(),
+        job.members.to_string(),
+        job.ranks.to_string(),
+        job.member_deaths.to_string(),
+        bytes(job.resident_bytes),
+        rate(job.rounds_per_s),
+        byte_rate(job.bytes_per_s),
+        job.given_up.to_string(),
+        job.put_off.to_string(),
+    ]
+}
+
+pub(super) fn worker_cells(job: &str, worker: &WorkerTick) -> [String; 9] {
+    [
+        job.into(),
+        worker.rank.to_string(),
+        worker.pid.to_string(),
+        worker.state.into(),
+        rate(worker.rounds_per_s),
+        byte_rate(worker.bytes_per_s),
+        worker.behind_rounds.to_string(),
+        worker.late.to_string(),
+        worker.waited_for.map_or("-".into(), |share| format!("{:.0} %", 100.0 * share)),
+    ]
+}
+
+pub(super) fn area_cells(job: &str, area: &AreaTick) -> [String; 7] {
+    [
+        job.into(),
+        area.name.clone(),
+        area.owner.map_or("-".into(), |rank| rank.to_string()),
+        bytes(area.bytes),
+        match (area.term, area.version) {
+            (Some(term), Some(version)) => format!("{term}.{version}"),
+            _ => "-".into(),
+        },
+        rate(area.versions_per_s),
+        area.age_s.map_or("-".into(), age),
+    ]
+}
+
+/// The workers of all jobs in the order that was asked for; the highest first where it is a number of merit.
+pub(super) fn sorted(tick: &Tick, sort: Sort) -> Vec<(&str, &WorkerTick)> {
+    let of = |job: &'_ JobTick| job.workers.len();
+    let mut all = Vec::with_capacity(tick.jobs.iter().map(of).sum());
+    for job in &tick.jobs {
+        all.extend(job.workers.iter().map(|worker| (job.job.as_str(), worker)));
+    }
+    let down = |a: Option<f64>, b: Option<f64>| b.partial_cmp(&a).unwrap_or(Ordering::Equal);
+    // Stable: jobs and ranks go up among equals.
+    all.sort_by(|(_, a), (_, b)| match sort {
+        Sort::Rank => Ordering::Equal,
+        Sort::Rounds => down(a.rounds_per_s, b.rounds_per_s),
+        Sort::Bytes => down(a.bytes_per_s, b.bytes_per_s),
+        Sort::Late => b
+            .late
+            .cmp(&a.late)
+            .then(b.behind_rounds.cmp(&a.behind_rounds))
+            .then(down(a.waited_for, b.waited_for)),
+    });
+    all
+}
+
+fn areas(tick: &Tick, by_name: bool) -> Vec<(&str, &AreaTick)> {
+    let mut all: Vec<(&str, &AreaTick)> = Vec::new();
+    for job in &tick.jobs {
+        all.extend(job.areas.iter().map(|area| (job.job.as_str(), area)));
+    }
+    all.sort_by(|(_, a), (_, b)| match by_name {
+        true => a.name.cmp(&b.name),
+        false => b.age_s.partial_cmp(&a.age_s).unwrap_or(Ordering::Equal),
+    });
+    all
+}
+
+fn table<const N: usize>(head: [&'static str; N], rows: Vec<([String; N], Style)>) -> Table<'static> {
+    let mut widths = head.map(str::len);
+    for (cells, _) in &rows {
+        for (width, cell) in widths.iter_mut().zip(cells) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let rows = rows.into_iter().map(|(cells, style)| Row::new(cells.map(Cell::from)).style(style));
+    let head = Row::new(head.map(Cell::from)).style(Style::new().add_modifier(Modifier::BOLD));
+    Table::new(rows, widths.map(|width| Constraint::Length(width as u16))).header(head).column_spacing(2)
+}
+
+/// What stands out: the dead, those who do not come, those who are waited for.
+fn style(worker: &WorkerTick) -> Style {
+    match worker.state {
+        "dead" => Style::new().fg(Color::Red),
+        "straggler" => Style::new().fg(Color::Yellow),
+        _ => Style::new(),
+    }
+}
+
+/// Draws a tick.
+pub fn draw(frame: &mut Frame<'_>, tick: &Tick, view: View) {
+    let jobs = tick.jobs.iter().map(|job| (job_cells(job), Style::new())).collect::<Vec<_>>();
+    let heights = [
+        Constraint::Length(1),
+        Constraint::Length((jobs.len() as u16).min(6) + 2),
+        Constraint::Fill(1),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ];
+    let [title, first, second, third, foot] = Layout::vertical(heights).areas(frame.area());
+    let workers = sorted(tick, view.sort);
+    let late = workers.iter().filter(|(_, worker)| worker.state != "live").count();
+    let paused = if view.paused { "   PAUSED" } else { "" };
+    let text = format!(
+        "hectare top: {} job(s), {} worker(s), {late} not at work, every {:.1} s{paused}",
+        tick.jobs.len(),
+        workers.len(),
+        view.interval_s
+    );
+    frame.render_widget(Paragraph::new(Line::from(text)), title);
+    frame.render_widget(table(JOBS, jobs), first);
+    let rows = workers.iter().skip(view.scroll.min(workers.len().saturating_sub(1)));
+    let rows = rows.map(|(job, worker)| (worker_cells(job, worker), style(worker))).collect();
+    frame.render_widget(table(WORKERS, rows), second);
+    let rows = areas(tick, view.areas_by_name);
+    let rows = rows.into_iter().map(|(job, area)| (area_cells(job, area), Style::new())).collect();
+    frame.render_widget(table(AREAS, rows), third);
+    let order = match view.sort {
+        Sort::Rank => "rank",
+        Sort::Rounds => "rounds",
+        Sort::Bytes => "bytes",
+        Sort::Late => "late",
+    };
+    let keys = format!(
+        "q quit  p pause  up/down scroll  workers by {order} (r rank, o rounds, b bytes, l late)  \
+         a areas"
+    );
+    frame.render_widget(Paragraph::new(keys).style(Style::new().add_modifier(Modifier::DIM)), foot);
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

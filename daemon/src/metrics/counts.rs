@@ -1,0 +1,158 @@
+//! What the daemon counts of itself. Each count stands beside a line of the log that says more.
+use hectare_wire::Refusal;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The counters of this process's daemon.
+#[derive(Debug)]
+pub struct Counts {
+    connections: AtomicU64,
+    requests: AtomicU64,
+    jobs_made: AtomicU64,
+    jobs_adopted: AtomicU64,
+    deaths: AtomicU64,
+    leaves: AtomicU64,
+    /// Rare, so a lock will do.
+    refusals: Mutex<BTreeMap<&'static str, u64>>,
+    evictions: Mutex<BTreeMap<&'static str, u64>>,
+    removals: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+/// The counters of this process's daemon.
+pub static COUNTS: Counts = Counts::new();
+
+/// Why connections and requests are refused, whether or not it has happened: a counter that is not there
+/// before it is needed has no rise.
+const REFUSALS: [&str; 15] = [
+    "version",
+    "malformed",
+    "no_such_job",
+    "job_exists",
+    "job_in_use",
+    "invalid_name",
+    "quota",
+    "rank_taken",
+    "out_of_turn",
+    "not_made",
+    "other_job",
+    "not_adopted",
+    "other_user",
+    "max_clients",
+    "accept",
+];
+const EVICTIONS: [&str; 3] = ["version", "malformed", "takes_no_answer"];
+const REMOVALS: [&str; 2] = ["last_member", "request"];
+
+fn add(map: &Mutex<BTreeMap<&'static str, u64>>, cause: &'static str) {
+    *map.lock().unwrap_or_else(PoisonError::into_inner).entry(cause).or_default() += 1;
+}
+
+fn of(map: &Mutex<BTreeMap<&'static str, u64>>, known: &[&'static str]) -> BTreeMap<&'static str, u64> {
+    let mut all: BTreeMap<&'static str, u64> = known.iter().map(|cause| (*cause, 0)).collect();
+    let seen = map.lock().unwrap_or_else(PoisonError::into_inner);
+    all.extend(seen.iter().map(|(cause, count)| (*cause, *count)));
+    all
+}
+
+impl Counts {
+    const fn new() -> Counts {
+        Counts {
+            connections: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
+            jobs_made: AtomicU64::new(0),
+            jobs_adopted: AtomicU64::new(0),
+            deaths: AtomicU64::new(0),
+            leaves: AtomicU64::new(0),
+            refusals: Mutex::new(BTreeMap::new()),
+            evictions: Mutex::new(BTreeMap::new()),
+            removals: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    /// Somebody connected.
+    pub fn connected(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A request came.
+    pub fn requested(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A job of an earlier daemon was taken on.
+    pub fn job_adopted(&self) {
+        self.jobs_adopted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A job was made.
+    pub fn job_made(&self) {
+        self.jobs_made.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A job was removed: `last_member` left it, or on `request`.
+    pub fn job_removed(&self, cause: &'static str) {
+        add(&self.removals, cause);
+    }
+
+    /// A member is gone.
+    pub fn member_gone(&self, died: bool) {
+        let word = if died { &self.deaths } else { &self.leaves };
+        word.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A request was refused.
+    pub fn refused(&self, refusal: &Refusal) {
+        add(&self.refusals, refusal.cause());
+    }
+
+    /// A connection was refused: of `other_user`, beyond `max_clients`, or `accept` failed.
+    pub fn refused_connection(&self, cause: &'static str) {
+        add(&self.refusals, cause);
+    }
+
+    /// A client was given up: what it says is of another `version` or `malformed`, or it `takes_no_answer`.
+    pub fn evicted(&self, cause: &'static str) {
+        add(&self.evictions, cause);
+    }
+
+    /// Every counter: its name, what it counts, and its values by cause (an empty cause where there is one
+    /// value).
+    pub(super) fn all(&self) -> Vec<(&'static str, &'static str, BTreeMap<&'static str, u64>)> {
+        let one = |word: &AtomicU64| BTreeMap::from([("", word.load(Ordering::Relaxed))]);
+        vec![
+            ("connections_total", "Connections taken.", one(&self.connections)),
+            ("requests_total", "Requests read.", one(&self.requests)),
+            ("jobs_made_total", "Jobs made.", one(&self.jobs_made)),
+            ("jobs_adopted_total", "Jobs of an earlier daemon taken on.", one(&self.jobs_adopted)),
+            ("jobs_removed_total", "Jobs removed, by cause.", of(&self.removals, &REMOVALS)),
+            ("member_deaths_total", "Members that died without leaving.", one(&self.deaths)),
+            ("member_leaves_total", "Members that left.", one(&self.leaves)),
+            ("refusals_total", "Connections and requests refused, by cause.", of(&self.refusals, &REFUSALS)),
+            ("evictions_total", "Clients given up, by cause.", of(&self.evictions, &EVICTIONS)),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_there_before_they_are_needed() {
+        let counts = Counts::new();
+        let value = |name: &str, cause: &str| {
+            let all = counts.all();
+            all.iter().find(|(found, ..)| *found == name).and_then(|(.., values)| values.get(cause).copied())
+        };
+        assert_eq!(value("refusals_total", "quota"), Some(0));
+        counts.refused(&Refusal::NoSuchJob { job: "j".into() });
+        counts.refused_connection("max_clients");
+        counts.evicted("version");
+        counts.member_gone(true);
+        assert_eq!(value("refusals_total", "no_such_job"), Some(1));
+        assert_eq!(value("refusals_total", "max_clients"), Some(1));
+        assert_eq!(value("evictions_total", "version"), Some(1));
+        assert_eq!((value("member_deaths_total", ""), value("member_leaves_total", "")), (Some(1), Some(0)));
+    }
+}

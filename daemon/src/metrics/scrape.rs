@@ -1,0 +1,200 @@
+//! What a scrape says.
+use super::counts::COUNTS;
+use super::exposition::{
+    Exposition,
+    Kind::{Counter, Gauge},
+};
+use crate::ask::{all_jobs, watch};
+use anyhow::Result;
+use hectare_dsm::{AreaGlance, Glance, Stats, WorkerGlance, WorkerState};
+use hectare_wire::{Connection, JobLine, RunDir, VERSION};
+use std::time::Instant;
+
+/// Answers scrapes: a client of the daemon that it is a thread of.
+#[derive(Debug)]
+pub(super) struct Scraper {
+    dir: RunDir,
+    connection: Option<Connection>,
+    /// Areas of each job that are shown.
+    areas: usize,
+    since: Instant,
+    errors: u64,
+}
+
+impl Scraper {
+    pub(super) fn new(dir: RunDir, areas: usize, since: Instant) -> Scraper {
+        Scraper { dir, connection: None, areas, since, errors: 0 }
+    }
+
+    /// The metrics as they are now. What cannot be had is left out, counted and logged.
+    pub(super) fn scrape(&mut self) -> String {
+        let begin = Instant::now();
+        let mut out = Exposition::default();
+        let (release, protocol) = (env!("CARGO_PKG_VERSION"), VERSION.to_string());
+        let info = [("release", release), ("protocol", protocol.as_str())];
+        out.add(Gauge, "hectare_daemon_info", "The daemon that answers.", &info, 1);
+        let age = self.since.elapsed().as_secs_f64();
+        out.add(Gauge, "hectare_daemon_age_seconds", "How long the daemon runs.", &[], age);
+        for (name, help, values) in COUNTS.all() {
+            for (cause, value) in values {
+                let cause = [("cause", cause)];
+                let labels = if cause[0].1.is_empty() { &[][..] } else { &cause[..] };
+                out.add(Counter, &format!("hectare_daemon_{name}"), help, labels, value);
+            }
+        }
+        if let Err(error) = self.jobs(&mut out) {
+            tracing::warn!(%error, "a scrape has no jobs");
+            self.errors += 1;
+            self.connection = None;
+        }
+        let errors = "Scrapes that lacked a job or all of them.";
+        out.add(Counter, "hectare_scrape_errors_total", errors, &[], self.errors);
+        let took = begin.elapsed().as_secs_f64();
+        out.add(Gauge, "hectare_scrape_duration_seconds", "How long this scrape took.", &[], took);
+        out.text()
+    }
+
+    fn jobs(&mut self, out: &mut Exposition) -> Result<()> {
+        if self.connection.is_none() {
+            self.connection = Some(Connection::open(&self.dir)?);
+        }
+        let Some(connection) = &self.connection else { return Ok(()) };
+        let jobs = all_jobs(connection)?;
+        out.add(Gauge, "hectare_daemon_jobs", "Jobs that there are.", &[], jobs.len());
+        for line in jobs {
+            listed(out, &line);
+            // A job may be gone since it was listed.
+            match watch(connection, &line.job).and_then(|watch| Ok(watch.look(self.areas)?)) {
+                Ok(glance) => seen(out, &line.job, &glance),
+                Err(error) => {
+                    tracing::debug!(job = line.job, %error, "a scrape lacks a job");
+                    self.errors += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the daemon knows of a job.
+fn listed(out: &mut Exposition, line: &JobLine) {
+    let job = [("job", line.job.as_str())];
+    out.add(Gauge, "hectare_job_members", "Processes that are members.", &job, line.members);
+    out.add(Gauge, "hectare_job_ranks", "Ranks handed out.", &job, line.ranks);
+    out.add(Gauge, "hectare_job_max_workers", "Ranks that there may be.", &job, line.max_workers);
+    out.add(Gauge, "hectare_job_resident_bytes", "Memory that the job takes.", &job, line.resident_bytes);
+    out.add(Gauge, "hectare_job_quota_bytes", "Address space for areas.", &job, line.reserve_bytes);
+    out.add(Gauge, "hectare_job_age_seconds", "How long the job exists.", &job, line.age_s);
+    let help = "Members that died without leaving.";
+    out.add(Counter, "hectare_job_member_deaths_total", help, &job, line.deaths);
+}
+
+/// What a look at its memory says of a job.
+fn seen(out: &mut Exposition, job: &str, glance: &Glance) {
+    stats(out, job, &glance.stats);
+    let left_out = "Areas that this scrape leaves out (metrics.areas).";
+    out.add(Gauge, "hectare_job_areas_left_out", left_out, &[("job", job)], glance.areas_left_out);
+    for worker in &glance.workers {
+        of_worker(out, job, worker);
+    }
+    for area in &glance.areas {
+        of_area(out, job, area);
+    }
+}
+
+fn stats(out: &mut Exposition, job: &str, stats: &Stats) {
+    let one = [("job", job)];
+    let mut count = |name: &str, help: &str, value: u64| {
+        out.add(Counter, &format!("hectare_job_{name}_total"), help, &one, value);
+    };
+    count("rounds", "Rounds that began.", stats.rounds);
+    count("given_up_rounds", "Rounds given up because somebody did not come.", stats.given_up);
+    count("late_workers", "Workers left behind by rounds that were given up.", stats.late);
+    count("published_versions", "Versions published.", stats.published);
+    count("copied_chunks", "Pieces of areas copied into reader copies.", stats.chunks);
+    count("copied_bytes", "Bytes copied into reader copies.", stats.copied_bytes);
+    count("worker_deaths", "Workers seen dead by others.", stats.deaths);
+    count("claims", "Areas claimed.", stats.claims);
+    count("unlogged_lines", "Lines that check mode found written and not logged.", stats.unlogged_lines);
+    let mut causes = |name: &str, help: &str, values: &[(&str, u64)]| {
+        for (cause, value) in values {
+            let labels = [("job", job), ("cause", cause)];
+            out.add(Counter, &format!("hectare_job_{name}_total"), help, &labels, value);
+        }
+    };
+    let put_off = [
+        ("pinned", stats.put_off_pinned),
+        ("group", stats.put_off_group),
+        ("owner_away", stats.put_off_owner),
+        ("unscanned", stats.put_off_unscanned),
+    ];
+    causes("put_off_publications", "Publications put off, by cause.", &put_off);
+    let taken = [("dead_copier", stats.takeovers), ("dead_actor", stats.round_takeovers)];
+    causes("takeovers", "Work of the dead that others took over, by cause.", &taken);
+    let evicted = [("stall_kill", stats.kills), ("stall_quarantine", stats.quarantines)];
+    causes("evictions", "Workers killed and copies set aside by the stall policy.", &evicted);
+    let refused = [
+        ("worker", stats.refused_workers),
+        ("observer", stats.refused_observers),
+        ("pin", stats.refused_pins),
+        ("area", stats.refused_areas),
+        ("claim", stats.refused_claims),
+    ];
+    causes("refusals", "What the job's memory had no room or no leave for.", &refused);
+}
+
+fn of_worker(out: &mut Exposition, job: &str, worker: &WorkerGlance) {
+    let rank = worker.rank.to_string();
+    let labels = [("job", job), ("worker", rank.as_str())];
+    for (state, name) in [
+        (WorkerState::Live, "live"),
+        (WorkerState::Straggler, "straggler"),
+        (WorkerState::Changing, "changing"),
+        (WorkerState::Dead, "dead"),
+    ] {
+        let labels = [labels[0], labels[1], ("state", name)];
+        let help = "1 for the state that the worker is in.";
+        out.add(Gauge, "hectare_worker_state", help, &labels, u8::from(worker.state == state));
+    }
+    let waited_for = u8::from(worker.waited_for);
+    out.add(Gauge, "hectare_worker_waited_for", "1 while a round waits for it.", &labels, waited_for);
+    out.add(
+        Gauge,
+        "hectare_worker_last_round",
+        "The last round that it came to.",
+        &labels,
+        worker.last_round,
+    );
+    // Workers outside of the clocks have the highest there is.
+    if worker.clock != u64::MAX {
+        out.add(Gauge, "hectare_worker_clock", "Its clock.", &labels, worker.clock);
+    }
+    let mut count = |name: &str, help: &str, value: u64| {
+        out.add(Counter, &format!("hectare_worker_{name}_total"), help, &labels, value);
+    };
+    count("rounds", "Rounds completed with it.", worker.rounds);
+    count("abandoned_rounds", "Rounds that it waited in until they were given up.", worker.abandoned);
+    count("late", "Rounds given up because of it.", worker.late);
+    count("planned_rounds", "Rounds that it planned.", worker.planned);
+    count("published_versions", "Versions that it published.", worker.published);
+    count("copied_chunks", "Pieces of areas that it copied.", worker.chunks);
+    count("copied_bytes", "Bytes that it copied into reader copies.", worker.copied_bytes);
+}
+
+fn of_area(out: &mut Exposition, job: &str, area: &AreaGlance) {
+    let labels = [("job", job), ("area", area.name.as_str())];
+    out.add(Gauge, "hectare_area_bytes", "Bytes of one copy.", &labels, area.bytes);
+    if let Some(version) = area.version {
+        let help = "The counter of the newest published version.";
+        out.add(Gauge, "hectare_area_version", help, &labels, version.counter);
+        out.add(Gauge, "hectare_area_term", "The term of the newest version.", &labels, version.term);
+    }
+    if let Some(age) = area.age {
+        let help = "Time since a round published it or found nothing to publish.";
+        out.add(Gauge, "hectare_area_age_seconds", help, &labels, age.as_secs_f64());
+    }
+    let owned = u8::from(area.owner.is_some());
+    out.add(Gauge, "hectare_area_owned", "0 when it can be claimed.", &labels, owned);
+    let help = "Publications put off: copies pinned, or its group.";
+    out.add(Counter, "hectare_area_put_off_publications_total", help, &labels, area.put_off);
+}

@@ -1,0 +1,228 @@
+//! Every exit code, one line that says what to do, nothing left behind; and what `read` and `wait` give.
+mod common;
+use common::{Host, Said};
+use hectare_daemon::cli::exit::CODES;
+use hectare_dsm::{AreaSpec, Job};
+use hectare_wire::{Connection, Reply, Request};
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+fn member(host: &Host, job: &str) -> (Connection, Job) {
+    let connection = host.connect();
+    let attach = Request::Attach { job: job.into(), rank: None };
+    let (Reply::Attached { .. }, Some(memory)) = connection.ask(&attach).unwrap() else { panic!() };
+    (connection, Job::from_descriptor(memory).unwrap())
+}
+
+/// One line on standard error, nothing on standard output, and the code.
+fn fails(host: &Host, args: &[&str], code: i32, part: &str) {
+    let said = host.hectare(args);
+    assert_eq!((said.code, said.err.lines().count()), (code, 1), "{args:?}: {said:?}");
+    assert!(said.err.contains(part) && said.out.is_empty(), "{args:?}: {said:?}");
+}
+
+fn works(host: &Host, args: &[&str]) -> String {
+    let said: Said = host.hectare(args);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{args:?}: {said:?}");
+    said.out
+}
+
+/// Every command that needs the daemon, of a job that there is not.
+const NEED_A_DAEMON: [&[&str]; 14] = [
+    &["ps"],
+    &["jobs"],
+    &["ping"],
+    &["top", "--once"],
+    &["ps", "nowhere"],
+    &["areas", "nowhere"],
+    &["stat", "nowhere"],
+    &["check", "nowhere"],
+    &["read", "nowhere", "a"],
+    &["wait", "nowhere", "a"],
+    &["top", "nowhere", "--once"],
+    &["job", "remove", "nowhere"],
+    &["job", "create", "a b"],
+    &["run", "-n", "1", "--job", "a b", "--", "true"],
+];
+/// Those of them that are about a job.
+const NEED_A_JOB: usize = 4;
+
+#[test]
+fn without_a_daemon_every_command_says_so() {
+    let host = Host::new();
+    for args in &NEED_A_DAEMON[..NEED_A_DAEMON.len() - 1] {
+        fails(&host, args, 3, "no daemon runs for ");
+        assert!(!host.dir.path().exists(), "{args:?} left something behind");
+    }
+    // Its socket may be there still.
+    host.daemon("").kill();
+    fails(&host, &["jobs"], 3, "start `hectared`");
+}
+
+#[test]
+fn a_wrong_run_directory_is_refused_by_every_command() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    std::fs::set_permissions(host.dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    for args in &NEED_A_DAEMON[..NEED_A_DAEMON.len() - 1] {
+        fails(&host, args, 6, "has mode 0755, it must be 0700: chmod 0700 it");
+    }
+    std::fs::set_permissions(host.dir.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    works(&host, &["ping"]);
+    let file = host.top.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    fails(&host, &["--run-dir", file.to_str().unwrap(), "jobs"], 6, "is not a directory");
+    drop(daemon);
+}
+
+#[test]
+fn what_there_is_not_is_refused() {
+    let host = Host::new();
+    let _daemon = host.daemon("[defaults]\nbytes = 1048576\n");
+    for args in &NEED_A_DAEMON[NEED_A_JOB..NEED_A_DAEMON.len() - 2] {
+        fails(&host, args, 4, "there is no job \"nowhere\"; `hectare jobs` lists them");
+    }
+    for args in &NEED_A_DAEMON[NEED_A_DAEMON.len() - 2..] {
+        fails(&host, args, 4, "invalid job name \"a b\"");
+    }
+    works(&host, &["job", "create", "j", "--keep"]);
+    fails(&host, &["job", "create", "j"], 4, "exists already");
+    fails(&host, &["read", "j", "a"], 4, "there is no area \"a\"");
+    works(&host, &["job", "remove", "j"]);
+    assert_eq!(works(&host, &["jobs"]).lines().count(), 1, "nothing is left behind");
+}
+
+#[test]
+fn the_daemon_has_the_same_codes() {
+    let host = Host::new();
+    let run = |args: &[&str]| {
+        let output = host.command(env!("CARGO_BIN_EXE_hectared")).args(args).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let file = host.top.path().join("wrong.toml");
+    std::fs::write(&file, "[metrics]\nport = 1\n").unwrap();
+    let (code, said) = run(&["--config", file.to_str().unwrap()]);
+    assert!(code == Some(5) && said.lines().count() == 1 && said.contains("line 2"), "{code:?} {said}");
+    let (code, said) = run(&["--run-dir", file.to_str().unwrap()]);
+    assert!(code == Some(6) && said.lines().count() == 1, "{code:?} {said}");
+    assert_eq!(run(&["--colour"]).0, Some(2));
+    let _daemon = host.daemon("");
+    let (code, said) = run(&[]);
+    assert!(code == Some(4) && said.contains("another daemon runs"), "{code:?} {said}");
+    fails(&host, &["config", "check", file.to_str().unwrap()], 5, "unknown field `port`");
+    fails(&host, &["config", "show", "--config", "/nowhere.toml"], 5, "/nowhere.toml cannot be read");
+}
+
+#[test]
+fn every_code_is_documented() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operators.md");
+    let text = std::fs::read_to_string(root).unwrap();
+    let host = Host::new();
+    let (help, page) = (works(&host, &["--help"]), works(&host, &["man"]));
+    assert!(page.contains(".SH \"EXIT STATUS\"") && page.contains(".TH hectare"), "{page}");
+    for (code, meaning) in CODES {
+        assert!(text.contains(&format!("| {code} | {meaning} |")), "{code} in docs/operators.md");
+        assert!(help.contains(&format!("  {code}  ")), "{help}");
+        assert!(page.contains(&format!("\\fB{code}\\fR")), "{page}");
+    }
+}
+
+#[test]
+fn pages_and_completions_are_there_for_every_command() {
+    let host = Host::new();
+    let out = host.top.path().join("man");
+    works(&host, &["man", "--out", out.to_str().unwrap()]);
+    for page in ["hectare", "hectare-run", "hectare-top", "hectare-job-create", "hectared"] {
+        let text = std::fs::read_to_string(out.join(format!("{page}.1"))).unwrap();
+        assert!(text.contains("EXIT STATUS") && text.contains(&format!(".TH {page} ")), "{page}: {text}");
+    }
+    let run = std::fs::read_to_string(out.join("hectare-run.1")).unwrap();
+    assert!(run.contains("keep\\-going") && run.contains("How many processes"), "{run}");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let text = works(&host, &["completions", shell]);
+        assert!(text.contains("areas") && text.contains("keep-going"), "{shell}");
+        assert!(works(&host, &["completions", shell, "--daemon"]).contains("metrics-listen"), "{shell}");
+    }
+    // The shell that is here takes them.
+    let file = host.top.path().join("hectare.bash");
+    std::fs::write(&file, works(&host, &["completions", "bash"])).unwrap();
+    let status = std::process::Command::new("bash").arg("-n").arg(&file).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn read_gives_one_version_in_each_form() {
+    let host = Host::new();
+    let _daemon = host.daemon("[defaults]\nbytes = 1048576\n");
+    let (_connection, job) = member(&host, "j");
+    let mut worker = job.worker().unwrap();
+    let mut area = worker.create::<f32>(AreaSpec::new("m").row(3), 6).unwrap();
+    area.write(&worker).unwrap().as_mut_slice().copy_from_slice(&[0.5, 1.0, 1.5, 2.0, 2.5, 3.0]);
+    let mut pairs = worker.create::<[u16; 2]>("pairs", 1).unwrap();
+    pairs.write(&worker).unwrap().set(0, [1, 2]);
+    worker.sync().unwrap();
+    let read = |more: &[&str]| works(&host, &[&["read", "j", "m"], more].concat());
+    assert_eq!(read(&[]), "0.5,1,1.5\n2,2.5,3\n");
+    assert_eq!(read(&["--range", "3.."]), "2,2.5,3\n");
+    assert_eq!(read(&["--range", "1..3", "--form", "json"]), "[1.0,1.5]\n");
+    assert_eq!(read(&["--range", "..2", "--form", "hex"]), "0000003f0000803f\n");
+    let object: Value = serde_json::from_str(&read(&["--json", "--range", "4..5"])).unwrap();
+    assert_eq!((&object["values"][0], &object["element"]), (&2.5.into(), &"f32".into()));
+    assert_eq!((&object["version"]["counter"], &object["first"]), (&1.into(), &4.into()));
+    assert_eq!(read(&["--version", "1.1", "--range", "..1"]), "0.5\n");
+    fails(&host, &["read", "j", "m", "--version", "2"], 1, "has version 1.1, not 2");
+    fails(&host, &["read", "j", "m", "--range", "4..9"], 1, "outside area \"m\" of 6 elements");
+    assert_eq!(host.hectare(&["read", "j", "m", "--range", "9..4"]).code, 2);
+    // Elements without a name are bytes.
+    assert_eq!(works(&host, &["read", "j", "pairs", "--form", "hex"]), "01000200\n");
+    fails(&host, &["read", "j", "pairs"], 1, "only --form hex");
+    // NumPy reads it, where there is one.
+    let file = host.top.path().join("m.npy");
+    let output =
+        host.command(env!("CARGO_BIN_EXE_hectare")).args(["read", "j", "m", "--form", "npy"]).output();
+    std::fs::write(&file, output.unwrap().stdout).unwrap();
+    let script = "import sys\ntry: import numpy\nexcept ImportError: sys.exit()\n\
+                  assert numpy.load(sys.argv[1]).tolist() == [[0.5, 1, 1.5], [2, 2.5, 3]]";
+    if let Ok(output) = std::process::Command::new("python3").args(["-c", script]).arg(&file).output() {
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn wait_returns_when_it_is_so_and_not_before() {
+    let host = Host::new();
+    let _daemon = host.daemon("[defaults]\nbytes = 1048576\n");
+    let (connection, job) = member(&host, "j");
+    let mut worker = job.worker().unwrap();
+    fails(&host, &["wait", "j", "a", "--timeout", "0.05"], 7, "nobody has created it");
+    fails(&host, &["wait", "j", "--timeout", "0.05"], 7, "it has members");
+    let mut area = worker.create::<u8>("a", 10).unwrap();
+    works(&host, &["wait", "j", "a"]);
+    fails(&host, &["wait", "j", "a", "--version", "2", "--timeout", "0.05"], 7, "it is at version 0.0");
+    let waits = |args: &[&str]| {
+        let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
+        command.args(args).stdout(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let mut waiting = waits(&["wait", "j", "a", "--version", "1.2", "--json"]);
+    for value in 1..=2 {
+        assert!(waiting.try_wait().unwrap().is_none(), "version {}", value - 1);
+        area.write(&worker).unwrap().fill(value);
+        worker.sync().unwrap();
+    }
+    let output = waiting.wait_with_output().unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &said["version"]["counter"]), (Some(0), &2.into()));
+    works(&host, &["wait", "j", "a", "--fresh", "100"]);
+    std::thread::sleep(Duration::from_millis(20));
+    fails(&host, &["wait", "j", "a", "--fresh", "0.01", "--timeout", "0"], 7, "its age is");
+    assert_eq!(host.hectare(&["wait", "j", "--version", "1"]).code, 2);
+    // Its job goes: there is nothing to wait for any more.
+    let mut lost = waits(&["wait", "j", "a", "--version", "9"]);
+    let ended = waits(&["wait", "j"]);
+    drop((area, worker, job));
+    assert!(lost.try_wait().unwrap().is_none());
+    drop(connection);
+    assert_eq!(ended.wait_with_output().unwrap().status.code(), Some(0));
+    assert_eq!(lost.wait().unwrap().code(), Some(4));
+}

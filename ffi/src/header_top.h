@@ -1,0 +1,38 @@
+// libhectare: distributed shared memory for machine-learning training, for programs in C and C++.
+//
+// A program keeps its state in areas: named, versioned memory with exactly one writer each. Reads and writes are
+// ordinary loads and stores; the library moves what was written to the other workers at points that the program
+// chooses. In short:
+//
+//     ha_job *job;  ha_worker *worker;  ha_area *model;  double *w;
+//     ha_job_embedded(NULL, &job);                      // or ha_job_open: also under `hectare run`
+//     ha_worker_join(job, &worker);                     // in each thread; or ha_run
+//     ha_area_create(worker, "model", HA_F64, n, NULL, &model);
+//     ha_area_writer(model, (void **)&w);
+//     w[i] = 1.0;  ha_log(model, i, 1);                 // say what was written
+//     ha_service(worker);                               // publish now and then, or
+//     ha_barrier(worker);                               // publish and wait for all
+//
+// Conventions:
+//
+// - Every function returns an ha_status, HA_OK or what went wrong, and ha_last_error() says more; the few that return
+//   something else say so. Results go to places that the caller gives. When a function fails, nothing has changed and
+//   no result is stored, unless it says otherwise. No function ends the program.
+// - Handles (ha_job, ha_worker, ha_area, ...) are opaque. A null handle is refused with HA_NULL; one that was closed,
+//   or is of another kind, with HA_BAD_HANDLE. A closed handle is recognized until 256 others of its kind were closed
+//   after it. A pointer that never was a handle, but memory of the program's, is refused if its first eight bytes do
+//   not happen to be a handle's; one that points nowhere ends the program, as everywhere in C.
+// - A worker, and everything that belongs to it, is for the thread that made it: HA_WRONG_THREAD otherwise.
+// - Synchronization points are ha_service, ha_sync, ha_barrier, and what says of itself that it is one. There, what
+//   other workers published becomes visible, and pointers for reading become invalid.
+// - Structs that may grow begin with a size field. Set it to sizeof the struct: ha_..._init does, and zeroes the rest,
+//   which means the defaults. So programs that were compiled with an older header go on to work.
+// - Text is UTF-8 and ends in a zero byte. Times are in nanoseconds. Ranges are in elements: first, count.
+// - Under each function, "Pointers" says what its pointers have to be, beside being null, which is refused where it
+//   makes no sense; "Thread" who may call it; "Fails" with what, beside HA_NULL, HA_BAD_HANDLE and HA_WRONG_THREAD. For
+//   HA_FORKED: a process that was forked has to open the job by itself.
+// - Callbacks must not let C++ exceptions out, and must not longjmp over the library.
+//
+// C99 and C++11. Link with -lhectare (`pkg-config --cflags --libs hectare`, or CMake's find_package(hectare)).
+//
+// Made by cbindgen from the library's sources; do not edit.

@@ -1,0 +1,56 @@
+//! `ha_run`: workers in threads of their own.
+use crate::job::{JobBody, ha_job};
+use crate::status::{Failure, enter, ha_status, ha_status::*};
+use crate::worker::{ha_worker, with_borrowed};
+use std::ffi::{c_int, c_void};
+
+/// What a worker of `ha_run` does; 0 is success. It must not let a C++ exception out.
+pub type ha_worker_function =
+    Option<unsafe extern "C" fn(worker: *mut ha_worker, argument: *mut c_void) -> c_int>;
+
+/// The caller's pointer, on its way to several threads.
+#[derive(Clone, Copy)]
+struct Argument(*mut c_void);
+// SAFETY: whoever calls `ha_run` says that all workers may have it.
+unsafe impl Send for Argument {}
+// SAFETY: as above.
+unsafe impl Sync for Argument {}
+
+impl Argument {
+    fn get(&self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// Runs `function` on `count` new workers, each in a thread of its own, and waits for all. In a fresh job their ranks
+/// are 0 to `count` - 1. None begins before all have joined; a worker leaves when its function returns.
+///
+/// Pointers: `job` an open job; `argument` whatever the function wants, for all threads at once.
+/// Thread: any.
+/// Fails: `HA_CALLBACK` if the function of a worker returned something else than 0; the text says which and what.
+/// `HA_LIMIT`, `HA_SYSTEM` if threads cannot be started, `HA_FORKED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ha_run(
+    job: *mut ha_job,
+    count: usize,
+    function: ha_worker_function,
+    argument: *mut c_void,
+) -> ha_status {
+    enter(|| {
+        // SAFETY: the header's contract.
+        let job = unsafe { JobBody::of(job)? };
+        let function = function.ok_or_else(|| Failure::new(HA_NULL, "the function is null"))?;
+        let argument = Argument(argument);
+        let ends = job.run(count, |worker| {
+            let rank = worker.rank();
+            // SAFETY: the header's contract: a function for this, and an argument for all threads.
+            (rank, with_borrowed(worker, |handle| unsafe { function(handle, argument.get()) }))
+        })?;
+        let failed: Vec<String> = ends
+            .iter()
+            .filter(|(_, code)| *code != 0)
+            .map(|(rank, code)| format!("worker {rank} returned {code}"))
+            .collect();
+        if failed.is_empty() { Ok(()) } else { Err(Failure::new(HA_CALLBACK, failed.join(", "))) }
+    })
+}

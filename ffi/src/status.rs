@@ -1,0 +1,254 @@
+//! Statuses, and the text that says more.
+use hectare_dsm::Error;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The outcome of a call. `HA_OK` is 0; every other value is a failure, after which nothing has changed unless
+/// the function says so. `ha_last_error` has the details.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ha_status {
+    /// Success.
+    HA_OK = 0,
+    /// A pointer that must not be null is null.
+    HA_NULL = 1,
+    /// A handle that is closed, of another kind, or no handle at all.
+    HA_BAD_HANDLE = 2,
+    /// An argument is not one of its values, or text is not UTF-8.
+    HA_BAD_ARGUMENT = 3,
+    /// The size field of a struct, or the size of a buffer, fits no version of this library.
+    HA_BAD_SIZE = 4,
+    /// The program was compiled with a header that does not go with this library.
+    HA_ABI_MISMATCH = 5,
+    /// A range lies outside the area.
+    HA_OUT_OF_RANGE = 6,
+    /// The handle belongs to another thread.
+    HA_WRONG_THREAD = 7,
+    /// A synchronization point, while a view is open (`ha_view_close`).
+    HA_VIEW_OPEN = 8,
+    /// The worker is in the middle of another call: this one came from a callback.
+    HA_BUSY = 9,
+    /// The area holds elements of another type.
+    HA_WRONG_TYPE = 10,
+    /// An area or group name is not a path of non-empty parts, or too long.
+    HA_INVALID_NAME = 11,
+    /// An area of this name exists.
+    HA_NAME_TAKEN = 12,
+    /// No area of this name exists.
+    HA_NO_SUCH_AREA = 13,
+    /// The area was deleted.
+    HA_DELETED = 14,
+    /// The area's options, or the arguments of a reducer or array, make no sense.
+    HA_INVALID_AREA = 15,
+    /// The job's settings make no sense.
+    HA_INVALID_CONFIG = 16,
+    /// There is not enough memory.
+    HA_OUT_OF_MEMORY = 17,
+    /// A limit of the job is reached: workers, observers, pins or areas.
+    HA_LIMIT = 18,
+    /// The worker does not own the area (any more).
+    HA_NOT_OWNER = 19,
+    /// The worker owns the area already.
+    HA_ALREADY_OWNER = 20,
+    /// The area cannot be claimed: its owner is alive.
+    HA_OWNER_ALIVE = 21,
+    /// Whoever could have given the area is dead or has let go of it: claim it.
+    HA_OWNER_GONE = 22,
+    /// The area has no reader copy.
+    HA_NO_READER_COPY = 23,
+    /// The area is not lent to its readers.
+    HA_NOT_LENT = 24,
+    /// There is no such worker, or it is dead.
+    HA_NO_SUCH_WORKER = 25,
+    /// Another live worker has the rank.
+    HA_RANK_TAKEN = 26,
+    /// A handle was used with one of another job.
+    HA_OTHER_JOB = 27,
+    /// A wait ended without what it waited for.
+    HA_TIMED_OUT = 28,
+    /// The descriptor does not belong to a job, or to one of another version of the library.
+    HA_NOT_A_JOB = 29,
+    /// The daemon refused, or could not be reached.
+    HA_DAEMON = 30,
+    /// A system call failed.
+    HA_SYSTEM = 31,
+    /// This process was forked after the job was opened: it must open the job itself.
+    HA_FORKED = 32,
+    /// A callback of the program reported a failure.
+    HA_CALLBACK = 33,
+    /// A defect of this library: please report it, with `ha_last_error`.
+    HA_INTERNAL = 34,
+}
+
+use ha_status::*;
+
+/// A failure on its way to the caller.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: ha_status,
+    pub(crate) text: String,
+}
+
+impl Failure {
+    pub(crate) fn new(status: ha_status, text: impl Into<String>) -> Failure {
+        Failure { status, text: text.into() }
+    }
+}
+
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure { status: status_of(&error), text: error.to_string() }
+    }
+}
+
+fn status_of(error: &Error) -> ha_status {
+    match error {
+        Error::InvalidConfig { .. } => HA_INVALID_CONFIG,
+        Error::NotASegment { .. } | Error::LayoutVersion { .. } => HA_NOT_A_JOB,
+        Error::Daemon { .. } => HA_DAEMON,
+        Error::Os { .. } | Error::Spawn { .. } => HA_SYSTEM,
+        Error::ForkedChild => HA_FORKED,
+        Error::TooManyWorkers { .. }
+        | Error::TooManyObservers { .. }
+        | Error::TooManyPins { .. }
+        | Error::TooManyAreas { .. } => HA_LIMIT,
+        Error::RankTaken { .. } => HA_RANK_TAKEN,
+        Error::InvalidName { .. } => HA_INVALID_NAME,
+        Error::NameTaken { .. } => HA_NAME_TAKEN,
+        Error::NoSuchArea { .. } => HA_NO_SUCH_AREA,
+        Error::Deleted { .. } => HA_DELETED,
+        Error::OutOfMemory { .. } => HA_OUT_OF_MEMORY,
+        Error::WrongType { .. } => HA_WRONG_TYPE,
+        Error::InvalidArea { .. } => HA_INVALID_AREA,
+        Error::OtherJob { .. } => HA_OTHER_JOB,
+        Error::NoReaderCopy { .. } => HA_NO_READER_COPY,
+        Error::NotLent { .. } => HA_NOT_LENT,
+        Error::NotOwner { .. } => HA_NOT_OWNER,
+        Error::OwnerAlive { .. } => HA_OWNER_ALIVE,
+        Error::OwnerGone { .. } => HA_OWNER_GONE,
+        Error::NoSuchWorker { .. } => HA_NO_SUCH_WORKER,
+        Error::OutOfRange { .. } => HA_OUT_OF_RANGE,
+        Error::TimedOut { .. } => HA_TIMED_OUT,
+        _ => HA_INTERNAL,
+    }
+}
+
+/// A status in words, without details. Never null, also for numbers that are no status; static text.
+///
+/// Thread: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn ha_status_message(status: i32) -> *const c_char {
+    MESSAGES.get(status as usize).map_or(c"unknown status", |text| *text).as_ptr()
+}
+
+const MESSAGES: [&CStr; 35] = [
+    c"success",
+    c"a pointer that must not be null is null",
+    c"not an open handle of this kind",
+    c"an argument is not one of its values",
+    c"a size that fits no version of this library",
+    c"the header and the library do not go together",
+    c"a range outside the area",
+    c"a handle of another thread",
+    c"a synchronization point while a view is open",
+    c"the worker is in the middle of another call",
+    c"the area holds elements of another type",
+    c"an invalid area or group name",
+    c"an area of this name exists",
+    c"there is no area of this name",
+    c"the area was deleted",
+    c"invalid options of an area, reducer or array",
+    c"invalid settings of a job",
+    c"not enough memory",
+    c"a limit of the job is reached",
+    c"the worker does not own the area",
+    c"the worker owns the area already",
+    c"the owner of the area is alive",
+    c"the owner of the area is gone",
+    c"the area has no reader copy",
+    c"the area is not lent",
+    c"no such worker, or it is dead",
+    c"another worker has the rank",
+    c"handles of different jobs",
+    c"timed out",
+    c"not a job of this version of the library",
+    c"the daemon refused or could not be reached",
+    c"a system call failed",
+    c"this process was forked after the job was opened",
+    c"a callback reported a failure",
+    c"a defect of the library",
+];
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// What the last call that failed on this thread has to say, in one line: which area or worker, what happened and
+/// what to do. Empty if none failed. Valid until the next call that fails on this thread.
+///
+/// Thread: any; each has its own text.
+#[unsafe(no_mangle)]
+pub extern "C" fn ha_last_error() -> *const c_char {
+    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// Notes a failure for `ha_last_error`, and returns its status.
+pub(crate) fn report(failure: Failure) -> ha_status {
+    let text = failure.text.replace('\0', "\\0");
+    let text = CString::new(text).unwrap_or_default();
+    // When the thread is ending, its text may be gone.
+    let _ = LAST.try_with(|last| last.replace(text));
+    failure.status
+}
+
+/// Runs the body of an entry: failures become a status and a text, panics too.
+#[inline]
+pub(crate) fn enter(body: impl FnOnce() -> Outcome) -> ha_status {
+    match protect(body) {
+        Ok(()) => HA_OK,
+        Err(failure) => report(failure),
+    }
+}
+
+/// Runs a body that may panic.
+#[inline]
+pub(crate) fn protect<T>(body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    // Unwind safety: what a panic leaves behind is as the safe core leaves it, and cells that were borrowed are
+    // given back by their guards.
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+        // A payload that panics when it is dropped would get out.
+        std::mem::forget(payload);
+        Err(Failure::new(HA_INTERNAL, format!("panic: {}", text.unwrap_or_else(|| "no message".into()))))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_has_a_message() {
+        assert_eq!(MESSAGES.len(), HA_INTERNAL as usize + 1);
+        let text = |status| {
+            // SAFETY: static text that ends in a zero byte.
+            unsafe { CStr::from_ptr(ha_status_message(status)) }.to_str().unwrap()
+        };
+        assert_eq!(text(HA_TIMED_OUT as i32), "timed out");
+        assert_eq!(text(HA_WRONG_THREAD as i32), "a handle of another thread");
+        assert_eq!(text(-1), "unknown status");
+        assert_eq!(text(35), "unknown status");
+    }
+
+    #[test]
+    fn a_panic_is_a_status() {
+        assert_eq!(enter(|| panic!("{} went wrong", "this")), HA_INTERNAL);
+        // SAFETY: valid until the next failure on this thread.
+        let text = unsafe { CStr::from_ptr(ha_last_error()) };
+        assert_eq!(text.to_str().unwrap(), "panic: this went wrong");
+    }
+}
