@@ -32,7 +32,7 @@ fn companion() {
     };
     say(&me.to_string());
     let stop = std::thread::spawn(told);
-    let mut seen = vec![(Version::default(), 0); 4];
+    let mut seen = [(Version::default(), 0); 4];
     let mut number = 0;
     while !stop.is_finished() {
         number += 1;

@@ -4,6 +4,7 @@ mod manage;
 mod output;
 mod read;
 pub mod run;
+mod tether;
 
 use clap::{Args, Parser, Subcommand};
 use hectare_wire::{Connection, Error, Refusal, RunDir};
