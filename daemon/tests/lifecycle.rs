@@ -122,12 +122,14 @@ fn quotas_are_refused_by_the_setting_that_set_them() {
 fn a_job_is_as_large_as_its_quotas_say() {
     let host = Host::new();
     let _daemon = host.daemon("[limits]\nbytes = 1048576\n[defaults]\nareas = 3\nworkers = 2\n");
-    let (_, memory) = host.connect().ask(&Request::Attach { job: "j".into(), rank: None }).unwrap();
+    let member = host.connect();
+    let (_, memory) = member.ask(&Request::Attach { job: "j".into(), rank: None }).unwrap();
     let job = hectare_dsm::Job::from_descriptor(memory.unwrap()).unwrap();
-    // Without a wish, the job has what the daemon allows.
-    assert!(job.free_bytes().unwrap() <= 1 << 20);
+    // Without a wish, the job has what the daemon allows, rounded up to whole huge pages.
+    assert_eq!(host.jobs()[0].reserve_bytes, 1 << 20);
+    assert!(job.free_bytes().unwrap() <= (1 << 20) + (2 << 20));
     let mut worker = job.worker().unwrap();
-    let large = worker.create::<u8>("large", 1 << 20);
+    let large = worker.create::<u8>("large", 3 << 20);
     assert!(matches!(large, Err(hectare_dsm::Error::OutOfMemory { .. })), "{large:?}");
     let areas: Vec<_> = (0..3).map(|n| worker.create::<u8>(format!("{n}"), 10).unwrap()).collect();
     let fourth = worker.create::<u8>("3", 10);
