@@ -96,3 +96,50 @@ fn what_cannot_be_done_is_one_line_and_a_code() {
     assert!(hectare_daemon::config::Config::parse(&example.out).is_ok());
     assert!(host.hectare(&["config", "show"]).out.contains("max_jobs = 64"));
 }
+
+#[test]
+fn a_killed_launcher_takes_its_processes_with_it() {
+    let host = Host::new();
+    let _daemon = host.daemon("");
+    let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
+    let script = "trap '' TERM HUP; echo $$; while :; do sleep 0.05; done";
+    let mut child =
+        command.args(sh("3", &["--plain", "--job", "j"], script)).stdout(Stdio::piped()).spawn().unwrap();
+    let mut reader = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut pids = Vec::new();
+    while pids.len() < 3 {
+        let mut line = String::new();
+        assert!(std::io::BufRead::read_line(&mut reader, &mut line).unwrap() > 0);
+        pids.push(Pid::from_raw(line.trim().parse().unwrap()).unwrap());
+    }
+    assert_eq!(host.jobs()[0].members, 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Gone, or dead and not waited for by whoever inherited them.
+    let ended = |pid: &Pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+        stat.map_or(true, |stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])))
+    };
+    until("them to end", || pids.iter().all(ended));
+    until("the job to go", || host.jobs().is_empty());
+}
+
+/// `hectare run` holds its job across daemons, before any of its processes is a member.
+#[test]
+fn a_launcher_brings_its_job_to_the_next_daemon() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
+    let run = sh("1", &["--job", "j"], "echo ready; exec sleep 1000");
+    let mut child = command.args(run).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
+        .unwrap();
+    assert_eq!(line, "[0] ready\n");
+    daemon.kill();
+    let _daemon = host.daemon("");
+    until("the job to be back", || host.jobs().first().is_some_and(|job| job.members == 1 && job.ranks == 0));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    child.wait().unwrap();
+    until("the job to go", || host.jobs().is_empty());
+}

@@ -68,7 +68,7 @@ fn a_wrong_run_directory_or_configuration_is_one_line() {
 #[test]
 fn quotas_are_refused_by_the_setting_that_set_them() {
     let host = Host::new();
-    let config = "max_jobs = 2\nmax_clients = 3\n[limits]\nbytes = 1000000\nworkers = 4\n[defaults]\nworkers = 2\nbytes = 65536\n";
+    let config = "max_jobs = 2\nmax_clients = 3\n[limits]\nbytes = 1000000\nareas = 16\nworkers = 4\n[defaults]\nworkers = 2\nareas = 8\nbytes = 65536\n";
     let daemon = host.daemon(config);
     let create = |job: &str, settings: JobSettings| {
         host.connect().order(&Request::Create { job: job.into(), settings, keep: true })
@@ -80,6 +80,8 @@ fn quotas_are_refused_by_the_setting_that_set_them() {
     };
     refused(create("a", with(Some(2_000_000), None)), "limits.bytes");
     refused(create("a", with(None, Some(5))), "limits.workers");
+    let areas = JobSettings { areas: Some(17), ..Default::default() };
+    refused(create("a", areas), "limits.areas");
     create("a", with(None, None)).unwrap();
     create("b", with(None, Some(4))).unwrap();
     refused(create("c", with(None, None)), "max_jobs");
@@ -113,6 +115,38 @@ fn quotas_are_refused_by_the_setting_that_set_them() {
             )
     });
     assert_eq!(daemon.log().matches("panicked").count(), 0);
+}
+
+/// The quotas of a job hold in its memory, too: whoever reaches one gets an error that names it.
+#[test]
+fn a_job_is_as_large_as_its_quotas_say() {
+    let host = Host::new();
+    let _daemon = host.daemon("[limits]\nbytes = 1048576\n[defaults]\nareas = 3\nworkers = 2\n");
+    let member = host.connect();
+    let (_, memory) = member.ask(&Request::Attach { job: "j".into(), rank: None }).unwrap();
+    let job = hectare_dsm::Job::from_descriptor(memory.unwrap()).unwrap();
+    // Without a wish, the job has what the daemon allows, rounded up to whole huge pages.
+    assert_eq!(host.jobs()[0].reserve_bytes, 1 << 20);
+    assert!(job.free_bytes().unwrap() <= (1 << 20) + (2 << 20));
+    let mut worker = job.worker().unwrap();
+    let large = worker.create::<u8>("large", 3 << 20);
+    assert!(matches!(large, Err(hectare_dsm::Error::OutOfMemory { .. })), "{large:?}");
+    let areas: Vec<_> = (0..3).map(|n| worker.create::<u8>(format!("{n}"), 10).unwrap()).collect();
+    let fourth = worker.create::<u8>("3", 10);
+    assert!(matches!(fourth, Err(hectare_dsm::Error::TooManyAreas { .. })), "{fourth:?}");
+    let others = std::thread::scope(|scope| {
+        let join = || {
+            let _one = job.worker().unwrap();
+            job.worker().map(|worker| worker.rank())
+        };
+        scope.spawn(join).join().unwrap()
+    });
+    assert!(matches!(others, Err(hectare_dsm::Error::TooManyWorkers { max: 2, .. })), "{others:?}");
+    // What is deleted can be used again.
+    drop(areas);
+    job.delete("1").unwrap();
+    worker.sync().unwrap();
+    worker.create::<u8>("4", 10).unwrap();
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod pages;
 mod parse;
 mod read;
 pub mod run;
+mod tether;
 pub mod top;
 mod wait;
 

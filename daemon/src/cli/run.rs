@@ -1,4 +1,5 @@
 //! `hectare run`: a program in several processes of one job.
+use super::tether::tether;
 use anyhow::{Context, Result};
 use clap::Args;
 use hectare_wire::{Member, RunDir, check_job_name};
@@ -14,7 +15,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// What to start. The processes have `HECTARE_JOB`, `HECTARE_RANK` and `HECTARE_SIZE` in their environment,
-/// nothing on their standard input, and a process group of their own each.
+/// nothing on their standard input, and a process group of their own each. They are killed when `hectare run` is.
 #[derive(Debug, Args)]
 pub struct Run {
     /// How many processes.
@@ -112,6 +113,7 @@ fn start(
     if !what.plain {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
     }
+    tether(&mut command);
     let mut child = command.spawn().with_context(|| format!("{} cannot be started", what.program[0]))?;
     let prefix = format!("[{rank}] ");
     if let Some(stdout) = child.stdout.take() {
