@@ -389,7 +389,7 @@ pub unsafe extern "C" fn ha_area_delete(area: *mut ha_area) -> ha_status {
     })
 }
 
-fn close(held: Held<'_>) {
+pub(crate) fn close(held: Held<'_>) {
     let (shell, home) = (held.shell.cast_mut(), held.home.clone());
     home.disown(shell);
     // SAFETY: open, of this thread, and not borrowed: the callers made sure.

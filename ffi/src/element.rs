@@ -1,6 +1,7 @@
 //! Element types, and areas whose element type is known at run time only.
 use crate::status::{Failure, Outcome, ha_status::*};
 use hectare_dsm::{Area, AreaSpec, Error, Lent, Number, Owned, Rank, RawLog, Synced, Version, Worker};
+use std::any::Any;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -75,6 +76,8 @@ pub(crate) trait AnyArea {
     fn len(&self) -> usize;
     fn row_len(&self) -> usize;
     fn element_size(&self) -> usize;
+    /// The `Area<T>` itself.
+    fn any(&self) -> &dyn Any;
 
     fn read(&self, worker: &Worker) -> Result<*const u8, Error>;
     fn read_lent(&self, worker: &Worker) -> Result<*const u8, Error>;
@@ -129,6 +132,9 @@ impl<T: Number> AnyArea for Area<T> {
     }
     fn element_size(&self) -> usize {
         size_of::<T>()
+    }
+    fn any(&self) -> &dyn Any {
+        self
     }
     fn read(&self, worker: &Worker) -> Result<*const u8, Error> {
         Ok(Area::read(self, worker)?.as_ptr().cast())

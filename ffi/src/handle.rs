@@ -8,7 +8,7 @@ use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many handles of a kind must have been closed before the place of the first is used again.
 const QUARANTINE: usize = 256;
@@ -24,17 +24,29 @@ pub(crate) trait Kind: Sized + 'static {
     const NAME: &'static str;
     /// What the header's inline functions read, behind the first word.
     type Hot: Default + Copy;
-    /// Closed handles of this kind.
+    /// The handles of this kind.
     fn pool() -> &'static Pool;
 }
 
-/// Closed handles of one kind, the first closed first.
+/// The handles of one kind.
 #[derive(Debug)]
-pub(crate) struct Pool(Mutex<VecDeque<usize>>);
+pub(crate) struct Pool(Mutex<Places>);
+
+#[derive(Debug)]
+struct Places {
+    /// The closed ones, the first closed first.
+    closed: VecDeque<usize>,
+    /// All that there ever were: so that leak checkers find the places of handles that nobody closed.
+    all: Vec<usize>,
+}
 
 impl Pool {
     pub(crate) const fn new() -> Pool {
-        Pool(Mutex::new(VecDeque::new()))
+        Pool(Mutex::new(Places { closed: VecDeque::new(), all: Vec::new() }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Places> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -50,15 +62,18 @@ pub(crate) struct Shell<K: Kind> {
 impl<K: Kind> Shell<K> {
     /// Opens a handle.
     pub(crate) fn open(body: K) -> *mut Shell<K> {
-        let mut pool = K::pool().0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = if pool.len() > QUARANTINE { pool.pop_front() } else { None };
-        drop(pool);
+        let mut places = K::pool().lock();
+        let place = if places.closed.len() > QUARANTINE { places.closed.pop_front() } else { None };
         match place {
-            None => Box::into_raw(Box::new(Shell {
-                magic: AtomicU64::new(K::MAGIC),
-                hot: UnsafeCell::default(),
-                body: UnsafeCell::new(MaybeUninit::new(body)),
-            })),
+            None => {
+                let shell = Box::into_raw(Box::new(Shell {
+                    magic: AtomicU64::new(K::MAGIC),
+                    hot: UnsafeCell::default(),
+                    body: UnsafeCell::new(MaybeUninit::new(body)),
+                }));
+                places.all.push(shell.expose_provenance());
+                shell
+            }
             Some(place) => {
                 let shell = std::ptr::with_exposed_provenance_mut::<Shell<K>>(place);
                 // SAFETY: the place was a `Shell<K>` from `Box::into_raw`, is closed, and was taken out of the pool,
@@ -112,8 +127,7 @@ impl<K: Kind> Shell<K> {
             *(*shell).hot.get() = K::Hot::default();
             (*(*shell).body.get()).assume_init_read()
         };
-        let mut pool = K::pool().0.lock().unwrap_or_else(PoisonError::into_inner);
-        pool.push_back(shell.expose_provenance());
+        K::pool().lock().closed.push_back(shell.expose_provenance());
         body
     }
 }

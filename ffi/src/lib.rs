@@ -42,6 +42,12 @@ pub mod owner;
 
 pub mod wait;
 
+pub mod reduce;
+
+pub mod array;
+
+pub mod observer;
+
 pub mod info;
 
 mod argument;

@@ -180,6 +180,56 @@ typedef uint32_t ha_type;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// How values of several areas become one.
+//
+// Integers wrap on overflow; a NaN in any input makes the result NaN. Inputs are combined in their order, so results
+// are the same bits for any number of workers.
+enum ha_operation
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // The sum.
+    HA_SUM = 1,
+    // The sum divided by how many were summed; integers round toward zero.
+    HA_MEAN = 2,
+    // The largest; NaN where any is NaN.
+    HA_MAX = 3,
+    // In a reducer: the value of the input that changed the element since the last run; of several, the last in the
+    // order of inputs. In an array: the value of the last member that names the element.
+    HA_LAST = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum ha_operation ha_operation;
+#else
+typedef uint32_t ha_operation;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What a worker is doing, as seen from outside.
+enum ha_worker_state
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // It joins or leaves.
+    HA_WORKER_CHANGING = 0,
+    // It comes to rounds.
+    HA_WORKER_LIVE = 1,
+    // It did not come to a round in time; rounds do not wait for it until it is back.
+    HA_WORKER_STRAGGLER = 2,
+    // Its thread is gone; its areas can be claimed.
+    HA_WORKER_DEAD = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum ha_worker_state ha_worker_state;
+#else
+typedef uint32_t ha_worker_state;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // How the library learns what was written to an area.
 enum ha_tracking
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -229,11 +279,29 @@ typedef uint32_t ha_stall_policy;
 // The handle belongs to the worker, and so to its thread. It remains the same when ownership comes and goes.
 typedef struct ha_area ha_area;
 
+// An array that several workers write, each in an area of its own, with a master that they read. For programs whose
+// threads share one vector: each worker works on its own copy, and at the borders of batches, reductions bring what
+// was written into the master, and `ha_array_map` brings what others wrote into the copy.
+//
+// One worker, the first member, combines everything. That is the simple way, not the fast one: where each row has
+// one next reader, let it copy the row out of the writer's area; where sums are wanted, see `ha_reducer`.
+typedef struct ha_array ha_array;
+
 // A job: workers and areas that synchronize together.
 //
 // The handle may be used by all threads at once; only `ha_job_close` must not run beside another call with it.
 // Workers and areas that were made with it go on when it is closed.
 typedef struct ha_job ha_job;
+
+// Somebody who reads areas without being a worker: evaluation, monitoring. It never delays a worker; the publication
+// of an area is put off while all of its copies are being read, so give such areas two reader copies.
+//
+// The handle belongs to the thread that made it.
+typedef struct ha_observer ha_observer;
+
+// Combines areas of equal length into one result, cooperatively: each member reduces its share of the elements into
+// an area of its own.
+typedef struct ha_reducer ha_reducer;
 
 // A worker: a thread that is registered with a job, owns areas, and takes part in publications.
 //
@@ -352,6 +420,16 @@ typedef struct ha_range {
     // How many.
     size_t count;
 } ha_range;
+
+// A reduction of the program's own: fills `out`, which holds elements `first` to `first + count - 1` of the result
+// (of the last run, before), from the same elements of all inputs, in their order. 0 is success. It may not use the
+// worker (`HA_BUSY`), and must not let a C++ exception out.
+typedef int (*ha_combine_function)(void *out,
+                                   const void *const *inputs,
+                                   size_t input_count,
+                                   size_t first,
+                                   size_t count,
+                                   void *argument);
 
 // Counters of a job since it was made. Set `size` to `sizeof(ha_stats)` before the call.
 typedef struct ha_stats {
@@ -1019,6 +1097,170 @@ ha_status ha_area_wait_fresh(const struct ha_area *area,
 ha_status ha_area_wait_clock(const struct ha_area *area,
                              uint64_t staleness,
                              uint64_t timeout_ns);
+
+// Makes a reducer of `member_count` workers, each of which calls this with the same arguments and is in the list. It
+// creates the area `name`/rank for the worker's share. A synchronization point.
+//
+// Pointers: `worker` an open worker; `name` the reducer's name; `members` readable for `member_count` ranks; `inputs`
+// readable for `input_count` open areas of this worker, all of `element_type` and of the same length; `reducer` a
+// place for the handle.
+// Thread: that of the worker.
+// Fails: `HA_INVALID_AREA` for wrong members or lengths, `HA_WRONG_TYPE`, `HA_TIMED_OUT` if a member does not come
+// within thirty seconds, `HA_VIEW_OPEN`; as `ha_area_create`.
+ha_status ha_reducer_create(struct ha_worker *worker,
+                            const char *name,
+                            ha_type element_type,
+                            const uint32_t *members,
+                            size_t member_count,
+                            const struct ha_area *const *inputs,
+                            size_t input_count,
+                            struct ha_reducer **reducer);
+
+// Runs the reduction: two barriers (`ha_barrier`), one that publishes the inputs, one that publishes the result. Every
+// member calls it with the same operation. A synchronization point.
+//
+// Pointers: `reducer` an open reducer.
+// Thread: that of its worker.
+// Fails: `HA_BAD_ARGUMENT`, `HA_NO_SUCH_WORKER` if a member died before it published its share, `HA_VIEW_OPEN`,
+// `HA_DELETED`, `HA_FORKED`.
+ha_status ha_reducer_run(struct ha_reducer *reducer,
+                         ha_operation operation);
+
+// `ha_reducer_run` with a function of the program's own.
+//
+// Pointers: `reducer` an open reducer; `argument` whatever the function wants.
+// Thread: that of its worker.
+// Fails: as `ha_reducer_run`; `HA_CALLBACK` if the function returned something else than 0, after the reduction was
+// completed.
+ha_status ha_reducer_run_with(struct ha_reducer *reducer,
+                              ha_combine_function function,
+                              void *argument);
+
+// Copies the whole result to `to`.
+//
+// Pointers: `reducer` an open reducer; `to` writable for `bytes` bytes, which is the size of the result.
+// Thread: that of its worker.
+// Fails: `HA_BAD_SIZE`, `HA_DELETED`, `HA_FORKED`.
+ha_status ha_reducer_load(struct ha_reducer *reducer,
+                          void *to,
+                          size_t bytes);
+
+// The elements of this member's share of the result.
+//
+// Pointers: `reducer` an open reducer; `share` a place for the range.
+// Thread: that of its worker.
+ha_status ha_reducer_share(struct ha_reducer *reducer,
+                           struct ha_range *share);
+
+// Closes the handle.
+//
+// Pointers: `reducer` an open reducer, or null, which does nothing.
+// Thread: that of its worker.
+ha_status ha_reducer_close(struct ha_reducer *reducer);
+
+// Makes an array of `len` elements, all zero, of `member_count` workers, each of which calls this with the same
+// arguments and is in the list. It creates the areas `name`/rank and `name`/ranges/rank, and for the first member
+// `name`/master and `name`/state. A synchronization point.
+//
+// Pointers: `worker` an open worker; `name` the array's name; `options` null, or what the members' areas are made of,
+// with its `size` set; `members` readable for `member_count` ranks; `max_ranges` is how many ranges a member may name
+// in one reduction, 0 for 4096; `array` a place for the handle.
+// Thread: that of the worker.
+// Fails: `HA_INVALID_AREA` for wrong members or lengths, `HA_TIMED_OUT` if a member does not come within thirty
+// seconds, `HA_VIEW_OPEN`; as `ha_area_create`.
+ha_status ha_array_create(struct ha_worker *worker,
+                          const char *name,
+                          ha_type element_type,
+                          size_t len,
+                          const struct ha_area_options *options,
+                          const uint32_t *members,
+                          size_t member_count,
+                          size_t max_ranges,
+                          struct ha_array **array);
+
+// The worker's own area of the array, to write (`ha_area_writer`) and to log. The handle is the array's: do not
+// detach it.
+//
+// Pointers: `array` an open array; `local` a place for the handle.
+// Thread: that of its worker.
+ha_status ha_array_local(struct ha_array *array,
+                         struct ha_area **local);
+
+// The master, as the worker sees it. Valid until its next synchronization point.
+//
+// Pointers: `array` an open array; `data` a place for the pointer.
+// Thread: that of its worker; others may read through the pointer as long as it is valid.
+// Fails: `HA_DELETED`, `HA_FORKED`.
+ha_status ha_array_master(struct ha_array *array,
+                          const void **data);
+
+// Ends a batch: the same as `ha_barrier` of the array's worker.
+//
+// Pointers: `array` an open array.
+// Thread: that of its worker.
+// Fails: `HA_VIEW_OPEN`, `HA_FORKED`.
+ha_status ha_array_barrier(struct ha_array *array);
+
+// Brings the master up to date with what the members wrote: each names the ranges of its own area that count, and the
+// operation says what becomes of elements that several name. What nobody names stays as it is; what a member names
+// twice counts twice. Two barriers; every
+// member calls it with the same operation, also with no ranges. A synchronization point.
+//
+// Pointers: `array` an open array; `ranges` readable for `count` ranges, or null if that is 0.
+// Thread: that of its worker.
+// Fails: `HA_OUT_OF_RANGE` or `HA_LIMIT` for wrong ranges, after which the others fail with `HA_CALLBACK`;
+// `HA_NO_SUCH_WORKER` if a member is dead; `HA_BAD_ARGUMENT`, `HA_VIEW_OPEN`, `HA_DELETED`, `HA_FORKED`.
+ha_status ha_array_reduce(struct ha_array *array,
+                          ha_operation operation,
+                          const struct ha_range *ranges,
+                          size_t count);
+
+// Copies ranges of the master, as the worker sees it, into the worker's own area, and logs them there.
+//
+// Pointers: `array` an open array; `ranges` readable for `count` ranges, or null if that is 0.
+// Thread: that of its worker.
+// Fails: `HA_OUT_OF_RANGE` (nothing is copied then), `HA_NOT_OWNER`, `HA_DELETED`, `HA_FORKED`.
+ha_status ha_array_map(struct ha_array *array,
+                       const struct ha_range *ranges,
+                       size_t count);
+
+// Closes the handle, and that of the worker's own area, which becomes claimable, as the master does if this is the
+// first member.
+//
+// Pointers: `array` an open array, or null, which does nothing.
+// Thread: that of its worker.
+ha_status ha_array_close(struct ha_array *array);
+
+// Registers the calling thread as an observer.
+//
+// Pointers: `job` an open job; `observer` a place for the handle.
+// Thread: any; the handle belongs to the calling thread.
+// Fails: `HA_LIMIT`, `HA_FORKED`.
+ha_status ha_observer_open(struct ha_job *job,
+                           struct ha_observer **observer);
+
+// Copies `count` elements of the newest version of an area, from element `first` on, to `to`: one whole version,
+// never a mix.
+//
+// Pointers: `observer` an open observer; `name` the area's name; `to` writable for `bytes` bytes, which are `count`
+// elements; `version` null, or a place for the version.
+// Thread: that of the observer.
+// Fails: `HA_NO_SUCH_AREA`, `HA_WRONG_TYPE`, `HA_OUT_OF_RANGE`, `HA_BAD_SIZE`, `HA_NO_READER_COPY`, `HA_LIMIT`,
+// `HA_TIMED_OUT` if a publication of the only copy stands still for ten seconds, `HA_BAD_ARGUMENT`, `HA_FORKED`.
+ha_status ha_observer_load(struct ha_observer *observer,
+                           const char *name,
+                           ha_type element_type,
+                           size_t first,
+                           size_t count,
+                           void *to,
+                           size_t bytes,
+                           struct ha_version *version);
+
+// Closes the handle.
+//
+// Pointers: `observer` an open observer, or null, which does nothing.
+// Thread: that of the observer.
+ha_status ha_observer_close(struct ha_observer *observer);
 
 // The job's counters.
 //
