@@ -1,7 +1,9 @@
 /* HogWild over areas. Each worker owns one area, the sum of all steps that it ever made; the weights are the sum of all
  * workers' areas. A worker keeps the weights in memory of its own: its own steps are there at once, and those of the
- * others from the version of their areas that it saw last. Nobody waits for anybody inside of an epoch, no update is
- * lost, and how old the others' steps may be is set by the interval and by how often ha_service is called. */
+ * others from the version of their areas that it saw last. No update is lost, and how old the others' steps may be is
+ * bounded: an epoch has periods, each a tick of a worker's clock, and nobody is more than so many periods ahead of the
+ * slowest (stale synchronous parallel: Ho et al., 2013). Without a bound, workers that share a core would learn for
+ * milliseconds from weights that the others have long left, and training would diverge. */
 #include "logistic.h"
 
 #include <hectare/hectare.h>
@@ -81,22 +83,18 @@ failed:
     return -1;
 }
 
-/* A synchronization point, and what it brought. */
-static int meet_others(struct worker *me, const struct settings *settings, int barrier)
+/* Brings in what all others published. */
+static int catch_up_with_all(struct worker *me, const struct settings *settings)
 {
-    if ((barrier ? ha_barrier(me->handle) : ha_service(me->handle)) != HA_OK)
-        return -1;
     for (size_t other = 0; other < settings->workers; other++)
         if (other != me->rank && catch_up(me, &me->others[other]) != 0)
             return -1;
     return 0;
 }
 
-static int learn(struct worker *me, const struct settings *settings, double rate)
+static void learn(struct worker *me, double rate, size_t first, size_t last)
 {
     const struct samples *samples = me->samples;
-    size_t first = part_begin(samples, me->rank, settings->workers);
-    size_t last = part_begin(samples, (size_t)me->rank + 1, settings->workers);
     for (size_t sample = first; sample < last; sample++) {
         size_t begin = samples_begin(samples, sample), end = samples->ends[sample];
         double margin = 0.0;
@@ -111,21 +109,35 @@ static int learn(struct worker *me, const struct settings *settings, double rate
             /* Cannot fail: the area is this worker's, and as long as the weights. */
             ha_log(me->area, index, 1);
         }
-        if ((sample - first + 1) % settings->every == 0 && meet_others(me, settings, 0) != 0)
+    }
+}
+
+static int learn_epoch(struct worker *me, const struct settings *settings, double rate)
+{
+    size_t workers = settings->workers, count = me->samples->count;
+    size_t first = part_begin(me->samples, me->rank, workers);
+    size_t mine = part_begin(me->samples, (size_t)me->rank + 1, workers) - first;
+    /* The same for all: clocks have to agree at the end of the epoch. */
+    size_t periods = ((count + workers - 1) / workers + settings->every - 1) / settings->every;
+    for (size_t period = 0; period < periods; period++) {
+        learn(me, rate, first + mine * period / periods, first + mine * (period + 1) / periods);
+        TRY(ha_tick(me->handle, NULL));
+        TRY(ha_wait_clocks(me->handle, settings->staleness, HA_FOREVER));
+        if (catch_up_with_all(me, settings) != 0)
             return -1;
     }
-    return 0;
+    TRY(ha_barrier(me->handle));
+    return catch_up_with_all(me, settings);
+failed:
+    return -1;
 }
 
 static int attach(struct worker *me, const struct settings *settings)
 {
     char name[32];
     void *steps;
-    ha_area_options options;
-    ha_area_options_init(&options);
-    options.interval_ns = (uint64_t)(settings->interval_us * 1000.0);
     snprintf(name, sizeof name, "steps/%u", (unsigned)me->rank);
-    TRY(ha_area_create(me->handle, name, HA_F64, me->samples->dimension, &options, &me->area));
+    TRY(ha_area_create(me->handle, name, HA_F64, me->samples->dimension, NULL, &me->area));
     TRY(ha_area_writer(me->area, &steps));
     me->steps = steps;
     for (size_t other = 0; other < settings->workers; other++) {
@@ -151,7 +163,7 @@ static int train(struct worker *me, const struct run *run)
     double rate = settings->lr;
     for (size_t epoch = 0; epoch < settings->epochs; epoch++, rate *= settings->decay) {
         uint64_t begin = now_ns();
-        if (learn(me, settings, rate) != 0 || meet_others(me, settings, 1) != 0)
+        if (learn_epoch(me, settings, rate) != 0)
             return -1;
         if (me->rank == 0)
             run->on_epoch(me->samples, me->weights, epoch, (double)(now_ns() - begin) / 1e9);

@@ -10,8 +10,8 @@
 struct settings {
     size_t epochs, workers;
     double lr, decay;
-    size_t every;           /* samples between two calls of ha_service */
-    double interval_us;     /* how often an area is published, in microseconds */
+    size_t every;                /* samples in a period */
+    size_t staleness;            /* how many periods a worker may be ahead of the slowest */
     uint32_t process, processes; /* which process this is, of how many */
 };
 

@@ -22,16 +22,16 @@ static const char *const HELP =
     "  --samples FILE     labels and features in the format of LIBSVM [generated]\n"
     "  --workers N        threads [2]; under `hectare run -n N`, each process is a worker\n"
     "  --epochs N         passes over the samples [5]\n"
-    "  --lr X, --decay X  learning rate [0.05], and what it is multiplied with after each epoch [0.7]\n"
+    "  --lr X, --decay X  learning rate [0.01], and what it is multiplied with after each epoch [0.8]\n"
     "  --seed N           of the order of the samples, and of generated ones [1]\n"
     "  --memory KIND      shared, or areas [default]\n"
-    "  --every N          areas: samples between two synchronization points [64]\n"
-    "  --interval-us X    areas: how often each is published, in microseconds [200]\n";
+    "  --every N          areas: samples in a period, after which a worker looks at the others' steps [16]\n"
+    "  --staleness N      areas: how many periods a worker may be ahead of the slowest [1]\n";
 
 struct options {
     const char *samples;
     struct settings settings;
-    double workers, epochs, every, seed, lr, decay, interval_us;
+    double workers, epochs, every, staleness, seed, lr, decay;
     int shared;
 };
 
@@ -80,7 +80,7 @@ static int parse(int count, char **arguments, struct options *options)
         {"--workers", &options->workers, 1, 64, 1},     {"--epochs", &options->epochs, 1, 1e6, 1},
         {"--every", &options->every, 1, 1e9, 1},        {"--seed", &options->seed, 0, 9007199254740992.0, 1},
         {"--lr", &options->lr, 1e-12, 1e6, 0},          {"--decay", &options->decay, 1e-6, 1, 0},
-        {"--interval-us", &options->interval_us, 1, 1e9, 0},
+        {"--staleness", &options->staleness, 0, 1e9, 1},
     };
     for (int at = 1; at < count; at++) {
         const char *name = arguments[at], *text = at + 1 < count ? arguments[at + 1] : NULL;
@@ -151,7 +151,7 @@ static int find_processes(struct options *options, int workers_given)
 
 int main(int count, char **arguments)
 {
-    struct options options = {NULL, {0, 0, 0, 0, 0, 0, 0, 1}, 0, 5, 64, 1, 0.05, 0.7, 200, 0};
+    struct options options = {NULL, {0, 0, 0, 0, 0, 0, 0, 1}, 0, 5, 16, 1, 1, 0.01, 0.8, 0};
     for (int at = 1; at < count; at++) {
         if (strcmp(arguments[at], "--help") == 0)
             return fputs(HELP, stdout) < 0;
@@ -162,9 +162,9 @@ int main(int count, char **arguments)
     settings->workers = options.workers > 0 ? (size_t)options.workers : 2;
     settings->epochs = (size_t)options.epochs;
     settings->every = (size_t)options.every;
+    settings->staleness = (size_t)options.staleness;
     settings->lr = options.lr;
     settings->decay = options.decay;
-    settings->interval_us = options.interval_us;
     int code = find_processes(&options, options.workers > 0);
     if (code != 0)
         return code;
