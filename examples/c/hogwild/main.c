@@ -82,7 +82,7 @@ static int parse(int count, char **arguments, struct options *options)
         {"--lr", &options->lr, 1e-12, 1e6, 0},          {"--decay", &options->decay, 1e-6, 1, 0},
         {"--staleness", &options->staleness, 0, 1e9, 1},
     };
-    for (int at = 1; at < count; at++) {
+    for (int at = 1; at < count; at += 2) {
         const char *name = arguments[at], *text = at + 1 < count ? arguments[at + 1] : NULL;
         const struct number *number = NULL;
         for (size_t one = 0; one < sizeof numbers / sizeof *numbers; one++)
@@ -102,7 +102,6 @@ static int parse(int count, char **arguments, struct options *options)
             if (!options->shared && strcmp(text, "areas") != 0)
                 return usage("%s must be one of shared, areas, not '%s'", name, text);
         }
-        at++;
     }
     return 0;
 }
