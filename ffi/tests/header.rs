@@ -1,4 +1,7 @@
-//! The committed header is the one that the sources make.
+//! The committed header is the one that the sources make, and compilers have nothing to say about it.
+mod common;
+
+use common::{compiler, has, run};
 use std::path::Path;
 
 /// The header as the sources make it.
@@ -39,5 +42,43 @@ fn the_header_is_up_to_date() {
              HECTARE_BLESS=1 cargo test -p hectare-ffi --test header",
             path.display()
         );
+    }
+}
+
+/// Uses everything in line, in both languages.
+const PROGRAM: &str = "#include <hectare/hectare.h>
+int main(void)
+{
+    ha_job_options job;
+    ha_area_options area;
+    uint64_t wait = 10 * HA_SECOND + HA_FOREVER / 2;
+    ha_type type = HA_F64;
+    ha_status status = HA_OK;
+    ha_job_options_init(&job);
+    ha_area_options_init(&area);
+    area.tracking = HA_TRACK_WHOLE;
+    if (ha_log(NULL, 0, 1) == HA_OK || ha_log_row(NULL, 0) == HA_OK || ha_log_rows(NULL, 0, 1) == HA_OK)
+        return 1;
+    return wait == 0 || type == HA_F32 || status != HA_OK;
+}
+";
+
+#[test]
+fn compilers_accept_the_header_without_warnings() {
+    let directory = tempfile::tempdir().unwrap();
+    let languages = [("cc", "c99"), ("cc", "c11"), ("cc", "c17"), ("clang", "c99"), ("c++", "c++11")];
+    let more = [("c++", "c++17"), ("c++", "c++20"), ("clang++", "c++11"), ("clang++", "c++17")];
+    for (program, standard) in languages.into_iter().chain(more) {
+        if !has(program) {
+            continue;
+        }
+        let name = if standard.starts_with("c++") { "p.cc" } else { "p.c" };
+        let source = directory.path().join(name);
+        std::fs::write(&source, PROGRAM).unwrap();
+        for level in ["-O0", "-O2"] {
+            let mut compiler = compiler(program, standard);
+            compiler.args([level, "-c", "-o"]).arg(directory.path().join("p.o")).arg(&source);
+            run(&mut compiler);
+        }
     }
 }

@@ -26,6 +26,31 @@ fn as_c99() {
 }
 
 #[test]
+fn as_cpp17() {
+    let directory = tempfile::tempdir().unwrap();
+    for (cpp, standard) in [("c++", "c++17"), ("c++", "c++20"), ("clang++", "c++17")] {
+        if has(cpp) {
+            let built = build(compiler(cpp, standard), "layer.cc", directory.path());
+            run(&mut program(built, directory.path()));
+        }
+    }
+    if has("c++") {
+        // Without exceptions, the statuses are left.
+        let source = directory.path().join("plain.cc");
+        std::fs::write(
+            &source,
+            "#include <hectare/hectare.hpp>\nint main() { hectare::status s; \
+             auto j = hectare::job::connect(s, \"none\"); return s.ok() ? 1 : 0; }\n",
+        )
+        .unwrap();
+        let mut cpp = compiler("c++", "c++17");
+        cpp.args(["-fno-exceptions", "-fno-rtti"]);
+        let built = build(cpp, source.to_str().unwrap(), directory.path());
+        run(&mut program(built, directory.path()));
+    }
+}
+
+#[test]
 fn with_address_sanitizer() {
     let directory = tempfile::tempdir().unwrap();
     let probe = directory.path().join("probe.c");
@@ -42,6 +67,10 @@ fn with_address_sanitizer() {
         let built = build(cc, source, directory.path());
         run(program(built, directory.path()).env("ASAN_OPTIONS", "detect_leaks=1"));
     }
+    let mut cpp = compiler("c++", "c++17");
+    cpp.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
+    let built = build(cpp, "layer.cc", directory.path());
+    run(program(built, directory.path()).env("ASAN_OPTIONS", "detect_leaks=1"));
 }
 
 #[test]
@@ -55,7 +84,7 @@ fn under_valgrind() {
         let mut valgrind = program("valgrind", directory.path());
         valgrind.args(["--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite", "-q"]);
         // One thread at a time runs; whoever waits for another must not take all of it.
-        valgrind.arg("--fair-sched=try").arg(built);
+        valgrind.arg("--fair-sched=try").arg(built).env("TEST_SHORT", "1");
         run(&mut valgrind);
     }
 }

@@ -1,0 +1,28 @@
+//! Compiles `log_rows.c` against the release library with `cc`, and runs it.
+use std::path::Path;
+use std::process::{Command, exit};
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let this = std::env::current_exe().expect("the bench's own path");
+    let profile = this.parent().and_then(Path::parent).expect("a target directory");
+    let library = profile.join("libhectare.a");
+    let succeed = |command: &mut Command| {
+        let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        if !status.success() {
+            eprintln!("{command:?} failed with {status}");
+            exit(1);
+        }
+    };
+    let target = profile.parent().expect("a target directory");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--release", "-p", "hectare-ffi", "--lib", "--manifest-path"]);
+    succeed(cargo.arg(root.join("Cargo.toml")).arg("--target-dir").arg(target));
+    let program = profile.join("log_rows");
+    let mut cc = Command::new("cc");
+    cc.args(["-std=gnu99", "-O3", "-march=native", "-Wall", "-Wextra", "-I"]).arg(root.join("include"));
+    cc.arg(root.join("benches/log_rows.c")).arg("-o").arg(&program).arg(&library);
+    succeed(cc.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"]));
+    // Cargo adds `--bench`.
+    succeed(Command::new(&program).args(std::env::args().skip(1).filter(|argument| argument != "--bench")));
+}

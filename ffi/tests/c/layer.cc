@@ -1,0 +1,164 @@
+// The C++ layer: handles, views, exceptions, statuses, and a vector that is an area.
+#include <hectare/hectare.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+
+#define REQUIRE(condition)                                                                                           \
+    do {                                                                                                             \
+        if (!(condition)) {                                                                                          \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                     \
+            std::exit(1);                                                                                            \
+        }                                                                                                            \
+    } while (0)
+
+namespace {
+
+hectare::job_options small()
+{
+    hectare::job_options options;
+    options.reserve_bytes = 64u << 20;
+    return options;
+}
+
+template <class Call> ha_status code_of(Call call)
+{
+    try {
+        call();
+    } catch (const hectare::error &error) {
+        REQUIRE(std::string(error.what()).size() > 10);
+        return error.code();
+    }
+    return HA_OK;
+}
+
+void exchange()
+{
+    using namespace std::chrono_literals;
+    auto job = hectare::job::embedded(small());
+    job.run(3, [&](hectare::worker &worker) {
+        const auto rank = worker.rank();
+        auto mine = worker.create<double>("part/" + std::to_string(rank), 1000,
+                                          hectare::area_options().with_row(100).with_copies(2));
+        REQUIRE(mine.size() == 1000 && mine.row_size() == 100 && mine.is_owned());
+        auto w = mine.writer();
+        std::iota(w.begin(), w.end(), rank);
+        mine.log_all();
+        worker.barrier();
+        for (std::uint32_t other = 0; other < 3; other++) {
+            auto theirs = worker.attach<double>("part/" + std::to_string(other), 10s);
+            REQUIRE(theirs.reader()[500] == 500.0 + other);
+            {
+                auto view = theirs.view();
+                REQUIRE(std::accumulate(view.begin(), view.end(), 0.0) == 499500.0 + 1000.0 * other);
+                REQUIRE(code_of([&] { worker.service(); }) == HA_VIEW_OPEN);
+                auto moved = std::move(view);
+                REQUIRE(moved[0] == other);
+            }
+            worker.service();
+            REQUIRE(code_of([&] { theirs.writer(); }) == HA_NOT_OWNER);
+            REQUIRE(code_of([&] { theirs.view(999, 2); }) == HA_OUT_OF_RANGE);
+        }
+        worker.barrier();
+        w[250] = -1.0;
+        mine.log_row(2);
+        std::vector<double> copy(3);
+        worker.barrier();
+        auto next = worker.attach<double>("part/" + std::to_string((rank + 1) % 3));
+        next.load(249, {copy.data(), copy.size()});
+        REQUIRE(copy[1] == -1.0);
+        REQUIRE(next.version().counter >= 2);
+        worker.barrier();
+        mine.destroy();
+        REQUIRE(!mine);
+    });
+
+    // An exception of one worker comes out of run, after the others have ended.
+    int ended = 0;
+    try {
+        job.run(2, [&](hectare::worker &worker) {
+            if (worker.rank() == 1)
+                throw std::logic_error("wrong");
+            ended = 1;
+        });
+        REQUIRE(false);
+    } catch (const std::logic_error &error) {
+        REQUIRE(std::string(error.what()) == "wrong" && ended == 1);
+    }
+}
+
+void statuses()
+{
+    hectare::status status;
+    auto job = hectare::job::embedded(status, small());
+    REQUIRE(status.ok() && job);
+    auto worker = job.join(status);
+    REQUIRE(status.ok());
+    auto none = worker.attach<float>(status, "none");
+    REQUIRE(!none && status.code() == HA_NO_SUCH_AREA && status.text().find("none") != std::string::npos);
+    auto area = worker.create<float>(status, "a", 10);
+    REQUIRE(status);
+    auto w = area.writer(status);
+    REQUIRE(status && w.size() == 10);
+    w[3] = 1.5f;
+    REQUIRE(area.try_log(3) == HA_OK && area.try_log(10) == HA_OUT_OF_RANGE);
+    REQUIRE(worker.try_sync() == HA_OK);
+    REQUIRE(area.reader(status)[3] == 1.5f);
+    REQUIRE(area.view(status, 11, 1).empty() && status.code() == HA_OUT_OF_RANGE);
+    REQUIRE(job.try_run(2, [](hectare::worker &one) { return one.rank() == 9 ? 1 : 0; }).ok());
+    // The worker goes before its area: the area's handle was closed with it.
+    hectare::worker gone(std::move(worker));
+    REQUIRE(gone.reset() == HA_OK);
+    REQUIRE(area.reset() == HA_BAD_HANDLE);
+}
+
+// A model in a vector, as programs have it; automatic tracking finds what the loop writes.
+void vectors()
+{
+    auto job = hectare::job::embedded(small());
+    auto worker = job.join();
+    hectare::allocator<double> place(worker, "model");
+    {
+        std::vector<double, hectare::allocator<double>> model(20000, 1.0, place);
+        auto reader = worker.attach<double>("model");
+        worker.sync();
+        REQUIRE(reader.reader()[19999] == 1.0);
+        for (std::size_t i = 0; i < model.size(); i += 97)
+            model[i] += 0.5;
+        worker.sync();
+        REQUIRE(std::memcmp(reader.reader().data(), model.data(), 160000) == 0);
+        REQUIRE(place.of(model.data()) != nullptr && place.of(nullptr) == nullptr);
+        // A vector that grows moves to another area.
+        model.push_back(7.0);
+        auto grown = worker.attach<double>("model/1");
+        worker.sync();
+        REQUIRE(grown.reader()[20000] == 7.0 && grown.reader()[97] == 1.5);
+        REQUIRE(code_of([&] { reader.reader(); }) == HA_DELETED);
+        auto moved = std::move(model);
+        REQUIRE(moved.size() == 20001);
+    }
+    REQUIRE(code_of([&] { worker.attach<double>("model/1"); }) == HA_NO_SUCH_AREA);
+
+    hectare::allocator<float> logged(worker, "logged", hectare::area_options().with_row(50));
+    std::vector<float, hectare::allocator<float>> rows(5000, 0.0f, logged);
+    ha_area *area = logged.of(rows.data());
+    rows[75] = 2.0f;
+    REQUIRE(ha_log_row(area, 1) == HA_OK);
+    worker.sync();
+    const void *seen = nullptr;
+    REQUIRE(ha_area_reader(area, &seen) == HA_OK && static_cast<const float *>(seen)[75] == 2.0f);
+}
+
+} // namespace
+
+int main()
+{
+    exchange();
+    statuses();
+    vectors();
+    REQUIRE(hectare::nanoseconds(std::chrono::milliseconds(3)) == 3000000);
+    REQUIRE(hectare::nanoseconds(std::chrono::hours::max()) == HA_FOREVER);
+    std::puts("ok");
+}
