@@ -177,6 +177,49 @@ fn hogwild_learns_in_both_memories() {
     assert!(last(&built.hogwild(&[])).1 > 0.85, "generated samples");
 }
 
+#[test]
+fn the_build_files_find_an_installed_library() {
+    if !has("cc") || !has("c++") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    let (prefix, library) = (place("prefix"), library());
+    let mut install = Command::new(root().join("install.sh"));
+    install.arg(format!("--prefix={}", prefix.display())).arg("--no-build");
+    install.arg(format!("--target-dir={}", library.parent().unwrap().display()));
+    run(install.args(library.ends_with("debug").then_some("--debug")));
+
+    let mut found = Vec::new();
+    if has("make") && has("pkg-config") {
+        let mut make = Command::new("make");
+        make.arg("-C").arg(sources()).arg(format!("OUT={}", place("made").display())).arg("OPTIMIZE=-O0");
+        make.env_remove("MAKEFLAGS").env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+        run(&mut make);
+        found.push(place("made"));
+    }
+    if has("cmake") {
+        let mut cmake = Command::new("cmake");
+        cmake.arg("-S").arg(sources()).arg("-B").arg(place("cmade")).arg("-DCMAKE_BUILD_TYPE=Debug");
+        cmake.arg("-DHECTARE_EXAMPLES_NATIVE=OFF");
+        run(cmake.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display())));
+        run(Command::new("cmake").arg("--build").arg(place("cmade")));
+        found.push(place("cmade"));
+    }
+    std::fs::write(place("ratings"), ratings("\t")).unwrap();
+    std::fs::write(place("samples"), samples()).unwrap();
+    for build in found {
+        let run = |name: &str, arguments: &[&str]| {
+            let mut command = program(build.join(name), directory.path());
+            command.current_dir(directory.path()).env("LD_LIBRARY_PATH", prefix.join("lib"));
+            command.args(arguments).output().unwrap()
+        };
+        let completion = epochs(&run("completion", &[&["--ratings", "ratings"], &SETTINGS[..]].concat()));
+        assert_eq!(completion.len(), 4);
+        assert!(last(&run("hogwild", &["--samples", "samples"])).1 > 0.99);
+    }
+}
+
 /// A daemon with a run directory of its own.
 struct Daemon {
     child: Child,

@@ -62,6 +62,24 @@ fn the_guide_compiles_and_runs() {
 }
 
 #[test]
+fn the_guide_in_cpp_compiles_and_runs() {
+    if !has("c++") {
+        return;
+    }
+    let guide = std::fs::read_to_string(root().join("../docs/porting-c.md")).unwrap();
+    let blocks = blocks(&guide, "cpp");
+    assert_eq!(blocks.len(), 1);
+    let directory = tempfile::tempdir().unwrap();
+    let (source, out) = (directory.path().join("block.cc"), directory.path().join("block"));
+    std::fs::write(&source, format!("{}\nint main() {{ return train(3) == 1.0 ? 0 : 1; }}\n", blocks[0]))
+        .unwrap();
+    let mut cpp = compiler("c++", "c++17");
+    cpp.arg(&source).arg("-o").arg(&out).arg("-L").arg(library()).args(["-lhectare", "-pthread"]);
+    run(cpp.arg(format!("-Wl,-rpath,{}", library().display())));
+    run(&mut program(out, directory.path()));
+}
+
+#[test]
 fn what_the_guide_names_is_there() {
     let guide = std::fs::read_to_string(root().join("../docs/porting-c.md")).unwrap();
     let header = std::fs::read_to_string(root().join("include/hectare/hectare.h")).unwrap();
