@@ -1,6 +1,6 @@
 //! `hectare run`: ranks, output, failures, signals.
 mod common;
-use common::{Host, until};
+use common::{Host, example, until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::Stdio;
 
@@ -142,4 +142,49 @@ fn a_launcher_brings_its_job_to_the_next_daemon() {
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     child.wait().unwrap();
     until("the job to go", || host.jobs().is_empty());
+}
+
+#[test]
+fn other_launchers_work_in_its_place() {
+    let host = Host::new();
+    let _daemon = host.daemon("");
+    let (program, data) = (example("factorize"), host.top.path().join("ratings"));
+    let lines: String =
+        (0..900u32).map(|n| format!("{} {} {}\n", n * 7919 % 60, n * 104_729 % 41, 1 + n % 5)).collect();
+    std::fs::write(&data, lines).unwrap();
+    let launchers: [&[(&str, &str)]; 4] = [
+        &[
+            ("SLURM_PROCID", "RANK"),
+            ("SLURM_STEP_NUM_TASKS", "2"),
+            ("SLURM_NTASKS", "9"),
+            ("SLURM_NNODES", "1"),
+        ],
+        &[
+            ("OMPI_COMM_WORLD_RANK", "RANK"),
+            ("OMPI_COMM_WORLD_SIZE", "2"),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
+        ],
+        &[("PMI_RANK", "RANK"), ("PMI_SIZE", "2"), ("MPI_LOCALNRANKS", "2")],
+        &[("RANK", "RANK"), ("WORLD_SIZE", "2"), ("LOCAL_WORLD_SIZE", "2")],
+    ];
+    for (number, variables) in launchers.into_iter().enumerate() {
+        let start = |rank: &str| {
+            let mut command = host.command(program.to_str().unwrap());
+            command.env("HECTARE_JOB", format!("j-{number}")).args(["--passes", "2", "--rank", "8"]);
+            command.arg("--train").arg(&data).arg("--test").arg(&data);
+            for (name, value) in variables {
+                command.env(name, if *value == "RANK" { rank } else { value });
+            }
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let processes = [start("0"), start("1")];
+        let said = processes.map(|process| process.wait_with_output().unwrap());
+        for output in &said {
+            assert!(output.status.success(), "{variables:?}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        let printed = said.map(|output| String::from_utf8(output.stdout).unwrap());
+        let passes = printed.each_ref().map(|text| text.matches("pass ").count());
+        assert!(passes[0] >= 2 && passes[1] == 0, "{printed:?}");
+        until("its job to go", || host.jobs().is_empty());
+    }
 }

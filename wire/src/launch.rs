@@ -55,16 +55,48 @@ pub enum LaunchError {
         /// All processes.
         size: u32,
     },
+    /// The launcher started processes on several hosts, and says on how many.
+    #[error("{name} says that the processes are on {hosts} hosts: a job is on one host")]
+    Hosts {
+        /// The variable.
+        name: String,
+        /// The hosts.
+        hosts: u32,
+    },
 }
 
-/// The variables of rank and size of each launcher, and of the number of processes on this host where there
-/// is one. The first whose rank is set counts.
-const LAUNCHERS: [(&str, &str, Option<&str>); 5] = [
-    ("HECTARE_RANK", "HECTARE_SIZE", None),
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", Some("OMPI_COMM_WORLD_LOCAL_SIZE")),
-    ("PMI_RANK", "PMI_SIZE", None),
-    ("RANK", "WORLD_SIZE", Some("LOCAL_WORLD_SIZE")),
-    ("SLURM_PROCID", "SLURM_NTASKS", None),
+/// The variables of a launcher.
+struct Launcher {
+    rank: &'static str,
+    /// The number of processes: the first of these that is set.
+    sizes: &'static [&'static str],
+    /// The number of processes on this host, where there is one.
+    here: Option<&'static str>,
+    /// The number of hosts: the first of these that is set.
+    hosts: &'static [&'static str],
+}
+
+/// Every launcher; the first whose rank is set counts. SLURM comes last: its variables are also in the
+/// environment of what other launchers start inside of its allocations. Those of a step come before those of the
+/// allocation, which may have room for more processes than the step starts.
+const LAUNCHERS: [Launcher; 5] = [
+    Launcher { rank: "HECTARE_RANK", sizes: &["HECTARE_SIZE"], here: None, hosts: &[] },
+    Launcher {
+        rank: "OMPI_COMM_WORLD_RANK",
+        sizes: &["OMPI_COMM_WORLD_SIZE"],
+        here: Some("OMPI_COMM_WORLD_LOCAL_SIZE"),
+        hosts: &[],
+    },
+    // MPICH and Intel MPI.
+    Launcher { rank: "PMI_RANK", sizes: &["PMI_SIZE"], here: Some("MPI_LOCALNRANKS"), hosts: &[] },
+    // torchrun.
+    Launcher { rank: "RANK", sizes: &["WORLD_SIZE"], here: Some("LOCAL_WORLD_SIZE"), hosts: &[] },
+    Launcher {
+        rank: "SLURM_PROCID",
+        sizes: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
+        here: None,
+        hosts: &["SLURM_STEP_NUM_NODES", "SLURM_NNODES"],
+    },
 ];
 
 impl Launch {
@@ -106,18 +138,31 @@ impl Launch {
             }
             None => Ok(None),
         };
-        for (rank_name, size_name, here_name) in LAUNCHERS {
-            let Some(rank) = number(rank_name)? else { continue };
-            let missing = || LaunchError::Missing { name: size_name.into(), beside: rank_name.into() };
-            let size = number(size_name)?.ok_or_else(missing)?;
+        let first = |names: &[&'static str]| {
+            let set =
+                names.iter().find_map(|name| number(name).map(|value| value.map(|v| (*name, v))).transpose());
+            set.transpose()
+        };
+        for launcher in LAUNCHERS {
+            let Some(rank) = number(launcher.rank)? else { continue };
+            let missing = || {
+                let name = launcher.sizes[launcher.sizes.len() - 1].into();
+                LaunchError::Missing { name, beside: launcher.rank.into() }
+            };
+            let (_, size) = first(launcher.sizes)?.ok_or_else(missing)?;
             if rank >= size {
                 return Err(LaunchError::OutOfRange { rank, size });
             }
-            if let Some(name) = here_name
+            if let Some(name) = launcher.here
                 && let Some(here) = number(name)?
                 && here != size
             {
                 return Err(LaunchError::ManyHosts { name: name.into(), here, size });
+            }
+            if let Some((name, hosts)) = first(launcher.hosts)?
+                && hosts > 1
+            {
+                return Err(LaunchError::Hosts { name: name.into(), hosts });
             }
             return Ok(Some(Launch { job, rank, size }));
         }
@@ -136,14 +181,28 @@ mod tests {
 
     #[test]
     fn each_launcher_is_read() {
-        for (rank, size, here) in LAUNCHERS {
-            let mut variables = vec![("HECTARE_JOB", "j"), (rank, "2"), (size, "3")];
-            variables.extend(here.map(|name| (name, "3")));
-            let expected = Launch { job: "j".into(), rank: 2, size: 3 };
-            assert_eq!(of(&variables), Ok(Some(expected)), "{rank}");
-            // Without a job it is a program of one process.
-            assert_eq!(of(&variables[1..]), Ok(None));
+        for Launcher { rank, sizes, here, hosts } in LAUNCHERS {
+            for &size in sizes {
+                let mut variables = vec![("HECTARE_JOB", "j"), (rank, "2"), (size, "3")];
+                variables.extend(here.map(|name| (name, "3")));
+                variables.extend(hosts.iter().map(|name| (*name, "1")));
+                let expected = Launch { job: "j".into(), rank: 2, size: 3 };
+                assert_eq!(of(&variables), Ok(Some(expected)), "{rank}");
+                // Without a job it is a program of one process.
+                assert_eq!(of(&variables[1..]), Ok(None));
+            }
         }
+    }
+
+    #[test]
+    fn a_launcher_inside_of_an_allocation_counts_and_a_step_is_less_than_an_allocation() {
+        let batch =
+            [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8"), ("SLURM_NNODES", "1"), ("HECTARE_JOB", "j")];
+        let place = |more: &[(&str, &str)]| of(&[&batch[..], more].concat()).unwrap().unwrap();
+        assert_eq!(place(&[]).size, 8);
+        assert_eq!(place(&[("SLURM_STEP_NUM_TASKS", "4")]).size, 4);
+        let torch = place(&[("RANK", "1"), ("WORLD_SIZE", "2"), ("LOCAL_WORLD_SIZE", "2")]);
+        assert_eq!((torch.rank, torch.size), (1, 2));
     }
 
     #[test]
@@ -155,5 +214,10 @@ mod tests {
         assert!(matches!(with(&[("RANK", "4"), ("WORLD_SIZE", "4")]), LaunchError::OutOfRange { .. }));
         let hosts = [("RANK", "1"), ("WORLD_SIZE", "4"), ("LOCAL_WORLD_SIZE", "2")];
         assert!(matches!(with(&hosts), LaunchError::ManyHosts { here: 2, size: 4, .. }));
+        let hosts = [("SLURM_PROCID", "1"), ("SLURM_NTASKS", "4"), ("SLURM_NNODES", "2")];
+        assert_eq!(
+            with(&hosts).to_string(),
+            "SLURM_NNODES says that the processes are on 2 hosts: a job is on one host"
+        );
     }
 }

@@ -91,6 +91,12 @@ pub(super) fn ps(connection: &Connection, job: Option<&str>, as_json: bool) -> R
     if as_json {
         return json(&processes);
     }
+    // By ranks; those that only hold the job come last.
+    let place = |process: &Process| {
+        let first = process.ranks.iter().min().copied();
+        (process.job.clone(), first.is_none(), first, process.pid)
+    };
+    processes.sort_by_key(place);
     let mut lines = Vec::new();
     for process in processes {
         let (job, pid, age) = (process.job, process.pid.to_string(), process.age_s.to_string());

@@ -193,6 +193,8 @@ fn of_area(out: &mut Exposition, job: &str, area: &AreaGlance) {
         let help = "Time since a round published it or found nothing to publish.";
         out.add(Gauge, "hectare_area_age_seconds", help, &labels, age.as_secs_f64());
     }
+    let help = "1 while its owner has written something that is not published.";
+    out.add(Gauge, "hectare_area_dirty", help, &labels, u8::from(area.dirty));
     let owned = u8::from(area.owner.is_some());
     out.add(Gauge, "hectare_area_owned", "0 when it can be claimed.", &labels, owned);
     let help = "Publications put off: copies pinned, or its group.";

@@ -115,7 +115,8 @@ pub struct AreaGlance {
     /// The newest published version; `None` without reader copies.
     pub version: Option<Version>,
     /// For how long the newest version may have differed from what the owner has: the time since a round last
-    /// published it or found nothing to publish. `None` if no round came to it.
+    /// published it or found nothing to publish. If it is not `dirty`, nothing was written since. `None` without
+    /// reader copies.
     pub age: Option<Duration>,
     /// Its interval.
     pub interval: Option<Duration>,
@@ -246,7 +247,7 @@ impl Watch {
             copies,
             owner: ownership::Word(get(&slot.own.ownership)).holder(),
             version: record.map(|record| Version { term: get(&record.term), counter: get(&record.counter) }),
-            age: (confirmed != 0).then(|| Duration::from_nanos(now.saturating_sub(confirmed))),
+            age: (confirmed != 0 && copies > 0).then(|| Duration::from_nanos(now.saturating_sub(confirmed))),
             interval: (interval != 0).then(|| Duration::from_nanos(interval)),
             dirty,
             put_off: get(&slot.round.put_off),

@@ -86,9 +86,14 @@ fn csv<T: bytemuck::Pod + Display>(read: &AreaBytes) -> Result<Vec<u8>> {
     Ok(text.into_bytes())
 }
 
-fn array<T: bytemuck::Pod + serde::Serialize>(read: &AreaBytes) -> Result<Value> {
-    let values: Vec<T> = values(&read.bytes);
-    Ok(serde_json::to_value(values)?)
+fn array<T: bytemuck::Pod + Display + serde::Serialize>(read: &AreaBytes) -> Result<Value> {
+    // By their digits: as a `Value`, an `f32` would have those of the `f64` that it is widened to. Numbers of 128
+    // bits have more than JSON readers keep, and are strings.
+    let json = |value: T| match size_of::<T>() {
+        16 => Ok(Value::String(value.to_string())),
+        _ => serde_json::from_str(&serde_json::to_string(&value)?),
+    };
+    Ok(values::<T>(&read.bytes).into_iter().map(json).collect::<Result<_, serde_json::Error>>()?)
 }
 
 fn hex(bytes: &[u8]) -> Vec<u8> {
@@ -179,5 +184,7 @@ mod tests {
         let object = object("j", "a", &read(&values, 3, 4..6)).unwrap();
         assert_eq!((&object["first"], &object["values"]), (&4.into(), &json!([5.0, 6.0])));
         assert_eq!(object["version"]["counter"], 1);
+        let tenth = written(Form::Json, "a", &read(&[0.1], 1, 0..1)).unwrap();
+        assert_eq!(tenth, b"[0.1]\n");
     }
 }

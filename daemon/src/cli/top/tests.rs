@@ -49,7 +49,7 @@ fn tick() -> Tick {
             worker(1, "straggler", 1.0, 100.0, 9),
             worker(2, "dead", 3.0, 700.0, 1),
         ],
-        areas: vec![area("users/0", 0.002), area("items/0", 75.0)],
+        areas: vec![area("users/0", 90.0), AreaTick { dirty: true, ..area("items/0", 75.0) }],
         areas_left_out: 0,
     };
     Tick { time_s: 0.0, interval_s: 1.0, jobs: vec![job] }
@@ -86,9 +86,9 @@ fn everything_is_in_the_picture() {
     assert_eq!(
         areas,
         [
-            "JOB  AREA     OWNER  SIZE     VERSION  VERSIONS/s  AGE",
-            "mf   items/0  1      2.0 KiB  0.7      -           75.0 s",
-            "mf   users/0  1      2.0 KiB  0.7      -           2.0 ms",
+            "JOB  AREA     OWNER  SIZE     VERSION  VERSIONS/s  STATE  AGE",
+            "mf   items/0  1      2.0 KiB  0.7      -           dirty  75.0 s",
+            "mf   users/0  1      2.0 KiB  0.7      -           clean  90.0 s",
         ]
     );
     assert!(lines.last().unwrap().starts_with("q quit  p pause  up/down scroll  workers by rank"));

@@ -4,6 +4,7 @@ use anyhow::Result;
 use hectare_dsm::{AreaGlance, Glance, Watch, WorkerGlance, WorkerState};
 use hectare_wire::{Connection, Error, JobLine, Refusal};
 use serde::Serialize;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -225,7 +226,7 @@ fn job_tick(line: &JobLine, glance: &Glance, now: Instant, watched: &Watched) ->
         }
     };
     let mut areas: Vec<AreaTick> = glance.areas.iter().map(area).collect();
-    areas.sort_by(|a, b| b.age_s.partial_cmp(&a.age_s).unwrap_or(std::cmp::Ordering::Equal));
+    areas.sort_by(staler);
     let (stats, then) = (&glance.stats, before.map(|glance| glance.stats));
     JobTick {
         job: line.job.clone(),
@@ -243,6 +244,12 @@ fn job_tick(line: &JobLine, glance: &Glance, now: Instant, watched: &Watched) ->
         areas,
         areas_left_out: glance.areas_left_out,
     }
+}
+
+/// Which of two areas comes first: those with something to publish, and of them the oldest.
+pub(super) fn staler(a: &AreaTick, b: &AreaTick) -> Ordering {
+    let by_age = b.age_s.partial_cmp(&a.age_s).unwrap_or(Ordering::Equal);
+    b.dirty.cmp(&a.dirty).then(by_age)
 }
 
 /// The state of a worker as it is printed.

@@ -29,7 +29,7 @@ pub(super) const JOBS: [&str; 9] =
     ["JOB", "MEMBERS", "RANKS", "DIED", "MEMORY", "ROUNDS/s", "BYTES/s", "GIVEN UP", "PUT OFF"];
 pub(super) const WORKERS: [&str; 9] =
     ["JOB", "RANK", "PID", "STATE", "ROUNDS/s", "BYTES/s", "BEHIND", "LATE", "WAITED FOR"];
-pub(super) const AREAS: [&str; 7] = ["JOB", "AREA", "OWNER", "SIZE", "VERSION", "VERSIONS/s", "AGE"];
+pub(super) const AREAS: [&str; 8] = ["JOB", "AREA", "OWNER", "SIZE", "VERSION", "VERSIONS/s", "STATE", "AGE"];
 
 fn rate(rate: Option<f64>) -> String {
     rate.map_or("-".into(), |rate| if rate < 100.0 { format!("{rate:.1}") } else { format!("{rate:.0}") })
@@ -77,7 +77,7 @@ pub(super) fn worker_cells(job: &str, worker: &WorkerTick) -> [String; 9] {
     ]
 }
 
-pub(super) fn area_cells(job: &str, area: &AreaTick) -> [String; 7] {
+pub(super) fn area_cells(job: &str, area: &AreaTick) -> [String; 8] {
     [
         job.into(),
         area.name.clone(),
@@ -88,6 +88,7 @@ pub(super) fn area_cells(job: &str, area: &AreaTick) -> [String; 7] {
             _ => "-".into(),
         },
         rate(area.versions_per_s),
+        if area.dirty { "dirty" } else { "clean" }.into(),
         area.age_s.map_or("-".into(), age),
     ]
 }
@@ -121,7 +122,7 @@ fn areas(tick: &Tick, by_name: bool) -> Vec<(&str, &AreaTick)> {
     }
     all.sort_by(|(_, a), (_, b)| match by_name {
         true => a.name.cmp(&b.name),
-        false => b.age_s.partial_cmp(&a.age_s).unwrap_or(Ordering::Equal),
+        false => super::tick::staler(a, b),
     });
     all
 }
