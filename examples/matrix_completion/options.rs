@@ -58,6 +58,9 @@ pub struct Options {
     /// Print the last line only
     #[arg(long)]
     pub quiet: bool,
+    /// Save the model here after each epoch, and go on from it if it is there
+    #[arg(long, value_name = "FILE")]
+    pub checkpoint: Option<PathBuf>,
 }
 
 /// How long a step along the gradient is.
