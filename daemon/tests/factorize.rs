@@ -1,24 +1,7 @@
 //! A program of the loop layer, unchanged, as four threads and as four processes.
 mod common;
-use common::Host;
-use std::path::PathBuf;
+use common::{Host, example};
 use std::process::{Command, Output};
-
-/// The example's program: built beside this test by `cargo test --workspace`, else built now.
-fn factorize() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let profile = test.parent().and_then(|deps| deps.parent()).expect("tests lie in PROFILE/deps");
-    let program = profile.join("examples/factorize");
-    if !program.exists() {
-        let mut command = Command::new(env!("CARGO"));
-        command.args(["build", "-p", "hectare", "--example", "factorize"]);
-        if !cfg!(debug_assertions) {
-            command.arg("--release");
-        }
-        assert!(command.status().unwrap().success());
-    }
-    program
-}
 
 /// What is said of the passes, without the times.
 fn passes(output: &Output) -> Vec<String> {
@@ -30,7 +13,7 @@ fn passes(output: &Output) -> Vec<String> {
 
 #[test]
 fn four_processes_learn_what_four_threads_do() {
-    let (host, program) = (Host::new(), factorize());
+    let (host, program) = (Host::new(), example("factorize"));
     let _daemon = host.daemon("");
     let data = host.top.path().join("ratings");
     let lines: String = (0..4000u32)

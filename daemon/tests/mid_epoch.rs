@@ -52,19 +52,30 @@ fn process_of(host: &Host, rank: u32) -> Option<Pid> {
     Pid::from_raw(ps.as_array()?.iter().find(held)?["pid"].as_i64()?.try_into().ok()?)
 }
 
+/// Epochs: enough for a kill to come before the last one, also where code is optimized.
+const EPOCHS: &str = if cfg!(debug_assertions) { "25" } else { "400" };
+
+/// Ratings of 60 000 pairs, as lines of row, column and value.
+fn ratings(host: &Host) -> String {
+    let file = host.top.path().join("ratings.txt");
+    let line = |n: u64| format!("{} {} {}\n", n * 7919 % 1500, n * 104_729 % 701, 1 + (n * n + 3 * n) % 5);
+    std::fs::write(&file, (0..60_000).map(line).collect::<String>()).unwrap();
+    file.to_str().unwrap().into()
+}
+
 /// Kills rank 2 between two checkpoints, starts the program again, and compares with a run that went through.
-fn killed_in_mid_epoch(program: &str, args: &[&str]) {
-    let (host, program) = (Host::new(), example(program));
+fn killed_in_mid_epoch(host: &Host, program: &str, args: &[&str]) {
+    let program = example(program);
     let daemon = host.daemon("");
     let (whole, broken) = (host.top.path().join("whole"), host.top.path().join("broken"));
-    let undisturbed = run(&host, &program, args, &whole).output().unwrap();
+    let undisturbed = run(host, &program, args, &whole).output().unwrap();
     assert!(undisturbed.status.success(), "{}", said(&undisturbed));
 
-    let child = run(&host, &program, args, &broken).spawn().unwrap();
+    let child = run(host, &program, args, &broken).spawn().unwrap();
     until("the second checkpoint", || changed(&broken).is_some());
     let first = changed(&broken);
     until("the second checkpoint", || changed(&broken) != first);
-    let victim = process_of(&host, 2).expect("rank 2 is at work");
+    let victim = process_of(host, 2).expect("rank 2 is at work");
     kill_process(victim, Signal::KILL).unwrap();
     let killed = child.wait_with_output().unwrap();
     assert!(!killed.status.success(), "{}", said(&killed));
@@ -74,7 +85,7 @@ fn killed_in_mid_epoch(program: &str, args: &[&str]) {
     until("the job to go", || host.jobs().is_empty());
     assert_ne!(std::fs::read(&broken).unwrap(), std::fs::read(&whole).unwrap(), "it was not cut short");
 
-    let resumed = run(&host, &program, args, &broken).output().unwrap();
+    let resumed = run(host, &program, args, &broken).output().unwrap();
     assert!(resumed.status.success(), "{}", said(&resumed));
     assert!(
         std::fs::read(&broken).unwrap() == std::fs::read(&whole).unwrap(),
@@ -86,5 +97,18 @@ fn killed_in_mid_epoch(program: &str, args: &[&str]) {
 
 #[test]
 fn factorize_goes_on_from_its_checkpoint() {
-    killed_in_mid_epoch("factorize", &["--passes", "12", "--rank", "16"]);
+    let host = Host::new();
+    let file = ratings(&host);
+    let args = ["--passes", EPOCHS, "--rank", "8", "--train", &file, "--test", &file];
+    killed_in_mid_epoch(&host, "factorize", &args);
+}
+
+#[test]
+fn matrix_completion_goes_on_from_its_checkpoint() {
+    for mode in ["handover", "areas"] {
+        let host = Host::new();
+        let file = ratings(&host);
+        let args = ["--mode", mode, "--epochs", EPOCHS, "--rank", "8", "--quiet", "--ratings", &file];
+        killed_in_mid_epoch(&host, "matrix_completion", &args);
+    }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release --example matrix_completion
 //! cargo run --release --example matrix_completion -- --ratings ratings.dat --rank 64 --out curve
+//! hectare run -n 4 -- target/release/examples/matrix_completion
 //! ```
 //!
 //! The model is a matrix of factors for users and one for items; the prediction is the product of two rows plus the
@@ -41,6 +42,7 @@ pub mod train;
 use anyhow::{Result, bail};
 use clap::Parser;
 use data::DataSet;
+use hectare::wire::Launch;
 use kernel::Kernels;
 use model::{Layout, Model};
 use modes::{areas, handover, serial, shared};
@@ -63,13 +65,23 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match options.check().and_then(|()| run(&options)) {
+    match launched(options)
+        .and_then(|options| options.check().map(|()| options))
+        .and_then(|options| run(&options))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Notes which of several processes this is. The first one alone prints.
+fn launched(mut options: Options) -> Result<Options> {
+    options.launch = Launch::from_environment()?;
+    options.quiet |= !options.is_first();
+    Ok(options)
 }
 
 fn run(options: &Options) -> Result<()> {
@@ -100,7 +112,7 @@ fn run(options: &Options) -> Result<()> {
             println!("goes on after epoch {begun}, from the checkpoint");
         }
     }
-    let mut report = Report::new(options, &data, begun)?;
+    let mut report = options.is_first().then(|| Report::new(options, &data, begun)).transpose()?;
     let (mut diverged, mut unsaved) = (None, None);
     let mut on_epoch = |end: EpochEnd<'_, f32>| {
         let sum = evaluate::squared_error(&kernels, end.model, &data.train, workers);
@@ -110,7 +122,9 @@ fn run(options: &Options) -> Result<()> {
             time: end.time,
         };
         if epoch.train_loss.is_finite() {
-            report.add(epoch);
+            if let Some(report) = &mut report {
+                report.add(epoch);
+            }
             let learnt = begun + end.epoch + 1;
             let saved = options
                 .checkpoint
@@ -139,17 +153,21 @@ fn run(options: &Options) -> Result<()> {
         Mode::Handover => handover::train(&training, workers, &mut model, &mut on_epoch)?,
     }
     if let Some(epoch) = diverged {
-        report.abandon();
+        if let Some(report) = &report {
+            report.abandon();
+        }
         bail!(
             "training diverged in epoch {epoch}: the loss is not finite any more; try a smaller --lr than {}",
             schedule.lr
         );
     }
     if let Some(error) = unsaved {
-        report.abandon();
+        if let Some(report) = &report {
+            report.abandon();
+        }
         return Err(error);
     }
-    report.finish()
+    report.map_or(Ok(()), |report| report.finish())
 }
 
 /// Reads or generates the ratings, and splits them.

@@ -4,6 +4,7 @@ use super::modes::areas::Transports;
 use super::train::Schedule;
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
+use hectare::wire::Launch;
 use std::path::PathBuf;
 
 /// Matrix completion: predict ratings by a product of two factor matrices, trained by SGD.
@@ -25,7 +26,7 @@ pub struct Options {
     /// Passes over the ratings
     #[arg(long, default_value_t = 15)]
     pub epochs: usize,
-    /// Workers, each a thread [default: one per core]
+    /// Workers, each a thread [default: one per core]. In several processes (`hectare run`): each a process
     #[arg(long)]
     pub workers: Option<usize>,
     /// Learning rate [default: 0.05, or 0.1 with adagrad]
@@ -61,6 +62,9 @@ pub struct Options {
     /// Save the model here after each epoch, and go on from it if it is there
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<PathBuf>,
+    /// Which of several processes this is, if a launcher started it as one.
+    #[arg(skip)]
+    pub launch: Option<Launch>,
 }
 
 /// How long a step along the gradient is.
@@ -125,6 +129,19 @@ impl Options {
                 "--workers must be from 1 to {MOST_WORKERS}, not {workers}"
             );
         }
+        if let Some(Launch { size, .. }) = self.launch {
+            let (mode, processes) = (self.mode.name(), size as usize);
+            ensure!(
+                processes == 1 || matches!(self.mode, Mode::Areas | Mode::Handover),
+                "mode {mode} runs in one process, not in {processes}: use --mode areas or handover"
+            );
+            ensure!(
+                self.workers.is_none_or(|workers| workers == processes),
+                "--workers is {}, but {processes} processes were started: leave it out",
+                self.workers.unwrap_or_default()
+            );
+            ensure!(processes <= MOST_WORKERS, "{processes} processes are more than {MOST_WORKERS}");
+        }
         if let Some(split) = self.split {
             ensure!(split > 0.0 && split < 1.0, "--split must be between 0 and 1, not {split}");
         }
@@ -144,10 +161,21 @@ impl Options {
         Schedule { lr: self.lr.unwrap_or(lr), decay: self.decay.unwrap_or(decay), reg: self.reg }
     }
 
+    /// How many processes there are.
+    pub fn processes(&self) -> usize {
+        self.launch.as_ref().map_or(1, |launch| launch.size as usize)
+    }
+
+    /// Whether this process is the one that shows results.
+    pub fn is_first(&self) -> bool {
+        self.launch.as_ref().is_none_or(|launch| launch.rank == 0)
+    }
+
     /// How many workers there will be.
     pub fn workers(&self) -> usize {
-        match self.mode {
-            Mode::Serial => 1,
+        match (self.mode, &self.launch) {
+            (_, Some(launch)) => launch.size as usize,
+            (Mode::Serial, None) => 1,
             _ => self.workers.unwrap_or_else(cores).min(MOST_WORKERS),
         }
     }

@@ -97,9 +97,10 @@ impl<'a> Report<'a> {
         let total: f64 = self.epochs.iter().map(|epoch| epoch.time.as_secs_f64()).sum();
         if let Some(last) = self.epochs.last() {
             println!(
-                "{}, {} worker(s): train loss {:.6}, test RMSE {:.6} after {} epochs in {:.3} s, {:.1} M updates/s",
+                "{}, {} worker(s) in {} process(es): train loss {:.6}, test RMSE {:.6} after {} epochs in {:.3} s, {:.1} M updates/s",
                 self.options.mode.name(),
                 self.options.workers(),
+                self.options.processes(),
                 last.train_loss,
                 last.test_rmse,
                 self.epochs.len(),

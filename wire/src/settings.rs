@@ -10,7 +10,9 @@ pub enum Stall {
     Wait,
     /// Its process is killed after this many milliseconds.
     KillAfterMs(u64),
-    /// The copy that it was writing is set aside after this many milliseconds.
+    /// The reader copy that it was writing is pinned, so that nobody comes to it, after this many milliseconds;
+    /// for areas with three reader copies or more.
+    #[serde(rename = "pin_after_ms")]
     QuarantineAfterMs(u64),
 }
 

@@ -29,9 +29,10 @@ pub(super) enum Job {
         /// Kill a worker that stands still in a round for this many ms.
         #[arg(long)]
         kill_after_ms: Option<u64>,
-        /// Set the copy aside that a worker is writing which stands still for this many ms.
+        /// Pin the reader copy that a worker is writing which stands still for this many ms, and go on in the
+        /// others; for areas with three reader copies or more.
         #[arg(long, conflicts_with = "kill_after_ms")]
-        quarantine_after_ms: Option<u64>,
+        pin_after_ms: Option<u64>,
         /// Compare what owners publish with what was logged.
         #[arg(long)]
         check: bool,
@@ -69,19 +70,9 @@ pub(super) enum Config {
 
 pub(super) fn job(connection: &Connection, what: Job) -> Result<()> {
     let request = match what {
-        Job::Create {
-            job,
-            bytes,
-            areas,
-            workers,
-            patience_ms,
-            kill_after_ms,
-            quarantine_after_ms,
-            check,
-            keep,
-        } => {
+        Job::Create { job, bytes, areas, workers, patience_ms, kill_after_ms, pin_after_ms, check, keep } => {
             let kill = kill_after_ms.map(Stall::KillAfterMs);
-            let stall = kill.or(quarantine_after_ms.map(Stall::QuarantineAfterMs));
+            let stall = kill.or(pin_after_ms.map(Stall::QuarantineAfterMs));
             let check = check.then_some(true);
             let settings = JobSettings { bytes, areas, workers, patience_ms, stall, check };
             Request::Create { job, settings, keep }

@@ -4,12 +4,13 @@ pub mod process;
 
 use hectare_wire::{Connection, JobLine, Reply, Request, RunDir};
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long a test waits for something before it is called missing; far above what it takes.
-pub const WATCHDOG: Duration = Duration::from_secs(20);
+pub const WATCHDOG: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct Daemon {
@@ -128,4 +129,20 @@ pub fn until(what: &str, mut so: impl FnMut() -> bool) {
         assert!(since.elapsed() < WATCHDOG, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// An example's program: built beside this test by `cargo test --workspace`, else built now.
+pub fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let profile = test.parent().and_then(|deps| deps.parent()).expect("tests lie in PROFILE/deps");
+    let program = profile.join("examples").join(name);
+    if !program.exists() {
+        let mut command = Command::new(env!("CARGO"));
+        command.args(["build", "-p", "hectare", "--example", name]);
+        if !cfg!(debug_assertions) {
+            command.arg("--release");
+        }
+        assert!(command.status().unwrap().success());
+    }
+    program
 }

@@ -10,7 +10,7 @@ pub const ROLE: &str = "MEMBERS_TEST_ROLE";
 pub struct Member {
     pub child: Child,
     says: BufReader<ChildStdout>,
-    hears: ChildStdin,
+    hears: Option<ChildStdin>,
 }
 
 impl Member {
@@ -18,7 +18,7 @@ impl Member {
         let mut command = as_role(host, role);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let says = BufReader::new(child.stdout.take().unwrap());
-        let hears = child.stdin.take().unwrap();
+        let hears = child.stdin.take();
         Member { child, says, hears }
     }
 
@@ -34,12 +34,12 @@ impl Member {
     }
 
     pub fn tell(&mut self) {
-        self.hears.write_all(b"\n").unwrap();
+        self.hears.as_mut().unwrap().write_all(b"\n").unwrap();
     }
 
     /// Tells a word and hears what it is answered by.
     pub fn ask(&mut self, word: &str) -> String {
-        self.hears.write_all(format!("{word}\n").as_bytes()).unwrap();
+        self.hears.as_mut().unwrap().write_all(format!("{word}\n").as_bytes()).unwrap();
         self.hear()
     }
 
@@ -58,8 +58,16 @@ impl Member {
     }
 
     pub fn finish(mut self) {
-        drop(self.hears);
+        self.hears = None;
         assert!(self.child.wait().unwrap().success());
+    }
+}
+
+/// Nothing outlives a test that failed.
+impl Drop for Member {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

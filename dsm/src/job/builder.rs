@@ -17,8 +17,9 @@ pub enum StallPolicy {
         /// How long a stall may last.
         after: Duration,
     },
-    /// After this long, the reader copy that it was writing is set aside until the worker moves, and its
-    /// area is published in a later round. For areas with three reader copies or more; others wait.
+    /// After this long, the reader copy that it was writing is pinned, away from readers and writers, until the
+    /// worker moves, and its area is published in a later round. For areas with three reader copies or more;
+    /// others wait. Settings of the daemon's jobs call it `pin`.
     Quarantine {
         /// How long a stall may last.
         after: Duration,

@@ -13,18 +13,19 @@ use super::super::model::{Matrix, Model};
 use super::super::sweep::{Slices, Sweep};
 use super::super::train::{OnEpoch, Training};
 use super::root::{Ends, Root};
+use super::team;
 use anyhow::Result;
-use hectare::{Area, AreaSpec, Job, Owned, Tracking, Worker};
+use hectare::{Area, AreaSpec, Owned, Tracking, Worker};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// Blocks of items for each worker.
 pub const BLOCKS_PER_WORKER: usize = 2;
 
-/// Trains `model` with `workers` workers.
+/// Trains `model` with `workers` workers, see [`team::run`].
 ///
 /// # Errors
-/// When the system refuses memory or threads, or a worker panicked.
+/// Those of [`team::run`].
 ///
 /// # Panics
 /// When a rating names a row that the model does not have.
@@ -38,9 +39,12 @@ pub fn train<E: Element>(
     let rows = [model.users.rows(), model.items.rows()];
     let blocks = Blocks::new(training.ratings, rows, workers, workers * BLOCKS_PER_WORKER, row_bytes);
     let root = Root::new(model, on_epoch);
-    let ends = Job::embedded()?.run(workers, |worker| work(worker, training, &blocks, &root))?;
-    ends.into_iter().collect::<hectare::Result<()>>()?;
-    Ok(())
+    team::run(workers, areas(workers), |worker| work(worker, training, &blocks, &root))
+}
+
+/// Areas of a run: the users of each worker, blocks of items, and what is said at the end of an epoch.
+fn areas(workers: usize) -> u32 {
+    ((3 + BLOCKS_PER_WORKER) * workers + 16).try_into().unwrap_or(u32::MAX)
 }
 
 fn work<E: Element>(

@@ -9,3 +9,4 @@ pub mod handover;
 pub mod root;
 pub mod serial;
 pub mod shared;
+pub mod team;

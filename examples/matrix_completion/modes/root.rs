@@ -4,13 +4,14 @@
 use super::super::element::Element;
 use super::super::model::Model;
 use super::super::train::{EpochEnd, OnEpoch};
-use hectare::{Area, Owned, Result, Worker};
+use hectare::{Area, Error, Owned, Result, Worker};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-/// What is outside of the areas: the model that everybody begins with and the callback sees.
+/// What is outside of the areas: the model that everybody begins with and the callback sees. Where workers are
+/// processes, each has one; all begin with the same model, and that of worker 0 is the one that is filled in.
 ///
 /// Workers serve rounds while they create areas, so nobody may wait for a lock that another holds meanwhile: at
 /// the beginning, all read the model at the same time; later, worker 0 alone comes here.
@@ -61,31 +62,44 @@ impl<'m, 'c, E: Element> Root<'m, 'c, E> {
 pub struct Ends {
     mine: Owned<u64>,
     all: Vec<Area<u64>>,
+    ended: u64,
 }
 
-/// Elements of a worker's area: how long it took, and whether worker 0 wants to stop.
+/// Elements of a worker's area: how long it took, whether worker 0 wants to stop, and how many epochs it has ended.
 const NANOSECONDS: usize = 0;
 const STOP: usize = 1;
+const ENDED: usize = 2;
 
 impl Ends {
     /// Creates this worker's area and attaches to the others'.
     pub fn new(worker: &mut Worker, workers: usize) -> Result<Self> {
-        let mine = worker.create(format!("end/{}", worker.rank()), 2)?;
+        let mine = worker.create(format!("end/{}", worker.rank()), 3)?;
         worker.barrier()?;
         let all = (0..workers).map(|of| worker.attach(&format!("end/{of}"))).collect::<Result<_>>()?;
-        Ok(Self { mine, all })
+        Ok(Self { mine, all, ended: 0 })
     }
 
     /// Publishes everything that this worker owns, and waits for all to do so. On worker 0, `assemble` then reads
     /// what was published and calls back; it is given the time of the slowest. Everybody returns its answer.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchWorker`] if a worker is gone: a barrier does not wait for the dead, and what they would have
+    /// learnt is missing.
     pub fn meet(
         &mut self,
         worker: &mut Worker,
         time: Duration,
         assemble: impl FnOnce(&Worker, Duration) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
+        self.ended += 1;
         self.mine.write(worker)?.set(NANOSECONDS, time.as_nanos() as u64);
+        self.mine.write(worker)?.set(ENDED, self.ended);
         worker.barrier()?;
+        for (rank, area) in (0..).zip(&self.all) {
+            if area.read(worker)?[ENDED] != self.ended {
+                return Err(Error::NoSuchWorker { rank });
+            }
+        }
         if worker.rank() == 0 {
             let times: Vec<u64> =
                 self.all.iter().map(|area| Ok(area.read(worker)?[NANOSECONDS])).collect::<Result<_>>()?;

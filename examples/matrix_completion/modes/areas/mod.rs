@@ -19,11 +19,12 @@ use super::super::model::Model;
 use super::super::plan::Plan;
 use super::super::train::{OnEpoch, Training};
 use super::root::Root;
+use super::team;
 use anyhow::Result;
 use clap::ValueEnum;
 use gather::Gather;
 use handed::Handed;
-use hectare::{Job, Worker};
+use hectare::Worker;
 use logged::Logged;
 use published::Published;
 use replica::{Replica, Work};
@@ -41,10 +42,10 @@ pub enum Transports {
     Logged,
 }
 
-/// Trains `model` in the batches of `plan`, with as many workers as it has.
+/// Trains `model` in the batches of `plan`, with as many workers as it has, see [`team::run`].
 ///
 /// # Errors
-/// When the system refuses memory or threads, or a worker panicked.
+/// Those of [`team::run`].
 ///
 /// # Panics
 /// When the plan was made for other numbers of users and items than the model has.
@@ -59,10 +60,7 @@ pub fn train<E: Element>(
     let exchange = Exchange::new(plan);
     let run = Run { training, plan, exchange: &exchange };
     let root = Root::new(model, on_epoch);
-    let job = Job::builder().max_areas(areas(plan.workers())).embedded()?;
-    let ends = job.run(plan.workers(), |worker| run.work(worker, transport, &root))?;
-    ends.into_iter().collect::<hectare::Result<()>>()?;
-    Ok(())
+    team::run(plan.workers(), areas(plan.workers()), |worker| run.work(worker, transport, &root))
 }
 
 /// Areas of a run: mailboxes for every pair, and a few for every worker.

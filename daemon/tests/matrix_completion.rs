@@ -1,0 +1,136 @@
+//! The example `matrix_completion`, unchanged, as four threads and as four processes.
+mod common;
+use common::{Host, example};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Ratings of 120 users and 80 items, in a file.
+fn ratings(host: &Host) -> PathBuf {
+    let file = host.top.path().join("ratings");
+    let lines: String = (0..3000u32)
+        .map(|n| {
+            let (i, j) = (n * 7919 % 120, n * 104_729 % 80);
+            format!("{i} {j} {}\n", 1 + (i * j + i + 3 * j) % 5)
+        })
+        .collect();
+    std::fs::write(&file, lines).unwrap();
+    file
+}
+
+fn arguments(command: &mut Command, data: &Path, more: &[&str]) {
+    command.arg("--ratings").arg(data).args(["--rank", "8", "--batch", "150"]).args(more);
+}
+
+fn output(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.is_empty(), "{said}");
+    output
+}
+
+/// Losses and errors of each epoch with all their digits, and the last line that was printed.
+fn result(out: &Path, output: &Output) -> (Vec<String>, String) {
+    let text = std::fs::read_to_string(out.join("loss.csv")).unwrap();
+    let fields = |line: &str| line.split(',').take(3).collect::<Vec<_>>().join(",");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    (text.lines().skip(1).map(fields).collect(), printed.trim_end().lines().last().unwrap().to_owned())
+}
+
+#[test]
+fn four_processes_learn_what_four_threads_do() {
+    let (host, program) = (Host::new(), example("matrix_completion"));
+    let _daemon = host.daemon("");
+    let data = ratings(&host);
+    let ways: [&[&str]; 4] = [
+        &["--mode", "handover"],
+        &["--mode", "areas"],
+        &["--mode", "areas", "--transport", "handed"],
+        &["--mode", "areas", "--transport", "logged"],
+    ];
+    for (number, way) in ways.into_iter().enumerate() {
+        let directory = |what: &str| host.top.path().join(format!("{what}-{number}"));
+        let (threads, processes) = (directory("threads"), directory("processes"));
+        let out =
+            |path: &Path| ["--epochs", "3", "--quiet", "--out", path.to_str().unwrap()].map(str::to_owned);
+
+        let mut command = host.command(program.to_str().unwrap());
+        arguments(&mut command, &data, &[way, &["--workers", "4"]].concat());
+        let (expected, line) = result(&threads, &output(command.args(out(&threads))));
+        assert!(expected.len() == 3 && line.contains("4 worker(s) in 1 process(es)"), "{line}");
+
+        let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
+        command.args(["run", "-n", "4", "--"]).arg(&program);
+        arguments(&mut command, &data, way);
+        let (found, line) = result(&processes, &output(command.args(out(&processes))));
+        assert_eq!(found, expected, "{way:?}");
+        assert!(line.starts_with("[0] ") && line.contains("4 worker(s) in 4 process(es)"), "{line}");
+        assert!(host.jobs().is_empty());
+    }
+}
+
+#[test]
+fn modes_of_one_process_and_other_numbers_of_workers_are_refused() {
+    let (host, program) = (Host::new(), example("matrix_completion"));
+    let _daemon = host.daemon("");
+    for (way, part) in [
+        (["--mode", "serial"], "mode serial runs in one process, not in 2: use --mode areas or handover"),
+        (["--mode", "shared"], "mode shared runs in one process, not in 2"),
+        (["--workers", "3"], "--workers is 3, but 2 processes were started: leave it out"),
+    ] {
+        let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
+        let said = command.args(["run", "-n", "2", "--keep-going", "--"]).arg(&program).args(way).output();
+        let said = said.unwrap();
+        let text = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert_eq!((said.status.code(), text.matches(part).count()), (Some(1), 2), "{text}");
+    }
+    // One process is like any other start.
+    let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
+    command.args(["run", "-n", "1", "--"]).arg(&program);
+    arguments(&mut command, &ratings(&host), &["--mode", "serial", "--epochs", "1", "--quiet"]);
+    let said = String::from_utf8(output(&mut command).stdout).unwrap();
+    assert!(said.starts_with("[0] serial, 1 worker(s) in 1 process(es)"), "{said}");
+}
+
+/// Kills rank 2 while it learns; what the others do is up to `more`.
+fn with_a_death(way: &[&str], more: &[&str]) -> (Option<i32>, String) {
+    let (host, program) = (Host::new(), example("matrix_completion"));
+    let _daemon = host.daemon("");
+    let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
+    command.args(["run", "-n", "4", "--job", "mf"]).args(more).arg("--").arg(program);
+    arguments(&mut command, &ratings(&host), way);
+    command.args(["--epochs", "1000000", "--quiet"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let mut victim = 0;
+    common::until("the workers to learn", || {
+        let said = host.hectare(&["ps", "mf", "--json"]);
+        let Ok(processes) = serde_json::from_str::<Value>(&said.out) else { return false };
+        let worker = |process: &Value, rank: u64| {
+            process["workers"].as_array().unwrap().iter().any(|worker| worker["rank"] == rank)
+        };
+        let all = processes.as_array().unwrap();
+        let of = all.iter().find(|process| worker(process, 2));
+        victim = of.map_or(0, |process| process["pid"].as_i64().unwrap() as i32);
+        let round = |process: &Value| process["workers"][0]["last_round"].as_u64().unwrap_or(0);
+        all.iter().filter(|process| round(process) > 20).count() == 4
+    });
+    kill_process(Pid::from_raw(victim).unwrap(), Signal::KILL).unwrap();
+    let output = child.wait_with_output().unwrap();
+    common::until("the job to go", || host.jobs().is_empty());
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_worker_that_is_killed_ends_the_run() {
+    for way in [&["--mode", "handover"][..], &["--mode", "areas"]] {
+        let (code, said) = with_a_death(way, &["--grace-s", "0"]);
+        assert!(code == Some(128 + 9) && said.contains("rank 2 failed first"), "{code:?} {said}");
+        // Where nobody ends the others, they see that one is missing, and none of them waits for ever.
+        let (code, said) = with_a_death(way, &["--keep-going"]);
+        assert!(code == Some(128 + 9) && said.contains("rank 2 failed first"), "{code:?} {said}");
+        for rank in [0, 1, 3] {
+            assert!(said.contains(&format!("[{rank}] error: ")), "{said}");
+        }
+    }
+}
