@@ -458,6 +458,41 @@ fn refused(output: &Output) -> String {
 }
 
 #[test]
+fn a_run_in_two_parts_has_the_bits_of_one() {
+    let directory = Directory::new("checkpoints");
+    let lines = (0..3000u32).map(|n| format!("{} {} {}\n", n * 7 % 211, n * 11 % 97, 1 + n * n % 5));
+    let file = directory.file("ratings", lines.collect::<String>());
+    let train = |mode: &str, epochs: &str, checkpoint: &Path| {
+        let args = ["--quiet", "--workers", "2", "--rank", "5", "--ratings", &file, "--mode", mode];
+        let mut command = program();
+        command.args(args).args(["--epochs", epochs, "--checkpoint"]).arg(checkpoint).output().unwrap()
+    };
+    for mode in ["serial", "shared", "areas", "handover"] {
+        let [whole, parts] = ["whole", "parts"].map(|name| directory.0.join(format!("{mode}-{name}")));
+        assert!(train(mode, "5", &whole).status.success());
+        for epochs in ["2", "2", "5"] {
+            let output = train(mode, epochs, &parts);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        assert_eq!(fs::read(&whole).unwrap(), fs::read(&parts).unwrap(), "{mode}");
+    }
+
+    let good = directory.0.join("serial-whole");
+    let mut bytes = fs::read(&good).unwrap();
+    let other =
+        program().args(["--quiet", "--rank", "6", "--ratings", &file, "--checkpoint"]).arg(&good).output();
+    assert!(refused(&other.unwrap()).contains("is of another run: matrix_completion: rank 5"));
+    for at in [0, 30, bytes.len() / 2, bytes.len() - 1] {
+        bytes[at] ^= 1;
+        let damaged = directory.file("damaged", &bytes);
+        assert!(refused(&train("shared", "6", Path::new(&damaged))).contains("no whole checkpoint"));
+        bytes[at] ^= 1;
+    }
+    let short = directory.file("short", &bytes[..bytes.len() - 9]);
+    assert!(refused(&train("shared", "6", Path::new(&short))).contains("no whole checkpoint"));
+}
+
+#[test]
 fn bad_files_are_refused_with_file_and_line() {
     let directory = Directory::new("bad-files");
     let good = "1 1 3\n2 1 4\n";

@@ -72,8 +72,15 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
     let ([m, n], rank) = (r.shape(), o.rank);
     let mut u = w.uniform([m, rank + SEEN], 0.0..BELOW, 2 * o.seed)?;
     let mut v = w.uniform([n, rank + SEEN], 0.0..BELOW, 2 * o.seed + 1)?;
-    let mut curve = Curve::default();
-    for pass in 0..o.passes {
+    let mut begun = 0;
+    if let Some(path) = &o.checkpoint
+        && let Some(saved) = w.open_checkpoint(path)?
+    {
+        begun = saved.value("passes")?;
+        (u, v) = (saved.array(w, "u")?, saved.array(w, "v")?);
+    }
+    let mut curve = Curve::after(begun);
+    for pass in begun..o.passes {
         let first = pass == 0;
         curve.begin();
         let squares = parallel_for!(w, unordered, read r, write [u, v], sum squares: f64;
@@ -86,6 +93,13 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
         for ((i, j), x) in test {
             missed += ((x - dot(&u.row(i)[..rank], &v.row(j)[..rank])) as f64).powi(2);
         })?;
+        if let Some(path) = &o.checkpoint {
+            w.save_checkpoint(path, |c| {
+                c.value("passes", &(pass + 1))?;
+                c.array("u", &u)?;
+                c.array("v", &v)
+            })?;
+        }
         if !curve.add(o, (squares, r.len()), (missed, test.len()), w.rank() == 0) {
             break;
         }

@@ -18,6 +18,7 @@
 pub mod arithmetic;
 pub mod barrier;
 pub mod blocks;
+pub mod checkpoint;
 pub mod components;
 pub mod data;
 pub mod element;
@@ -95,16 +96,24 @@ fn run(options: &Options) -> Result<()> {
     let layout = Layout::new::<f32>(options.rank, options.step);
     let mut model = Model::<f32>::new(data.users, data.items, layout, options.seed)?;
     let kernels = Kernels::new(layout.lines, options.step);
-    let schedule = options.schedule();
-    let training =
-        Training { kernels, ratings: &data.train, schedule, epochs: options.epochs, idle_turns: 0 };
+    let begun = match &options.checkpoint {
+        Some(path) => checkpoint::load(path, &mut model, options.seed)?,
+        None => 0,
+    };
+    // What is left is a run of its own, whose first learning rate is that of the epoch that comes.
+    let schedule = options.schedule().after(begun);
+    let epochs = options.epochs.saturating_sub(begun);
+    let training = Training { kernels, ratings: &data.train, schedule, epochs, idle_turns: 0 };
 
     let workers = options.workers();
     if !options.quiet {
         println!("model: rank {}, {:?} instructions", options.rank, kernels.instructions());
+        if begun > 0 {
+            println!("goes on after epoch {begun}, from the checkpoint");
+        }
     }
-    let mut report = options.is_first().then(|| Report::new(options, &data)).transpose()?;
-    let mut diverged = None;
+    let mut report = options.is_first().then(|| Report::new(options, &data, begun)).transpose()?;
+    let (mut diverged, mut unsaved) = (None, None);
     let mut on_epoch = |end: EpochEnd<'_, f32>| {
         let sum = evaluate::squared_error(&kernels, end.model, &data.train, workers);
         let epoch = Epoch {
@@ -116,9 +125,18 @@ fn run(options: &Options) -> Result<()> {
             if let Some(report) = &mut report {
                 report.add(epoch);
             }
+            let learnt = begun + end.epoch + 1;
+            let saved = options
+                .checkpoint
+                .as_ref()
+                .map(|path| checkpoint::save(path, end.model, options.seed, learnt));
+            if let Some(Err(error)) = saved {
+                unsaved = Some(error);
+                return ControlFlow::Break(());
+            }
             ControlFlow::Continue(())
         } else {
-            diverged = Some(end.epoch + 1);
+            diverged = Some(begun + end.epoch + 1);
             ControlFlow::Break(())
         }
     };
@@ -142,6 +160,12 @@ fn run(options: &Options) -> Result<()> {
             "training diverged in epoch {epoch}: the loss is not finite any more; try a smaller --lr than {}",
             schedule.lr
         );
+    }
+    if let Some(error) = unsaved {
+        if let Some(report) = &report {
+            report.abandon();
+        }
+        return Err(error);
     }
     report.map_or(Ok(()), |report| report.finish())
 }

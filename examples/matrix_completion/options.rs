@@ -59,6 +59,9 @@ pub struct Options {
     /// Print the last line only
     #[arg(long)]
     pub quiet: bool,
+    /// Save the model here after each epoch, and go on from it if it is there
+    #[arg(long, value_name = "FILE")]
+    pub checkpoint: Option<PathBuf>,
     /// Which of several processes this is, if a launcher started it as one.
     #[arg(skip)]
     pub launch: Option<Launch>,

@@ -29,23 +29,31 @@ type Point = (f64, f64);
 pub struct Report<'a> {
     options: &'a Options,
     ratings: usize,
+    /// Epochs of an earlier run, from whose checkpoint this one goes on.
+    begun: usize,
     epochs: Vec<Epoch>,
     bar: ProgressBar,
 }
 
 impl<'a> Report<'a> {
-    /// A report without results. Creates the directory of `--out`, so that a wrong name is known before training.
+    /// A report without results, of a run that goes on after `begun` epochs. Creates the directory of `--out`, so that a wrong name is known before training.
     ///
     /// # Errors
     /// When the directory cannot be created.
-    pub fn new(options: &'a Options, data: &DataSet) -> Result<Self> {
+    pub fn new(options: &'a Options, data: &DataSet, begun: usize) -> Result<Self> {
         if let Some(directory) = &options.out {
             fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create {}", directory.display()))?;
         }
         let bar = if options.quiet { ProgressBar::hidden() } else { ProgressBar::new(options.epochs as u64) };
         bar.set_style(ProgressStyle::with_template("epoch {pos}/{len} {wide_bar} {msg}")?);
-        Ok(Self { options, ratings: data.train.len(), epochs: Vec::new(), bar })
+        bar.set_position(begun as u64);
+        Ok(Self { options, ratings: data.train.len(), begun, epochs: Vec::new(), bar })
+    }
+
+    /// The epochs of this run with their numbers.
+    fn numbered(&self) -> impl Iterator<Item = (usize, &Epoch)> {
+        (self.begun + 1..).zip(&self.epochs)
     }
 
     /// Adds the result of the next epoch.
@@ -73,7 +81,7 @@ impl<'a> Report<'a> {
         self.bar.finish_and_clear();
         if !self.options.quiet {
             println!("epoch  train loss  test RMSE  seconds  M updates/s");
-            for (number, epoch) in (1..).zip(&self.epochs) {
+            for (number, epoch) in self.numbered() {
                 println!(
                     "{number:5}  {:10.6}  {:9.6}  {:7.4}  {:11.1}",
                     epoch.train_loss,
@@ -82,6 +90,9 @@ impl<'a> Report<'a> {
                     self.updates_per_s(epoch) / 1e6
                 );
             }
+        }
+        if self.epochs.is_empty() {
+            println!("nothing left to learn: the checkpoint is of epoch {}", self.begun);
         }
         let total: f64 = self.epochs.iter().map(|epoch| epoch.time.as_secs_f64()).sum();
         if let Some(last) = self.epochs.last() {
@@ -118,7 +129,7 @@ impl<'a> Report<'a> {
         );
         let schedule = options.schedule();
         let mut seconds = 0.0;
-        for (number, epoch) in (1..).zip(&self.epochs) {
+        for (number, epoch) in self.numbered() {
             seconds += epoch.time.as_secs_f64();
             writeln!(
                 csv,
@@ -144,12 +155,10 @@ impl<'a> Report<'a> {
     /// Test RMSE and the root of the training loss over the epochs.
     fn draw(&self, file: &Path) -> Result<()> {
         let root = |loss: f64| loss.sqrt();
-        let train: Vec<Point> = (1..)
-            .zip(&self.epochs)
-            .map(|(number, epoch)| (f64::from(number), root(epoch.train_loss)))
-            .collect();
+        let train: Vec<Point> =
+            self.numbered().map(|(number, epoch)| (number as f64, root(epoch.train_loss))).collect();
         let test: Vec<Point> =
-            (1..).zip(&self.epochs).map(|(number, epoch)| (f64::from(number), epoch.test_rmse)).collect();
+            self.numbered().map(|(number, epoch)| (number as f64, epoch.test_rmse)).collect();
         // A curve that is not a number (there is no test set) has no place in the picture.
         let curves: Vec<_> =
             [("training", RGBColor(120, 120, 120), train), ("test", RGBColor(0, 90, 180), test)]
@@ -162,6 +171,8 @@ impl<'a> Report<'a> {
         let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(f64::MIN, f64::max));
         let margin = (0.08 * (high - low)).max(1e-3);
 
+        let first = self.begun as f64 + 1.0;
+        let last = (first + 1.0).max((self.begun + self.epochs.len()) as f64);
         // The backend reports drawing errors with a type that borrows from it: keep the words.
         let words = |error: DrawingAreaErrorKind<std::io::Error>| anyhow!("{error}");
         let area = SVGBackend::new(file, (800, 480)).into_drawing_area();
@@ -171,7 +182,7 @@ impl<'a> Report<'a> {
             .caption(self.title(), ("sans-serif", 18))
             .x_label_area_size(44)
             .y_label_area_size(60)
-            .build_cartesian_2d(1.0..self.epochs.len().max(2) as f64, low - margin..high + margin)
+            .build_cartesian_2d(first..last, low - margin..high + margin)
             .map_err(words)?;
         chart
             .configure_mesh()

@@ -19,6 +19,11 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// The step sizes of what is left after some epochs: to the bit those of the whole run.
+    pub fn after(self, epochs: usize) -> Schedule {
+        Schedule { lr: (0..epochs).fold(self.lr, |lr, _| lr * self.decay), ..self }
+    }
+
     /// The step sizes of an epoch, counted from 0.
     pub fn rate<E: Element>(&self, epoch: usize) -> Rate<E> {
         // Not `powi`: repeated multiplication is the same on every machine.

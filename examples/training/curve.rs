@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 /// What was reached after each pass.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Curve {
+    /// Passes of an earlier run, from whose checkpoint this one goes on.
+    begun: usize,
     points: Vec<Point>,
     time: Duration,
     began: Option<Instant>,
@@ -22,6 +24,11 @@ struct Point {
 }
 
 impl Curve {
+    /// The curve of a run that goes on after `begun` passes.
+    pub(crate) fn after(begun: usize) -> Curve {
+        Curve { begun, ..Curve::default() }
+    }
+
     /// Times a pass: what is not between `begin` and `end` (reading, testing) does not count.
     pub(crate) fn begin(&mut self) {
         self.began = Some(Instant::now());
@@ -40,7 +47,7 @@ impl Curve {
         if speaks && !o.quiet {
             println!(
                 "pass {:>3}  training {:.4}  test {:.4}  {:.3} s",
-                self.points.len(),
+                self.begun + self.points.len(),
                 point.train,
                 point.test,
                 point.seconds
@@ -61,7 +68,7 @@ impl Curve {
         println!(
             "{how}: test error {:.4} after {} passes, {:.3} s",
             last.test,
-            self.points.len(),
+            self.begun + self.points.len(),
             last.seconds
         );
         match &o.curve {
@@ -75,7 +82,7 @@ impl Curve {
 
     fn csv(&self) -> String {
         let mut text = "pass,seconds,training_rmse,test_rmse\n".to_owned();
-        for (number, point) in (1..).zip(&self.points) {
+        for (number, point) in (self.begun + 1..).zip(&self.points) {
             let _ = writeln!(text, "{number},{:.6},{},{}", point.seconds, point.train, point.test);
         }
         text

@@ -50,6 +50,9 @@ pub(crate) struct Options {
     /// Write the curve: a picture if the file's name ends in .svg, else CSV.
     #[arg(long)]
     pub(crate) curve: Option<PathBuf>,
+    /// Save the factors here after each pass, and go on from them if they are there.
+    #[arg(long, conflicts_with = "serial")]
+    pub(crate) checkpoint: Option<PathBuf>,
     /// Say how each loop runs, and why.
     #[arg(long)]
     pub(crate) explain: bool,
