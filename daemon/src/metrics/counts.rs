@@ -11,6 +11,7 @@ pub struct Counts {
     requests: AtomicU64,
     jobs_made: AtomicU64,
     jobs_adopted: AtomicU64,
+    members_back: AtomicU64,
     deaths: AtomicU64,
     leaves: AtomicU64,
     /// Rare, so a lock will do.
@@ -62,6 +63,7 @@ impl Counts {
             requests: AtomicU64::new(0),
             jobs_made: AtomicU64::new(0),
             jobs_adopted: AtomicU64::new(0),
+            members_back: AtomicU64::new(0),
             deaths: AtomicU64::new(0),
             leaves: AtomicU64::new(0),
             refusals: Mutex::new(BTreeMap::new()),
@@ -83,6 +85,11 @@ impl Counts {
     /// A job of an earlier daemon was taken on.
     pub fn job_adopted(&self) {
         self.jobs_adopted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A member of an earlier daemon came back.
+    pub fn member_back(&self) {
+        self.members_back.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A job was made.
@@ -125,6 +132,7 @@ impl Counts {
             ("requests_total", "Requests read.", one(&self.requests)),
             ("jobs_made_total", "Jobs made.", one(&self.jobs_made)),
             ("jobs_adopted_total", "Jobs of an earlier daemon taken on.", one(&self.jobs_adopted)),
+            ("members_back_total", "Members of an earlier daemon that came back.", one(&self.members_back)),
             ("jobs_removed_total", "Jobs removed, by cause.", of(&self.removals, &REMOVALS)),
             ("member_deaths_total", "Members that died without leaving.", one(&self.deaths)),
             ("member_leaves_total", "Members that left.", one(&self.leaves)),

@@ -53,14 +53,12 @@ impl Registry {
         }
         let new = match self.jobs.get(&job) {
             Some(entry) if entry.identity != about.identity => {
-                self.counters.other_jobs += 1;
                 return Err(Refusal::OtherJob { job });
             }
             Some(_) => false,
             None => {
                 self.room_for(about.reserve_bytes, about.max_areas, about.max_workers)?;
                 self.insert(&job, memory, about, keep);
-                self.counters.adopted_jobs += 1;
                 true
             }
         };
@@ -76,7 +74,6 @@ impl Registry {
             }
         }
         self.admit(client, pid, &job)?;
-        self.counters.adopted_members += 1;
         let entry = self.entry(&job)?;
         let empty = |id: &ClientId| !entry.ranks.values().any(|holder| holder == id);
         let empty: Vec<ClientId> = stale.into_iter().filter(empty).collect();

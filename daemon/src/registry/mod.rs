@@ -49,23 +49,10 @@ pub struct Registry {
     jobs: BTreeMap<String, Entry>,
     members: BTreeMap<ClientId, Member>,
     serial: u64,
-    counters: Counters,
     marks: Marks,
     /// Names of jobs of an earlier daemon that nobody brought yet.
     awaited: BTreeSet<String>,
     since: Instant,
-}
-
-/// What has happened since the daemon began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counters {
-    /// Jobs that members brought from an earlier daemon.
-    pub adopted_jobs: u64,
-    /// Members that came back with a job.
-    pub adopted_members: u64,
-    /// Members that were refused because another job has the name of theirs.
-    pub other_jobs: u64,
 }
 
 impl Registry {
@@ -79,16 +66,10 @@ impl Registry {
             jobs: BTreeMap::new(),
             members: BTreeMap::new(),
             serial: 0,
-            counters: Counters::default(),
             awaited: marks.left(),
             marks,
             since: Instant::now(),
         }
-    }
-
-    /// What has happened since the daemon began.
-    pub fn counters(&self) -> Counters {
-        self.counters
     }
 
     /// Whether there is a job of this name.

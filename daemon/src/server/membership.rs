@@ -51,6 +51,7 @@ impl Server {
             COUNTS.job_adopted();
         }
         info!(job, pid, ?ranks, missing = ?adopted.missing, "member came back");
+        COUNTS.member_back();
         for (old, gone) in adopted.replaced {
             info!(job, pid, client = old, ranks = ?gone.ranks, "its earlier connection is forgotten");
             self.clients.remove(&old);
