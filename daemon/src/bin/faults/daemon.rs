@@ -120,9 +120,10 @@ pub(crate) fn second(stage: &mut Stage) -> Result<Verdict> {
 /// 17: a daemon after one that was killed, over and over, in the same run directory.
 pub(crate) fn leftovers(stage: &mut Stage) -> Result<Verdict> {
     let (host, times) = (Host::new()?, stage.times(3, 50));
-    for _ in 0..times {
+    for turn in 0..times {
         let daemon = host.daemon("")?;
-        let held = hectare_wire::Request::Hold { job: "held".into() };
+        // Another name each time: that of a job whose members may come back is kept for a while.
+        let held = hectare_wire::Request::Hold { job: format!("held{turn}") };
         host.connect()?.order(&held)?;
         daemon.kill()?;
         ensure!(host.dir.socket().exists(), "it left no socket, so nothing was tried");
