@@ -105,6 +105,7 @@ pub(crate) trait AnyOwned {
     fn pointer(&mut self, worker: &Worker) -> Result<*mut u8, Error>;
     fn raw_log(&self, worker: &Worker) -> Result<Option<RawLog>, Error>;
     fn log(&mut self, worker: &Worker, range: Range<usize>) -> Result<(), Error>;
+    fn log_rows(&mut self, worker: &Worker, rows: Range<usize>) -> Result<(), Error>;
     fn give(self: Box<Self>, worker: &Worker, to: Rank) -> Result<(), Refused>;
     fn give_published(self: Box<Self>, worker: &mut Worker, to: Rank) -> Result<(), Refused>;
     fn lend(self: Box<Self>, worker: &Worker) -> Result<Box<dyn AnyLent>, Refused>;
@@ -203,6 +204,9 @@ impl<T: Number> AnyOwned for Owned<T> {
     }
     fn log(&mut self, worker: &Worker, range: Range<usize>) -> Result<(), Error> {
         Owned::log(self, worker, range)
+    }
+    fn log_rows(&mut self, worker: &Worker, rows: Range<usize>) -> Result<(), Error> {
+        Owned::log_rows(self, worker, rows)
     }
     fn give(self: Box<Self>, worker: &Worker, to: Rank) -> Result<(), Refused> {
         (*self).give(worker, to).map_err(|refused| Refused(refused.error, Box::new(refused.owned)))

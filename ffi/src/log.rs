@@ -59,11 +59,10 @@ pub unsafe extern "C" fn ha_log_rows_slow(area: *mut ha_area, first_row: usize, 
     enter(|| {
         // SAFETY: the header's contract.
         let held = unsafe { held(area)? };
-        let row = held.area.row_len();
-        match (first_row.checked_mul(row), rows.checked_mul(row)) {
-            (Some(first), Some(count)) => log(held, first, count),
-            _ => Err(outside(&held, first_row, rows)),
-        }
+        let end = first_row.checked_add(rows).ok_or_else(|| outside(&held, first_row, rows))?;
+        let worker = held.home.worker()?;
+        held.owned()?.log_rows(&worker, first_row..end)?;
+        Ok(())
     })
 }
 

@@ -1,6 +1,6 @@
 //! `ha_run`: workers in threads of their own.
 use crate::job::{JobBody, ha_job};
-use crate::status::{Failure, enter, ha_status, ha_status::*};
+use crate::status::{Failure, Outcome, enter, ha_status, ha_status::*};
 use crate::worker::{ha_worker, with_borrowed};
 use std::ffi::{c_int, c_void};
 
@@ -44,8 +44,9 @@ pub unsafe extern "C" fn ha_run(
         let ends = job.run(count, |worker| {
             let rank = worker.rank();
             // SAFETY: the header's contract: a function for this, and an argument for all threads.
-            (rank, with_borrowed(worker, |handle| unsafe { function(handle, argument.get()) }))
+            with_borrowed(worker, |handle| (rank, unsafe { function(handle, argument.get()) }))
         })?;
+        let ends = ends.into_iter().collect::<Outcome<Vec<_>>>()?;
         let failed: Vec<String> = ends
             .iter()
             .filter(|(_, code)| *code != 0)

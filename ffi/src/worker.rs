@@ -173,15 +173,19 @@ pub(crate) unsafe fn home<'h>(worker: *mut ha_worker) -> Outcome<&'h Rc<Home>> {
     Ok(&body.0)
 }
 
-fn open(seat: Seat) -> *mut ha_worker {
+fn open(seat: Seat) -> Outcome<*mut ha_worker> {
+    if this_thread() == 0 {
+        let text = "the thread is ending: its destructors cannot make it a worker";
+        return Err(Failure::new(HA_WRONG_THREAD, text));
+    }
     let shell = Shell::open(WorkerBody(Home::new(seat)));
     // SAFETY: just opened; nobody else has it.
     unsafe { *(*shell).hot.get() = this_thread() };
-    shell.cast()
+    Ok(shell.cast())
 }
 
 /// Runs `body` with a handle for a worker that belongs to somebody else, and closes it afterwards.
-pub(crate) fn with_borrowed<R>(worker: &mut Worker, body: impl FnOnce(*mut ha_worker) -> R) -> R {
+pub(crate) fn with_borrowed<R>(worker: &mut Worker, body: impl FnOnce(*mut ha_worker) -> R) -> Outcome<R> {
     /// Closes the handle also when the body unwinds.
     struct Closing(*mut ha_worker);
     impl Drop for Closing {
@@ -194,8 +198,8 @@ pub(crate) fn with_borrowed<R>(worker: &mut Worker, body: impl FnOnce(*mut ha_wo
             }
         }
     }
-    let handle = Closing(open(Seat::Borrowed(NonNull::from(worker))));
-    body(handle.0)
+    let handle = Closing(open(Seat::Borrowed(NonNull::from(worker)))?);
+    Ok(body(handle.0))
 }
 
 /// Makes the calling thread a worker, with the lowest free rank, or in a job of the daemon with the next that is
@@ -213,7 +217,7 @@ pub unsafe extern "C" fn ha_worker_join(job: *mut ha_job, worker: *mut *mut ha_w
         let job = unsafe { JobBody::of(job)? };
         let joined = job.worker()?;
         // SAFETY: as above.
-        unsafe { put(worker, open(Seat::Owned(joined))) };
+        unsafe { put(worker, open(Seat::Owned(joined))?) };
         Ok(())
     })
 }
@@ -234,7 +238,7 @@ pub unsafe extern "C" fn ha_worker_join_at(
         // SAFETY: the header's contract.
         let joined = unsafe { JobBody::of(job)? }.worker_at(rank)?;
         // SAFETY: as above.
-        unsafe { put(worker, open(Seat::Owned(joined))) };
+        unsafe { put(worker, open(Seat::Owned(joined))?) };
         Ok(())
     })
 }

@@ -6,6 +6,7 @@ use super::owned_set::{Hand, OwnedSet};
 use super::ownership::{self, Word};
 use super::scan::Scanned;
 use crate::error::{Error, Rank, Result};
+use crate::memory::layout::LINE;
 use crate::sync::wait::{futex_wake_all, low_half};
 use crate::worker::Worker;
 use std::marker::PhantomData;
@@ -253,6 +254,25 @@ impl<T: Element> Owned<T> {
         }
         if !range.is_empty() {
             self.core().log().mark(self.core().lines(range, size_of::<T>()));
+        }
+        Ok(())
+    }
+
+    /// [`Owned::log`] for whole rows ([`AreaSpec::row`](crate::AreaSpec::row)), without a division.
+    ///
+    /// # Errors
+    /// Those of [`Owned::log`].
+    #[inline]
+    pub fn log_rows(&mut self, worker: &Worker, rows: Range<usize>) -> Result<()> {
+        self.check(worker)?;
+        let core = self.core();
+        let (start, end) = (rows.start.saturating_mul(core.row), rows.end.saturating_mul(core.row));
+        if start > end || end > core.len {
+            return Err(out_of_range(core, start, end));
+        }
+        if start < end {
+            let size = size_of::<T>();
+            core.log().mark(start * size / LINE as usize..(end * size).div_ceil(LINE as usize));
         }
         Ok(())
     }

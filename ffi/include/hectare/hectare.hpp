@@ -454,7 +454,8 @@ public:
         return worker(made);
     }
 
-    // Runs `body(worker &)`, which returns an int, 0 for success, on `count` workers in threads of their own.
+    // Runs `body(worker &)`, which returns an int, 0 for success, on `count` workers in threads of their own. An exception
+    // that it lets out ends the program.
     template <class Body> status try_run(std::size_t count, Body &&body)
     {
         return ha_run(this->get(), count, plain<std::remove_reference_t<Body>>,
