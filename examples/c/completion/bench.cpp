@@ -57,11 +57,14 @@ int bench(const Options &given, const Data &data)
     const char *separator = "\n";
     for (std::size_t workers : counts) {
         Plan plan(data.train, data.rows(), options.batch, workers);
-        std::vector<Case> cases = {{"shared", Memory::shared, Transport::handed, false},
-                                   {"handed", Memory::areas, Transport::handed, false},
-                                   {"published", Memory::areas, Transport::published, false},
-                                   {"rows, logged", Memory::areas, Transport::rows, false},
-                                   {"rows, automatic", Memory::areas, Transport::rows, true}};
+        std::vector<Case> cases = {{"shared", Memory::shared, Transport::handed, false}};
+        if (given.transport == Transport::rows) {
+            cases.push_back({"rows, logged", Memory::areas, Transport::rows, false});
+            cases.push_back({"rows, automatic", Memory::areas, Transport::rows, true});
+        } else {
+            cases.push_back({"handed", Memory::areas, Transport::handed, false});
+            cases.push_back({"published", Memory::areas, Transport::published, false});
+        }
         for (std::size_t turn = 0; turn < options.repeats; ++turn) {
             for (Case &one : cases) {
                 options.memory = one.memory;

@@ -19,7 +19,8 @@ const char *const HELP =
     "                      areas: each worker its own, and the rows that others need go to them [default]\n"
     "  --transport KIND    of areas: handed [default], published, rows (every row that was written)\n"
     "  --tracking KIND     of rows: logged [default], automatic\n"
-    "  --bench             time areas against shared memory for 1, 2 and 4 workers, or --workers; prints JSON\n"
+    "  --bench             time areas against shared memory for 1, 2 and 4 workers, or --workers; prints JSON;\n"
+    "                      with --transport rows, that, logged and tracked automatically\n"
     "  --repeats N         of --bench: how often each is run in turn [8]\n";
 
 const char *name_of(Memory memory) { return memory == Memory::shared ? "shared" : "areas"; }
