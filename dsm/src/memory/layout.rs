@@ -118,7 +118,8 @@ impl Map {
 pub(crate) struct Header {
     pub(crate) magic: AtomicU64,
     pub(crate) layout_version: AtomicU32,
-    _spare: AtomicU32,
+    /// Where non-temporal stores begin, in KiB, as the first process measured it; 0 before.
+    pub(crate) non_temporal_kib: AtomicU32,
     pub(crate) config: Config,
     pub(crate) map: Map,
     /// Creation and deletion of areas, and the heap.

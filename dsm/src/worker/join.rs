@@ -18,7 +18,7 @@ impl Worker {
         let rank = take_slot(&shared, rank)?;
         let local = Rc::new(Local::new());
         // Measured before the worker counts as live, so that nobody waits for it meanwhile.
-        crate::memory::copy::Kernels::get();
+        crate::memory::copy::Kernels::get_for(&shared.segment.header().non_temporal_kib);
         let seat = &shared.segment.all_seats()[rank as usize];
         // What was given to the slot's last worker after it had gone. The seat says JOINING by now, so that no
         // claimer finds the slot free from here on.

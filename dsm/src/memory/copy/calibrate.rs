@@ -49,6 +49,13 @@ pub(super) fn calibrated(isa: Isa) -> Kernels {
     }
 }
 
+/// The kernels with the threshold of non-temporal stores that another process of the job measured.
+pub(super) fn as_measured(isa: Isa, nt_bytes: usize) -> Kernels {
+    let llc = cache_bytes(3);
+    let nt_bytes = clamp_to_cache(llc.unwrap_or(DEFAULT_LLC_BYTES), nt_bytes);
+    Kernels { nt_bytes, ..by_cache_sizes(isa, cache_bytes(2), llc) }
+}
+
 /// Thresholds from the sizes of the second-level and the last-level cache alone.
 pub(super) fn by_cache_sizes(isa: Isa, l2: Option<usize>, llc: Option<usize>) -> Kernels {
     let l2 = l2.unwrap_or(DEFAULT_L2_BYTES).clamp(MIB / 4, 4 * MIB);

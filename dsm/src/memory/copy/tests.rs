@@ -282,3 +282,16 @@ fn sizes_are_read_as_sysfs_prints_them() {
     assert_eq!(parse_size("large"), None);
     assert_eq!(parse_size(""), None);
 }
+
+#[test]
+fn what_another_process_measured_is_taken_within_reason() {
+    let isa = Isa::detect();
+    let calibrated = super::calibrate::calibrated(isa);
+    let taken = |bytes: usize| super::calibrate::as_measured(isa, bytes);
+    assert_eq!(taken(calibrated.nt_bytes).nt_bytes, calibrated.nt_bytes);
+    assert_eq!(taken(calibrated.nt_bytes).near_bytes, calibrated.near_bytes);
+    for absurd in [1, usize::MAX / 2] {
+        let bytes = taken(absurd).nt_bytes;
+        assert!((2 << 20..=64 << 20).contains(&bytes), "{bytes}");
+    }
+}
