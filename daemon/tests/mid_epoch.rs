@@ -1,27 +1,11 @@
 //! A worker killed in the middle of an epoch of a program under `hectare run`: the error names it, and with a
 //! checkpoint the program is started again and ends with the bits of a run that nobody disturbed.
 mod common;
-use common::{Host, until};
+use common::{Host, example, until};
 use rustix::process::{Pid, Signal, kill_process};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::SystemTime;
-
-/// An example's program: built beside this test by `cargo test --workspace`, else built now.
-fn example(name: &str) -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let profile = test.parent().and_then(|deps| deps.parent()).expect("tests lie in PROFILE/deps");
-    let program = profile.join("examples").join(name);
-    if !program.exists() {
-        let mut command = Command::new(env!("CARGO"));
-        command.args(["build", "-p", "hectare", "--example", name]);
-        if !cfg!(debug_assertions) {
-            command.arg("--release");
-        }
-        assert!(command.status().unwrap().success());
-    }
-    program
-}
 
 /// `hectare run -n 4` of a program that saves what it has learnt to `checkpoint`.
 fn run(host: &Host, program: &Path, args: &[&str], checkpoint: &Path) -> Command {
