@@ -30,8 +30,9 @@ pub(crate) struct Options {
     /// How weights are changed.
     #[arg(long, value_enum, default_value_t = Rule::Sgd)]
     pub(crate) rule: Rule,
-    /// Clocks in a pass.
-    #[arg(long, default_value_t = 16)]
+    /// Clocks in a pass. Changes of all workers are added up: the fewer clocks and the more workers, the further steps
+    /// overshoot.
+    #[arg(long, default_value_t = 64)]
     pub(crate) clocks: usize,
     /// Examples in LIBSVM's format; generated with RCV1's shape if left out.
     #[arg(long)]

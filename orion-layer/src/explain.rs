@@ -1,9 +1,10 @@
 //! Why a loop runs as it does, in words for people who never heard of dependence vectors.
 use crate::context::Context;
+use crate::dependence::analyze;
 use crate::execute::LoopPlan;
 use crate::loop_nest::{LoopNest, Order, Space};
 use crate::placement::ArrayPlacement;
-use crate::schedule::{Candidate, Cost, Verdict};
+use crate::schedule::{Candidate, Cost, Verdict, choose};
 use serde::Serialize;
 use std::fmt::{self, Write};
 
@@ -85,7 +86,39 @@ impl LoopPlan {
         if nest.order == Order::Ordered {
             advice.push_str("; if any serial order of the iterations would do, say `unordered`");
         }
+        advice.push_str(&self.gain().unwrap_or_default());
         Some(advice)
+    }
+}
+
+impl LoopPlan {
+    /// What it would buy to give up the dependences that keep the loop serial.
+    fn gain(&self) -> Option<String> {
+        let mut nest = self.nest.clone();
+        for dependence in &self.dependences.list {
+            if !nest.relaxed.contains(&dependence.array) {
+                nest.relaxed.push(dependence.array);
+            }
+        }
+        nest.order = Order::Unordered;
+        let names: Vec<&str> = nest.relaxed.iter().map(|array| nest.arrays[*array].name.as_str()).collect();
+        let names = names.join(", ");
+        // Cells of equal extent are near enough for an estimate.
+        let even = |dim: usize, cells: usize| {
+            let (start, end) = nest.dims[dim].bounds.unwrap_or((0, 0));
+            (0..=cells as i64).map(|cell| start + (end - start) * cell / cells.max(1) as i64).collect()
+        };
+        let workers = self.workers().max(2);
+        let choice = choose(&nest, &analyze(&nest), None, &even, workers, false).ok()?;
+        let chosen =
+            choice.candidates.iter().find(|candidate| matches!(candidate.verdict, Verdict::Chosen(_)))?;
+        (chosen.name != "serial").then(|| {
+            format!(
+                "; if iterations need not see each other's changes to {names} at once, `relax {names}` or a buffer, with a \
+                 `consistency`, would let {workers} workers run it {}",
+                chosen.name
+            )
+        })
     }
 }
 

@@ -37,6 +37,7 @@
 //!   which are only read.
 //! - [`parallel_for!`] runs a loop; [`Context::run_loop`] runs one that was described by hand.
 //! - In a body an array is a [`View`] or a [`ViewMut`]; [`dot`], [`axpy`], [`scale`] and [`norm2`] work on rows.
+//! - [`relax`] has what is for loops that look up what the data say.
 //! - [`Context::explain`] says why loops run as they do, [`Context::timings`] how long they took,
 //!   [`Context::check_loops`] whether their descriptions are true.
 //! - [`Context::save_checkpoint`] and [`Context::open_checkpoint`] keep the state of a program.
@@ -46,6 +47,7 @@
 //! - The same program on the same number of workers gives the same bits. Loops without conflicts do so on every number
 //!   of workers.
 //! - A body is only ever given what its worker holds; anything else is [`Error::Outside`], never a race.
+//! - Arrays that a loop relaxes or buffers are the exception, as far as its [`relax::Consistency`] says.
 //! - After a pass that failed, the arrays that it wrote are [`Error::Poisoned`].
 //!
 //! # How it works

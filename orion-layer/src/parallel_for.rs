@@ -43,6 +43,13 @@
 ///   `write [u = model.users]`. The array whose entries the loop runs over need not be named.
 /// - accumulators: `sum n: u64` (the body says `n += x`), `min low: f32` (`low = low.min(x)`), `max high: f32`,
 ///   `fold h: u64 = identity with |a, b| ...` (`h = fold(h, x)`; the function must be associative).
+/// - `relax a` or `relax [a, b]`: arrays whose dependences are given up, seen as
+///   [`RelaxedView`](crate::relax::RelaxedView)s: `a.get(i)`, `a.set(i, x)`, `a.add(i, x)`, `a.read_row(i, &mut row)`,
+///   `a.write_row(i, &row)`, `a.add_row(i, &row)`.
+/// - `buffer a` or `buffer [a, b]`: [`Buffered`](crate::relax::Buffered) arrays to which the loop contributes, seen as
+///   [`BufferView`](crate::relax::BufferView)s: `a.get(i)`, `a.row(i)`, `a.add(i, x)`, `a.add_row(i, &row)`.
+/// - `consistency = place`: the [`Consistency`](crate::relax::Consistency) of these, `Bsp` if left out; `every = place`:
+///   how often workers merge ([`Every`](crate::relax::Every)).
 /// - `schedule = place`: a [`Schedule`](crate::schedule::Schedule) of one's own.
 ///
 /// # The loop

@@ -214,3 +214,48 @@ fn what_is_not_relaxed_keeps_its_dependences() {
         assert_eq!(*rotates, consistency != Consistency::Serializable, "{consistency}");
     }
 }
+
+/// What every iteration of a bulk-synchronous loop reads is what its clock says, exactly.
+#[test]
+fn bulk_synchronous_reads_are_those_of_the_clock() {
+    const CLOCKS: usize = 4;
+    for workers in [2, 3, 4] {
+        // 48 cells, so that a clock has as many on each worker.
+        let rows = workers * CLOCKS * 12;
+        let found = run(workers, |w| {
+            let mut sums = w.zeros::<u64, 1>([2])?;
+            let zeros = w.zeros::<u64, 1>([2])?;
+            let mut more = w.buffered(zeros, Sum)?;
+            let mut seen = w.zeros::<u64, 2>([rows, 2])?;
+            let mut lists = Vec::new();
+            for _pass in 0..3 {
+                parallel_for!(w, unordered, write seen, relax sums, buffer more,
+                consistency = Consistency::Bsp, every = Every::Share(CLOCKS);
+                for k in 0..rows {
+                    seen[[k, 0]] = sums.get(0);
+                    seen[[k, 1]] = more.get(0);
+                    sums.add(0, 1 + k as u64);
+                    more.add(0, 1 + k as u64);
+                })?;
+                lists.push(seen.to_vec(w)?);
+            }
+            Ok(lists)
+        });
+        let lists = &found.unwrap()[0];
+        let (share, period) = (rows / workers, rows / workers / CLOCKS);
+        let mut base = 0;
+        for seen in lists {
+            for k in 0..rows {
+                let (worker, clock) = (k / share, k % share / period);
+                let begun: u64 = (0..workers)
+                    .flat_map(|other| other * share..other * share + clock * period)
+                    .map(|k| 1 + k as u64)
+                    .sum();
+                let own: u64 = (worker * share + clock * period..k).map(|k| 1 + k as u64).sum();
+                assert_eq!(seen[2 * k], base + begun + own, "{workers} workers, iteration {k}");
+                assert_eq!(seen[2 * k + 1], base + begun, "{workers} workers, iteration {k}");
+            }
+            base += (0..rows).map(|k| 1 + k as u64).sum::<u64>();
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Relaxed loops on processes of one job: what threads give, and a worker that is killed in the middle.
+use hectare::orion::relax::{AdaRevision, Consistency, Sum};
+use hectare::orion::{Context, Error, Result, parallel_for};
+mod common;
+use common::*;
+
+const BINS: usize = 41;
+const COUNT: usize = 9000;
+
+fn bin(k: usize) -> usize {
+    k * k % BINS
+}
+
+/// Runs `program` on three processes, of which worker `killed`, if any, does not come to its end.
+fn as_processes(name: &str, killed: Option<usize>, program: impl Fn(&mut Context<'_>)) {
+    let child = role();
+    let job = child.as_ref().map_or_else(patient_job, |(_, job)| job.clone());
+    let rank = child.as_ref().map_or(0, |(role, _)| role.parse().unwrap());
+    let mut worker = job.worker_at(rank).unwrap();
+    let mut children =
+        if rank == 0 { vec![spawn(name, "1", &job), spawn(name, "2", &job)] } else { Vec::new() };
+    let _watch = watch(&job);
+    let mut context = Context::join(&mut worker, 3).unwrap();
+    program(&mut context);
+    for (number, child) in children.iter_mut().enumerate().filter(|(number, _)| killed != Some(number + 1)) {
+        eprintln!("waiting for process {}", number + 1);
+        child.finish();
+    }
+}
+
+/// Integer sums through copies and through a buffer, and floats that show the order of everything.
+fn train(w: &mut Context<'_>, consistency: Consistency) -> Result<(Vec<u64>, Vec<u64>, Vec<u32>)> {
+    let (mut sums, zeros) = (w.zeros::<u64, 1>([BINS])?, w.zeros::<u64, 1>([BINS])?);
+    let mut more = w.buffered(zeros, Sum)?;
+    let zeros = w.zeros::<f32, 1>([BINS])?;
+    let mut steps = w.buffered(zeros, AdaRevision::new(0.1))?;
+    for _pass in 0..3 {
+        parallel_for!(w, unordered, relax sums, buffer [more, steps], consistency = consistency;
+        for k in 0..COUNT {
+            sums.add(bin(k), k as u64);
+            more.add(bin(k), k as u64);
+            steps.add(bin(k), steps.get(bin(k + 1)) - 1.0 / (k + 1) as f32);
+        })?;
+    }
+    let bits = steps.array().to_vec(w)?.into_iter().map(f32::to_bits).collect();
+    Ok((sums.to_vec(w)?, more.array().to_vec(w)?, bits))
+}
+
+fn expected() -> Vec<u64> {
+    let mut sums = vec![0; BINS];
+    (0..COUNT).for_each(|k| sums[bin(k)] += 3 * k as u64);
+    sums
+}
+
+#[test]
+fn processes_lose_nothing_either() {
+    as_processes("processes_lose_nothing_either", None, |w| {
+        for consistency in [Consistency::Bsp, Consistency::Bounded(2), Consistency::Async] {
+            let (sums, more, bits) = train(w, consistency).unwrap();
+            assert_eq!(more, expected(), "{consistency}");
+            match consistency {
+                // Two may change an element at once; nothing else is lost, and nothing counts twice.
+                Consistency::Async => assert!(sums.iter().zip(expected()).all(|(sum, all)| *sum <= all)),
+                _ => assert_eq!(sums, expected(), "{consistency}"),
+            }
+            if w.rank() == 0 && consistency == Consistency::Bsp {
+                let theirs = hectare::run(3, |w| train(w, consistency)).unwrap();
+                assert_eq!(theirs[0].2, bits);
+            }
+        }
+    });
+}
+
+fn killed(name: &str, consistency: Consistency) {
+    as_processes(name, Some(2), |w| {
+        let (mut sums, zeros) = (w.zeros::<u64, 1>([BINS]).unwrap(), w.zeros::<u64, 1>([BINS]).unwrap());
+        let mut more = w.buffered(zeros, Sum).unwrap();
+        let me = w.rank();
+        let failed = parallel_for!(w, unordered, relax sums, buffer more, consistency = consistency;
+        for k in 0..COUNT {
+            if me == 2 && k == COUNT - COUNT / 6 {
+                // SAFETY: ends this process, as the kernel would when memory runs out.
+                unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+            }
+            sums.add(bin(k), 1);
+            more.add(bin(k), 1);
+        })
+        .unwrap_err();
+        assert!(matches!(failed, Error::WorkerLost { rank: 2, .. }), "{failed}");
+        assert!(matches!(sums.to_vec(w), Err(Error::Poisoned { .. })));
+        assert!(matches!(more.array().to_vec(w), Err(Error::Poisoned { .. })));
+    });
+}
+
+#[test]
+fn a_worker_killed_under_bsp_is_named() {
+    killed("a_worker_killed_under_bsp_is_named", Consistency::Bsp);
+}
+
+#[test]
+fn a_worker_killed_under_async_is_named() {
+    killed("a_worker_killed_under_async_is_named", Consistency::Async);
+}
