@@ -553,7 +553,8 @@ extern "C" {
 const char *ha_status_message(int32_t status);
 
 // What the last call that failed on this thread has to say, in one line: which area or worker, what happened and
-// what to do. Empty if none failed. Valid until the next call that fails on this thread.
+// what to do. Empty if none failed; at most 1023 bytes. The place is the same for all failures of a thread, and valid
+// until the thread ends.
 //
 // Thread: any; each has its own text.
 const char *ha_last_error(void);
