@@ -1,7 +1,7 @@
 //! Statuses, and the text that says more.
 use hectare_dsm::Error;
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char};
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The outcome of a call. `HA_OK` is 0; every other value is a failure, after which nothing has changed unless
@@ -182,25 +182,39 @@ const MESSAGES: [&CStr; 35] = [
     c"a defect of the library",
 ];
 
+/// The longest text of a failure, its zero byte included.
+const TEXT: usize = 1024;
+
 thread_local! {
-    static LAST: RefCell<CString> = RefCell::default();
+    /// In place, so that it has no destructor and its address never changes. It ends in a zero byte.
+    static LAST: UnsafeCell<[u8; TEXT]> = const { UnsafeCell::new([0; TEXT]) };
 }
 
 /// What the last call that failed on this thread has to say, in one line: which area or worker, what happened and
-/// what to do. Empty if none failed. Valid until the next call that fails on this thread.
+/// what to do. Empty if none failed; at most 1023 bytes. The place is the same for all failures of a thread, and valid
+/// until the thread ends.
 ///
 /// Thread: any; each has its own text.
 #[unsafe(no_mangle)]
 pub extern "C" fn ha_last_error() -> *const c_char {
-    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+    LAST.with(|last| last.get().cast_const().cast())
 }
 
 /// Notes a failure for `ha_last_error`, and returns its status.
 pub(crate) fn report(failure: Failure) -> ha_status {
-    let text = failure.text.replace('\0', "\\0");
-    let text = CString::new(text).unwrap_or_default();
-    // When the thread is ending, its text may be gone.
-    let _ = LAST.try_with(|last| last.replace(text));
+    let mut end = failure.text.len().min(TEXT - 1);
+    while !failure.text.is_char_boundary(end) {
+        end -= 1;
+    }
+    LAST.with(|last| {
+        // SAFETY: this thread's own, and nobody holds a reference: others have the address as C has it.
+        let last = unsafe { &mut *last.get() };
+        for (place, byte) in last.iter_mut().zip(&failure.text.as_bytes()[..end]) {
+            // A zero byte in the text would end it.
+            *place = if *byte == 0 { b'?' } else { *byte };
+        }
+        last[end] = 0;
+    });
     failure.status
 }
 
@@ -247,8 +261,24 @@ mod tests {
     #[test]
     fn a_panic_is_a_status() {
         assert_eq!(enter(|| panic!("{} went wrong", "this")), HA_INTERNAL);
-        // SAFETY: valid until the next failure on this thread.
-        let text = unsafe { CStr::from_ptr(ha_last_error()) };
-        assert_eq!(text.to_str().unwrap(), "panic: this went wrong");
+        assert_eq!(last(), "panic: this went wrong");
+    }
+
+    fn last() -> String {
+        // SAFETY: this thread's text, which ends in a zero byte, and is copied before the next failure.
+        unsafe { CStr::from_ptr(ha_last_error()) }.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn texts_have_one_place_and_are_cut_at_a_character() {
+        let place = ha_last_error();
+        report(Failure::new(HA_NULL, "first"));
+        assert_eq!((ha_last_error(), last()), (place, "first".to_owned()));
+        report(Failure::new(HA_NULL, "a\0b"));
+        assert_eq!(last(), "a?b");
+        report(Failure::new(HA_NULL, "ä".repeat(TEXT)));
+        assert_eq!((ha_last_error(), last()), (place, "ä".repeat(511)));
+        report(Failure::new(HA_NULL, ""));
+        assert_eq!(last(), "");
     }
 }

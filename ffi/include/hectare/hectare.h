@@ -4,11 +4,11 @@
 // ordinary loads and stores; the library moves what was written to the other workers at points that the program
 // chooses. In short:
 //
-//     ha_job *job;  ha_worker *worker;  ha_area *model;  double *w;
+//     ha_job *job;  ha_worker *worker;  ha_area *model;  void *data;  double *w;
 //     ha_job_embedded(NULL, &job);                      // or ha_job_open: also under `hectare run`
 //     ha_worker_join(job, &worker);                     // in each thread; or ha_run
 //     ha_area_create(worker, "model", HA_F64, n, NULL, &model);
-//     ha_area_writer(model, (void **)&w);
+//     ha_area_writer(model, &data);  w = (double *)data;
 //     w[i] = 1.0;  ha_log(model, i, 1);                 // say what was written
 //     ha_service(worker);                               // publish now and then, or
 //     ha_barrier(worker);                               // publish and wait for all
@@ -553,7 +553,8 @@ extern "C" {
 const char *ha_status_message(int32_t status);
 
 // What the last call that failed on this thread has to say, in one line: which area or worker, what happened and
-// what to do. Empty if none failed. Valid until the next call that fails on this thread.
+// what to do. Empty if none failed; at most 1023 bytes. The place is the same for all failures of a thread, and valid
+// until the thread ends.
 //
 // Thread: any; each has its own text.
 const char *ha_last_error(void);
