@@ -45,7 +45,7 @@ pub enum Error {
         ours: u16,
     },
     /// The daemon refused.
-    #[error("{0}")]
+    #[error(transparent)]
     Refused(#[from] Refusal),
     /// The daemon ended or closed the connection.
     #[error("the daemon closed the connection: it ended, or gave this client up; its log says why")]

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// The name of the daemon's socket in the run directory.
 pub const SOCKET: &str = "control";
+/// The longest path that the address of a Unix socket holds.
+const LONGEST_SOCKET: usize = 107;
 /// The name of the daemon's lock file in the run directory.
 pub const LOCK: &str = "lock";
 
@@ -65,6 +67,13 @@ impl RunDir {
     /// # Errors
     /// [`Error::NoDaemon`] if there is none, [`Error::RunDir`] if it is wrong.
     pub fn check(&self) -> Result<()> {
+        let length = self.socket().as_os_str().len();
+        if length > LONGEST_SOCKET {
+            let by = length - LONGEST_SOCKET;
+            return Err(
+                self.wrong(format!("is {by} bytes too long for the path of a socket: choose a shorter one"))
+            );
+        }
         let about = match std::fs::symlink_metadata(&self.path) {
             Ok(about) => about,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

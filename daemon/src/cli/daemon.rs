@@ -39,7 +39,7 @@ pub fn main_of(options: Options) -> ExitCode {
     match serve(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("hectared: {}", format!("{error:#}").replace('\n', " "));
+            eprintln!("hectared: {}", super::output::one_line(&error));
             let code = match error.downcast_ref() {
                 Some(StartError::Running { .. }) => 4,
                 Some(StartError::Wire(error)) => exit::code_of_wire(error),

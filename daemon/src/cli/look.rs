@@ -167,6 +167,9 @@ pub(super) fn stat(connection: &Connection, job: &str, as_json: bool) -> Result<
     table(["COUNTER", "VALUE"], counters.map(|(name, value)| [name.into(), value.to_string()]).into())
 }
 
+/// How long a round has to wait for a worker to be a finding.
+const LONG_WAIT: Duration = Duration::from_secs(1);
+
 /// After how many of its intervals an area that has something to publish is stale.
 const STALE: u32 = 10;
 
@@ -192,7 +195,23 @@ pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Resul
     if stats.unlogged_lines > 0 {
         findings.push(format!("{} lines were written without being logged", stats.unlogged_lines));
     }
-    for area in watch(connection, name)?.look(usize::MAX)?.areas {
+    let watch = watch(connection, name)?;
+    let look = watch.look(usize::MAX)?;
+    if look.waits {
+        // Rounds wait a little all the time. One that does not end is a finding.
+        std::thread::sleep(LONG_WAIT);
+        let later = watch.look(0)?;
+        if later.waits && later.round == look.round {
+            findings.extend(later.workers.iter().filter(|worker| worker.waited_for).map(|worker| {
+                format!(
+                    "round {} waits for worker {} (process {}) for more than {LONG_WAIT:?}: it is stopped, or does \
+                     not come to a synchronization point",
+                    later.round, worker.rank, worker.pid
+                )
+            }));
+        }
+    }
+    for area in look.areas {
         if let (Some(interval), Some(age), true) = (area.interval, area.age, area.dirty)
             && age > STALE * interval
         {

@@ -108,7 +108,7 @@ pub fn main_of(options: Options) -> ExitCode {
     match execute(options) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("hectare: {}", format!("{error:#}").replace('\n', " "));
+            eprintln!("hectare: {}", output::one_line(&error));
             ExitCode::from(exit::code_of(&error))
         }
     }

@@ -17,6 +17,19 @@ pub(super) fn json(value: &impl Serialize) -> Result<()> {
     print(format!("{}\n", serde_json::to_string_pretty(value)?).as_bytes())
 }
 
+/// An error and its causes in one line; what says its cause itself is not followed by it.
+pub(crate) fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(|cause| cause.to_string().replace('\n', " ")) {
+        if line.is_empty() {
+            line = cause;
+        } else if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line
+}
+
 /// Prints lines in columns as wide as they must be.
 pub(super) fn table<const N: usize>(head: [&str; N], lines: Vec<[String; N]>) -> Result<()> {
     print(table_text(head, lines).as_bytes())

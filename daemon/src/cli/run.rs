@@ -197,26 +197,28 @@ fn wait(what: &Run, mut processes: Vec<Running>, signals: &Signals) -> Result<u8
                 send(&processes, signal);
             }
         }
-        let mut failed = false;
+        let mut failures = Vec::new();
         let mut still = Vec::new();
         for mut process in processes {
             match process.child.try_wait().context("wait")? {
                 None => still.push(process),
                 Some(status) if status.success() => {}
-                Some(status) => {
-                    failed = true;
-                    if first_failure.is_none() {
-                        let others = if what.keep_going { "go on" } else { "are ended" };
-                        eprintln!(
-                            "hectare: rank {} failed first: {status}; the others {others}",
-                            process.rank
-                        );
-                        first_failure = Some(code_of(status));
-                    }
-                }
+                Some(status) => failures.push((process.rank, status)),
             }
         }
         processes = still;
+        // Of those that ended between two looks, one that a signal ended is rather the cause than a consequence.
+        failures.sort_by_key(|(_, status)| status.signal().is_none());
+        let failed = !failures.is_empty();
+        for (rank, status) in failures {
+            if first_failure.is_none() {
+                let others = if what.keep_going { "go on" } else { "are ended" };
+                eprintln!("hectare: rank {rank} failed first: {status}; the others {others}");
+                first_failure = Some(code_of(status));
+            } else if what.keep_going {
+                eprintln!("hectare: rank {rank} failed: {status}");
+            }
+        }
         if failed && !what.keep_going && kill_at.is_none() {
             send(&processes, Signal::TERM);
             kill_at = Some(Instant::now() + Duration::from_secs(what.grace_s));
