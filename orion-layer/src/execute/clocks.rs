@@ -162,8 +162,9 @@ impl Clocks {
 
     fn note(&mut self, moved: Moved) {
         self.report.bytes += moved.bytes;
-        if moved.change > 0.0 {
-            self.report.drift += moved.change / moved.size.max(moved.change);
+        if moved.measured {
+            self.report.drift_looks += 1;
+            self.report.drift += moved.change / moved.size.max(moved.change).max(f64::MIN_POSITIVE);
         }
     }
 

@@ -90,12 +90,7 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
     /// Publishes what this worker contributed in clock `clock`, from 0.
     pub(super) fn publish(&mut self, worker: &Worker, clock: u64, pace: &Pace) -> Result<Moved> {
         let mut moved = Moved { bytes: size_of_val(&self.sums[..]) as u64, ..Moved::default() };
-        let slot = self.updates()?.slot(worker, pace.me, clock)?;
-        for (at, sum) in self.sums.iter().enumerate() {
-            slot.set(at, *sum);
-            moved.change += sum.magnitude();
-            moved.size += self.values[at].magnitude();
-        }
+        self.updates()?.slot(worker, pace.me, clock)?.store(&self.sums);
         if let Some(sights) = &self.sights {
             sights.slot(worker, pace.me, clock)?.store(&self.seen);
             moved.bytes += size_of_val(&self.seen[..]) as u64;

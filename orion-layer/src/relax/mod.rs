@@ -71,4 +71,6 @@ pub struct Moved {
     /// Σ|Δ| of what was published, and Σ|value|.
     pub(crate) change: f64,
     pub(crate) size: f64,
+    /// Whether these were measured.
+    pub(crate) measured: bool,
 }

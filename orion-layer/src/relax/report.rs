@@ -67,8 +67,11 @@ pub struct LoopReport {
     pub bytes: u64,
     /// Clocks, summed over the workers.
     pub clocks: u64,
-    /// Drift: Σ|change| of a clock relative to Σ|value|, the mean over clocks.
+    /// Drift: Σ|change| of a clock relative to Σ|value| of a relaxed array, the mean over the clocks at which it was
+    /// measured: one of sixteen.
     pub drift: f64,
+    /// How often drift was measured.
+    pub drift_looks: u64,
     /// How stale reads were. Empty for loops that read in place.
     pub staleness: Staleness,
 }
@@ -82,6 +85,7 @@ impl LoopReport {
         self.bytes += other.bytes;
         self.clocks += other.clocks;
         self.drift += other.drift;
+        self.drift_looks += other.drift_looks;
         self.staleness.merge(&other.staleness);
     }
 
@@ -189,7 +193,7 @@ impl Context<'_> {
         for (report, longest) in all.iter_mut().zip(longest) {
             let mean = report.compute.as_secs_f64() / workers;
             report.imbalance = if mean > 0.0 { longest.as_secs_f64() / mean } else { 1.0 };
-            report.drift /= report.clocks.max(1) as f64;
+            report.drift /= report.drift_looks.max(1) as f64;
         }
         Ok(all)
     }

@@ -88,7 +88,8 @@ impl<const N: usize> Frame<N> {
             if at >= self.extent[k] {
                 return None;
             }
-            place += at * self.stride[k];
+            // Elements of the last dimension lie side by side.
+            place += if k + 1 == N { at } else { at * self.stride[k] };
         }
         Some(place)
     }
