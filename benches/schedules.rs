@@ -7,6 +7,7 @@ mod support;
 use hectare::orion::accumulate::Sum;
 use hectare::orion::execute::{LoopHead, entry_parts};
 use hectare::orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript};
+use hectare::orion::relax::Relax;
 use hectare::orion::{Context, Result, Site};
 use hectare::{DistArray, Job, SparseArray};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -37,7 +38,15 @@ fn initial(len: usize) -> Vec<f32> {
 }
 
 fn head<'a>(site: Site, variables: &'a [&'a str], arrays: &'a [&'a str]) -> LoopHead<'a> {
-    LoopHead { site, order: Order::Unordered, variables, arrays, invariants: &[], schedule: None }
+    LoopHead {
+        site,
+        order: Order::Unordered,
+        variables,
+        arrays,
+        invariants: &[],
+        schedule: None,
+        relax: Relax::default(),
+    }
 }
 
 /// Array `k` is updated in the row that loop variable `k` names.

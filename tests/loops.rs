@@ -3,6 +3,7 @@
 use hectare::orion::accumulate::Sum;
 use hectare::orion::execute::{LoopHead, entry_parts};
 use hectare::orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript};
+use hectare::orion::relax::Relax;
 use hectare::orion::{Context, Error, Result, Site};
 use hectare::{DistArray, SparseArray};
 use std::path::{Path, PathBuf};
@@ -50,6 +51,7 @@ fn pass(w: &mut Context<'_>, state: &mut State, each: impl Fn() + Sync) -> Resul
         arrays: &["u", "v"],
         invariants: &[],
         schedule: None,
+        relax: Relax::default(),
     };
     let describe = |nest: &mut LoopNest| {
         for (array, text) in ["u.row_mut(i)", "v.row_mut(j)"].into_iter().enumerate() {

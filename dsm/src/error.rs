@@ -169,6 +169,14 @@ pub enum Error {
         /// The state of ownership.
         owner: String,
     },
+    /// The area is not open to all.
+    #[error("area {name:?} is not open: only its owner may read and write it (now: {owner})")]
+    NotOpen {
+        /// The area.
+        name: String,
+        /// The state of ownership.
+        owner: String,
+    },
     /// The caller does not own the area (any more).
     #[error("worker {rank} does not own area {name:?} (now: {owner})")]
     NotOwner {

@@ -24,12 +24,14 @@ pub(crate) mod worker;
 
 #[cfg(not(loom))]
 pub use self::{
+    area::cells::Cells,
     area::element::Element,
     area::guard::WriteGuard,
     area::handle::{Area, Version},
     area::info::AreaInfo,
     area::lend::{Lent, Recalled},
     area::observer::{Observer, Pinned},
+    area::open::Opened,
     area::owned::{GiveError, Owned},
     area::reduce::{Number, Reducer},
     area::scan::UnloggedWrite,

@@ -188,6 +188,7 @@ impl fmt::Display for Explanation {
 fn placed(placement: &ArrayPlacement) -> String {
     match placement {
         ArrayPlacement::Replicated => "only read; every worker reads it in place".into(),
+        ArrayPlacement::Relaxed => "all of it used by every worker; its dependences are given up".into(),
         ArrayPlacement::Whole => "all of it on the one worker that runs the loop".into(),
         ArrayPlacement::Parts { dim, bounds, rotates, .. } => {
             let mut text = format!("cut into {} parts along its dimension {dim}", bounds.len() - 1);

@@ -75,6 +75,7 @@ mod file;
 pub mod loop_nest;
 mod parallel_for;
 pub mod placement;
+pub mod relax;
 pub mod schedule;
 pub mod view;
 

@@ -169,13 +169,18 @@ pub struct LoopNest {
     pub arrays: Vec<NamedArray>,
     /// What the body does with them.
     pub accesses: Vec<Access>,
+    /// The arrays whose dependences are given up, by their numbers: the executor sets this for loops that relax.
+    pub relaxed: Vec<usize>,
+    /// Into how many cells the dimension that is cut is cut at least: 0 where that does not matter.
+    pub least_cells: usize,
 }
 
 impl LoopNest {
     /// A nest without accesses.
     pub fn new(name: impl Into<String>, order: Order, space: Space, dims: Vec<LoopVar>) -> LoopNest {
-        let (name, inner, arrays, accesses) = (name.into(), Vec::new(), Vec::new(), Vec::new());
-        LoopNest { name, order, space, dims, inner, arrays, accesses }
+        let (name, inner, arrays, accesses, relaxed) =
+            (name.into(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        LoopNest { name, order, space, dims, inner, arrays, accesses, relaxed, least_cells: 0 }
     }
 
     /// The accesses to one array.

@@ -10,6 +10,8 @@ use std::ops::Range;
 pub enum ArrayPlacement {
     /// The loop only reads it: every worker reads it in place, however it is cut.
     Replicated,
+    /// Its dependences are given up: all workers use all of it.
+    Relaxed,
     /// One worker needs all of it, however it is cut.
     Whole,
     /// Cut along `dim` as the loop's dimension `loop_dim` is cut.
@@ -184,6 +186,9 @@ fn place(
     let none = Segments { loop_dim: None, cells: Vec::new(), reversed: false };
     if !nest.is_written(array) {
         return Ok((ArrayPlacement::Replicated, none));
+    }
+    if nest.relaxed.contains(&array) {
+        return Ok((ArrayPlacement::Relaxed, none));
     }
     if cuts.iter().all(|cuts| cuts.len() <= 2) {
         return Ok((ArrayPlacement::Whole, none));

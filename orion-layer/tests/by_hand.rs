@@ -3,6 +3,7 @@
 use hectare_orion::accumulate::Sum;
 use hectare_orion::execute::{LoopHead, Ranges};
 use hectare_orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript};
+use hectare_orion::relax::Relax;
 use hectare_orion::{Error, Site, run};
 
 fn access(array: usize, subscripts: &[Affine], mode: Mode, text: &str) -> Access {
@@ -11,7 +12,7 @@ fn access(array: usize, subscripts: &[Affine], mode: Mode, text: &str) -> Access
 }
 
 fn head<'a>(order: Order, variables: &'a [&'a str], arrays: &'a [&'a str], site: Site) -> LoopHead<'a> {
-    LoopHead { site, order, variables, arrays, invariants: &[], schedule: None }
+    LoopHead { site, order, variables, arrays, invariants: &[], schedule: None, relax: Relax::default() }
 }
 
 #[test]

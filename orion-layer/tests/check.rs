@@ -2,6 +2,7 @@
 use hectare_orion::accumulate::Sum;
 use hectare_orion::execute::{LoopHead, Ranges, entry_parts};
 use hectare_orion::loop_nest::{Access, Affine, LoopNest, LoopVar, Mode, Order, Subscript};
+use hectare_orion::relax::Relax;
 use hectare_orion::schedule::Rotation;
 use hectare_orion::{Error, Site, run};
 
@@ -14,7 +15,15 @@ fn var(variable: usize) -> Subscript {
 }
 
 fn head<'a>(order: Order, variables: &'a [&'a str], arrays: &'a [&'a str]) -> LoopHead<'a> {
-    LoopHead { site: Site::here(), order, variables, arrays, invariants: &[], schedule: None }
+    LoopHead {
+        site: Site::here(),
+        order,
+        variables,
+        arrays,
+        invariants: &[],
+        schedule: None,
+        relax: Relax::default(),
+    }
 }
 
 /// A factorization's accesses, with what each loop really does to row `i + shift` of `u`.

@@ -25,7 +25,8 @@ pub struct Lent<T: Element> {
     element: PhantomData<(T, *const ())>,
 }
 
-/// An area that is being taken back from its readers ([`Lent::recall`]).
+/// An area that is being taken back from its readers ([`Lent::recall`]), or from all
+/// ([`Opened::close`](crate::Opened::close)).
 ///
 /// Dropping it makes the area claimable.
 #[derive(Debug)]
@@ -107,9 +108,7 @@ impl<T: Element> Lent<T> {
             });
         }
         let owned = Owned::begin(&self.core, worker, self.epoch + 1);
-        // SeqCst, after the recall: whoever reads the area after this passed the word that we see.
-        let round = worker.shared().segment.rounds().load_total().round();
-        Ok(Recalled { owned, round })
+        Ok(Recalled::since_now(owned, worker))
     }
 
     /// Deletes the area. See [`Job::delete`](crate::Job::delete).
@@ -136,6 +135,13 @@ impl<T: Element> Drop for Lent<T> {
 }
 
 impl<T: Element> Recalled<T> {
+    /// After the word of the area has been changed, so that new views are refused.
+    pub(crate) fn since_now(owned: Owned<T>, worker: &Worker) -> Recalled<T> {
+        // SeqCst, after the change of the word: whoever views the area after this passed the word that we see.
+        let round = worker.shared().segment.rounds().load_total().round();
+        Recalled { owned, round }
+    }
+
     /// The area, once every other worker has passed a synchronization point since the recall; until then
     /// this forces rounds. After a [`Worker::barrier`] it returns at once.
     ///

@@ -11,6 +11,7 @@ const TRANSIT: u64 = 2 << 20;
 const CLAIMABLE: u64 = 3 << 20;
 const LENT: u64 = 4 << 20;
 const LEFT_LENT: u64 = 5 << 20;
+const OPEN: u64 = 6 << 20;
 /// The recipient sleeps on the word.
 pub(crate) const SLEEP: u64 = 1 << 23;
 const RANK: u64 = (1 << 20) - 1;
@@ -40,6 +41,17 @@ impl Word {
         Word(epoch << 24 | LEFT_LENT | last as u64)
     }
 
+    /// Opened by `owner` to everybody for reading and writing by atomics.
+    pub(crate) const fn open(owner: u32, epoch: u64) -> Word {
+        Word(epoch << 24 | OPEN | owner as u64)
+    }
+
+    /// Whether everybody may read and write the writer copy by atomics.
+    #[inline]
+    pub(crate) const fn is_open(self) -> bool {
+        self.0 & STATE == OPEN
+    }
+
     /// Whether everybody may read the writer copy.
     #[inline]
     pub(crate) const fn is_lent(self) -> bool {
@@ -57,7 +69,7 @@ impl Word {
     /// Who is responsible for the area: its owner, or the recipient while it is in transit.
     pub(crate) const fn holder(self) -> Option<u32> {
         match self.0 & STATE {
-            HELD | TRANSIT | LENT => Some(self.rank()),
+            HELD | TRANSIT | LENT | OPEN => Some(self.rank()),
             _ => None,
         }
     }
@@ -87,6 +99,7 @@ impl std::fmt::Display for Word {
             TRANSIT => write!(f, "on its way to worker {rank}, epoch {epoch}"),
             CLAIMABLE => write!(f, "claimable, last owned by worker {rank}, epoch {epoch}"),
             LENT => write!(f, "lent to all readers by worker {rank}, epoch {epoch}"),
+            OPEN => write!(f, "opened to all by worker {rank}, epoch {epoch}"),
             LEFT_LENT => write!(f, "claimable, lent to all readers by worker {rank}, epoch {epoch}"),
             _ => write!(f, "not owned"),
         }
@@ -163,10 +176,29 @@ pub(crate) fn let_go_lent(word: &AtomicU64, me: u32, epoch: u64) -> bool {
     leave(word, |seen| seen.awake() == Word::lent(me, epoch), Word::left_lent(me, epoch))
 }
 
+/// Opens the area to all; true if somebody sleeps on the word.
+pub(crate) fn open(word: &AtomicU64, me: u32, epoch: u64) -> bool {
+    leave(word, |seen| seen.is_of(me, epoch), Word::open(me, epoch))
+}
+
+/// Lets go of an area that is open: it becomes claimable.
+pub(crate) fn let_go_open(word: &AtomicU64, me: u32, epoch: u64) -> bool {
+    leave(word, |seen| seen.awake() == Word::open(me, epoch), Word::claimable(me, epoch))
+}
+
 /// Takes a lent area back under a new epoch; false if it is not this worker's any more.
 pub(crate) fn recall(word: &AtomicU64, me: u32, epoch: u64) -> bool {
+    take_back(word, Word::lent(me, epoch), me, epoch)
+}
+
+/// Takes an open area back under a new epoch; false if it is not this worker's any more.
+pub(crate) fn close(word: &AtomicU64, me: u32, epoch: u64) -> bool {
+    take_back(word, Word::open(me, epoch), me, epoch)
+}
+
+fn take_back(word: &AtomicU64, left: Word, me: u32, epoch: u64) -> bool {
     let mut seen = load(word);
-    while seen.awake() == Word::lent(me, epoch) {
+    while seen.awake() == left {
         // SeqCst: comes before the owner's look at the round word, see SYNC.md, "lending"; pairs with the loads
         // of `read_lent`.
         let next = Word(Word::held(me, epoch + 1).0 | seen.0 & SLEEP);

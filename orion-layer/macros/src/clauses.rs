@@ -11,6 +11,15 @@ pub(crate) struct Array {
     /// Where it is, if that is not a variable of its name.
     pub(crate) place: Option<Expr>,
     pub(crate) written: bool,
+    pub(crate) treatment: Treatment,
+}
+
+/// What becomes of the dependences of an array.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Treatment {
+    Kept,
+    Relaxed,
+    Buffered,
 }
 
 /// How an accumulator combines.
@@ -37,6 +46,8 @@ pub(crate) struct Input {
     pub(crate) arrays: Vec<Array>,
     pub(crate) accumulators: Vec<Accumulator>,
     pub(crate) schedule: Option<Expr>,
+    pub(crate) consistency: Option<Expr>,
+    pub(crate) every: Option<Expr>,
     pub(crate) body: ExprForLoop,
     /// Names that may mean several variables.
     pub(crate) ambiguous: Ambiguous,
@@ -47,6 +58,10 @@ mod words {
     syn::custom_keyword!(unordered);
     syn::custom_keyword!(read);
     syn::custom_keyword!(write);
+    syn::custom_keyword!(relax);
+    syn::custom_keyword!(buffer);
+    syn::custom_keyword!(consistency);
+    syn::custom_keyword!(every);
     syn::custom_keyword!(sum);
     syn::custom_keyword!(min);
     syn::custom_keyword!(max);
@@ -83,6 +98,8 @@ struct Head {
     arrays: Vec<Array>,
     accumulators: Vec<Accumulator>,
     schedule: Option<Expr>,
+    consistency: Option<(Expr, Span)>,
+    every: Option<(Expr, Span)>,
 }
 
 impl Head {
@@ -96,10 +113,30 @@ impl Head {
             self.order(false, word.span)
         } else if look.peek(words::read) {
             input.parse::<words::read>()?;
-            self.add(names(input)?, false)
+            self.add(names(input)?, false, Treatment::Kept)
         } else if look.peek(words::write) {
             input.parse::<words::write>()?;
-            self.add(names(input)?, true)
+            self.add(names(input)?, true, Treatment::Kept)
+        } else if look.peek(words::relax) {
+            input.parse::<words::relax>()?;
+            self.add(names(input)?, true, Treatment::Relaxed)
+        } else if look.peek(words::buffer) {
+            input.parse::<words::buffer>()?;
+            self.add(names(input)?, true, Treatment::Buffered)
+        } else if look.peek(words::consistency) {
+            let span = input.parse::<words::consistency>()?.span;
+            input.parse::<Token![=]>()?;
+            if self.consistency.replace((input.parse()?, span)).is_some() {
+                return Err(Error::new(span, "a loop has one consistency"));
+            }
+            Ok(())
+        } else if look.peek(words::every) {
+            let span = input.parse::<words::every>()?.span;
+            input.parse::<Token![=]>()?;
+            if self.every.replace((input.parse()?, span)).is_some() {
+                return Err(Error::new(span, "a loop has one interval between clocks"));
+            }
+            Ok(())
         } else if look.peek(words::schedule) {
             let word = input.parse::<words::schedule>()?;
             input.parse::<Token![=]>()?;
@@ -137,8 +174,9 @@ impl Head {
         Ok(())
     }
 
-    fn add(&mut self, named: Vec<Named>, written: bool) -> Result<()> {
-        self.arrays.extend(named.into_iter().map(|Named { name, place }| Array { name, place, written }));
+    fn add(&mut self, named: Vec<Named>, written: bool, treatment: Treatment) -> Result<()> {
+        let array = |Named { name, place }| Array { name, place, written, treatment };
+        self.arrays.extend(named.into_iter().map(array));
         Ok(())
     }
 
@@ -166,6 +204,23 @@ impl Head {
     }
 }
 
+impl Head {
+    /// Consistency is a promise about something.
+    fn check_relaxed(&self) -> Result<()> {
+        if self.arrays.iter().any(|array| array.treatment != Treatment::Kept) {
+            return Ok(());
+        }
+        match self.consistency.as_ref().or(self.every.as_ref()) {
+            Some((_, span)) => Err(Error::new(
+                *span,
+                "this is about arrays named under `relax` or `buffer`, and there is none: arrays under `write` keep their \
+                 dependences",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
 fn typed(input: ParseStream<'_>) -> Result<(Ident, Type)> {
     let name = input.parse()?;
     input.parse::<Token![:]>()?;
@@ -184,6 +239,7 @@ impl Parse for Input {
         }
         input.parse::<Token![;]>()?;
         head.check_names()?;
+        head.check_relaxed()?;
         let Some((ordered, _)) = head.order else {
             return Err(Error::new_spanned(
                 &context,
@@ -192,9 +248,21 @@ impl Parse for Input {
             ));
         };
         let body = one_loop(input)?;
-        let Head { arrays, accumulators, schedule, .. } = head;
+        let Head { arrays, accumulators, schedule, consistency, every, .. } = head;
+        let (consistency, every) = (consistency.map(|(expr, _)| expr), every.map(|(expr, _)| expr));
         let ambiguous = Ambiguous::default();
-        Ok(Input { root, context, ordered, arrays, accumulators, schedule, body, ambiguous })
+        Ok(Input {
+            root,
+            context,
+            ordered,
+            arrays,
+            accumulators,
+            schedule,
+            consistency,
+            every,
+            body,
+            ambiguous,
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The call that a loop becomes.
 use super::accumulators::{is, tuple};
-use super::clauses::Input;
+use super::clauses::{Input, Treatment};
 use super::nest::{Nest, Space};
 use super::rewrite::rewrite;
 use super::walk::Walker;
@@ -26,7 +26,12 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
     let passed = arrays.iter().map(|array| {
         let name = &array.name;
         let place = array.place.as_ref().map_or_else(|| quote!(#name), |place| quote!((#place)));
-        if array.written { quote!(#place.__array_mut()) } else { quote!(#place.__array()) }
+        match (array.treatment, array.written) {
+            (Treatment::Relaxed, _) => quote!(#place.relaxed()),
+            (Treatment::Buffered, _) => quote!(#place.buffer()),
+            (Treatment::Kept, true) => quote!(#place.__array_mut()),
+            (Treatment::Kept, false) => quote!(#place.__array()),
+        }
     });
     let order = if *ordered { quote!(Ordered) } else { quote!(Unordered) };
     let variables = nest.variables.iter().map(ToString::to_string);
@@ -34,6 +39,7 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
         Some(schedule) => quote!(::core::option::Option::Some(&#schedule as &dyn #root::schedule::Schedule)),
         None => quote!(::core::option::Option::None),
     };
+    let relax = relax(input);
     let space = match &nest.space {
         Space::Entries { array, .. } => quote!((#array).__entries()),
         Space::Ranges(ranges) => quote!(&#root::execute::Ranges([#(#ranges),*])),
@@ -74,6 +80,7 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
             arrays: &[#(#array_names),*],
             invariants: __key.as_flattened(),
             schedule: #schedule,
+            relax: #relax,
         };
         #context.run_loop(
             &__head,
@@ -90,6 +97,23 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
             },
         )#value
     }})
+}
+
+/// What is promised about relaxed arrays: bulk-synchronous, if there are any and nothing is said.
+fn relax(input: &Input) -> TokenStream {
+    let root = &input.root;
+    if input.arrays.iter().all(|array| array.treatment == Treatment::Kept) {
+        return quote!(#root::relax::Relax::default());
+    }
+    let consistency = match &input.consistency {
+        Some(consistency) => quote!(#consistency),
+        None => quote!(#root::relax::Consistency::Bsp),
+    };
+    let every = match &input.every {
+        Some(every) => quote!(#root::relax::Every::from(#every)),
+        None => quote!(::core::default::Default::default()),
+    };
+    quote!(#root::relax::Relax { consistency: #consistency, every: #every })
 }
 
 /// What the loop declares must mean one thing wherever it is named.

@@ -1,6 +1,7 @@
 //! Dense arrays: every element exists; partitions are areas without reader copies and without a log.
 mod access;
 mod change;
+mod relax;
 mod runs;
 mod write;
 
@@ -9,6 +10,7 @@ use super::partition::{Hold, Partition};
 use super::transfer::copy_box;
 use crate::context::{Context, Say, Site};
 use crate::error::{Error, Result};
+use crate::relax::Replica;
 use crate::view::{Frame, Gathered, PartBounds, Recorder, View, ViewMut};
 use hectare_dsm::{Element, Worker};
 use std::ops::Range;
@@ -29,6 +31,7 @@ pub struct DistArray<T: Element, const N: usize> {
     layout: Layout,
     parts: Vec<Partition<T>>,
     gathered: Gathered<T>,
+    pub(crate) replica: Replica<T>,
     poisoned: Option<String>,
 }
 
@@ -72,6 +75,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             layout,
             parts: Vec::new(),
             gathered: Gathered::new(),
+            replica: Replica::new(),
             poisoned: None,
         };
         let mut mine = Vec::new();
@@ -158,7 +162,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Frame::new(&self.shape, self.layout.dim, &self.layout.range(part))
     }
 
-    fn bounds(&self) -> PartBounds<'_> {
+    pub(crate) fn bounds(&self) -> PartBounds<'_> {
         PartBounds { array: &self.name, dim: self.layout.dim }
     }
 
@@ -281,7 +285,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let site = Site::here();
         // Whoever is not here yet may still read.
         context.exchange(site, Say::Value(&[]), |_, _| Ok(()))?;
-        let deleted = self.parts.drain(..).try_for_each(|partition| partition.delete(context.worker));
+        let mut deleted = self.parts.drain(..).try_for_each(|partition| partition.delete(context.worker));
+        deleted = deleted.and(self.replica.delete(context.worker));
         context.agree_on(site, deleted)
     }
 }

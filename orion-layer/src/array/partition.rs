@@ -2,7 +2,9 @@
 use super::layout::Layout;
 use crate::error::Result;
 use crate::view::Frame;
-use hectare_dsm::{Area, AreaSpec, Element, Error, Lent, Owned, Rank, Recalled, Tracking, Worker};
+use hectare_dsm::{
+    Area, AreaSpec, Cells, Element, Error, Lent, Opened, Owned, Rank, Recalled, Tracking, Worker,
+};
 use std::time::Duration;
 
 /// How long a worker waits for a partition that its owner has made.
@@ -15,6 +17,8 @@ pub(crate) enum Hold<T: Element> {
     Elsewhere,
     /// This worker owns it and lets everybody read it.
     Lent(Lent<T>),
+    /// This worker owns it and lets everybody read and write it.
+    Open(Opened<T>),
     /// This worker takes it back.
     Recalled(Recalled<T>),
     /// This worker writes it.
@@ -118,6 +122,31 @@ impl<T: Element> Partition<T> {
         Ok(())
     }
 
+    /// Lets everybody read and write it, if this worker holds it.
+    pub(crate) fn open(&mut self, worker: &Worker) -> Result<()> {
+        if matches!(self.hold, Hold::Held(_))
+            && let Hold::Held(owned) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
+        {
+            self.hold = Hold::Open(owned.open(worker).map_err(Error::from)?);
+        }
+        Ok(())
+    }
+
+    /// Takes it back from all, if this worker opened it; to be ended by [`Partition::finish_recall`].
+    pub(crate) fn close(&mut self, worker: &mut Worker) -> Result<()> {
+        if matches!(self.hold, Hold::Open(_))
+            && let Hold::Open(opened) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
+        {
+            self.hold = Hold::Recalled(opened.close(worker)?);
+        }
+        Ok(())
+    }
+
+    /// Its elements, while it is open.
+    pub(crate) fn cells<'w>(&self, worker: &'w Worker) -> Result<Cells<'w, T>> {
+        Ok(self.area.cells(worker)?)
+    }
+
     /// Waits until it is given to this worker, unless it holds it.
     #[inline]
     pub(crate) fn take(&mut self, worker: &mut Worker) -> Result<()> {
@@ -156,6 +185,7 @@ impl<T: Element> Hold<T> {
         match self {
             Hold::Held(owned) => owned.delete(worker)?,
             Hold::Lent(lent) => lent.delete(worker)?,
+            Hold::Open(opened) => opened.delete(worker)?,
             Hold::Recalled(recalled) => recalled.delete(worker)?,
             Hold::Elsewhere => {}
         }

@@ -52,7 +52,9 @@ impl<'a> Races<'a> {
     pub(crate) fn check(&mut self, index: &[i64], touches: &[Touch], findings: &mut Findings) {
         let place = self.place(index);
         let plan = self.plan;
-        for touch in touches.iter().filter(|touch| plan.nest.is_written(touch.array)) {
+        let kept =
+            |touch: &&Touch| plan.nest.is_written(touch.array) && !plan.nest.relaxed.contains(&touch.array);
+        for touch in touches.iter().filter(kept) {
             all_points(&touch.elements, |element| {
                 let seen = self.seen.entry((touch.array, element.to_vec())).or_default();
                 for other in seen.iter().filter(|other| other.writes || touch.writes) {
@@ -100,7 +102,7 @@ fn holds(plan: &LoopPlan, array: usize, element: &[usize], (step, worker): Place
     let same = |tile: &Tile| plan.choice.steps[step][worker].as_ref() == Some(tile);
     let Some(tile) = plan.tiles[worker].iter().find(|plan| same(&plan.tile)) else { return false };
     match &plan.choice.placement.arrays[array] {
-        ArrayPlacement::Replicated => false,
+        ArrayPlacement::Replicated | ArrayPlacement::Relaxed => false,
         ArrayPlacement::Whole => true,
         ArrayPlacement::Parts { dim, bounds, .. } => {
             let parts = &tile.parts[array];

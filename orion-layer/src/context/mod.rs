@@ -13,9 +13,11 @@ pub(crate) use self::mailbox::Say;
 use crate::array::random::{Permutation, Stream};
 use crate::error::{Error, Result};
 use crate::execute::Plans;
+use crate::relax::Board;
 use hectare_dsm::{Rank, Worker};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// How long workers wait for each other when a program begins.
@@ -35,6 +37,8 @@ pub struct Context<'w> {
     pub(crate) plans: Plans,
     seed: u64,
     pub(crate) checking: bool,
+    pub(crate) patience: Duration,
+    board: Option<Rc<Board>>,
 }
 
 impl<'w> Context<'w> {
@@ -54,8 +58,17 @@ impl<'w> Context<'w> {
         worker.wait_for_workers(size, PATIENCE)?;
         let checking = std::env::var_os("HECTARE_CHECK").is_some_and(|value| value == "1");
         let mailbox = Mailbox::open(worker, size, PATIENCE)?;
-        let mut context =
-            Context { worker, size, mailbox, made: 0, plans: Plans::default(), seed: 0, checking };
+        let mut context = Context {
+            worker,
+            size,
+            mailbox,
+            made: 0,
+            plans: Plans::default(),
+            seed: 0,
+            checking,
+            patience: PATIENCE,
+            board: None,
+        };
         context.barrier()?;
         Ok(context)
     }
@@ -107,6 +120,15 @@ impl<'w> Context<'w> {
     pub(crate) fn next_number(&mut self) -> u64 {
         self.made += 1;
         self.made
+    }
+
+    /// The words by which workers tell each other how far they are in a relaxed loop. All workers call this together.
+    pub(crate) fn board(&mut self) -> Result<Rc<Board>> {
+        if let Some(board) = &self.board {
+            return Ok(board.clone());
+        }
+        let board = Rc::new(Board::open(self.worker, self.size)?);
+        Ok(self.board.insert(board).clone())
     }
 
     pub(crate) fn exchange(

@@ -13,6 +13,7 @@
 //!   gives an index to one worker satisfies it; one that splits equal indices does not. Dense loops have no such
 //!   vector.
 //! - Each access has its own instances of the variables of inner loops.
+//! - Arrays whose dependences are given up ([`LoopNest::relaxed`]) have none.
 //! - Extents of arrays are not used: an access outside of its array is an error when the loop runs.
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -116,7 +117,7 @@ fn pairs(nest: &LoopNest) -> Vec<(usize, usize)> {
     let all = (0..nest.accesses.len()).flat_map(|a| (a..nest.accesses.len()).map(move |b| (a, b)));
     let conflicting = all.filter(|(a, b)| {
         let (x, y) = (&nest.accesses[*a], &nest.accesses[*b]);
-        x.array == y.array && (x.mode.writes() || y.mode.writes())
+        x.array == y.array && (x.mode.writes() || y.mode.writes()) && !nest.relaxed.contains(&x.array)
     });
     conflicting.filter(|(a, b)| !dropped(*a, *b)).collect()
 }

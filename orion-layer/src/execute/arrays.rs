@@ -1,4 +1,5 @@
 //! The arrays of a loop: what the executor does with them, whatever their types.
+use super::Control;
 use crate::array::{DistArray, Layout};
 use crate::context::{Context, Site};
 use crate::error::Result;
@@ -10,57 +11,6 @@ use std::ops::Range;
 
 /// The type of a family for one lifetime.
 pub type Of<'a, F> = <F as Family>::Of<'a>;
-
-/// What the executor does with one array. For arrays that are only read, all of it is nothing but a check.
-pub trait Control {
-    /// The description of the array, under the name that the loop gives it.
-    fn describe(&self, name: &str) -> NamedArray;
-    /// A number that no other array of the program has.
-    fn number(&self) -> u64;
-    /// Whether the loop may write it.
-    fn is_written(&self) -> bool;
-    /// Refuses an array that a failed pass has left half written.
-    ///
-    /// # Errors
-    /// [`Error::Poisoned`](crate::Error::Poisoned).
-    fn check(&self) -> Result<()>;
-    /// How it is cut.
-    fn layout(&self) -> &Layout;
-    /// Cuts it anew. Collective.
-    ///
-    /// # Errors
-    /// Those of the exchange between workers, and of memory.
-    fn rearrange(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()>;
-    /// Takes back what this worker lent.
-    ///
-    /// # Errors
-    /// [`Error::Core`](crate::Error::Core).
-    fn recall(&mut self, worker: &mut Worker) -> Result<()>;
-    /// Ends the recall, after a barrier.
-    ///
-    /// # Errors
-    /// [`Error::Core`](crate::Error::Core).
-    fn finish_recall(&mut self, worker: &mut Worker) -> Result<()>;
-    /// Waits for a part, unless this worker holds it.
-    ///
-    /// # Errors
-    /// [`Error::Core`](crate::Error::Core) when whoever could give it is gone.
-    fn take(&mut self, worker: &mut Worker, part: usize) -> Result<()>;
-    /// Hands a part on.
-    ///
-    /// # Errors
-    /// [`Error::Core`](crate::Error::Core).
-    fn give(&mut self, worker: &Worker, part: usize, to: Rank) -> Result<()>;
-    /// Lends all that this worker holds.
-    ///
-    /// # Errors
-    /// [`Error::Core`](crate::Error::Core).
-    fn lend(&mut self, worker: &Worker) -> Result<()>;
-    /// Records who owns which part after a pass.
-    fn set_owners(&mut self, owners: &[Rank]);
-    /// Lets go of everything: the pass has failed.
-    fn poison(&mut self, cause: &str);
-}
 
 /// A type for every lifetime. A body is generic over the lifetime of what it is given, and this names that type
 /// without a bound on the lifetime of the array that it comes from.
@@ -87,6 +37,12 @@ impl<T: Element, const N: usize> Family for Writes<T, N> {
 /// Where a view notes what is touched, in a loop that is checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Note<'a>(Option<Recorder<'a>>);
+
+impl<'a> Note<'a> {
+    pub(crate) fn recorder(self) -> Option<Recorder<'a>> {
+        self.0
+    }
+}
 
 /// Where the views of a loop note what is touched, if it is checked.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,9 @@
 mod arrays;
 mod body;
 mod check;
+mod clocks;
+mod control;
+mod description;
 pub(crate) mod mutant;
 mod pass;
 mod plan;
@@ -9,8 +12,10 @@ mod space;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod work;
 
-pub use self::arrays::{ArrayArg, Arrays, Control, Family, Note, Notes, Of, Reads, Writes};
+pub use self::arrays::{ArrayArg, Arrays, Family, Note, Notes, Of, Reads, Writes};
+pub use self::control::Control;
 pub use self::plan::LoopPlan;
 pub(crate) use self::plan::Plans;
 pub use self::space::{Boxes, IterationSpace, Ranges, Visit, entry_parts};
@@ -18,6 +23,7 @@ pub use self::timing::Timing;
 
 use crate::context::Site;
 use crate::loop_nest::{LoopNest, Order};
+use crate::relax::Relax;
 use crate::schedule::Schedule;
 
 /// What `parallel_for!` says of a loop, besides its body.
@@ -35,6 +41,8 @@ pub struct LoopHead<'a> {
     pub invariants: &'a [i64],
     /// A schedule of one's own, instead of one that the runtime chooses.
     pub schedule: Option<&'a dyn Schedule>,
+    /// What is promised about the arrays that it relaxes and buffers. [`Relax::default`] relaxes nothing.
+    pub relax: Relax,
 }
 
 impl LoopHead<'_> {

@@ -1,14 +1,14 @@
 //! One pass of a loop on one worker.
 use super::body::guarded;
-use super::mutant::{self, Mutant};
+use super::clocks::Clocks;
 use super::plan::{Key, LoopPlan};
 use super::timing::timed;
-use super::{Arrays, Control, Describe, IterationSpace, LoopHead, Notes, Of};
+use super::work::relaxed;
+use super::{Arrays, Control, Describe, IterationSpace, LoopHead, Of};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Say};
 use crate::error::{Error, Result};
-use crate::placement::TilePlan;
-use crate::schedule::cell_number;
+use crate::relax::{LoopReport, Pace, Treatment};
 use hectare_dsm::Rank;
 use std::rc::Rc;
 use std::time::Instant;
@@ -46,6 +46,7 @@ impl Context<'_> {
             arrays: arrays.numbers(),
             space: space.key(),
             invariants: head.invariants.to_vec(),
+            relax: head.relax.key(),
         };
         let known = self.plans.get(&key);
         let prepared = match known {
@@ -92,8 +93,8 @@ impl Context<'_> {
             return Err(Error::InvalidLoop { loop_name: head.name(), what });
         }
         let named = each.iter().zip(head.arrays).map(|(array, name)| array.describe(name)).collect();
-        let written: Vec<bool> = each.iter().map(|array| array.is_written()).collect();
-        let plan = Rc::new(LoopPlan::make(head, space, named, &written, describe, accumulates, self)?);
+        let treated: Vec<_> = each.iter().map(|array| (array.is_written(), array.treatment())).collect();
+        let plan = Rc::new(LoopPlan::make(head, space, named, &treated, describe, accumulates, self)?);
         self.plans.keep(key, plan.clone());
         Ok(plan)
     }
@@ -118,15 +119,27 @@ impl Context<'_> {
             space.place(self, head.site, &plan.choice.cuts, &plan.owners, plan.is_sorted())
         })?;
         drop(timing);
-        self.begin(head, plan, arrays)?;
+        let mut clocks = self.begin(head, plan, arrays)?;
+        let mut spent = LoopReport::default();
         let mut tree = Tree::new(accumulators, plan.cells);
         let me = self.rank();
         let mut begun = 0;
         let worked = guarded(&plan.nest.name, me, || {
-            self.work::<S, A, C, F>(&placed, plan, arrays, &mut tree, &mut begun, body)
+            self.work::<S, A, C, F>(
+                &placed,
+                plan,
+                arrays,
+                &mut tree,
+                (&mut begun, &mut clocks, &mut spent),
+                body,
+            )
         });
-        let ended = worked.and_then(|()| self.end(plan, arrays));
+        let since = Instant::now();
+        let ended = worked.and_then(|()| self.end(head, plan, arrays, clocks.is_some()));
         if let Err(error) = ended {
+            if clocks.is_some() {
+                self.board()?.set_failed(self.worker);
+            }
             self.abandon(plan, arrays, begun, &error.to_string());
             return Err(self.fail(head.site, error));
         }
@@ -134,19 +147,29 @@ impl Context<'_> {
         tree.encode(&mut bytes);
         let mut all = Tree::new(accumulators, plan.cells);
         self.exchange(head.site, Say::Value(&bytes), |_, bytes| all.decode(bytes))?;
+        spent.wait += since.elapsed();
+        plan.note(&spent, clocks.map(|clocks| clocks.report));
         Ok(all.root())
     }
 
     /// Brings every written array to the worker that needs it first.
-    fn begin<A: Arrays>(&mut self, head: &LoopHead<'_>, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
+    fn begin<A: Arrays>(
+        &mut self,
+        head: &LoopHead<'_>,
+        plan: &LoopPlan,
+        arrays: &mut A,
+    ) -> Result<Option<Clocks>> {
         for (number, array) in arrays.each().iter_mut().enumerate() {
-            if let Some(layout) = plan.layout(number).or_else(|| plan.one_piece(number, array.layout())) {
+            if let Some(layout) = plan.layout(number).or_else(|| {
+                let buffered = array.treatment() == Treatment::Buffered;
+                plan.one_piece(number, buffered, array.layout())
+            }) {
                 array.rearrange(self, head.site, &layout)?;
             }
         }
         let mut each = arrays.each();
         if !each.iter().any(|array| array.is_written()) {
-            return Ok(());
+            return Ok(None);
         }
         // Whoever is not here yet may still read what the last loop left.
         self.exchange(head.site, Say::Value(&[]), |_, _| Ok(()))?;
@@ -156,7 +179,22 @@ impl Context<'_> {
         for (number, array) in each.iter_mut().enumerate().filter(|(_, array)| array.is_written()) {
             self.hand_out(plan, number, *array)?;
         }
-        Ok(())
+        if plan.nest.relaxed.is_empty() {
+            return Ok(None);
+        }
+        self.open(head, plan, arrays).map(Some)
+    }
+
+    /// Opens what is relaxed to all, and sets the clocks.
+    fn open<A: Arrays>(&mut self, head: &LoopHead<'_>, plan: &LoopPlan, arrays: &mut A) -> Result<Clocks> {
+        let mut relaxed = relaxed(plan, arrays);
+        let board = self.board()?;
+        let opened = relaxed.iter_mut().try_for_each(|array| array.open(self.worker));
+        let opened = opened.and_then(|()| board.reset(self.worker));
+        self.agree_on(head.site, opened)?;
+        let pace = Pace { relax: head.relax, me: self.rank() as usize, workers: self.size() };
+        let entered = Clocks::enter(board, pace, self.patience, self.worker, &mut relaxed);
+        self.agree_on(head.site, entered)
     }
 
     /// Gives what this worker owns at rest to whoever needs it first.
@@ -173,71 +211,6 @@ impl Context<'_> {
             owners.iter().enumerate().map(|(part, owner)| plan.last(number, part, *owner)).collect();
         array.set_owners(&last);
         Ok(())
-    }
-
-    fn work<S, A, C, F>(
-        &mut self,
-        placed: &S::Placed,
-        plan: &LoopPlan,
-        arrays: &mut A,
-        tree: &mut Tree<'_, C>,
-        begun: &mut usize,
-        body: F,
-    ) -> Result<()>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        C: Accumulators,
-        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
-    {
-        let choice = &plan.choice;
-        let tiles = &plan.tiles[self.rank() as usize];
-        for (number, tile) in tiles.iter().enumerate() {
-            *begun = number;
-            let mut parts = tile.parts.clone();
-            for (number, array) in
-                arrays.each().iter_mut().enumerate().filter(|(_, array)| array.is_written())
-            {
-                if choice.placement.arrays[number] == crate::placement::ArrayPlacement::Whole {
-                    parts[number] = 0..array.layout().parts();
-                }
-                for part in parts[number].clone() {
-                    array.take(self.worker, part)?;
-                }
-            }
-            if mutant::is(Mutant::EarlyGive) {
-                *begun = number + 1;
-                self.hand_on(tile, arrays)?;
-            }
-            let mut views = arrays.views(self.worker, &parts, Notes(None))?;
-            let mut run = |cell: &[usize]| {
-                let number = cell_number(&choice.grid, cell);
-                let values = body(S::chunk(placed, &choice.cuts, cell, number), &mut views);
-                if number + 1 < plan.cells || !mutant::is(Mutant::LostPartial) {
-                    tree.add(number, values);
-                }
-            };
-            if !(mutant::is(Mutant::TileOmitted) && number + 1 == tiles.len()) {
-                plan.for_each_cell(number, &tile.tile, &mut run);
-            }
-            if mutant::is(Mutant::TileTwice) {
-                plan.for_each_cell(number, &tile.tile, &mut run);
-            }
-            drop(views);
-            *begun = number + 1;
-            self.hand_on(tile, arrays)?;
-            self.worker.service()?;
-        }
-        Ok(())
-    }
-
-    /// Gives what others need next, after a tile.
-    fn hand_on<A: Arrays>(&mut self, tile: &TilePlan, arrays: &mut A) -> Result<()> {
-        if tile.gives.is_empty() {
-            return Ok(());
-        }
-        let mut each = arrays.each();
-        tile.gives.iter().try_for_each(|(array, part, to)| each[*array].give(self.worker, *part, *to))
     }
 
     /// After an error: whoever waits for a part of this worker's learns that it will not come. That goes also for
@@ -259,9 +232,29 @@ impl Context<'_> {
     }
 
     /// Lends everything again; what this worker has in hand at the end is its own.
-    fn end<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
+    fn end<A: Arrays>(
+        &mut self,
+        head: &LoopHead<'_>,
+        plan: &LoopPlan,
+        arrays: &mut A,
+        is_relaxed: bool,
+    ) -> Result<()> {
         let me = self.rank();
-        for (number, array) in arrays.each().iter_mut().enumerate().filter(|(_, array)| array.is_written()) {
+        if is_relaxed {
+            // Whoever is not here yet may still write.
+            self.exchange(head.site, Say::Value(&[]), |_, _| Ok(()))?;
+            for array in relaxed(plan, arrays).iter_mut() {
+                array.close(self.worker)?;
+                array.finish_recall(self.worker)?;
+                array.lend(self.worker)?;
+            }
+        }
+        for (number, array) in arrays
+            .each()
+            .iter_mut()
+            .enumerate()
+            .filter(|(number, array)| array.is_written() && !plan.nest.relaxed.contains(number))
+        {
             // Parts that were meant for this worker and that no tile of its needed.
             let owners = array.layout().owners.clone();
             for part in (0..owners.len()).filter(|part| owners[*part] == me) {

@@ -1,4 +1,6 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
+use super::clocks::Clocks;
+use super::description::{Treated, check, relax};
 use super::mutant::{self, Mutant};
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::array::BlockWeights;
@@ -8,12 +10,13 @@ use crate::dependence::{Dependences, analyze};
 use crate::error::{Error, Result};
 use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space, Subscript};
 use crate::placement::{ArrayPlacement, TilePlan};
+use crate::relax::{Every, LoopReport};
 use crate::schedule::{Choice, Tile, VISITS, cell_number, choose, for_each_cell, scrambled};
 use hectare_dsm::Rank;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What identifies a plan: the loop, its arrays, its space and the values that its description depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +25,7 @@ pub(crate) struct Key {
     pub(crate) arrays: Vec<(u64, bool)>,
     pub(crate) space: u64,
     pub(crate) invariants: Vec<i64>,
+    pub(crate) relax: [u64; 2],
 }
 
 /// The plans of a program.
@@ -57,6 +61,9 @@ pub struct LoopPlan {
     /// The worker that runs each cell.
     pub(crate) owners: Rc<[usize]>,
     pub(crate) timing: RefCell<Timing>,
+    pub(crate) report: RefCell<LoopReport>,
+    /// Cells that this worker runs.
+    own_cells: usize,
     /// The cells of each tile of this worker's, if it does not go through them row by row.
     scrambled: Vec<Vec<usize>>,
     /// Who runs each tile, by worker.
@@ -69,7 +76,7 @@ impl LoopPlan {
         head: &LoopHead<'_>,
         space: &S,
         arrays: Vec<NamedArray>,
-        written: &[bool],
+        treated: &[Treated],
         describe: Describe<'_>,
         accumulates: bool,
         context: &mut Context<'_>,
@@ -91,7 +98,9 @@ impl LoopPlan {
         let mut nest = LoopNest::new(head.name(), head.order, space.kind(), dims);
         nest.arrays = arrays;
         describe(&mut nest);
-        check(&nest, written).map_err(invalid)?;
+        let written: Vec<bool> = treated.iter().map(|(written, _)| *written).collect();
+        check(&nest, &written).map_err(invalid)?;
+        relax(&mut nest, head, treated, workers).map_err(invalid)?;
         let dependences = analyze(&nest);
         let cut = |dim: usize, cells: usize| space.cut(dim, cells);
         let refused = |what| {
@@ -119,9 +128,12 @@ impl LoopPlan {
         let own = if sparse && cut > 1 && nest.order == Order::Unordered { own } else { &[] };
         let stays = choice.rotation.as_ref().map_or(0, |rotation| rotation.dims[0]);
         let visits = VISITS / own.len().max(1);
+        let me = context.rank() as usize;
+        let own_cells = owners.iter().filter(|owner| **owner == me).count();
         let scrambled = own.iter().map(|plan| scrambled(&plan.tile, stays, visits)).collect();
         let timing = Timing { loop_name: nest.name.clone(), planning: since.elapsed(), ..Timing::default() };
         let timing = RefCell::new(timing);
+        let report = RefCell::new(LoopReport { loop_name: nest.name.clone(), ..LoopReport::default() });
         tracing::debug!(
             loop_name = nest.name,
             grid = ?choice.grid,
@@ -129,7 +141,39 @@ impl LoopPlan {
             dependences = dependences.list.len(),
             "loop planned"
         );
-        Ok(LoopPlan { nest, dependences, choice, cells: owners.len(), owners, timing, scrambled, tiles })
+        Ok(LoopPlan {
+            nest,
+            dependences,
+            choice,
+            cells: owners.len(),
+            owners,
+            timing,
+            report,
+            own_cells,
+            scrambled,
+            tiles,
+        })
+    }
+
+    /// Adds what a pass has cost.
+    pub(super) fn note(&self, spent: &LoopReport, clocks: Option<LoopReport>) {
+        let mut report = self.report.borrow_mut();
+        report.passes += 1;
+        report.merge(spent);
+        if let Some(clocks) = clocks {
+            // The last clock waits for all.
+            report.merge(&clocks);
+        }
+    }
+
+    /// Whether a worker that has run so many cells of a tile, in that time since its last clock, ends a clock.
+    pub(super) fn is_due(&self, clocks: &Clocks, cells: usize, elapsed: Duration) -> bool {
+        let per_cell = || crate::schedule::iterations(&self.nest) / self.cells as f64;
+        match clocks.every() {
+            Every::Share(times) => cells.is_multiple_of(self.own_cells.div_ceil(times).max(1)),
+            Every::Iterations(count) => cells.is_multiple_of(((count as f64 / per_cell()) as usize).max(1)),
+            Every::Time(time) => elapsed >= time,
+        }
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -167,13 +211,15 @@ impl LoopPlan {
 
     /// The layout that array `array`, which lies as in `present`, has to have when the pass begins, if a loop that is not
     /// cut needs all of it: one piece, where rows or slices would otherwise lie in several.
-    pub(super) fn one_piece(&self, array: usize, present: &Layout) -> Option<Layout> {
+    pub(super) fn one_piece(&self, array: usize, buffered: bool, present: &Layout) -> Option<Layout> {
         let shape = &self.nest.arrays[array].shape;
         let rows_are_cut = shape.len() > 1 && present.dim + 1 == shape.len();
         let is_range = |subscript: &Subscript| matches!(subscript, Subscript::Range(..));
         let slices = || self.nest.accesses_of(array).any(|access| access.subscripts.iter().any(is_range));
         let whole = self.choice.placement.arrays[array] == ArrayPlacement::Whole;
-        (whole && present.parts() > 1 && (rows_are_cut || slices())).then(|| Layout {
+        let relaxed = self.choice.placement.arrays[array] == ArrayPlacement::Relaxed;
+        let wanted = relaxed || whole && (rows_are_cut || buffered || slices());
+        (wanted && present.parts() > 1).then(|| Layout {
             dim: 0,
             bounds: vec![0, shape[0]],
             owners: vec![self.only_worker()],
@@ -188,7 +234,7 @@ impl LoopPlan {
     /// Who has part `part` of array `array` when the pass begins, if its owner at rest is `owner`.
     pub(super) fn first(&self, array: usize, part: usize, owner: Rank) -> Rank {
         match &self.choice.placement.arrays[array] {
-            ArrayPlacement::Replicated => owner,
+            ArrayPlacement::Replicated | ArrayPlacement::Relaxed => owner,
             ArrayPlacement::Whole => self.only_worker(),
             ArrayPlacement::Parts { .. } => self.choice.placement.first[array][part].unwrap_or(owner),
         }
@@ -197,7 +243,7 @@ impl LoopPlan {
     /// Who has it at the end.
     pub(super) fn last(&self, array: usize, part: usize, owner: Rank) -> Rank {
         match &self.choice.placement.arrays[array] {
-            ArrayPlacement::Replicated => owner,
+            ArrayPlacement::Replicated | ArrayPlacement::Relaxed => owner,
             ArrayPlacement::Whole => self.only_worker(),
             ArrayPlacement::Parts { .. } => self.choice.placement.last[array][part].unwrap_or(owner),
         }
@@ -217,51 +263,4 @@ fn owners(grid: &[usize], tiles: &[Vec<TilePlan>]) -> Rc<[usize]> {
         }
     }
     owners.into()
-}
-
-/// Checks a description against its arrays.
-fn check(nest: &LoopNest, written: &[bool]) -> std::result::Result<(), String> {
-    for access in &nest.accesses {
-        let Some(array) = nest.arrays.get(access.array) else {
-            return Err(format!(
-                "{:?} names array number {}, which is not passed",
-                access.text, access.array
-            ));
-        };
-        if access.subscripts.len() != array.shape.len() {
-            return Err(format!(
-                "{:?} has {} subscripts, {} has {} dimensions",
-                access.text,
-                access.subscripts.len(),
-                array.name,
-                array.shape.len()
-            ));
-        }
-        let variables = nest.dims.len() + nest.inner.len();
-        let forms = access.subscripts.iter().flat_map(|subscript| match subscript {
-            Subscript::Index(form) => vec![form],
-            Subscript::Range(start, end) => vec![start, end],
-            Subscript::Full | Subscript::Unknown => Vec::new(),
-        });
-        if let Some(variable) =
-            forms.filter_map(|form| form.coefficients.iter().rposition(|c| *c != 0)).find(|k| *k >= variables)
-        {
-            return Err(format!(
-                "{:?} names variable number {variable}, the loop has {variables}",
-                access.text
-            ));
-        }
-        if access.mode.writes() && !written[access.array] {
-            return Err(format!("{:?} writes {}, which is passed for reading", access.text, array.name));
-        }
-    }
-    for (number, array) in nest.arrays.iter().enumerate() {
-        if written[number] && !nest.is_written(number) {
-            let name = &array.name;
-            return Err(format!(
-                "{name} is passed for writing, but no access writes it: pass it for reading"
-            ));
-        }
-    }
-    Ok(())
 }

@@ -104,7 +104,8 @@ fn build(
     workers: usize,
 ) -> Result<Built, String> {
     let extents: Vec<usize> = nest.dims.iter().map(|dim| cost::extent(dim.bounds)).collect();
-    let grid = schedule.grid(&extents, workers);
+    let mut grid = schedule.grid(&extents, workers);
+    refine(&mut grid, &extents, nest.least_cells, workers);
     if grid.len() != extents.len()
         || grid.iter().zip(&extents).any(|(cells, extent)| *cells == 0 || *cells > (*extent).max(1))
     {
@@ -118,6 +119,16 @@ fn build(
     let placement = Placement::of(nest, &cuts, &steps, workers)?;
     let cost = estimate(nest, &steps, &grid, &placement, workers);
     Ok(Built { grid, cuts, steps, placement, cost })
+}
+
+/// Cuts the one dimension that is cut into `least` cells or more.
+fn refine(grid: &mut [usize], extents: &[usize], least: usize, workers: usize) {
+    let cut: Vec<usize> = (0..grid.len()).filter(|dim| grid[*dim] > 1).collect();
+    if let [dim] = cut[..]
+        && grid[dim] < least
+    {
+        grid[dim] = least.next_multiple_of(workers).min(extents[dim]);
+    }
 }
 
 /// The schedules worth a look, with their names in the loop's terms.

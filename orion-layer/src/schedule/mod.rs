@@ -15,6 +15,7 @@ pub use self::cost::Cost;
 pub use self::kinds::{Blocks, Rotation, Serial};
 
 pub(crate) use self::choose::choose;
+pub(crate) use self::cost::iterations;
 pub(crate) use self::verify::verify;
 
 use std::collections::BTreeMap;

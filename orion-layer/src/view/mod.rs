@@ -7,7 +7,7 @@ mod recording;
 mod write;
 
 pub use self::frame::RowIndex;
-pub(crate) use self::frame::{Frame, PartBounds, Refused};
+pub(crate) use self::frame::{Frame, PartBounds, Refused, refuse};
 pub(crate) use self::gathered::Gathered;
 pub use self::kernels::{axpy, dot, norm2, scale};
 pub use self::read::View;

@@ -42,7 +42,7 @@ impl Recorder<'_> {
 
 impl<const N: usize> Frame<N> {
     /// A frame of the same rows that holds no element.
-    pub(super) fn emptied(mut self) -> Frame<N> {
+    pub(crate) fn emptied(mut self) -> Frame<N> {
         if N > 0 {
             self.extent[0] = 0;
             self.rows = 0;

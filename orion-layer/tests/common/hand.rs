@@ -2,6 +2,7 @@
 use super::watchdog::watched;
 use hectare_orion::execute::LoopHead;
 use hectare_orion::loop_nest::{Access, Affine, Mode, Order, Subscript};
+use hectare_orion::relax::Relax;
 use hectare_orion::{Context, Error, Site, run};
 
 /// The result on each worker; those who fail go on to the end of the program.
@@ -22,7 +23,15 @@ pub fn index(form: Affine) -> Vec<Subscript> {
 
 pub fn head<'a>(variables: &'a [&'a str], arrays: &'a [&'a str]) -> LoopHead<'a> {
     let site = Site { file: "wrong.rs", line: 7, column: 1 };
-    LoopHead { site, order: Order::Unordered, variables, arrays, invariants: &[], schedule: None }
+    LoopHead {
+        site,
+        order: Order::Unordered,
+        variables,
+        arrays,
+        invariants: &[],
+        schedule: None,
+        relax: Relax::default(),
+    }
 }
 
 /// Checks that `culprit` has its own error and that the others have one that names it.

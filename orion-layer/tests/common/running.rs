@@ -4,6 +4,7 @@ use super::body::iterate;
 use super::case::{Case, SpaceSpec, dense_id, initial, mix};
 use hectare_orion::accumulate::{Fold, Min, Sum};
 use hectare_orion::execute::{IterationSpace, LoopHead, Of, Ranges, entry_parts};
+use hectare_orion::relax::Relax;
 use hectare_orion::schedule::Schedule;
 use hectare_orion::{Context, Result, Site, SparseArray};
 use std::cell::RefCell;
@@ -146,6 +147,7 @@ impl Runner<'_> {
             // All loops stand at one place: what tells them apart is this.
             invariants: &[number as i64],
             schedule: self.options.schedule.map(|schedule| schedule as &dyn Schedule),
+            relax: Relax::default(),
         };
         let log = RefCell::new(Vec::new());
         let worker = context.rank();

@@ -1,4 +1,5 @@
 //! Accesses to arrays: elements, rows, slices.
+use super::super::clauses::{Array, Treatment};
 use super::super::form::form;
 use super::super::nest::inner_range;
 use super::super::rewrite::{is_in_written, is_pure};
@@ -26,6 +27,10 @@ impl Walker<'_> {
         let part = if mode == Mode::Write { Mode::Update } else { mode };
         match expr {
             Expr::Index(index) => match self.array_of(&index.expr) {
+                Some((_, array)) if array.treatment != Treatment::Kept => {
+                    let advice = relaxed_advice(array);
+                    self.error(index, advice);
+                }
                 Some((number, _)) => self.element(number, index, mode),
                 None => {
                     self.place(&index.expr, part);
@@ -96,6 +101,9 @@ impl Walker<'_> {
     pub(super) fn visit_method(&mut self, call: &ExprMethodCall) {
         call.args.iter().for_each(|argument| self.visit_expr(argument));
         if let Some((number, array)) = self.array_of(&call.receiver) {
+            if array.treatment != Treatment::Kept {
+                return self.relaxed_method(number, array, call);
+            }
             let name = &array.name;
             let method = call.method.to_string();
             match (method.as_str(), call.args.len()) {
@@ -121,6 +129,29 @@ impl Walker<'_> {
         let pure = is_pure(&call.method);
         let mode = if pure || !self.is_in_written(&call.receiver) { Mode::Read } else { Mode::Update };
         self.place(&call.receiver, mode);
+    }
+
+    /// A method of an array that the loop relaxes or buffers.
+    fn relaxed_method(&mut self, number: usize, array: &Array, call: &ExprMethodCall) {
+        let method = call.method.to_string();
+        let (mode, is_row) = match (array.treatment, method.as_str(), call.args.len()) {
+            (_, "get", 1) => (Mode::Read, false),
+            (_, "add", 2) => (Mode::Update, false),
+            (_, "add_row", 2) => (Mode::Update, true),
+            (Treatment::Relaxed, "set", 2) => (Mode::Write, false),
+            (Treatment::Relaxed, "read_row", 2) => (Mode::Read, true),
+            (Treatment::Relaxed, "write_row", 2) => (Mode::Write, true),
+            (Treatment::Buffered, "row", 1) => (Mode::Read, true),
+            _ => return self.error(&call.method, relaxed_advice(array)),
+        };
+        match &call.args[0] {
+            index if is_row => self.row(number, index, mode, call),
+            Expr::Array(list) => {
+                let subscripts: Vec<&Expr> = list.elems.iter().collect();
+                self.note(number, &subscripts, Rest::Exact, mode, call);
+            }
+            single => self.note(number, &[single], Rest::Exact, mode, call),
+        }
     }
 
     /// Whether a place is an element, or part of one, of an array that the loop writes.
@@ -217,5 +248,21 @@ impl Walker<'_> {
                 __nest, #number, &[#(#subscripts),*], #row, #root::loop_nest::Mode::#mode, #source, #line,
             );
         });
+    }
+}
+
+/// How an array that the loop relaxes or buffers is used.
+fn relaxed_advice(array: &Array) -> String {
+    let name = &array.name;
+    match array.treatment {
+        Treatment::Relaxed => format!(
+            "`{name}` is relaxed: others may change it meanwhile, so that elements are copied out and in, by \
+             `{name}.get(i)`, `{name}.set(i, x)`, `{name}.add(i, x)`, `{name}.read_row(i, &mut row)`, \
+             `{name}.write_row(i, &row)` and `{name}.add_row(i, &row)`"
+        ),
+        _ => format!(
+            "`{name}` is buffered: it is read by `{name}.get(i)` and `{name}.row(i)`, and takes contributions by \
+             `{name}.add(i, x)` and `{name}.add_row(i, &row)`"
+        ),
     }
 }

@@ -1,0 +1,209 @@
+//! Sparse logistic regression through the loop layer, under every consistency, and its serial twin.
+//!
+//! `cargo run --release --example sparse_lr -- [--workers 2] [--consistency bsp|bounded:S|async|serializable]
+//! [--rule ada-revision] [--data FILE --test FILE] [--all --curve losses.svg] [--serial] [--help]`
+//!
+//! A loop over the examples, whose weights are those of the features that an example has: `w.get(feature)`. What an
+//! iteration touches is in the data, so that as far as dependences go the loop is serial. It *relaxes* the weights
+//! instead, or, with `--rule ada-revision`, contributes gradients to them through a *buffer*.
+#![allow(dead_code)] // the bench uses other parts
+pub(crate) mod data;
+pub(crate) mod losses;
+pub(crate) mod options;
+
+pub(crate) use self::losses::Losses;
+pub(crate) use self::options::{Options, Rule};
+
+use clap::Parser;
+use hectare::orion::array::text::LabelledRow;
+use hectare::orion::relax::{AdaRevision, Apply, Buffered, Consistency, Every};
+use hectare::orion::{Context, Result, parallel_for};
+use hectare::{DistArray, SparseArray};
+
+/// The loss of an example with this margin, and its derivative.
+#[inline(always)]
+pub(crate) fn logistic(margin: f32, label: f32) -> (f32, f32) {
+    let sign = if label > 0.0 { 1.0 } else { -1.0 };
+    let odds = (-sign * margin).exp();
+    (odds.ln_1p(), -sign * odds / (1.0 + odds))
+}
+
+/// The weights, and how they are changed.
+#[allow(clippy::large_enum_variant)] // there is one
+enum Model {
+    Sgd(DistArray<f32, 1>),
+    AdaRevision(Buffered<f32, 1, AdaRevision>),
+}
+
+impl Model {
+    fn weights(&self) -> &DistArray<f32, 1> {
+        match self {
+            Model::Sgd(weights) => weights,
+            Model::AdaRevision(buffered) => buffered.array(),
+        }
+    }
+}
+
+/// One pass; the sum of the losses before each step.
+pub(crate) fn pass(
+    w: &mut Context<'_>,
+    train: &SparseArray<LabelledRow, 1>,
+    weights: &mut DistArray<f32, 1>,
+    rate: f32,
+    consistency: Consistency,
+    every: Every,
+) -> Result<f64> {
+    parallel_for!(w, unordered, relax weights, sum losses: f64, consistency = consistency, every = every;
+    for ((_number), row) in train {
+        let mut margin = 0.0;
+        for (feature, x) in &row.features {
+            margin += weights.get(*feature as usize) * x;
+        }
+        let (loss, slope) = logistic(margin, row.label);
+        let step = -rate * slope;
+        for (feature, x) in &row.features {
+            weights.add(*feature as usize, step * x);
+        }
+        losses += loss as f64;
+    })
+}
+
+fn revised_pass(
+    w: &mut Context<'_>,
+    train: &SparseArray<LabelledRow, 1>,
+    weights: &mut Buffered<f32, 1, AdaRevision>,
+    consistency: Consistency,
+    every: Every,
+) -> Result<f64> {
+    parallel_for!(w, unordered, buffer weights, sum losses: f64, consistency = consistency, every = every;
+    for ((_number), row) in train {
+        let mut margin = 0.0;
+        for (feature, x) in &row.features {
+            margin += weights.get(*feature as usize) * x;
+        }
+        let (loss, slope) = logistic(margin, row.label);
+        for (feature, x) in &row.features {
+            weights.add(*feature as usize, slope * x);
+        }
+        losses += loss as f64;
+    })
+}
+
+/// Trains on the workers.
+pub(crate) fn train(w: &mut Context<'_>, o: &Options) -> Result<Losses> {
+    let (mut train, test, features) = data::parallel(w, o)?;
+    if o.data.is_some() {
+        // Examples of a class often stand together in files.
+        train = train.permute(w, 0, 1)?;
+    }
+    let zeros = w.zeros::<f32, 1>([features])?.named("weights");
+    let mut model = match o.rule {
+        Rule::Sgd => Model::Sgd(zeros),
+        Rule::AdaRevision => Model::AdaRevision(w.buffered(zeros, AdaRevision::new(o.rate(0).into()))?),
+    };
+    let every = Every::Share(o.clocks);
+    let mut losses = Losses::new(format!("{}, {} worker(s)", o.consistency, w.size()));
+    for number in 0..o.passes {
+        losses.begin();
+        let sum = match &mut model {
+            Model::Sgd(weights) => pass(w, &train, weights, o.rate(number), o.consistency, every)?,
+            Model::AdaRevision(weights) => revised_pass(w, &train, weights, o.consistency, every)?,
+        };
+        losses.end();
+        let weights = model.weights();
+        let missed = parallel_for!(w, unordered, read weights, sum missed: f64;
+        for ((_number), row) in test {
+            let mut margin = 0.0;
+            for (feature, x) in &row.features {
+                margin += weights[*feature as usize] * x;
+            }
+            missed += logistic(margin, row.label).0 as f64;
+        })?;
+        if !losses.add(o, sum / train.len() as f64, missed / test.len() as f64, w.rank() == 0) {
+            break;
+        }
+    }
+    if o.explain {
+        let reports = w.reports()?;
+        w.root(|| w.explain().iter().for_each(|loop_| println!("{loop_}")));
+        w.root(|| reports.iter().for_each(|report| println!("{report}")));
+    }
+    Ok(losses)
+}
+
+/// One pass of the serial twin.
+#[inline(never)]
+pub(crate) fn serial_pass(train: &data::Rows, weights: &mut [f32], rate: f32) -> f64 {
+    let mut sum = 0.0;
+    for (label, features) in train.iter() {
+        let mut margin = 0.0;
+        for (feature, x) in features {
+            margin += weights[*feature as usize] * x;
+        }
+        let (loss, slope) = logistic(margin, label);
+        let step = -rate * slope;
+        for (feature, x) in features {
+            weights[*feature as usize] += step * x;
+        }
+        sum += loss as f64;
+    }
+    sum
+}
+
+/// The same without Hectare.
+pub(crate) fn serial(o: &Options) -> Result<Losses> {
+    let (train, test, features) = data::load(o)?;
+    let mut weights = vec![0.0; features];
+    let rule = AdaRevision::new(o.rate(0).into());
+    let mut states = vec![Apply::<f32>::initial(&rule); features];
+    let mut losses = Losses::new("serial".into());
+    for number in 0..o.passes {
+        losses.begin();
+        let sum = match o.rule {
+            Rule::Sgd => serial_pass(&train, &mut weights, o.rate(number)),
+            Rule::AdaRevision => {
+                let mut sum = 0.0;
+                for (label, features) in train.iter() {
+                    let margin = features.iter().map(|(feature, x)| weights[*feature as usize] * x).sum();
+                    let (loss, slope) = logistic(margin, label);
+                    for (feature, x) in features {
+                        let at = *feature as usize;
+                        let seen = Apply::<f32>::see(&rule, &states[at]);
+                        rule.apply(&mut weights[at], &mut states[at], slope * x, seen);
+                    }
+                    sum += loss as f64;
+                }
+                sum
+            }
+        };
+        losses.end();
+        let missed: f64 = test
+            .iter()
+            .map(|(label, features)| {
+                let margin = features.iter().map(|(feature, x)| weights[*feature as usize] * x).sum();
+                logistic(margin, label).0 as f64
+            })
+            .sum();
+        let count = test.labels.len().max(1) as f64;
+        if !losses.add(o, sum / train.labels.len().max(1) as f64, missed / count, true) {
+            break;
+        }
+    }
+    Ok(losses)
+}
+
+fn main() -> anyhow::Result<()> {
+    let o = Options::parse();
+    let with = |consistency| Options { consistency, ..o.clone() };
+    let parallel = |o: &Options| hectare::run(o.workers, |w| train(w, o)).map(|mut all| all.swap_remove(0));
+    let mut runs = Vec::new();
+    if o.all {
+        runs.push(serial(&o)?);
+        for consistency in [Consistency::Bsp, Consistency::Bounded(1), Consistency::Async] {
+            runs.push(parallel(&with(consistency))?);
+        }
+    } else {
+        runs.push(if o.serial { serial(&o)? } else { parallel(&o)? });
+    }
+    losses::finish(&o, &runs)
+}

@@ -1,0 +1,112 @@
+//! What the executor does with an array of a loop, whatever its type.
+use crate::array::Layout;
+use crate::context::{Context, Site};
+use crate::error::Result;
+use crate::loop_nest::NamedArray;
+use crate::relax::{Moved, Pace, Treatment};
+use hectare_dsm::{Rank, Worker};
+
+/// What the executor does with one array. For arrays that are only read, all of it is nothing but a check.
+pub trait Control {
+    /// The description of the array, under the name that the loop gives it.
+    fn describe(&self, name: &str) -> NamedArray;
+    /// A number that no other array of the program has.
+    fn number(&self) -> u64;
+    /// Whether the loop may write it.
+    fn is_written(&self) -> bool;
+    /// Refuses an array that a failed pass has left half written.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`](crate::Error::Poisoned).
+    fn check(&self) -> Result<()>;
+    /// How it is cut.
+    fn layout(&self) -> &Layout;
+    /// Cuts it anew. Collective.
+    ///
+    /// # Errors
+    /// Those of the exchange between workers, and of memory.
+    fn rearrange(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()>;
+    /// Takes back what this worker lent.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn recall(&mut self, worker: &mut Worker) -> Result<()>;
+    /// Ends the recall, after a barrier.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn finish_recall(&mut self, worker: &mut Worker) -> Result<()>;
+    /// Waits for a part, unless this worker holds it.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core) when whoever could give it is gone.
+    fn take(&mut self, worker: &mut Worker, part: usize) -> Result<()>;
+    /// Hands a part on.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn give(&mut self, worker: &Worker, part: usize, to: Rank) -> Result<()>;
+    /// Lends all that this worker holds.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn lend(&mut self, worker: &Worker) -> Result<()>;
+    /// Records who owns which part after a pass.
+    fn set_owners(&mut self, owners: &[Rank]);
+    /// Lets go of everything: the pass has failed.
+    fn poison(&mut self, cause: &str);
+
+    /// How the loop treats it.
+    fn treatment(&self) -> Treatment {
+        Treatment::Exact
+    }
+    /// Lets everybody read and write what this worker holds.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn open(&mut self, _worker: &Worker) -> Result<()> {
+        Ok(())
+    }
+    /// Takes back what this worker opened; ended as a recall is.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn close(&mut self, _worker: &mut Worker) -> Result<()> {
+        Ok(())
+    }
+    /// Begins a pass in which the array is relaxed or buffered, and open. Whether it takes part in clocks.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn enter(&mut self, _worker: &mut Worker, _pace: &Pace) -> Result<bool> {
+        Ok(false)
+    }
+    /// Publishes what this worker did to it in clock `clock`.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn publish(&mut self, _worker: &Worker, _clock: u64) -> Result<Moved> {
+        Ok(Moved::default())
+    }
+    /// Applies what worker `from` contributed in clock `clock` to this worker's share.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn apply(&mut self, _worker: &Worker, _from: usize, _clock: u64) -> Result<()> {
+        Ok(())
+    }
+    /// Learns what others did in the clocks that they have published, `published` of each.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn refresh(&mut self, _worker: &Worker, _published: &[u64]) -> Result<Moved> {
+        Ok(Moved::default())
+    }
+    /// Writes this worker's share of the array at the end of the pass.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn fold(&mut self, _worker: &Worker, _published: &[u64]) -> Result<()> {
+        Ok(())
+    }
+}

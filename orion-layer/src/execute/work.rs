@@ -1,0 +1,143 @@
+//! What one worker does in a pass: its tiles, and the clocks between their cells.
+use super::clocks::Clocks;
+use super::mutant::{self, Mutant};
+use super::plan::LoopPlan;
+use super::{Arrays, Control, IterationSpace, Notes, Of};
+use crate::accumulate::{Accumulators, Tree};
+use crate::context::Context;
+use crate::error::Result;
+use crate::placement::{ArrayPlacement, TilePlan};
+use crate::relax::LoopReport;
+use crate::schedule::cell_number;
+use std::time::Instant;
+
+impl Context<'_> {
+    /// Runs this worker's tiles. `begun` counts them, `spent` gets the times.
+    pub(super) fn work<S, A, C, F>(
+        &mut self,
+        placed: &S::Placed,
+        plan: &LoopPlan,
+        arrays: &mut A,
+        tree: &mut Tree<'_, C>,
+        (begun, clocks, spent): (&mut usize, &mut Option<Clocks>, &mut LoopReport),
+        body: F,
+    ) -> Result<()>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+    {
+        let choice = &plan.choice;
+        let tiles = &plan.tiles[self.rank() as usize];
+        for (number, tile) in tiles.iter().enumerate() {
+            *begun = number;
+            let mut parts = tile.parts.clone();
+            let since = Instant::now();
+            for (number, array) in
+                arrays.each().iter_mut().enumerate().filter(|(_, array)| array.is_written())
+            {
+                if choice.placement.arrays[number] == ArrayPlacement::Whole {
+                    parts[number] = 0..array.layout().parts();
+                }
+                for part in parts[number].clone() {
+                    array.take(self.worker, part)?;
+                }
+            }
+            spent.wait += since.elapsed();
+            if mutant::is(Mutant::EarlyGive) {
+                *begun = number + 1;
+                self.hand_on(tile, arrays)?;
+            }
+            let since = Instant::now();
+            let mut views = arrays.views(self.worker, &parts, Notes(None))?;
+            let Some(clocks) = clocks else {
+                if !(mutant::is(Mutant::TileOmitted) && number + 1 == tiles.len()) {
+                    plan.for_each_cell(number, &tile.tile, |cell| {
+                        run_cell::<S, A, C, F>(placed, plan, cell, &mut views, tree, &body)
+                    });
+                }
+                if mutant::is(Mutant::TileTwice) {
+                    plan.for_each_cell(number, &tile.tile, |cell| {
+                        run_cell::<S, A, C, F>(placed, plan, cell, &mut views, tree, &body)
+                    });
+                }
+                drop(views);
+                spent.compute += since.elapsed();
+                *begun = number + 1;
+                self.hand_on(tile, arrays)?;
+                self.worker.service()?;
+                continue;
+            };
+            drop(views);
+            let mut cells: Vec<Vec<usize>> = Vec::new();
+            plan.for_each_cell(number, &tile.tile, |cell| cells.push(cell.to_vec()));
+            let mut at = 0;
+            while at < cells.len() {
+                let since = Instant::now();
+                let mut views = arrays.views(self.worker, &parts, Notes(None))?;
+                loop {
+                    run_cell::<S, A, C, F>(placed, plan, &cells[at], &mut views, tree, &body);
+                    at += 1;
+                    if at == cells.len() || plan.is_due(clocks, at, since.elapsed()) {
+                        break;
+                    }
+                }
+                drop(views);
+                spent.compute += since.elapsed();
+                if at < cells.len() {
+                    clocks.tick(self.worker, &mut relaxed(plan, arrays), false)?;
+                    self.worker.service()?;
+                }
+            }
+            *begun = number + 1;
+            self.hand_on(tile, arrays)?;
+            if number + 1 < tiles.len() {
+                clocks.tick(self.worker, &mut relaxed(plan, arrays), false)?;
+            }
+            self.worker.service()?;
+        }
+        match clocks {
+            // Also of a worker without tiles.
+            Some(clocks) => clocks.tick(self.worker, &mut relaxed(plan, arrays), true),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives what others need next, after a tile.
+    fn hand_on<A: Arrays>(&mut self, tile: &TilePlan, arrays: &mut A) -> Result<()> {
+        if tile.gives.is_empty() {
+            return Ok(());
+        }
+        let mut each = arrays.each();
+        tile.gives.iter().try_for_each(|(array, part, to)| each[*array].give(self.worker, *part, *to))
+    }
+}
+
+/// The arrays that the loop relaxes.
+pub(super) fn relaxed<'a, A: Arrays>(plan: &LoopPlan, arrays: &'a mut A) -> Vec<&'a mut dyn Control> {
+    let all = arrays.each().into_iter().enumerate();
+    all.filter(|(number, _)| plan.nest.relaxed.contains(number)).map(|(_, array)| array).collect()
+}
+
+/// Runs the iterations of one cell, and notes what they add to the accumulators.
+#[inline(always)]
+fn run_cell<'a, S, A, C, F>(
+    placed: &'a S::Placed,
+    plan: &'a LoopPlan,
+    cell: &[usize],
+    views: &mut Of<'a, A::Views>,
+    tree: &mut Tree<'_, C>,
+    body: &F,
+) where
+    S: IterationSpace,
+    A: Arrays,
+    C: Accumulators,
+    F: for<'x, 'y> Fn(Of<'x, S::Chunks>, &'y mut Of<'x, A::Views>) -> C::Values,
+{
+    let number = cell_number(&plan.choice.grid, cell);
+    let values = body(S::chunk(placed, &plan.choice.cuts, cell, number), views);
+    if number + 1 < plan.cells || !mutant::is(Mutant::LostPartial) {
+        tree.add(number, values);
+    }
+}

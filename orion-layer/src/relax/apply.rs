@@ -1,0 +1,223 @@
+//! How contributions are merged into a buffered array: functions of one element, which run where the element lives.
+use super::Additive;
+use hectare_dsm::Element;
+use hectare_dsm::bytemuck::Zeroable;
+
+/// Merges contributions into an element.
+///
+/// A worker adds up what its iterations contribute to an element, and at its next clock the sum is merged by one call of
+/// [`Apply::apply`]: exactly once, by one worker, and not at all if the sum is zero. Helper values ([`Apply::State`],
+/// AdaGrad's sums of squares, say) lie beside the array, one for each element, and stay from pass to pass.
+///
+/// ```
+/// use hectare_orion::relax::Apply;
+///
+/// /// Momentum: a contribution is a gradient.
+/// #[derive(Debug)]
+/// struct Momentum {
+///     rate: f32,
+///     keep: f32,
+/// }
+///
+/// impl Apply<f32> for Momentum {
+///     type State = f32;
+///     type Seen = ();
+///
+///     fn see(&self, _velocity: &f32) {}
+///
+///     fn apply(&self, target: &mut f32, velocity: &mut f32, gradient: f32, _seen: ()) {
+///         *velocity = self.keep * *velocity - self.rate * gradient;
+///         *target += *velocity;
+///     }
+/// }
+/// # let (mut target, mut velocity) = (1.0, 0.0);
+/// # Momentum { rate: 0.5, keep: 0.5 }.apply(&mut target, &mut velocity, 1.0, ());
+/// # assert_eq!((target, velocity), (0.5, -0.5));
+/// ```
+pub trait Apply<T: Element>: std::fmt::Debug {
+    /// Helper values of an element; `()` if there are none.
+    type State: Element + std::fmt::Debug;
+    /// What a worker remembers of the state of when it last looked at the element, and sends with its contribution;
+    /// `()` if that does not matter.
+    type Seen: Element + std::fmt::Debug;
+
+    /// The state of an element at first; zero unless defined.
+    fn initial(&self) -> Self::State {
+        Self::State::zeroed()
+    }
+
+    /// What a worker remembers.
+    fn see(&self, state: &Self::State) -> Self::Seen;
+
+    /// Merges `update`, which was made by a worker that had `seen` this. A panic ends the loop with
+    /// [`Error::BodyPanicked`](crate::Error::BodyPanicked), and poisons the array.
+    fn apply(&self, target: &mut T, state: &mut Self::State, update: T, seen: Self::Seen);
+}
+
+/// Adds contributions to the element; integers wrap.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sum;
+
+impl<T: Additive> Apply<T> for Sum {
+    type State = ();
+    type Seen = ();
+
+    fn see(&self, _state: &()) {}
+
+    fn apply(&self, target: &mut T, _state: &mut (), update: T, _seen: ()) {
+        *target = target.plus(update);
+    }
+}
+
+/// Adds the mean of the workers' contributions: what each did in a clock counts one part in so many.
+#[derive(Clone, Copy, Debug)]
+pub struct Mean {
+    workers: f64,
+}
+
+impl Mean {
+    /// The mean over so many workers, usually [`Context::size`](crate::Context::size).
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn over(workers: usize) -> Mean {
+        assert!(workers > 0, "the mean over no workers");
+        Mean { workers: workers as f64 }
+    }
+}
+
+/// The steps of AdaGrad (Duchi, Hazan and Singer, 2011): contributions are gradients, and an element's step is `rate`
+/// divided by the root of the sum of their squares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdaGrad {
+    /// The size of steps.
+    pub rate: f64,
+    /// What the sum of squares begins with.
+    pub initial: f64,
+}
+
+impl AdaGrad {
+    /// With sums of squares that begin at 1e-6.
+    pub fn new(rate: f64) -> AdaGrad {
+        AdaGrad { rate, initial: 1e-6 }
+    }
+}
+
+/// The steps of AdaRevision (McMahan and Streeter, 2014), AdaGrad for gradients that come late: an element's step takes
+/// account of what others contributed between the time when a gradient was computed and the time when it is merged,
+/// and steps that were too long are revised. Contributions are gradients.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdaRevision {
+    /// The size of steps.
+    pub rate: f64,
+    /// What the sum of squares begins with; 1 in the paper.
+    pub initial: f64,
+}
+
+impl AdaRevision {
+    /// With sums of squares that begin at 1.
+    pub fn new(rate: f64) -> AdaRevision {
+        AdaRevision { rate, initial: 1.0 }
+    }
+}
+
+/// The sum of all gradients of an element, as a worker last saw it.
+pub type Seen<T> = T;
+
+macro_rules! floats {
+    ($($of:ident)*) => {$(
+        impl Apply<$of> for Mean {
+            type State = ();
+            type Seen = ();
+
+            fn see(&self, _state: &()) {}
+
+            fn apply(&self, target: &mut $of, _state: &mut (), update: $of, _seen: ()) {
+                *target += update / self.workers as $of;
+            }
+        }
+
+        impl Apply<$of> for AdaGrad {
+            /// The sum of squares.
+            type State = $of;
+            type Seen = ();
+
+            fn initial(&self) -> $of {
+                self.initial as $of
+            }
+
+            fn see(&self, _state: &$of) {}
+
+            fn apply(&self, target: &mut $of, squares: &mut $of, gradient: $of, _seen: ()) {
+                *squares += gradient * gradient;
+                *target -= self.rate as $of * gradient / squares.sqrt();
+            }
+        }
+
+        impl Apply<$of> for AdaRevision {
+            /// The sum of gradients, the sum of squares with its corrections, and the greatest that this has been.
+            type State = [$of; 3];
+            type Seen = Seen<$of>;
+
+            fn initial(&self) -> [$of; 3] {
+                [0.0, self.initial as $of, self.initial as $of]
+            }
+
+            fn see(&self, [sum, ..]: &[$of; 3]) -> $of {
+                *sum
+            }
+
+            fn apply(&self, target: &mut $of, state: &mut [$of; 3], gradient: $of, seen: $of) {
+                let [sum, squares, greatest] = state;
+                // What came between.
+                let between = *sum - seen;
+                let old = self.rate as $of / greatest.sqrt();
+                *squares += gradient * gradient + 2.0 * gradient * between;
+                *greatest = greatest.max(*squares);
+                let new = self.rate as $of / greatest.sqrt();
+                *target += (old - new) * between - new * gradient;
+                *sum += gradient;
+            }
+        }
+    )*};
+}
+floats!(f32 f64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adarevision_without_delay_is_adagrad() {
+        let (late, soon) = (AdaRevision::new(0.5), AdaGrad { rate: 0.5, initial: 1.0 });
+        let (mut a, mut b) = (2.0f64, 2.0f64);
+        let (mut state, mut squares) = (Apply::<f64>::initial(&late), Apply::<f64>::initial(&soon));
+        for gradient in [1.0, -0.5, 2.0, 0.25] {
+            let seen = Apply::<f64>::see(&late, &state);
+            late.apply(&mut a, &mut state, gradient, seen);
+            soon.apply(&mut b, &mut squares, gradient, ());
+            assert!((a - b).abs() < 1e-12, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn adarevision_shortens_the_steps_of_gradients_that_agree() {
+        // Two workers compute the same gradient from the same place. The second one's step, and that of the first after
+        // the fact, are as if the gradients had been one of twice the size.
+        let rule = AdaRevision::new(1.0);
+        let (mut target, mut state) = (0.0f64, Apply::<f64>::initial(&rule));
+        let seen = Apply::<f64>::see(&rule, &state);
+        rule.apply(&mut target, &mut state, 3.0, seen);
+        rule.apply(&mut target, &mut state, 3.0, seen);
+        let at_once = 6.0 / (1.0f64 + 36.0).sqrt();
+        assert!((target + at_once).abs() < 1e-12, "{target} {at_once}");
+    }
+
+    #[test]
+    fn a_mean_and_a_sum() {
+        let (mut mean, mut sum) = (1.0f32, 5u32);
+        Mean::over(4).apply(&mut mean, &mut (), 2.0, ());
+        Sum.apply(&mut sum, &mut (), 3u32.wrapping_neg(), ());
+        assert_eq!((mean, sum), (1.5, 2));
+    }
+}

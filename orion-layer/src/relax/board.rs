@@ -1,0 +1,161 @@
+//! How far each worker is within a pass: words of shared memory, one writer each, read by all.
+use crate::context::Context;
+use crate::error::{Error, Result};
+use hectare_dsm::{Area, AreaSpec, Opened, Rank, Worker, WorkerState};
+use std::time::{Duration, Instant};
+
+/// How many clocks the worker has published, doubled; one more when it will not publish any more in this pass.
+const CLOCK: usize = 0;
+/// Whether the worker has failed.
+const FAILED: usize = 1;
+/// How many clocks of each worker this one has applied to its share of the buffered arrays.
+const APPLIED: usize = 2;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Looks at the words before the processor is given to others.
+const SPINS: u32 = 200;
+/// Looks at whether others are alive are this far apart.
+const PULSE: Duration = Duration::from_millis(5);
+
+/// The words of all workers.
+#[derive(Debug)]
+pub(crate) struct Board {
+    // Held: the area is open for as long as the board exists.
+    _mine: Opened<u64>,
+    all: Vec<Area<u64>>,
+    me: Rank,
+}
+
+impl Board {
+    /// Makes the words of this worker and finds those of the others. All workers call this.
+    pub(crate) fn open(worker: &mut Worker, size: usize) -> Result<Board> {
+        let me = worker.rank();
+        let name = |rank: usize| format!("orion/clocks/{rank}");
+        let words = worker.create::<u64>(AreaSpec::new(name(me as usize)).copies(0), APPLIED + size)?;
+        let mine = words.open(worker).map_err(hectare_dsm::Error::from)?;
+        let mut all = Vec::with_capacity(size);
+        for rank in 0..size {
+            all.push(worker.attach_within(&name(rank), PATIENCE)?);
+        }
+        Ok(Board { _mine: mine, all, me })
+    }
+
+    /// Back to clock 0. To be followed by a barrier.
+    pub(crate) fn reset(&self, worker: &Worker) -> Result<()> {
+        let words = self.all[self.me as usize].cells(worker)?;
+        (0..words.len()).for_each(|word| words.publish(word, 0));
+        Ok(())
+    }
+
+    fn observe(&self, worker: &Worker, rank: usize, word: usize) -> Result<u64> {
+        match self.all[rank].cells(worker) {
+            Ok(words) => Ok(words.observe(word)),
+            // The words of a worker are open for as long as it lives.
+            Err(_) => Err(lost(rank)),
+        }
+    }
+
+    fn publish(&self, worker: &Worker, word: usize, value: u64) -> Result<()> {
+        self.all[self.me as usize].cells(worker)?.publish(word, value);
+        Ok(())
+    }
+
+    /// How many clocks a worker has published, and whether these are all.
+    pub(crate) fn clock(&self, worker: &Worker, rank: usize) -> Result<(u64, bool)> {
+        let word = self.observe(worker, rank, CLOCK)?;
+        Ok((word >> 1, word & 1 == 1))
+    }
+
+    /// This worker has published so many.
+    pub(crate) fn set_clock(&self, worker: &Worker, clock: u64, done: bool) -> Result<()> {
+        self.publish(worker, CLOCK, clock << 1 | u64::from(done))
+    }
+
+    /// How many clocks of `of` worker `server` has applied.
+    pub(crate) fn applied(&self, worker: &Worker, server: usize, of: usize) -> Result<u64> {
+        self.observe(worker, server, APPLIED + of)
+    }
+
+    /// This worker has applied so many of worker `of`.
+    pub(crate) fn set_applied(&self, worker: &Worker, of: usize, clocks: u64) -> Result<()> {
+        self.publish(worker, APPLIED + of, clocks)
+    }
+
+    /// Tells those who wait for this worker that it has failed.
+    pub(crate) fn set_failed(&self, worker: &Worker) {
+        // A worker whose words cannot be written is not among the living; others notice that.
+        let _ = self.publish(worker, FAILED, 1);
+    }
+
+    /// Waits until `is_done` says so; it may do some work meanwhile, and is called again and again. `what` says what is
+    /// waited for, and `behind` whether a worker is why.
+    pub(crate) fn wait(
+        &self,
+        worker: &mut Worker,
+        patience: Duration,
+        what: impl Fn() -> String,
+        behind: impl Fn(&Worker, usize) -> Result<bool>,
+        mut is_done: impl FnMut(&Worker) -> Result<bool>,
+    ) -> Result<()> {
+        let (mut since, mut looked, mut spins) = (None, None, 0);
+        while !is_done(worker)? {
+            worker.service()?;
+            spins += 1;
+            if spins < SPINS {
+                std::hint::spin_loop();
+                continue;
+            }
+            std::thread::yield_now();
+            let now = Instant::now();
+            let since = *since.get_or_insert(now);
+            let looked = looked.get_or_insert(now);
+            if now - *looked < PULSE {
+                continue;
+            }
+            *looked = now;
+            self.check_peers(worker)?;
+            if now - since > patience {
+                let mut late = Vec::new();
+                for rank in 0..self.all.len() {
+                    if behind(worker, rank)? {
+                        late.push(format!("worker {rank} is at clock {}", self.clock(worker, rank)?.0));
+                    }
+                }
+                let (waited, missing) = (now - since, late.join(", "));
+                return Err(hectare_dsm::Error::TimedOut { what: what(), waited, missing }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all others live and none has failed.
+    fn check_peers(&self, worker: &Worker) -> Result<()> {
+        for rank in 0..self.all.len() {
+            if self.observe(worker, rank, FAILED)? != 0 {
+                return Err(Error::PeerFailed {
+                    site: "a clock".into(),
+                    rank: rank as Rank,
+                    message: "it ended its part of the loop with an error".into(),
+                });
+            }
+        }
+        let workers = worker.job().workers().unwrap_or_default();
+        let dead = workers
+            .iter()
+            .find(|other| (other.rank as usize) < self.all.len() && other.state == WorkerState::Dead);
+        dead.map_or(Ok(()), |dead| Err(lost(dead.rank as usize)))
+    }
+}
+
+fn lost(rank: usize) -> Error {
+    Error::WorkerLost { site: "a clock".into(), rank: rank as Rank }
+}
+
+impl Context<'_> {
+    /// How long a worker waits for others at a clock of a relaxed loop, before it takes them to stand still and the
+    /// loop ends with an error that names them; a minute unless this is called. To be called by every worker with the
+    /// same value.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+}

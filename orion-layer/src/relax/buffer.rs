@@ -1,0 +1,153 @@
+//! Contributions to a buffered array on their way: every worker writes its own into a ring of slots in shared memory,
+//! one slot for each clock, and those who are responsible for the elements apply them.
+//!
+//! A slot is written anew when its contributions have been applied by all; until then its worker waits. Who applies them
+//! counts the clocks of each worker that it has applied, in order; so each is applied exactly once, also if a bound on
+//! delay makes workers wait in the middle of a pass.
+use super::{Additive, Apply, Moved, Pace, RING};
+use crate::error::{Error, Result};
+use hectare_dsm::bytemuck::Zeroable;
+use hectare_dsm::{Area, AreaSpec, Cells, Element, Opened, Worker};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The slots of this worker, and those of all.
+#[derive(Debug)]
+struct Ring<T: Element> {
+    mine: Opened<T>,
+    all: Vec<Area<T>>,
+    /// Elements of a slot.
+    len: usize,
+}
+
+impl<T: Element> Ring<T> {
+    fn make(worker: &mut Worker, name: &str, len: usize, pace: &Pace) -> Result<Ring<T>> {
+        let name = |rank: usize| format!("{name}/{rank}");
+        let slots = worker.create::<T>(AreaSpec::new(name(pace.me)).copies(0), RING as usize * len)?;
+        let mine = slots.open(worker).map_err(hectare_dsm::Error::from)?;
+        let mut all = Vec::with_capacity(pace.workers);
+        for rank in 0..pace.workers {
+            all.push(worker.attach_within(&name(rank), PATIENCE)?);
+        }
+        Ok(Ring { mine, all, len })
+    }
+
+    fn slot<'w>(&self, worker: &'w Worker, rank: usize, clock: u64) -> Result<Cells<'w, T>> {
+        Ok(self.all[rank].cells(worker)?.part((clock % RING) as usize * self.len, self.len))
+    }
+}
+
+/// What this worker keeps for a buffered array.
+#[derive(Debug)]
+pub(super) struct Contributions<T: Additive, A: Apply<T>> {
+    updates: Option<Ring<T>>,
+    sights: Option<Ring<A::Seen>>,
+    /// The array as the body sees it.
+    pub(super) values: Vec<T>,
+    /// What the body contributed since the last clock.
+    pub(super) sums: Vec<T>,
+    /// What was to be remembered of the state when `values` was read.
+    seen: Vec<A::Seen>,
+}
+
+impl<T: Additive, A: Apply<T>> Contributions<T, A> {
+    const REMEMBERS: bool = size_of::<A::Seen>() > 0;
+
+    pub(super) fn new() -> Self {
+        Contributions { updates: None, sights: None, values: Vec::new(), sums: Vec::new(), seen: Vec::new() }
+    }
+
+    pub(super) fn delete(self, worker: &mut Worker) -> Result<()> {
+        if let Some(ring) = self.updates {
+            ring.mine.delete(worker)?;
+        }
+        if let Some(ring) = self.sights {
+            ring.mine.delete(worker)?;
+        }
+        Ok(())
+    }
+
+    /// Begins a pass.
+    pub(super) fn enter(&mut self, worker: &mut Worker, number: u64, len: usize, pace: &Pace) -> Result<()> {
+        if self.updates.is_none() {
+            self.updates = Some(Ring::make(worker, &format!("orion/{number}/updates"), len, pace)?);
+            if Self::REMEMBERS {
+                self.sights = Some(Ring::make(worker, &format!("orion/{number}/sights"), len, pace)?);
+            }
+        }
+        self.values.resize(len, T::default());
+        self.sums.clear();
+        self.sums.resize(len, T::default());
+        self.seen.resize(if Self::REMEMBERS { len } else { 0 }, A::Seen::zeroed());
+        Ok(())
+    }
+
+    fn updates(&self) -> Result<&Ring<T>> {
+        self.updates.as_ref().ok_or_else(|| Error::Invalid("a buffered array was not prepared".into()))
+    }
+
+    /// Publishes what this worker contributed in clock `clock`, from 0.
+    pub(super) fn publish(&mut self, worker: &Worker, clock: u64, pace: &Pace) -> Result<Moved> {
+        let mut moved = Moved { bytes: size_of_val(&self.sums[..]) as u64, ..Moved::default() };
+        let slot = self.updates()?.slot(worker, pace.me, clock)?;
+        for (at, sum) in self.sums.iter().enumerate() {
+            slot.set(at, *sum);
+            moved.change += sum.magnitude();
+            moved.size += self.values[at].magnitude();
+        }
+        if let Some(sights) = &self.sights {
+            sights.slot(worker, pace.me, clock)?.store(&self.seen);
+            moved.bytes += size_of_val(&self.seen[..]) as u64;
+        }
+        self.sums.fill(T::default());
+        Ok(moved)
+    }
+
+    /// Applies what worker `from` contributed in clock `clock` to this worker's share of the elements.
+    pub(super) fn apply(
+        &self,
+        worker: &Worker,
+        rule: &A,
+        (from, clock): (usize, u64),
+        target: Cells<'_, T>,
+        state: Option<Cells<'_, A::State>>,
+        pace: &Pace,
+    ) -> Result<()> {
+        let updates = self.updates()?.slot(worker, from, clock)?;
+        let sights = self.sights.as_ref().map(|ring| ring.slot(worker, from, clock)).transpose()?;
+        for at in pace.share(target.len()) {
+            let update = updates.get(at);
+            if update.is_zero() {
+                continue;
+            }
+            let seen = sights.map_or_else(A::Seen::zeroed, |sights| sights.get(at));
+            let mut element = target.get(at);
+            let mut helper = state.map_or_else(A::State::zeroed, |state| state.get(at));
+            rule.apply(&mut element, &mut helper, update, seen);
+            target.set(at, element);
+            if let Some(state) = state {
+                state.set(at, helper);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the elements.
+    pub(super) fn refresh(
+        &mut self,
+        rule: &A,
+        target: Cells<'_, T>,
+        state: Option<Cells<'_, A::State>>,
+    ) -> Moved {
+        target.load(&mut self.values);
+        let mut bytes = size_of_val(&self.values[..]) as u64;
+        if let Some(state) = state.filter(|_| Self::REMEMBERS) {
+            for (at, seen) in self.seen.iter_mut().enumerate() {
+                *seen = rule.see(&state.get(at));
+            }
+            bytes += size_of_val(&self.seen[..]) as u64;
+        }
+        Moved { bytes, ..Moved::default() }
+    }
+}

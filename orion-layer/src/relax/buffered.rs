@@ -1,0 +1,280 @@
+//! A dense array to which loops contribute through buffers.
+use super::buffer::Contributions;
+use super::buffer_view::{BufferView, Sink};
+use super::{Additive, Apply, Moved, Pace, Treatment};
+use crate::array::{DistArray, Layout};
+use crate::context::{Context, Site};
+use crate::error::Result;
+use crate::execute::{ArrayArg, Control, Family, Note};
+use crate::loop_nest::NamedArray;
+use hectare_dsm::{Rank, Worker};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// An array, the function that merges contributions into it, and that function's helper values, one for each element.
+///
+/// Loops contribute by `buffer w` ([`BufferView`]), and read it by `read w` as any other array. Every worker
+/// keeps two copies of the array for itself and four in shared memory (twice that if the function remembers what a
+/// worker saw), from the first loop that contributes on.
+///
+/// ```
+/// use hectare_orion::relax::{AdaGrad, Consistency};
+/// use hectare_orion::{parallel_for, run};
+///
+/// run(2, |w| {
+///     let samples = w.entries([1000], 1000, |k| ([k], (k % 10, (k % 10) as f64)))?;
+///     let start = w.zeros::<f64, 1>([10])?;
+///     let mut means = w.buffered(start, AdaGrad::new(0.5))?;
+///     for _pass in 0..20 {
+///         parallel_for!(w, unordered, buffer means, consistency = Consistency::Bounded(1);
+///             for ((_number), sample) in samples {
+///                 let (group, value) = *sample;
+///                 means.add(group, means.get(group) - value);
+///             })?;
+///     }
+///     assert!((means.array().get(w, [7])? - 7.0).abs() < 0.1);
+///     Ok(())
+/// })?;
+/// # Ok::<(), hectare_orion::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Buffered<T: Additive, const N: usize, A: Apply<T>> {
+    target: DistArray<T, N>,
+    state: Option<DistArray<A::State, N>>,
+    rule: A,
+    contributions: Contributions<T, A>,
+}
+
+impl Context<'_> {
+    /// An array to which loops contribute through buffers, merged by `rule`. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Context::zeros`].
+    #[track_caller]
+    pub fn buffered<T: Additive, const N: usize, A: Apply<T>>(
+        &mut self,
+        target: DistArray<T, N>,
+        rule: A,
+    ) -> Result<Buffered<T, N, A>> {
+        let state = match size_of::<A::State>() {
+            0 => None,
+            _ => Some(self.fill(target.shape(), rule.initial())?),
+        };
+        Ok(Buffered { target, state, rule, contributions: Contributions::new() })
+    }
+}
+
+impl<T: Additive, const N: usize, A: Apply<T>> Buffered<T, N, A> {
+    /// The array.
+    pub fn array(&self) -> &DistArray<T, N> {
+        &self.target
+    }
+
+    /// The helper values, if there are any.
+    pub fn state(&self) -> Option<&DistArray<A::State, N>> {
+        self.state.as_ref()
+    }
+
+    /// The function that merges.
+    pub fn rule(&self) -> &A {
+        &self.rule
+    }
+
+    /// Exchanges the function, to change the size of steps, say. To be called by every worker alike.
+    pub fn set_rule(&mut self, rule: A) {
+        self.rule = rule;
+    }
+
+    /// The array and the helper values, without buffers. Collective.
+    ///
+    /// # Errors
+    /// Those of [`DistArray::delete`].
+    #[allow(clippy::type_complexity)]
+    pub fn into_parts(
+        self,
+        context: &mut Context<'_>,
+    ) -> Result<(DistArray<T, N>, Option<DistArray<A::State, N>>)> {
+        context.barrier()?;
+        let deleted = self.contributions.delete(context.worker);
+        context.agree_on(Site::here(), deleted)?;
+        Ok((self.target, self.state))
+    }
+
+    /// For [`Context::run_loop`]: the array as one that the loop contributes to.
+    pub fn buffer(&mut self) -> BufferArg<'_, T, N, A> {
+        BufferArg { all: self, pace: None }
+    }
+
+    /// The array, for `parallel_for!`, which may read it.
+    #[doc(hidden)]
+    pub fn __array(&self) -> &DistArray<T, N> {
+        &self.target
+    }
+}
+
+/// A buffered array passed to a loop ([`Buffered::buffer`]).
+#[derive(Debug)]
+pub struct BufferArg<'d, T: Additive, const N: usize, A: Apply<T>> {
+    all: &'d mut Buffered<T, N, A>,
+    pace: Option<Pace>,
+}
+
+/// [`BufferView`]s of arrays of these elements and dimensions.
+#[derive(Debug)]
+pub struct Buffers<T, const N: usize, A>(PhantomData<(T, A)>);
+
+impl<T: Additive, const N: usize, A: Apply<T> + 'static> Family for Buffers<T, N, A> {
+    type Of<'a> = BufferView<'a, T, N, A>;
+}
+
+impl<T: Additive, const N: usize, A: Apply<T>> BufferArg<'_, T, N, A> {
+    /// What is done to the array is done to the helper values.
+    fn both(
+        &mut self,
+        act_target: impl FnOnce(&mut &mut DistArray<T, N>) -> Result<()>,
+        act_state: impl FnOnce(&mut &mut DistArray<A::State, N>) -> Result<()>,
+    ) -> Result<()> {
+        act_target(&mut &mut self.all.target)?;
+        self.all.state.as_mut().map_or(Ok(()), |mut state| act_state(&mut state))
+    }
+}
+
+impl<T: Additive, const N: usize, A: Apply<T>> Control for BufferArg<'_, T, N, A> {
+    fn describe(&self, name: &str) -> NamedArray {
+        (&self.all.target).describe(name)
+    }
+
+    fn number(&self) -> u64 {
+        self.all.target.number()
+    }
+
+    fn is_written(&self) -> bool {
+        true
+    }
+
+    fn treatment(&self) -> Treatment {
+        Treatment::Buffered
+    }
+
+    fn check(&self) -> Result<()> {
+        self.all.target.check()?;
+        self.all.state.as_ref().map_or(Ok(()), DistArray::check)
+    }
+
+    fn layout(&self) -> &Layout {
+        self.all.target.layout()
+    }
+
+    fn rearrange(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()> {
+        self.all.target.rearrange(context, site, to)?;
+        self.all.state.as_mut().map_or(Ok(()), |state| state.rearrange(context, site, to))
+    }
+
+    fn recall(&mut self, worker: &mut Worker) -> Result<()> {
+        self.all.target.partitions().iter_mut().try_for_each(|part| part.recall(worker))?;
+        let state = self.all.state.iter_mut().flat_map(DistArray::partitions);
+        state.into_iter().try_for_each(|part| part.recall(worker))
+    }
+
+    fn finish_recall(&mut self, worker: &mut Worker) -> Result<()> {
+        self.all.target.partitions().iter_mut().try_for_each(|part| part.finish_recall(worker))?;
+        let state = self.all.state.iter_mut().flat_map(DistArray::partitions);
+        state.into_iter().try_for_each(|part| part.finish_recall(worker))
+    }
+
+    fn take(&mut self, worker: &mut Worker, part: usize) -> Result<()> {
+        self.all.target.partitions()[part].take(worker)?;
+        self.all.state.as_mut().map_or(Ok(()), |state| state.partitions()[part].take(worker))
+    }
+
+    fn give(&mut self, worker: &Worker, part: usize, to: Rank) -> Result<()> {
+        self.both(|array| array.give(worker, part, to), |array| array.give(worker, part, to))
+    }
+
+    fn lend(&mut self, worker: &Worker) -> Result<()> {
+        self.both(|array| array.lend(worker), |array| array.lend(worker))
+    }
+
+    fn set_owners(&mut self, owners: &[Rank]) {
+        self.all.target.set_owners(owners);
+        if let Some(state) = &mut self.all.state {
+            state.set_owners(owners);
+        }
+    }
+
+    fn poison(&mut self, cause: &str) {
+        self.pace = None;
+        Control::poison(&mut &mut self.all.target, cause);
+        if let Some(mut state) = self.all.state.as_mut() {
+            Control::poison(&mut state, cause);
+        }
+    }
+
+    fn open(&mut self, worker: &Worker) -> Result<()> {
+        self.all.target.partitions().iter_mut().try_for_each(|part| part.open(worker))?;
+        let state = self.all.state.iter_mut().flat_map(DistArray::partitions);
+        state.into_iter().try_for_each(|part| part.open(worker))
+    }
+
+    fn close(&mut self, worker: &mut Worker) -> Result<()> {
+        self.pace = None;
+        self.all.target.partitions().iter_mut().try_for_each(|part| part.close(worker))?;
+        let state = self.all.state.iter_mut().flat_map(DistArray::partitions);
+        state.into_iter().try_for_each(|part| part.close(worker))
+    }
+
+    fn enter(&mut self, worker: &mut Worker, pace: &Pace) -> Result<bool> {
+        self.pace = Some(*pace);
+        let (number, len) = (self.all.target.number(), self.all.target.len());
+        self.all.contributions.enter(worker, number, len, pace)?;
+        self.refresh(worker, &[])?;
+        Ok(true)
+    }
+
+    fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Moved> {
+        match self.pace {
+            Some(pace) => self.all.contributions.publish(worker, clock, &pace),
+            None => Ok(Moved::default()),
+        }
+    }
+
+    fn apply(&mut self, worker: &Worker, from: usize, clock: u64) -> Result<()> {
+        let Some(pace) = self.pace else { return Ok(()) };
+        let all = &*self.all;
+        let target = all.target.open_cells(worker)?;
+        let state = all.state.as_ref().map(|state| state.open_cells(worker)).transpose()?;
+        all.contributions.apply(worker, &all.rule, (from, clock), target, state, &pace)
+    }
+
+    fn refresh(&mut self, worker: &Worker, _published: &[u64]) -> Result<Moved> {
+        let all = &mut *self.all;
+        let target = all.target.open_cells(worker)?;
+        let state = all.state.as_ref().map(|state| state.open_cells(worker)).transpose()?;
+        Ok(all.contributions.refresh(&all.rule, target, state))
+    }
+}
+
+impl<T: Additive, const N: usize, A: Apply<T> + 'static> ArrayArg for BufferArg<'_, T, N, A> {
+    type View = Buffers<T, N, A>;
+
+    fn view<'a>(
+        &'a mut self,
+        worker: &'a Worker,
+        _parts: Range<usize>,
+        note: Note<'a>,
+    ) -> Result<BufferView<'a, T, N, A>> {
+        let Buffered { target, state, rule, contributions } = &mut *self.all;
+        let whole = target.whole();
+        if self.pace.is_some() {
+            let Contributions { values, sums, .. } = contributions;
+            let sink = Sink::Later(&mut sums[..]);
+            return Ok(BufferView::new(target.bounds(), whole, values, sink, note.recorder()));
+        }
+        let states = match state {
+            Some(state) => state.all_of_it(worker)?.1,
+            None => &mut [],
+        };
+        let (bounds, values) = target.all_of_it(worker)?;
+        Ok(BufferView::new(bounds, whole, values, Sink::Now(rule, states), note.recorder()))
+    }
+}

@@ -1,0 +1,179 @@
+//! What a loop promises about the arrays that it relaxes, and how often workers tell each other what they changed.
+use crate::error::Error;
+use std::time::Duration;
+
+/// What holds between the iterations of a loop for the arrays that it *relaxes* or *buffers*. What it names under `read`
+/// and `write` keeps its dependences under all of them.
+///
+/// Clocks are those of a pass: every worker begins at 0 and ticks as often as [`Every`] says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[non_exhaustive]
+pub enum Consistency {
+    /// Nothing is relaxed: all accesses count as dependences. The default.
+    #[default]
+    Serializable,
+    /// Bulk-synchronous: within a clock a worker sees its own changes and what all had changed when the clock began.
+    /// The same bits for a given number of workers.
+    Bsp,
+    /// Stale-synchronous (Ho et al., 2013): a worker at clock `c` sees all that others changed before their clocks
+    /// passed `c - s`, and perhaps more; it waits where it must. `Bounded(0)` waits as [`Consistency::Bsp`] does, but
+    /// merges in the order in which changes come.
+    Bounded(u64),
+    /// Without waiting. Relaxed arrays are read and written in place while others do the same (HogWild!, Recht et al.,
+    /// 2011): elements are whole, and of two workers that change one at once, one change may be lost. Buffers are
+    /// merged when contributions come, and lose none.
+    Async,
+}
+
+impl Consistency {
+    /// By how many clocks a worker may run ahead of the slowest.
+    pub(crate) fn bound(self) -> u64 {
+        match self {
+            Consistency::Serializable | Consistency::Bsp => 0,
+            Consistency::Bounded(bound) => bound,
+            Consistency::Async => u64::MAX,
+        }
+    }
+}
+
+impl std::fmt::Display for Consistency {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Consistency::Serializable => f.write_str("serializable"),
+            Consistency::Bsp => f.write_str("bulk-synchronous"),
+            Consistency::Bounded(bound) => write!(f, "staleness of at most {bound} clocks"),
+            Consistency::Async => f.write_str("asynchronous"),
+        }
+    }
+}
+
+impl std::str::FromStr for Consistency {
+    type Err = Error;
+
+    /// `serializable`, `bsp`, `bounded:3` or `async`, for command lines.
+    fn from_str(text: &str) -> Result<Consistency, Error> {
+        let bad =
+            || Error::Invalid(format!("{text:?}: a consistency is serializable, bsp, bounded:S or async"));
+        match text.split_once(':') {
+            None if text == "serializable" => Ok(Consistency::Serializable),
+            None if text == "bsp" => Ok(Consistency::Bsp),
+            None if text == "async" => Ok(Consistency::Async),
+            Some(("bounded", bound)) => bound.parse().map(Consistency::Bounded).map_err(|_| bad()),
+            _ => Err(bad()),
+        }
+    }
+}
+
+/// How often a worker ticks: tells the others what it changed, and learns what they did. The bound on the delay of a
+/// contribution. Also at the end of every tile, and so whenever a part of another array is handed over, and at the end
+/// of the pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Every {
+    /// So many times in a pass, on each worker.
+    Share(usize),
+    /// When a worker has run so many iterations, or a few less: the loop is cut into cells accordingly.
+    Iterations(u64),
+    /// When this time has passed, looked at between cells.
+    Time(Duration),
+}
+
+impl Default for Every {
+    /// Sixteen times in a pass.
+    fn default() -> Every {
+        Every::Share(16)
+    }
+}
+
+impl From<u64> for Every {
+    fn from(iterations: u64) -> Every {
+        Every::Iterations(iterations)
+    }
+}
+
+impl From<Duration> for Every {
+    fn from(time: Duration) -> Every {
+        Every::Time(time)
+    }
+}
+
+/// How a loop relaxes what it relaxes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Relax {
+    /// What holds.
+    pub consistency: Consistency,
+    /// How often workers merge.
+    pub every: Every,
+}
+
+impl Relax {
+    /// Whether the loop keeps all dependences.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.consistency == Consistency::Serializable
+    }
+
+    /// Why this cannot be.
+    pub(crate) fn complaint(&self) -> Option<String> {
+        let never = match self.every {
+            Every::Share(0) => "0 times in a pass",
+            Every::Iterations(0) => "every 0 iterations",
+            Every::Time(Duration::ZERO) => "every 0 seconds",
+            _ => return None,
+        };
+        Some(format!("contributions are to be merged {never}: give the delay a length"))
+    }
+
+    /// Into how many cells the dimension that is cut has to be cut at least, for `iterations` iterations on `workers`
+    /// workers.
+    pub(crate) fn cells(&self, iterations: f64, workers: usize) -> usize {
+        let cells = match self.every {
+            Every::Share(times) => times.saturating_mul(workers),
+            Every::Iterations(count) => (iterations / count as f64).ceil().min(MOST_CELLS as f64) as usize,
+            Every::Time(_) => 64 * workers,
+        };
+        cells.min(MOST_CELLS)
+    }
+
+    /// What a plan is kept by.
+    pub(crate) fn key(&self) -> [u64; 2] {
+        let kind = match self.consistency {
+            Consistency::Serializable => return [0, 0],
+            Consistency::Bsp => 1,
+            Consistency::Bounded(_) => 2,
+            Consistency::Async => 3,
+        };
+        match self.every {
+            Every::Share(times) => [kind, times as u64],
+            Every::Iterations(count) => [kind | 4, count],
+            Every::Time(_) => [kind | 8, 0],
+        }
+    }
+}
+
+/// More cells than this cost more than the calls of the body that they are.
+const MOST_CELLS: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn read_from_command_lines() {
+        assert_eq!("bounded:3".parse::<Consistency>().unwrap(), Consistency::Bounded(3));
+        assert_eq!("async".parse::<Consistency>().unwrap(), Consistency::Async);
+        for bad in ["", "bounded", "bounded:-1", "bsp:1", "sync"] {
+            assert!(bad.parse::<Consistency>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn cells_keep_the_delay() {
+        let relax = |every| Relax { consistency: Consistency::Bsp, every };
+        assert_eq!(relax(Every::Iterations(100)).cells(1050.0, 2), 11);
+        assert_eq!(relax(Every::Share(16)).cells(1e6, 3), 48);
+        assert!(
+            relax(Every::Iterations(0)).complaint().is_some_and(|text| text.contains("every 0 iterations"))
+        );
+        assert_eq!(relax(Every::default()).complaint(), None);
+    }
+}

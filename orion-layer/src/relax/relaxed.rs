@@ -1,0 +1,168 @@
+//! A dense array as a loop relaxes it.
+use super::{Additive, Moved, Pace, RelaxedView, Treatment};
+use crate::array::{DistArray, Layout};
+use crate::context::{Context, Site};
+use crate::error::Result;
+use crate::execute::{ArrayArg, Control, Family, Note};
+use crate::loop_nest::NamedArray;
+use hectare_dsm::{Cells, Element, Rank, Worker};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// An array passed to a loop that relaxes it ([`DistArray::relaxed`]).
+#[derive(Debug)]
+pub struct Relaxed<'d, T: Element, const N: usize> {
+    array: &'d mut DistArray<T, N>,
+    /// In a pass that is not exact.
+    pace: Option<Pace>,
+}
+
+/// [`RelaxedView`]s of arrays of these elements and dimensions.
+#[derive(Debug)]
+pub struct Relaxes<T, const N: usize>(PhantomData<T>);
+
+impl<T: Element, const N: usize> Family for Relaxes<T, N> {
+    type Of<'a> = RelaxedView<'a, T, N>;
+}
+
+impl<T: Additive, const N: usize> DistArray<T, N> {
+    /// The array, for [`Context::run_loop`] to relax: `relax a` in `parallel_for!`. What that means says the loop's
+    /// [`Consistency`](super::Consistency); under [`Consistency::Serializable`](super::Consistency::Serializable) it
+    /// is the same as `&mut a`, but for the view.
+    ///
+    /// Under `Bsp` and `Bounded`, on more than one worker, each worker keeps four copies of the array for itself and two
+    /// in shared memory, from the first such loop on: meant for arrays that fit the cache, or nearly.
+    pub fn relaxed(&mut self) -> Relaxed<'_, T, N> {
+        Relaxed { array: self, pace: None }
+    }
+}
+
+impl<T: Element, const N: usize> Relaxed<'_, T, N> {
+    /// Whether this worker works on a copy.
+    fn copies(pace: &Pace) -> bool {
+        pace.workers > 1 && pace.relax.consistency != super::Consistency::Async
+    }
+}
+
+impl<T: Additive, const N: usize> Control for Relaxed<'_, T, N> {
+    fn describe(&self, name: &str) -> NamedArray {
+        NamedArray { name: name.into(), shape: self.array.shape().to_vec(), element_bytes: size_of::<T>() }
+    }
+
+    fn number(&self) -> u64 {
+        self.array.number()
+    }
+
+    fn is_written(&self) -> bool {
+        true
+    }
+
+    fn treatment(&self) -> Treatment {
+        Treatment::Relaxed
+    }
+
+    fn check(&self) -> Result<()> {
+        self.array.check()
+    }
+
+    fn layout(&self) -> &Layout {
+        self.array.layout()
+    }
+
+    fn rearrange(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()> {
+        self.array.rearrange(context, site, to)
+    }
+
+    fn recall(&mut self, worker: &mut Worker) -> Result<()> {
+        (&mut *self.array).recall(worker)
+    }
+
+    fn finish_recall(&mut self, worker: &mut Worker) -> Result<()> {
+        (&mut *self.array).finish_recall(worker)
+    }
+
+    fn take(&mut self, worker: &mut Worker, part: usize) -> Result<()> {
+        (&mut *self.array).take(worker, part)
+    }
+
+    fn give(&mut self, worker: &Worker, part: usize, to: Rank) -> Result<()> {
+        (&mut *self.array).give(worker, part, to)
+    }
+
+    fn lend(&mut self, worker: &Worker) -> Result<()> {
+        (&mut *self.array).lend(worker)
+    }
+
+    fn set_owners(&mut self, owners: &[Rank]) {
+        self.array.set_owners(owners);
+    }
+
+    fn poison(&mut self, cause: &str) {
+        self.pace = None;
+        Control::poison(&mut &mut *self.array, cause);
+    }
+
+    fn open(&mut self, worker: &Worker) -> Result<()> {
+        self.array.partitions().iter_mut().try_for_each(|partition| partition.open(worker))
+    }
+
+    fn close(&mut self, worker: &mut Worker) -> Result<()> {
+        self.pace = None;
+        self.array.partitions().iter_mut().try_for_each(|partition| partition.close(worker))
+    }
+
+    fn enter(&mut self, worker: &mut Worker, pace: &Pace) -> Result<bool> {
+        self.pace = Some(*pace);
+        if !Self::copies(pace) {
+            return Ok(false);
+        }
+        let (number, len) = (self.array.number(), self.array.len());
+        self.array.replica.prepare(worker, number, len, pace)?;
+        let (elements, replica) = self.array.cells(worker)?;
+        replica.enter(elements);
+        Ok(true)
+    }
+
+    fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Moved> {
+        match self.pace.filter(Self::copies) {
+            Some(pace) => self.array.replica.publish(worker, clock, &pace),
+            None => Ok(Moved::default()),
+        }
+    }
+
+    fn refresh(&mut self, worker: &Worker, published: &[u64]) -> Result<Moved> {
+        match self.pace.filter(Self::copies) {
+            Some(pace) => self.array.replica.refresh(worker, published, &pace),
+            None => Ok(Moved::default()),
+        }
+    }
+
+    fn fold(&mut self, worker: &Worker, published: &[u64]) -> Result<()> {
+        let Some(pace) = self.pace.filter(Self::copies) else { return Ok(()) };
+        let (elements, replica) = self.array.cells(worker)?;
+        replica.fold(worker, elements, published, &pace)
+    }
+}
+
+impl<T: Additive, const N: usize> ArrayArg for Relaxed<'_, T, N> {
+    type View = Relaxes<T, N>;
+
+    fn view<'a>(
+        &'a mut self,
+        worker: &'a Worker,
+        parts: Range<usize>,
+        note: Note<'a>,
+    ) -> Result<RelaxedView<'a, T, N>> {
+        let Some(pace) = self.pace else { return self.array.exclusive_view(worker, parts, note.recorder()) };
+        let (mut list, frame) = (Vec::new(), self.array.whole());
+        if Self::copies(&pace) {
+            let (bounds, replica) = self.array.bounds_and_replica();
+            list.push((frame, Cells::from_mut(&mut replica.values[..])));
+            return Ok(RelaxedView::new(bounds, list, note.recorder()));
+        }
+        if frame.len() != 0 {
+            list.push((frame, self.array.open_cells(worker)?));
+        }
+        Ok(RelaxedView::new(self.array.bounds(), list, note.recorder()))
+    }
+}

@@ -1,0 +1,196 @@
+//! What a relaxed loop has cost, and how stale what it read was.
+use crate::context::Context;
+use crate::error::Result;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// How far behind what workers read was: how often by 0, 1, 2 ... clocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Staleness {
+    /// `counts[d]`: at so many looks at another worker's changes, these ended `d` clocks before the reader's own. What is
+    /// further behind counts in the last.
+    pub counts: Vec<u64>,
+}
+
+/// The last of the counts is for this many clocks and more.
+const LAST: usize = 63;
+
+impl Staleness {
+    pub(crate) fn note(&mut self, clocks: u64) {
+        let at = (clocks as usize).min(LAST);
+        if self.counts.len() <= at {
+            self.counts.resize(at + 1, 0);
+        }
+        self.counts[at] += 1;
+    }
+
+    fn merge(&mut self, other: &Staleness) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+    }
+
+    /// The greatest that was seen.
+    pub fn most(&self) -> Option<u64> {
+        self.counts.iter().rposition(|count| *count > 0).map(|clocks| clocks as u64)
+    }
+
+    /// The mean, in clocks.
+    pub fn mean(&self) -> f64 {
+        let looks: u64 = self.counts.iter().sum();
+        let clocks = self.counts.iter().enumerate().map(|(clocks, count)| clocks as f64 * *count as f64);
+        clocks.sum::<f64>() / looks.max(1) as f64
+    }
+}
+
+/// Where the time of a loop went, over all its passes and workers ([`Context::reports`]).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LoopReport {
+    /// The loop: where it stands.
+    pub loop_name: String,
+    /// Passes.
+    pub passes: u64,
+    /// Running iterations, summed over the workers.
+    pub compute: Duration,
+    /// Waiting for parts of arrays, for slower workers, and at the ends of passes.
+    pub wait: Duration,
+    /// Copying changes and values between workers.
+    pub moving: Duration,
+    /// Merging contributions.
+    pub apply: Duration,
+    /// What the worker that computed longest did, as a multiple of the mean.
+    pub imbalance: f64,
+    /// Bytes of relaxed and buffered arrays that were copied between workers.
+    pub bytes: u64,
+    /// Clocks, summed over the workers.
+    pub clocks: u64,
+    /// Drift: Σ|change| of a clock relative to Σ|value|, the mean over clocks.
+    pub drift: f64,
+    /// How stale reads were. Empty for loops that read in place.
+    pub staleness: Staleness,
+}
+
+impl LoopReport {
+    pub(crate) fn merge(&mut self, other: &LoopReport) {
+        self.compute += other.compute;
+        self.wait += other.wait;
+        self.moving += other.moving;
+        self.apply += other.apply;
+        self.bytes += other.bytes;
+        self.clocks += other.clocks;
+        self.drift += other.drift;
+        self.staleness.merge(&other.staleness);
+    }
+
+    /// What would help, in words; empty if nothing stands out.
+    pub fn advice(&self) -> Vec<String> {
+        let all = (self.compute + self.wait + self.moving + self.apply).as_secs_f64().max(1e-9);
+        let share = |part: Duration| part.as_secs_f64() / all;
+        let mut advice = Vec::new();
+        if self.imbalance > 1.15 && share(self.wait) > 0.1 {
+            advice.push(format!(
+                "one worker computes {:.2} times the mean: iterations of very different length should be spread \
+                 (`permute`), or the loop cut finer",
+                self.imbalance
+            ));
+        } else if share(self.wait) > 0.15 {
+            advice.push(
+                "much of the time is waiting: a larger bound on staleness, or fewer clocks in a pass, would help".into(),
+            );
+        }
+        if share(self.moving) + share(self.apply) > 0.15 {
+            advice.push(
+                "much of the time goes into merging: fewer clocks in a pass would help, or `Async`, which has none"
+                    .into(),
+            );
+        }
+        if self.drift > 0.1 {
+            advice.push(format!(
+                "a clock changes values by {:.0} % in the mean: what is read is far from what is, and more clocks in a \
+                 pass would help learning",
+                100.0 * self.drift
+            ));
+        }
+        advice
+    }
+}
+
+impl fmt::Display for LoopReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = (self.compute + self.wait + self.moving + self.apply).as_secs_f64().max(1e-9);
+        let percent = |part: Duration| 100.0 * part.as_secs_f64() / all;
+        writeln!(f, "loop {}: {} passes, {:.3} s of all workers together", self.loop_name, self.passes, all)?;
+        writeln!(
+            f,
+            "  computing {:.1} %, waiting {:.1} %, moving {:.1} %, applying {:.1} %; the busiest worker has {:.2} times the \
+             mean",
+            percent(self.compute),
+            percent(self.wait),
+            percent(self.moving),
+            percent(self.apply),
+            self.imbalance
+        )?;
+        if self.clocks > 0 {
+            writeln!(
+                f,
+                "  {} clocks, {:.1} MB copied, drift {:.2e} a clock",
+                self.clocks,
+                self.bytes as f64 / 1e6,
+                self.drift
+            )?;
+        }
+        if let Some(most) = self.staleness.most() {
+            write!(f, "  staleness in clocks: mean {:.2}, at most {most};", self.staleness.mean())?;
+            for (clocks, count) in self.staleness.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+                write!(f, " {clocks}: {count}")?;
+            }
+            writeln!(f)?;
+        }
+        self.advice().iter().try_for_each(|advice| writeln!(f, "  {advice}"))
+    }
+}
+
+impl Context<'_> {
+    /// Where the time of each loop went, over all workers and passes so far, in the order of the program's source.
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`Error::Diverged`](crate::Error::Diverged), [`Error::WorkerLost`](crate::Error::WorkerLost).
+    #[track_caller]
+    pub fn reports(&mut self) -> Result<Vec<LoopReport>> {
+        let site = crate::Site::here();
+        let mut mine: Vec<LoopReport> = self.plans.all().map(|plan| plan.report.borrow().clone()).collect();
+        // The same loop may have several plans.
+        mine.sort_by(|a, b| a.loop_name.cmp(&b.loop_name));
+        mine.dedup_by(|later, earlier| {
+            let same = later.loop_name == earlier.loop_name;
+            if same {
+                earlier.passes += later.passes;
+                earlier.merge(later);
+            }
+            same
+        });
+        let mut all: Vec<LoopReport> = Vec::new();
+        let mut longest = vec![Duration::ZERO; mine.len()];
+        self.exchange_values(site, &mine, |_, other: Vec<LoopReport>| {
+            for (longest, report) in longest.iter_mut().zip(&other) {
+                *longest = (*longest).max(report.compute);
+            }
+            match all.is_empty() {
+                true => all = other,
+                false => all.iter_mut().zip(&other).for_each(|(report, other)| report.merge(other)),
+            }
+            Ok(())
+        })?;
+        let workers = self.size() as f64;
+        for (report, longest) in all.iter_mut().zip(longest) {
+            let mean = report.compute.as_secs_f64() / workers;
+            report.imbalance = if mean > 0.0 { longest.as_secs_f64() / mean } else { 1.0 };
+            report.drift /= report.clocks.max(1) as f64;
+        }
+        Ok(all)
+    }
+}

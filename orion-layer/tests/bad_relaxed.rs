@@ -1,0 +1,160 @@
+//! Relaxed loops that go wrong: errors that name the cause, nothing applied twice, nothing taken for a result.
+use hectare_orion::relax::{Consistency, Every, Sum};
+use hectare_orion::{Error, parallel_for, run};
+use std::time::Duration;
+
+const BINS: usize = 37;
+const COUNT: usize = 6000;
+
+fn bin(k: usize) -> usize {
+    k * k % BINS
+}
+
+const ALL: [Consistency; 5] = [
+    Consistency::Serializable,
+    Consistency::Bsp,
+    Consistency::Bounded(1),
+    Consistency::Bounded(5),
+    Consistency::Async,
+];
+
+#[test]
+fn a_body_that_panics_poisons_and_everybody_hears_of_it() {
+    for consistency in ALL {
+        for at in [0, 2999, 5999] {
+            let failed = run(3, |w| {
+                let mut bins = w.zeros::<u64, 1>([BINS])?;
+                let zeros = w.zeros::<u64, 1>([BINS])?;
+                let mut more = w.buffered(zeros, Sum)?;
+                let error = parallel_for!(w, unordered, relax bins, buffer more, consistency = consistency;
+                for k in 0..COUNT {
+                    assert!(k != at, "an accident");
+                    bins.add(bin(k), 1);
+                    more.add(bin(k), 1);
+                })
+                .unwrap_err();
+                assert!(matches!(bins.to_vec(w), Err(Error::Poisoned { .. })));
+                assert!(matches!(more.array().to_vec(w), Err(Error::Poisoned { .. })));
+                Err::<(), Error>(error)
+            });
+            let error = failed.unwrap_err();
+            assert!(
+                matches!(&error, Error::BodyPanicked { message, .. } if message == "an accident"),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_stands_still_is_named() {
+    let failed = run(2, |w| {
+        w.set_patience(Duration::from_millis(200));
+        let mut bins = w.zeros::<u64, 1>([BINS])?;
+        let me = w.rank();
+        parallel_for!(w, unordered, relax bins, consistency = Consistency::Bounded(1);
+        for k in 0..COUNT {
+            if me == 1 && k == 3000 {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            bins.add(bin(k), 1);
+        })
+    });
+    let error = failed.unwrap_err().to_string();
+    assert!(error.contains("worker 1 is at clock 0") && error.contains("a relaxed loop"), "{error}");
+}
+
+#[test]
+fn delays_without_length_are_refused() {
+    let refused = |every: Every| {
+        let failed = run(2, |w| {
+            let zeros = w.zeros::<u64, 1>([BINS])?;
+            let mut bins = w.buffered(zeros, Sum)?;
+            parallel_for!(w, unordered, buffer bins, every = every;
+            for k in 0..10 {
+                bins.add(k, 1);
+            })
+        });
+        let error = failed.unwrap_err();
+        assert!(matches!(error, Error::InvalidLoop { .. }), "{error}");
+        error.to_string()
+    };
+    assert!(refused(Every::Iterations(0)).contains("every 0 iterations"));
+    assert!(refused(Every::Share(0)).contains("0 times in a pass"));
+    assert!(refused(Every::Time(Duration::ZERO)).contains("every 0 seconds"));
+}
+
+#[test]
+fn an_index_outside_is_refused() {
+    for consistency in ALL {
+        let failed = run(2, |w| {
+            let mut bins = w.zeros::<u64, 1>([BINS])?;
+            parallel_for!(w, unordered, relax bins, consistency = consistency;
+            for k in 0..COUNT {
+                bins.add(if k == 4321 { BINS } else { 0 }, 1);
+            })
+        });
+        let error = failed.unwrap_err();
+        assert!(matches!(&error, Error::Outside { index, .. } if index == &[BINS]), "{error}");
+    }
+}
+
+#[test]
+fn checked_loops_know_relaxed_and_buffered_arrays() {
+    let bins = run(2, |w| {
+        w.check_loops(true);
+        let mut bins = w.zeros::<u64, 1>([BINS])?;
+        let zeros = w.zeros::<u64, 1>([BINS])?;
+        let mut more = w.buffered(zeros, Sum)?;
+        let mut rows = w.zeros::<u64, 1>([300])?;
+        parallel_for!(w, unordered, write rows, relax bins, buffer more, consistency = Consistency::Async;
+        for k in 0..300 {
+            rows[k] = k as u64;
+            bins.add(bin(k), 1);
+            more.add(bin(k), 1);
+        })?;
+        let both = [bins.to_vec(w)?, more.array().to_vec(w)?];
+        assert_eq!(both[0].iter().sum::<u64>(), 300);
+        Ok(both)
+    });
+    let [bins, more] = &bins.unwrap()[0];
+    assert_eq!(bins, more);
+}
+
+/// Fails at an update of the wrong size.
+#[derive(Debug)]
+struct Touchy;
+
+impl hectare_orion::relax::Apply<u64> for Touchy {
+    type State = ();
+    type Seen = ();
+
+    fn see(&self, _state: &()) {}
+
+    fn apply(&self, target: &mut u64, _state: &mut (), update: u64, _seen: ()) {
+        assert!(update < 1000, "an update of {update}");
+        *target += update;
+    }
+}
+
+#[test]
+fn an_apply_function_that_panics_poisons() {
+    for consistency in ALL {
+        let failed = run(3, |w| {
+            let zeros = w.zeros::<u64, 1>([BINS])?;
+            let mut bins = w.buffered(zeros, Touchy)?;
+            let error = parallel_for!(w, unordered, buffer bins, consistency = consistency;
+            for k in 0..COUNT {
+                bins.add(bin(k), if k == 3210 { 1000 } else { 0 });
+            })
+            .unwrap_err();
+            assert!(matches!(bins.array().to_vec(w), Err(Error::Poisoned { .. })));
+            Err::<(), Error>(error)
+        });
+        let error = failed.unwrap_err();
+        assert!(
+            matches!(&error, Error::BodyPanicked { message, .. } if message == "an update of 1000"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,216 @@
+//! Loops that relax arrays: nothing is lost, nothing counts twice, nobody reads what is staler than allowed.
+use hectare_orion::relax::{AdaGrad, AdaRevision, Consistency, Every, Mean, Sum};
+use hectare_orion::{Context, Result, parallel_for, run};
+use std::time::Duration;
+
+const BINS: usize = 37;
+const COUNT: usize = 6000;
+
+fn bin(k: usize) -> usize {
+    k * k % BINS
+}
+
+fn expected(passes: u64) -> Vec<u64> {
+    let mut bins = vec![0; BINS];
+    (0..COUNT).for_each(|k| bins[bin(k)] += passes * (k as u64 % 7));
+    bins
+}
+
+const ALL: [Consistency; 6] = [
+    Consistency::Serializable,
+    Consistency::Bsp,
+    Consistency::Bounded(0),
+    Consistency::Bounded(1),
+    Consistency::Bounded(5),
+    Consistency::Async,
+];
+
+const INTERVALS: [Every; 4] =
+    [Every::Share(1), Every::Share(16), Every::Iterations(100), Every::Time(Duration::from_micros(50))];
+
+#[test]
+fn contributions_to_a_buffer_are_applied_exactly_once() {
+    for workers in [1, 2, 3] {
+        for consistency in ALL {
+            for every in INTERVALS {
+                let bins = run(workers, |w| {
+                    let zeros = w.zeros::<u64, 1>([BINS])?;
+                    let mut bins = w.buffered(zeros, Sum)?;
+                    for _pass in 0..3 {
+                        parallel_for!(w, unordered, buffer bins, consistency = consistency, every = every;
+                        for k in 0..COUNT {
+                            bins.add(bin(k), k as u64 % 7);
+                        })?;
+                    }
+                    bins.array().to_vec(w)
+                });
+                assert_eq!(bins.unwrap()[0], expected(3), "{workers} workers, {consistency}, {every:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn changes_of_copies_are_added_up_exactly_once() {
+    for workers in [1, 2, 3] {
+        for consistency in ALL.into_iter().filter(|c| *c != Consistency::Async || workers == 1) {
+            for every in INTERVALS {
+                let bins = run(workers, |w| {
+                    let mut bins = w.zeros::<u64, 1>([BINS])?;
+                    for _pass in 0..3 {
+                        parallel_for!(w, unordered, relax bins, consistency = consistency, every = every;
+                        for k in 0..COUNT {
+                            bins.set(bin(k), bins.get(bin(k)) + k as u64 % 7);
+                        })?;
+                    }
+                    bins.to_vec(w)
+                });
+                assert_eq!(bins.unwrap()[0], expected(3), "{workers} workers, {consistency}, {every:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn asynchronous_elements_are_whole_and_writes_arrive() {
+    // Every worker writes its own elements, and reads all: a value is one that somebody wrote.
+    let values = run(3, |w| {
+        let mut a = w.fill([64], u64::MAX)?;
+        let torn = parallel_for!(w, unordered, relax a, consistency = Consistency::Async, sum torn: u64;
+        for k in 0..48_000 {
+            let half = k as u64;
+            a.set(k % 64, half << 32 | half);
+            let other = a.get(k * 7 % 64);
+            torn += u64::from(other >> 32 != other & 0xffff_ffff);
+        })?;
+        assert_eq!(torn, 0);
+        a.to_vec(w)
+    });
+    for (k, value) in values.unwrap()[0].iter().enumerate() {
+        assert!(
+            value >> 32 == value & 0xffff_ffff && (value & 0xffff_ffff) as usize % 64 == k,
+            "{k}: {value}"
+        );
+    }
+}
+
+/// Sums of floats whose result depends on the order in which they are added.
+fn floats(w: &mut Context<'_>, consistency: Consistency) -> Result<Vec<u32>> {
+    let zeros = w.zeros::<f32, 2>([BINS, 3])?;
+    let mut steps = w.buffered(zeros, AdaRevision::new(0.1))?;
+    let mut sums = w.zeros::<f32, 1>([BINS])?;
+    for pass in 0..3 {
+        parallel_for!(w, unordered, relax sums, buffer steps, consistency = consistency;
+        for k in 0..COUNT {
+            let x = 1.0 / (1.0 + (k + pass) as f32) - 0.3 * steps.get([bin(k), 1]);
+            sums.add(bin(k), x * sums.get(bin(k + 1)).cos());
+            steps.add_row(bin(k), &[x, -x, 0.5 * x]);
+        })?;
+    }
+    let mut bits: Vec<u32> = sums.to_vec(w)?.into_iter().map(f32::to_bits).collect();
+    bits.extend(steps.array().to_vec(w)?.into_iter().map(f32::to_bits));
+    Ok(bits)
+}
+
+#[test]
+fn bulk_synchronous_runs_have_the_same_bits() {
+    for workers in [1, 2, 3, 4] {
+        let first = run(workers, |w| floats(w, Consistency::Bsp)).unwrap();
+        for _ in 0..5 {
+            assert_eq!(run(workers, |w| floats(w, Consistency::Bsp)).unwrap(), first, "{workers} workers");
+        }
+    }
+}
+
+#[test]
+fn no_read_is_staler_than_the_bound() {
+    for bound in [0, 1, 3] {
+        let reports = run(3, |w| {
+            let mut bins = w.zeros::<u64, 1>([BINS])?;
+            let zeros = w.zeros::<u64, 1>([BINS])?;
+            let mut more = w.buffered(zeros, Sum)?;
+            let me = w.rank();
+            for _pass in 0..4 {
+                let (consistency, every) = (Consistency::Bounded(bound), Every::Share(20));
+                parallel_for!(w, unordered, relax bins, buffer more, consistency = consistency, every = every;
+                for k in 0..COUNT {
+                    bins.add(bin(k), 1);
+                    more.add(bin(k), 1);
+                    // One worker is slow.
+                    if me == 1 && k % 50 == 0 {
+                        std::thread::sleep(Duration::from_micros(200));
+                    }
+                })?;
+            }
+            assert_eq!(bins.to_vec(w)?, more.array().to_vec(w)?);
+            w.reports()
+        })
+        .unwrap();
+        let report = &reports[0][0];
+        let most = report.staleness.most().unwrap();
+        assert!(most <= bound, "{report}");
+        assert!(bound == 0 || most > 0, "the slow worker was never behind: {report}");
+        assert_eq!(report.passes, 4);
+        assert!(report.clocks >= 3 * 4 * 20, "{report}");
+        assert!(report.imbalance > 1.2 && report.bytes > 0, "{report}");
+    }
+}
+
+#[test]
+fn ready_made_rules() {
+    for consistency in ALL {
+        let found = run(2, |w| {
+            let (a, b, c) = (w.zeros::<f64, 1>([4])?, w.zeros::<f64, 1>([4])?, w.zeros::<f64, 1>([4])?);
+            let mut mean = w.buffered(a, Mean::over(2))?;
+            let mut grad = w.buffered(b, AdaGrad::new(0.5))?;
+            let mut revised = w.buffered(c, AdaRevision::new(2.0))?;
+            for _pass in 0..100 {
+                let every = Every::Share(4);
+                parallel_for!(w, unordered, buffer [mean, grad, revised], consistency = consistency, every = every;
+                for k in 0..64 {
+                    let at = k * 3 % 4;
+                    mean.add(at, 0.02 * (at as f64 - mean.get(at)));
+                    grad.add(at, grad.get(at) - at as f64);
+                    revised.add(at, revised.get(at) - at as f64);
+                })?;
+            }
+            Ok([mean.array().to_vec(w)?, grad.array().to_vec(w)?, revised.array().to_vec(w)?])
+        });
+        for values in &found.unwrap()[0] {
+            for (at, value) in values.iter().enumerate() {
+                assert!((value - at as f64).abs() < 0.05, "{consistency}: {values:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_relaxed_keeps_its_dependences() {
+    // Rows of `kept` are written by the iterations of one `i`, columns of `rotated` by those of one `j`.
+    for consistency in ALL {
+        let found = run(3, |w| {
+            let mut kept = w.zeros::<u64, 1>([40])?;
+            let mut rotated = w.zeros::<u64, 1>([60])?;
+            let mut total = w.zeros::<u64, 1>([1])?;
+            for _pass in 0..2 {
+                parallel_for!(w, unordered, write [kept, rotated], relax total, consistency = consistency;
+                for i in 0..40 {
+                    for j in 0..60 {
+                        kept[i] += j as u64;
+                        rotated[j] += i as u64;
+                        if i == 39 { total.add(0, 1); }
+                    }
+                })?;
+            }
+            let rotates = w.explain()[0].steps > 1;
+            Ok((kept.to_vec(w)?, rotated.to_vec(w)?, total.to_vec(w)?, rotates))
+        });
+        let (kept, rotated, total, rotates) = &found.unwrap()[0];
+        assert!(kept.iter().all(|sum| *sum == 2 * 59 * 30) && rotated.iter().all(|sum| *sum == 2 * 39 * 20));
+        assert!(
+            total[0] == 120 || consistency == Consistency::Async && total[0] <= 120,
+            "{consistency}: {total:?}"
+        );
+        assert_eq!(*rotates, consistency != Consistency::Serializable, "{consistency}");
+    }
+}
