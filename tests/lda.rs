@@ -85,9 +85,9 @@ fn counts_are_conserved_on_any_number_of_workers() {
                 assert_eq!(doc_topic.iter().sum::<i32>() as usize, corpus.train.len());
                 assert_eq!(model.word_topic.to_vec(w)?.iter().sum::<i32>() as usize, corpus.train.len());
                 let totals = model.totals.borrow().clone();
-                for topic in 0..width {
+                for (topic, total) in totals.iter().enumerate() {
                     let count: i32 = doc_topic.iter().skip(topic).step_by(width).sum();
-                    assert_eq!(totals[topic], count, "pass {pass}, {workers} workers, topic {topic}");
+                    assert_eq!(*total, count, "pass {pass}, {workers} workers, topic {topic}");
                     assert!(topic < o.topics || count == 0);
                 }
                 model.pass(w, &lda::sampler(&o, &corpus), numbers(&o, pass))?;
