@@ -1,0 +1,205 @@
+//! Latent Dirichlet allocation (Blei, Ng and Jordan, 2003) by collapsed Gibbs sampling through the loop layer, and its
+//! serial twin.
+//!
+//! `cargo run --release --example lda -- [--workers 2] [--serial] [--text FILE] [--help]`
+//!
+//! Rows of documents stay with a worker, rows of words go around and are exact; the totals of the topics, which every
+//! token changes, are relaxed.
+mod corpus;
+mod kernel;
+mod options;
+mod plain;
+#[path = "../training/mod.rs"]
+pub(crate) mod training;
+pub(crate) use self::corpus::{Corpus, Token};
+#[allow(unused_imports)] // for tests
+pub(crate) use self::kernel::Instructions;
+pub(crate) use self::kernel::{LANES, MOST, Sampler, padded};
+pub(crate) use self::options::Options;
+pub(crate) use self::plain::Plain;
+
+use clap::Parser;
+use hectare::orion::array::random::Stream;
+use hectare::orion::{Context, Result, parallel_for};
+use hectare::{DistArray, SparseArray};
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
+use training::Curve;
+
+/// What the loop finds at a token: its number, and its topic. Only the worker that has the token changes the topic; the
+/// atomic makes that possible behind a shared reference, and costs nothing.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Assigned {
+    pub(crate) number: u32,
+    pub(crate) topic: AtomicU16,
+}
+
+/// The topic that token `number` begins with.
+fn begin(o: &Options, number: usize) -> u16 {
+    Stream::new(o.seed, "begin").below(number as u64, o.topics as u64) as u16
+}
+
+/// The random numbers of a pass, by token.
+pub(crate) fn numbers(o: &Options, pass: usize) -> Stream {
+    Stream::new(o.seed, "draw").child(pass as u64)
+}
+
+pub(crate) fn sampler(o: &Options, corpus: &Corpus) -> Sampler {
+    Sampler::new(o.topics, corpus.words.len(), o.alpha, o.beta)
+}
+
+/// Tokens with their topics, and how often each topic occurs: in documents, with words, in all.
+#[derive(Debug)]
+pub(crate) struct Model {
+    pub(crate) tokens: SparseArray<Assigned, 2>,
+    held_out: SparseArray<(), 2>,
+    pub(crate) doc_topic: DistArray<i32, 2>,
+    pub(crate) word_topic: DistArray<i32, 2>,
+    /// This worker's copy: what all had counted when the pass began, and what it has changed since.
+    pub(crate) totals: RefCell<Vec<i32>>,
+}
+
+impl Model {
+    /// Every token with a random topic. Collective.
+    pub(crate) fn new(w: &mut Context<'_>, o: &Options, corpus: &Corpus) -> Result<Model> {
+        let (docs, words, width) = (corpus.documents, corpus.words.len(), padded(o.topics));
+        let key = |token: Token| [token.doc as usize, token.word as usize];
+        let tokens = w.entries([docs, words], corpus.train.len(), |number| {
+            let topic = begin(o, number).into();
+            (key(corpus.train[number]), Assigned { number: number as u32, topic })
+        })?;
+        let held_out =
+            w.entries([docs, words], corpus.held_out.len(), |at| (key(corpus.held_out[at]), ()))?;
+        let mut model = Model {
+            tokens: tokens.named("tokens"),
+            held_out: held_out.named("held_out"),
+            doc_topic: w.zeros([docs, width])?.named("doc_topic"),
+            word_topic: w.zeros([words, width])?.named("word_topic"),
+            totals: RefCell::new(vec![0; width]),
+        };
+        let Model { tokens, doc_topic, word_topic, totals, .. } = &mut model;
+        parallel_for!(w, unordered, read tokens, write [doc_topic, word_topic];
+        for ((d, v), token) in tokens {
+            let (doc, word, topic) = (doc_topic.row_mut(d), word_topic.row_mut(v), token.topic.load(Relaxed));
+            doc[topic as usize] += 1;
+            word[topic as usize] += 1;
+            totals.borrow_mut()[topic as usize] += 1;
+        })?;
+        model.merge(w, &vec![0; width])?;
+        Ok(model)
+    }
+
+    /// Draws every topic anew, once. Collective.
+    pub(crate) fn pass(&mut self, w: &mut Context<'_>, sampler: &Sampler, numbers: Stream) -> Result<()> {
+        let before = self.totals.borrow().clone();
+        let Model { tokens, doc_topic, word_topic, totals, .. } = self;
+        parallel_for!(w, unordered, read tokens, write [doc_topic, word_topic];
+        for ((d, v), token) in tokens {
+            let (doc, word) = (doc_topic.row_mut(d), word_topic.row_mut(v));
+            let (old, random) = (token.topic.load(Relaxed), numbers.bits(token.number.into()));
+            let new = sampler.draw(doc, word, &mut totals.borrow_mut(), old.into(), random);
+            token.topic.store(new as u16, Relaxed);
+        })?;
+        self.merge(w, &before)
+    }
+
+    /// Adds to the totals of before what all workers have changed. Collective.
+    fn merge(&mut self, w: &mut Context<'_>, before: &[i32]) -> Result<()> {
+        let groups = self.totals.get_mut().as_chunks_mut::<LANES>().0;
+        for (now, before) in groups.iter_mut().zip(before.as_chunks::<LANES>().0) {
+            let own: [i32; LANES] = std::array::from_fn(|lane| now[lane] - before[lane]);
+            let all = w.all_reduce(own, |a, b| std::array::from_fn(|lane| a[lane] + b[lane]))?;
+            *now = std::array::from_fn(|lane| before[lane] + all[lane]);
+        }
+        Ok(())
+    }
+
+    /// How many words one would have to guess from, on average, to say a held-out word. Collective.
+    pub(crate) fn perplexity(&self, w: &mut Context<'_>, sampler: &Sampler) -> Result<f64> {
+        let Model { held_out, doc_topic, word_topic, totals, .. } = self;
+        let totals = totals.borrow();
+        let nats = parallel_for!(w, unordered, read [held_out, doc_topic, word_topic], sum nats: f64;
+        for ((d, v), _) in held_out {
+            nats += sampler.surprise(doc_topic.row(d), word_topic.row(v), &totals);
+        })?;
+        Ok((nats / held_out.len() as f64).exp())
+    }
+}
+
+pub(crate) fn train(w: &mut Context<'_>, o: &Options, corpus: &Corpus) -> Result<Curve> {
+    let (sampler, mut model) = (sampler(o, corpus), Model::new(w, o, corpus)?);
+    let mut curve = Curve::of("perplexity");
+    for pass in 0..o.passes {
+        curve.begin();
+        model.pass(w, &sampler, numbers(o, pass))?;
+        curve.end();
+        curve.push(f64::NAN, model.perplexity(w, &sampler)?, w.rank() == 0 && !o.quiet);
+    }
+    if w.rank() == 0 {
+        show(o, corpus, &model.word_topic.to_vec(w)?);
+        o.explain.then(|| w.explain().iter().for_each(|loop_| println!("{loop_}")));
+    }
+    Ok(curve)
+}
+
+/// The same without Hectare, token by token in the given order.
+pub(crate) fn serial(o: &Options, corpus: &Corpus, order: &[usize], seen: &mut dyn FnMut(&Plain)) -> Curve {
+    let (sampler, mut model) = (sampler(o, corpus), Plain::new(o, corpus));
+    let mut curve = Curve::of("perplexity");
+    for pass in 0..o.passes {
+        curve.begin();
+        let numbers = numbers(o, pass);
+        for number in order {
+            let random = numbers.bits(*number as u64);
+            let ([doc, word, totals], topic) = model.rows(corpus.train[*number], *number);
+            *topic = sampler.draw(doc, word, totals, (*topic).into(), random) as u16;
+        }
+        curve.end();
+        curve.push(f64::NAN, model.perplexity(corpus, &sampler), !o.quiet);
+        seen(&model);
+    }
+    curve
+}
+
+/// Prints the most frequent words of each topic.
+fn show(o: &Options, corpus: &Corpus, word_topic: &[i32]) {
+    for topic in (0..o.topics).filter(|_| o.show > 0 && !o.quiet) {
+        let counts = word_topic.iter().skip(topic).step_by(padded(o.topics));
+        let mut words: Vec<(&i32, &String)> = counts.zip(&corpus.words).collect();
+        words.sort_by(|a, b| b.0.cmp(a.0));
+        let top: Vec<&str> = words.iter().take(o.show).map(|word| word.1.as_str()).collect();
+        println!("topic {topic:>3}: {}", top.join(" "));
+    }
+}
+
+fn run(o: &Options) -> anyhow::Result<()> {
+    o.check()?;
+    let corpus = Corpus::load(o)?;
+    let (tokens, documents, words) = (corpus.train.len(), corpus.documents, corpus.words.len());
+    println!("{tokens} tokens to learn from in {documents} documents, {words} words");
+    let (how, curve) = if o.serial {
+        let order: Vec<usize> = (0..tokens).collect();
+        let mut last = Vec::new();
+        let curve = serial(o, &corpus, &order, &mut |model| last.clone_from(&model.word_topic));
+        show(o, &corpus, &last);
+        ("serial".into(), curve)
+    } else {
+        let curve = hectare::run(o.workers, |w| train(w, o, &corpus))?.swap_remove(0);
+        (format!("{} worker(s)", o.workers), curve)
+    };
+    let seconds = curve.points().last().map_or(0.0, |point| point.0);
+    println!("{:.2} M tokens/s", (tokens * o.passes) as f64 / seconds.max(1e-9) / 1e6);
+    curve.close(&how, "perplexity", o.curve.as_deref())
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The command line.
+use anyhow::{Result, ensure};
+use clap::Parser;
+use std::path::PathBuf;
+
+/// Finds topics in texts by collapsed Gibbs sampling; `--serial` runs the loop that one would write without Hectare.
+#[derive(Clone, Debug, Parser)]
+#[command(args_override_self = true)]
+pub(crate) struct Options {
+    /// Workers: threads of this process.
+    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, |cores| cores.get()))]
+    pub(crate) workers: usize,
+    /// Run the serial twin.
+    #[arg(long)]
+    pub(crate) serial: bool,
+    /// A file, whose paragraphs are the documents, or a folder, whose files are. Generated if left out.
+    #[arg(long)]
+    pub(crate) text: Option<PathBuf>,
+    /// Of generated text: documents.
+    #[arg(long, default_value_t = 20_000)]
+    pub(crate) documents: usize,
+    /// Of generated text: different words.
+    #[arg(long, default_value_t = 20_000)]
+    pub(crate) words: usize,
+    /// Of generated text: the mean number of words in a document.
+    #[arg(long, default_value_t = 100)]
+    pub(crate) length: usize,
+    /// Of generated text: the exponent of Zipf's law, by which words have their frequencies.
+    #[arg(long, default_value_t = 1.07)]
+    pub(crate) exponent: f64,
+    /// Words that are rarer than this in a text are left out.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) min_count: usize,
+    /// So many of the most frequent words of a text are left out.
+    #[arg(long, default_value_t = 100)]
+    pub(crate) skip_top: usize,
+    /// Topics.
+    #[arg(long, default_value_t = 100)]
+    pub(crate) topics: usize,
+    /// Passes over the tokens.
+    #[arg(long, default_value_t = 50)]
+    pub(crate) passes: usize,
+    /// Prior of the topics of a document (Dirichlet, symmetric).
+    #[arg(long, default_value_t = 0.1)]
+    pub(crate) alpha: f32,
+    /// Prior of the words of a topic (Dirichlet, symmetric).
+    #[arg(long, default_value_t = 0.01)]
+    pub(crate) beta: f32,
+    /// Where the topics begin, and what is drawn, depends on it.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Of each topic, print so many words; 0 for none.
+    #[arg(long, default_value_t = 8)]
+    pub(crate) show: usize,
+    /// Write the curve: a picture if the file's name ends in .svg, else CSV.
+    #[arg(long)]
+    pub(crate) curve: Option<PathBuf>,
+    /// Say how each loop runs, and why.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Say nothing but the last line.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+impl Options {
+    /// Refuses what cannot be.
+    pub(crate) fn check(&self) -> Result<()> {
+        let most = super::MOST;
+        ensure!((1..=most).contains(&self.topics), "--topics {}: 1 to {most}", self.topics);
+        ensure!(self.workers > 0, "--workers 0: at least 1");
+        ensure!(self.alpha > 0.0 && self.beta > 0.0, "--alpha and --beta have to be above 0");
+        ensure!(self.words > 0 && self.documents > 0, "--words and --documents have to be above 0");
+        ensure!(self.exponent > 0.0 && self.exponent != 1.0, "--exponent {}: above 0, not 1", self.exponent);
+        Ok(())
+    }
+}

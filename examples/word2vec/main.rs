@@ -1,0 +1,154 @@
+//! Vectors of words by skip-gram with negative sampling (Mikolov et al., 2013) through the loop layer, and the serial
+//! twin.
+//!
+//! `cargo run --release --example word2vec -- [--workers 2] [--serial] [--text FILE] [--help]`
+//!
+//! Which rows a sentence changes is known only when it is read, so no order keeps all dependences but the serial one.
+//! They are given up: workers read and write the rows of one pair of matrices at once, number by number.
+mod kernel;
+mod options;
+mod quality;
+mod text;
+#[path = "../training/mod.rs"]
+pub(crate) mod training;
+pub(crate) use self::kernel::{Learner, begin, width};
+pub(crate) use self::options::Options;
+pub(crate) use self::quality::{nearest, score};
+pub(crate) use self::text::Text;
+
+use clap::Parser;
+use hectare::orion::relax::Consistency;
+use hectare::orion::{Context, Result, parallel_for};
+use std::process::ExitCode;
+use training::Curve;
+
+/// The vectors, the curve, and the words that were learned from.
+#[derive(Clone, Debug)]
+pub(crate) struct Trained {
+    pub(crate) vectors: Vec<f32>,
+    pub(crate) curve: Curve,
+    pub(crate) words: u64,
+}
+
+pub(crate) fn train(w: &mut Context<'_>, o: &Options, text: &Text) -> Result<Trained> {
+    let learner = Learner::new(o, text);
+    let (count, words, width) = (text.sentences.len(), text.words.len(), learner.width);
+    let sentences = w.entries([count], count, |number| ([number], ()))?.named("sentences");
+    let start = begin(o, words);
+    let mut input = w.from_fn([words, width], |[i, k]| start[i * width + k])?.named("input");
+    let mut output = w.zeros::<f32, 2>([words, width])?.named("output");
+    let (mut curve, mut all) = (Curve::of("loss"), 0);
+    for pass in 0..o.passes {
+        curve.begin();
+        let (learned, products, nats) = parallel_for!(w, unordered, read sentences, relax [input, output],
+            consistency = Consistency::Async, sum learned: u64, sum products: u64, sum nats: f64;
+        for (number, _) in sentences {
+            let mut row = vec![0.0; width];
+            let mut sentence = learner.sentence(pass, number);
+            while sentence.advance() {
+                for (word, row) in sentence.targets() {
+                    output.read_row(word, row);
+                }
+                for at in 0..sentence.near() {
+                    let word = sentence.near_word(at);
+                    input.read_row(word, &mut row);
+                    nats += sentence.step(&mut row);
+                    input.write_row(word, &row);
+                }
+                for (word, row) in sentence.targets() {
+                    output.write_row(word, row);
+                }
+            }
+            learned += sentence.len();
+            products += sentence.products();
+        })?;
+        curve.end();
+        all += learned;
+        tell(o, &mut curve, (nats, products), text, w.rank() == 0, &input.to_vec(w)?);
+    }
+    w.root(|| o.explain.then(|| w.explain().iter().for_each(|loop_| println!("{loop_}"))));
+    Ok(Trained { vectors: input.to_vec(w)?, curve, words: all })
+}
+
+/// The same without Hectare.
+pub(crate) fn serial(o: &Options, text: &Text) -> Trained {
+    let learner = Learner::new(o, text);
+    let (words, width) = (text.words.len(), learner.width);
+    let (mut input, mut output) = (begin(o, words), vec![0.0f32; words * width]);
+    let (mut curve, mut all) = (Curve::of("loss"), 0);
+    for pass in 0..o.passes {
+        curve.begin();
+        let (mut nats, mut products) = (0.0, 0);
+        for number in 0..text.sentences.len() {
+            let (mut own, mut sentence) = (0.0, learner.sentence(pass, number));
+            while sentence.advance() {
+                for (word, row) in sentence.targets() {
+                    row.copy_from_slice(&output[word * width..][..width]);
+                }
+                for at in 0..sentence.near() {
+                    let word = sentence.near_word(at);
+                    own += sentence.step(&mut input[word * width..][..width]);
+                }
+                for (word, row) in sentence.targets() {
+                    output[word * width..][..width].copy_from_slice(row);
+                }
+            }
+            nats += own;
+            all += sentence.len();
+            products += sentence.products();
+        }
+        curve.end();
+        tell(o, &mut curve, (nats, products), text, true, &input);
+    }
+    Trained { vectors: input, curve, words: all }
+}
+
+/// After a pass: the mean loss, and the quality of the vectors.
+fn tell(
+    o: &Options,
+    curve: &mut Curve,
+    (nats, products): (f64, u64),
+    text: &Text,
+    speaks: bool,
+    vectors: &[f32],
+) {
+    let speaks = speaks && !o.quiet;
+    curve.push(f64::NAN, nats / products.max(1) as f64, speaks);
+    if let Some(score) = speaks.then(|| score(text, vectors, width(o))).flatten() {
+        println!("          score {score:.4}");
+    }
+}
+
+fn run(o: &Options) -> anyhow::Result<()> {
+    o.check()?;
+    let text = Text::load(o)?;
+    let count: usize = text.sentences.iter().map(Vec::len).sum();
+    println!("{count} words in {} sentences, {} different ones", text.sentences.len(), text.words.len());
+    let (how, trained) = if o.serial {
+        ("serial".into(), serial(o, &text))
+    } else {
+        let trained = hectare::run(o.workers, |w| train(w, o, &text))?.swap_remove(0);
+        (format!("{} worker(s)", o.workers), trained)
+    };
+    for word in [20, 50, 100, 200, 400].into_iter().filter(|word| *word < text.words.len() && !o.quiet) {
+        let like = nearest(&text, &trained.vectors, width(o), word, 8);
+        println!("like {}: {}", text.words[word], like.join(" "));
+    }
+    if let Some(score) = score(&text, &trained.vectors, width(o)) {
+        println!("score {score:.4} on {} pairs", text.pairs.len());
+    }
+    let seconds = trained.curve.points().last().map_or(0.0, |point| point.0).max(1e-9);
+    let [all, thinned] = [(count * o.passes) as f64, trained.words as f64].map(|words| words / seconds / 1e3);
+    println!("{all:.0} thousand words/s, {thinned:.0} after thinning");
+    trained.curve.close(&how, "loss", o.curve.as_deref())
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The command line.
+use anyhow::{Result, ensure};
+use clap::Parser;
+use std::path::PathBuf;
+
+/// Learns vectors of words by skip-gram with negative sampling; `--serial` runs the loop that one would write without
+/// Hectare.
+#[derive(Clone, Debug, Parser)]
+#[command(args_override_self = true)]
+pub(crate) struct Options {
+    /// Workers: threads of this process.
+    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, |cores| cores.get()))]
+    pub(crate) workers: usize,
+    /// Run the serial twin.
+    #[arg(long)]
+    pub(crate) serial: bool,
+    /// A file, whose paragraphs are the sentences, or a folder, whose files are. Generated if left out.
+    #[arg(long)]
+    pub(crate) text: Option<PathBuf>,
+    /// Of generated text: sentences.
+    #[arg(long, default_value_t = 20_000)]
+    pub(crate) sentences: usize,
+    /// Of generated text: different words.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) words: usize,
+    /// Of generated text: the mean number of words in a sentence.
+    #[arg(long, default_value_t = 50)]
+    pub(crate) length: usize,
+    /// Of generated text: the exponent of Zipf's law, by which words have their frequencies.
+    #[arg(long, default_value_t = 1.07)]
+    pub(crate) exponent: f64,
+    /// Words that are rarer than this in a text are left out.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) min_count: usize,
+    /// Numbers in a vector.
+    #[arg(long, default_value_t = 100)]
+    pub(crate) dimension: usize,
+    /// Words on either side that count as near, at most.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) window: usize,
+    /// Words that are drawn at random, to be told from the near ones.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) negative: usize,
+    /// Words that are more frequent than this share of the text are thinned out.
+    #[arg(long, default_value_t = 1e-3)]
+    pub(crate) sample: f64,
+    /// The size of a step at first; it falls to a 250th.
+    #[arg(long, default_value_t = 0.025)]
+    pub(crate) rate: f32,
+    /// Passes over the text.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) passes: usize,
+    /// Where vectors begin, and what is drawn, depends on it.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Write the curve: a picture if the file's name ends in .svg, else CSV.
+    #[arg(long)]
+    pub(crate) curve: Option<PathBuf>,
+    /// Say how each loop runs, and why.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Say nothing but the last lines.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+impl Options {
+    /// Refuses what cannot be.
+    pub(crate) fn check(&self) -> Result<()> {
+        let counts = [
+            ("--workers", self.workers),
+            ("--words", self.words),
+            ("--dimension", self.dimension),
+            ("--window", self.window),
+            ("--negative", self.negative),
+        ];
+        for (name, value) in counts {
+            ensure!((1..=1 << 20).contains(&value), "{name} {value}: 1 to {}", 1 << 20);
+        }
+        ensure!(self.sample > 0.0 && self.rate > 0.0, "--sample and --rate have to be above 0");
+        ensure!(self.exponent > 0.0 && self.exponent != 1.0, "--exponent {}: above 0, not 1", self.exponent);
+        Ok(())
+    }
+}

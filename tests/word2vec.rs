@@ -1,0 +1,66 @@
+//! The example `word2vec`: the serial twin, what it learns on several workers, bad input.
+#[allow(dead_code, reason = "the program's `main` and what only it uses")]
+#[path = "../examples/word2vec/main.rs"]
+mod word2vec;
+
+use clap::Parser;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use word2vec::{Options, Text, score, serial, train, width};
+
+fn options(more: &[&str]) -> Options {
+    let small = ["word2vec", "--sentences", "2000", "--words", "1000", "--length", "25", "--quiet"];
+    let short = ["--dimension", "24", "--passes", "6"];
+    Options::parse_from(small.iter().chain(&short).chain(more))
+}
+
+#[test]
+fn a_worker_alone_gives_the_bits_of_the_serial_twin() {
+    let o = options(&["--passes", "2"]);
+    let text = Text::load(&o).unwrap();
+    let twin = serial(&o, &text);
+    let ours = hectare::run(1, |w| train(w, &o, &text)).unwrap().swap_remove(0);
+    let bits = |vectors: &[f32]| vectors.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    assert!(bits(&ours.vectors) == bits(&twin.vectors));
+    assert_eq!(ours.words, twin.words);
+}
+
+#[test]
+fn planted_structure_is_found_as_well_by_several_workers() {
+    let o = options(&[]);
+    let text = Text::load(&o).unwrap();
+    let quality = |vectors: &[f32]| score(&text, vectors, width(&o)).unwrap();
+    let twin = quality(&serial(&o, &text).vectors);
+    let begun = quality(&word2vec::begin(&o, text.words.len()));
+    assert!((begun - 0.5).abs() < 0.05 && twin > 0.8, "{begun} {twin}");
+    for workers in [2, 4] {
+        let all = hectare::run(workers, |w| train(w, &o, &text)).unwrap();
+        let found = quality(&all[0].vectors);
+        assert!((found / twin - 1.0).abs() < 0.02, "{workers} workers: {found}, serial {twin}");
+        assert!(all.iter().all(|other| other.vectors == all[0].vectors && other.words == all[0].words));
+    }
+}
+
+#[test]
+fn bad_input_is_one_line_and_a_code() {
+    let file = std::env::temp_dir().join(format!("hectare-word2vec-empty-{}", std::process::id()));
+    fs::write(&file, "12 34\n").unwrap();
+    let test = std::env::current_exe().unwrap();
+    let program = test.parent().and_then(Path::parent).unwrap().join("examples/word2vec");
+    assert!(program.exists(), "{} is not built: run all tests, or cargo build --examples", program.display());
+    for (args, says) in [
+        (&["--text", file.to_str().unwrap()][..], "no words are left"),
+        (&["--text", "/nowhere"], "cannot read /nowhere"),
+        (&["--dimension", "0"], "--dimension 0: 1 to"),
+        (&["--workers", "0"], "--workers 0"),
+        (&["--negative", "0"], "--negative 0"),
+        (&["--sample", "0"], "--sample and --rate"),
+    ] {
+        let output = Command::new(&program).args(args).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {error}");
+        assert!(error.contains(says) && error.lines().count() == 1, "{args:?}: {error}");
+    }
+    fs::remove_file(&file).unwrap();
+}
