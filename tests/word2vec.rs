@@ -10,8 +10,8 @@ use std::process::Command;
 use word2vec::{Options, Text, score, serial, train, width};
 
 fn options(more: &[&str]) -> Options {
-    let small = ["word2vec", "--sentences", "2000", "--words", "1000", "--length", "25", "--quiet"];
-    let short = ["--dimension", "24", "--passes", "6"];
+    let small = ["word2vec", "--sentences", "1500", "--words", "1000", "--length", "25", "--quiet"];
+    let short = ["--dimension", "16", "--passes", "5"];
     Options::parse_from(small.iter().chain(&short).chain(more))
 }
 
