@@ -73,6 +73,9 @@ fn a_wrong_run_directory_is_refused_by_every_command() {
     let file = host.top.path().join("file");
     std::fs::write(&file, "").unwrap();
     fails(&host, &["--run-dir", file.to_str().unwrap(), "jobs"], 6, "is not a directory");
+    let long = host.top.path().join("x".repeat(120));
+    let long = long.to_str().unwrap();
+    fails(&host, &["--run-dir", long, "jobs"], 6, "too long for the path of a socket: choose a shorter one");
     drop(daemon);
 }
 
@@ -225,4 +228,22 @@ fn wait_returns_when_it_is_so_and_not_before() {
     drop(connection);
     assert_eq!(ended.wait_with_output().unwrap().status.code(), Some(0));
     assert_eq!(lost.wait().unwrap().code(), Some(4));
+}
+
+#[test]
+fn check_names_whom_a_round_waits_for() {
+    let host = Host::new();
+    let _daemon = host.daemon("");
+    let (_connection, job) = member(&host, "j");
+    let mut late = job.worker_at(1).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| job.worker_at(0).unwrap().barrier().unwrap());
+        common::until("a round that waits", || {
+            let said = host.hectare(&["check", "j"]);
+            said.code == 1 && said.out.contains("waits for worker 1 (process ")
+        });
+        late.barrier().unwrap();
+    });
+    drop(late);
+    assert!(works(&host, &["check", "j"]).contains("nothing found"));
 }

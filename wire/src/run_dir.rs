@@ -54,6 +54,7 @@ impl RunDir {
     /// # Errors
     /// [`Error::RunDir`].
     pub fn make(&self) -> Result<()> {
+        self.check_length()?;
         match std::fs::DirBuilder::new().mode(0o700).create(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 Err(self.wrong(format!("cannot be made: {error}")))
@@ -62,11 +63,7 @@ impl RunDir {
         }
     }
 
-    /// Checks that the directory is one (no link to one), is of this user, and open to nobody else.
-    ///
-    /// # Errors
-    /// [`Error::NoDaemon`] if there is none, [`Error::RunDir`] if it is wrong.
-    pub fn check(&self) -> Result<()> {
+    fn check_length(&self) -> Result<()> {
         let length = self.socket().as_os_str().len();
         if length > LONGEST_SOCKET {
             let by = length - LONGEST_SOCKET;
@@ -74,6 +71,15 @@ impl RunDir {
                 self.wrong(format!("is {by} bytes too long for the path of a socket: choose a shorter one"))
             );
         }
+        Ok(())
+    }
+
+    /// Checks that the directory is one (no link to one), is of this user, and open to nobody else.
+    ///
+    /// # Errors
+    /// [`Error::NoDaemon`] if there is none, [`Error::RunDir`] if it is wrong.
+    pub fn check(&self) -> Result<()> {
+        self.check_length()?;
         let about = match std::fs::symlink_metadata(&self.path) {
             Ok(about) => about,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

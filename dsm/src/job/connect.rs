@@ -39,6 +39,27 @@ impl Job {
     /// # Ok::<(), hectare_dsm::Error>(())
     /// ```
     ///
+    /// A program that runs alone, and under `hectare run` as one of several, asks its environment:
+    ///
+    /// ```
+    /// use hectare_dsm::{Job, Worker, wire::Launch};
+    /// use std::time::Duration;
+    ///
+    /// fn train(worker: &mut Worker, size: usize) -> hectare_dsm::Result<()> {
+    ///     worker.wait_for_workers(size, Duration::from_secs(60))?;
+    ///     // ..
+    ///     worker.barrier()
+    /// }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// match Launch::from_environment()? {
+    ///     Some(launch) => train(&mut Job::connect(&launch.job)?.worker()?, launch.size as usize)?,
+    ///     None => drop(Job::embedded()?.try_run(4, |worker| train(worker, 4))?),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Daemon`] with what the daemon or the way to it says (nobody listens, or answers within ten
     /// seconds, another version of the protocol, a quota), [`Error::RankTaken`] if a worker that this daemon
