@@ -10,7 +10,7 @@
 //!   [`Apply`] function merges at clocks, where the elements live: each exactly once.
 //!
 //! Nothing else of the loop changes: the other arrays keep their dependences, schedules are verified, and what fails
-//! poisons what it wrote. [`Board`] has the clocks, `execute::clocks` the order of events at one.
+//! poisons what it wrote. `Board` has the clocks, `execute::clocks` the order of events at one.
 mod apply;
 mod board;
 mod buffer;
