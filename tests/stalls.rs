@@ -101,7 +101,7 @@ fn a_copy_is_quarantined() {
     if let Some((_, job)) = role() {
         return companion(&job);
     }
-    let policy = StallPolicy::Quarantine { after: Duration::from_millis(3) };
+    let policy = StallPolicy::Pin { after: Duration::from_millis(3) };
     let stats = beat("a_copy_is_quarantined", policy, 3, 25, SHORT).stats().unwrap();
     assert_eq!((stats.kills, stats.deaths), (0, 0));
 }

@@ -103,7 +103,7 @@ fn copies_are_quarantined() {
         if quarantines > 0 && points == 0 {
             break;
         }
-        let policy = StallPolicy::Quarantine { after: Duration::from_millis(4) };
+        let policy = StallPolicy::Pin { after: Duration::from_millis(4) };
         let stats = stand_still("copies_are_quarantined", policy, points, Duration::from_millis(40));
         assert_eq!((stats.kills, stats.deaths), (0, 0), "point {points}");
         quarantines += stats.quarantines;

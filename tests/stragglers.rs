@@ -188,7 +188,7 @@ fn stragglers_that_come_back_at_any_moment() {
 fn the_first_version_is_held_too() {
     for copies in [3, 5] {
         // With this policy, no round writes the newest copy, so that all the others have their turn.
-        let policy = StallPolicy::Quarantine { after: LONG };
+        let policy = StallPolicy::Pin { after: LONG };
         let patience = Duration::from_millis(10);
         let job = Job::builder().reserve(1 << 28).patience(patience).stall_policy(policy).embedded().unwrap();
         let _watch = watch(&job);

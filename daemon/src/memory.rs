@@ -24,7 +24,7 @@ pub(crate) fn make(settings: &JobSettings) -> Result<OwnedFd, hectare_dsm::Error
         builder = builder.stall_policy(match stall {
             Stall::Wait => StallPolicy::Wait,
             Stall::KillAfterMs(ms) => StallPolicy::Kill { after: Duration::from_millis(ms) },
-            Stall::QuarantineAfterMs(ms) => StallPolicy::Quarantine { after: Duration::from_millis(ms) },
+            Stall::PinAfterMs(ms) => StallPolicy::Pin { after: Duration::from_millis(ms) },
         });
     }
     let job = builder.check(settings.check.unwrap_or(false)).embedded()?;

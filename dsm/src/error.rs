@@ -48,12 +48,12 @@ pub enum Error {
     },
     /// The process was forked after it mapped the job.
     #[error(
-        "this process is a forked child of a worker's: it must open the job itself (`Job::from_descriptor`)"
+        "this process is a forked child of a worker's: it must open the job itself, by its name or descriptor"
     )]
     ForkedChild,
     /// Every worker slot is taken.
     #[error(
-        "{asked} more workers asked for, but the job has {free} of {max} slots free: raise `JobBuilder::max_workers`"
+        "{asked} more workers asked for, but the job has {free} of {max} slots free: raise `max_workers` of the job"
     )]
     TooManyWorkers {
         /// How many workers were to be added.
@@ -72,19 +72,19 @@ pub enum Error {
         pid: u32,
     },
     /// Every observer slot is taken.
-    #[error("all {max} observer slots are taken: raise `JobBuilder::max_observers`")]
+    #[error("all {max} observer slots are taken: raise `max_observers` of the job")]
     TooManyObservers {
         /// All slots.
         max: usize,
     },
     /// An observer holds too many pins at once.
-    #[error("this observer holds {max} pins: drop some or raise `JobBuilder::pins_per_observer`")]
+    #[error("this observer holds {max} pins: drop some or raise `pins_per_observer` of the job")]
     TooManyPins {
         /// All pins of an observer.
         max: usize,
     },
     /// Every area slot is taken.
-    #[error("all {max} area slots are taken: delete areas or raise `JobBuilder::max_areas`")]
+    #[error("all {max} area slots are taken: delete areas or raise `max_areas` of the job")]
     TooManyAreas {
         /// All slots.
         max: usize,

@@ -50,8 +50,8 @@ pub enum ha_stall_policy {
     HA_STALL_WAIT = 0,
     /// After `stall_after_ns`, its process is killed, unless it is the one that would have to send the signal.
     HA_STALL_KILL = 1,
-    /// After `stall_after_ns`, the reader copy that it was writing is set aside; for areas with three copies or more.
-    HA_STALL_QUARANTINE = 2,
+    /// After `stall_after_ns`, the reader copy that it was writing is pinned, away from others; for areas with three or more.
+    HA_STALL_PIN = 2,
 }
 
 /// An `ha_stall_policy` as it comes from C.
@@ -104,7 +104,7 @@ fn builder(options: &ha_job_options) -> Outcome<JobBuilder> {
     let policy = match options.stall_policy {
         0 => StallPolicy::Wait,
         1 => StallPolicy::Kill { after },
-        2 => StallPolicy::Quarantine { after },
+        2 => StallPolicy::Pin { after },
         other => return Err(Failure::new(HA_BAD_ARGUMENT, format!("{other} is no ha_stall_policy"))),
     };
     if options.reserved != 0 {

@@ -12,8 +12,7 @@ pub enum Stall {
     KillAfterMs(u64),
     /// The reader copy that it was writing is pinned, so that nobody comes to it, after this many milliseconds;
     /// for areas with three reader copies or more.
-    #[serde(rename = "pin_after_ms")]
-    QuarantineAfterMs(u64),
+    PinAfterMs(u64),
 }
 
 /// Settings and quotas of a job; what is `None` is the daemon's default.

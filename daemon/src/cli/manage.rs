@@ -72,7 +72,7 @@ pub(super) fn job(connection: &Connection, what: Job) -> Result<()> {
     let request = match what {
         Job::Create { job, bytes, areas, workers, patience_ms, kill_after_ms, pin_after_ms, check, keep } => {
             let kill = kill_after_ms.map(Stall::KillAfterMs);
-            let stall = kill.or(pin_after_ms.map(Stall::QuarantineAfterMs));
+            let stall = kill.or(pin_after_ms.map(Stall::PinAfterMs));
             let check = check.then_some(true);
             let settings = JobSettings { bytes, areas, workers, patience_ms, stall, check };
             Request::Create { job, settings, keep }

@@ -124,7 +124,7 @@ pub(crate) fn check_name(name: &str, max_bytes: usize) -> Result<()> {
         return bad("it is empty".into());
     }
     if name.len() > max_bytes {
-        return bad(format!("{} bytes, the limit is {max_bytes} (`JobBuilder::max_name_bytes`)", name.len()));
+        return bad(format!("{} bytes, the limit is {max_bytes} (`max_name_bytes` of the job)", name.len()));
     }
     if name.split('/').any(|part| part.is_empty()) {
         return bad("a part between slashes is empty".into());

@@ -1,5 +1,5 @@
 //! The settings of a job.
-use super::{Job, STALL_KILL, STALL_QUARANTINE, STALL_WAIT};
+use super::{Job, STALL_KILL, STALL_PIN, STALL_WAIT};
 use crate::error::{Error, Result};
 use crate::memory::layout::Config;
 use crate::sync::clock::nanos;
@@ -19,8 +19,8 @@ pub enum StallPolicy {
     },
     /// After this long, the reader copy that it was writing is pinned, away from readers and writers, until the
     /// worker moves, and its area is published in a later round. For areas with three reader copies or more;
-    /// others wait. Settings of the daemon's jobs call it `pin`.
-    Quarantine {
+    /// others wait.
+    Pin {
         /// How long a stall may last.
         after: Duration,
     },
@@ -202,7 +202,7 @@ impl JobBuilder {
         let (stall_policy, stall_after) = match self.stall_policy {
             StallPolicy::Wait => (STALL_WAIT, Duration::ZERO),
             StallPolicy::Kill { after } => (STALL_KILL, after),
-            StallPolicy::Quarantine { after } => (STALL_QUARANTINE, after),
+            StallPolicy::Pin { after } => (STALL_PIN, after),
         };
         Ok(Config {
             reserve_bytes,

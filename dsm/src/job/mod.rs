@@ -28,7 +28,7 @@ pub use builder::{HugePages, JobBuilder, StallPolicy};
 /// Values of `Config::stall_policy`.
 pub(crate) const STALL_WAIT: u32 = 0;
 pub(crate) const STALL_KILL: u32 = 1;
-pub(crate) const STALL_QUARANTINE: u32 = 2;
+pub(crate) const STALL_PIN: u32 = 2;
 
 /// One process's side of a job.
 #[derive(Debug)]

@@ -42,7 +42,7 @@ impl Runtime<'_> {
             let chunk = &chunks[at];
             // What the plan says of the chunk is read before the claim is made or looked at again: a claim
             // that holds says that it was this round's plan, also for a worker that stood still meanwhile and
-            // was left behind (`StallPolicy::Quarantine`).
+            // was left behind (`StallPolicy::Pin`).
             match claim::read(&chunk.claim, round) {
                 Claim::Free => {
                     let piece = self.piece(chunk);
@@ -104,7 +104,7 @@ impl Runtime<'_> {
             } else {
                 1.0
             },
-            shared_words: segment.config().stall_policy == crate::job::STALL_QUARANTINE,
+            shared_words: segment.config().stall_policy == crate::job::STALL_PIN,
         };
         fault_point();
         let bytes = copying.run(piece.first, piece.words, &mut self.local.copy_scratch.borrow_mut());

@@ -8,7 +8,7 @@ use crate::area::observer::is_pinned;
 use crate::area::parts::{Parts, flag};
 use crate::area::scan::is_scanned;
 use crate::area::table;
-use crate::job::STALL_QUARANTINE;
+use crate::job::STALL_PIN;
 use crate::memory::copy::{Kernels, words};
 use crate::memory::layout::{AreaSlot, CopyRecord, LINE, PlanEntry};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -283,7 +283,7 @@ impl Runtime<'_> {
             &order
         };
         // A copy that may have to be quarantined in the middle must not be the newest one.
-        let spare_newest = copies.len() >= 3 && self.shared.segment.config().stall_policy == STALL_QUARANTINE;
+        let spare_newest = copies.len() >= 3 && self.shared.segment.config().stall_policy == STALL_PIN;
         for &index in candidates {
             if pinned[index] || (spare_newest && index == current) {
                 continue;

@@ -10,7 +10,7 @@ use crate::area::owned_set::OwnedSet;
 use crate::area::parts::Parts;
 use crate::area::scan::Scanned;
 use crate::error::Rank;
-use crate::job::{STALL_KILL, STALL_QUARANTINE, Shared};
+use crate::job::{STALL_KILL, STALL_PIN, Shared};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -183,7 +183,7 @@ impl Work for Runtime<'_> {
                 match segment.config().stall_policy {
                     STALL_KILL => self.kill(rank),
                     // Only the actor decides, so that it cannot be publishing meanwhile.
-                    STALL_QUARANTINE if self.rounds().is_actor(me, round) => {
+                    STALL_PIN if self.rounds().is_actor(me, round) => {
                         self.quarantine(round, chunk.entry.load(Ordering::Relaxed) as usize, rank);
                     }
                     _ => {}

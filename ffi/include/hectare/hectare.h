@@ -263,8 +263,8 @@ enum ha_stall_policy
     HA_STALL_WAIT = 0,
     // After `stall_after_ns`, its process is killed, unless it is the one that would have to send the signal.
     HA_STALL_KILL = 1,
-    // After `stall_after_ns`, the reader copy that it was writing is set aside; for areas with three copies or more.
-    HA_STALL_QUARANTINE = 2,
+    // After `stall_after_ns`, the reader copy that it was writing is pinned, away from others; for areas with three or more.
+    HA_STALL_PIN = 2,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -49,7 +49,7 @@ pub(crate) fn long(stage: &mut Stage) -> Result<Verdict> {
         stage.load.all_go_on(since, &[])?;
     }
     let killed = under_policy(stage, Stall::KillAfterMs(PATIENCE.as_millis() as u64))?;
-    let pinned = under_policy(stage, Stall::QuarantineAfterMs(PATIENCE.as_millis() as u64))?;
+    let pinned = under_policy(stage, Stall::PinAfterMs(PATIENCE.as_millis() as u64))?;
     Ok(Verdict::Held(format!(
         "wait: {passed} of {times} passed over, the others waited for; kill: {killed}; pin: {pinned}"
     )))
@@ -74,7 +74,7 @@ fn under_policy(stage: &mut Stage, stall: Stall) -> Result<String> {
         std::thread::sleep(PATIENCE / 4);
         let since = Instant::now();
         // `pin` has a way around who stands still while it copies; elsewhere in a round, that is waited for.
-        let pins = matches!(stall, Stall::QuarantineAfterMs(_));
+        let pins = matches!(stall, Stall::PinAfterMs(_));
         let limit = if pins { 3 * PATIENCE } else { WATCHDOG };
         let went_on = load.go_on_within(limit, since, &[index]);
         system::signal(pid, libc::SIGCONT)?;
