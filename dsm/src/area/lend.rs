@@ -12,7 +12,7 @@ use crate::sync::wait::{futex_wake_all, low_half};
 use crate::worker::Worker;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// An area that its owner has lent to all workers for reading ([`Owned::lend`]).
@@ -96,19 +96,7 @@ impl<T: Element> Lent<T> {
     /// [`Error::NotOwner`], [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`]; the area stays
     /// lent then.
     pub fn recall(self, worker: &mut Worker) -> Result<Recalled<T>> {
-        self.core.check_job(worker)?;
-        self.core.check_live()?;
-        if worker.rank() != self.rank
-            || !ownership::recall(&self.core.slot().own.ownership, self.rank, self.epoch)
-        {
-            return Err(Error::NotOwner {
-                name: self.core.name.clone(),
-                rank: worker.rank(),
-                owner: self.core.ownership().to_string(),
-            });
-        }
-        let owned = Owned::begin(&self.core, worker, self.epoch + 1);
-        Ok(Recalled::since_now(owned, worker))
+        Recalled::take_back(&self.core, self.rank, self.epoch, worker, ownership::recall)
     }
 
     /// Deletes the area. See [`Job::delete`](crate::Job::delete).
@@ -135,11 +123,28 @@ impl<T: Element> Drop for Lent<T> {
 }
 
 impl<T: Element> Recalled<T> {
-    /// After the word of the area has been changed, so that new views are refused.
-    pub(crate) fn since_now(owned: Owned<T>, worker: &Worker) -> Recalled<T> {
+    /// Takes back the area that worker `rank` has lent or opened in `epoch`. `change` changes the word of the area, so
+    /// that new views are refused; false if it says something else by now.
+    pub(super) fn take_back(
+        core: &Arc<AreaCore>,
+        rank: Rank,
+        epoch: u64,
+        worker: &Worker,
+        change: fn(&AtomicU64, Rank, u64) -> bool,
+    ) -> Result<Recalled<T>> {
+        core.check_job(worker)?;
+        core.check_live()?;
+        if worker.rank() != rank || !change(&core.slot().own.ownership, rank, epoch) {
+            return Err(Error::NotOwner {
+                name: core.name.clone(),
+                rank: worker.rank(),
+                owner: core.ownership().to_string(),
+            });
+        }
+        let owned = Owned::begin(core, worker, epoch + 1);
         // SeqCst, after the change of the word: whoever views the area after this passed the word that we see.
         let round = worker.shared().segment.rounds().load_total().round();
-        Recalled { owned, round }
+        Ok(Recalled { owned, round })
     }
 
     /// The area, once every other worker has passed a synchronization point since the recall; until then

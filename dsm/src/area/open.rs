@@ -94,19 +94,7 @@ impl<T: Element> Opened<T> {
     /// # Errors
     /// [`Error::NotOwner`], [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`]; the area stays open then.
     pub fn close(self, worker: &mut Worker) -> Result<Recalled<T>> {
-        self.core.check_job(worker)?;
-        self.core.check_live()?;
-        if worker.rank() != self.rank
-            || !ownership::close(&self.core.slot().own.ownership, self.rank, self.epoch)
-        {
-            return Err(Error::NotOwner {
-                name: self.core.name.clone(),
-                rank: worker.rank(),
-                owner: self.core.ownership().to_string(),
-            });
-        }
-        let owned = Owned::begin(&self.core, worker, self.epoch + 1);
-        Ok(Recalled::since_now(owned, worker))
+        Recalled::take_back(&self.core, self.rank, self.epoch, worker, ownership::close)
     }
 
     /// Deletes the area. See [`Job::delete`](crate::Job::delete).
