@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 4;
+pub(crate) const LAYOUT_VERSION: u32 = 5;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
@@ -129,6 +129,8 @@ pub(crate) struct Header {
     /// Process of the last that held `membership` to do so, and its start time in clock ticks.
     pub(crate) reaper_pid: AtomicU32,
     pub(crate) reaper_started: AtomicU64,
+    /// As `WorkerRecord::condemned`, of a reaper without a slot.
+    pub(crate) reaper_condemned: AtomicU64,
     pub(crate) extents_len: AtomicU64,
     /// Areas that were deleted and whose memory waits for its grace round.
     pub(crate) pending_frees: AtomicU32,
@@ -197,6 +199,8 @@ pub(crate) struct WorkerRecord {
     pub(crate) tid: AtomicU32,
     /// Start time of the process in clock ticks, against reused ids.
     pub(crate) started: AtomicU64,
+    /// The process of the slot that was last killed for a stall: its id and the low half of its start time.
+    pub(crate) condemned: AtomicU64,
 }
 
 /// An observer: reads without taking part in rounds.

@@ -42,8 +42,6 @@ pub(crate) struct Local {
     pub(crate) scanned: RefCell<Vec<Scanned>>,
     pub(crate) unlogged: RefCell<Vec<crate::UnloggedWrite>>,
     pub(crate) stalled_since: Cell<Option<(u64, Instant)>>,
-    /// Process and start time of the last that this worker killed.
-    pub(crate) killed: Cell<(u32, u64)>,
 }
 
 impl Local {
@@ -56,7 +54,6 @@ impl Local {
             scanned: RefCell::default(),
             unlogged: RefCell::default(),
             stalled_since: Cell::new(None),
-            killed: Cell::new((0, 0)),
         }
     }
 }
@@ -98,10 +95,9 @@ impl Runtime<'_> {
             );
             return;
         }
-        // A process that was sent the signal may live on for a moment; it counts once.
-        if self.local.killed.replace((pid, started)) != (pid, started)
-            && crate::job::process::kill(pid, started)
-        {
+        // A process that was sent the signal may live on for a moment, and others see it stall too; it counts once.
+        let first = self.shared.condemn(pid, started);
+        if crate::job::process::kill(pid, started) && first {
             count(&self.shared.segment.header().counters.kills, 1);
             tracing::warn!(
                 rank,

@@ -1,6 +1,7 @@
 //! Workers: threads of control that own areas and take part in rounds.
 mod clocks;
 mod join;
+mod liveness;
 mod membership;
 mod waiting;
 

@@ -90,6 +90,14 @@ fn under_policy(stage: &mut Stage, stall: Stall) -> Result<String> {
             stage.slowest = stage.slowest.max(took);
         }
         std::thread::sleep(PATIENCE / 4);
+        // Who was sent the signal may take its time to die.
+        let since = Instant::now();
+        while view.stats()?.kills > killed
+            && load.members[index].child.try_wait()?.is_none()
+            && since.elapsed() < WATCHDOG
+        {
+            std::thread::sleep(PATIENCE / 8);
+        }
         if load.members[index].child.try_wait()?.is_some() {
             killed += 1;
             load.replace(&stage.host, index)?;

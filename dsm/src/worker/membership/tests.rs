@@ -51,3 +51,30 @@ fn counts_that_overlap_end_right() {
     });
     assert_eq!(job.shared.live_workers(), 0);
 }
+
+#[test]
+fn a_process_is_condemned_once_whoever_sees_it_stall() {
+    let job = Job::builder().reserve(1 << 24).max_workers(4).embedded().unwrap();
+    let shared = &job.shared;
+    // Two workers of one process, each of which may be seen to stall by several others.
+    let (joined, done) = (std::sync::Barrier::new(3), std::sync::Barrier::new(3));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let worker = job.worker().unwrap();
+                joined.wait();
+                done.wait();
+                drop(worker);
+            });
+        }
+        joined.wait();
+        let (pid, started) = shared.process_of(1);
+        assert_eq!((pid, started), shared.process_of(0));
+        let firsts: Vec<_> = (0..4).map(|_| scope.spawn(move || shared.condemn(pid, started))).collect();
+        let firsts = firsts.into_iter().map(|first| usize::from(first.join().unwrap())).sum::<usize>();
+        done.wait();
+        assert_eq!(firsts, 1);
+        // Another process of the same id, and one without a slot.
+        assert!(shared.condemn(pid, started + 1) && !shared.condemn(pid, started + 1));
+    });
+}
