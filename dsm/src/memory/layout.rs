@@ -15,6 +15,7 @@
 //! ```
 use super::mutex::RobustMutex;
 use crate::primitive::{AtomicU32, AtomicU64};
+use crate::sync::division::Speeds;
 use crate::sync::round::Seat;
 use crate::sync::tally::{Counters, Tally};
 use std::cell::UnsafeCell;
@@ -140,6 +141,8 @@ pub(crate) struct Header {
     /// `counts << 32 | workers`, see `Shared::recount`.
     pub(crate) live_workers: AtomicU64,
     pub(crate) sync: SyncWords,
+    /// How fast small areas are copied.
+    pub(crate) speeds: Padded<Speeds>,
     pub(crate) counters: Counters,
 }
 

@@ -1,5 +1,8 @@
 //! Copying a round's chunks: claims, the lines of a chunk, and the bookkeeping that goes with them.
+use super::chunks::OWNER_BYTES;
 use super::claim::{self, Claim};
+use super::clock;
+use super::division::{LEAST_BYTES, Speeds};
 use super::plan::{may_copy_whole, whole_threshold};
 use super::runtime::Runtime;
 use super::tally::add;
@@ -107,7 +110,14 @@ impl Runtime<'_> {
             shared_words: segment.config().stall_policy == crate::job::STALL_PIN,
         };
         fault_point();
+        let of_speed = (LEAST_BYTES..=OWNER_BYTES).contains(&(parts.padded_bytes() as u64));
+        let since = (of_speed && piece.workers > 1 && Speeds::are_noted(round)).then(clock::now_ns);
         let bytes = copying.run(piece.first, piece.words, &mut self.local.copy_scratch.borrow_mut());
+        // Of sparse chunks the bitmaps cost as much as the lines.
+        if let Some(since) = since.filter(|_| bytes as u64 * 2 > (piece.words * 64) as u64 * LINE) {
+            let by_owner = chunk.owner.load(Ordering::Relaxed) == me;
+            segment.header().speeds.note(by_owner, bytes as u64, clock::now_ns() - since);
+        }
         let tally = self.shared.tally(me);
         add(&tally.chunks, 1);
         add(&tally.copied_bytes, bytes as u64);

@@ -1,9 +1,13 @@
 //! Internal sync: rounds among the workers of one host. `SYNC.md` has the protocol.
+#[cfg(not(loom))]
+pub(crate) mod chunks;
 pub(crate) mod claim;
 #[cfg(not(loom))]
 pub(crate) mod clock;
 #[cfg(not(loom))]
 pub(crate) mod copying;
+#[cfg(not(loom))]
+pub(crate) mod division;
 #[cfg(all(test, not(loom)))]
 mod large_numbers;
 pub(crate) mod lock;
