@@ -50,7 +50,8 @@
 ///   [`BufferView`](crate::relax::BufferView)s: `a.get(i)`, `a.row(i)`, `a.add(i, x)`, `a.add_row(i, &row)`.
 /// - `consistency = place`: the [`Consistency`](crate::relax::Consistency) of these, `Bsp` if left out; `every = place`:
 ///   how often workers merge ([`Every`](crate::relax::Every)).
-/// - `schedule = place`: a [`Schedule`](crate::schedule::Schedule) of one's own.
+/// - `schedule = place`: a [`Schedule`](crate::schedule::Schedule) of one's own. It is asked once, and again when it shows
+///   itself differently (its `Debug`).
 ///
 /// # The loop
 /// `for ((i, j), x) in r` over the entries of a [`SparseArray`](crate::SparseArray) (`x` is a reference to the

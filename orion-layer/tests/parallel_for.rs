@@ -245,3 +245,17 @@ fn conditional_writes_keep_what_was_there() {
         a.to_vec(w)
     });
 }
+
+#[test]
+fn another_schedule_is_another_plan() {
+    same(vec![3u64; 20], |w| {
+        let mut a = w.zeros::<u64, 2>([4, 5])?;
+        for dim in [0, 1, 0] {
+            let along = Blocks { dim };
+            parallel_for!(w, unordered, write a, schedule = along; for i in 0..4 { for j in 0..5 { a[[i, j]] += 1; } })?;
+        }
+        let plans: Vec<String> = w.explain().iter().map(|plan| plan.to_string()).collect();
+        assert_eq!(plans.len(), 2, "{plans:?}");
+        a.to_vec(w)
+    });
+}

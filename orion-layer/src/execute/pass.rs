@@ -47,6 +47,7 @@ impl Context<'_> {
             space: space.key(),
             invariants: head.invariants.to_vec(),
             relax: head.relax.key(),
+            schedule: head.schedule.map(|schedule| format!("{schedule:?}")),
         };
         let known = self.plans.get(&key);
         let prepared = match known {

@@ -26,6 +26,8 @@ pub(crate) struct Key {
     pub(crate) space: u64,
     pub(crate) invariants: Vec<i64>,
     pub(crate) relax: [u64; 2],
+    /// A schedule of the program's own, as it shows itself.
+    pub(crate) schedule: Option<String>,
 }
 
 /// The plans of a program.
