@@ -131,8 +131,8 @@ fn stats(out: &mut Exposition, job: &str, stats: &Stats) {
     causes("put_off_publications", "Publications put off, by cause.", &put_off);
     let taken = [("dead_copier", stats.takeovers), ("dead_actor", stats.round_takeovers)];
     causes("takeovers", "Work of the dead that others took over, by cause.", &taken);
-    let evicted = [("stall_kill", stats.kills), ("stall_quarantine", stats.quarantines)];
-    causes("evictions", "Workers killed and copies set aside by the stall policy.", &evicted);
+    let evicted = [("stall_kill", stats.kills), ("stall_pin", stats.pinned_copies)];
+    causes("evictions", "Workers killed and copies pinned by the stall policy.", &evicted);
     let refused = [
         ("worker", stats.refused_workers),
         ("observer", stats.refused_observers),

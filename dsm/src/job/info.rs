@@ -73,8 +73,8 @@ pub struct Stats {
     pub claims: u64,
     /// Processes killed by the stall policy.
     pub kills: u64,
-    /// Reader copies quarantined by the stall policy.
-    pub quarantines: u64,
+    /// Reader copies pinned by the stall policy.
+    pub pinned_copies: u64,
     /// Lines that check mode found written and not logged.
     pub unlogged_lines: u64,
     /// Workers refused: no slot was free, or not the one asked for.
@@ -124,7 +124,7 @@ impl Stats {
             deaths: read(&counters.deaths),
             claims: read(&counters.claims),
             kills: read(&counters.kills),
-            quarantines: read(&counters.quarantines),
+            pinned_copies: read(&counters.pinned_copies),
             unlogged_lines: read(&counters.unlogged_lines),
             refused_workers: read(&counters.refused_workers),
             refused_observers: read(&counters.refused_observers),
@@ -153,7 +153,7 @@ impl Stats {
             ("deaths", self.deaths),
             ("claims", self.claims),
             ("kills", self.kills),
-            ("quarantines", self.quarantines),
+            ("pinned_copies", self.pinned_copies),
             ("unlogged_lines", self.unlogged_lines),
             ("refused_workers", self.refused_workers),
             ("refused_observers", self.refused_observers),

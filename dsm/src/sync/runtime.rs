@@ -133,14 +133,8 @@ impl Runtime<'_> {
         {
             claim::abandon(&chunk.claim, round);
         }
-        count(&segment.header().counters.quarantines, 1);
-        tracing::warn!(
-            rank,
-            area,
-            copy = index,
-            round,
-            "worker stalled while copying; the copy is quarantined"
-        );
+        count(&segment.header().counters.pinned_copies, 1);
+        tracing::warn!(rank, area, copy = index, round, "worker stalled while copying; the copy is pinned");
     }
 }
 

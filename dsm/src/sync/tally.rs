@@ -51,7 +51,7 @@ pub(crate) struct Counters {
     pub(crate) deaths: AtomicU64,
     pub(crate) claims: AtomicU64,
     pub(crate) kills: AtomicU64,
-    pub(crate) quarantines: AtomicU64,
+    pub(crate) pinned_copies: AtomicU64,
     pub(crate) unlogged_lines: AtomicU64,
     pub(crate) refused_workers: AtomicU64,
     pub(crate) refused_observers: AtomicU64,

@@ -455,7 +455,7 @@ typedef struct ha_stats {
     uint64_t claims;
     // Processes killed by the stall policy.
     uint64_t kills;
-    // Reader copies set aside by the stall policy.
+    // Reader copies pinned by the stall policy (`pinned_copies` of `hectare stat`).
     uint64_t quarantines;
     // Lines of 64 bytes that check mode found written and not logged.
     uint64_t unlogged_lines;

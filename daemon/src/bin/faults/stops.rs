@@ -112,8 +112,8 @@ fn under_policy(stage: &mut Stage, stall: Stall) -> Result<String> {
     load.stop()?;
     drop(view);
     stage.host.connect()?.order(&Request::Remove { job: STALLED.into(), force: false })?;
-    let quarantined = stats.quarantines;
-    Ok(format!("{times} standstills, {killed} killed, {quarantined} copies quarantined, {waited} waited for"))
+    let pinned = stats.pinned_copies;
+    Ok(format!("{times} standstills, {killed} killed, {pinned} copies pinned, {waited} waited for"))
 }
 
 /// 6: SIGSTOP below the time-out.
