@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 5;
+pub(crate) const LAYOUT_VERSION: u32 = 6;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
@@ -201,6 +201,10 @@ pub(crate) struct WorkerRecord {
     pub(crate) started: AtomicU64,
     /// The process of the slot that was last killed for a stall: its id and the low half of its start time.
     pub(crate) condemned: AtomicU64,
+    /// The PID namespace that `pid` and `tid` belong to; 0 if it is not known.
+    pub(crate) namespace: AtomicU64,
+    /// 1: the launcher says that the process for this rank failed and that nobody will come in its place.
+    pub(crate) absent: AtomicU32,
 }
 
 /// An observer: reads without taking part in rounds.
