@@ -93,22 +93,29 @@ fn rounds_wait_by_default() {
 }
 
 #[test]
-fn copies_are_pinned() {
+fn copies_are_pinned_and_actors_passed_over() {
     if let Some((role, job)) = role() {
         return companion(&job, role.parse().unwrap());
     }
-    let mut pinned = 0;
-    // Where the companion gets a chunk to copy, and whether somebody else waits for it, is up to chance.
+    let (mut pinned, mut passed) = (0, 0);
+    // Where the companion gets a chunk to copy or runs the round, and whether somebody else waits for it, is up to
+    // chance.
     for points in (0..45).chain((0..45).cycle().take(1000)) {
-        if pinned > 0 && points == 0 {
+        if pinned > 0 && passed > 0 && points == 0 {
             break;
         }
         let policy = StallPolicy::Pin { after: Duration::from_millis(4) };
-        let stats = stand_still("copies_are_pinned", policy, points, Duration::from_millis(40));
+        let stats = stand_still(
+            "copies_are_pinned_and_actors_passed_over",
+            policy,
+            points,
+            Duration::from_millis(40),
+        );
         assert_eq!((stats.kills, stats.deaths), (0, 0), "point {points}");
         pinned += stats.pinned_copies;
+        passed += stats.passed_over;
     }
-    assert!(pinned > 0);
+    assert!(pinned > 0 && passed > 0, "{pinned} copies pinned, {passed} actors passed over");
 }
 
 #[test]

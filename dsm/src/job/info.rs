@@ -67,6 +67,8 @@ pub struct Stats {
     pub takeovers: u64,
     /// Rounds taken over from a dead worker that ran them.
     pub round_takeovers: u64,
+    /// Rounds taken over from a worker that ran them and stood still, by the stall policy `pin`.
+    pub passed_over: u64,
     /// Workers seen dead.
     pub deaths: u64,
     /// Areas claimed.
@@ -121,6 +123,7 @@ impl Stats {
             copied_bytes: sum(|tally| &tally.copied_bytes),
             takeovers: read(&counters.takeovers),
             round_takeovers: read(&counters.round_takeovers),
+            passed_over: read(&counters.passed_over),
             deaths: read(&counters.deaths),
             claims: read(&counters.claims),
             kills: read(&counters.kills),
@@ -135,7 +138,7 @@ impl Stats {
     }
 
     /// Every counter with its name, in the order of the fields.
-    pub fn named(&self) -> [(&'static str, u64); 23] {
+    pub fn named(&self) -> [(&'static str, u64); 24] {
         [
             ("rounds", self.rounds),
             ("given_up", self.given_up),
@@ -150,6 +153,7 @@ impl Stats {
             ("copied_bytes", self.copied_bytes),
             ("takeovers", self.takeovers),
             ("round_takeovers", self.round_takeovers),
+            ("passed_over", self.passed_over),
             ("deaths", self.deaths),
             ("claims", self.claims),
             ("kills", self.kills),
