@@ -1,27 +1,19 @@
 //! Planning a round: which areas, into which copies, with which versions, in which chunks.
-use super::pin::{self, copy_state};
-use super::round::Seat;
+mod chunks;
+mod target;
+
+use self::chunks::{ALONE_BYTES, OWNER_BYTES};
+use self::target::{dirty_bytes, unmark};
+use super::pin;
 use super::runtime::{Runtime, Scratch};
 use super::tally::count;
-use super::{claim, clock, lock};
-use crate::area::observer::is_pinned;
+use super::{clock, lock};
 use crate::area::parts::{Parts, flag};
 use crate::area::scan::is_scanned;
 use crate::area::table;
-use crate::job::STALL_PIN;
-use crate::memory::copy::{Kernels, words};
-use crate::memory::layout::{AreaSlot, CopyRecord, LINE, PlanEntry};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Up to this many bytes the planner copies alone, before anybody else is woken.
-const ALONE_BYTES: u64 = 2 << 10;
-/// Areas up to this size are copied by their owner, in whose cache the lines lie that it has just written:
-/// one core copies 1 MiB out of its own cache faster than two that have to pass half of it across.
-const OWNER_BYTES: u64 = 1 << 20;
-/// Up to this many bytes a round has one chunk per worker.
-const ONE_EACH_BYTES: u64 = 1 << 20;
-/// A chunk of a larger round, at least.
-const MIN_CHUNK_BYTES: u64 = 256 << 10;
+use crate::memory::copy::Kernels;
+use crate::memory::layout::{AreaSlot, PlanEntry};
+use std::sync::atomic::Ordering;
 
 impl Runtime<'_> {
     /// Chooses areas and lays out chunks; false if there is nothing to publish.
@@ -249,84 +241,6 @@ impl Runtime<'_> {
             && parts.slot.own.scanned.load(Ordering::Relaxed) != round
     }
 
-    /// The copy to publish into: one that no straggler and no observer may be reading, with the least to
-    /// bring up to date. It is marked as being written.
-    fn target_copy(
-        &self,
-        parts: &Parts<'_>,
-        area: usize,
-        round: u64,
-        scratch: &mut Scratch,
-    ) -> Option<usize> {
-        let copies = parts.copies();
-        let current = parts.current();
-        let pinned = &mut scratch.pinned;
-        pinned.clear();
-        pinned.resize(copies.len(), false);
-        let behind = self.pin_stragglers(parts, round, pinned);
-        for (index, copy) in copies.iter().enumerate() {
-            if self.is_quarantined(copy) {
-                pinned[index] = true;
-            }
-        }
-        // The newest copy owes nothing, so it comes first; then the one that was published last.
-        let mut order: Vec<usize> = Vec::new();
-        let candidates: &[usize] = if copies.len() == 1 {
-            &[0]
-        } else {
-            order.extend(0..copies.len());
-            order.sort_by_key(|&index| {
-                // One that holds nothing (`u64::MAX`) comes last.
-                let at = copies[index].round.load(Ordering::Relaxed).wrapping_add(1);
-                (index != current, std::cmp::Reverse(at))
-            });
-            &order
-        };
-        // A copy that may have to be quarantined in the middle must not be the newest one.
-        let spare_newest = copies.len() >= 3 && self.shared.segment.config().stall_policy == STALL_PIN;
-        for &index in candidates {
-            if pinned[index] || (spare_newest && index == current) {
-                continue;
-            }
-            if pin::mark(&copies[index].state, || is_pinned(&self.shared.segment, area, index)) {
-                return Some(index);
-            }
-        }
-        scratch.held_back |= behind;
-        None
-    }
-
-    /// Marks the copies that workers outside of the round may be reading; false if there are none.
-    fn pin_stragglers(&self, parts: &Parts<'_>, round: u64, pinned: &mut [bool]) -> bool {
-        let mut any = false;
-        for seat in self.shared.segment.seats() {
-            if seat.is_live() {
-                // SeqCst: see `Rounds::takes_part`.
-                let arrived = seat.arrived.load(Ordering::SeqCst);
-                if arrived < round {
-                    pinned[parts.visible(arrived)] = true;
-                    any = true;
-                }
-            }
-        }
-        any
-    }
-
-    fn is_quarantined(&self, copy: &CopyRecord) -> bool {
-        if copy.state.load(Ordering::Relaxed) != copy_state::QUARANTINED {
-            return false;
-        }
-        // Whoever was in that round and has not moved since may be at the copy: not only the worker that was
-        // found stalled, but any that had a chunk of it.
-        let round = copy.quarantine.load(Ordering::Relaxed);
-        let stays = |seat: &Seat| seat.is_live() && seat.arrived.load(Ordering::SeqCst) == round;
-        if !self.shared.segment.seats().iter().any(stays) {
-            copy.state.store(copy_state::VALID, Ordering::Relaxed);
-            return false;
-        }
-        true
-    }
-
     /// Groups are published whole or not at all: drops the entries of groups of which a member could not be
     /// planned, because its owner is not here to say whether it is done writing, or because every copy is
     /// pinned. Returns how many entries are left.
@@ -357,86 +271,6 @@ impl Runtime<'_> {
         }
         kept
     }
-
-    /// Into how many pieces an area is cut of which `bytes` are dirty, and in which unit of log words: whole
-    /// words of the upper level where there are enough.
-    fn divide(&self, parts: &Parts<'_>, bytes: u64, size: u64, workers: u64) -> (u64, u64) {
-        let pieces = bytes.div_ceil(size).clamp(1, 16 * workers);
-        let unit = if parts.layout.words >= 64 * pieces { 64 } else { 1 };
-        (pieces.min(parts.layout.words.div_ceil(unit)).max(1), unit)
-    }
-
-    fn lay_out_chunks(&self, round: u64, me: u32, entries: usize, bytes: u64, scratch: &Scratch) {
-        let segment = &self.shared.segment;
-        let plan = &segment.header().sync.acting.plan;
-        let workers = u64::from(plan.workers.load(Ordering::Relaxed).max(1));
-        let alone = workers == 1 || bytes <= ALONE_BYTES;
-        let size = if alone {
-            u64::MAX
-        } else if bytes <= ONE_EACH_BYTES {
-            bytes.div_ceil(workers)
-        } else {
-            bytes.div_ceil(workers * 4).max(MIN_CHUNK_BYTES)
-        };
-        let chunks = segment.plan_chunks();
-        let mut count = 0;
-        for entry in 0..entries {
-            let planned = &segment.plan_entries()[entry];
-            let area = planned.area.load(Ordering::Relaxed) as usize;
-            let parts = Parts::of(segment, area);
-            let owner = planned.owner.load(Ordering::Relaxed);
-            let by_owner = parts.padded_bytes() as u64 <= OWNER_BYTES;
-            let one = alone || by_owner;
-            let (pieces, unit) =
-                if one { (1, 1) } else { self.divide(&parts, scratch.bytes[entry], size, workers) };
-            let units = parts.layout.words.div_ceil(unit);
-            let pieces = pieces.min((chunks.len() - count - (entries - entry - 1)) as u64);
-            for piece in 0..pieces {
-                let (first, end) = if pieces == 1 {
-                    (0, parts.layout.words)
-                } else {
-                    let end = (units * (piece + 1) / pieces * unit).min(parts.layout.words);
-                    (units * piece / pieces * unit, end)
-                };
-                let chunk = &chunks[count];
-                chunk.entry.store(entry as u32, Ordering::Relaxed);
-                chunk.owner.store(owner, Ordering::Relaxed);
-                chunk.first.store(first, Ordering::Relaxed);
-                chunk.words.store(end.saturating_sub(first), Ordering::Relaxed);
-                let claim = match (alone, by_owner) {
-                    (true, _) => claim::claimed(round, me),
-                    (false, true) => claim::claimed(round, owner),
-                    _ => claim::free(round),
-                };
-                chunk.claim.store(claim, Ordering::Relaxed);
-                count += 1;
-            }
-        }
-        plan.chunks.store(count as u32, Ordering::Relaxed);
-    }
-}
-
-/// Takes back the marks that a planner left which died: nothing was copied yet. Also where the area cannot be
-/// planned any more, as when the planner owned it: observers do not read a marked copy.
-fn unmark(copies: &[CopyRecord]) {
-    for copy in copies {
-        if copy.state.load(Ordering::Relaxed) == copy_state::WRITING {
-            pin::unmark(&copy.state);
-        }
-    }
-}
-
-/// Bytes that publishing into `target` copies, by counting the log; bounded above by the whole copy.
-fn dirty_bytes(parts: &Parts<'_>, target: usize) -> u64 {
-    // SAFETY: called by the actor while the area's owner, the log's only writer, is inside the round; what a
-    // copy owes is written only while chunks are copied.
-    let count = |words: &[AtomicU64]| unsafe { words::count(words) };
-    let mut lines = 0;
-    parts.for_each_logged_run(|words| lines += count(words));
-    if parts.copies()[target].owes.load(Ordering::Relaxed) != 0 {
-        lines += count(parts.owed(target));
-    }
-    (lines as u64 * LINE).min(parts.padded_bytes() as u64)
 }
 
 /// Whether the copy kernels may copy more than the logged lines of the area.
