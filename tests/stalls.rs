@@ -92,17 +92,17 @@ fn rounds_wait_by_default() {
         return companion(&job);
     }
     let stats = beat("rounds_wait_by_default", StallPolicy::Wait, 2, 25, SHORT).stats().unwrap();
-    assert_eq!((stats.kills, stats.quarantines, stats.deaths), (0, 0, 0));
+    assert_eq!((stats.kills, stats.pinned_copies, stats.deaths), (0, 0, 0));
     assert!(stats.late > 0);
 }
 
 #[test]
-fn a_copy_is_quarantined() {
+fn a_copy_is_pinned() {
     if let Some((_, job)) = role() {
         return companion(&job);
     }
     let policy = StallPolicy::Pin { after: Duration::from_millis(3) };
-    let stats = beat("a_copy_is_quarantined", policy, 3, 25, SHORT).stats().unwrap();
+    let stats = beat("a_copy_is_pinned", policy, 3, 25, SHORT).stats().unwrap();
     assert_eq!((stats.kills, stats.deaths), (0, 0));
 }
 
@@ -115,7 +115,7 @@ fn a_stalled_process_is_killed() {
     let policy = StallPolicy::Kill { after: Duration::from_millis(250) };
     let job = beat("a_stalled_process_is_killed", policy, 2, 8, Duration::from_millis(600));
     let stats = job.stats().unwrap();
-    assert_eq!((stats.quarantines, stats.deaths), (0, stats.kills));
+    assert_eq!((stats.pinned_copies, stats.deaths), (0, stats.kills));
     let mut worker = job.worker().unwrap();
     assert!(worker.claim::<u64>("own").is_ok());
     println!("{} killed", stats.kills);

@@ -1,7 +1,7 @@
 //! What clients that only look ask the daemon.
 use anyhow::{Result, bail};
 use hectare_dsm::{Job, Watch};
-use hectare_wire::{ClientLine, Connection, Error, JobLine, Reply, Request};
+use hectare_wire::{ClientLine, Connection, Error, JobLine, Refusal, Reply, Request};
 use std::os::fd::OwnedFd;
 
 /// Refuses an answer that does not fit the question.
@@ -25,6 +25,16 @@ pub(crate) fn open(connection: &Connection, job: &str) -> Result<Job> {
 /// The job, to look at without a mapping of its memory.
 pub(crate) fn watch(connection: &Connection, job: &str) -> Result<Watch> {
     Ok(Watch::open(memory(connection, job)?)?)
+}
+
+/// Whether there is such a job. After a restart of the daemon, one that may still be brought back is waited for.
+pub(crate) fn is_there(connection: &Connection, job: &str) -> Result<bool> {
+    match connection.ask(&Request::Open { job: job.into() }) {
+        Ok((Reply::Opened, _)) => Ok(true),
+        Ok((other, _)) => answer(&other),
+        Err(Error::Refused(Refusal::NoSuchJob { .. })) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The jobs, in the order of their names.

@@ -184,13 +184,11 @@ impl Config {
             let wrong = || format!("HECTARE_METRICS_LISTEN={value} is not an address and port");
             self.metrics.listen = Some(value.parse().with_context(wrong)?);
         }
-        let choice = |name: &str, what: String| anyhow::anyhow!("{name}: {what}");
         if let Some(value) = variable("HECTARE_LOG") {
-            self.log.level = Level::from_str(&value, true).map_err(|what| choice("HECTARE_LOG", what))?;
+            self.log.level = choice("HECTARE_LOG", &value)?;
         }
         if let Some(value) = variable("HECTARE_LOG_FORMAT") {
-            self.log.format =
-                Format::from_str(&value, true).map_err(|what| choice("HECTARE_LOG_FORMAT", what))?;
+            self.log.format = choice("HECTARE_LOG_FORMAT", &value)?;
         }
         Ok(())
     }
@@ -199,6 +197,11 @@ impl Config {
         ensure!(self.max_jobs > 0, "max_jobs is 0: no job could be made");
         ensure!(self.max_clients > 0, "max_clients is 0: nobody could connect");
         let (limits, defaults) = (&self.limits, &self.defaults);
+        for (name, limit) in
+            [("bytes", limits.bytes), ("areas", limits.areas.into()), ("workers", limits.workers.into())]
+        {
+            ensure!(limit > 0, "limits.{name} is 0: no job could be made");
+        }
         let pairs = [
             ("bytes", defaults.bytes, limits.bytes),
             ("areas", defaults.areas.map(u64::from), limits.areas.into()),
@@ -221,6 +224,15 @@ impl Config {
     pub fn run_dir(&self) -> RunDir {
         self.run_dir.as_ref().map_or_else(RunDir::of_user, RunDir::at)
     }
+}
+
+/// The value of a variable that has few; which they are, if it is another one.
+fn choice<T: ValueEnum>(name: &str, value: &str) -> Result<T> {
+    T::from_str(value, true).map_err(|_| {
+        let values = T::value_variants().iter().filter_map(T::to_possible_value);
+        let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
+        anyhow::anyhow!("{name}={value} is none of {}", names.join(", "))
+    })
 }
 
 #[cfg(test)]
@@ -249,6 +261,9 @@ mod tests {
             ("[log]\nformat = \"xml\"", "line 2: unknown variant `xml`"),
             ("[defaults]\nbytes = 9\n[limits]\nbytes = 8", "defaults.bytes is 9"),
             ("max_clients = 0", "max_clients is 0"),
+            ("[limits]\nbytes = 0", "limits.bytes is 0"),
+            ("[limits]\nareas = 0", "limits.areas is 0"),
+            ("[limits]\nworkers = 0", "limits.workers is 0"),
             ("[metrics]\nlisten = \"here\"", "line 2: invalid socket address"),
             ("[defaults]\nstall = { kill = 4 }", "unknown variant `kill`"),
         ] {
@@ -269,6 +284,10 @@ mod tests {
         config.environment(set).unwrap();
         assert_eq!((config.max_jobs, config.log.level, config.log.format), (5, Level::Warn, Format::Json));
         let bad = |name: &str| (name == "HECTARE_LOG").then(|| "loud".to_owned());
-        assert!(config.environment(bad).unwrap_err().to_string().contains("HECTARE_LOG"));
+        let said = config.environment(bad).unwrap_err().to_string();
+        assert_eq!(said, "HECTARE_LOG=loud is none of error, warn, info, debug");
+        let bad = |name: &str| (name == "HECTARE_LOG_FORMAT").then(|| "xml".to_owned());
+        let said = config.environment(bad).unwrap_err().to_string();
+        assert_eq!(said, "HECTARE_LOG_FORMAT=xml is none of human, json");
     }
 }

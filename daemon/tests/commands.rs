@@ -29,7 +29,7 @@ fn works(host: &Host, args: &[&str]) -> String {
 }
 
 /// Every command that needs the daemon, of a job that there is not.
-const NEED_A_DAEMON: [&[&str]; 14] = [
+const NEED_A_DAEMON: [&[&str]; 16] = [
     &["ps"],
     &["jobs"],
     &["ping"],
@@ -40,6 +40,8 @@ const NEED_A_DAEMON: [&[&str]; 14] = [
     &["check", "nowhere"],
     &["read", "nowhere", "a"],
     &["wait", "nowhere", "a"],
+    &["wait", "nowhere"],
+    &["wait", "nowhere", "--timeout", "9"],
     &["top", "nowhere", "--once"],
     &["job", "remove", "nowhere"],
     &["job", "create", "a b"],
@@ -89,6 +91,9 @@ fn what_there_is_not_is_refused() {
     for args in &NEED_A_DAEMON[NEED_A_DAEMON.len() - 2..] {
         fails(&host, args, 4, "invalid job name \"a b\"");
     }
+    works(&host, &["wait", "nowhere", "--absent-ok"]);
+    works(&host, &["wait", "nowhere", "--absent-ok", "--timeout", "9"]);
+    assert_eq!(host.hectare(&["wait", "nowhere", "a", "--absent-ok"]).code, 2);
     works(&host, &["job", "create", "j", "--keep"]);
     fails(&host, &["job", "create", "j"], 4, "exists already");
     fails(&host, &["read", "j", "a"], 4, "there is no area \"a\"");
@@ -107,6 +112,11 @@ fn the_daemon_has_the_same_codes() {
     std::fs::write(&file, "[metrics]\nport = 1\n").unwrap();
     let (code, said) = run(&["--config", file.to_str().unwrap()]);
     assert!(code == Some(5) && said.lines().count() == 1 && said.contains("line 2"), "{code:?} {said}");
+    std::fs::write(&file, "[limits]\nworkers = 0\n").unwrap();
+    let (code, said) = run(&["--config", file.to_str().unwrap()]);
+    assert!(code == Some(5) && said.lines().count() == 1 && said.contains("limits.workers is 0"), "{said}");
+    fails(&host, &["config", "check", file.to_str().unwrap()], 5, "limits.workers is 0");
+    std::fs::write(&file, "[metrics]\nport = 1\n").unwrap();
     let (code, said) = run(&["--run-dir", file.to_str().unwrap()]);
     assert!(code == Some(6) && said.lines().count() == 1, "{code:?} {said}");
     assert_eq!(run(&["--colour"]).0, Some(2));
@@ -195,7 +205,7 @@ fn read_gives_one_version_in_each_form() {
 #[test]
 fn wait_returns_when_it_is_so_and_not_before() {
     let host = Host::new();
-    let _daemon = host.daemon("[defaults]\nbytes = 1048576\n");
+    let daemon = host.daemon("[defaults]\nbytes = 1048576\n");
     let (connection, job) = member(&host, "j");
     let mut worker = job.worker().unwrap();
     fails(&host, &["wait", "j", "a", "--timeout", "0.05"], 7, "nobody has created it");
@@ -223,6 +233,8 @@ fn wait_returns_when_it_is_so_and_not_before() {
     // Its job goes: there is nothing to wait for any more.
     let mut lost = waits(&["wait", "j", "a", "--version", "9"]);
     let ended = waits(&["wait", "j"]);
+    // It is refused if it comes when the job is gone.
+    daemon.wait_for("Wait {");
     drop((area, worker, job));
     assert!(lost.try_wait().unwrap().is_none());
     drop(connection);

@@ -48,6 +48,33 @@ fn the_first_failure_is_named_and_ends_the_rest() {
     assert!(host.jobs().is_empty());
 }
 
+/// One of three fails before it joins: the others do not wait until their time is over.
+#[test]
+fn who_does_not_come_is_not_waited_for() {
+    let host = Host::new();
+    let _daemon = host.daemon("");
+    let program = example("factorize");
+    let data = host.top.path().join("ratings");
+    let lines: String = (0..400).map(|n| format!("{} {} {}\n", n % 20, n / 20, 1 + n % 5)).collect();
+    std::fs::write(&data, lines).unwrap();
+    let script = format!(
+        "[ $HECTARE_RANK = 1 ] && exit 7; exec {} --workers 3 --passes 1 --rank 8 --train {data} --test {data}",
+        program.display(),
+        data = data.display()
+    );
+    // Twice in one job that stays: what was said of the first program's worker is not said of the second's.
+    assert_eq!(host.hectare(&["job", "create", "kept", "--keep"]).code, 0);
+    for _ in 0..2 {
+        let said = host.hectare(&sh("3", &["--keep-going", "--job", "kept"], &script));
+        assert_eq!(said.code, 7, "{said:?}");
+        let told = said.err.lines().filter(|line| line.contains("worker 1 does not come")).count();
+        assert_eq!(told, 2, "{said:?}");
+    }
+    let whole = script.replace("exit 7", "true");
+    let said = host.hectare(&sh("3", &["--keep-going", "--job", "kept"], &whole));
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
 #[test]
 fn signals_are_passed_on() {
     let host = Host::new();

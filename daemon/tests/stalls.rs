@@ -112,7 +112,7 @@ fn by_default_rounds_wait_for_who_stands_in_them() {
     let (job, members) = begin(&host, &[]);
     let mut times = 0;
     stop_until("ten stops", 100, &job, &members[1], |stats| {
-        assert_eq!((stats.kills, stats.quarantines, stats.deaths), (0, 0, 0));
+        assert_eq!((stats.kills, stats.pinned_copies, stats.deaths), (0, 0, 0));
         times += 1;
         times == 10
     });
@@ -127,7 +127,7 @@ fn a_copy_that_a_stalled_member_was_writing_is_pinned() {
     let host = Host::new();
     let daemon = host.daemon("");
     let (job, members) = begin(&host, &["--pin-after-ms", "20"]);
-    stop_until("a copy to be pinned", 150, &job, &members[1], |stats| stats.quarantines > 0);
+    stop_until("a copy to be pinned", 150, &job, &members[1], |stats| stats.pinned_copies > 0);
     // Nobody was hurt, and the one that stood still is back.
     let before = ["of/0", "of/1"].map(|area| published(&job, area));
     until("both to go on", || published(&job, "of/0") > before[0] && published(&job, "of/1") > before[1]);

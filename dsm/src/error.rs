@@ -1,4 +1,7 @@
 //! What can go wrong: what happened, to which area or worker, and what to do.
+//!
+//! `Display` is whole: it says the cause, too. So `Error::source` does not (`r#source` keeps `thiserror` from that), and a
+//! program that prints an error with its sources prints no cause twice.
 use std::time::Duration;
 
 /// The number of a worker in its job.
@@ -36,7 +39,7 @@ pub enum Error {
         /// The job.
         job: String,
         /// What the daemon or the way to it says.
-        source: hectare_wire::Error,
+        r#source: hectare_wire::Error,
     },
     /// A system call failed.
     #[error("{call} failed: {source}")]
@@ -44,7 +47,7 @@ pub enum Error {
         /// The call.
         call: &'static str,
         /// What the system said.
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
     /// The process was forked after it mapped the job.
     #[error(
@@ -209,6 +212,12 @@ pub enum Error {
         /// The rank asked for.
         rank: Rank,
     },
+    /// A worker was waited for whose process failed before it joined.
+    #[error("worker {rank} does not come: its launcher says that its process failed before it joined")]
+    NotComing {
+        /// Its rank.
+        rank: Rank,
+    },
     /// A range lies outside the area.
     #[error("range {start}..{end} lies outside area {name:?} of {len} elements")]
     OutOfRange {
@@ -243,7 +252,7 @@ pub enum Error {
         /// Its rank.
         rank: Rank,
         /// What the system said.
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
 }
 
@@ -255,3 +264,31 @@ fn panics_text(panics: &[(Rank, String)]) -> String {
 
 /// The result of most calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    /// Each variant that holds another error: its text says that, and no source says it again.
+    #[test]
+    fn no_cause_is_said_twice() {
+        let io = || std::io::Error::from_raw_os_error(13);
+        let closed = || hectare_wire::Error::Closed;
+        let os = || hectare_wire::Error::Os { call: "connect", source: io() };
+        for (error, cause) in [
+            (Error::Daemon { job: "j".into(), source: closed() }, closed().to_string()),
+            (Error::Daemon { job: "j".into(), source: os() }, os().to_string()),
+            (Error::Os { call: "mmap", source: io() }, io().to_string()),
+            (Error::Spawn { rank: 3, source: io() }, io().to_string()),
+        ] {
+            let mut text = error.to_string();
+            let mut next = error.source();
+            while let Some(source) = next {
+                text = format!("{text}: {source}");
+                next = source.source();
+            }
+            assert_eq!(text.matches(&cause).count(), 1, "{text}");
+        }
+    }
+}

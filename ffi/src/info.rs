@@ -33,7 +33,7 @@ pub struct ha_stats {
     pub claims: u64,
     /// Processes killed by the stall policy.
     pub kills: u64,
-    /// Reader copies set aside by the stall policy.
+    /// Reader copies pinned by the stall policy (`pinned_copies` of `hectare stat`).
     pub quarantines: u64,
     /// Lines of 64 bytes that check mode found written and not logged.
     pub unlogged_lines: u64,
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn ha_job_stats(job: *mut ha_job, stats: *mut ha_stats) ->
             deaths: now.deaths,
             claims: now.claims,
             kills: now.kills,
-            quarantines: now.quarantines,
+            quarantines: now.pinned_copies,
             unlogged_lines: now.unlogged_lines,
         };
         // SAFETY: the header's contract.

@@ -129,7 +129,7 @@ fn status_of(error: &Error) -> ha_status {
         Error::NotOwner { .. } => HA_NOT_OWNER,
         Error::OwnerAlive { .. } => HA_OWNER_ALIVE,
         Error::OwnerGone { .. } => HA_OWNER_GONE,
-        Error::NoSuchWorker { .. } => HA_NO_SUCH_WORKER,
+        Error::NoSuchWorker { .. } | Error::NotComing { .. } => HA_NO_SUCH_WORKER,
         Error::OutOfRange { .. } => HA_OUT_OF_RANGE,
         Error::TimedOut { .. } => HA_TIMED_OUT,
         _ => HA_INTERNAL,

@@ -68,11 +68,12 @@ fn the_guide_in_cpp_compiles_and_runs() {
     }
     let guide = std::fs::read_to_string(root().join("../docs/porting-c.md")).unwrap();
     let blocks = blocks(&guide, "cpp");
-    assert_eq!(blocks.len(), 1);
+    assert_eq!(blocks.len(), 2);
     let directory = tempfile::tempdir().unwrap();
     let (source, out) = (directory.path().join("block.cc"), directory.path().join("block"));
-    std::fs::write(&source, format!("{}\nint main() {{ return train(3) == 1.0 ? 0 : 1; }}\n", blocks[0]))
-        .unwrap();
+    let main = "int main()\n{\n    as_processes_or_threads([](hectare::worker &worker) { worker.barrier(); });\n    \
+                return train(3) == 1.0 ? 0 : 1;\n}\n";
+    std::fs::write(&source, blocks.concat() + main).unwrap();
     let mut cpp = compiler("c++", "c++17");
     cpp.arg(&source).arg("-o").arg(&out).arg("-L").arg(library()).args(["-lhectare", "-pthread"]);
     run(cpp.arg(format!("-Wl,-rpath,{}", library().display())));

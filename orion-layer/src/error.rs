@@ -1,4 +1,6 @@
 //! What can go wrong in the loop layer: what happened, in which loop, to which array, on which worker.
+//!
+//! `Display` is whole: it says the cause, too, and `Error::source` does not, as in the runtime core.
 use hectare_dsm::Rank;
 
 /// An error of the loop layer.
@@ -137,7 +139,7 @@ pub enum Error {
         /// The file.
         file: String,
         /// What the system said.
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
     /// A file holds something else than was asked for.
     #[error("{file}: {what}")]
@@ -171,3 +173,26 @@ impl Error {
 
 /// The result of most calls of the loop layer.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    /// Each variant that holds another error: its text says that, and no source says it again.
+    #[test]
+    fn no_cause_is_said_twice() {
+        let io = || std::io::Error::from_raw_os_error(13);
+        let core = Error::Core(hectare_dsm::Error::Os { call: "mmap", source: io() });
+        let file = Error::Io { file: "a".into(), source: io() };
+        for error in [core, file] {
+            let mut text = error.to_string();
+            let mut next = error.source();
+            while let Some(source) = next {
+                text = format!("{text}: {source}");
+                next = source.source();
+            }
+            assert_eq!(text.matches(&io().to_string()).count(), 1, "{text}");
+        }
+    }
+}

@@ -1,4 +1,7 @@
 //! What can go wrong between a client and the daemon.
+//!
+//! `Display` is whole: it says the cause, too. So `Error::source` does not (`r#source` keeps `thiserror` from that), and a
+//! program that prints an error with its sources prints no cause twice.
 use crate::{FrameError, Refusal};
 use std::path::PathBuf;
 
@@ -64,15 +67,21 @@ pub enum Error {
     },
     /// A message that cannot be sent.
     #[error("the request cannot be sent: {0}")]
-    Frame(#[from] FrameError),
+    Frame(FrameError),
     /// A system call failed.
     #[error("{call} failed: {source}")]
     Os {
         /// The call.
         call: &'static str,
         /// What the system said.
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
+}
+
+impl From<FrameError> for Error {
+    fn from(error: FrameError) -> Error {
+        Error::Frame(error)
+    }
 }
 
 impl Error {
@@ -88,3 +97,30 @@ impl Error {
 
 /// The result of most calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    /// Each variant that holds another error: its text says that, and no source says it again.
+    #[test]
+    fn no_cause_is_said_twice() {
+        let io = || std::io::Error::from_raw_os_error(13);
+        let frame = FrameError::TooLong { len: 70_000 };
+        let refusal = Refusal::NoSuchJob { job: "j".into() };
+        for (error, cause) in [
+            (Error::os("connect", io()), io().to_string()),
+            (frame.clone().into(), frame.to_string()),
+            (refusal.clone().into(), refusal.to_string()),
+        ] {
+            let mut text = error.to_string();
+            let mut next = error.source();
+            while let Some(source) = next {
+                text = format!("{text}: {source}");
+                next = source.source();
+            }
+            assert_eq!(text.matches(&cause).count(), 1, "{text}");
+        }
+    }
+}

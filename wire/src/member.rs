@@ -3,7 +3,7 @@ mod keeper;
 
 use crate::{Connection, Error, Page, Refusal, Reply, Request, Result, RunDir, Standing};
 use rustix::event::{EventfdFlags, eventfd};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How this process stands to the daemon of its job.
@@ -115,6 +115,11 @@ impl Member {
     /// The name of the job.
     pub fn job(&self) -> &str {
         &self.inner.job
+    }
+
+    /// The descriptor of the job's memory.
+    pub fn memory(&self) -> BorrowedFd<'_> {
+        self.inner.memory.as_fd()
     }
 
     /// The ranks that this process holds, in the order in which it got them.

@@ -2,6 +2,7 @@
 use super::tether::tether;
 use anyhow::{Context, Result};
 use clap::Args;
+use hectare_dsm::Job;
 use hectare_wire::{Member, RunDir, check_job_name};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -27,7 +28,7 @@ pub struct Run {
     /// Print what they print as it is, without their ranks.
     #[arg(long)]
     plain: bool,
-    /// When one fails, let the others go on.
+    /// When one fails, let the others go on. Those who wait for it to join its job learn that it does not come.
     #[arg(long)]
     keep_going: bool,
     /// How long those that are told to end (SIGTERM) have until they are killed, in seconds.
@@ -80,6 +81,12 @@ pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
     check_job_name(&job).map_err(hectare_wire::Error::Refused)?;
     // The job is there before the first process and until after the last, whoever comes and goes.
     let member = Member::hold(dir, &job)?;
+    // What the processes share: here those who wait are told whom they wait for in vain.
+    let memory = member.memory().try_clone_to_owned().context("dup")?;
+    let shared = Job::from_descriptor(memory)?;
+    // An earlier program of this job may have lost some. Ranks that the job has no room for are refused to their
+    // processes, which say so.
+    (0..what.processes).for_each(|rank| drop(shared.expect(rank)));
     let signals = Signals::catch()?;
     let mut processes = Vec::new();
     let (done, readers) = channel::<()>();
@@ -93,7 +100,7 @@ pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
         }
     }
     drop(done);
-    let code = wait(what, processes, &signals);
+    let code = wait(what, &shared, processes, &signals);
     finish_output(&readers);
     drop(member);
     code
@@ -178,7 +185,7 @@ fn send(processes: &[Running], signal: Signal) {
 }
 
 /// Waits until all have ended, passes signals on, and ends the others when one has failed.
-fn wait(what: &Run, mut processes: Vec<Running>, signals: &Signals) -> Result<u8> {
+fn wait(what: &Run, shared: &Job, mut processes: Vec<Running>, signals: &Signals) -> Result<u8> {
     let mut first_failure = None;
     let mut kill_at: Option<Instant> = None;
     while !processes.is_empty() {
@@ -211,6 +218,10 @@ fn wait(what: &Run, mut processes: Vec<Running>, signals: &Signals) -> Result<u8
         failures.sort_by_key(|(_, status)| status.signal().is_none());
         let failed = !failures.is_empty();
         for (rank, status) in failures {
+            // The others go on: those who wait for this one to join need not wait any longer.
+            if what.keep_going {
+                let _ = shared.note_absence(rank);
+            }
             if first_failure.is_none() {
                 let others = if what.keep_going { "go on" } else { "are ended" };
                 eprintln!("hectare: rank {rank} failed first: {status}; the others {others}");

@@ -1,7 +1,7 @@
 //! `hectare wait`: until a job is gone, or an area is as far as it should be.
 use super::output::json;
 use super::parse::{VersionArgument, seconds};
-use crate::ask::{all_jobs, watch};
+use crate::ask::{all_jobs, is_there, watch};
 use anyhow::Result;
 use clap::Args;
 use hectare_dsm::AreaGlance;
@@ -14,13 +14,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
 /// What to wait for: the end of a job, or the first version of an area that is as new as it should be. An area
-/// that is not there is waited for, too.
+/// that is not there is waited for, too; a job that is not there is refused, since nothing tells one that has ended
+/// from one that never was.
 #[derive(Debug, Args)]
 pub(super) struct Wait {
     /// The job.
     job: String,
     /// The area. Without it, the end of the job is waited for.
     area: Option<String>,
+    /// A job that is not there has ended: for one that may be over before this command begins.
+    #[arg(long, conflicts_with = "area")]
+    absent_ok: bool,
     /// Until this version or a later one is published.
     #[arg(long, requires = "area", value_name = "TERM.COUNTER")]
     version: Option<VersionArgument>,
@@ -52,6 +56,10 @@ pub(super) fn wait(connection: &Connection, what: &Wait) -> Result<()> {
 }
 
 fn wait_for_end(connection: &Connection, what: &Wait) -> Result<()> {
+    // From here on its absence is what is waited for.
+    if !is_there(connection, &what.job)? && !what.absent_ok {
+        return Err(Error::Refused(Refusal::NoSuchJob { job: what.job.clone() }).into());
+    }
     match what.timeout {
         None => connection.order(&Request::Wait { job: what.job.clone() })?,
         Some(timeout) => {

@@ -129,10 +129,14 @@ fn stats(out: &mut Exposition, job: &str, stats: &Stats) {
         ("unscanned", stats.put_off_unscanned),
     ];
     causes("put_off_publications", "Publications put off, by cause.", &put_off);
-    let taken = [("dead_copier", stats.takeovers), ("dead_actor", stats.round_takeovers)];
-    causes("takeovers", "Work of the dead that others took over, by cause.", &taken);
-    let evicted = [("stall_kill", stats.kills), ("stall_quarantine", stats.quarantines)];
-    causes("evictions", "Workers killed and copies set aside by the stall policy.", &evicted);
+    let taken = [
+        ("dead_copier", stats.takeovers),
+        ("dead_actor", stats.round_takeovers),
+        ("stalled_actor", stats.passed_over),
+    ];
+    causes("takeovers", "Work of the dead, and of who stood still, that others took over, by cause.", &taken);
+    let evicted = [("stall_kill", stats.kills), ("stall_pin", stats.pinned_copies)];
+    causes("evictions", "Workers killed and copies pinned by the stall policy.", &evicted);
     let refused = [
         ("worker", stats.refused_workers),
         ("observer", stats.refused_observers),

@@ -49,7 +49,7 @@ pub enum StartError {
         /// What was tried.
         what: String,
         /// What the system said.
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
 }
 

@@ -121,7 +121,7 @@ fn given_rank(job: &str) -> Result<Option<Rank>> {
 
 impl Shared {
     /// The process whose worker has a rank and lives.
-    fn live_process(&self, rank: Rank) -> Option<u32> {
+    pub(super) fn live_process(&self, rank: Rank) -> Option<u32> {
         let seat = self.segment.all_seats().get(rank as usize)?;
         // SeqCst: as everywhere for the state of a seat.
         let free = seat.state.load(Ordering::SeqCst) == slot_state::FREE;

@@ -67,14 +67,16 @@ pub struct Stats {
     pub takeovers: u64,
     /// Rounds taken over from a dead worker that ran them.
     pub round_takeovers: u64,
+    /// Rounds taken over from a worker that ran them and stood still, by the stall policy `pin`.
+    pub passed_over: u64,
     /// Workers seen dead.
     pub deaths: u64,
     /// Areas claimed.
     pub claims: u64,
     /// Processes killed by the stall policy.
     pub kills: u64,
-    /// Reader copies quarantined by the stall policy.
-    pub quarantines: u64,
+    /// Reader copies pinned by the stall policy.
+    pub pinned_copies: u64,
     /// Lines that check mode found written and not logged.
     pub unlogged_lines: u64,
     /// Workers refused: no slot was free, or not the one asked for.
@@ -121,10 +123,11 @@ impl Stats {
             copied_bytes: sum(|tally| &tally.copied_bytes),
             takeovers: read(&counters.takeovers),
             round_takeovers: read(&counters.round_takeovers),
+            passed_over: read(&counters.passed_over),
             deaths: read(&counters.deaths),
             claims: read(&counters.claims),
             kills: read(&counters.kills),
-            quarantines: read(&counters.quarantines),
+            pinned_copies: read(&counters.pinned_copies),
             unlogged_lines: read(&counters.unlogged_lines),
             refused_workers: read(&counters.refused_workers),
             refused_observers: read(&counters.refused_observers),
@@ -135,7 +138,7 @@ impl Stats {
     }
 
     /// Every counter with its name, in the order of the fields.
-    pub fn named(&self) -> [(&'static str, u64); 23] {
+    pub fn named(&self) -> [(&'static str, u64); 24] {
         [
             ("rounds", self.rounds),
             ("given_up", self.given_up),
@@ -150,10 +153,11 @@ impl Stats {
             ("copied_bytes", self.copied_bytes),
             ("takeovers", self.takeovers),
             ("round_takeovers", self.round_takeovers),
+            ("passed_over", self.passed_over),
             ("deaths", self.deaths),
             ("claims", self.claims),
             ("kills", self.kills),
-            ("quarantines", self.quarantines),
+            ("pinned_copies", self.pinned_copies),
             ("unlogged_lines", self.unlogged_lines),
             ("refused_workers", self.refused_workers),
             ("refused_observers", self.refused_observers),

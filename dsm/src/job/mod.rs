@@ -1,4 +1,5 @@
 //! Jobs: the workers and areas that synchronize together, on one segment per host.
+pub(crate) mod absence;
 pub(crate) mod builder;
 pub(crate) mod connect;
 pub(crate) mod info;

@@ -1,4 +1,6 @@
 //! Processes by id and start time, so that a reused id is told apart.
+use std::os::unix::fs::MetadataExt;
+use std::sync::OnceLock;
 
 /// The start time of a process in clock ticks since boot; 0 if it cannot be read.
 pub(crate) fn start_time(pid: u32) -> u64 {
@@ -6,6 +8,12 @@ pub(crate) fn start_time(pid: u32) -> u64 {
     // The second field is the command in parentheses and may hold anything; the start time is the 22nd.
     let after = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     after.split_whitespace().nth(19).and_then(|field| field.parse().ok()).unwrap_or(0)
+}
+
+/// The PID namespace of this process, as the number of its inode; 0 if it cannot be read. A process never changes it.
+pub(crate) fn namespace() -> u64 {
+    static OWN: OnceLock<u64> = OnceLock::new();
+    *OWN.get_or_init(|| std::fs::metadata("/proc/self/ns/pid").map_or(0, |about| about.ino()))
 }
 
 /// Whether `/proc` has this thread of this process, which started at `started`, and it is no zombie.

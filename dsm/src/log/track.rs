@@ -47,8 +47,8 @@ const FEATURES: [(u64, &str); 4] = [
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unsupported {
     /// There is no userfaultfd, or this process may not use it.
-    #[error("cannot open a userfaultfd: is it configured, and allowed for this process?")]
-    Userfaultfd(#[source] io::Error),
+    #[error("cannot open a userfaultfd, is it configured, and allowed for this process?: {0}")]
+    Userfaultfd(io::Error),
     /// The kernel's userfaultfd cannot do what is needed.
     #[error("the kernel's userfaultfd lacks {feature}, which Linux 6.7 and later have")]
     Feature {
@@ -56,11 +56,11 @@ pub(crate) enum Unsupported {
         feature: &'static str,
     },
     /// The process's page tables cannot be read.
-    #[error("cannot open /proc/self/pagemap")]
-    Pagemap(#[source] io::Error),
+    #[error("cannot open /proc/self/pagemap: {0}")]
+    Pagemap(io::Error),
     /// The range cannot be registered or protected: it is no mapping of pages that supports it, it is tracked
     /// already (`EBUSY`), or there is no memory for page tables.
-    #[error("cannot track writes to {start:#x}+{len:#x}: {call}")]
+    #[error("cannot track writes to {start:#x}+{len:#x}: {call}: {source}")]
     Range {
         /// The address of the first byte.
         start: usize,
@@ -69,11 +69,11 @@ pub(crate) enum Unsupported {
         /// What was asked of the kernel.
         call: &'static str,
         /// What it answered.
-        source: io::Error,
+        r#source: io::Error,
     },
     /// The kernel cannot report written pages.
-    #[error("the kernel lacks the PAGEMAP_SCAN ioctl, which Linux 6.7 and later have")]
-    Scan(#[source] io::Error),
+    #[error("the kernel lacks the PAGEMAP_SCAN ioctl, which Linux 6.7 and later have: {0}")]
+    Scan(io::Error),
 }
 
 /// Tracks which pages of a range of this process's memory are written.

@@ -51,12 +51,12 @@ pub(crate) enum ReserveError {
         payer: String,
     },
     /// The system refused for another reason.
-    #[error("cannot reserve memory: {call}")]
+    #[error("cannot reserve memory: {call}: {source}")]
     Os {
         /// What was called.
         call: &'static str,
         /// What it answered.
-        source: io::Error,
+        r#source: io::Error,
     },
 }
 

@@ -1,8 +1,8 @@
 //! Copying a round's chunks: claims, the lines of a chunk, and the bookkeeping that goes with them.
-use super::chunks::OWNER_BYTES;
 use super::claim::{self, Claim};
 use super::clock;
 use super::division::{LEAST_BYTES, Speeds};
+use super::plan::OWNER_BYTES;
 use super::plan::{may_copy_whole, whole_threshold};
 use super::runtime::Runtime;
 use super::tally::add;

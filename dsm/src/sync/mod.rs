@@ -1,6 +1,4 @@
 //! Internal sync: rounds among the workers of one host. `SYNC.md` has the protocol.
-#[cfg(not(loom))]
-pub(crate) mod chunks;
 pub(crate) mod claim;
 #[cfg(not(loom))]
 pub(crate) mod clock;

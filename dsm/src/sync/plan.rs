@@ -1,18 +1,20 @@
 //! Planning a round: which areas, into which copies, with which versions, in which chunks.
-use super::chunks::{ALONE_BYTES, OWNER_BYTES};
-use super::pin::{self, copy_state};
-use super::round::Seat;
+mod chunks;
+mod target;
+
+use self::chunks::ALONE_BYTES;
+pub(super) use self::chunks::OWNER_BYTES;
+use self::target::{dirty_bytes, unmark};
+use super::pin;
 use super::runtime::{Runtime, Scratch};
 use super::tally::count;
 use super::{clock, lock};
-use crate::area::observer::is_pinned;
 use crate::area::parts::{Parts, flag};
 use crate::area::scan::is_scanned;
 use crate::area::table;
-use crate::job::STALL_PIN;
-use crate::memory::copy::{Kernels, words};
-use crate::memory::layout::{AreaSlot, CopyRecord, LINE, PlanEntry};
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::memory::copy::Kernels;
+use crate::memory::layout::{AreaSlot, PlanEntry};
+use std::sync::atomic::Ordering;
 
 impl Runtime<'_> {
     /// Chooses areas and lays out chunks; false if there is nothing to publish.
@@ -240,84 +242,6 @@ impl Runtime<'_> {
             && parts.slot.own.scanned.load(Ordering::Relaxed) != round
     }
 
-    /// The copy to publish into: one that no straggler and no observer may be reading, with the least to
-    /// bring up to date. It is marked as being written.
-    fn target_copy(
-        &self,
-        parts: &Parts<'_>,
-        area: usize,
-        round: u64,
-        scratch: &mut Scratch,
-    ) -> Option<usize> {
-        let copies = parts.copies();
-        let current = parts.current();
-        let pinned = &mut scratch.pinned;
-        pinned.clear();
-        pinned.resize(copies.len(), false);
-        let behind = self.pin_stragglers(parts, round, pinned);
-        for (index, copy) in copies.iter().enumerate() {
-            if self.is_quarantined(copy) {
-                pinned[index] = true;
-            }
-        }
-        // The newest copy owes nothing, so it comes first; then the one that was published last.
-        let mut order: Vec<usize> = Vec::new();
-        let candidates: &[usize] = if copies.len() == 1 {
-            &[0]
-        } else {
-            order.extend(0..copies.len());
-            order.sort_by_key(|&index| {
-                // One that holds nothing (`u64::MAX`) comes last.
-                let at = copies[index].round.load(Ordering::Relaxed).wrapping_add(1);
-                (index != current, std::cmp::Reverse(at))
-            });
-            &order
-        };
-        // A copy that may have to be quarantined in the middle must not be the newest one.
-        let spare_newest = copies.len() >= 3 && self.shared.segment.config().stall_policy == STALL_PIN;
-        for &index in candidates {
-            if pinned[index] || (spare_newest && index == current) {
-                continue;
-            }
-            if pin::mark(&copies[index].state, || is_pinned(&self.shared.segment, area, index)) {
-                return Some(index);
-            }
-        }
-        scratch.held_back |= behind;
-        None
-    }
-
-    /// Marks the copies that workers outside of the round may be reading; false if there are none.
-    fn pin_stragglers(&self, parts: &Parts<'_>, round: u64, pinned: &mut [bool]) -> bool {
-        let mut any = false;
-        for seat in self.shared.segment.seats() {
-            if seat.is_live() {
-                // SeqCst: see `Rounds::takes_part`.
-                let arrived = seat.arrived.load(Ordering::SeqCst);
-                if arrived < round {
-                    pinned[parts.visible(arrived)] = true;
-                    any = true;
-                }
-            }
-        }
-        any
-    }
-
-    fn is_quarantined(&self, copy: &CopyRecord) -> bool {
-        if copy.state.load(Ordering::Relaxed) != copy_state::QUARANTINED {
-            return false;
-        }
-        // Whoever was in that round and has not moved since may be at the copy: not only the worker that was
-        // found stalled, but any that had a chunk of it.
-        let round = copy.quarantine.load(Ordering::Relaxed);
-        let stays = |seat: &Seat| seat.is_live() && seat.arrived.load(Ordering::SeqCst) == round;
-        if !self.shared.segment.seats().iter().any(stays) {
-            copy.state.store(copy_state::VALID, Ordering::Relaxed);
-            return false;
-        }
-        true
-    }
-
     /// Groups are published whole or not at all: drops the entries of groups of which a member could not be
     /// planned, because its owner is not here to say whether it is done writing, or because every copy is
     /// pinned. Returns how many entries are left.
@@ -348,29 +272,6 @@ impl Runtime<'_> {
         }
         kept
     }
-}
-
-/// Takes back the marks that a planner left which died: nothing was copied yet. Also where the area cannot be
-/// planned any more, as when the planner owned it: observers do not read a marked copy.
-fn unmark(copies: &[CopyRecord]) {
-    for copy in copies {
-        if copy.state.load(Ordering::Relaxed) == copy_state::WRITING {
-            pin::unmark(&copy.state);
-        }
-    }
-}
-
-/// Bytes that publishing into `target` copies, by counting the log; bounded above by the whole copy.
-fn dirty_bytes(parts: &Parts<'_>, target: usize) -> u64 {
-    // SAFETY: called by the actor while the area's owner, the log's only writer, is inside the round; what a
-    // copy owes is written only while chunks are copied.
-    let count = |words: &[AtomicU64]| unsafe { words::count(words) };
-    let mut lines = 0;
-    parts.for_each_logged_run(|words| lines += count(words));
-    if parts.copies()[target].owes.load(Ordering::Relaxed) != 0 {
-        lines += count(parts.owed(target));
-    }
-    (lines as u64 * LINE).min(parts.padded_bytes() as u64)
 }
 
 /// Whether the copy kernels may copy more than the logged lines of the area.

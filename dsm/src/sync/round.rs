@@ -1,112 +1,13 @@
 //! The round: arrive, plan, copy, publish. See `SYNC.md` beside this file for the protocol and its argument.
-use super::word::{Actor, Phase, SLEEP, Word};
+mod actor;
+mod seat;
+mod work;
+
+pub(crate) use self::seat::{Seat, slot_state};
+pub(crate) use self::work::{Ended, Pause, Work};
+
+use super::word::{Phase, SLEEP, Word};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
-
-/// The state of a worker's slot.
-pub(crate) mod slot_state {
-    pub(crate) const FREE: u32 = 0;
-    pub(crate) const JOINING: u32 = 1;
-    pub(crate) const LIVE: u32 = 2;
-    pub(crate) const LEAVING: u32 = 3;
-    pub(crate) const DEAD: u32 = 4;
-}
-
-/// What a worker tells the others about rounds; one per worker, on cache lines of its own.
-#[repr(C, align(128))]
-#[derive(Debug)]
-pub(crate) struct Seat {
-    /// The last round in which the worker stood at a synchronization point. Written by the worker alone. A
-    /// view that the worker holds is of a copy published at or before this round.
-    pub(crate) arrived: AtomicU64,
-    /// The last round that was given up because this worker did not come. While it is above `arrived`, the
-    /// worker is a known straggler: rounds do not wait for it.
-    pub(crate) missed: AtomicU64,
-    /// The worker's own clock (bounded staleness).
-    pub(crate) clock: AtomicU64,
-    /// How often this worker was left behind by a round that was given up. Written with `missed`, by others.
-    pub(crate) late: AtomicU64,
-    /// One of [`slot_state`].
-    pub(crate) state: AtomicU32,
-    /// Rises with every worker that takes the slot.
-    pub(crate) incarnation: AtomicU32,
-}
-
-impl Seat {
-    #[cfg(loom)]
-    pub(crate) fn new() -> Seat {
-        Seat {
-            arrived: AtomicU64::new(0),
-            missed: AtomicU64::new(0),
-            clock: AtomicU64::new(0),
-            late: AtomicU64::new(0),
-            state: AtomicU32::new(slot_state::FREE),
-            incarnation: AtomicU32::new(0),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn is_live(&self) -> bool {
-        self.state.load(Ordering::SeqCst) == slot_state::LIVE
-    }
-
-    /// Whether rounds go on without this worker until it comes back to a synchronization point.
-    pub(crate) fn is_straggler(&self) -> bool {
-        self.missed.load(Ordering::SeqCst) > self.arrived.load(Ordering::SeqCst)
-    }
-}
-
-/// What a pause in a wait was worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pause {
-    /// Look again.
-    Again,
-    /// Long enough to ask whether the ones waited for are alive.
-    Check,
-    /// Longer than the job's patience.
-    OutOfPatience,
-    /// Longer than the limit that the waiting worker was given.
-    OutOfTime,
-}
-
-/// What a round does and how it waits: the runtime's implementation moves bytes, a model's moves tokens.
-pub(crate) trait Work {
-    /// Chooses the areas and lays out chunks; false when there is nothing to publish. Called by the actor,
-    /// again by its successor if it died: must not depend on how far the first got.
-    fn plan(&self, round: u64, me: u32) -> bool;
-    /// Claims and copies chunks until none is free.
-    fn copy(&self, round: u64, me: u32);
-    /// Whether every chunk is done (or abandoned with its area).
-    fn copied(&self, round: u64) -> bool;
-    /// Takes claims from the dead and applies the job's stall policy to the living; called now and then
-    /// while a round waits in [`Phase::Copy`].
-    fn tend(&self, round: u64, me: u32);
-    /// Makes the new versions visible. Every step is repeatable; called again by a successor.
-    fn publish(&self, round: u64, me: u32);
-    /// Asks the kernel whether the worker is dead, and if so marks its seat.
-    fn is_dead(&self, rank: u32) -> bool;
-    /// Runs `act` if the worker is dead, and answers what it answers; false if it is not dead. No reaper
-    /// begins meanwhile if `rank` stands for one: of it, unlike of a worker, there may be another soon.
-    fn while_dead(&self, rank: u32, act: impl FnOnce() -> bool) -> bool {
-        self.is_dead(rank) && act()
-    }
-    /// Applies the stall policy to an actor that stands still outside of copying.
-    fn stalled_actor(&self, rank: u32);
-    /// Waits a little for the word to differ from `seen`.
-    fn pause(&self, seen: Word) -> Pause;
-    /// Wakes whoever sleeps on the word.
-    fn wake(&self);
-    /// Hears that `round` was given up because workers `missing` did not come.
-    fn gave_up(&self, round: u64, missing: &mut dyn Iterator<Item = u32>);
-}
-
-/// How a round ended for a participant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// Round `.0` was completed.
-    Completed(u64),
-    /// Round `.0` was given up: somebody did not come in time.
-    GivenUp(u64),
-}
 
 /// The words of the round and the seats of the workers.
 #[derive(Clone, Copy, Debug)]
@@ -279,71 +180,12 @@ impl Rounds<'_> {
                     fault_point();
                     self.shift(seen, Word::new(round, Phase::Publish), work);
                 } else if work.pause(seen) != Pause::Again {
-                    self.replace_dead_actor(me, round, work);
+                    if !self.replace_dead_actor(me, round, work) {
+                        self.pass_over_actor(me, seen, work);
+                    }
                     work.tend(round, me);
                 }
             }
-        }
-    }
-
-    /// The round is complete: elects an actor, which shifts it to Plan.
-    fn lead(&self, me: u32, seen: Word, work: &impl Work) {
-        let round = seen.round();
-        let now = Actor(self.actor.load(Ordering::SeqCst));
-        let mine = Actor::new(round, me);
-        // Never over the election of a newer round, if this look at the round is an old one.
-        if now.is_before(round) {
-            let _ = self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst);
-            fault_point();
-        }
-        if self.is_actor(me, round) {
-            if self.shift(seen, Word::new(round, Phase::Plan), work) {
-                fault_point();
-                self.plan(me, round, work);
-            }
-        } else {
-            match work.pause(seen) {
-                Pause::Again => {}
-                Pause::OutOfTime => self.give_up(seen, work),
-                _ => self.watch_actor(me, round, work),
-            }
-        }
-    }
-
-    fn plan(&self, me: u32, round: u64, work: &impl Work) {
-        let here = Word::new(round, Phase::Plan);
-        let left_out = |seat: &Seat| seat.is_live() && seat.arrived.load(Ordering::SeqCst) != round;
-        if self.seats().iter().any(left_out) {
-            // Relaxed: read by those who see the round past; the shift below releases it.
-            self.partial.store(round, Ordering::Relaxed);
-        }
-        if work.plan(round, me) {
-            fault_point();
-            self.shift(here, Word::new(round, Phase::Copy), work);
-        } else {
-            self.finish(here, work);
-        }
-    }
-
-    fn finish(&self, here: Word, work: &impl Work) {
-        // Release: whoever sees the next round's number in the word sees whether this one was completed.
-        self.completed.store(here.round(), Ordering::Release);
-        fault_point();
-        self.shift(here, Word::new(here.round() + 1, Phase::Idle), work);
-    }
-
-    fn act_or_wait(&self, me: u32, seen: Word, work: &impl Work) {
-        let round = seen.round();
-        if !self.is_actor(me, round) {
-            if work.pause(seen) != Pause::Again {
-                self.watch_actor(me, round, work);
-            }
-        } else if seen.phase() == Phase::Plan {
-            self.plan(me, round, work);
-        } else {
-            work.publish(round, me);
-            fault_point();
-            self.finish(Word::new(round, Phase::Publish), work);
         }
     }
 
@@ -393,41 +235,6 @@ impl Rounds<'_> {
         late.for_each(drop);
     }
 
-    pub(crate) fn is_actor(&self, me: u32, round: u64) -> bool {
-        self.actor.load(Ordering::SeqCst) == Actor::new(round, me).0
-    }
-
-    /// Replaces a dead actor, and applies the stall policy to one that lives and stands still.
-    fn watch_actor(&self, me: u32, round: u64, work: &impl Work) {
-        if !self.replace_dead_actor(me, round, work) {
-            let now = Actor(self.actor.load(Ordering::SeqCst));
-            if now.is_for(round) && now.rank() != me {
-                work.stalled_actor(now.rank());
-            }
-        }
-    }
-
-    /// Takes the round over from an actor that the kernel says is dead. True if there is now another actor.
-    fn replace_dead_actor(&self, me: u32, round: u64, work: &impl Work) -> bool {
-        let now = Actor(self.actor.load(Ordering::SeqCst));
-        if !now.is_for(round) || now.rank() == me {
-            return false;
-        }
-        let mine = Actor::new(round, me);
-        work.while_dead(now.rank(), || {
-            self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
-        })
-    }
-
-    /// Takes a dead worker's election as actor of an open round back, before its slot is anybody's: nobody
-    /// would find a free slot's worker dead. In later phases there is none to take back (see `reap`).
-    pub(crate) fn depose(&self, dead: u32) {
-        let now = self.actor.load(Ordering::SeqCst);
-        if now == Actor::new(self.load_total().round(), dead).0 {
-            let _ = self.actor.compare_exchange(now, 0, Ordering::SeqCst, Ordering::SeqCst);
-        }
-    }
-
     /// Brings the seat of `me`, which holds no view, up to the present: a worker that joins, or a straggler
     /// that comes back. Waits for an idle moment, or takes part in the round that is open.
     pub(crate) fn settle(&self, me: u32, work: &impl Work) -> Option<Ended> {
@@ -475,27 +282,6 @@ impl Rounds<'_> {
                 self.drive(me, round, work);
             } else if work.pause(seen) != Pause::Again {
                 self.replace_dead_actor(me, round, work);
-            }
-        }
-    }
-
-    /// Finishes a round past [`Phase::Open`] all of whose participants are dead. The caller holds the lock
-    /// that makes it the only one to do so; `me` is a rank that no worker has. A living actor is left at it:
-    /// a straggler that waits for the round to be past takes over too, without being part of it.
-    pub(crate) fn finish_for_the_dead(&self, me: u32, round: u64, work: &impl Work) {
-        let now = Actor(self.actor.load(Ordering::SeqCst));
-        if !now.is_for(round) || (now.rank() != me && !work.is_dead(now.rank())) {
-            return;
-        }
-        let mine = Actor::new(round, me);
-        if self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-            loop {
-                let seen = self.load_total();
-                if seen.is_past(round) {
-                    return;
-                }
-                work.tend(round, me);
-                self.step(me, seen, work);
             }
         }
     }

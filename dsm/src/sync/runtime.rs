@@ -5,7 +5,7 @@ use super::pin::copy_state;
 use super::round::{Pause, Rounds, Work};
 use super::tally::{add, count};
 use super::wait::{Waiter, futex_wake_all, low_half};
-use super::word::Word;
+use super::word::{Phase, Word};
 use crate::area::owned_set::OwnedSet;
 use crate::area::parts::Parts;
 use crate::area::scan::Scanned;
@@ -133,14 +133,8 @@ impl Runtime<'_> {
         {
             claim::abandon(&chunk.claim, round);
         }
-        count(&segment.header().counters.quarantines, 1);
-        tracing::warn!(
-            rank,
-            area,
-            copy = index,
-            round,
-            "worker stalled while copying; the copy is quarantined"
-        );
+        count(&segment.header().counters.pinned_copies, 1);
+        tracing::warn!(rank, area, copy = index, round, "worker stalled while copying; the copy is pinned");
     }
 }
 
@@ -178,9 +172,11 @@ impl Work for Runtime<'_> {
             } else if self.has_stalled(round) {
                 match segment.config().stall_policy {
                     STALL_KILL => self.kill(rank),
-                    // Only the actor decides, so that it cannot be publishing meanwhile.
-                    STALL_PIN if self.rounds().is_actor(me, round) => {
+                    // Only the actor decides, so that it cannot be publishing meanwhile; at work, so that nobody
+                    // has replaced it and gone on.
+                    STALL_PIN if self.rounds().take_up(me, round) => {
                         self.quarantine(round, chunk.entry.load(Ordering::Relaxed) as usize, rank);
+                        self.rounds().lay_down(me, round);
                     }
                     _ => {}
                 }
@@ -215,6 +211,22 @@ impl Work for Runtime<'_> {
         }
     }
 
+    fn may_pass_over(&self) -> bool {
+        self.shared.segment.config().stall_policy == STALL_PIN
+    }
+
+    fn passes_over(&self, seen: Word) -> bool {
+        let after = Duration::from_nanos(self.shared.segment.config().stall_after_ns);
+        // While it copies, the actor may be waiting for somebody else's chunk, and is about to pin it.
+        let longest = if seen.phase() == Phase::Copy { after * 2 } else { after };
+        self.may_pass_over() && self.stalled_for(seen.round()) >= longest
+    }
+
+    fn passed_over(&self, rank: u32) {
+        count(&self.shared.segment.header().counters.passed_over, 1);
+        tracing::warn!(rank, "round taken over from an actor that stands still");
+    }
+
     fn pause(&self, seen: Word) -> Pause {
         let shared = self.shared;
         let patience = Duration::from_nanos(shared.segment.config().patience_ns);
@@ -228,6 +240,13 @@ impl Work for Runtime<'_> {
     fn gave_up(&self, round: u64, missing: &mut dyn Iterator<Item = u32>) {
         let segment = &self.shared.segment;
         count(&segment.header().counters.given_up, 1);
+        let mut missing = missing.peekable();
+        if missing.peek().is_none() {
+            tracing::debug!(
+                round,
+                "round given up: its actor did not begin, or only known stragglers were missing"
+            );
+        }
         for rank in missing {
             count(&segment.all_seats()[rank as usize].late, 1);
             tracing::warn!(round, rank, "round given up: the worker did not come in time");

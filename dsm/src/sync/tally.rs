@@ -48,10 +48,12 @@ pub(crate) struct Counters {
     pub(crate) takeovers: AtomicU64,
     /// Rounds taken over from a dead actor.
     pub(crate) round_takeovers: AtomicU64,
+    /// Rounds taken over from an actor that lives and stands still.
+    pub(crate) passed_over: AtomicU64,
     pub(crate) deaths: AtomicU64,
     pub(crate) claims: AtomicU64,
     pub(crate) kills: AtomicU64,
-    pub(crate) quarantines: AtomicU64,
+    pub(crate) pinned_copies: AtomicU64,
     pub(crate) unlogged_lines: AtomicU64,
     pub(crate) refused_workers: AtomicU64,
     pub(crate) refused_observers: AtomicU64,

@@ -77,29 +77,43 @@ impl fmt::Debug for Word {
     }
 }
 
-/// Who runs a round: the low 40 bits of its number and the rank, in one word, so that a successor can
-/// replace a dead actor by one compare-and-swap.
+/// Who runs a round: the low 40 bits of its number, whether the actor is at work, and the rank, in one word, so
+/// that a successor can replace a dead actor by one compare-and-swap, or one that lives and is not at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Actor(pub(crate) u64);
 
+/// The actor is at work: it plans, publishes or pins, and nobody may replace it while it lives.
+const AT_WORK: u64 = 1 << 23;
+const RANK: u64 = AT_WORK - 1;
+
 impl Actor {
+    /// An actor that is not at work.
     pub(crate) const fn new(round: u64, rank: u32) -> Actor {
         Actor(round << 24 | (rank as u64 + 1))
     }
 
+    /// This actor, at work.
+    pub(crate) const fn at_work(self) -> Actor {
+        Actor(self.0 | AT_WORK)
+    }
+
+    pub(crate) const fn is_at_work(self) -> bool {
+        self.0 & AT_WORK != 0
+    }
+
     pub(crate) const fn is_for(self, round: u64) -> bool {
-        self.0 & 0xff_ffff != 0 && self.0 >> 24 == round & (u64::MAX >> 24)
+        self.0 & RANK != 0 && self.0 >> 24 == round & (u64::MAX >> 24)
     }
 
     /// Whether this is the actor of a round before `round`, or of none.
     pub(crate) const fn is_before(self, round: u64) -> bool {
         const ROUNDS: u64 = 1 << 40;
         let ahead = (round % ROUNDS).wrapping_sub(self.0 >> 24) % ROUNDS;
-        self.0 & 0xff_ffff == 0 || (ahead != 0 && ahead < ROUNDS / 2)
+        self.0 & RANK == 0 || (ahead != 0 && ahead < ROUNDS / 2)
     }
 
     pub(crate) const fn rank(self) -> u32 {
-        (self.0 & 0xff_ffff) as u32 - 1
+        (self.0 & RANK) as u32 - 1
     }
 }
 
@@ -116,7 +130,11 @@ mod tests {
                 assert!(!word.for_all(false).waits_for_all());
             }
             assert!(Actor::new(round, 7).is_for(round) && !Actor::new(round, 7).is_for(round + 1));
-            assert_eq!(Actor::new(round, 7).rank(), 7);
+            assert_eq!((Actor::new(round, 7).rank(), Actor::new(round, 7).at_work().rank()), (7, 7));
+            assert!(
+                Actor::new(round, 7).at_work().is_for(round) && Actor::new(round, 7).at_work().is_at_work()
+            );
+            assert!(!Actor::new(round, (1 << 22) - 1).is_at_work());
             assert!(Actor::new(round, 7).is_before(round + 1) && Actor(0).is_before(round));
             assert!(!Actor::new(round, 7).is_before(round) && !Actor::new(round + 1, 7).is_before(round));
         }

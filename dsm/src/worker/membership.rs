@@ -101,6 +101,7 @@ fn try_slot(shared: &Shared, rank: Rank) -> bool {
     record.pid.store(pid, Ordering::Relaxed);
     record.tid.store(process::thread_id(), Ordering::Relaxed);
     record.started.store(process::start_time(pid), Ordering::Relaxed);
+    record.namespace.store(process::namespace(), Ordering::Relaxed);
     fault_point();
     seat.incarnation.fetch_add(1, Ordering::Relaxed);
     seat.missed.store(0, Ordering::Relaxed);
@@ -110,6 +111,8 @@ fn try_slot(shared: &Shared, rank: Rank) -> bool {
     // that no look at the seats that were ever taken lacks one that is.
     header.sync.workers_high.fetch_max(rank + 1, Ordering::SeqCst);
     seat.state.store(slot_state::JOINING, Ordering::SeqCst);
+    // SeqCst: after the seat's state; pairs with `Job::note_absence`, which stores and then looks at the state.
+    record.absent.store(0, Ordering::SeqCst);
     fault_point();
     shared.recount();
     fault_point();

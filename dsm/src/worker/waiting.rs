@@ -149,13 +149,19 @@ impl Worker {
     /// Waits until `count` workers are in the job, this one included; takes part in rounds meanwhile.
     ///
     /// # Errors
-    /// [`Error::TimedOut`].
+    /// [`Error::TimedOut`]; [`Error::NotComing`] at once when the launcher says that one of the first `count` has
+    /// failed before it came ([`Job::note_absence`](crate::Job::note_absence)), as `hectare run --keep-going` does.
     pub fn wait_for_workers(&mut self, count: usize, timeout: Duration) -> Result<()> {
         let live =
             |worker: &Worker| worker.shared.segment.seats().iter().filter(|seat| seat.is_live()).count();
         self.wait_until(
             timeout,
-            |worker| Ok((live(worker) >= count).then_some(())),
+            |worker| match live(worker) >= count {
+                true => Ok(Some(())),
+                false => {
+                    worker.shared.absent_worker(count).map_or(Ok(None), |rank| Err(Error::NotComing { rank }))
+                }
+            },
             |worker, waited| Error::TimedOut {
                 what: format!("{count} workers"),
                 waited,

@@ -455,7 +455,7 @@ typedef struct ha_stats {
     uint64_t claims;
     // Processes killed by the stall policy.
     uint64_t kills;
-    // Reader copies set aside by the stall policy.
+    // Reader copies pinned by the stall policy (`pinned_copies` of `hectare stat`).
     uint64_t quarantines;
     // Lines of 64 bytes that check mode found written and not logged.
     uint64_t unlogged_lines;
@@ -771,7 +771,9 @@ ha_status ha_rejoin_clocks(struct ha_worker *worker);
 //
 // Pointers: `worker` an open worker.
 // Thread: that of the worker.
-// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none), `HA_VIEW_OPEN`, `HA_FORKED`.
+// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none), `HA_NO_SUCH_WORKER` when the launcher
+// says that one of the first `count` has failed before it came (`hectare run --keep-going`), `HA_VIEW_OPEN`,
+// `HA_FORKED`.
 ha_status ha_wait_for_workers(struct ha_worker *worker,
                               size_t count,
                               uint64_t timeout_ns);

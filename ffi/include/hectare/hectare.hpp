@@ -354,6 +354,15 @@ public:
         out = ha_area_attach(this->get(), name.c_str(), element<T>::type, timeout_ns, &found);
         return area<T>(found);
     }
+    // Takes over an area whose owner is dead or has let go of it; `loss` is null or gets what was lost.
+    template <class T> area<T> claim(status &out, const std::string &name, ha_loss *loss = nullptr)
+    {
+        ha_area *found = nullptr;
+        if (loss != nullptr)
+            loss->size = sizeof *loss;
+        out = ha_area_claim(this->get(), name.c_str(), element<T>::type, &found, loss);
+        return area<T>(found);
+    }
 
     ha_status try_service() noexcept { return ha_service(this->get()); }
     ha_status try_sync() noexcept { return ha_sync(this->get(), nullptr); }
@@ -382,10 +391,12 @@ public:
         detail::check(ha_area_attach(this->get(), name.c_str(), element<T>::type, nanoseconds(limit), &found));
         return area<T>(found);
     }
-    template <class T> area<T> claim(const std::string &name)
+    template <class T> area<T> claim(const std::string &name, ha_loss *loss = nullptr)
     {
         ha_area *found = nullptr;
-        detail::check(ha_area_claim(this->get(), name.c_str(), element<T>::type, &found, nullptr));
+        if (loss != nullptr)
+            loss->size = sizeof *loss;
+        detail::check(ha_area_claim(this->get(), name.c_str(), element<T>::type, &found, loss));
         return area<T>(found);
     }
     void service() { detail::check(ha_service(this->get())); }
@@ -414,6 +425,28 @@ public:
     }
 #endif
 };
+
+// Which process of a program this is, as its launcher says; 0 of 1 without one.
+struct launched {
+    std::uint32_t rank = 0;
+    std::uint32_t size = 1;
+};
+
+inline launched launch(status &out)
+{
+    launched found;
+    out = ha_launch(&found.rank, &found.size);
+    return found;
+}
+
+#ifndef HECTARE_NO_EXCEPTIONS
+inline launched launch()
+{
+    launched found;
+    detail::check(ha_launch(&found.rank, &found.size));
+    return found;
+}
+#endif
 
 // Settings of a job: ha_job_options at their defaults.
 struct job_options : ha_job_options {
@@ -453,6 +486,13 @@ public:
         out = ha_worker_join(this->get(), &made);
         return worker(made);
     }
+    // Makes the calling thread the worker of this rank.
+    worker join_at(status &out, std::uint32_t rank)
+    {
+        ha_worker *made = nullptr;
+        out = ha_worker_join_at(this->get(), rank, &made);
+        return worker(made);
+    }
 
     // Runs `body(worker &)`, which returns an int, 0 for success, on `count` workers in threads of their own. An exception
     // that it lets out ends the program.
@@ -485,6 +525,12 @@ public:
     {
         ha_worker *made = nullptr;
         detail::check(ha_worker_join(this->get(), &made));
+        return worker(made);
+    }
+    worker join_at(std::uint32_t rank)
+    {
+        ha_worker *made = nullptr;
+        detail::check(ha_worker_join_at(this->get(), rank, &made));
         return worker(made);
     }
 

@@ -114,6 +114,42 @@ void statuses()
     REQUIRE(area.reset() == HA_BAD_HANDLE);
 }
 
+// Ranks of one's own choice; what a worker leaves is claimed; where a launcher puts this process.
+void places()
+{
+    hectare::status status;
+    auto job = hectare::job::embedded(small());
+    auto first = job.join_at(2);
+    REQUIRE(first.rank() == 2 && code_of([&] { job.join_at(2); }) == HA_RANK_TAKEN);
+    REQUIRE(!job.join_at(status, 2) && status.code() == HA_RANK_TAKEN);
+    auto area = first.create<double>("left", 10);
+    area.writer()[4] = 2.5;
+    area.log(4);
+    first.sync();
+    auto second = job.join_at(status, 0);
+    REQUIRE(status && second.rank() == 0);
+    REQUIRE(!second.claim<double>(status, "left") && status.code() == HA_OWNER_ALIVE);
+    REQUIRE(code_of([&] { second.claim<double>("left"); }) == HA_OWNER_ALIVE);
+    REQUIRE(first.reset() == HA_OK);
+    ha_loss loss = {};
+    auto taken = second.claim<double>(status, "left", &loss);
+    REQUIRE(status && taken.is_owned() && taken.reader()[4] == 2.5 && loss.last_version.counter == 1);
+    REQUIRE(second.claim<double>(status, "none", &loss).get() == nullptr && status.code() == HA_NO_SUCH_AREA);
+
+    REQUIRE(hectare::launch().rank == 0 && hectare::launch().size == 1);
+    setenv("HECTARE_JOB", "j", 1);
+    setenv("HECTARE_RANK", "3", 1);
+    setenv("HECTARE_SIZE", "4", 1);
+    const auto here = hectare::launch(status);
+    REQUIRE(status && here.rank == 3 && here.size == 4);
+    setenv("HECTARE_SIZE", "3", 1);
+    hectare::launch(status);
+    REQUIRE(status.code() == HA_BAD_ARGUMENT);
+    REQUIRE(code_of([] { hectare::launch(); }) == HA_BAD_ARGUMENT);
+    for (const char *name : {"HECTARE_JOB", "HECTARE_RANK", "HECTARE_SIZE"})
+        unsetenv(name);
+}
+
 // A model in a vector, as programs have it; automatic tracking finds what the loop writes.
 void vectors()
 {
@@ -157,6 +193,7 @@ int main()
 {
     exchange();
     statuses();
+    places();
     vectors();
     REQUIRE(hectare::nanoseconds(std::chrono::milliseconds(3)) == 3000000);
     REQUIRE(hectare::nanoseconds(std::chrono::hours::max()) == HA_FOREVER);

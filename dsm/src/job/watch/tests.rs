@@ -126,3 +126,21 @@ fn rubbish_makes_the_numbers_wrong_and_nothing_else() {
     assert!(watch.look(1000).unwrap().workers.is_empty());
     std::mem::forget(job);
 }
+
+/// The ids of a worker in another PID namespace mean nothing in this one's `/proc`.
+#[test]
+fn a_worker_of_another_pid_namespace_is_not_taken_for_dead() {
+    let job = Job::embedded().unwrap();
+    let worker = job.worker().unwrap();
+    let record = &job.shared.segment.workers()[worker.rank() as usize];
+    let state = || watch(&job).look(0).unwrap().workers[0].state;
+    assert_eq!(state(), WorkerState::Live);
+    // No process has this id.
+    let pid = record.pid.swap(u32::MAX >> 1, Ordering::Relaxed);
+    assert_eq!(state(), WorkerState::Dead);
+    let own = record.namespace.swap(1, Ordering::Relaxed);
+    assert_eq!(state(), WorkerState::Live);
+    record.namespace.store(own, Ordering::Relaxed);
+    record.pid.store(pid, Ordering::Relaxed);
+    assert!(own != 0 && state() == WorkerState::Live);
+}

@@ -9,6 +9,7 @@ mod handover;
 mod lateness;
 mod lending;
 mod observers;
+mod passing;
 mod rounds;
 
 use super::claim::{self, Claim};
@@ -65,6 +66,8 @@ pub(super) struct Memory {
     reaping: AtomicU64,
     /// Touched by whoever plans or publishes: loom reports two who do so at once.
     acting: UnsafeCell<u64>,
+    /// Whether whoever waits passes over an actor that is not at work.
+    pub(super) passes_over: bool,
     /// How often anybody waited: nobody may wait for ever.
     pauses: std::sync::atomic::AtomicUsize,
 }
@@ -95,6 +98,7 @@ impl Memory {
             states: (0..copies).map(|_| AtomicU32::new(0)).collect(),
             pin: AtomicU64::new(0),
             acting: UnsafeCell::new(0),
+            passes_over: false,
             pauses: std::sync::atomic::AtomicUsize::new(0),
         };
         for seat in &memory.seats {
@@ -334,6 +338,14 @@ impl Work for Hand<'_> {
     }
 
     fn stalled_actor(&self, _rank: u32) {}
+
+    fn may_pass_over(&self) -> bool {
+        self.memory.passes_over
+    }
+
+    fn passes_over(&self, _seen: Word) -> bool {
+        self.memory.passes_over
+    }
 
     fn pause(&self, seen: Word) -> Pause {
         let pauses = self.memory.pauses.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

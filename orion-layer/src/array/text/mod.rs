@@ -41,7 +41,7 @@ pub enum TextError {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
     /// It is a directory, a pipe or a device: its length is not known, so workers cannot share it.
     #[error("{} is not a regular file", path.display())]

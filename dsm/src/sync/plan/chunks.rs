@@ -1,6 +1,6 @@
 //! Cutting what a round copies into chunks, and whose they are.
-use super::runtime::{Runtime, Scratch};
-use super::{claim, division};
+use super::super::runtime::{Runtime, Scratch};
+use super::super::{claim, division};
 use crate::area::parts::Parts;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 pub(super) const ALONE_BYTES: u64 = 2 << 10;
 /// Of areas up to this size the lines lie in the cache of their owner, which has just written them: it copies them
 /// alone, or with others as `division` finds.
-pub(super) const OWNER_BYTES: u64 = 1 << 20;
+pub(in crate::sync) const OWNER_BYTES: u64 = 1 << 20;
 /// Up to this many bytes a round has one chunk per worker.
 const ONE_EACH_BYTES: u64 = 1 << 20;
 /// A chunk of a larger round, at least.

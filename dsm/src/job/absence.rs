@@ -1,0 +1,64 @@
+//! Workers that will not come: what a launcher knows and those who wait for them do not.
+use super::{Job, Shared};
+use crate::error::{Error, Rank, Result};
+use std::sync::atomic::Ordering;
+
+impl Job {
+    /// For launchers: the process that was to be worker `rank` has failed, and nobody comes in its place. Those who
+    /// wait for that worker ([`Worker::wait_for_workers`](crate::Worker::wait_for_workers)) learn of it at once, and
+    /// not when their time is over. Holds until a worker takes the rank, or [`Job::expect`] takes it back. False,
+    /// and nothing is noted, if a worker that lives has the rank.
+    ///
+    /// ```
+    /// use hectare_dsm::{Error, Job};
+    /// use std::time::Duration;
+    /// let job = Job::embedded()?;
+    /// let mut worker = job.worker()?;
+    /// assert!(!job.note_absence(0)? && job.note_absence(1)?);
+    /// let waited = worker.wait_for_workers(2, Duration::MAX);
+    /// assert!(matches!(waited, Err(Error::NotComing { rank: 1 })));
+    /// job.expect(1)?;
+    /// assert!(matches!(worker.wait_for_workers(2, Duration::ZERO), Err(Error::TimedOut { .. })));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoSuchWorker`] for a rank that the job has no room for, [`Error::ForkedChild`].
+    pub fn note_absence(&self, rank: Rank) -> Result<bool> {
+        self.set_absent(rank, 1)?;
+        // A worker that took the rank meanwhile has cleared the word, or its seat shows it here.
+        let nobody = self.shared.live_process(rank).is_none();
+        if !nobody {
+            self.set_absent(rank, 0)?;
+        }
+        Ok(nobody)
+    }
+
+    /// For launchers: worker `rank` is about to be started, whatever became of an earlier one
+    /// ([`Job::note_absence`]).
+    ///
+    /// # Errors
+    /// Those of [`Job::note_absence`].
+    pub fn expect(&self, rank: Rank) -> Result<()> {
+        self.set_absent(rank, 0)
+    }
+
+    fn set_absent(&self, rank: Rank, absent: u32) -> Result<()> {
+        self.shared.check_process()?;
+        let record = self.shared.segment.workers().get(rank as usize).ok_or(Error::NoSuchWorker { rank })?;
+        // SeqCst: before the look at the seat; pairs with the joiner, which clears this after its seat's state.
+        record.absent.store(absent, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// The first of workers `0..count` that is not there and will not come, says its launcher.
+    pub(crate) fn absent_worker(&self, count: usize) -> Option<Rank> {
+        let of_each = self.segment.workers().iter().zip(self.segment.all_seats()).take(count);
+        // Acquire: nothing was written before a mark that a reader of it needs; the seat is looked at by itself.
+        let gone =
+            of_each.map(|(record, seat)| record.absent.load(Ordering::Acquire) != 0 && !seat.is_live());
+        (0..).zip(gone).find(|(_, gone)| *gone).map(|(rank, _)| rank)
+    }
+}

@@ -1,0 +1,55 @@
+//! What a worker tells the others about rounds.
+use crate::primitive::{AtomicU32, AtomicU64, Ordering};
+
+/// The state of a worker's slot.
+pub(crate) mod slot_state {
+    pub(crate) const FREE: u32 = 0;
+    pub(crate) const JOINING: u32 = 1;
+    pub(crate) const LIVE: u32 = 2;
+    pub(crate) const LEAVING: u32 = 3;
+    pub(crate) const DEAD: u32 = 4;
+}
+
+/// What a worker tells the others about rounds; one per worker, on cache lines of its own.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub(crate) struct Seat {
+    /// The last round in which the worker stood at a synchronization point. Written by the worker alone. A
+    /// view that the worker holds is of a copy published at or before this round.
+    pub(crate) arrived: AtomicU64,
+    /// The last round that was given up because this worker did not come. While it is above `arrived`, the
+    /// worker is a known straggler: rounds do not wait for it.
+    pub(crate) missed: AtomicU64,
+    /// The worker's own clock (bounded staleness).
+    pub(crate) clock: AtomicU64,
+    /// How often this worker was left behind by a round that was given up. Written with `missed`, by others.
+    pub(crate) late: AtomicU64,
+    /// One of [`slot_state`].
+    pub(crate) state: AtomicU32,
+    /// Rises with every worker that takes the slot.
+    pub(crate) incarnation: AtomicU32,
+}
+
+impl Seat {
+    #[cfg(loom)]
+    pub(crate) fn new() -> Seat {
+        Seat {
+            arrived: AtomicU64::new(0),
+            missed: AtomicU64::new(0),
+            clock: AtomicU64::new(0),
+            late: AtomicU64::new(0),
+            state: AtomicU32::new(slot_state::FREE),
+            incarnation: AtomicU32::new(0),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_live(&self) -> bool {
+        self.state.load(Ordering::SeqCst) == slot_state::LIVE
+    }
+
+    /// Whether rounds go on without this worker until it comes back to a synchronization point.
+    pub(crate) fn is_straggler(&self) -> bool {
+        self.missed.load(Ordering::SeqCst) > self.arrived.load(Ordering::SeqCst)
+    }
+}
