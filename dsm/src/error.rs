@@ -212,8 +212,8 @@ pub enum Error {
         /// The rank asked for.
         rank: Rank,
     },
-    /// A worker was waited for whose process failed before it joined.
-    #[error("worker {rank} does not come: its launcher says that its process failed before it joined")]
+    /// A worker was waited for whose process has failed.
+    #[error("worker {rank} does not come: its launcher says that its process has failed")]
     NotComing {
         /// Its rank.
         rank: Rank,

@@ -14,9 +14,9 @@ impl Job {
     /// use std::time::Duration;
     /// let job = Job::embedded()?;
     /// let mut worker = job.worker()?;
-    /// assert!(!job.note_absence(0)? && job.note_absence(1)?);
-    /// let waited = worker.wait_for_workers(2, Duration::MAX);
-    /// assert!(matches!(waited, Err(Error::NotComing { rank: 1 })));
+    /// assert!(!job.note_absence(0)? && job.note_absence(2)? && job.note_absence(1)?);
+    /// let waited = worker.wait_for_workers(3, Duration::MAX);
+    /// assert!(matches!(waited, Err(Error::NotComing { rank: 2 }))); // the first that failed
     /// job.expect(1)?;
     /// assert!(matches!(worker.wait_for_workers(2, Duration::ZERO), Err(Error::TimedOut { .. })));
     /// # Ok::<(), Error>(())
@@ -25,7 +25,10 @@ impl Job {
     /// # Errors
     /// [`Error::NoSuchWorker`] for a rank that the job has no room for, [`Error::ForkedChild`].
     pub fn note_absence(&self, rank: Rank) -> Result<bool> {
-        self.set_absent(rank, 1)?;
+        let marks = self.shared.segment.workers().iter().map(|record| record.absent.load(Ordering::Relaxed));
+        // The first is the one to name: others may have failed because of it.
+        let order = marks.max().unwrap_or(0).saturating_add(1);
+        self.set_absent(rank, order)?;
         // A worker that took the rank meanwhile has cleared the word, or its seat shows it here.
         let nobody = self.shared.live_process(rank).is_none();
         if !nobody {
@@ -43,22 +46,22 @@ impl Job {
         self.set_absent(rank, 0)
     }
 
-    fn set_absent(&self, rank: Rank, absent: u32) -> Result<()> {
+    fn set_absent(&self, rank: Rank, order: u32) -> Result<()> {
         self.shared.check_process()?;
         let record = self.shared.segment.workers().get(rank as usize).ok_or(Error::NoSuchWorker { rank })?;
         // SeqCst: before the look at the seat; pairs with the joiner, which clears this after its seat's state.
-        record.absent.store(absent, Ordering::SeqCst);
+        record.absent.store(order, Ordering::SeqCst);
         Ok(())
     }
 }
 
 impl Shared {
-    /// The first of workers `0..count` that is not there and will not come, says its launcher.
+    /// Of workers `0..count` that are not there and will not come, says their launcher, the one that failed first.
     pub(crate) fn absent_worker(&self, count: usize) -> Option<Rank> {
         let of_each = self.segment.workers().iter().zip(self.segment.all_seats()).take(count);
-        // Acquire: nothing was written before a mark that a reader of it needs; the seat is looked at by itself.
-        let gone =
-            of_each.map(|(record, seat)| record.absent.load(Ordering::Acquire) != 0 && !seat.is_live());
-        (0..).zip(gone).find(|(_, gone)| *gone).map(|(rank, _)| rank)
+        // Relaxed: nothing was written before a mark that who reads it needs; the seat is looked at by itself.
+        let marks = of_each.map(|(record, seat)| (record.absent.load(Ordering::Relaxed), seat.is_live()));
+        let gone = (0..).zip(marks).filter(|(_, (order, is_live))| *order != 0 && !is_live);
+        gone.min_by_key(|(_, (order, _))| *order).map(|(rank, _)| rank)
     }
 }

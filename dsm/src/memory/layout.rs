@@ -210,7 +210,8 @@ pub(crate) struct WorkerRecord {
     pub(crate) condemned: AtomicU64,
     /// The PID namespace that `pid` and `tid` belong to; 0 if it is not known.
     pub(crate) namespace: AtomicU64,
-    /// 1: the launcher says that the process for this rank failed and that nobody will come in its place.
+    /// Not 0: the launcher says that the process for this rank has failed and that nobody comes in its place. The
+    /// lowest is of the one that failed first.
     pub(crate) absent: AtomicU32,
 }
 

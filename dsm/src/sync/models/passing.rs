@@ -68,7 +68,7 @@ fn who_was_passed_over_comes_back_rounds_later() {
     });
 }
 
-/// Three workers, the owner and another of whom pass over whoever is the actor.
+/// Three workers, each of whom passes over whoever is the actor; few executions but in the longer form.
 #[test]
 fn a_successor_is_passed_over_too() {
     explore(0, || {
