@@ -102,6 +102,12 @@ impl Load {
         Ok(Member { child, stdin, log, areas: first..first + count })
     }
 
+    /// Which processes are dead.
+    pub(crate) fn dead(&mut self) -> Vec<usize> {
+        let ended = |member: &mut Member| matches!(member.child.try_wait(), Ok(Some(_)));
+        (0..self.members.len()).filter(|index| ended(&mut self.members[*index])).collect()
+    }
+
     /// Starts a dead process again.
     pub(crate) fn replace(&mut self, host: &Host, index: usize) -> Result<()> {
         let areas = self.members[index].areas.clone();
@@ -110,7 +116,9 @@ impl Load {
         let dead = std::mem::replace(&mut self.members[index], member);
         check_words(&dead.log)?;
         drop(dead);
-        self.all_go_on(since, &[])?;
+        // Others that are dead are started afterwards.
+        let dead = self.dead();
+        self.all_go_on(since, &dead)?;
         Ok(())
     }
 
