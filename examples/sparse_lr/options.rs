@@ -21,7 +21,7 @@ pub(crate) struct Options {
     /// Run the serial twin.
     #[arg(long)]
     pub(crate) serial: bool,
-    /// serializable, bsp, bounded:S or async.
+    /// serializable, bsp, bounded:S, unbounded or async.
     #[arg(long, default_value = "bounded:1")]
     pub(crate) consistency: Consistency,
     /// Train under every consistency, one after the other, for one picture of all.
