@@ -10,7 +10,7 @@ mod sparse_lr;
 mod support;
 
 use clap::Parser;
-use hectare::orion::relax::{Consistency, Every};
+use hectare::orion::relax::Consistency;
 use sparse_lr::data::{self, Rows};
 use sparse_lr::{Options, pass, serial, serial_pass, train};
 use std::sync::Barrier;
@@ -41,7 +41,7 @@ fn parallel_times(o: &Options, workers: usize, consistency: Consistency, passes:
         for number in 0..=passes {
             w.barrier()?;
             let since = Instant::now();
-            pass(w, &train, &mut weights, RATE, consistency, Every::Share(o.clocks))?;
+            pass(w, &train, &mut weights, RATE, consistency, o.every(workers))?;
             if number > 0 {
                 times.push(since.elapsed().as_secs_f64());
             }

@@ -101,7 +101,7 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options) -> Result<Losses> {
         Rule::Sgd => Model::Sgd(zeros),
         Rule::AdaRevision => Model::AdaRevision(w.buffered(zeros, AdaRevision::new(o.rate(0).into()))?),
     };
-    let every = Every::Share(o.clocks);
+    let every = o.every(w.size());
     let mut losses = Losses::new(format!("{}, {} worker(s)", o.consistency, w.size()));
     for number in 0..o.passes {
         losses.begin();

@@ -160,7 +160,9 @@ impl<T: Additive> Replica<T> {
         for ((block, range), changed) in blocks(self.values.len()).zip(&mut self.changed) {
             let (now, before) = (&self.values[range.clone()], &self.before[range.clone()]);
             let was_changed = std::mem::replace(changed, is_different(now, before));
-            if !*changed && !(was_changed && pace.relax.consistency == Consistency::Bsp) {
+            // The other slot has not got what changed in the last clock.
+            let is_behind = was_changed && pace.relax.consistency == Consistency::Bsp;
+            if !*changed && !is_behind {
                 continue;
             }
             let sums = &mut room[..range.len()];
