@@ -97,6 +97,10 @@ impl Times {
         self.0.push(nanos);
     }
 
+    pub(crate) fn extend(&mut self, others: Times) {
+        self.0.extend(others.0);
+    }
+
     pub(crate) fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);

@@ -1,6 +1,6 @@
 //! Sparse logistic regression through the loop layer, under every consistency, and its serial twin.
 //!
-//! `cargo run --release --example sparse_lr -- [--workers 2] [--consistency bsp|bounded:S|async|serializable]
+//! `cargo run --release --example sparse_lr -- [--workers 2] [--consistency bsp|bounded:S|unbounded|async|serializable]
 //! [--rule ada-revision] [--data FILE --test FILE] [--all --curve losses.svg] [--serial] [--help]`
 //!
 //! A loop over the examples, whose weights are those of the features that an example has: `w.get(feature)`. What an
@@ -101,7 +101,7 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options) -> Result<Losses> {
         Rule::Sgd => Model::Sgd(zeros),
         Rule::AdaRevision => Model::AdaRevision(w.buffered(zeros, AdaRevision::new(o.rate(0).into()))?),
     };
-    let every = Every::Share(o.clocks);
+    let every = o.every(w.size());
     let mut losses = Losses::new(format!("{}, {} worker(s)", o.consistency, w.size()));
     for number in 0..o.passes {
         losses.begin();

@@ -1,6 +1,6 @@
 //! The command line.
 use clap::{Parser, ValueEnum};
-use hectare::orion::relax::Consistency;
+use hectare::orion::relax::{Consistency, Every};
 use std::path::PathBuf;
 
 /// How weights are changed.
@@ -21,7 +21,7 @@ pub(crate) struct Options {
     /// Run the serial twin.
     #[arg(long)]
     pub(crate) serial: bool,
-    /// serializable, bsp, bounded:S or async.
+    /// serializable, bsp, bounded:S, unbounded or async.
     #[arg(long, default_value = "bounded:1")]
     pub(crate) consistency: Consistency,
     /// Train under every consistency, one after the other, for one picture of all.
@@ -30,10 +30,10 @@ pub(crate) struct Options {
     /// How weights are changed.
     #[arg(long, value_enum, default_value_t = Rule::Sgd)]
     pub(crate) rule: Rule,
-    /// Clocks in a pass. Changes of all workers are added up: the fewer clocks and the more workers, the further steps
-    /// overshoot.
-    #[arg(long, default_value_t = 64)]
-    pub(crate) clocks: usize,
+    /// Clocks in a pass; eight times the workers if left out. Changes of all workers are added up: the fewer clocks and
+    /// the more workers, the further steps overshoot.
+    #[arg(long)]
+    pub(crate) clocks: Option<usize>,
     /// Examples in LIBSVM's format; generated with RCV1's shape if left out.
     #[arg(long)]
     pub(crate) data: Option<PathBuf>,
@@ -67,6 +67,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// How often so many workers tell each other what they changed.
+    pub(crate) fn every(&self, workers: usize) -> Every {
+        Every::Share(self.clocks.unwrap_or(8 * workers))
+    }
+
     /// The size of a step in pass `pass`.
     pub(crate) fn rate(&self, pass: usize) -> f32 {
         match self.rule {

@@ -86,6 +86,7 @@ macro_rules! numbers {
         impl Number for $t {
             const HIGHEST: $t = $t::$high;
             const LOWEST: $t = $t::$low;
+            #[inline]
             fn plus(self, other: $t) -> $t {
                 let ($a, $b) = (self, other);
                 $plus

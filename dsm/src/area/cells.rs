@@ -3,6 +3,7 @@
 //! What HogWild! programs (Recht et al., 2011) do with plain loads and stores, which the languages of today leave
 //! undefined, is defined here: an element is read and written in words of its alignment (8 bytes at most), each of
 //! them whole. On x86-64 and on ARM such a load or store is the same instruction as a plain one.
+use super::copy;
 use super::element::Element;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -51,6 +52,23 @@ macro_rules! each_word {
             _ => by_words!($start, $value, AtomicU64 of u64, |$word, $part| $act),
         }
     };
+}
+
+/// `act` with the type of the words of an element, and how many it has.
+macro_rules! all_words {
+    (|$word:ident, $words:ident| $act:expr) => {
+        match align_of::<T>() {
+            1 => all_words!(@ u8, $word, $words, $act),
+            2 => all_words!(@ u16, $word, $words, $act),
+            4 => all_words!(@ u32, $word, $words, $act),
+            _ => all_words!(@ u64, $word, $words, $act),
+        }
+    };
+    (@ $of:ty, $word:ident, $words:ident, $act:expr) => {{
+        type $word = $of;
+        let $words = size_of::<T>() / size_of::<$of>();
+        $act
+    }};
 }
 
 impl<'a, T: Element> Cells<'a, T> {
@@ -145,28 +163,31 @@ impl<'a, T: Element> Cells<'a, T> {
         Cells { start: self.start.wrapping_add(first), len: count, memory: PhantomData }
     }
 
-    /// Copies the elements out.
+    /// Copies the elements out, 16 bytes at once where the processor keeps those together.
     ///
     /// # Panics
     /// If `to` has another length.
     #[inline]
     pub fn load(&self, to: &mut [T]) {
         assert_eq!(to.len(), self.len, "elements copied out of cells");
-        for (index, to) in to.iter_mut().enumerate() {
-            *to = self.get(index);
-        }
+        // SAFETY: the cells are `len` elements, which others access by words of this size only (`Cells::new`); `to` is
+        // borrowed mutably and as long, and any bytes are a value of an `Element`.
+        all_words!(|Word, words| unsafe {
+            copy::load(self.start.cast::<Word>(), to.as_mut_ptr().cast::<Word>(), words * self.len)
+        });
     }
 
-    /// Copies elements in.
+    /// Copies elements in, 16 bytes at once where the processor keeps those together.
     ///
     /// # Panics
     /// If `from` has another length.
     #[inline]
     pub fn store(&self, from: &[T]) {
         assert_eq!(from.len(), self.len, "elements copied into cells");
-        for (index, from) in from.iter().enumerate() {
-            self.set(index, *from);
-        }
+        // SAFETY: as in `load`; `from` is borrowed, and plain old data without padding.
+        all_words!(|Word, words| unsafe {
+            copy::store(from.as_ptr().cast::<Word>(), self.start.cast::<Word>(), words * self.len)
+        });
     }
 }
 

@@ -1,6 +1,7 @@
 //! Areas: the table of them, who owns one, the writer's and the readers' side.
 pub(crate) mod bytes;
 pub(crate) mod cells;
+mod copy;
 pub(crate) mod element;
 pub(crate) mod guard;
 pub(crate) mod handle;

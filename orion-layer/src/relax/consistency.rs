@@ -26,6 +26,11 @@ pub enum Consistency {
 }
 
 impl Consistency {
+    /// Copies, as under [`Consistency::Bounded`], whose workers never wait for each other within a pass: each tells at its
+    /// clocks what it did, and learns what others have told. What [`Consistency::Async`] is for arrays that are small
+    /// and often changed, whose elements would go from one core's cache to another's and back.
+    pub const UNBOUNDED: Consistency = Consistency::Bounded(u64::MAX);
+
     /// By how many clocks a worker may run ahead of the slowest.
     pub(crate) fn bound(self) -> u64 {
         match self {
@@ -38,9 +43,10 @@ impl Consistency {
 
 impl std::fmt::Display for Consistency {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
+        match *self {
             Consistency::Serializable => f.write_str("serializable"),
             Consistency::Bsp => f.write_str("bulk-synchronous"),
+            Consistency::UNBOUNDED => f.write_str("staleness without bound"),
             Consistency::Bounded(bound) => write!(f, "staleness of at most {bound} clocks"),
             Consistency::Async => f.write_str("asynchronous"),
         }
@@ -50,13 +56,17 @@ impl std::fmt::Display for Consistency {
 impl std::str::FromStr for Consistency {
     type Err = Error;
 
-    /// `serializable`, `bsp`, `bounded:3` or `async`, for command lines.
+    /// `serializable`, `bsp`, `bounded:3`, `unbounded` or `async`, for command lines.
     fn from_str(text: &str) -> Result<Consistency, Error> {
-        let bad =
-            || Error::Invalid(format!("{text:?}: a consistency is serializable, bsp, bounded:S or async"));
+        let bad = || {
+            Error::Invalid(format!(
+                "{text:?}: a consistency is serializable, bsp, bounded:S, unbounded or async"
+            ))
+        };
         match text.split_once(':') {
             None if text == "serializable" => Ok(Consistency::Serializable),
             None if text == "bsp" => Ok(Consistency::Bsp),
+            None if text == "unbounded" => Ok(Consistency::UNBOUNDED),
             None if text == "async" => Ok(Consistency::Async),
             Some(("bounded", bound)) => bound.parse().map(Consistency::Bounded).map_err(|_| bad()),
             _ => Err(bad()),
@@ -160,6 +170,7 @@ mod tests {
     #[test]
     fn read_from_command_lines() {
         assert_eq!("bounded:3".parse::<Consistency>().unwrap(), Consistency::Bounded(3));
+        assert_eq!("unbounded".parse::<Consistency>().unwrap(), Consistency::UNBOUNDED);
         assert_eq!("async".parse::<Consistency>().unwrap(), Consistency::Async);
         for bad in ["", "bounded", "bounded:-1", "bsp:1", "sync"] {
             assert!(bad.parse::<Consistency>().is_err(), "{bad}");

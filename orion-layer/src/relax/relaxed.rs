@@ -1,5 +1,5 @@
 //! A dense array as a loop relaxes it.
-use super::{Additive, Moved, Pace, RelaxedView, Treatment};
+use super::{Additive, Consistency, Moved, Pace, RelaxedView, Treatment};
 use crate::array::{DistArray, Layout};
 use crate::context::{Context, Site};
 use crate::error::Result;
@@ -30,7 +30,7 @@ impl<T: Additive, const N: usize> DistArray<T, N> {
     /// [`Consistency`](super::Consistency); under [`Consistency::Serializable`](super::Consistency::Serializable) it
     /// is the same as `&mut a`, but for the view.
     ///
-    /// Under `Bsp` and `Bounded`, on more than one worker, each worker keeps four copies of the array for itself and two
+    /// Under `Bsp` and `Bounded`, on more than one worker, each worker keeps two copies of the array for itself and two
     /// in shared memory, from the first such loop on: meant for arrays that fit the cache, or nearly.
     pub fn relaxed(&mut self) -> Relaxed<'_, T, N> {
         Relaxed { array: self, pace: None }
@@ -38,9 +38,9 @@ impl<T: Additive, const N: usize> DistArray<T, N> {
 }
 
 impl<T: Element, const N: usize> Relaxed<'_, T, N> {
-    /// Whether this worker works on a copy.
-    fn copies(pace: &Pace) -> bool {
-        pace.workers > 1 && pace.relax.consistency != super::Consistency::Async
+    /// What a pass is like in which this worker works on a copy.
+    fn copying(&self) -> Option<Pace> {
+        self.pace.filter(|pace| pace.workers > 1 && pace.relax.consistency != Consistency::Async)
     }
 }
 
@@ -113,32 +113,32 @@ impl<T: Additive, const N: usize> Control for Relaxed<'_, T, N> {
 
     fn enter(&mut self, worker: &mut Worker, pace: &Pace) -> Result<bool> {
         self.pace = Some(*pace);
-        if !Self::copies(pace) {
+        if self.copying().is_none() {
             return Ok(false);
         }
         let (number, len) = (self.array.number(), self.array.len());
         self.array.replica.prepare(worker, number, len, pace)?;
         let (elements, replica) = self.array.cells(worker)?;
-        replica.enter(elements);
+        replica.enter(worker, elements, pace)?;
         Ok(true)
     }
 
     fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Moved> {
-        match self.pace.filter(Self::copies) {
+        match self.copying() {
             Some(pace) => self.array.replica.publish(worker, clock, &pace),
             None => Ok(Moved::default()),
         }
     }
 
     fn refresh(&mut self, worker: &Worker, published: &[u64]) -> Result<Moved> {
-        match self.pace.filter(Self::copies) {
+        match self.copying() {
             Some(pace) => self.array.replica.refresh(worker, published, &pace),
             None => Ok(Moved::default()),
         }
     }
 
     fn fold(&mut self, worker: &Worker, published: &[u64]) -> Result<()> {
-        let Some(pace) = self.pace.filter(Self::copies) else { return Ok(()) };
+        let Some(pace) = self.copying() else { return Ok(()) };
         let (elements, replica) = self.array.cells(worker)?;
         replica.fold(worker, elements, published, &pace)
     }
@@ -153,9 +153,11 @@ impl<T: Additive, const N: usize> ArrayArg for Relaxed<'_, T, N> {
         parts: Range<usize>,
         note: Note<'a>,
     ) -> Result<RelaxedView<'a, T, N>> {
-        let Some(pace) = self.pace else { return self.array.exclusive_view(worker, parts, note.recorder()) };
+        if self.pace.is_none() {
+            return self.array.exclusive_view(worker, parts, note.recorder());
+        }
         let (mut list, frame) = (Vec::new(), self.array.whole());
-        if Self::copies(&pace) {
+        if self.copying().is_some() {
             let (bounds, replica) = self.array.bounds_and_replica();
             list.push((frame, Cells::from_mut(&mut replica.values[..])));
             return Ok(RelaxedView::new(bounds, list, note.recorder()));

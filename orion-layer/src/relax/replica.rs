@@ -1,47 +1,84 @@
 //! A worker's copy of a relaxed array, and what it has changed, for others to add up.
 //!
-//! Every worker publishes the *sum of all its changes* since the pass began, in an area of its own that it alone writes.
-//! What anybody sees is the array as it was, plus the sums of all workers, added by rank. So each change counts once, in
-//! whatever order and however often sums are read, and a worker always sees its own. There are two slots, for even
-//! and for odd clocks: under [`Consistency::Bsp`](super::Consistency::Bsp) a worker that is ahead writes the one while
-//! those behind it read the other.
-use super::{Additive, Moved, Pace};
+//! Every worker publishes a *sum*: of all its changes since the pass began, and, for worker 0, of the array as it was
+//! then. It lies in an area of its own that it alone writes. What anybody sees is the sums of all workers, added
+//! by rank. So each change counts once, in whatever order and however often sums are read, and a worker always sees
+//! its own.
+//!
+//! Arrays are looked at in blocks of [`BLOCK`] elements. At a clock a worker compares its copy with what that was at the
+//! last clock, and only for blocks that differ it reads and writes its sum and a *stamp*, the number of the clock; and
+//! it adds up anew only those blocks of which any worker has put a stamp since it last looked. A stamp may be seen before
+//! the sum that belongs to it. That does no harm, since what is compared with stamps are the clocks of workers that were
+//! known before (`Board`), and these are seen after the sums: a block is added up once more then.
+//!
+//! Under [`Consistency::Bsp`] there are two slots of sums, for even and for odd clocks: a worker that is ahead writes the
+//! one while those behind it read the other. A block is written into both, one clock after the other. Otherwise
+//! there is one slot, and a reader may find sums of a later clock than it knows of.
+use super::{Additive, Consistency, Moved, Pace};
 use crate::error::{Error, Result};
 use hectare_dsm::{Area, AreaSpec, Cells, Element, Opened, Worker};
+use std::ops::Range;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Drift is measured at one clock of so many.
 const DRIFT_EVERY: u64 = 16;
+/// Elements that are looked at together: enough for loops of whole vectors, few enough for sparse changes.
+const BLOCK: usize = 64;
+/// Even and odd clocks.
+const SLOTS: usize = 2;
 
 /// What this worker keeps for a relaxed array; empty until a loop first needs it.
 #[derive(Debug)]
 pub(crate) struct Replica<T: Element> {
-    shared: Option<(Opened<T>, Vec<Area<T>>)>,
-    /// The array when the pass began.
-    base: Vec<T>,
+    shared: Option<Shared<T>>,
     /// What the body reads and writes.
     pub(super) values: Vec<T>,
     /// What it was at the last clock.
     before: Vec<T>,
-    /// The sum of this worker's changes.
-    total: Vec<T>,
+    /// The blocks that this worker changed in the last clock.
+    changed: Vec<bool>,
+    /// The clock of each worker up to which its changes are in `before`.
+    seen: Vec<u64>,
+}
+
+/// What workers show each other.
+#[derive(Debug)]
+struct Shared<T: Element> {
+    // Held: areas are open for as long as these exist.
+    mine: (Opened<T>, Opened<u64>),
+    /// The slots of sums, and the stamps of blocks, of every worker.
+    all: Vec<(Area<T>, Area<u64>)>,
+}
+
+/// The same for one clock of a worker.
+#[derive(Clone, Copy)]
+struct Published<'w, T> {
+    sums: Cells<'w, T>,
+    stamps: Cells<'w, u64>,
 }
 
 impl<T: Element> Replica<T> {
     pub(crate) const fn new() -> Replica<T> {
-        Replica { shared: None, base: Vec::new(), values: Vec::new(), before: Vec::new(), total: Vec::new() }
+        Replica {
+            shared: None,
+            values: Vec::new(),
+            before: Vec::new(),
+            changed: Vec::new(),
+            seen: Vec::new(),
+        }
     }
 
     /// Gives the memory back.
     pub(crate) fn delete(self, worker: &mut Worker) -> Result<()> {
-        match self.shared {
-            Some((mine, _)) => Ok(mine.delete(worker)?),
-            None => Ok(()),
+        if let Some(Shared { mine: (sums, stamps), .. }) = self.shared {
+            sums.delete(worker)?;
+            stamps.delete(worker)?;
         }
+        Ok(())
     }
 
-    /// Makes the slots of this worker and finds those of the others, if that was not done before.
+    /// Makes what this worker shows, and finds that of the others, if that was not done before.
     pub(super) fn prepare(
         &mut self,
         worker: &mut Worker,
@@ -52,76 +89,130 @@ impl<T: Element> Replica<T> {
         if self.shared.is_some() {
             return Ok(());
         }
-        let name = |rank: usize| format!("orion/{number}/changes/{rank}");
-        let slots = worker.create::<T>(AreaSpec::new(name(pace.me)).copies(0), 2 * len)?;
-        let mine = slots.open(worker).map_err(hectare_dsm::Error::from)?;
+        let name = |what: &str, rank: usize| format!("orion/{number}/{what}/{rank}");
+        let spec = |what| AreaSpec::new(name(what, pace.me)).copies(0);
+        let sums = worker.create::<T>(spec("sums"), SLOTS * len)?;
+        let stamps = worker.create::<u64>(spec("stamps"), len.div_ceil(BLOCK))?;
+        let sums = sums.open(worker).map_err(hectare_dsm::Error::from)?;
+        let mine = (sums, stamps.open(worker).map_err(hectare_dsm::Error::from)?);
         let mut all = Vec::with_capacity(pace.workers);
         for rank in 0..pace.workers {
-            all.push(worker.attach_within(&name(rank), PATIENCE)?);
+            let sums = worker.attach_within(&name("sums", rank), PATIENCE)?;
+            all.push((sums, worker.attach_within(&name("stamps", rank), PATIENCE)?));
         }
-        self.shared = Some((mine, all));
+        self.shared = Some(Shared { mine, all });
         Ok(())
     }
 
-    fn slot<'w>(&self, worker: &'w Worker, rank: usize, clock: u64) -> Result<Cells<'w, T>> {
-        let len = self.base.len();
-        let Some((_, all)) = &self.shared else {
+    fn published<'w>(&self, worker: &'w Worker, rank: usize, slot: usize) -> Result<Published<'w, T>> {
+        let len = self.values.len();
+        let Some(Shared { all, .. }) = &self.shared else {
             return Err(Error::Invalid("a relaxed array was not prepared".into()));
         };
-        Ok(all[rank].cells(worker)?.part((clock % 2) as usize * len, len))
+        let (sums, stamps) = &all[rank];
+        Ok(Published { sums: sums.cells(worker)?.part(slot * len, len), stamps: stamps.cells(worker)? })
     }
+}
+
+/// The slot of a clock.
+fn slot(clock: u64, pace: &Pace) -> usize {
+    let slots = if pace.relax.consistency == Consistency::Bsp { SLOTS } else { 1 };
+    clock as usize % slots
+}
+
+/// The elements of each block of so many.
+fn blocks(len: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
+    (0..len).step_by(BLOCK).map(move |start| start..len.min(start + BLOCK)).enumerate()
 }
 
 impl<T: Additive> Replica<T> {
     /// Begins a pass over an array of these elements.
-    pub(super) fn enter(&mut self, elements: Cells<'_, T>) {
-        self.base.resize(elements.len(), T::default());
-        elements.load(&mut self.base);
-        self.values.clone_from(&self.base);
-        self.before.clone_from(&self.base);
-        self.total.clear();
-        self.total.resize(elements.len(), T::default());
+    pub(super) fn enter(&mut self, worker: &Worker, elements: Cells<'_, T>, pace: &Pace) -> Result<()> {
+        self.values.resize(elements.len(), T::default());
+        elements.load(&mut self.values);
+        self.before.clone_from(&self.values);
+        self.changed.clear();
+        self.changed.resize(elements.len().div_ceil(BLOCK), false);
+        self.seen.clear();
+        self.seen.resize(pace.workers, 0);
+        for slot in 0..SLOTS {
+            let Published { sums, stamps } = self.published(worker, pace.me, slot)?;
+            if pace.me == 0 {
+                sums.store(&self.values);
+                continue;
+            }
+            let zeros = [T::default(); BLOCK];
+            for (_, range) in blocks(elements.len()).filter(|(block, _)| stamps.get(*block) != 0) {
+                sums.part(range.start, range.len()).store(&zeros[..range.len()]);
+            }
+        }
+        let stamps = self.published(worker, pace.me, 0)?.stamps;
+        (0..stamps.len()).for_each(|block| stamps.set(block, 0));
+        Ok(())
     }
 
     /// Publishes what this worker has changed by the end of clock `clock`, from 0.
     pub(super) fn publish(&mut self, worker: &Worker, clock: u64, pace: &Pace) -> Result<Moved> {
-        let slot = self.slot(worker, pace.me, clock + 1)?;
-        let mut moved = Moved { bytes: size_of_val(&self.total[..]) as u64, ..Moved::default() };
-        let own = || self.values.iter().zip(&self.before);
-        if clock.is_multiple_of(DRIFT_EVERY) {
-            moved.change = own().map(|(now, before)| now.minus(*before).magnitude()).sum();
-            moved.size = self.values.iter().map(|now| now.magnitude()).sum();
-            moved.measured = true;
+        let Published { sums: from, stamps } = self.published(worker, pace.me, slot(clock, pace))?;
+        let Published { sums: to, .. } = self.published(worker, pace.me, slot(clock + 1, pace))?;
+        let mut moved = Moved { measured: clock.is_multiple_of(DRIFT_EVERY), ..Moved::default() };
+        let mut room = [T::default(); BLOCK];
+        for ((block, range), changed) in blocks(self.values.len()).zip(&mut self.changed) {
+            let (now, before) = (&self.values[range.clone()], &self.before[range.clone()]);
+            let was_changed = std::mem::replace(changed, is_different(now, before));
+            // The other slot has not got what changed in the last clock.
+            let is_behind = was_changed && pace.relax.consistency == Consistency::Bsp;
+            if !*changed && !is_behind {
+                continue;
+            }
+            let sums = &mut room[..range.len()];
+            from.part(range.start, range.len()).load(sums);
+            if *changed {
+                for (sum, (now, before)) in sums.iter_mut().zip(now.iter().zip(before)) {
+                    *sum = sum.plus(now.minus(*before));
+                }
+                // After the sums only as far as the clock is, which comes later.
+                stamps.set(block, clock + 1);
+                if moved.measured {
+                    moved.change += size(now.iter().zip(before).map(|(now, before)| now.minus(*before)));
+                }
+            }
+            to.part(range.start, range.len()).store(sums);
+            moved.bytes += size_of_val(sums) as u64;
         }
-        for (total, (now, before)) in self.total.iter_mut().zip(own()) {
-            *total = total.plus(now.minus(*before));
+        if moved.measured {
+            moved.size = size(self.values.iter().copied());
         }
-        slot.store(&self.total);
         Ok(moved)
     }
 
     /// Learns what all have changed by the clocks `published`.
     pub(super) fn refresh(&mut self, worker: &Worker, published: &[u64], pace: &Pace) -> Result<Moved> {
-        self.values.copy_from_slice(&self.base);
-        for (rank, clock) in published.iter().enumerate().filter(|(_, clock)| **clock > 0) {
-            if rank == pace.me {
-                self.values
-                    .iter_mut()
-                    .zip(&self.total)
-                    .for_each(|(value, total)| *value = value.plus(*total));
+        let mut all = Vec::with_capacity(pace.workers);
+        for (rank, clock) in published.iter().enumerate() {
+            all.push((self.published(worker, rank, slot(*clock, pace))?, self.seen[rank]));
+        }
+        let (mut moved, mut room) = (Moved::default(), [T::default(); BLOCK]);
+        for (block, range) in blocks(self.values.len()) {
+            if all.iter().all(|(theirs, seen)| theirs.stamps.get(block) <= *seen) {
                 continue;
             }
-            let slot = self.slot(worker, rank, *clock)?;
-            for (at, value) in self.values.iter_mut().enumerate() {
-                *value = value.plus(slot.get(at));
+            let values = &mut self.values[range.clone()];
+            let sums = |rank: usize| all[rank].0.sums.part(range.start, range.len());
+            sums(0).load(values);
+            for rank in 1..all.len() {
+                let theirs = &mut room[..range.len()];
+                sums(rank).load(theirs);
+                values.iter_mut().zip(theirs).for_each(|(value, theirs)| *value = value.plus(*theirs));
             }
+            self.before[range].copy_from_slice(values);
+            moved.bytes += (size_of_val(values) * (all.len() - 1)) as u64;
         }
-        self.before.copy_from_slice(&self.values);
-        let bytes = size_of_val(&self.values[..]) as u64 * (pace.workers as u64 - 1);
-        Ok(Moved { bytes, ..Moved::default() })
+        self.seen.copy_from_slice(published);
+        Ok(moved)
     }
 
-    /// Adds the changes of all to this worker's share of the array; nobody changes anything any more.
+    /// Writes this worker's share of the array; nobody changes anything any more.
     pub(super) fn fold(
         &mut self,
         worker: &Worker,
@@ -134,4 +225,16 @@ impl<T: Additive> Replica<T> {
         elements.part(share.start, share.len()).store(&self.values[share]);
         Ok(())
     }
+}
+
+/// Whether any bit differs.
+fn is_different<T: Element>(now: &[T], before: &[T]) -> bool {
+    hectare_dsm::bytemuck::cast_slice::<T, u8>(now) != hectare_dsm::bytemuck::cast_slice::<T, u8>(before)
+}
+
+/// Σ|value|, by several sums that do not wait for each other.
+fn size<T: Additive>(values: impl ExactSizeIterator<Item = T>) -> f64 {
+    let mut sums = [0.0; 8];
+    values.enumerate().for_each(|(at, value)| sums[at % 8] += value.magnitude());
+    sums.iter().sum()
 }

@@ -3,6 +3,9 @@ use crate::accumulate::Number;
 use crate::view::{Frame, PartBounds, Recorder, RowIndex, refuse};
 use hectare_dsm::{Cells, Element};
 
+/// Elements of a row that are changed together.
+const GROUP: usize = 16;
+
 /// The index of an element: a number for one dimension, an array of numbers for any.
 pub trait ElementIndex<const N: usize>: Copy {
     /// All of it.
@@ -87,7 +90,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         }
     }
 
-    /// Copies a row out, element by element.
+    /// Copies a row out.
     ///
     /// # Panics
     /// If `to` is not as long as a row.
@@ -96,7 +99,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         self.row(row, false).load(to);
     }
 
-    /// Copies a row in, element by element.
+    /// Copies a row in.
     ///
     /// # Panics
     /// If `from` is not as long as a row.
@@ -105,7 +108,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         self.row(row, true).store(from);
     }
 
-    /// Adds to a row, element by element, as [`RelaxedView::add`] does.
+    /// Adds to the elements of a row, as [`RelaxedView::add`] does.
     ///
     /// # Panics
     /// If `changes` is not as long as a row.
@@ -116,8 +119,12 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     {
         let cells = self.row(row, true);
         assert_eq!(changes.len(), cells.len(), "changes to a row");
-        for (at, change) in changes.iter().enumerate() {
-            cells.set(at, cells.get(at).plus(*change));
+        let mut room = [T::default(); GROUP];
+        for (group, changes) in changes.chunks(GROUP).enumerate() {
+            let (cells, room) = (cells.part(group * GROUP, changes.len()), &mut room[..changes.len()]);
+            cells.load(room);
+            room.iter_mut().zip(changes).for_each(|(element, change)| *element = element.plus(*change));
+            cells.store(room);
         }
     }
 
