@@ -85,6 +85,27 @@ impl Default for Every {
     }
 }
 
+impl std::str::FromStr for Every {
+    type Err = Error;
+
+    /// `share:64`, `iterations:1000` or `seconds:0.01`, for command lines.
+    fn from_str(text: &str) -> Result<Every, Error> {
+        let (kind, value) = text.split_once(':').unwrap_or((text, ""));
+        let every = match kind {
+            "share" => value.parse().ok().map(Every::Share),
+            "iterations" => value.parse().ok().map(Every::Iterations),
+            "seconds" => {
+                let seconds = value.parse().ok();
+                seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(Every::Time)
+            }
+            _ => None,
+        };
+        every.ok_or_else(|| {
+            Error::Invalid(format!("{text:?}: share:TIMES in a pass, iterations:COUNT or seconds:TIME"))
+        })
+    }
+}
+
 impl From<u64> for Every {
     fn from(iterations: u64) -> Every {
         Every::Iterations(iterations)
