@@ -18,7 +18,8 @@ pub(crate) struct Run {
     /// serializable, bsp, bounded:S or async; which of them make sense, and the default, depends on the program.
     #[arg(long)]
     pub(crate) consistency: Option<Consistency>,
-    /// How often workers tell each other in relaxed loops: share:TIMES in a pass, iterations:COUNT, seconds:TIME.
+    /// How often workers tell each other in relaxed loops: share:TIMES in a pass, iterations:COUNT, seconds:TIME,
+    /// staleness:ITERATIONS.
     #[arg(long)]
     pub(crate) every: Option<Every>,
     /// Train serially, and under every consistency on each number of workers, for one picture of all.
