@@ -9,6 +9,7 @@ mod factorize;
 
 use clap::Parser;
 use factorize::training::{Curve, Options};
+use hectare::orion::relax::Consistency;
 
 /// Adaptive steps and regularization as chosen on a slice of MovieLens-1M's training data.
 const PASSES: usize = 10;
@@ -52,7 +53,9 @@ impl Bench {
 fn run(options: &Options, workers: usize) -> Curve {
     match workers {
         0 => factorize::serial(options).expect("a serial run"),
-        _ => hectare::run(workers, |w| factorize::train(w, options)).expect("a run").swap_remove(0),
+        _ => hectare::run(workers, |w| factorize::train(w, options, Consistency::Serializable))
+            .expect("a run")
+            .swap_remove(0),
     }
 }
 

@@ -10,9 +10,9 @@ mod sparse_lr;
 mod support;
 
 use clap::Parser;
-use hectare::orion::relax::Consistency;
+use hectare::orion::relax::{Consistency, Every};
 use sparse_lr::data::{self, Rows};
-use sparse_lr::{Options, pass, serial, serial_pass, train};
+use sparse_lr::{CLOCKS, Options, pass, serial, serial_pass, train};
 use std::sync::Barrier;
 use std::time::Instant;
 use support::{Case, Report, Times};
@@ -41,7 +41,7 @@ fn parallel_times(o: &Options, workers: usize, consistency: Consistency, passes:
         for number in 0..=passes {
             w.barrier()?;
             let since = Instant::now();
-            pass(w, &train, &mut weights, RATE, consistency, o.every(workers))?;
+            pass(w, &train, &mut weights, RATE, consistency, Every::Share(CLOCKS * workers))?;
             if number > 0 {
                 times.push(since.elapsed().as_secs_f64());
             }
@@ -116,9 +116,12 @@ fn speeds(report: &mut Report) {
 
 /// Passes and seconds to the test loss that the serial loop has after six passes, and 2 % more.
 fn learning(report: &mut Report) {
-    let run = |o: &Options| match o.serial {
+    let run = |o: &Options| match o.run.serial {
         true => serial(o).expect("a serial run"),
-        false => hectare::run(o.workers, |w| train(w, o)).expect("a run").swap_remove(0),
+        false => {
+            let consistency = o.run.consistency.expect("one of the cases");
+            hectare::run(o.run.workers[0], |w| train(w, o, consistency)).expect("a run").swap_remove(0)
+        }
     };
     let first = run(&options(report, &["--serial", "--passes", "6"]));
     let target = (1.02 * first.points().last().expect("passes").1).to_string();

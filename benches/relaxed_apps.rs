@@ -11,6 +11,7 @@ mod support;
 mod word2vec;
 
 use clap::Parser;
+use hectare::orion::relax::Consistency;
 use std::time::Instant;
 use support::{Case, Report, Times};
 
@@ -105,8 +106,9 @@ fn vectors(report: &mut Report) {
                 let trained = word2vec::serial(&half, &part);
                 trained.curve.points().last().map_or(0.0, |point| point.0 * 1e9)
             }));
-            let trained =
-                hectare::run(workers, |w| word2vec::train(w, &o, &text)).expect("a run").swap_remove(0);
+            let trained = hectare::run(workers, |w| word2vec::train(w, &o, &text, Consistency::Async))
+                .expect("a run")
+                .swap_remove(0);
             ours.push(trained.curve.points().last().map_or(0.0, |point| point.0 * 1e9));
             words = trained.words;
         }

@@ -4,6 +4,7 @@
 mod word2vec;
 
 use clap::Parser;
+use hectare::orion::relax::Consistency;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -20,7 +21,7 @@ fn a_worker_alone_gives_the_bits_of_the_serial_twin() {
     let o = options(&["--passes", "2"]);
     let text = Text::load(&o).unwrap();
     let twin = serial(&o, &text);
-    let ours = hectare::run(1, |w| train(w, &o, &text)).unwrap().swap_remove(0);
+    let ours = hectare::run(1, |w| train(w, &o, &text, Consistency::Async)).unwrap().swap_remove(0);
     let bits = |vectors: &[f32]| vectors.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     assert!(bits(&ours.vectors) == bits(&twin.vectors));
     assert_eq!(ours.words, twin.words);
@@ -35,7 +36,7 @@ fn planted_structure_is_found_as_well_by_several_workers() {
     let begun = quality(&word2vec::begin(&o, text.words.len()));
     assert!((begun - 0.5).abs() < 0.05 && twin > 0.8, "{begun} {twin}");
     for workers in [2, 4] {
-        let all = hectare::run(workers, |w| train(w, &o, &text)).unwrap();
+        let all = hectare::run(workers, |w| train(w, &o, &text, Consistency::Async)).unwrap();
         let found = quality(&all[0].vectors);
         assert!((found / twin - 1.0).abs() < 0.02, "{workers} workers: {found}, serial {twin}");
         assert!(all.iter().all(|other| other.vectors == all[0].vectors && other.words == all[0].words));

@@ -1,12 +1,26 @@
 //! Matrix factorization by SGD through the loop layer, with fixed or adaptive steps, and its serial twin.
 //!
 //! `cargo run --release --example factorize -- [--workers 2] [--serial] [--train FILE --test FILE] [--help]`
+//!
+//! As it stands, the loop is run as a rotation, in which nothing is given up. With `--consistency bsp`, `bounded:S` or
+//! `async` it gives up the rows of `v`, and needs no handovers (`relaxed`).
+mod relaxed;
 #[path = "../training/mod.rs"]
 pub(crate) mod training;
 
 use clap::Parser;
-use hectare::orion::{Context, Result, dot, parallel_for};
+use hectare::orion::relax::{AdaRevision, Buffered, Consistency, Relax};
+use hectare::orion::{Context, Error, Result, dot, parallel_for};
+use hectare::{DistArray, SparseArray};
+use relaxed::Revised;
+use std::process::ExitCode;
 use training::{Curve, Options, Steps, load, parallel, uniform};
+
+/// How loops may be run: as a rotation, or with the columns relaxed.
+const KINDS: [Consistency; 4] =
+    [Consistency::Serializable, Consistency::Bsp, Consistency::Bounded(1), Consistency::Async];
+/// Clocks in a pass.
+const CLOCKS: usize = 16;
 
 /// Of the generated ratings: rows, columns, how many.
 pub(crate) const SHAPE: [usize; 2] = [6000, 3500];
@@ -56,90 +70,158 @@ fn adaptive(o: &Options, a: &mut [f32], b: &mut [f32], x: f32, first: bool) -> f
 fn step(o: &Options, a: &mut [f32], b: &mut [f32], x: f32, first: bool) -> f32 {
     match o.steps {
         Steps::Fixed => fixed(o, a, b, x),
-        Steps::Adaptive => adaptive(o, a, b, x, first),
+        _ => adaptive(o, a, b, x, first),
+    }
+}
+
+/// How long rows are: of `u`, and of `v`.
+fn widths(o: &Options) -> [usize; 2] {
+    match o.steps {
+        // What a number of `v` has seen is a helper value of its buffer.
+        Steps::AdaRevision => [2 * o.rank, o.rank],
+        _ => [o.rank + SEEN; 2],
+    }
+}
+
+/// The rows `v`, and how loops change them.
+#[allow(clippy::large_enum_variant)] // there is one
+enum Columns {
+    Plain(DistArray<f32, 2>),
+    Buffered(Buffered<f32, 2, AdaRevision>),
+}
+
+impl Columns {
+    fn array(&self) -> &DistArray<f32, 2> {
+        match self {
+            Columns::Plain(array) => array,
+            Columns::Buffered(buffered) => buffered.array(),
+        }
+    }
+}
+
+/// One pass; the sum of squared errors.
+fn pass(
+    w: &mut Context<'_>,
+    (o, first, relax): (&Options, bool, Relax),
+    r: &SparseArray<f32, 2>,
+    u: &mut DistArray<f32, 2>,
+    v: &mut Columns,
+) -> Result<f64> {
+    match v {
+        Columns::Buffered(v) => relaxed::revised_pass(w, (o, relax), r, u, v),
+        Columns::Plain(v) if relax.consistency != Consistency::Serializable => {
+            relaxed::pass(w, (o, first, relax), r, u, v)
+        }
+        Columns::Plain(v) => {
+            parallel_for!(w, unordered, read r, write [u, v], sum squares: f64;
+            for ((i, j), x) in r {
+                let e = step(o, u.row_mut(i), v.row_mut(j), *x, first);
+                squares += (e * e) as f64;
+            })
+        }
     }
 }
 
 /// Where factors begin: between zero and this, so that the slow columns find the mean at once.
 const BELOW: f32 = 0.1;
 
-pub(crate) fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
+pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<Curve> {
     let [mut r, mut test] = parallel(w, o, SHAPE, COUNT)?;
     // Neighbours are alike; in random order, all parts of a row or column are learned from at the same pace.
     for dim in 0..2 {
         (r, test) = (r.permute(w, dim, o.seed)?, test.permute(w, dim, o.seed)?);
     }
     let ([m, n], rank) = (r.shape(), o.rank);
-    let mut u = w.uniform([m, rank + SEEN], 0.0..BELOW, 2 * o.seed)?;
-    let mut v = w.uniform([n, rank + SEEN], 0.0..BELOW, 2 * o.seed + 1)?;
+    let [mut u, mut v] = start(w, o, [m, n])?;
     let mut begun = 0;
     if let Some(path) = &o.checkpoint
         && let Some(saved) = w.open_checkpoint(path)?
     {
+        if o.steps == Steps::AdaRevision {
+            return Err(Error::Invalid("--checkpoint: not with AdaRevision".into()));
+        }
         begun = saved.value("passes")?;
         (u, v) = (saved.array(w, "u")?, saved.array(w, "v")?);
     }
-    let mut curve = Curve::after(begun);
-    for pass in begun..o.passes {
-        let first = pass == 0;
+    let mut v = match o.steps {
+        Steps::AdaRevision => Columns::Buffered(w.buffered(v, AdaRevision::new(o.rate().into()))?),
+        _ => Columns::Plain(v),
+    };
+    let relax = Relax { consistency, every: o.run.every(CLOCKS) };
+    let mut curve = Curve::of("test RMSE").after(begun);
+    for number in begun..o.passes {
         curve.begin();
-        let squares = parallel_for!(w, unordered, read r, write [u, v], sum squares: f64;
-        for ((i, j), x) in r {
-            let e = step(o, u.row_mut(i), v.row_mut(j), *x, first);
-            squares += (e * e) as f64;
-        })?;
+        let squares = pass(w, (o, number == 0, relax), &r, &mut u, &mut v)?;
         curve.end();
+        let v = v.array();
         let missed = parallel_for!(w, unordered, read [test, u, v], sum missed: f64;
         for ((i, j), x) in test {
             missed += ((x - dot(&u.row(i)[..rank], &v.row(j)[..rank])) as f64).powi(2);
         })?;
         if let Some(path) = &o.checkpoint {
             w.save_checkpoint(path, |c| {
-                c.value("passes", &(pass + 1))?;
+                c.value("passes", &(number + 1))?;
                 c.array("u", &u)?;
-                c.array("v", &v)
+                c.array("v", v)
             })?;
         }
-        if !curve.add(o, (squares, r.len()), (missed, test.len()), w.rank() == 0) {
+        if !curve.add(&o.run, (squares, r.len()), (missed, test.len()), w.rank() == 0) {
             break;
         }
     }
-    w.root(|| o.explain.then(|| w.explain().iter().for_each(|loop_| println!("{loop_}"))));
+    training::explain(w, &o.run)?;
     Ok(curve)
+}
+
+/// The factors at first.
+fn start(w: &mut Context<'_>, o: &Options, shape: [usize; 2]) -> Result<[DistArray<f32, 2>; 2]> {
+    let [wide, narrow] = widths(o);
+    let u = w.uniform([shape[0], wide], 0.0..BELOW, 2 * o.seed)?;
+    let v = w.uniform([shape[1], narrow], 0.0..BELOW, 2 * o.seed + 1)?;
+    Ok([u, v])
 }
 
 /// The same without Hectare.
 pub(crate) fn serial(o: &Options) -> Result<Curve> {
     let ([m, n], list, test) = load(o, SHAPE, COUNT)?;
-    let (rank, width) = (o.rank, o.rank + SEEN);
-    let mut u = uniform(m * width, BELOW, 2 * o.seed);
-    let mut v = uniform(n * width, BELOW, 2 * o.seed + 1);
-    let mut curve = Curve::default();
+    let (rank, [wide, narrow]) = (o.rank, widths(o));
+    let mut u = uniform(m * wide, BELOW, 2 * o.seed);
+    let mut v = uniform(n * narrow, BELOW, 2 * o.seed + 1);
+    let mut revised = (o.steps == Steps::AdaRevision).then(|| Revised::new(o, n * rank));
+    let mut curve = Curve::of("test RMSE");
     for pass in 0..o.passes {
         curve.begin();
         let mut squares = 0.0;
         for entry in &list {
             let [i, j] = entry.key.map(|key| key as usize);
-            let (a, b) = (&mut u[i * width..][..width], &mut v[j * width..][..width]);
-            let e = step(o, a, b, entry.value, pass == 0);
+            let (a, b) = (&mut u[i * wide..][..wide], &mut v[j * narrow..][..narrow]);
+            let e = match &mut revised {
+                Some(revised) => revised.step(o, a, b, entry.value, j),
+                None => step(o, a, b, entry.value, pass == 0),
+            };
             squares += (e * e) as f64;
         }
         curve.end();
         let miss = |entry: &hectare::orion::array::Entry<f32, 2>| {
             let [i, j] = entry.key.map(|key| key as usize);
-            ((entry.value - dot(&u[i * width..][..rank], &v[j * width..][..rank])) as f64).powi(2)
+            ((entry.value - dot(&u[i * wide..][..rank], &v[j * narrow..][..rank])) as f64).powi(2)
         };
-        if !curve.add(o, (squares, list.len()), (test.iter().map(miss).sum(), test.len()), true) {
+        if !curve.add(&o.run, (squares, list.len()), (test.iter().map(miss).sum(), test.len()), true) {
             break;
         }
     }
     Ok(curve)
 }
 
-fn main() -> anyhow::Result<()> {
-    let o = Options::parse();
+fn run(o: &Options) -> anyhow::Result<()> {
     anyhow::ensure!(o.rank > SLOW, "--rank {}: at least {}", o.rank, SLOW + 1);
-    let curve =
-        if o.serial { serial(&o)? } else { hectare::run(o.workers, |w| train(w, &o))?.swap_remove(0) };
-    curve.finish(&o)
+    let parallel = |workers, consistency| {
+        let all = hectare::run(workers, |w| train(w, o, consistency));
+        Ok(all?.swap_remove(0))
+    };
+    o.run.train(&KINDS, || Ok(serial(o)?), parallel)
+}
+
+fn main() -> ExitCode {
+    training::exit(run(&Options::parse()))
 }

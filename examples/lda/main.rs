@@ -130,24 +130,26 @@ impl Model {
 
 pub(crate) fn train(w: &mut Context<'_>, o: &Options, corpus: &Corpus) -> Result<Curve> {
     let (sampler, mut model) = (sampler(o, corpus), Model::new(w, o, corpus)?);
-    let mut curve = Curve::of("perplexity");
+    let mut curve = Curve::of("held-out perplexity");
     for pass in 0..o.passes {
         curve.begin();
         model.pass(w, &sampler, numbers(o, pass))?;
         curve.end();
-        curve.push(f64::NAN, model.perplexity(w, &sampler)?, w.rank() == 0 && !o.quiet);
+        if !curve.push(&o.run, f64::NAN, model.perplexity(w, &sampler)?, w.rank() == 0) {
+            break;
+        }
     }
     if w.rank() == 0 {
         show(o, corpus, &model.word_topic.to_vec(w)?);
-        o.explain.then(|| w.explain().iter().for_each(|loop_| println!("{loop_}")));
     }
+    training::explain(w, &o.run)?;
     Ok(curve)
 }
 
 /// The same without Hectare, token by token in the given order.
 pub(crate) fn serial(o: &Options, corpus: &Corpus, order: &[usize], seen: &mut dyn FnMut(&Plain)) -> Curve {
     let (sampler, mut model) = (sampler(o, corpus), Plain::new(o, corpus));
-    let mut curve = Curve::of("perplexity");
+    let mut curve = Curve::of("held-out perplexity");
     for pass in 0..o.passes {
         curve.begin();
         let numbers = numbers(o, pass);
@@ -157,15 +159,17 @@ pub(crate) fn serial(o: &Options, corpus: &Corpus, order: &[usize], seen: &mut d
             *topic = sampler.draw(doc, word, totals, (*topic).into(), random) as u16;
         }
         curve.end();
-        curve.push(f64::NAN, model.perplexity(corpus, &sampler), !o.quiet);
         seen(&model);
+        if !curve.push(&o.run, f64::NAN, model.perplexity(corpus, &sampler), true) {
+            break;
+        }
     }
     curve
 }
 
 /// Prints the most frequent words of each topic.
 fn show(o: &Options, corpus: &Corpus, word_topic: &[i32]) {
-    for topic in (0..o.topics).filter(|_| o.show > 0 && !o.quiet) {
+    for topic in (0..o.topics).filter(|_| o.show > 0 && !o.run.quiet) {
         let counts = word_topic.iter().skip(topic).step_by(padded(o.topics));
         let mut words: Vec<(&i32, &String)> = counts.zip(&corpus.words).collect();
         words.sort_by(|a, b| b.0.cmp(a.0));
@@ -179,27 +183,24 @@ fn run(o: &Options) -> anyhow::Result<()> {
     let corpus = Corpus::load(o)?;
     let (tokens, documents, words) = (corpus.train.len(), corpus.documents, corpus.words.len());
     println!("{tokens} tokens to learn from in {documents} documents, {words} words");
-    let (how, curve) = if o.serial {
-        let order: Vec<usize> = (0..tokens).collect();
-        let mut last = Vec::new();
+    let speed = |curve: Curve| {
+        let millions = (tokens * curve.points().count()) as f64 / 1e6;
+        println!("{:.2} M tokens/s", millions / curve.seconds().max(1e-9));
+        curve
+    };
+    let twin = || {
+        let (order, mut last): (Vec<usize>, _) = ((0..tokens).collect(), Vec::new());
         let curve = serial(o, &corpus, &order, &mut |model| last.clone_from(&model.word_topic));
         show(o, &corpus, &last);
-        ("serial".into(), curve)
-    } else {
-        let curve = hectare::run(o.workers, |w| train(w, o, &corpus))?.swap_remove(0);
-        (format!("{} worker(s)", o.workers), curve)
+        Ok(speed(curve))
     };
-    let seconds = curve.points().last().map_or(0.0, |point| point.0);
-    println!("{:.2} M tokens/s", (tokens * o.passes) as f64 / seconds.max(1e-9) / 1e6);
-    curve.close(&how, "perplexity", o.curve.as_deref())
+    let parallel = |workers, _| {
+        let curves = hectare::run(workers, |w| train(w, o, &corpus));
+        Ok(speed(curves?.swap_remove(0)))
+    };
+    o.run.train(&[], twin, parallel)
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    training::exit(run(&Options::parse()))
 }

@@ -1,4 +1,5 @@
 //! The command line.
+use super::training::Run;
 use anyhow::{Result, ensure};
 use clap::Parser;
 use std::path::PathBuf;
@@ -7,12 +8,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Parser)]
 #[command(args_override_self = true)]
 pub(crate) struct Options {
-    /// Workers: threads of this process.
-    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, |cores| cores.get()))]
-    pub(crate) workers: usize,
-    /// Run the serial twin.
-    #[arg(long)]
-    pub(crate) serial: bool,
+    #[command(flatten)]
+    pub(crate) run: Run,
     /// A file, whose paragraphs are the documents, or a folder, whose files are. Generated if left out.
     #[arg(long)]
     pub(crate) text: Option<PathBuf>,
@@ -52,15 +49,6 @@ pub(crate) struct Options {
     /// Of each topic, print so many words; 0 for none.
     #[arg(long, default_value_t = 8)]
     pub(crate) show: usize,
-    /// Write the curve: a picture if the file's name ends in .svg, else CSV.
-    #[arg(long)]
-    pub(crate) curve: Option<PathBuf>,
-    /// Say how each loop runs, and why.
-    #[arg(long)]
-    pub(crate) explain: bool,
-    /// Say nothing but the last line.
-    #[arg(long)]
-    pub(crate) quiet: bool,
 }
 
 impl Options {
@@ -68,7 +56,6 @@ impl Options {
     pub(crate) fn check(&self) -> Result<()> {
         let most = super::MOST;
         ensure!((1..=most).contains(&self.topics), "--topics {}: 1 to {most}", self.topics);
-        ensure!(self.workers > 0, "--workers 0: at least 1");
         ensure!(self.alpha > 0.0 && self.beta > 0.0, "--alpha and --beta have to be above 0");
         ensure!(self.words > 0 && self.documents > 0, "--words and --documents have to be above 0");
         ensure!(self.exponent > 0.0 && self.exponent != 1.0, "--exponent {}: above 0, not 1", self.exponent);

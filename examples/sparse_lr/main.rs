@@ -8,10 +8,10 @@
 //! instead, or, with `--rule ada-revision`, contributes gradients to them through a *buffer*.
 #![allow(dead_code)] // the bench uses other parts
 pub(crate) mod data;
-pub(crate) mod losses;
 pub(crate) mod options;
+#[path = "../training/mod.rs"]
+pub(crate) mod training;
 
-pub(crate) use self::losses::Losses;
 pub(crate) use self::options::{Options, Rule};
 
 use clap::Parser;
@@ -19,6 +19,14 @@ use hectare::orion::array::text::LabelledRow;
 use hectare::orion::relax::{AdaRevision, Apply, Buffered, Consistency, Every};
 use hectare::orion::{Context, Result, parallel_for};
 use hectare::{DistArray, SparseArray};
+use std::process::ExitCode;
+use training::Curve;
+
+/// Clocks in a pass, for each worker. Changes of all workers are added up: the fewer clocks and the more workers, the
+/// further steps overshoot.
+pub(crate) const CLOCKS: usize = 8;
+const KINDS: [Consistency; 4] =
+    [Consistency::Bounded(1), Consistency::Bsp, Consistency::UNBOUNDED, Consistency::Async];
 
 /// The loss of an example with this margin, and its derivative.
 #[inline(always)]
@@ -90,7 +98,7 @@ fn revised_pass(
 }
 
 /// Trains on the workers.
-pub(crate) fn train(w: &mut Context<'_>, o: &Options) -> Result<Losses> {
+pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<Curve> {
     let (mut train, test, features) = data::parallel(w, o)?;
     if o.data.is_some() {
         // Examples of a class often stand together in files.
@@ -101,15 +109,15 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options) -> Result<Losses> {
         Rule::Sgd => Model::Sgd(zeros),
         Rule::AdaRevision => Model::AdaRevision(w.buffered(zeros, AdaRevision::new(o.rate(0).into()))?),
     };
-    let every = o.every(w.size());
-    let mut losses = Losses::new(format!("{}, {} worker(s)", o.consistency, w.size()));
+    let every = o.run.every(CLOCKS * w.size());
+    let mut curve = Curve::of("test loss");
     for number in 0..o.passes {
-        losses.begin();
+        curve.begin();
         let sum = match &mut model {
-            Model::Sgd(weights) => pass(w, &train, weights, o.rate(number), o.consistency, every)?,
-            Model::AdaRevision(weights) => revised_pass(w, &train, weights, o.consistency, every)?,
+            Model::Sgd(weights) => pass(w, &train, weights, o.rate(number), consistency, every)?,
+            Model::AdaRevision(weights) => revised_pass(w, &train, weights, consistency, every)?,
         };
-        losses.end();
+        curve.end();
         let weights = model.weights();
         let missed = parallel_for!(w, unordered, read weights, sum missed: f64;
         for ((_number), row) in test {
@@ -119,16 +127,12 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options) -> Result<Losses> {
             }
             missed += logistic(margin, row.label).0 as f64;
         })?;
-        if !losses.add(o, sum / train.len() as f64, missed / test.len() as f64, w.rank() == 0) {
+        if !curve.push(&o.run, sum / train.len() as f64, missed / test.len() as f64, w.rank() == 0) {
             break;
         }
     }
-    if o.explain {
-        let reports = w.reports()?;
-        w.root(|| w.explain().iter().for_each(|loop_| println!("{loop_}")));
-        w.root(|| reports.iter().for_each(|report| println!("{report}")));
-    }
-    Ok(losses)
+    training::explain(w, &o.run)?;
+    Ok(curve)
 }
 
 /// One pass of the serial twin.
@@ -151,14 +155,14 @@ pub(crate) fn serial_pass(train: &data::Rows, weights: &mut [f32], rate: f32) ->
 }
 
 /// The same without Hectare.
-pub(crate) fn serial(o: &Options) -> Result<Losses> {
+pub(crate) fn serial(o: &Options) -> Result<Curve> {
     let (train, test, features) = data::load(o)?;
     let mut weights = vec![0.0; features];
     let rule = AdaRevision::new(o.rate(0).into());
     let mut states = vec![Apply::<f32>::initial(&rule); features];
-    let mut losses = Losses::new("serial".into());
+    let mut curve = Curve::of("test loss");
     for number in 0..o.passes {
-        losses.begin();
+        curve.begin();
         let sum = match o.rule {
             Rule::Sgd => serial_pass(&train, &mut weights, o.rate(number)),
             Rule::AdaRevision => {
@@ -176,7 +180,7 @@ pub(crate) fn serial(o: &Options) -> Result<Losses> {
                 sum
             }
         };
-        losses.end();
+        curve.end();
         let missed: f64 = test
             .iter()
             .map(|(label, features)| {
@@ -185,25 +189,18 @@ pub(crate) fn serial(o: &Options) -> Result<Losses> {
             })
             .sum();
         let count = test.labels.len().max(1) as f64;
-        if !losses.add(o, sum / train.labels.len().max(1) as f64, missed / count, true) {
+        if !curve.push(&o.run, sum / train.labels.len().max(1) as f64, missed / count, true) {
             break;
         }
     }
-    Ok(losses)
+    Ok(curve)
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
     let o = Options::parse();
-    let with = |consistency| Options { consistency, ..o.clone() };
-    let parallel = |o: &Options| hectare::run(o.workers, |w| train(w, o)).map(|mut all| all.swap_remove(0));
-    let mut runs = Vec::new();
-    if o.all {
-        runs.push(serial(&o)?);
-        for consistency in [Consistency::Bsp, Consistency::Bounded(1), Consistency::Async] {
-            runs.push(parallel(&with(consistency))?);
-        }
-    } else {
-        runs.push(if o.serial { serial(&o)? } else { parallel(&o)? });
-    }
-    losses::finish(&o, &runs)
+    let parallel = |workers, consistency| {
+        let all = hectare::run(workers, |w| train(w, &o, consistency));
+        Ok(all?.swap_remove(0))
+    };
+    training::exit(o.run.train(&KINDS, || Ok(serial(&o)?), parallel))
 }

@@ -1,6 +1,6 @@
 //! The command line.
+use super::training::Run;
 use clap::{Parser, ValueEnum};
-use hectare::orion::relax::{Consistency, Every};
 use std::path::PathBuf;
 
 /// How weights are changed.
@@ -15,25 +15,11 @@ pub(crate) enum Rule {
 /// Sparse logistic regression; `--serial` runs the loop that one would write without Hectare.
 #[derive(Clone, Debug, Parser)]
 pub(crate) struct Options {
-    /// Workers: threads of this process, or processes under `hectare run`.
-    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, |cores| cores.get()))]
-    pub(crate) workers: usize,
-    /// Run the serial twin.
-    #[arg(long)]
-    pub(crate) serial: bool,
-    /// serializable, bsp, bounded:S, unbounded or async.
-    #[arg(long, default_value = "bounded:1")]
-    pub(crate) consistency: Consistency,
-    /// Train under every consistency, one after the other, for one picture of all.
-    #[arg(long)]
-    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) run: Run,
     /// How weights are changed.
     #[arg(long, value_enum, default_value_t = Rule::Sgd)]
     pub(crate) rule: Rule,
-    /// Clocks in a pass; eight times the workers if left out. Changes of all workers are added up: the fewer clocks and
-    /// the more workers, the further steps overshoot.
-    #[arg(long)]
-    pub(crate) clocks: Option<usize>,
     /// Examples in LIBSVM's format; generated with RCV1's shape if left out.
     #[arg(long)]
     pub(crate) data: Option<PathBuf>,
@@ -52,18 +38,6 @@ pub(crate) struct Options {
     /// What the rate of SGD is multiplied by from pass to pass.
     #[arg(long, default_value_t = 0.8)]
     pub(crate) decay: f32,
-    /// Stop at this test loss, and say how long it took.
-    #[arg(long)]
-    pub(crate) target: Option<f64>,
-    /// Write the losses: a picture if the file's name ends in .svg, else CSV.
-    #[arg(long)]
-    pub(crate) curve: Option<PathBuf>,
-    /// Say how each loop runs, and where its time went.
-    #[arg(long)]
-    pub(crate) explain: bool,
-    /// Say nothing but the last line.
-    #[arg(long)]
-    pub(crate) quiet: bool,
 }
 
 impl Options {

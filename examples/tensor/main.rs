@@ -37,7 +37,7 @@ fn step(rows: [&mut [f32]; 3], x: f32, o: &Options) -> f32 {
     let (e, reg) = (x - predict(a, b, c), o.reg);
     let [ra, rb, rc] = match o.steps {
         Steps::Fixed => [o.rate() / 4.0; 3],
-        Steps::Adaptive => [ga, gb, gc].map(|seen| {
+        _ => [ga, gb, gc].map(|seen| {
             let rate = o.rate() / (1.0 + seen[0]).sqrt();
             seen[0] += e * e;
             rate
@@ -58,7 +58,7 @@ fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
     let mut u = w.uniform([l, rank + SEEN], 0.0..BELOW, 3 * o.seed)?;
     let mut v = w.uniform([m, rank + SEEN], 0.0..BELOW, 3 * o.seed + 1)?;
     let mut z = w.uniform([n, rank + SEEN], 0.0..BELOW, 3 * o.seed + 2)?;
-    let mut curve = Curve::default();
+    let mut curve = Curve::of("test RMSE");
     for _ in 0..o.passes {
         curve.begin();
         let squares = parallel_for!(w, unordered, read t, write [u, v, z], sum squares: f64;
@@ -72,11 +72,11 @@ fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
             let guess = predict(&u.row(i)[..rank], &v.row(j)[..rank], &z.row(k)[..rank]);
             missed += ((x - guess) as f64).powi(2);
         })?;
-        if !curve.add(o, (squares, t.len()), (missed, test.len()), w.rank() == 0) {
+        if !curve.add(&o.run, (squares, t.len()), (missed, test.len()), w.rank() == 0) {
             break;
         }
     }
-    w.root(|| o.explain.then(|| w.explain().iter().for_each(|loop_| println!("{loop_}"))));
+    training::explain(w, &o.run)?;
     Ok(curve)
 }
 
@@ -86,7 +86,7 @@ fn serial(o: &Options) -> Result<Curve> {
     let (rank, width) = (o.rank, o.rank + SEEN);
     let start = |dim: usize| uniform(shape[dim] * width, BELOW, 3 * o.seed + dim as u64);
     let (mut u, mut v, mut z) = (start(0), start(1), start(2));
-    let mut curve = Curve::default();
+    let mut curve = Curve::of("test RMSE");
     for _ in 0..o.passes {
         curve.begin();
         let mut squares = 0.0;
@@ -100,7 +100,7 @@ fn serial(o: &Options) -> Result<Curve> {
             let [a, b, c] = entry.key.map(|key| key as usize * width);
             f64::from(entry.value - predict(&u[a..][..rank], &v[b..][..rank], &z[c..][..rank])).powi(2)
         };
-        if !curve.add(o, (squares, list.len()), (test.iter().map(miss).sum(), test.len()), true) {
+        if !curve.add(&o.run, (squares, list.len()), (test.iter().map(miss).sum(), test.len()), true) {
             break;
         }
     }
@@ -109,7 +109,7 @@ fn serial(o: &Options) -> Result<Curve> {
 
 fn main() -> anyhow::Result<()> {
     let o = Options::parse();
-    let curve =
-        if o.serial { serial(&o)? } else { hectare::run(o.workers, |w| train(w, &o))?.swap_remove(0) };
-    curve.finish(&o)
+    anyhow::ensure!(o.steps != Steps::AdaRevision, "--steps: fixed or adaptive");
+    let parallel = |workers| hectare::run(workers, |w| train(w, &o)).map(|mut all| all.swap_remove(0));
+    o.run.train(&[], || Ok(serial(&o)?), |workers, _| Ok(parallel(workers)?))
 }

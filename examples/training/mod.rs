@@ -1,10 +1,35 @@
-//! What the training examples share: options, data, text, loss curves.
+//! What the training examples share: the command line, data, text, loss curves.
 #![allow(dead_code, unused_imports)] // each example uses its own part
 mod curve;
 mod data;
 mod options;
+mod picture;
+mod run;
 pub(crate) mod text;
 
 pub(crate) use self::curve::Curve;
 pub(crate) use self::data::{load, parallel, uniform};
 pub(crate) use self::options::{Options, Steps};
+pub(crate) use self::run::Run;
+use hectare::orion::{Context, Result};
+
+/// Says how each loop runs and why, and where the time of relaxed loops went, if the command line asks. Collective.
+pub(crate) fn explain(w: &mut Context<'_>, run: &Run) -> Result<()> {
+    if run.explain {
+        let reports = w.reports()?;
+        w.root(|| w.explain().iter().for_each(|loop_| println!("{loop_}")));
+        w.root(|| reports.iter().for_each(|report| println!("{report}")));
+    }
+    Ok(())
+}
+
+/// Ends a program: an error is one line.
+pub(crate) fn exit(result: anyhow::Result<()>) -> std::process::ExitCode {
+    match result {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}

@@ -1,4 +1,5 @@
 //! The command line of the training examples.
+use super::Run;
 use clap::{Parser, ValueEnum};
 use std::path::PathBuf;
 
@@ -9,17 +10,15 @@ pub(crate) enum Steps {
     Fixed,
     /// By what each row has seen so far (AdaGrad).
     Adaptive,
+    /// By what each number has seen so far, corrected for late gradients (AdaRevision): of the columns, through a buffer.
+    AdaRevision,
 }
 
 /// Trains by SGD; `--serial` runs the loop that one would write without Hectare.
 #[derive(Clone, Debug, Parser)]
 pub(crate) struct Options {
-    /// Workers: threads of this process.
-    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, |cores| cores.get()))]
-    pub(crate) workers: usize,
-    /// Run the serial twin.
-    #[arg(long)]
-    pub(crate) serial: bool,
+    #[command(flatten)]
+    pub(crate) run: Run,
     /// Entries to learn from: lines of indices from 0 and a value, between spaces. Generated if left out.
     #[arg(long, requires = "test")]
     pub(crate) train: Option<PathBuf>,
@@ -44,21 +43,9 @@ pub(crate) struct Options {
     /// Where the factors begin depends on it.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Stop at this test error, and say how long it took.
-    #[arg(long)]
-    pub(crate) target: Option<f64>,
-    /// Write the curve: a picture if the file's name ends in .svg, else CSV.
-    #[arg(long)]
-    pub(crate) curve: Option<PathBuf>,
     /// Save the factors here after each pass, and go on from them if they are there.
-    #[arg(long, conflicts_with = "serial")]
+    #[arg(long, conflicts_with_all = ["serial", "all"])]
     pub(crate) checkpoint: Option<PathBuf>,
-    /// Say how each loop runs, and why.
-    #[arg(long)]
-    pub(crate) explain: bool,
-    /// Say nothing but the last line.
-    #[arg(long)]
-    pub(crate) quiet: bool,
 }
 
 impl Options {
@@ -67,6 +54,7 @@ impl Options {
         self.rate.unwrap_or(match self.steps {
             Steps::Fixed => 0.02,
             Steps::Adaptive => 0.13,
+            Steps::AdaRevision => 0.1,
         })
     }
 }

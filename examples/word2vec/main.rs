@@ -4,7 +4,8 @@
 //! `cargo run --release --example word2vec -- [--workers 2] [--serial] [--text FILE] [--help]`
 //!
 //! Which rows a sentence changes is known only when it is read, so no order keeps all dependences but the serial one.
-//! They are given up: workers read and write the rows of one pair of matrices at once, number by number.
+//! They are given up: workers read and write the rows of one pair of matrices at once, number by number (or, with
+//! `--consistency`, rows of copies whose changes are added up at clocks).
 mod kernel;
 mod options;
 mod quality;
@@ -22,6 +23,9 @@ use hectare::orion::{Context, Result, parallel_for};
 use std::process::ExitCode;
 use training::Curve;
 
+/// Who relaxes both matrices may do it in these ways.
+const KINDS: [Consistency; 3] = [Consistency::Async, Consistency::Bsp, Consistency::Bounded(1)];
+
 /// The vectors, the curve, and the words that were learned from.
 #[derive(Clone, Debug)]
 pub(crate) struct Trained {
@@ -30,18 +34,23 @@ pub(crate) struct Trained {
     pub(crate) words: u64,
 }
 
-pub(crate) fn train(w: &mut Context<'_>, o: &Options, text: &Text) -> Result<Trained> {
+pub(crate) fn train(
+    w: &mut Context<'_>,
+    o: &Options,
+    text: &Text,
+    consistency: Consistency,
+) -> Result<Trained> {
     let learner = Learner::new(o, text);
     let (count, words, width) = (text.sentences.len(), text.words.len(), learner.width);
     let sentences = w.entries([count], count, |number| ([number], ()))?.named("sentences");
     let start = begin(o, words);
     let mut input = w.from_fn([words, width], |[i, k]| start[i * width + k])?.named("input");
     let mut output = w.zeros::<f32, 2>([words, width])?.named("output");
-    let (mut curve, mut all) = (Curve::of("loss"), 0);
+    let (mut curve, mut all) = (Curve::of("training loss"), 0);
     for pass in 0..o.passes {
         curve.begin();
         let (learned, products, nats) = parallel_for!(w, unordered, read sentences, relax [input, output],
-            consistency = Consistency::Async, sum learned: u64, sum products: u64, sum nats: f64;
+            consistency = consistency, every = o.run.every(16), sum learned: u64, sum products: u64, sum nats: f64;
         for (number, _) in sentences {
             let mut row = vec![0.0; width];
             let mut sentence = learner.sentence(pass, number);
@@ -64,9 +73,11 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, text: &Text) -> Result<Tra
         })?;
         curve.end();
         all += learned;
-        tell(o, &mut curve, (nats, products), text, w.rank() == 0, &input.to_vec(w)?);
+        if !tell(o, &mut curve, (nats, products), text, w.rank() == 0, &input.to_vec(w)?) {
+            break;
+        }
     }
-    w.root(|| o.explain.then(|| w.explain().iter().for_each(|loop_| println!("{loop_}"))));
+    training::explain(w, &o.run)?;
     Ok(Trained { vectors: input.to_vec(w)?, curve, words: all })
 }
 
@@ -75,7 +86,7 @@ pub(crate) fn serial(o: &Options, text: &Text) -> Trained {
     let learner = Learner::new(o, text);
     let (words, width) = (text.words.len(), learner.width);
     let (mut input, mut output) = (begin(o, words), vec![0.0f32; words * width]);
-    let (mut curve, mut all) = (Curve::of("loss"), 0);
+    let (mut curve, mut all) = (Curve::of("training loss"), 0);
     for pass in 0..o.passes {
         curve.begin();
         let (mut nats, mut products) = (0.0, 0);
@@ -98,12 +109,14 @@ pub(crate) fn serial(o: &Options, text: &Text) -> Trained {
             products += sentence.products();
         }
         curve.end();
-        tell(o, &mut curve, (nats, products), text, true, &input);
+        if !tell(o, &mut curve, (nats, products), text, true, &input) {
+            break;
+        }
     }
     Trained { vectors: input, curve, words: all }
 }
 
-/// After a pass: the mean loss, and the quality of the vectors.
+/// After a pass: the mean loss, and the quality of the vectors; false when training may stop.
 fn tell(
     o: &Options,
     curve: &mut Curve,
@@ -111,12 +124,12 @@ fn tell(
     text: &Text,
     speaks: bool,
     vectors: &[f32],
-) {
-    let speaks = speaks && !o.quiet;
-    curve.push(f64::NAN, nats / products.max(1) as f64, speaks);
-    if let Some(score) = speaks.then(|| score(text, vectors, width(o))).flatten() {
+) -> bool {
+    let goes_on = curve.push(&o.run, f64::NAN, nats / products.max(1) as f64, speaks);
+    if let Some(score) = (speaks && !o.run.quiet).then(|| score(text, vectors, width(o))).flatten() {
         println!("          score {score:.4}");
     }
+    goes_on
 }
 
 fn run(o: &Options) -> anyhow::Result<()> {
@@ -124,31 +137,29 @@ fn run(o: &Options) -> anyhow::Result<()> {
     let text = Text::load(o)?;
     let count: usize = text.sentences.iter().map(Vec::len).sum();
     println!("{count} words in {} sentences, {} different ones", text.sentences.len(), text.words.len());
-    let (how, trained) = if o.serial {
-        ("serial".into(), serial(o, &text))
-    } else {
-        let trained = hectare::run(o.workers, |w| train(w, o, &text))?.swap_remove(0);
-        (format!("{} worker(s)", o.workers), trained)
+    let tell_all = |trained: Trained| {
+        for word in
+            [20, 50, 100, 200, 400].into_iter().filter(|word| *word < text.words.len() && !o.run.quiet)
+        {
+            let like = nearest(&text, &trained.vectors, width(o), word, 8);
+            println!("like {}: {}", text.words[word], like.join(" "));
+        }
+        if let Some(score) = score(&text, &trained.vectors, width(o)) {
+            println!("score {score:.4} on {} pairs", text.pairs.len());
+        }
+        let (seconds, passes) = (trained.curve.seconds().max(1e-9), trained.curve.points().count());
+        let [all, thinned] =
+            [(count * passes) as f64, trained.words as f64].map(|words| words / seconds / 1e3);
+        println!("{all:.0} thousand words/s, {thinned:.0} after thinning");
+        trained.curve
     };
-    for word in [20, 50, 100, 200, 400].into_iter().filter(|word| *word < text.words.len() && !o.quiet) {
-        let like = nearest(&text, &trained.vectors, width(o), word, 8);
-        println!("like {}: {}", text.words[word], like.join(" "));
-    }
-    if let Some(score) = score(&text, &trained.vectors, width(o)) {
-        println!("score {score:.4} on {} pairs", text.pairs.len());
-    }
-    let seconds = trained.curve.points().last().map_or(0.0, |point| point.0).max(1e-9);
-    let [all, thinned] = [(count * o.passes) as f64, trained.words as f64].map(|words| words / seconds / 1e3);
-    println!("{all:.0} thousand words/s, {thinned:.0} after thinning");
-    trained.curve.close(&how, "loss", o.curve.as_deref())
+    let parallel = |workers, consistency| {
+        let all = hectare::run(workers, |w| train(w, o, &text, consistency));
+        Ok(tell_all(all?.swap_remove(0)))
+    };
+    o.run.train(&KINDS, || Ok(tell_all(serial(o, &text))), parallel)
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    training::exit(run(&Options::parse()))
 }

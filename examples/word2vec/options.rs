@@ -1,4 +1,5 @@
 //! The command line.
+use super::training::Run;
 use anyhow::{Result, ensure};
 use clap::Parser;
 use std::path::PathBuf;
@@ -8,12 +9,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Parser)]
 #[command(args_override_self = true)]
 pub(crate) struct Options {
-    /// Workers: threads of this process.
-    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, |cores| cores.get()))]
-    pub(crate) workers: usize,
-    /// Run the serial twin.
-    #[arg(long)]
-    pub(crate) serial: bool,
+    #[command(flatten)]
+    pub(crate) run: Run,
     /// A file, whose paragraphs are the sentences, or a folder, whose files are. Generated if left out.
     #[arg(long)]
     pub(crate) text: Option<PathBuf>,
@@ -53,22 +50,12 @@ pub(crate) struct Options {
     /// Where vectors begin, and what is drawn, depends on it.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Write the curve: a picture if the file's name ends in .svg, else CSV.
-    #[arg(long)]
-    pub(crate) curve: Option<PathBuf>,
-    /// Say how each loop runs, and why.
-    #[arg(long)]
-    pub(crate) explain: bool,
-    /// Say nothing but the last lines.
-    #[arg(long)]
-    pub(crate) quiet: bool,
 }
 
 impl Options {
     /// Refuses what cannot be.
     pub(crate) fn check(&self) -> Result<()> {
         let counts = [
-            ("--workers", self.workers),
             ("--words", self.words),
             ("--dimension", self.dimension),
             ("--window", self.window),

@@ -25,8 +25,13 @@ const ALL: [Consistency; 6] = [
     Consistency::Async,
 ];
 
-const INTERVALS: [Every; 4] =
-    [Every::Share(1), Every::Share(16), Every::Iterations(100), Every::Time(Duration::from_micros(50))];
+const INTERVALS: [Every; 5] = [
+    Every::Share(1),
+    Every::Share(16),
+    Every::Iterations(100),
+    Every::Time(Duration::from_micros(50)),
+    Every::Staleness(150),
+];
 
 #[test]
 fn contributions_to_a_buffer_are_applied_exactly_once() {

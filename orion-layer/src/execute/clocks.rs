@@ -10,6 +10,7 @@
 //! Under [`Consistency::Bsp`] contributions are applied clock by clock, when all have published one, and by rank; and
 //! what is read is what was published for the clock, though some may be ahead. So nothing depends on who is faster.
 use super::Control;
+use super::lacking::Lacking;
 use crate::error::{Error, Result};
 use crate::relax::{Board, Consistency, Every, LoopReport, Moved, Pace, RING, Treatment};
 use hectare_dsm::Worker;
@@ -28,6 +29,8 @@ pub(super) struct Clocks {
     clock: u64,
     /// How many clocks of each worker this one has applied.
     applied: Vec<u64>,
+    /// For [`Every::Staleness`].
+    lacking: Option<Lacking>,
     pub(super) report: LoopReport,
 }
 
@@ -46,12 +49,22 @@ impl Clocks {
         }
         let buffers = arrays.iter().any(|array| array.treatment() == Treatment::Buffered);
         let applied = vec![0; pace.workers];
+        let measures = ticks && matches!(pace.relax.every, Every::Staleness(_));
+        let lacking = measures.then(|| Lacking::new(buffers));
         let report = LoopReport::default();
-        Ok(Clocks { board, pace, patience, ticks, buffers, clock: 0, applied, report })
+        Ok(Clocks { board, pace, patience, ticks, buffers, clock: 0, applied, lacking, report })
     }
 
     pub(super) fn every(&self) -> Every {
         self.pace.relax.every
+    }
+
+    /// Whether a worker that has ended a cell, of `per_cell` iterations in the mean, ends a clock, because reads lack more
+    /// than `most` iterations.
+    pub(super) fn is_stale(&mut self, worker: &Worker, most: u64, per_cell: f64) -> Result<bool> {
+        let Some(lacking) = &mut self.lacking else { return Ok(false) };
+        let bound = (self.clock, most, per_cell);
+        lacking.is_due(&self.board, worker, &self.pace, bound, &mut self.report)
     }
 
     /// Ends a clock; `last` says that no more come from this worker.
@@ -78,6 +91,9 @@ impl Clocks {
         self.report.moving += since.elapsed();
         self.clock += 1;
         self.report.clocks += 1;
+        if let Some(lacking) = &self.lacking {
+            lacking.tell(&self.board, worker, self.clock)?;
+        }
         self.board.set_clock(worker, self.clock, last)?;
         let bound = self.pace.relax.consistency.bound();
         if last {
@@ -148,12 +164,15 @@ impl Clocks {
                 // Who is ahead has published more, in the other slot.
                 clock = clock.min(self.clock);
             }
+            let mut seen = clock;
+            for server in (0..self.pace.workers).filter(|_| self.buffers) {
+                seen = seen.min(self.board.applied(worker, server, rank)?);
+            }
             if rank != self.pace.me && !done {
-                let mut seen = clock;
-                for server in (0..self.pace.workers).filter(|_| self.buffers) {
-                    seen = seen.min(self.board.applied(worker, server, rank)?);
-                }
                 self.report.staleness.note(self.clock.saturating_sub(seen));
+            }
+            if let Some(lacking) = &self.lacking {
+                lacking.note_merged(&self.board, worker, rank, seen)?;
             }
             published.push(clock);
         }

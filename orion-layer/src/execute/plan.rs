@@ -12,7 +12,7 @@ use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space, Subscript};
 use crate::placement::{ArrayPlacement, TilePlan};
 use crate::relax::{Every, LoopReport};
 use crate::schedule::{Choice, Tile, VISITS, cell_number, choose, for_each_cell, scrambled};
-use hectare_dsm::Rank;
+use hectare_dsm::{Rank, Worker};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -169,13 +169,20 @@ impl LoopPlan {
     }
 
     /// Whether a worker that has run so many cells of a tile, in that time since its last clock, ends a clock.
-    pub(super) fn is_due(&self, clocks: &Clocks, cells: usize, elapsed: Duration) -> bool {
+    pub(super) fn is_due(
+        &self,
+        clocks: &mut Clocks,
+        worker: &Worker,
+        cells: usize,
+        elapsed: Duration,
+    ) -> Result<bool> {
         let per_cell = || crate::schedule::iterations(&self.nest) / self.cells as f64;
-        match clocks.every() {
+        Ok(match clocks.every() {
             Every::Share(times) => cells.is_multiple_of(self.own_cells.div_ceil(times).max(1)),
             Every::Iterations(count) => cells.is_multiple_of(((count as f64 / per_cell()) as usize).max(1)),
             Every::Time(time) => elapsed >= time,
-        }
+            Every::Staleness(most) => clocks.is_stale(worker, most, per_cell())?,
+        })
     }
 
     pub(crate) fn workers(&self) -> usize {

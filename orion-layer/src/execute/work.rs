@@ -79,7 +79,8 @@ impl Context<'_> {
                 loop {
                     run_cell::<S, A, C, F>(placed, plan, &cells[at], &mut views, tree, &body);
                     at += 1;
-                    if at == cells.len() || plan.is_due(clocks, at, since.elapsed()) {
+                    let due = plan.is_due(clocks, self.worker, at, since.elapsed())?;
+                    if at == cells.len() || due {
                         break;
                     }
                 }

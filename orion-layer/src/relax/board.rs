@@ -1,4 +1,5 @@
 //! How far each worker is within a pass: words of shared memory, one writer each, read by all.
+use super::RING;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use hectare_dsm::{Area, AreaSpec, Opened, Rank, Worker, WorkerState};
@@ -8,8 +9,15 @@ use std::time::{Duration, Instant};
 const CLOCK: usize = 0;
 /// Whether the worker has failed.
 const FAILED: usize = 1;
-/// How many clocks of each worker this one has applied to its share of the buffered arrays.
-const APPLIED: usize = 2;
+/// How many cells the worker has run.
+const PROGRESS: usize = 2;
+/// How many it had run at its last clocks: number `c` at `c % TOLD_SLOTS`.
+const TOLD: usize = 3;
+/// More than the clocks of a worker whose contributions may be on their way.
+const TOLD_SLOTS: usize = 2 * RING as usize;
+/// How many clocks of each worker this one has applied to its share of the buffered arrays; behind these, how many cells
+/// of each are in what it reads.
+const APPLIED: usize = TOLD + TOLD_SLOTS;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Looks at the words before the processor is given to others.
@@ -31,7 +39,7 @@ impl Board {
     pub(crate) fn open(worker: &mut Worker, size: usize) -> Result<Board> {
         let me = worker.rank();
         let name = |rank: usize| format!("orion/clocks/{rank}");
-        let words = worker.create::<u64>(AreaSpec::new(name(me as usize)).copies(0), APPLIED + size)?;
+        let words = worker.create::<u64>(AreaSpec::new(name(me as usize)).copies(0), APPLIED + 2 * size)?;
         let mine = words.open(worker).map_err(hectare_dsm::Error::from)?;
         let mut all = Vec::with_capacity(size);
         for rank in 0..size {
@@ -79,6 +87,39 @@ impl Board {
     /// This worker has applied so many of worker `of`.
     pub(crate) fn set_applied(&self, worker: &Worker, of: usize, clocks: u64) -> Result<()> {
         self.publish(worker, APPLIED + of, clocks)
+    }
+
+    /// How many cells a worker has run.
+    pub(crate) fn progress(&self, worker: &Worker, rank: usize) -> Result<u64> {
+        self.observe(worker, rank, PROGRESS)
+    }
+
+    /// This worker has run so many.
+    pub(crate) fn set_progress(&self, worker: &Worker, cells: u64) -> Result<()> {
+        self.publish(worker, PROGRESS, cells)
+    }
+
+    /// How many cells a worker had run when it published `clock`, one of its last clocks.
+    pub(crate) fn told(&self, worker: &Worker, rank: usize, clock: u64) -> Result<u64> {
+        match clock {
+            0 => Ok(0),
+            _ => self.observe(worker, rank, TOLD + clock as usize % TOLD_SLOTS),
+        }
+    }
+
+    /// This worker has run so many, and is about to publish `clock`: who sees the clock sees the number.
+    pub(crate) fn set_told(&self, worker: &Worker, clock: u64, cells: u64) -> Result<()> {
+        self.publish(worker, TOLD + clock as usize % TOLD_SLOTS, cells)
+    }
+
+    /// How many cells of `of` are in what worker `reader` reads.
+    pub(crate) fn merged(&self, worker: &Worker, reader: usize, of: usize) -> Result<u64> {
+        self.observe(worker, reader, APPLIED + self.all.len() + of)
+    }
+
+    /// So many cells of `of` are in what this worker reads.
+    pub(crate) fn set_merged(&self, worker: &Worker, of: usize, cells: u64) -> Result<()> {
+        self.publish(worker, APPLIED + self.all.len() + of, cells)
     }
 
     /// Tells those who wait for this worker that it has failed.

@@ -85,6 +85,16 @@ impl<T: Additive, const N: usize, A: Apply<T>> Buffered<T, N, A> {
         self.rule = rule;
     }
 
+    /// Sets every element to `value`, and the helper values to what they begin with. Collective.
+    ///
+    /// # Errors
+    /// Those of [`DistArray::fill`].
+    pub fn reset(&mut self, context: &mut Context<'_>, value: T) -> Result<()> {
+        self.target.fill(context, value)?;
+        let initial = self.rule.initial();
+        self.state.as_mut().map_or(Ok(()), |state| state.fill(context, initial))
+    }
+
     /// The array and the helper values, without buffers. Collective.
     ///
     /// # Errors

@@ -86,12 +86,49 @@ pub enum Every {
     Iterations(u64),
     /// When this time has passed, looked at between cells.
     Time(Duration),
+    /// By measured staleness: when what some worker reads *lacks* more than so many iterations, which are those that the
+    /// other workers have run in this pass and that are not merged in it (of a buffered array, also its own). They are
+    /// counted in cells of the loop, each as long as the mean one.
+    ///
+    /// Every worker measures this at the end of each of its cells, and all tick at the ends of the cells in which one of
+    /// them finds it. Cells are made so small that those of all other workers together have an eighth of this many
+    /// iterations. Under [`Consistency::Bsp`] no read lacks more than this and a cell of each worker; where workers do not
+    /// wait for each other, one that stands still in a cell may come to lack more. If all run alike, it is as
+    /// [`Every::Iterations`] of this many, divided by the number of other workers; workers that stand still, or wait,
+    /// make nothing stale, and cause no clocks.
+    ///
+    /// [`LoopReport::lacking`](super::LoopReport::lacking) tells what was measured. As with [`Every::Time`], who is faster
+    /// decides what is merged when: not the same bits again.
+    Staleness(u64),
 }
 
 impl Default for Every {
     /// Sixteen times in a pass.
     fn default() -> Every {
         Every::Share(16)
+    }
+}
+
+impl std::str::FromStr for Every {
+    type Err = Error;
+
+    /// `share:64`, `iterations:1000`, `seconds:0.01` or `staleness:5000`, for command lines.
+    fn from_str(text: &str) -> Result<Every, Error> {
+        let (kind, value) = text.split_once(':').unwrap_or((text, ""));
+        let every = match kind {
+            "share" => value.parse().ok().map(Every::Share),
+            "iterations" => value.parse().ok().map(Every::Iterations),
+            "staleness" => value.parse().ok().map(Every::Staleness),
+            "seconds" => {
+                let seconds = value.parse().ok();
+                seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(Every::Time)
+            }
+            _ => None,
+        };
+        every.ok_or_else(|| {
+            let kinds = "share:TIMES in a pass, iterations:COUNT, seconds:TIME or staleness:ITERATIONS";
+            Error::Invalid(format!("{text:?}: {kinds}"))
+        })
     }
 }
 
@@ -128,6 +165,10 @@ impl Relax {
             Every::Share(0) => "0 times in a pass",
             Every::Iterations(0) => "every 0 iterations",
             Every::Time(Duration::ZERO) => "every 0 seconds",
+            Every::Staleness(0) => "when 0 iterations are lacking",
+            Every::Iterations(u64::MAX) | Every::Time(Duration::MAX) | Every::Staleness(u64::MAX) => {
+                return Some("the delay of contributions has no bound: give it one".into());
+            }
             _ => return None,
         };
         Some(format!("contributions are to be merged {never}: give the delay a length"))
@@ -140,6 +181,10 @@ impl Relax {
             Every::Share(times) => times.saturating_mul(workers),
             Every::Iterations(count) => (iterations / count as f64).ceil().min(MOST_CELLS as f64) as usize,
             Every::Time(_) => 64 * workers,
+            Every::Staleness(most) => {
+                let cell = most as f64 / (8 * (workers - 1).max(1)) as f64;
+                (iterations / cell).ceil().min(MOST_CELLS as f64) as usize
+            }
         };
         cells.min(MOST_CELLS)
     }
@@ -156,6 +201,7 @@ impl Relax {
             Every::Share(times) => [kind, times as u64],
             Every::Iterations(count) => [kind | 4, count],
             Every::Time(_) => [kind | 8, 0],
+            Every::Staleness(most) => [kind | 12, most],
         }
     }
 }
@@ -186,5 +232,23 @@ mod tests {
             relax(Every::Iterations(0)).complaint().is_some_and(|text| text.contains("every 0 iterations"))
         );
         assert_eq!(relax(Every::default()).complaint(), None);
+        // Of each of two others, a sixteenth of the bound.
+        assert_eq!(relax(Every::Staleness(160)).cells(1000.0, 3), 100);
+        assert_eq!(relax(Every::Staleness(80)).cells(1000.0, 1), 100);
+        assert!(relax(Every::Staleness(0)).complaint().is_some_and(|text| text.contains("0 iterations")));
+        for every in [Every::Staleness(u64::MAX), Every::Iterations(u64::MAX), Every::Time(Duration::MAX)] {
+            assert!(relax(every).complaint().is_some_and(|text| text.contains("no bound")), "{every:?}");
+        }
+    }
+
+    #[test]
+    fn intervals_read_from_command_lines() {
+        assert_eq!("share:64".parse::<Every>().unwrap(), Every::Share(64));
+        assert_eq!("iterations:1000".parse::<Every>().unwrap(), Every::Iterations(1000));
+        assert_eq!("seconds:0.5".parse::<Every>().unwrap(), Every::Time(Duration::from_millis(500)));
+        assert_eq!("staleness:5000".parse::<Every>().unwrap(), Every::Staleness(5000));
+        for bad in ["", "share", "share:-1", "seconds:-1", "seconds:inf", "staleness:x", "often:3"] {
+            assert!(bad.parse::<Every>().is_err(), "{bad}");
+        }
     }
 }

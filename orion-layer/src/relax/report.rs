@@ -74,6 +74,13 @@ pub struct LoopReport {
     pub drift_looks: u64,
     /// How stale reads were. Empty for loops that read in place.
     pub staleness: Staleness,
+    /// How many iterations, of all workers together, what a worker read lacked at the end of a cell, in the mean.
+    /// Measured under [`Every::Staleness`](super::Every::Staleness).
+    pub lacking: f64,
+    /// The most that was lacking.
+    pub most_lacking: u64,
+    /// How often this was measured.
+    pub lacking_looks: u64,
 }
 
 impl LoopReport {
@@ -87,6 +94,16 @@ impl LoopReport {
         self.drift += other.drift;
         self.drift_looks += other.drift_looks;
         self.staleness.merge(&other.staleness);
+        self.lacking += other.lacking;
+        self.lacking_looks += other.lacking_looks;
+        self.most_lacking = self.most_lacking.max(other.most_lacking);
+    }
+
+    /// Before it becomes a mean, `lacking` is a sum.
+    pub(crate) fn note_lacking(&mut self, iterations: u64) {
+        self.lacking += iterations as f64;
+        self.lacking_looks += 1;
+        self.most_lacking = self.most_lacking.max(iterations);
     }
 
     /// What would help, in words; empty if nothing stands out.
@@ -153,6 +170,10 @@ impl fmt::Display for LoopReport {
             }
             writeln!(f)?;
         }
+        if self.lacking_looks > 0 {
+            let most = self.most_lacking;
+            writeln!(f, "  reads lacked {:.0} iterations in the mean, at most {most}", self.lacking)?;
+        }
         self.advice().iter().try_for_each(|advice| writeln!(f, "  {advice}"))
     }
 }
@@ -194,6 +215,7 @@ impl Context<'_> {
             let mean = report.compute.as_secs_f64() / workers;
             report.imbalance = if mean > 0.0 { longest.as_secs_f64() / mean } else { 1.0 };
             report.drift /= report.drift_looks.max(1) as f64;
+            report.lacking /= report.lacking_looks.max(1) as f64;
         }
         Ok(all)
     }

@@ -1,0 +1,97 @@
+//! Centers of clusters, and which is the nearest.
+use hectare::orion::dot;
+
+/// Centers as a worker has them: the means of what it has last seen of the clusters' totals.
+#[derive(Clone, Debug)]
+pub(crate) struct Centers {
+    columns: usize,
+    rows: Vec<f32>,
+    /// Half the square of each center's length.
+    halves: Vec<f32>,
+    /// How many points the totals had that a center is the mean of.
+    counts: Vec<f64>,
+}
+
+impl Centers {
+    /// No centers yet; they will be in so many dimensions.
+    pub(crate) fn new(columns: usize) -> Centers {
+        Centers { columns, rows: Vec::new(), halves: Vec::new(), counts: Vec::new() }
+    }
+
+    /// One more.
+    pub(crate) fn push(&mut self, center: &[f32]) {
+        self.rows.extend_from_slice(center);
+        self.halves.push(0.5 * dot(center, center));
+        self.counts.push(0.0);
+    }
+
+    /// One after the other.
+    #[allow(dead_code)] // for tests
+    pub(crate) fn rows(&self) -> &[f32] {
+        &self.rows
+    }
+
+    /// How many points they are the means of, together.
+    #[allow(dead_code)] // for tests
+    pub(crate) fn points(&self) -> f64 {
+        self.counts.iter().sum()
+    }
+
+    /// How many.
+    pub(crate) fn len(&self) -> usize {
+        self.halves.len()
+    }
+
+    /// Moves a center to the mean of its cluster, whose totals are the sums of the points' coordinates, and their count
+    /// behind. That the count is the same says that nothing has changed. A cluster without points keeps its center.
+    #[inline(always)]
+    pub(crate) fn follow(&mut self, cluster: usize, totals: &[f64]) {
+        if self.counts[cluster] != totals[self.columns] {
+            self.set(cluster, totals);
+        }
+    }
+
+    /// The same for all, whatever the counts were.
+    pub(crate) fn follow_all(&mut self, totals: &[f64]) {
+        for (cluster, totals) in totals.chunks_exact(self.columns + 1).enumerate() {
+            self.set(cluster, totals);
+        }
+    }
+
+    fn set(&mut self, cluster: usize, totals: &[f64]) {
+        let (sums, count) = (&totals[..self.columns], totals[self.columns]);
+        self.counts[cluster] = count;
+        if count > 0.0 {
+            let center = &mut self.rows[cluster * self.columns..][..self.columns];
+            center.iter_mut().zip(sums).for_each(|(center, sum)| *center = (sum / count) as f32);
+            self.halves[cluster] = 0.5 * dot(center, center);
+        }
+    }
+
+    /// The cluster whose center is nearest, and the square of the distance.
+    #[inline(always)]
+    pub(crate) fn nearest(&self, point: &[f32]) -> (usize, f64) {
+        let (mut cluster, mut least) = (0, f32::INFINITY);
+        for (number, (center, half)) in self.rows.chunks_exact(self.columns).zip(&self.halves).enumerate() {
+            // Half the square of the distance, but for the point's own length.
+            let far = half - dot(point, center);
+            if far < least {
+                (cluster, least) = (number, far);
+            }
+        }
+        (cluster, f64::from(2.0 * least + dot(point, point)).max(0.0))
+    }
+}
+
+/// The square of the distance between two points.
+#[inline(always)]
+pub(crate) fn square(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+}
+
+/// What a point adds to the totals of its cluster.
+#[inline(always)]
+pub(crate) fn fill(contribution: &mut [f64], point: &[f32]) {
+    contribution.iter_mut().zip(point).for_each(|(sum, x)| *sum = f64::from(*x));
+    contribution[point.len()] = 1.0;
+}

@@ -1,0 +1,152 @@
+//! The example `factorize`: what its relaxed loops give against its serial twin.
+#[allow(dead_code, reason = "the program's `main` and what only it uses")]
+#[path = "../examples/factorize/main.rs"]
+mod factorize;
+
+use clap::Parser;
+use factorize::training::{Curve, Options};
+use factorize::{serial, train};
+use hectare::orion::array::random::Stream;
+use hectare::orion::relax::Consistency;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Ratings of 300 users and 120 films, whose factors are of rank 2, in a file to learn from and one to test with.
+struct Files(PathBuf);
+
+impl Files {
+    fn new(name: &str) -> Files {
+        let folder = std::env::temp_dir().join(format!("hectare-factorize-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let stream = Stream::new(5, "ratings");
+        let mut texts = [String::new(), String::new()];
+        for k in 0..9000u64 {
+            let (i, j) = (stream.below(2 * k, 300), stream.below(2 * k + 1, 120));
+            let factor = |side: u64, at: u64, k: u64| stream.child(1 + side).normal(2 * at + k);
+            let x = 3.0 + 0.5 * (0..2).map(|k| factor(0, i, k) * factor(1, j, k)).sum::<f64>();
+            writeln!(texts[usize::from(k % 10 == 0)], "{i} {j} {x:.3}").unwrap();
+        }
+        // The largest indices are in both.
+        texts.iter_mut().for_each(|text| text.push_str("299 119 3.0\n"));
+        fs::write(folder.join("train"), &texts[0]).unwrap();
+        fs::write(folder.join("test"), &texts[1]).unwrap();
+        Files(folder)
+    }
+
+    fn options(&self, more: &[&str]) -> Options {
+        let [train, test] = ["train", "test"].map(|name| self.0.join(name).display().to_string());
+        let args = ["factorize", "--quiet", "--rank", "8", "--train", &train, "--test", &test];
+        Options::parse_from(args.iter().chain(more))
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn errors(curve: &Curve) -> Vec<f64> {
+    curve.points().map(|point| point.1).collect()
+}
+
+fn on(workers: usize, o: &Options, consistency: Consistency) -> Vec<f64> {
+    let all = hectare::run(workers, |w| train(w, o, consistency)).unwrap();
+    assert!(all.iter().all(|curve| errors(curve) == errors(&all[0])), "all workers know the same error");
+    errors(&all[0])
+}
+
+const KINDS: [Consistency; 4] =
+    [Consistency::Serializable, Consistency::Bsp, Consistency::Bounded(2), Consistency::Async];
+
+#[test]
+fn relaxed_columns_learn_as_well_as_the_serial_twin() {
+    let files = Files::new("relaxed");
+    for (steps, passes, rate) in [("adaptive", "15", "0.13"), ("ada-revision", "30", "0.3")] {
+        let o = files.options(&["--steps", steps, "--passes", passes, "--rate", rate, "--every", "share:64"]);
+        let twin = errors(&serial(&o).unwrap());
+        let (first, last) = (twin[0], twin[twin.len() - 1]);
+        assert!(last < 0.75 * first, "{steps}: {twin:?}");
+        for consistency in KINDS {
+            for workers in [1, 2, 4] {
+                let found = *on(workers, &o, consistency).last().unwrap();
+                // Shuffled otherwise, and stale: but far on the way that the twin goes.
+                assert!(
+                    found < last + 0.15 * (first - last),
+                    "{steps}, {consistency}, {workers} workers: {found}, {last}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn bulk_synchronous_runs_have_the_same_bits_every_time() {
+    let files = Files::new("bits");
+    for steps in ["fixed", "adaptive", "ada-revision"] {
+        let o = files.options(&["--steps", steps, "--passes", "3"]);
+        assert_eq!(on(3, &o, Consistency::Bsp), on(3, &o, Consistency::Bsp), "{steps}");
+    }
+}
+
+#[test]
+fn the_target_ends_training() {
+    let files = Files::new("target");
+    let o = files.options(&["--passes", "15"]);
+    let all = errors(&serial(&o).unwrap());
+    let target = all[4].to_string();
+    let o = files.options(&["--passes", "15", "--target", &target]);
+    let reached = all.iter().position(|error| *error <= all[4]).unwrap() + 1;
+    assert_eq!(errors(&serial(&o).unwrap()).len(), reached);
+}
+
+fn program(args: &[&str]) -> std::process::Output {
+    let test = std::env::current_exe().unwrap();
+    let program = test.parent().and_then(Path::parent).unwrap().join("examples/factorize");
+    assert!(program.exists(), "{} is not built: run all tests, or cargo build --examples", program.display());
+    Command::new(program).args(args).output().unwrap()
+}
+
+#[test]
+fn one_command_draws_every_consistency() {
+    let files = Files::new("curves");
+    let [train, test, svg, csv] =
+        ["train", "test", "all.svg", "all.csv"].map(|name| files.0.join(name).display().to_string());
+    for file in [&svg, &csv] {
+        let args = ["--all", "--workers", "1,2", "--passes", "4", "--rank", "8", "--quiet", "--curve", file];
+        let output = program(&[&args[..], &["--train", &train, "--test", &test]].concat());
+        assert!(output.status.success(), "{output:?}");
+    }
+    let (picture, table) = (fs::read_to_string(&svg).unwrap(), fs::read_to_string(&csv).unwrap());
+    let names = ["serializable", "bulk-synchronous", "staleness of at most 1 clocks", "asynchronous"];
+    let mut runs = vec!["serial".to_owned()];
+    runs.extend([1, 2].iter().flat_map(|n| names.map(|name| format!("{n} worker(s), {name}"))));
+    for run in &runs {
+        assert_eq!(
+            table.lines().filter(|line| line.starts_with(&format!("\"{run}\","))).count(),
+            4,
+            "{table}"
+        );
+        // In the legends of both panels.
+        assert_eq!(picture.lines().filter(|line| line.trim() == run).count(), 2, "{run}");
+    }
+    assert_eq!(table.lines().count(), 1 + 4 * runs.len());
+    assert!(picture.contains("passes") && picture.contains("seconds") && picture.contains("test RMSE"));
+}
+
+#[test]
+fn bad_input_is_one_line_and_a_code() {
+    for (args, says) in [
+        (&["--rank", "3"][..], "--rank 3: at least 5"),
+        (&["--workers", "0"], "--workers 0"),
+        (&["--workers", "1,2"], "only with --all"),
+        (&["--consistency", "bsp", "--every", "seconds:0"], "every 0 seconds"),
+    ] {
+        let output = program(args);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {error}");
+        assert!(error.contains(says) && error.lines().count() == 1, "{args:?}: {error}");
+    }
+}
