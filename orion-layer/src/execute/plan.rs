@@ -12,6 +12,7 @@ use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space, Subscript};
 use crate::placement::{ArrayPlacement, TilePlan};
 use crate::relax::{Every, LoopReport};
 use crate::schedule::{Choice, Tile, VISITS, cell_number, choose, for_each_cell, scrambled};
+use crate::serve::Serving;
 use hectare_dsm::Rank;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -57,6 +58,8 @@ pub struct LoopPlan {
     pub dependences: Dependences,
     /// The schedule, and those that were not taken.
     pub choice: Choice,
+    /// Which of the program's plans this is: the same on every worker.
+    pub(crate) number: u64,
     pub(crate) cells: usize,
     /// The worker that runs each cell.
     pub(crate) owners: Rc<[usize]>,
@@ -145,6 +148,7 @@ impl LoopPlan {
             nest,
             dependences,
             choice,
+            number: context.plans.known.len() as u64,
             cells: owners.len(),
             owners,
             timing,
@@ -159,20 +163,32 @@ impl LoopPlan {
     pub(super) fn note(&self, spent: &LoopReport, clocks: Option<LoopReport>) {
         let mut report = self.report.borrow_mut();
         report.passes += 1;
+        let Serving { relocated, replicated, listed, .. } = spent.serving;
         report.merge(spent);
+        // Of these, the last pass counts.
+        (report.serving.relocated, report.serving.replicated, report.serving.listed) =
+            (relocated, replicated, listed);
         if let Some(clocks) = clocks {
             // The last clock waits for all.
             report.merge(&clocks);
         }
     }
 
+    /// After how many cells of a tile a worker ends a clock, or with [`Every::Time`] may end one.
+    pub(super) fn stretch(&self, every: Every) -> usize {
+        let per_cell = || crate::schedule::iterations(&self.nest) / self.cells as f64;
+        match every {
+            Every::Share(times) => self.own_cells.div_ceil(times).max(1),
+            Every::Iterations(count) => ((count as f64 / per_cell()) as usize).max(1),
+            Every::Time(_) => 1,
+        }
+    }
+
     /// Whether a worker that has run so many cells of a tile, in that time since its last clock, ends a clock.
     pub(super) fn is_due(&self, clocks: &Clocks, cells: usize, elapsed: Duration) -> bool {
-        let per_cell = || crate::schedule::iterations(&self.nest) / self.cells as f64;
         match clocks.every() {
-            Every::Share(times) => cells.is_multiple_of(self.own_cells.div_ceil(times).max(1)),
-            Every::Iterations(count) => cells.is_multiple_of(((count as f64 / per_cell()) as usize).max(1)),
             Every::Time(time) => elapsed >= time,
+            every => cells.is_multiple_of(self.stretch(every)),
         }
     }
 

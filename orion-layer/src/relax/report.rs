@@ -1,6 +1,7 @@
 //! What a relaxed loop has cost, and how stale what it read was.
 use crate::context::Context;
 use crate::error::Result;
+use crate::serve::Serving;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -74,6 +75,8 @@ pub struct LoopReport {
     pub drift_looks: u64,
     /// How stale reads were. Empty for loops that read in place.
     pub staleness: Staleness,
+    /// What serving arrays has cost; fetching and slicing are part of `moving`. Zero for loops without served arrays.
+    pub serving: Serving,
 }
 
 impl LoopReport {
@@ -87,6 +90,7 @@ impl LoopReport {
         self.drift += other.drift;
         self.drift_looks += other.drift_looks;
         self.staleness.merge(&other.staleness);
+        self.serving.merge(&other.serving);
     }
 
     /// What would help, in words; empty if nothing stands out.
