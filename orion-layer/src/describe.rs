@@ -1,6 +1,7 @@
 //! What `parallel_for!` expands to, besides the call itself: the pieces of a description. Not for programs.
 use crate::accumulate::Fold;
 use crate::loop_nest::{Access, Affine, LoopNest, LoopVar, Mode, Subscript};
+use std::hash::{Hash, Hasher};
 
 /// A sum of products: a number, and values from outside the loop.
 pub type Products<'a> = &'a [(i64, &'a [Option<i64>])];
@@ -91,6 +92,62 @@ pub trait OfAnything {
 impl<T: ?Sized> OfAnything for &Captured<'_, T> {
     fn invariant(&self) -> Invariant {
         Invariant { value: None, is_wide: false }
+    }
+}
+
+/// What tells whether a value from outside has changed: its hash. Found as the traits above are.
+pub trait OfHash {
+    /// The hash.
+    fn trace(&self) -> Option<u64>;
+}
+
+impl<T: Hash + ?Sized> OfHash for Captured<'_, T> {
+    fn trace(&self) -> Option<u64> {
+        let mut hasher = Words(0);
+        self.0.hash(&mut hasher);
+        Some(hasher.finish())
+    }
+}
+
+/// For all else.
+pub trait OfOther {
+    /// Nothing, but for what holds nothing that could change.
+    fn trace(&self) -> Option<u64>;
+}
+
+impl<T: ?Sized> OfOther for &Captured<'_, T> {
+    fn trace(&self) -> Option<u64> {
+        (size_of_val(self.0) == 0).then_some(0)
+    }
+}
+
+/// One number of several, if all can be told.
+pub fn basis(traces: &[Option<u64>]) -> Option<u64> {
+    let mut hasher = Words(0);
+    for trace in traces {
+        hasher.write_u64((*trace)?);
+    }
+    Some(hasher.finish())
+}
+
+/// A hash of long lists of numbers, eight bytes at a time: a multiplication and a rotation each, as in FxHash.
+struct Words(u64);
+
+impl Hasher for Words {
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.write_u64(u64::from_le_bytes(*word)));
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        self.write_u64(u64::from_le_bytes(last) ^ (rest.len() as u64) << 56);
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
     }
 }
 

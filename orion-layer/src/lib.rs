@@ -37,7 +37,7 @@
 //!   which are only read.
 //! - [`parallel_for!`] runs a loop; [`Context::run_loop`] runs one that was described by hand.
 //! - In a body an array is a [`View`] or a [`ViewMut`]; [`dot`], [`axpy`], [`scale`] and [`norm2`] work on rows.
-//! - [`relax`] has what is for loops that look up what the data say.
+//! - [`relax`] and [`serve`] have what is for loops that look up what the data say.
 //! - [`Context::explain`] says why loops run as they do, [`Context::timings`] how long they took,
 //!   [`Context::check_loops`] whether their descriptions are true.
 //! - [`Context::save_checkpoint`] and [`Context::open_checkpoint`] keep the state of a program.
@@ -79,6 +79,7 @@ mod parallel_for;
 pub mod placement;
 pub mod relax;
 pub mod schedule;
+pub mod serve;
 pub mod view;
 
 #[doc(hidden)]

@@ -3,7 +3,7 @@ use super::hygiene::Ambiguous;
 use proc_macro2::{Span, TokenStream};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, ExprForLoop, Ident, Result, Stmt, Token, Type, bracketed, token};
+use syn::{Error, Expr, ExprForLoop, Ident, LitBool, Result, Stmt, Token, Type, bracketed, token};
 
 /// An array of the loop.
 pub(crate) struct Array {
@@ -20,6 +20,7 @@ pub(crate) enum Treatment {
     Kept,
     Relaxed,
     Buffered,
+    Served,
 }
 
 /// How an accumulator combines.
@@ -48,6 +49,8 @@ pub(crate) struct Input {
     pub(crate) schedule: Option<Expr>,
     pub(crate) consistency: Option<Expr>,
     pub(crate) every: Option<Expr>,
+    /// Whether keys of served arrays are found out before.
+    pub(crate) prefetch: bool,
     pub(crate) body: ExprForLoop,
     /// Names that may mean several variables.
     pub(crate) ambiguous: Ambiguous,
@@ -60,6 +63,8 @@ mod words {
     syn::custom_keyword!(write);
     syn::custom_keyword!(relax);
     syn::custom_keyword!(buffer);
+    syn::custom_keyword!(serve);
+    syn::custom_keyword!(prefetch);
     syn::custom_keyword!(consistency);
     syn::custom_keyword!(every);
     syn::custom_keyword!(sum);
@@ -100,6 +105,7 @@ struct Head {
     schedule: Option<Expr>,
     consistency: Option<(Expr, Span)>,
     every: Option<(Expr, Span)>,
+    prefetch: Option<(bool, Span)>,
 }
 
 impl Head {
@@ -123,6 +129,16 @@ impl Head {
         } else if look.peek(words::buffer) {
             input.parse::<words::buffer>()?;
             self.add(names(input)?, true, Treatment::Buffered)
+        } else if look.peek(words::serve) {
+            input.parse::<words::serve>()?;
+            self.add(names(input)?, true, Treatment::Served)
+        } else if look.peek(words::prefetch) {
+            let span = input.parse::<words::prefetch>()?.span;
+            input.parse::<Token![=]>()?;
+            if self.prefetch.replace((input.parse::<LitBool>()?.value, span)).is_some() {
+                return Err(Error::new(span, "whether keys are fetched before is said once"));
+            }
+            Ok(())
         } else if look.peek(words::consistency) {
             let span = input.parse::<words::consistency>()?.span;
             input.parse::<Token![=]>()?;
@@ -207,13 +223,19 @@ impl Head {
 impl Head {
     /// Consistency is a promise about something.
     fn check_relaxed(&self) -> Result<()> {
+        let is_served = |array: &Array| array.treatment == Treatment::Served;
+        if let Some((_, span)) = self.prefetch
+            && !self.arrays.iter().any(is_served)
+        {
+            return Err(Error::new(span, "this is about arrays named under `serve`, and there is none"));
+        }
         if self.arrays.iter().any(|array| array.treatment != Treatment::Kept) {
             return Ok(());
         }
         match self.consistency.as_ref().or(self.every.as_ref()) {
             Some((_, span)) => Err(Error::new(
                 *span,
-                "this is about arrays named under `relax` or `buffer`, and there is none: arrays under `write` keep their \
+                "this is about arrays named under `relax`, `buffer` or `serve`, and there is none: arrays under `write` keep their \
                  dependences",
             )),
             None => Ok(()),
@@ -248,7 +270,8 @@ impl Parse for Input {
             ));
         };
         let body = one_loop(input)?;
-        let Head { arrays, accumulators, schedule, consistency, every, .. } = head;
+        let Head { arrays, accumulators, schedule, consistency, every, prefetch, .. } = head;
+        let prefetch = prefetch.is_none_or(|(on, _)| on);
         let (consistency, every) = (consistency.map(|(expr, _)| expr), every.map(|(expr, _)| expr));
         let ambiguous = Ambiguous::default();
         Ok(Input {
@@ -260,6 +283,7 @@ impl Parse for Input {
             schedule,
             consistency,
             every,
+            prefetch,
             body,
             ambiguous,
         })

@@ -3,6 +3,7 @@ use super::accumulators::{is, tuple};
 use super::clauses::{Input, Treatment};
 use super::nest::{Nest, Space};
 use super::rewrite::rewrite;
+use super::slice::{basis, slice};
 use super::walk::Walker;
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -29,6 +30,7 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
         match (array.treatment, array.written) {
             (Treatment::Relaxed, _) => quote!(#place.relaxed()),
             (Treatment::Buffered, _) => quote!(#place.buffer()),
+            (Treatment::Served, _) => quote!(#place.serve()),
             (Treatment::Kept, true) => quote!(#place.__array_mut()),
             (Treatment::Kept, false) => quote!(#place.__array()),
         }
@@ -51,6 +53,23 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
         _ => quote!(),
     };
     let tuple = tuple(root, accumulators);
+    let (run_loop, keys) = match slice(input, &nest)? {
+        None => (quote!(run_loop), quote!()),
+        Some(keys) => {
+            let basis = basis(input, &nest, &keys);
+            let iterate = nest.iterate(root, &rewrite(input, &keys));
+            let code = quote! {
+                #basis,
+                |__chunk, __keys| {
+                    #[allow(unused_variables)]
+                    let (#(#names,)*) = __keys;
+                    #[allow(unused, unreachable_code, clippy::all)]
+                    { #iterate }
+                },
+            };
+            (quote!(run_served), code)
+        }
+    };
     let run = nest.iterate(root, &rewrite(input, nest.body));
     let run = if accumulators.is_empty() {
         // A `return` that a macro hides does not compile.
@@ -67,7 +86,7 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
     Ok(quote! {{
         let __accumulators = #tuple;
         #[allow(unused_imports)]
-        use #root::describe::{OfInteger as _, OfAnything as _};
+        use #root::describe::{OfInteger as _, OfAnything as _, OfHash as _, OfOther as _};
         let __invariants = [
             #root::describe::Invariant::fingerprint(#fingerprint),
             #((&#root::describe::Captured(&(#invariants))).invariant()),*
@@ -82,7 +101,7 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
             schedule: #schedule,
             relax: #relax,
         };
-        #context.run_loop(
+        #context.#run_loop(
             &__head,
             #space,
             (#(#passed,)*),
@@ -92,6 +111,7 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
                 let _ = (&__nest, __invariants);
                 #(#description)*
             },
+            #keys
             |__chunk, (#(#names,)*)| {
                 #run
             },

@@ -12,6 +12,7 @@ mod hygiene;
 mod nest;
 mod rewrite;
 mod scope;
+mod slice;
 mod text;
 mod walk;
 

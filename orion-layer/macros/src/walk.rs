@@ -4,6 +4,7 @@ mod bind;
 mod control;
 mod macros;
 
+pub(crate) use self::macros::followed_arguments;
 use super::clauses::{Array, Input};
 use super::form::{Form, Used};
 use super::nest::{Nest, mentions};
@@ -233,7 +234,7 @@ impl<'a> Visit<'a> for Walker<'_> {
     }
 }
 
-fn is_assignment(op: &syn::BinOp) -> bool {
+pub(crate) fn is_assignment(op: &syn::BinOp) -> bool {
     use syn::BinOp::*;
     matches!(
         op,

@@ -31,6 +31,7 @@ pub struct DistArray<T: Element, const N: usize> {
     layout: Layout,
     parts: Vec<Partition<T>>,
     gathered: Gathered<T>,
+    changes: u64,
     pub(crate) replica: Replica<T>,
     poisoned: Option<String>,
 }
@@ -75,6 +76,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             layout,
             parts: Vec::new(),
             gathered: Gathered::new(),
+            changes: 0,
             replica: Replica::new(),
             poisoned: None,
         };
@@ -149,6 +151,11 @@ impl<T: Element, const N: usize> DistArray<T, N> {
 
     pub(crate) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Goes up whenever elements may change: what was computed from them holds while this stays.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -253,6 +260,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// The partitions, to be written or handed on.
     pub(crate) fn partitions(&mut self) -> &mut [Partition<T>] {
         self.gathered.forget();
+        self.changes += 1;
         &mut self.parts
     }
 

@@ -5,9 +5,11 @@
 //! be named by the description at that iteration; and of two iterations that touch an element which one of them
 //! writes, the schedule must order one before the other.
 mod cover;
+mod foreseen;
 mod races;
 
 pub(crate) use self::cover::Covers;
+pub(crate) use self::foreseen::Foreseen;
 pub(crate) use self::races::Races;
 
 use crate::loop_nest::LoopNest;

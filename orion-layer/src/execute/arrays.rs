@@ -4,6 +4,7 @@ use crate::array::{DistArray, Layout};
 use crate::context::{Context, Site};
 use crate::error::Result;
 use crate::loop_nest::NamedArray;
+use crate::serve::{Unseen, Unseens};
 use crate::view::{Recorder, Recording, View, ViewMut};
 use hectare_dsm::{Element, Rank, Worker};
 use std::marker::PhantomData;
@@ -59,6 +60,14 @@ impl<'a> Notes<'a> {
 pub trait ArrayArg: Control {
     /// What the body sees.
     type View: Family;
+    /// What a slice of the body sees, which says before the body runs which keys of served arrays it uses.
+    type Keys: Family;
+
+    /// Makes what a slice sees.
+    ///
+    /// # Errors
+    /// Those of [`ArrayArg::view`].
+    fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<Of<'a, Self::Keys>>;
 
     /// Makes the view of these parts. A view that notes what is touched is of one part.
     ///
@@ -87,6 +96,10 @@ impl<T: Element, const N: usize> Control for &DistArray<T, N> {
 
     fn is_written(&self) -> bool {
         false
+    }
+
+    fn version(&self) -> u64 {
+        self.changes()
     }
 
     fn check(&self) -> Result<()> {
@@ -128,6 +141,11 @@ impl<T: Element, const N: usize> Control for &DistArray<T, N> {
 
 impl<T: Element, const N: usize> ArrayArg for &DistArray<T, N> {
     type View = Reads<T, N>;
+    type Keys = Reads<T, N>;
+
+    fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<View<'a, T, N>> {
+        self.view_on(worker, None)
+    }
 
     fn view<'a>(
         &'a mut self,
@@ -196,6 +214,11 @@ impl<T: Element, const N: usize> Control for &mut DistArray<T, N> {
 
 impl<T: Element, const N: usize> ArrayArg for &mut DistArray<T, N> {
     type View = Writes<T, N>;
+    type Keys = Unseens;
+
+    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<Unseen> {
+        Ok(Unseen)
+    }
 
     fn view<'a>(
         &'a mut self,
@@ -211,6 +234,14 @@ impl<T: Element, const N: usize> ArrayArg for &mut DistArray<T, N> {
 pub trait Arrays {
     /// What the body sees of them.
     type Views: Family;
+    /// What a slice of the body sees of them.
+    type Keys: Family;
+
+    /// Makes what a slice sees.
+    ///
+    /// # Errors
+    /// Those of [`ArrayArg::view`].
+    fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<Of<'a, Self::Keys>>;
 
     /// Makes the views; `parts` says which parts of each.
     ///
@@ -238,6 +269,12 @@ macro_rules! tuples {
 
         impl<$($name: ArrayArg),*> Arrays for ($($name,)*) {
             type Views = ($($name::View,)*);
+            type Keys = ($($name::Keys,)*);
+
+            #[allow(unused_variables, clippy::unused_unit)]
+            fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<Of<'a, Self::Keys>> {
+                Ok(($(self.$index.keys(worker)?,)*))
+            }
 
             #[allow(unused_variables, clippy::unused_unit)]
             fn views<'a>(

@@ -1,13 +1,15 @@
 //! One pass of a loop that is checked: serially, on worker 0, with everything noted.
 use super::body::guarded;
+use super::foresee::Slice;
 use super::plan::LoopPlan;
 use super::{Arrays, IterationSpace, LoopHead, Notes, Of};
 use crate::accumulate::{Accumulators, Tree};
 use crate::array::Layout;
-use crate::check::{Covers, Findings, Races};
+use crate::check::{Covers, Findings, Foreseen, Races};
 use crate::context::{Context, Say};
 use crate::error::{Error, Result};
 use crate::view::Recording;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl Context<'_> {
     /// Runs loops serially from now on, and compares what their bodies touch with their descriptions and schedules: a
@@ -20,11 +22,11 @@ impl Context<'_> {
         self.checking = on;
     }
 
-    pub(super) fn checked_pass<S, A, C, F>(
+    pub(super) fn checked_pass<S, A, C, K, F>(
         &mut self,
         head: &LoopHead<'_>,
         space: &S,
-        plan: &LoopPlan,
+        (plan, slice): (&LoopPlan, Slice<'_, K>),
         arrays: &mut A,
         accumulators: &C,
         body: F,
@@ -33,6 +35,7 @@ impl Context<'_> {
         S: IterationSpace,
         A: Arrays,
         C: Accumulators,
+        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
         F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
         let whole: Vec<Vec<i64>> = space.bounds().iter().map(|(start, end)| vec![*start, *end]).collect();
@@ -42,9 +45,11 @@ impl Context<'_> {
         if self.rank() == 0 {
             let worked = guarded(&plan.nest.name, 0, || {
                 let mut sum = accumulators.identities();
-                let findings = self.look::<S, A, C, F>(&placed, &whole, plan, arrays, body, |values| {
-                    sum = accumulators.combine(sum, values);
-                })?;
+                let foreseen = self.foresee_each::<S, A, K>(&placed, &whole, arrays, slice)?;
+                let findings =
+                    self.look::<S, A, C, F>(&placed, &whole, (plan, foreseen), arrays, body, |values| {
+                        sum = accumulators.combine(sum, values);
+                    })?;
                 tree.add(0, sum);
                 let lines = findings.into_lines(&plan.nest);
                 let found = Error::Check { loop_name: plan.nest.name.clone(), findings: lines.join("\n  ") };
@@ -90,7 +95,7 @@ impl Context<'_> {
         &mut self,
         placed: &S::Placed,
         whole: &[Vec<i64>],
-        plan: &LoopPlan,
+        (plan, mut foreseen): (&LoopPlan, Foreseen),
         arrays: &mut A,
         body: F,
         mut add: impl FnMut(C::Values),
@@ -111,7 +116,41 @@ impl Context<'_> {
             let touches = recording.take();
             covers.check(index, &touches, &mut findings);
             races.check(index, &touches, &mut findings);
+            foreseen.check(&plan.nest, index, &touches, &mut findings);
         });
         Ok(findings)
+    }
+
+    /// What the slice names for each iteration.
+    fn foresee_each<S, A, K>(
+        &mut self,
+        placed: &S::Placed,
+        whole: &[Vec<i64>],
+        arrays: &mut A,
+        slice: Slice<'_, K>,
+    ) -> Result<Foreseen>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
+    {
+        let mut foreseen = Foreseen::default();
+        let Some(keys) = slice.keys else { return Ok(foreseen) };
+        let mut result = Ok(());
+        S::one_by_one(placed, whole, &mut |_, chunk| {
+            let run = arrays.keys(self.worker).map(|mut views| {
+                // Of a slice that fails, what it named until then counts.
+                let _ = catch_unwind(AssertUnwindSafe(|| keys(chunk, &mut views)));
+            });
+            if let Err(error) = run {
+                result = Err(error);
+            }
+            for (number, array) in arrays.each().into_iter().enumerate() {
+                if let Some(served) = array.serves() {
+                    foreseen.add(number, served.take_keys());
+                }
+            }
+        });
+        result.map(|()| foreseen)
     }
 }

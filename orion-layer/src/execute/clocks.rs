@@ -12,7 +12,7 @@
 use super::Control;
 use super::lacking::Lacking;
 use crate::error::{Error, Result};
-use crate::relax::{Board, Consistency, Every, LoopReport, Moved, Pace, RING, Treatment};
+use crate::relax::{Board, Consistency, Every, LoopReport, Moved, Pace, RING};
 use hectare_dsm::Worker;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ impl Clocks {
         for array in arrays.iter_mut() {
             ticks |= array.enter(worker, &pace)?;
         }
-        let buffers = arrays.iter().any(|array| array.treatment() == Treatment::Buffered);
+        let buffers = arrays.iter().any(|array| array.treatment().contributes());
         let applied = vec![0; pace.workers];
         let measures = ticks && matches!(pace.relax.every, Every::Staleness(_));
         let lacking = measures.then(|| Lacking::new(buffers));
@@ -77,6 +77,14 @@ impl Clocks {
         if !self.ticks {
             return Ok(());
         }
+        // Contributions that a clock does not take wait for the next, and none may wait for the next pass.
+        while arrays.iter().any(|array| array.is_crowded()) {
+            self.tick_once(worker, arrays, false)?;
+        }
+        self.tick_once(worker, arrays, last)
+    }
+
+    fn tick_once(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn Control], last: bool) -> Result<()> {
         if self.buffers {
             let needed = (self.clock + 1).saturating_sub(RING);
             self.wait(worker, arrays, "room for contributions", |clocks, worker| {

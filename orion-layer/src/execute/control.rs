@@ -4,6 +4,7 @@ use crate::context::{Context, Site};
 use crate::error::Result;
 use crate::loop_nest::NamedArray;
 use crate::relax::{Moved, Pace, Treatment};
+use crate::serve::Serves;
 use hectare_dsm::{Rank, Worker};
 
 /// What the executor does with one array. For arrays that are only read, all of it is nothing but a check.
@@ -56,6 +57,10 @@ pub trait Control {
     /// Lets go of everything: the pass has failed.
     fn poison(&mut self, cause: &str);
 
+    /// Counts what may have changed it; no meaning but to be the same as before or not.
+    fn version(&self) -> u64 {
+        0
+    }
     /// How the loop treats it.
     fn treatment(&self) -> Treatment {
         Treatment::Exact
@@ -87,6 +92,14 @@ pub trait Control {
     /// [`Error::Core`](crate::Error::Core).
     fn publish(&mut self, _worker: &Worker, _clock: u64) -> Result<Moved> {
         Ok(Moved::default())
+    }
+    /// Whether one clock would not take all that there is to publish.
+    fn is_crowded(&self) -> bool {
+        false
+    }
+    /// What else is done with it if it is served.
+    fn serves(&mut self) -> Option<&mut dyn Serves> {
+        None
     }
     /// Applies what worker `from` contributed in clock `clock` to this worker's share.
     ///

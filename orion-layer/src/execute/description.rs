@@ -34,7 +34,7 @@ pub(super) fn relax(
     for (number, (_, treatment)) in treated.iter().enumerate() {
         if !exact(*treatment) && !head.relax.is_exact() {
             nest.relaxed.push(number);
-        } else if *treatment == Treatment::Buffered {
+        } else if treatment.contributes() {
             // One worker merges contributions at once, wherever they go.
             let accesses = nest.accesses.iter_mut().filter(|access| access.array == number);
             accesses.for_each(|access| access.subscripts.fill(Subscript::Unknown));

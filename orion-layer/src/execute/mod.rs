@@ -5,6 +5,7 @@ mod check;
 mod clocks;
 mod control;
 mod description;
+mod foresee;
 mod lacking;
 pub(crate) mod mutant;
 mod pass;

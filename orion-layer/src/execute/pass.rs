@@ -1,6 +1,7 @@
 //! One pass of a loop on one worker.
 use super::body::guarded;
 use super::clocks::Clocks;
+use super::foresee::{Slice, serves, take_tallies};
 use super::plan::{Key, LoopPlan};
 use super::timing::timed;
 use super::work::relaxed;
@@ -8,7 +9,7 @@ use super::{Arrays, Control, Describe, IterationSpace, LoopHead, Of};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Say};
 use crate::error::{Error, Result};
-use crate::relax::{LoopReport, Pace, Treatment};
+use crate::relax::{LoopReport, Pace};
 use hectare_dsm::Rank;
 use std::rc::Rc;
 use std::time::Instant;
@@ -30,7 +31,7 @@ impl Context<'_> {
         &mut self,
         head: &LoopHead<'_>,
         space: &S,
-        mut arrays: A,
+        arrays: A,
         accumulators: C,
         describe: Describe<'_>,
         body: F,
@@ -39,6 +40,60 @@ impl Context<'_> {
         S: IterationSpace,
         A: Arrays,
         C: Accumulators,
+        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+    {
+        let none = |_: Of<'_, S::Chunks>, _: &mut Of<'_, A::Keys>| {};
+        let slice = Slice { keys: None.or((false).then_some(&none)), basis: None };
+        self.run_sliced(head, space, arrays, accumulators, (describe, slice), body)
+    }
+
+    /// Runs a loop over served arrays, as [`Context::run_loop`] does. Collective; usually written as `parallel_for!`.
+    ///
+    /// `keys` is a slice of the body: it gets iterations as the body does, and tells the
+    /// [`KeyView`](crate::serve::KeyView)s of the served arrays which elements and rows the body will use. It is run before
+    /// them, and again only if what subscripts are computed from has changed: the space, the arrays that the loop reads, or
+    /// `basis`, which stands for everything else; `None` if that cannot be compared. What the body uses beyond that is looked
+    /// up one by one.
+    ///
+    /// # Errors
+    /// Those of [`Context::run_loop`].
+    #[allow(clippy::too_many_arguments)]
+    pub fn run_served<S, A, C, K, F>(
+        &mut self,
+        head: &LoopHead<'_>,
+        space: &S,
+        arrays: A,
+        accumulators: C,
+        describe: Describe<'_>,
+        basis: Option<u64>,
+        keys: K,
+        body: F,
+    ) -> Result<C::Values>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
+        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+    {
+        let slice = Slice { keys: Some(&keys), basis };
+        self.run_sliced(head, space, arrays, accumulators, (describe, slice), body)
+    }
+
+    fn run_sliced<S, A, C, K, F>(
+        &mut self,
+        head: &LoopHead<'_>,
+        space: &S,
+        mut arrays: A,
+        accumulators: C,
+        (describe, slice): (Describe<'_>, Slice<'_, K>),
+        body: F,
+    ) -> Result<C::Values>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
         F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
         let key = Key {
@@ -64,8 +119,8 @@ impl Context<'_> {
         };
         let since = Instant::now();
         let result = match self.checking {
-            false => self.pass(head, space, &plan, &mut arrays, &accumulators, body),
-            true => self.checked_pass(head, space, &plan, &mut arrays, &accumulators, body),
+            false => self.pass(head, space, (&plan, slice), &mut arrays, &accumulators, body),
+            true => self.checked_pass(head, space, (&plan, slice), &mut arrays, &accumulators, body),
         };
         let mut timing = plan.timing.borrow_mut();
         timing.running += since.elapsed();
@@ -100,11 +155,11 @@ impl Context<'_> {
         Ok(plan)
     }
 
-    fn pass<S, A, C, F>(
+    fn pass<S, A, C, K, F>(
         &mut self,
         head: &LoopHead<'_>,
         space: &S,
-        plan: &LoopPlan,
+        (plan, slice): (&LoopPlan, Slice<'_, K>),
         arrays: &mut A,
         accumulators: &C,
         body: F,
@@ -113,6 +168,7 @@ impl Context<'_> {
         S: IterationSpace,
         A: Arrays,
         C: Accumulators,
+        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
         F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
         let mut timing = plan.timing.borrow_mut();
@@ -120,8 +176,20 @@ impl Context<'_> {
             space.place(self, head.site, &plan.choice.cuts, &plan.owners, plan.is_sorted())
         })?;
         drop(timing);
-        let mut clocks = self.begin(head, plan, arrays)?;
         let mut spent = LoopReport::default();
+        self.begin(head, plan, arrays)?;
+        let mut clocks = match plan.nest.relaxed.is_empty() {
+            true => None,
+            false => {
+                let foreseen = match serves(plan, arrays) {
+                    true => {
+                        self.foresee::<S, A, K>(&placed, plan, head.relax.every, arrays, slice, &mut spent)
+                    }
+                    false => Ok(()),
+                };
+                Some(self.open(head, plan, arrays, foreseen)?)
+            }
+        };
         let mut tree = Tree::new(accumulators, plan.cells);
         let me = self.rank();
         let mut begun = 0;
@@ -149,20 +217,16 @@ impl Context<'_> {
         let mut all = Tree::new(accumulators, plan.cells);
         self.exchange(head.site, Say::Value(&bytes), |_, bytes| all.decode(bytes))?;
         spent.wait += since.elapsed();
+        take_tallies(plan, arrays, &mut spent);
         plan.note(&spent, clocks.map(|clocks| clocks.report));
         Ok(all.root())
     }
 
     /// Brings every written array to the worker that needs it first.
-    fn begin<A: Arrays>(
-        &mut self,
-        head: &LoopHead<'_>,
-        plan: &LoopPlan,
-        arrays: &mut A,
-    ) -> Result<Option<Clocks>> {
+    fn begin<A: Arrays>(&mut self, head: &LoopHead<'_>, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
         for (number, array) in arrays.each().iter_mut().enumerate() {
             if let Some(layout) = plan.layout(number).or_else(|| {
-                let buffered = array.treatment() == Treatment::Buffered;
+                let buffered = array.treatment().contributes();
                 plan.one_piece(number, buffered, array.layout())
             }) {
                 array.rearrange(self, head.site, &layout)?;
@@ -170,7 +234,7 @@ impl Context<'_> {
         }
         let mut each = arrays.each();
         if !each.iter().any(|array| array.is_written()) {
-            return Ok(None);
+            return Ok(());
         }
         // Whoever is not here yet may still read what the last loop left.
         self.exchange(head.site, Say::Value(&[]), |_, _| Ok(()))?;
@@ -180,18 +244,21 @@ impl Context<'_> {
         for (number, array) in each.iter_mut().enumerate().filter(|(_, array)| array.is_written()) {
             self.hand_out(plan, number, *array)?;
         }
-        if plan.nest.relaxed.is_empty() {
-            return Ok(None);
-        }
-        self.open(head, plan, arrays).map(Some)
+        Ok(())
     }
 
     /// Opens what is relaxed to all, and sets the clocks.
-    fn open<A: Arrays>(&mut self, head: &LoopHead<'_>, plan: &LoopPlan, arrays: &mut A) -> Result<Clocks> {
+    fn open<A: Arrays>(
+        &mut self,
+        head: &LoopHead<'_>,
+        plan: &LoopPlan,
+        arrays: &mut A,
+        foreseen: Result<()>,
+    ) -> Result<Clocks> {
         let mut relaxed = relaxed(plan, arrays);
         let board = self.board()?;
         let opened = relaxed.iter_mut().try_for_each(|array| array.open(self.worker));
-        let opened = opened.and_then(|()| board.reset(self.worker));
+        let opened = foreseen.and(opened).and_then(|()| board.reset(self.worker));
         self.agree_on(head.site, opened)?;
         let pace = Pace { relax: head.relax, me: self.rank() as usize, workers: self.size() };
         let entered = Clocks::enter(board, pace, self.patience, self.worker, &mut relaxed);

@@ -12,6 +12,7 @@ use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space, Subscript};
 use crate::placement::{ArrayPlacement, TilePlan};
 use crate::relax::{Every, LoopReport};
 use crate::schedule::{Choice, Tile, VISITS, cell_number, choose, for_each_cell, scrambled};
+use crate::serve::Serving;
 use hectare_dsm::{Rank, Worker};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -59,6 +60,8 @@ pub struct LoopPlan {
     pub dependences: Dependences,
     /// The schedule, and those that were not taken.
     pub choice: Choice,
+    /// Which of the program's plans this is: the same on every worker.
+    pub(crate) number: u64,
     pub(crate) cells: usize,
     /// The worker that runs each cell.
     pub(crate) owners: Rc<[usize]>,
@@ -147,6 +150,7 @@ impl LoopPlan {
             nest,
             dependences,
             choice,
+            number: context.plans.known.len() as u64,
             cells: owners.len(),
             owners,
             timing,
@@ -161,10 +165,28 @@ impl LoopPlan {
     pub(super) fn note(&self, spent: &LoopReport, clocks: Option<LoopReport>) {
         let mut report = self.report.borrow_mut();
         report.passes += 1;
+        let Serving { relocated, replicated, listed, .. } = spent.serving;
         report.merge(spent);
+        // Of these, the last pass counts.
+        (report.serving.relocated, report.serving.replicated, report.serving.listed) =
+            (relocated, replicated, listed);
         if let Some(clocks) = clocks {
             // The last clock waits for all.
             report.merge(&clocks);
+        }
+    }
+
+    /// Iterations in a cell, in the mean.
+    fn per_cell(&self) -> f64 {
+        crate::schedule::iterations(&self.nest) / self.cells as f64
+    }
+
+    /// After how many cells of a tile a worker ends a clock, or with [`Every::Time`] and [`Every::Staleness`] may end one.
+    pub(super) fn stretch(&self, every: Every) -> usize {
+        match every {
+            Every::Share(times) => self.own_cells.div_ceil(times).max(1),
+            Every::Iterations(count) => ((count as f64 / self.per_cell()) as usize).max(1),
+            Every::Time(_) | Every::Staleness(_) => 1,
         }
     }
 
@@ -176,12 +198,10 @@ impl LoopPlan {
         cells: usize,
         elapsed: Duration,
     ) -> Result<bool> {
-        let per_cell = || crate::schedule::iterations(&self.nest) / self.cells as f64;
         Ok(match clocks.every() {
-            Every::Share(times) => cells.is_multiple_of(self.own_cells.div_ceil(times).max(1)),
-            Every::Iterations(count) => cells.is_multiple_of(((count as f64 / per_cell()) as usize).max(1)),
             Every::Time(time) => elapsed >= time,
-            Every::Staleness(most) => clocks.is_stale(worker, most, per_cell())?,
+            Every::Staleness(most) => clocks.is_stale(worker, most, self.per_cell())?,
+            every => cells.is_multiple_of(self.stretch(every)),
         })
     }
 

@@ -1,5 +1,6 @@
 //! What one worker does in a pass: its tiles, and the clocks between their cells.
 use super::clocks::Clocks;
+use super::foresee::serves;
 use super::mutant::{self, Mutant};
 use super::plan::LoopPlan;
 use super::{Arrays, Control, IterationSpace, Notes, Of};
@@ -30,6 +31,8 @@ impl Context<'_> {
     {
         let choice = &plan.choice;
         let tiles = &plan.tiles[self.rank() as usize];
+        let serves = clocks.is_some() && serves(plan, arrays);
+        let (mut stretch, mut ticked) = (0, Instant::now());
         for (number, tile) in tiles.iter().enumerate() {
             *begun = number;
             let mut parts = tile.parts.clone();
@@ -74,27 +77,33 @@ impl Context<'_> {
             plan.for_each_cell(number, &tile.tile, |cell| cells.push(cell.to_vec()));
             let mut at = 0;
             while at < cells.len() {
+                if serves && at % plan.stretch(clocks.every()) == 0 {
+                    self.prefetch(plan, arrays, stretch, spent)?;
+                    stretch += 1;
+                }
                 let since = Instant::now();
                 let mut views = arrays.views(self.worker, &parts, Notes(None))?;
-                loop {
+                let due = loop {
                     run_cell::<S, A, C, F>(placed, plan, &cells[at], &mut views, tree, &body);
                     at += 1;
-                    let due = plan.is_due(clocks, self.worker, at, since.elapsed())?;
-                    if at == cells.len() || due {
-                        break;
+                    let due = plan.is_due(clocks, self.worker, at, ticked.elapsed())?;
+                    if at == cells.len() || due || serves && at % plan.stretch(clocks.every()) == 0 {
+                        break due;
                     }
-                }
+                };
                 drop(views);
                 spent.compute += since.elapsed();
-                if at < cells.len() {
+                if at < cells.len() && due {
                     clocks.tick(self.worker, &mut relaxed(plan, arrays), false)?;
                     self.worker.service()?;
+                    ticked = Instant::now();
                 }
             }
             *begun = number + 1;
             self.hand_on(tile, arrays)?;
             if number + 1 < tiles.len() {
                 clocks.tick(self.worker, &mut relaxed(plan, arrays), false)?;
+                ticked = Instant::now();
             }
             self.worker.service()?;
         }

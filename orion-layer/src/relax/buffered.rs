@@ -7,6 +7,7 @@ use crate::context::{Context, Site};
 use crate::error::Result;
 use crate::execute::{ArrayArg, Control, Family, Note};
 use crate::loop_nest::NamedArray;
+use crate::serve::{Unseen, Unseens};
 use hectare_dsm::{Rank, Worker};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -138,6 +139,11 @@ impl<T: Additive, const N: usize, A: Apply<T> + 'static> Family for Buffers<T, N
 }
 
 impl<T: Additive, const N: usize, A: Apply<T>> BufferArg<'_, T, N, A> {
+    /// The array with all that belongs to it.
+    pub(crate) fn all(&self) -> &Buffered<T, N, A> {
+        self.all
+    }
+
     /// What is done to the array is done to the helper values.
     fn both(
         &mut self,
@@ -266,6 +272,11 @@ impl<T: Additive, const N: usize, A: Apply<T>> Control for BufferArg<'_, T, N, A
 
 impl<T: Additive, const N: usize, A: Apply<T> + 'static> ArrayArg for BufferArg<'_, T, N, A> {
     type View = Buffers<T, N, A>;
+    type Keys = Unseens;
+
+    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<Unseen> {
+        Ok(Unseen)
+    }
 
     fn view<'a>(
         &'a mut self,

@@ -62,6 +62,15 @@ pub enum Treatment {
     Relaxed,
     /// Everybody contributes to it.
     Buffered,
+    /// The same, and what is read is fetched before.
+    Served,
+}
+
+impl Treatment {
+    /// Whether contributions are merged by a rule.
+    pub(crate) fn contributes(self) -> bool {
+        matches!(self, Treatment::Buffered | Treatment::Served)
+    }
 }
 
 /// What was copied between workers, and how much of it was change.

@@ -5,6 +5,7 @@ use crate::context::{Context, Site};
 use crate::error::Result;
 use crate::execute::{ArrayArg, Control, Family, Note};
 use crate::loop_nest::NamedArray;
+use crate::serve::{Unseen, Unseens};
 use hectare_dsm::{Cells, Element, Rank, Worker};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -146,6 +147,11 @@ impl<T: Additive, const N: usize> Control for Relaxed<'_, T, N> {
 
 impl<T: Additive, const N: usize> ArrayArg for Relaxed<'_, T, N> {
     type View = Relaxes<T, N>;
+    type Keys = Unseens;
+
+    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<Unseen> {
+        Ok(Unseen)
+    }
 
     fn view<'a>(
         &'a mut self,

@@ -1,6 +1,7 @@
 //! What a relaxed loop has cost, and how stale what it read was.
 use crate::context::Context;
 use crate::error::Result;
+use crate::serve::Serving;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -81,6 +82,8 @@ pub struct LoopReport {
     pub most_lacking: u64,
     /// How often this was measured.
     pub lacking_looks: u64,
+    /// What serving arrays has cost; fetching and slicing are part of `moving`. Zero for loops without served arrays.
+    pub serving: Serving,
 }
 
 impl LoopReport {
@@ -94,6 +97,7 @@ impl LoopReport {
         self.drift += other.drift;
         self.drift_looks += other.drift_looks;
         self.staleness.merge(&other.staleness);
+        self.serving.merge(&other.serving);
         self.lacking += other.lacking;
         self.lacking_looks += other.lacking_looks;
         self.most_lacking = self.most_lacking.max(other.most_lacking);

@@ -1,6 +1,7 @@
 //! Arrays whose number of dimensions is known only at run time.
 use hectare_dsm::Worker;
 use hectare_orion::execute::{ArrayArg, Arrays, Control, Family, Note, Notes, Of};
+use hectare_orion::serve::{Unseen, Unseens};
 use hectare_orion::{Context, DistArray, Result, View, ViewMut};
 use std::ops::Range;
 
@@ -135,6 +136,11 @@ impl Family for ManySeen {
 
 impl Arrays for Arguments<'_> {
     type Views = ManySeen;
+    type Keys = Unseens;
+
+    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<Unseen> {
+        Ok(Unseen)
+    }
 
     fn views<'a>(
         &'a mut self,

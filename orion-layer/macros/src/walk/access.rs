@@ -141,7 +141,7 @@ impl Walker<'_> {
             (Treatment::Relaxed, "set", 2) => (Mode::Write, false),
             (Treatment::Relaxed, "read_row", 2) => (Mode::Read, true),
             (Treatment::Relaxed, "write_row", 2) => (Mode::Write, true),
-            (Treatment::Buffered, "row", 1) => (Mode::Read, true),
+            (Treatment::Buffered | Treatment::Served, "row", 1) => (Mode::Read, true),
             _ => return self.error(&call.method, relaxed_advice(array)),
         };
         match &call.args[0] {
@@ -259,6 +259,10 @@ fn relaxed_advice(array: &Array) -> String {
             "`{name}` is relaxed: others may change it meanwhile, so that elements are copied out and in, by \
              `{name}.get(i)`, `{name}.set(i, x)`, `{name}.add(i, x)`, `{name}.read_row(i, &mut row)`, \
              `{name}.write_row(i, &row)` and `{name}.add_row(i, &row)`"
+        ),
+        Treatment::Served => format!(
+            "`{name}` is served: it is read by `{name}.get(i)` and `{name}.row(i)`, and takes contributions by \
+             `{name}.add(i, x)` and `{name}.add_row(i, &row)`"
         ),
         _ => format!(
             "`{name}` is buffered: it is read by `{name}.get(i)` and `{name}.row(i)`, and takes contributions by \

@@ -40,6 +40,13 @@ pub(super) fn is_followed(call: &Macro) -> bool {
     last.is_some_and(|segment| FOLLOWED.iter().any(|name| segment.ident == name))
 }
 
+/// The arguments of a macro, if they are expressions.
+pub(crate) fn followed_arguments(call: &Macro) -> Option<Vec<Expr>> {
+    let arguments =
+        is_followed(call).then(|| call.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated));
+    Some(arguments?.ok()?.into_iter().collect())
+}
+
 impl Walker<'_> {
     pub(super) fn visit_macro_call(&mut self, call: &Macro) {
         let names = self.names();

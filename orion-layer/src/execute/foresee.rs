@@ -1,0 +1,154 @@
+//! Slices: what a loop over served arrays will use, found out before it runs.
+use super::plan::LoopPlan;
+use super::work::relaxed;
+use super::{Arrays, IterationSpace, Of};
+use crate::context::Context;
+use crate::error::Result;
+use crate::relax::{Every, LoopReport, Treatment};
+use crate::schedule::cell_number;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+/// How a loop says which keys of served arrays it will use.
+pub(super) struct Slice<'k, K> {
+    /// `None`: it does not say.
+    pub(super) keys: Option<&'k K>,
+    /// Of what subscripts are computed, besides the iterations and arrays: the same number if that is the same. `None` if
+    /// it cannot be compared.
+    pub(super) basis: Option<u64>,
+}
+
+impl<K> Clone for Slice<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Slice<'_, K> {}
+
+impl Context<'_> {
+    /// Makes the lists of keys that each stretch of this worker's uses, unless they are known, and tells the others which
+    /// blocks the loop uses here.
+    pub(super) fn foresee<S, A, K>(
+        &mut self,
+        placed: &S::Placed,
+        plan: &LoopPlan,
+        every: Every,
+        arrays: &mut A,
+        slice: Slice<'_, K>,
+        spent: &mut LoopReport,
+    ) -> Result<()>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
+    {
+        let since = Instant::now();
+        let basis = match slice.keys {
+            Some(_) => slice.basis.map(|basis| with_versions(basis, arrays)),
+            // There are no lists but what is intended by hand.
+            None => Some(0),
+        };
+        let mut known = true;
+        for_each_served(plan, arrays, |served| {
+            known &= served.knows(plan.number, basis);
+            Ok(())
+        })?;
+        if !known {
+            if let Some(keys) = slice.keys {
+                for stretch in self.stretches(plan, every) {
+                    let named = {
+                        let mut views = arrays.keys(self.worker)?;
+                        // What a slice does under conditions that it does not know may fail where the body does not. Then
+                        // the body looks keys up, and if it fails too, says so.
+                        let run = || {
+                            for cell in &stretch {
+                                let number = cell_number(&plan.choice.grid, cell);
+                                keys(S::chunk(placed, &plan.choice.cuts, cell, number), &mut views);
+                            }
+                        };
+                        catch_unwind(AssertUnwindSafe(run)).is_ok()
+                    };
+                    for_each_served(plan, arrays, |served| {
+                        served.end_list(named);
+                        Ok(())
+                    })?;
+                }
+            }
+            for_each_served(plan, arrays, |served| {
+                served.end_lists(plan.number, basis);
+                Ok(())
+            })?;
+        }
+        let workers = self.size();
+        for_each_served(plan, arrays, |served| served.announce(self.worker, plan.number, workers))?;
+        spent.serving.slicing += since.elapsed();
+        spent.moving += since.elapsed();
+        Ok(())
+    }
+
+    /// Fetches the keys of a stretch, by its number among those of this worker.
+    pub(super) fn prefetch<A: Arrays>(
+        &mut self,
+        plan: &LoopPlan,
+        arrays: &mut A,
+        stretch: usize,
+        spent: &mut LoopReport,
+    ) -> Result<()> {
+        let since = Instant::now();
+        for_each_served(plan, arrays, |served| served.prefetch(self.worker, stretch))?;
+        spent.serving.fetching += since.elapsed();
+        spent.moving += since.elapsed();
+        Ok(())
+    }
+
+    /// The cells of this worker's, in the order in which it runs them, from one clock to the next.
+    fn stretches(&self, plan: &LoopPlan, every: Every) -> Vec<Vec<Vec<usize>>> {
+        let mut stretches = Vec::new();
+        for (number, tile) in plan.tiles[self.rank() as usize].iter().enumerate() {
+            let mut cells: Vec<Vec<usize>> = Vec::new();
+            plan.for_each_cell(number, &tile.tile, |cell| cells.push(cell.to_vec()));
+            stretches.extend(cells.chunks(plan.stretch(every)).map(<[_]>::to_vec));
+        }
+        stretches
+    }
+}
+
+/// Whether any array of the loop is served to it.
+pub(super) fn serves<A: Arrays>(plan: &LoopPlan, arrays: &mut A) -> bool {
+    relaxed(plan, arrays).iter().any(|array| array.treatment() == Treatment::Served)
+}
+
+/// Takes what served arrays have counted.
+pub(super) fn take_tallies<A: Arrays>(plan: &LoopPlan, arrays: &mut A, spent: &mut LoopReport) {
+    for array in relaxed(plan, arrays) {
+        if let Some(served) = array.serves() {
+            let tally = served.take_tally();
+            spent.bytes += tally.bytes;
+            spent.serving.merge(&tally);
+        }
+    }
+}
+
+fn for_each_served<A: Arrays>(
+    plan: &LoopPlan,
+    arrays: &mut A,
+    mut act: impl FnMut(&mut dyn crate::serve::Serves) -> Result<()>,
+) -> Result<()> {
+    for array in relaxed(plan, arrays) {
+        if let Some(served) = array.serves() {
+            act(served)?;
+        }
+    }
+    Ok(())
+}
+
+/// With the versions of the arrays that the loop reads.
+fn with_versions<A: Arrays>(basis: u64, arrays: &mut A) -> u64 {
+    let versions = arrays.each();
+    versions.iter().fold(basis, |hash, array| {
+        // FNV-1a, by words.
+        let version = if array.is_written() { 0 } else { array.version() };
+        (hash ^ version).wrapping_mul(0x0100_0000_01b3).rotate_left(23)
+    })
+}

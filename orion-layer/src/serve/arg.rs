@@ -1,0 +1,200 @@
+//! A served array as it is passed to a loop.
+use super::keys::{KeyView, Keys, key_frame};
+use super::state::{Home, State};
+use super::view::ServedView;
+use super::{Serves, Serving};
+use crate::array::Layout;
+use crate::context::{Context, Site};
+use crate::error::Result;
+use crate::execute::{ArrayArg, Control, Family, Note};
+use crate::loop_nest::NamedArray;
+use crate::relax::{Additive, Apply, BufferArg, Moved, Pace, Treatment};
+use hectare_dsm::{Rank, Worker};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// A served array passed to a loop ([`Served::serve`](super::Served::serve)).
+#[derive(Debug)]
+pub struct ServedArg<'d, T: Additive, const N: usize, A: Apply<T>> {
+    pub(super) base: BufferArg<'d, T, N, A>,
+    pub(super) state: &'d mut State<T, A>,
+    /// In a pass that is not exact.
+    pub(super) pace: Option<Pace>,
+}
+
+/// [`ServedView`]s of arrays of these elements and dimensions.
+#[derive(Debug)]
+pub struct Serveds<T, const N: usize, A>(PhantomData<(T, A)>);
+
+impl<T: Additive, const N: usize, A: Apply<T> + 'static> Family for Serveds<T, N, A> {
+    type Of<'a> = ServedView<'a, T, N, A>;
+}
+
+impl<T: Additive, const N: usize, A: Apply<T>> ServedArg<'_, T, N, A> {
+    /// What is served, while it is open to all.
+    fn home<'w>(base: &'w BufferArg<'_, T, N, A>, worker: &'w Worker) -> Result<Home<'w, T, A>> {
+        let all = base.all();
+        Ok(Home {
+            target: all.array().open_cells(worker)?,
+            state: all.state().map(|state| state.open_cells(worker)).transpose()?,
+            rule: all.rule(),
+        })
+    }
+}
+
+impl<T: Additive, const N: usize, A: Apply<T>> Control for ServedArg<'_, T, N, A> {
+    fn describe(&self, name: &str) -> NamedArray {
+        self.base.describe(name)
+    }
+
+    fn number(&self) -> u64 {
+        self.base.number()
+    }
+
+    fn is_written(&self) -> bool {
+        true
+    }
+
+    fn treatment(&self) -> Treatment {
+        Treatment::Served
+    }
+
+    fn check(&self) -> Result<()> {
+        self.base.check()
+    }
+
+    fn layout(&self) -> &Layout {
+        self.base.layout()
+    }
+
+    fn rearrange(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()> {
+        self.base.rearrange(context, site, to)
+    }
+
+    fn recall(&mut self, worker: &mut Worker) -> Result<()> {
+        self.state.begun += 1;
+        self.base.recall(worker)
+    }
+
+    fn finish_recall(&mut self, worker: &mut Worker) -> Result<()> {
+        self.base.finish_recall(worker)
+    }
+
+    fn take(&mut self, worker: &mut Worker, part: usize) -> Result<()> {
+        self.base.take(worker, part)
+    }
+
+    fn give(&mut self, worker: &Worker, part: usize, to: Rank) -> Result<()> {
+        self.base.give(worker, part, to)
+    }
+
+    fn lend(&mut self, worker: &Worker) -> Result<()> {
+        self.base.lend(worker)
+    }
+
+    fn set_owners(&mut self, owners: &[Rank]) {
+        self.base.set_owners(owners);
+    }
+
+    fn poison(&mut self, cause: &str) {
+        self.pace = None;
+        self.state.forget();
+        self.base.poison(cause);
+    }
+
+    fn open(&mut self, worker: &Worker) -> Result<()> {
+        self.base.open(worker)
+    }
+
+    fn close(&mut self, worker: &mut Worker) -> Result<()> {
+        self.pace = None;
+        self.state.leave();
+        self.base.close(worker)
+    }
+
+    fn enter(&mut self, worker: &mut Worker, pace: &Pace) -> Result<bool> {
+        self.state.enter(worker)?;
+        self.pace = Some(*pace);
+        Ok(true)
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.state.is_crowded()
+    }
+
+    fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Moved> {
+        let bytes = self.state.publish(worker, clock)?;
+        Ok(Moved { bytes, ..Moved::default() })
+    }
+
+    fn apply(&mut self, worker: &Worker, from: usize, clock: u64) -> Result<()> {
+        let Some(pace) = self.pace else { return Ok(()) };
+        let home = Self::home(&self.base, worker)?;
+        self.state.apply(worker, &home, (from, clock), &pace)
+    }
+
+    fn serves(&mut self) -> Option<&mut dyn Serves> {
+        Some(self)
+    }
+}
+
+impl<T: Additive, const N: usize, A: Apply<T>> Serves for ServedArg<'_, T, N, A> {
+    fn knows(&self, plan: u64, basis: Option<u64>) -> bool {
+        self.state.knows(plan, basis)
+    }
+
+    fn end_list(&mut self, named: bool) {
+        self.state.end_list(named);
+    }
+
+    fn end_lists(&mut self, plan: u64, basis: Option<u64>) {
+        self.state.end_lists(plan, basis);
+    }
+
+    fn announce(&mut self, worker: &mut Worker, plan: u64, workers: usize) -> Result<()> {
+        self.state.announce(worker, plan, workers)
+    }
+
+    fn prefetch(&mut self, worker: &Worker, stretch: usize) -> Result<()> {
+        let home = Self::home(&self.base, worker)?;
+        self.state.prefetch(worker, &home, stretch)
+    }
+
+    fn take_tally(&mut self) -> Serving {
+        let tally = std::mem::take(&mut self.state.tally);
+        Serving { looked_up: self.state.looked_up.take(), ..tally }
+    }
+
+    fn take_keys(&mut self) -> Vec<u32> {
+        self.state.end_list(true);
+        self.state.lists.pop().unwrap_or_default()
+    }
+}
+
+impl<T: Additive, const N: usize, A: Apply<T> + 'static> ArrayArg for ServedArg<'_, T, N, A> {
+    type View = Serveds<T, N, A>;
+    type Keys = Keys<N>;
+
+    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<KeyView<'a, N>> {
+        self.state.prepare();
+        let frame = key_frame(&self.base.all().array().shape());
+        let State { table, named, .. } = &mut *self.state;
+        Ok(KeyView { frame, table, named })
+    }
+
+    fn view<'a>(
+        &'a mut self,
+        worker: &'a Worker,
+        parts: Range<usize>,
+        note: Note<'a>,
+    ) -> Result<ServedView<'a, T, N, A>> {
+        let ServedArg { base, state, pace } = self;
+        if pace.is_none() {
+            return Ok(ServedView::exact(base.view(worker, parts, note)?, &mut state.cache.touched));
+        }
+        let array = base.all().array();
+        let (whole, bounds) = (array.whole(), array.bounds());
+        let home = Self::home(base, worker)?;
+        ServedView::new((bounds, whole), key_frame(&array.shape()), state, home, worker)
+    }
+}

@@ -1,0 +1,67 @@
+//! Shared memory with a part for each worker, which it alone writes and all read.
+use crate::error::Result;
+use hectare_dsm::{Area, AreaSpec, Cells, Element, Opened, Worker};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The part of this worker, and those of all.
+#[derive(Debug)]
+pub(super) struct Boxes<T: Element> {
+    mine: Option<Opened<T>>,
+    all: Vec<Area<T>>,
+}
+
+impl<T: Element> Boxes<T> {
+    /// Makes this worker's part, of `len` elements, and waits for those of the others. All workers call this.
+    pub(super) fn make(worker: &mut Worker, name: &str, len: usize, workers: usize) -> Result<Boxes<T>> {
+        let mut boxes = Boxes { mine: None, all: Vec::new() };
+        boxes.renew(worker, name, len)?;
+        for rank in 0..workers {
+            boxes.all.push(worker.attach_within(&part(name, rank), PATIENCE)?);
+        }
+        Ok(boxes)
+    }
+
+    /// Only the part of worker 0, which all may write: `len` elements.
+    pub(super) fn common(worker: &mut Worker, name: &str, len: usize) -> Result<Boxes<T>> {
+        let mut boxes = Boxes { mine: None, all: Vec::new() };
+        if worker.rank() == 0 {
+            boxes.renew(worker, name, len)?;
+        }
+        boxes.all.push(worker.attach_within(&part(name, 0), PATIENCE)?);
+        Ok(boxes)
+    }
+
+    /// Makes this worker's part anew, under another name; the old one goes.
+    pub(super) fn renew(&mut self, worker: &mut Worker, name: &str, len: usize) -> Result<()> {
+        if let Some(old) = self.mine.take() {
+            old.delete(worker)?;
+        }
+        let spec = AreaSpec::new(part(name, worker.rank() as usize)).copies(0);
+        let made = worker.create::<T>(spec, len.max(1))?;
+        self.mine = Some(made.open(worker).map_err(hectare_dsm::Error::from)?);
+        Ok(())
+    }
+
+    /// Finds the part of a worker that has made it anew.
+    pub(super) fn attach(&mut self, worker: &mut Worker, name: &str, rank: usize) -> Result<()> {
+        self.all[rank] = worker.attach_within(&part(name, rank), PATIENCE)?;
+        Ok(())
+    }
+
+    /// The part of a worker.
+    #[inline]
+    pub(super) fn cells<'w>(&self, worker: &'w Worker, rank: usize) -> Result<Cells<'w, T>> {
+        Ok(self.all[rank].cells(worker)?)
+    }
+
+    /// Gives this worker's part back.
+    pub(super) fn delete(self, worker: &mut Worker) -> Result<()> {
+        self.mine.map_or(Ok(()), |mine| Ok(mine.delete(worker)?))
+    }
+}
+
+fn part(name: &str, rank: usize) -> String {
+    format!("{name}/{rank}")
+}

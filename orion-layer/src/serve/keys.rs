@@ -1,0 +1,77 @@
+//! What the slice of a body sees of arrays: a served array notes keys, and those that the loop changes are out of sight.
+use super::cache::NONE;
+use crate::execute::Family;
+use crate::relax::ElementIndex;
+use crate::view::{Frame, RowIndex};
+
+/// A served array, to the slice of a body: it notes the keys that it is asked about. For `parallel_for!`.
+#[derive(Debug)]
+pub struct KeyView<'a, const N: usize> {
+    pub(super) frame: Frame<N>,
+    /// One place for each key: whether it has been noted.
+    pub(super) table: &'a mut [u32],
+    pub(super) named: &'a mut Vec<u32>,
+}
+
+/// [`KeyView`]s.
+#[derive(Debug)]
+pub struct Keys<const N: usize>;
+
+impl<const N: usize> Family for Keys<N> {
+    type Of<'a> = KeyView<'a, N>;
+}
+
+/// An array that no slice may use: what it holds changes while the loop runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Unseen;
+
+/// [`Unseen`].
+#[derive(Debug)]
+pub struct Unseens;
+
+impl Family for Unseens {
+    type Of<'a> = Unseen;
+}
+
+impl<const N: usize> KeyView<'_, N> {
+    /// The body uses an element. What lies outside of the array is left to the body to find out.
+    #[inline]
+    pub fn element<I: ElementIndex<N>>(&mut self, index: I) {
+        if let Some((key, _)) = key_of(&self.frame, index.index()) {
+            self.note(key);
+        }
+    }
+
+    /// The body uses a row.
+    #[inline]
+    pub fn row<R: RowIndex<N>>(&mut self, row: R) {
+        if let Some(key) = self.frame.row_place(row) {
+            self.note(key);
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, key: usize) {
+        if let Some(noted) = self.table.get_mut(key)
+            && *noted == NONE
+        {
+            *noted = 0;
+            self.named.push(key as u32);
+        }
+    }
+}
+
+/// The frame of the keys of an array: that of the array itself for one dimension, otherwise with one element in each row.
+pub(super) fn key_frame<const N: usize>(shape: &[usize; N]) -> Frame<N> {
+    Frame::of_box(&std::array::from_fn(|dim| 0..if N > 1 && dim + 1 == N { 1 } else { shape[dim] }))
+}
+
+/// The key of an element, and its place within the key; the latter is not checked.
+#[inline(always)]
+pub(super) fn key_of<const N: usize>(frame: &Frame<N>, mut index: [usize; N]) -> Option<(usize, usize)> {
+    if N == 1 {
+        return Some((frame.place(index)?, 0));
+    }
+    let within = std::mem::take(&mut index[N - 1]);
+    Some((frame.place(index)?, within))
+}

@@ -1,0 +1,70 @@
+//! Served arrays: what a loop looks up is fetched in bulk before it runs.
+//!
+//! A loop that `serve`s an array goes through its iterations in stretches, from clock to clock. Before the first pass a
+//! *slice* of the body, the statements on which the subscripts depend, has said which keys each stretch uses (Orion's
+//! prefetch, Wei et al., 2019); a key is an element of an array of one dimension, else a row. At the begin of a stretch
+//! its keys are fetched in one go, sorted, into a cache of the worker's own, and the body works on that. What it
+//! contributes goes to the *homes* of the keys at the clock, and is merged there by an
+//! [`Apply`](crate::relax::Apply) function, as in a buffered array: each contribution exactly once.
+//!
+//! - `blocks` divides keys into blocks, a cache line or a row each: the units of homes and of versions.
+//! - `cache` has the lists of keys of a loop, made once while the data stay as they are, and the values that were
+//!   fetched: a block that has not changed since is not fetched again.
+//! - `homes` says who merges contributions to a block. Every worker says which blocks it uses; a block that one worker
+//!   alone uses is *relocated* to it, and then read and changed without delay, as in a serial loop (Lapse, Renz-Wieland
+//!   et al., 2020). A block that a worker uses in more than half of its stretches, and others use too, is *replicated*:
+//!   refreshed at every clock (NuPS, Renz-Wieland et al., 2022).
+//! - `ring` carries contributions, `looked` what was looked up one by one, because no slice had foreseen it.
+//! - `view` is what the body sees, `keys` what the slice sees.
+//!
+//! On one host "fetching" copies from memory that everybody has mapped. Nothing else looks at the array's memory, but for
+//! what is looked up one by one: between hosts, [`cache`](self) and `ring` are what would become messages.
+mod arg;
+mod blocks;
+mod boxes;
+mod cache;
+mod homes;
+mod intend;
+mod keys;
+mod looked;
+mod missed;
+mod prefetch;
+mod ring;
+mod served;
+mod state;
+mod tally;
+mod view;
+
+pub use self::arg::{ServedArg, Serveds};
+pub use self::keys::{KeyView, Keys, Unseen, Unseens};
+pub use self::served::Served;
+pub use self::tally::Serving;
+pub use self::view::ServedView;
+
+use crate::error::Result;
+use hectare_dsm::Worker;
+
+/// What the executor does with a served array besides what it does with all.
+pub trait Serves {
+    /// Whether the lists of loop `plan` are known and were made from `basis`: what the subscripts are computed from.
+    fn knows(&self, plan: u64, basis: Option<u64>) -> bool;
+    /// The keys that the slice has named since the last call are those of the next stretch; `None` if the slice could
+    /// not name them.
+    fn end_list(&mut self, named: bool);
+    /// All lists are made; those of the loop are current from now on.
+    fn end_lists(&mut self, plan: u64, basis: Option<u64>);
+    /// Tells the others which blocks loop `plan` uses here. To be followed by a barrier.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn announce(&mut self, worker: &mut Worker, plan: u64, workers: usize) -> Result<()>;
+    /// Fetches the keys of a stretch.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn prefetch(&mut self, worker: &Worker, stretch: usize) -> Result<()>;
+    /// Takes what has been counted.
+    fn take_tally(&mut self) -> Serving;
+    /// Takes the keys that the slice has named, in a loop that is checked.
+    fn take_keys(&mut self) -> Vec<u32>;
+}

@@ -1,0 +1,152 @@
+//! A dense array that is served to loops.
+use super::arg::ServedArg;
+use super::blocks::Blocks;
+use super::state::State;
+use crate::array::DistArray;
+use crate::context::{Context, Site};
+use crate::error::{Error, Result};
+use crate::relax::{Additive, Apply, Buffered};
+
+/// An array of which loops fetch in bulk what they will use, and the function that merges what they contribute.
+///
+/// Loops say `serve w` and see a [`ServedView`](super::ServedView): `w.get(i)`, `w.row(i)`, `w.add(i, x)`, `w.add_row(i, &row)`,
+/// with the meaning that these have for a [`Buffered`] array, but for elements that one worker alone uses, which it reads
+/// and changes without delay. So on one worker the loop is the serial one. What a worker keeps is in proportion to what it
+/// uses, not to the array, but for four bytes for each key: an element if the array has one dimension, else a row. For arrays
+/// of which a worker uses little between two clocks; for others `buffer` copies less cleverly and costs less.
+///
+/// ```
+/// use hectare_orion::relax::{Consistency, Sum};
+/// use hectare_orion::{parallel_for, run};
+///
+/// run(2, |w| {
+///     // Examples that use two of a million features each.
+///     let examples = w.entries([1000], 1000, |k| ([k], ([k * 7919 % 1_000_000, 3 * k], 1.0)))?;
+///     let start = w.zeros::<f32, 1>([1_000_000])?;
+///     let mut weights = w.served(start, Sum)?;
+///     for _pass in 0..20 {
+///         parallel_for!(w, unordered, serve weights, consistency = Consistency::Bounded(1);
+///             for ((_row), example) in examples {
+///                 let (features, label) = example;
+///                 let mut score = 0.0;
+///                 for feature in features {
+///                     score += weights.get(*feature);
+///                 }
+///                 for feature in features {
+///                     weights.add(*feature, 0.2 * (label - score));
+///                 }
+///             })?;
+///     }
+///     let score = weights.array().get(w, [7919])? + weights.array().get(w, [3])?;
+///     assert!((score - 1.0).abs() < 0.01);
+///     // The lists of keys were made once, and nothing had to be looked up one by one.
+///     let serving = &w.reports()?[0].serving;
+///     assert_eq!((serving.lists_made, serving.looked_up), (2, 0));
+///     Ok(())
+/// })?;
+/// # Ok::<(), hectare_orion::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Served<T: Additive, const N: usize, A: Apply<T>> {
+    pub(super) base: Buffered<T, N, A>,
+    pub(super) state: State<T, A>,
+}
+
+impl Context<'_> {
+    /// An array that is served to loops, with contributions merged by `rule`. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Context::zeros`].
+    #[track_caller]
+    pub fn served<T: Additive, const N: usize, A: Apply<T>>(
+        &mut self,
+        target: DistArray<T, N>,
+        rule: A,
+    ) -> Result<Served<T, N, A>> {
+        let (blocks, number) = (Blocks::of(&target.shape(), size_of::<T>()), target.number());
+        let base = self.buffered(target, rule)?;
+        Ok(Served { base, state: State::new(blocks, number) })
+    }
+}
+
+impl<T: Additive, const N: usize, A: Apply<T>> Served<T, N, A> {
+    /// The array.
+    pub fn array(&self) -> &DistArray<T, N> {
+        self.base.array()
+    }
+
+    /// The helper values of the rule, if there are any.
+    pub fn state(&self) -> Option<&DistArray<A::State, N>> {
+        self.base.state()
+    }
+
+    /// Exchanges the rule, to change the size of steps, say. To be called by every worker alike.
+    pub fn set_rule(&mut self, rule: A) {
+        self.base.set_rule(rule);
+    }
+
+    /// Says by hand that this worker will use these keys in each of the next `passes` passes over the array: elements of
+    /// an array of one dimension, else rows, by their numbers in row-major order. (AdaPM's intents, Renz-Wieland et al.,
+    /// 2023, in passes.) They are fetched, refreshed at every clock, and relocated, like keys that a slice has named. For
+    /// loops that the macro cannot slice (`prefetch = false`), or that are written by hand. Not collective: each worker
+    /// says what it will use itself. A worker that uses other keys too looks them up one by one.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] with a key that the array does not have.
+    ///
+    /// ```
+    /// use hectare_orion::relax::Sum;
+    /// use hectare_orion::{parallel_for, run};
+    ///
+    /// run(2, |w| {
+    ///     let start = w.zeros::<u64, 1>([100])?;
+    ///     let mut counts = w.served(start, Sum)?;
+    ///     counts.intend(&[7, 11], 1)?;
+    ///     parallel_for!(w, unordered, serve counts, prefetch = false;
+    ///         for i in 0..1000 {
+    ///             // Which key it is depends on what is served.
+    ///             let key = if counts.get(7) % 2 == 0 { 7 } else { 11 };
+    ///             counts.add(key, 1);
+    ///         })?;
+    ///     assert_eq!(counts.array().get(w, [7])? + counts.array().get(w, [11])?, 1000);
+    ///     assert_eq!(w.reports()?[0].serving.looked_up, 0);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), hectare_orion::Error>(())
+    /// ```
+    pub fn intend(&mut self, keys: &[usize], passes: usize) -> Result<()> {
+        let all = self.state.blocks.keys;
+        if let Some(key) = keys.iter().find(|key| **key >= all) {
+            let what = format!("it has keys 0..{all}, and {key} is to be used");
+            return Err(Error::Shape { array: self.array().name().into(), what });
+        }
+        self.state.intents.add(keys.iter().map(|key| *key as u32).collect(), passes);
+        Ok(())
+    }
+
+    /// The array and the helper values, no longer served. Collective.
+    ///
+    /// # Errors
+    /// Those of [`DistArray::delete`].
+    #[allow(clippy::type_complexity)]
+    pub fn into_parts(
+        self,
+        context: &mut Context<'_>,
+    ) -> Result<(DistArray<T, N>, Option<DistArray<A::State, N>>)> {
+        context.barrier()?;
+        let deleted = self.state.delete(context.worker);
+        context.agree_on(Site::here(), deleted)?;
+        self.base.into_parts(context)
+    }
+
+    /// For [`Context::run_served`]: the array as one that is served to the loop.
+    pub fn serve(&mut self) -> ServedArg<'_, T, N, A> {
+        ServedArg { base: self.base.buffer(), state: &mut self.state, pace: None }
+    }
+
+    /// The array, for `parallel_for!`, which may read it.
+    #[doc(hidden)]
+    pub fn __array(&self) -> &DistArray<T, N> {
+        self.base.array()
+    }
+}

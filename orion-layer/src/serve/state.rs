@@ -1,0 +1,344 @@
+//! What a worker keeps for a served array: the caches of its loops, and its part in carrying contributions.
+use super::blocks::Blocks;
+use super::cache::{Cache, NONE, RELOCATED};
+use super::homes::Homes;
+use super::intend::Intents;
+use super::looked::{Extras, Looked};
+use super::ring::Ring;
+use super::tally::Serving;
+use crate::error::{Error, Result};
+use crate::relax::{Additive, Apply, Pace};
+use hectare_dsm::bytemuck::Zeroable;
+use hectare_dsm::{Cells, Worker};
+use std::cell::Cell;
+use std::collections::HashMap;
+
+/// A slot of a ring has room for so many keys at least: for what no slice has foreseen.
+const LEAST_ROOM: usize = 256;
+
+/// The elements of the array, and the states of its rule, while they are open to all.
+#[derive(Debug)]
+pub(super) struct Home<'w, T: Additive, A: Apply<T>> {
+    pub(super) target: Cells<'w, T>,
+    pub(super) state: Option<Cells<'w, A::State>>,
+    pub(super) rule: &'w A,
+}
+
+impl<T: Additive, A: Apply<T>> Home<'_, T, A> {
+    /// Merges a contribution into a value, of the element at `place`.
+    #[inline]
+    pub(super) fn merge(&self, value: &mut T, place: usize, contribution: T) {
+        if contribution.is_zero() {
+            return;
+        }
+        let mut state = self.state.map_or_else(A::State::zeroed, |state| state.get(place));
+        let seen = self.rule.see(&state);
+        self.rule.apply(value, &mut state, contribution, seen);
+        if let Some(all) = self.state {
+            all.set(place, state);
+        }
+    }
+
+    /// What is to be remembered of the states of elements from `first` on.
+    pub(super) fn see(&self, first: usize, seen: &mut [A::Seen]) {
+        let Some(state) = self.state else { return };
+        seen.iter_mut().enumerate().for_each(|(at, seen)| *seen = self.rule.see(&state.get(first + at)));
+    }
+}
+
+/// See above. `A::Seen` is what a rule remembers.
+#[derive(Debug)]
+pub(super) struct State<T: Additive, A: Apply<T>> {
+    pub(super) blocks: Blocks,
+    number: u64,
+    /// For each key its slot in `cache` while the stretch that runs uses it, with a mark if it is relocated.
+    pub(super) table: Vec<u32>,
+    /// That of the loop that runs.
+    pub(super) cache: Cache<T, A::Seen>,
+    active: Option<u64>,
+    /// The stretch whose keys are in `table`.
+    pub(super) mapped: Option<usize>,
+    /// Slots in `table` besides.
+    pub(super) late: Vec<u32>,
+    caches: HashMap<u64, Cache<T, A::Seen>>,
+    pub(super) shared: Option<(Homes, Ring<T, A::Seen>)>,
+    /// What was announced last: loop and generation of its lists.
+    announced: Option<(u64, u64)>,
+    made_lists: u64,
+    /// Passes that have begun since the last that fetched anything.
+    pub(super) begun: u32,
+    pub(super) looked: Looked<T>,
+    pub(super) extras: Extras<T, A::Seen>,
+    /// Keys that the slice has named for the present stretch, and those of the stretches before.
+    pub(super) named: Vec<u32>,
+    pub(super) lists: Vec<Vec<u32>>,
+    pub(super) intents: Intents,
+    pub(super) tally: Serving,
+    pub(super) looked_up: Cell<u64>,
+    pub(super) workers: usize,
+}
+
+impl<T: Additive, A: Apply<T>> State<T, A> {
+    pub(super) const REMEMBERS: bool = size_of::<A::Seen>() > 0;
+
+    pub(super) fn new(blocks: Blocks, number: u64) -> State<T, A> {
+        State {
+            blocks,
+            number,
+            table: Vec::new(),
+            cache: Cache::empty(),
+            active: None,
+            mapped: None,
+            late: Vec::new(),
+            caches: HashMap::new(),
+            shared: None,
+            announced: None,
+            made_lists: 0,
+            begun: 0,
+            looked: Looked::new(),
+            extras: Extras::new(),
+            named: Vec::new(),
+            lists: Vec::new(),
+            intents: Intents::default(),
+            tally: Serving::default(),
+            looked_up: Cell::new(0),
+            workers: 0,
+        }
+    }
+
+    pub(super) fn delete(self, worker: &mut Worker) -> Result<()> {
+        let Some((homes, ring)) = self.shared else { return Ok(()) };
+        homes.delete(worker)?;
+        ring.delete(worker)
+    }
+
+    /// The table of slots has a place for each key.
+    pub(super) fn prepare(&mut self) {
+        self.table.resize(self.blocks.keys, NONE);
+    }
+
+    /// Ends a list of keys; one that the slice could not name is empty, so that its stretch looks keys up.
+    pub(super) fn end_list(&mut self, named: bool) {
+        let mut list = std::mem::take(&mut self.named);
+        list.iter().for_each(|key| self.table[*key as usize] = NONE);
+        if !named {
+            list.clear();
+        }
+        list.sort_unstable();
+        self.lists.push(list);
+    }
+
+    pub(super) fn knows(&self, plan: u64, basis: Option<u64>) -> bool {
+        self.caches.get(&plan).is_some_and(|cache| cache.is_of((basis, self.intents.generation)))
+    }
+
+    pub(super) fn end_lists(&mut self, plan: u64, basis: Option<u64>) {
+        self.prepare();
+        let lists = std::mem::take(&mut self.lists);
+        let (basis, always) = ((basis, self.intents.generation), self.intents.keys());
+        let (unit, table) = (self.blocks.unit, &mut self.table[..]);
+        self.tally.lists_made += u64::from(!lists.is_empty());
+        let mut cache = Cache::make(lists, &always, basis, unit, Self::REMEMBERS, table);
+        self.made_lists += 1;
+        cache.generation = self.made_lists;
+        self.caches.insert(plan, cache);
+    }
+
+    /// Tells which blocks the loop uses here. Collective where it is the first time.
+    pub(super) fn announce(&mut self, worker: &mut Worker, plan: u64, workers: usize) -> Result<()> {
+        if self.blocks.keys >= RELOCATED as usize {
+            return Err(Error::Invalid(format!("a served array of {} keys: 2^31 at most", self.blocks.keys)));
+        }
+        self.prepare();
+        self.workers = workers;
+        let cache = self.caches.entry(plan).or_insert_with(Cache::empty);
+        let capacity = cache.most().max(LEAST_ROOM).min(self.blocks.keys.max(1));
+        let (homes, ring) = match &mut self.shared {
+            Some(shared) => shared,
+            none => {
+                let name = format!("orion/{}/served", self.number);
+                let homes = Homes::make(worker, &name, &self.blocks, workers)?;
+                let room = (capacity, self.blocks.unit);
+                none.insert((homes, Ring::make(worker, &name, room, Self::REMEMBERS, workers)?))
+            }
+        };
+        ring.grow(worker, capacity)?;
+        if self.announced != Some((plan, cache.generation)) {
+            homes.announce(worker, cache.keys.iter().map(|key| self.blocks.block(*key)))?;
+            self.announced = Some((plan, cache.generation));
+        }
+        self.active = Some(plan);
+        Ok(())
+    }
+
+    /// Begins a pass of the loop that was announced, after a barrier.
+    pub(super) fn enter(&mut self, worker: &mut Worker) -> Result<()> {
+        let (Some(plan), Some((homes, ring))) = (self.active, &mut self.shared) else {
+            return Err(Error::Invalid("a served array was not announced".into()));
+        };
+        ring.follow(worker)?;
+        self.cache = self.caches.remove(&plan).unwrap_or_else(Cache::empty);
+        let (census, cache) = (homes.look(worker)?, &mut self.cache);
+        cache.homes.clear();
+        cache.relocated.clear();
+        let mut last = None;
+        for key in &cache.keys {
+            let block = self.blocks.block(*key);
+            let (home, only) = match last {
+                Some((known, answer)) if known == block => answer,
+                _ => census.home(block),
+            };
+            last = Some((block, (home, only)));
+            cache.homes.push(home as u16);
+            cache.relocated.push(only);
+        }
+        self.tally.relocated = cache.relocated.iter().filter(|only| **only).count() as u64;
+        let shared = |slot: &&u32| !cache.relocated[**slot as usize];
+        self.tally.replicated = cache.standing.iter().filter(shared).count() as u64;
+        self.tally.listed = cache.listed();
+        self.looked.clear();
+        // A pass that was serial changes elements without telling their versions.
+        if std::mem::take(&mut self.begun) > 1 {
+            self.cache.distrust();
+            self.caches.values_mut().for_each(Cache::distrust);
+        }
+        Ok(())
+    }
+
+    /// Ends a pass.
+    pub(super) fn leave(&mut self) {
+        let Some(plan) = self.active.take() else { return };
+        self.unmap();
+        self.intents.end_pass();
+        let cache = std::mem::replace(&mut self.cache, Cache::empty());
+        self.caches.insert(plan, cache);
+    }
+
+    /// After a pass that failed nothing is known any more.
+    pub(super) fn forget(&mut self) {
+        self.table.fill(NONE);
+        self.cache = Cache::empty();
+        self.caches.clear();
+        (self.active, self.mapped, self.announced) = (None, None, None);
+        self.extras.clear();
+        self.late.clear();
+        self.named.clear();
+        self.lists.clear();
+    }
+
+    /// How many keys wait to be published.
+    fn waiting(&self) -> usize {
+        self.cache.touched.len() + self.extras.len()
+    }
+
+    /// Whether a clock would not take all contributions.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.shared.as_ref().is_some_and(|(_, ring)| self.waiting() > ring.capacity)
+    }
+
+    /// Publishes contributions, those to keys that were not foreseen last. Bytes that go to others.
+    pub(super) fn publish(&mut self, worker: &Worker, clock: u64) -> Result<u64> {
+        let Some((homes, ring)) = &self.shared else { return Ok(0) };
+        let (census, cache, unit) = (homes.look(worker)?, &self.cache, self.blocks.unit);
+        let seen_of = |slot: usize| if Self::REMEMBERS { &cache.seen[slot * unit..][..unit] } else { &[] };
+        let known = cache.touched.iter().map(|slot| {
+            let slot = *slot as usize;
+            (cache.homes[slot] as usize, cache.keys[slot], &cache.sums[slot * unit..][..unit], seen_of(slot))
+        });
+        let others = self.extras.iter().map(|(key, extra)| {
+            let (home, _) = census.home(self.blocks.block(*key));
+            (home, *key, &extra.sums[..], &extra.seen[..])
+        });
+        let bytes = ring.publish(worker, clock, known.chain(others).take(ring.capacity))?;
+        let gone = self.cache.touched.len().min(ring.capacity);
+        let more = ring.capacity - gone;
+        let cache = &mut self.cache;
+        for slot in cache.touched.drain(..gone).map(|slot| slot as usize) {
+            cache.sums[slot * unit..][..unit].fill(T::default());
+            cache.is_touched[slot] = false;
+        }
+        for _ in 0..more.min(self.extras.len()) {
+            self.extras.pop_first();
+        }
+        Ok(bytes)
+    }
+
+    /// Applies what worker `from` contributed in clock `clock` to keys whose home is this worker.
+    pub(super) fn apply(
+        &mut self,
+        worker: &Worker,
+        home: &Home<'_, T, A>,
+        (from, clock): (usize, u64),
+        pace: &Pace,
+    ) -> Result<()> {
+        let Some((homes, ring)) = &self.shared else { return Ok(()) };
+        let (census, versions) = (homes.look(worker)?, homes.versions(worker)?);
+        let (cache, blocks) = (&mut self.cache, self.blocks);
+        ring.each(worker, (from, clock), pace, |key, updates, sights| {
+            let (block, first) = (blocks.block(key), key as usize * blocks.unit);
+            // What goes to a key of this worker's own through a ring was foreseen by no slice.
+            let own = match census.home(block) == (pace.me, true) {
+                true => cache.find(key),
+                false => None,
+            };
+            for at in 0..blocks.unit {
+                let update = updates.get(at);
+                if update.is_zero() {
+                    continue;
+                }
+                let seen = sights.map_or_else(A::Seen::zeroed, |sights| sights.get(at));
+                let mut state = home.state.map_or_else(A::State::zeroed, |state| state.get(first + at));
+                match own {
+                    Some(slot) => {
+                        let value = &mut cache.values[slot * blocks.unit + at];
+                        home.rule.apply(value, &mut state, update, seen);
+                    }
+                    None => {
+                        let mut value = home.target.get(first + at);
+                        home.rule.apply(&mut value, &mut state, update, seen);
+                        home.target.set(first + at, value);
+                    }
+                }
+                if let Some(all) = home.state {
+                    all.set(first + at, state);
+                }
+            }
+            match own {
+                Some(slot) if !cache.is_touched[slot] => {
+                    cache.is_touched[slot] = true;
+                    cache.dirty.push(slot as u32);
+                }
+                Some(_) => {}
+                // After the elements: who sees the version sees them.
+                None => versions.publish(block, versions.get(block) + 1),
+            }
+            Ok(())
+        })?;
+        self.write_back(worker, home)
+    }
+
+    pub(super) fn versions<'w>(&self, worker: &'w Worker) -> Result<Cells<'w, u64>> {
+        match &self.shared {
+            Some((homes, _)) => homes.versions(worker),
+            None => Err(Error::Invalid("a served array was not announced".into())),
+        }
+    }
+
+    /// Writes the keys that are this worker's own and that it has changed to where others may look them up.
+    fn write_back(&mut self, worker: &Worker, home: &Home<'_, T, A>) -> Result<()> {
+        let Some((homes, _)) = &self.shared else { return Ok(()) };
+        let (versions, cache, blocks) = (homes.versions(worker)?, &mut self.cache, self.blocks);
+        for slot in cache.dirty.iter().map(|slot| *slot as usize) {
+            let key = cache.keys[slot];
+            let values = &cache.values[slot * blocks.unit..][..blocks.unit];
+            home.target.part(key as usize * blocks.unit, blocks.unit).store(values);
+            let block = blocks.block(key);
+            versions.publish(block, versions.get(block) + 1);
+        }
+        for slot in cache.dirty.drain(..).map(|slot| slot as usize) {
+            cache.versions[slot] = versions.get(blocks.block(cache.keys[slot]));
+            cache.is_touched[slot] = false;
+        }
+        Ok(())
+    }
+}

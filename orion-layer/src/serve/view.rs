@@ -1,0 +1,169 @@
+//! What a body sees of a served array.
+use super::cache::{Cache, NONE, RELOCATED};
+use super::keys::key_of;
+use super::missed::Missed;
+use super::state::{Home, State};
+use crate::error::Result;
+use crate::relax::{Additive, Apply, BufferView, ElementIndex};
+use crate::view::{Frame, PartBounds, RowIndex};
+use hectare_dsm::Worker;
+
+/// A served array: its elements as they were at this worker's last clock, and a place for contributions, which are merged
+/// at the next. Keys that this worker alone uses are read and changed without delay. In a loop that is serializable, or
+/// checked, all are.
+///
+/// A key that no slice has foreseen is looked up when it is used, and counted
+/// ([`Serving::looked_up`](super::Serving::looked_up)). An index outside of the array ends the loop with
+/// [`Error::Outside`](crate::Error::Outside).
+#[derive(Debug)]
+pub struct ServedView<'a, T: Additive, const N: usize, A: Apply<T>> {
+    pub(super) keys: Frame<N>,
+    pub(super) unit: usize,
+    pub(super) table: &'a mut [u32],
+    pub(super) values: &'a mut [T],
+    sums: &'a mut [T],
+    pub(super) is_touched: &'a mut [bool],
+    touched: &'a mut Vec<u32>,
+    pub(super) rest: Rest<'a, T, N, A>,
+}
+
+/// What is not needed where a slice has foreseen a key.
+#[derive(Debug)]
+pub(super) enum Rest<'a, T: Additive, const N: usize, A: Apply<T>> {
+    /// One worker merges contributions at once.
+    Exact(BufferView<'a, T, N, A>),
+    Served(Box<Missed<'a, T, N, A>>),
+}
+
+impl<'a, T: Additive, const N: usize, A: Apply<T>> ServedView<'a, T, N, A> {
+    /// A view in which everything goes by `view`: no key has a slot.
+    pub(super) fn exact(view: BufferView<'a, T, N, A>, touched: &'a mut Vec<u32>) -> Self {
+        ServedView {
+            keys: Frame::new(&[0; N], 0, &(0..0)),
+            unit: 1,
+            table: &mut [],
+            values: &mut [],
+            sums: &mut [],
+            is_touched: &mut [],
+            touched,
+            rest: Rest::Exact(view),
+        }
+    }
+
+    pub(super) fn new(
+        (bounds, whole): (PartBounds<'a>, Frame<N>),
+        keys: Frame<N>,
+        state: &'a mut State<T, A>,
+        home: Home<'a, T, A>,
+        worker: &'a Worker,
+    ) -> Result<Self> {
+        let versions = state.versions(worker)?;
+        let State { table, cache, late, looked, extras, looked_up, tally, blocks, workers, .. } = state;
+        let Cache {
+            keys: known,
+            relocated,
+            values,
+            sums,
+            seen,
+            versions: fetched,
+            is_touched,
+            touched,
+            dirty,
+            ..
+        } = cache;
+        let missed = Missed {
+            whole,
+            bounds,
+            home,
+            blocks: *blocks,
+            versions,
+            known,
+            relocated,
+            fetched,
+            seen,
+            dirty,
+            late,
+            looked,
+            extras,
+            looked_up,
+            unforeseen: &mut tally.unforeseen,
+            alone: *workers == 1,
+        };
+        let (unit, rest) = (blocks.unit, Rest::Served(Box::new(missed)));
+        Ok(ServedView { keys, unit, table, values, sums, is_touched, touched, rest })
+    }
+
+    /// The slot of a key that was fetched, with its mark.
+    #[inline(always)]
+    fn slot(&self, key: usize) -> Option<u32> {
+        self.table.get(key).copied().filter(|slot| *slot != NONE)
+    }
+
+    /// The slot of an element, with its mark, and its place in values.
+    #[inline(always)]
+    fn find(&self, index: [usize; N]) -> Option<(u32, usize)> {
+        let (key, within) = key_of(&self.keys, index)?;
+        let slot = self.slot(key)?;
+        let at = (slot & !RELOCATED) as usize;
+        match N {
+            1 => Some((slot, at)),
+            _ => (within < self.unit).then_some((slot, at * self.unit + within)),
+        }
+    }
+
+    /// An element.
+    #[inline(always)]
+    pub fn get<I: ElementIndex<N>>(&self, index: I) -> T {
+        match self.find(index.index()) {
+            Some((_, place)) => self.values[place],
+            None => self.look_up(index.index()),
+        }
+    }
+
+    /// A row, as it was at the last clock.
+    #[inline]
+    pub fn row<R: RowIndex<N>>(&self, row: R) -> &[T] {
+        match self.keys.row_place(row).and_then(|key| self.slot(key)) {
+            Some(slot) => &self.values[(slot & !RELOCATED) as usize * self.unit..][..self.unit],
+            None => self.look_up_row(row),
+        }
+    }
+
+    /// Contributes to an element.
+    #[inline(always)]
+    pub fn add<I: ElementIndex<N>>(&mut self, index: I, contribution: T) {
+        match self.find(index.index()) {
+            Some((slot, place)) => self.put(slot, place, contribution),
+            None => self.add_elsewhere(index.index(), contribution),
+        }
+    }
+
+    /// Contributes to a row, element by element.
+    ///
+    /// # Panics
+    /// If `contributions` is not as long as a row.
+    #[inline]
+    pub fn add_row<R: RowIndex<N>>(&mut self, row: R, contributions: &[T]) {
+        let Some(slot) = self.keys.row_place(row).and_then(|key| self.slot(key)) else {
+            return self.add_row_elsewhere(row, contributions);
+        };
+        assert_eq!(contributions.len(), self.unit, "contributions to a row");
+        let first = (slot & !RELOCATED) as usize * self.unit;
+        for (at, contribution) in contributions.iter().enumerate() {
+            self.put(slot, first + at, *contribution);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn put(&mut self, slot: u32, place: usize, contribution: T) {
+        if slot & RELOCATED != 0 {
+            return self.merge(slot & !RELOCATED, place, contribution);
+        }
+        self.sums[place] = self.sums[place].plus(contribution);
+        let is_touched = &mut self.is_touched[slot as usize];
+        if !*is_touched {
+            *is_touched = true;
+            self.touched.push(slot);
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Served arrays: fetched in bulk what a slice of the body has foreseen, and the rest one by one; nothing is lost, nothing
+//! counts twice.
+use hectare_orion::relax::{AdaGrad, AdaRevision, Consistency, Every, Sum};
+use hectare_orion::serve::Serving;
+use hectare_orion::{Context, Result, parallel_for, run};
+use std::time::Duration;
+
+const BINS: usize = 371;
+const COUNT: usize = 6000;
+
+fn bin(k: usize) -> usize {
+    k * k % BINS
+}
+
+fn expected(passes: u64) -> Vec<u64> {
+    let mut bins = vec![0; BINS];
+    (0..COUNT).for_each(|k| bins[bin(k)] += passes * (k as u64 % 7));
+    bins
+}
+
+const ALL: [Consistency; 6] = [
+    Consistency::Serializable,
+    Consistency::Bsp,
+    Consistency::Bounded(0),
+    Consistency::Bounded(1),
+    Consistency::Bounded(5),
+    Consistency::Async,
+];
+
+const INTERVALS: [Every; 4] =
+    [Every::Share(1), Every::Share(16), Every::Iterations(100), Every::Time(Duration::from_micros(50))];
+
+/// What serving has cost, over all loops.
+fn serving(w: &mut Context<'_>) -> Result<Serving> {
+    Ok(w.reports()?.swap_remove(0).serving)
+}
+
+#[test]
+fn contributions_are_merged_exactly_once() {
+    for workers in [1, 2, 3] {
+        for consistency in ALL {
+            for every in INTERVALS {
+                let found = run(workers, |w| {
+                    let (zeros, more) = (w.zeros::<u64, 1>([BINS])?, w.zeros::<u64, 1>([BINS])?);
+                    let (mut bins, mut looked) = (w.served(zeros, Sum)?, w.served(more, Sum)?);
+                    for _pass in 0..3 {
+                        parallel_for!(w, unordered, serve bins, consistency = consistency, every = every;
+                        for k in 0..COUNT {
+                            bins.add(bin(k), k as u64 % 7);
+                        })?;
+                        parallel_for!(w, unordered, serve looked, prefetch = false, consistency = consistency,
+                        every = every;
+                        for k in 0..COUNT {
+                            looked.add(bin(k), k as u64 % 7);
+                        })?;
+                    }
+                    let reports = w.reports()?;
+                    Ok((bins.array().to_vec(w)?, looked.array().to_vec(w)?, reports))
+                });
+                let (bins, looked, reports) = found.unwrap().swap_remove(0);
+                let what = format!("{workers} workers, {consistency}, {every:?}");
+                assert_eq!(bins, expected(3), "{what}");
+                assert_eq!(looked, expected(3), "{what}, one by one");
+                if consistency != Consistency::Serializable {
+                    assert_eq!(
+                        (reports[0].serving.looked_up, reports[0].serving.unforeseen),
+                        (0, 0),
+                        "{what}"
+                    );
+                    assert_eq!(reports[0].serving.lists_made, workers as u64, "{what}");
+                    assert_eq!(reports[1].serving.unforeseen, 3 * COUNT as u64, "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// Rows and elements of two arrays, with rules whose results depend on the order of events; serially if there are no
+/// workers.
+fn steps(w: &mut Context<'_>, consistency: Consistency) -> Result<Vec<u32>> {
+    let (rows, sums) = (w.zeros::<f32, 2>([BINS, 3])?, w.fill([2 * BINS], 0.5f32)?);
+    let (mut rows, mut sums) = (w.served(rows, AdaRevision::new(0.1))?, w.served(sums, AdaGrad::new(0.3))?);
+    let entries = w.entries([COUNT], COUNT, |k| ([k], [bin(k) as u32, bin(k + 7) as u32]))?;
+    for pass in 0..3 {
+        parallel_for!(w, unordered, serve [rows, sums], consistency = consistency;
+        for ((k), bins) in entries {
+            let [first, second] = *bins;
+            let mut x = 1.0 / (1.0 + (k + pass) as f32);
+            for value in rows.row(first as usize) {
+                x -= 0.3 * value;
+            }
+            x *= sums.get(2 * second as usize + 1).cos();
+            rows.add_row(first as usize, &[x, -x, 0.5 * x]);
+            if x > 0.001 {
+                rows.add([second as usize, 2], 0.1 * x);
+            }
+            sums.add(2 * second as usize + 1, x);
+        })?;
+    }
+    let mut bits: Vec<u32> = rows.array().to_vec(w)?.into_iter().map(f32::to_bits).collect();
+    bits.extend(sums.array().to_vec(w)?.into_iter().map(f32::to_bits));
+    if consistency != Consistency::Serializable {
+        let serving = serving(w)?;
+        assert_eq!((serving.looked_up, serving.unforeseen), (0, 0), "{serving:?}");
+    }
+    Ok(bits)
+}
+
+#[test]
+fn one_worker_has_the_bits_of_the_serial_loop() {
+    let serial = run(1, |w| steps(w, Consistency::Serializable)).unwrap();
+    for consistency in ALL {
+        assert_eq!(run(1, |w| steps(w, consistency)).unwrap(), serial, "{consistency}");
+    }
+}
+
+#[test]
+fn bulk_synchronous_runs_have_the_same_bits() {
+    for workers in [2, 3, 4] {
+        let first = run(workers, |w| steps(w, Consistency::Bsp)).unwrap();
+        for _ in 0..5 {
+            assert_eq!(run(workers, |w| steps(w, Consistency::Bsp)).unwrap(), first, "{workers} workers");
+        }
+    }
+}
+
+/// What every iteration of a bulk-synchronous loop reads is what its clock says, exactly.
+#[test]
+fn bulk_synchronous_reads_are_those_of_the_clock() {
+    const CLOCKS: usize = 4;
+    for workers in [2, 3, 4] {
+        let rows = workers * CLOCKS * 12;
+        let found = run(workers, |w| {
+            let (a, b) = (w.zeros::<u64, 1>([200])?, w.zeros::<u64, 2>([5, 20])?);
+            let (mut sums, mut looked) = (w.served(a, Sum)?, w.served(b, Sum)?);
+            let mut seen = w.zeros::<u64, 2>([rows, 2])?;
+            let mut lists = Vec::new();
+            for _pass in 0..3 {
+                parallel_for!(w, unordered, write seen, serve sums, consistency = Consistency::Bsp,
+                every = Every::Share(CLOCKS);
+                for k in 0..rows {
+                    seen[[k, 0]] = sums.get(77);
+                    sums.add(77, 1 + k as u64);
+                })?;
+                parallel_for!(w, unordered, write seen, serve looked, prefetch = false,
+                consistency = Consistency::Bsp, every = Every::Share(CLOCKS);
+                for k in 0..rows {
+                    seen[[k, 1]] = looked.row(3)[5];
+                    looked.add([3, 5], 1 + k as u64);
+                })?;
+                lists.push(seen.to_vec(w)?);
+            }
+            Ok(lists)
+        });
+        let lists = &found.unwrap()[0];
+        let (share, period) = (rows / workers, rows / workers / CLOCKS);
+        let mut base = 0;
+        for seen in lists {
+            for k in 0..rows {
+                let clock = k % share / period;
+                let begun: u64 = (0..workers)
+                    .flat_map(|other| other * share..other * share + clock * period)
+                    .map(|k| 1 + k as u64)
+                    .sum();
+                assert_eq!(seen[2 * k], base + begun, "{workers} workers, iteration {k}");
+                assert_eq!(seen[2 * k + 1], base + begun, "{workers} workers, iteration {k}, one by one");
+            }
+            base += (0..rows).map(|k| 1 + k as u64).sum::<u64>();
+        }
+    }
+}
+
+#[test]
+fn no_read_is_staler_than_the_bound() {
+    for bound in [0, 1, 3] {
+        let reports = run(3, |w| {
+            let zeros = w.zeros::<u64, 1>([BINS])?;
+            let mut bins = w.served(zeros, Sum)?;
+            let me = w.rank();
+            for _pass in 0..4 {
+                let (consistency, every) = (Consistency::Bounded(bound), Every::Share(20));
+                parallel_for!(w, unordered, serve bins, consistency = consistency, every = every;
+                for k in 0..COUNT {
+                    bins.add(bin(k), 1);
+                    if me == 1 && k % 50 == 0 {
+                        std::thread::sleep(Duration::from_micros(200));
+                    }
+                })?;
+            }
+            assert_eq!(bins.array().to_vec(w)?.iter().sum::<u64>(), 4 * COUNT as u64);
+            w.reports()
+        })
+        .unwrap();
+        let report = &reports[0][0];
+        assert!(report.staleness.most().unwrap() <= bound, "{report}");
+    }
+}
+
+#[test]
+fn lists_are_made_once_while_the_data_stay() {
+    let found = run(2, |w| {
+        let zeros = w.zeros::<u64, 1>([1000])?;
+        let mut sums = w.served(zeros, Sum)?;
+        let mut places = w.from_fn([480], |[k]| (7 * k % 1000) as u32)?;
+        let mut counts = Vec::new();
+        for pass in 0..6 {
+            // In passes 2 and 4 the array, in pass 3 the value from outside is another.
+            if pass == 2 || pass == 4 {
+                places.set(w, [5], 900 + pass as u32)?;
+            }
+            let offset = usize::from(pass == 3);
+            parallel_for!(w, unordered, read places, serve sums;
+            for k in 0..480 {
+                sums.add(places[k] as usize + offset, 1);
+            })?;
+            let serving = serving(w)?;
+            assert_eq!((serving.looked_up, serving.unforeseen), (0, 0), "{pass}: {serving:?}");
+            counts.push(serving.lists_made);
+        }
+        assert_eq!(sums.array().to_vec(w)?.iter().sum::<u64>(), 6 * 480);
+        Ok(counts)
+    });
+    // Pass 3 has other keys, and so has pass 4; pass 5 those of pass 4.
+    assert_eq!(found.unwrap()[0], [2, 2, 4, 6, 8, 8]);
+}
+
+#[test]
+fn values_from_outside_that_cannot_be_compared_make_lists_anew() {
+    struct Opaque(usize);
+    impl Opaque {
+        fn place(&self, k: usize) -> usize {
+            (k + self.0) % 1000
+        }
+    }
+    let found = run(2, |w| {
+        let zeros = w.zeros::<u64, 1>([1000])?;
+        let mut sums = w.served(zeros, Sum)?;
+        for pass in 0..3 {
+            let places = Opaque(pass);
+            parallel_for!(w, unordered, serve sums;
+            for k in 0..480 {
+                sums.add(places.place(k), 1);
+            })?;
+        }
+        serving(w)
+    });
+    let serving = &found.unwrap()[0];
+    assert_eq!((serving.lists_made, serving.unforeseen), (6, 0), "{serving:?}");
+}
+
+#[test]
+fn what_has_not_changed_is_not_fetched_again() {
+    let found = run(2, |w| {
+        let start = w.fill([4096, 16], 1.0f32)?;
+        let mut table = w.served(start, Sum)?;
+        let mut counts = Vec::new();
+        for pass in 0..4 {
+            let sum = parallel_for!(w, unordered, serve table, every = Every::Share(4), sum sum: f64;
+            for k in 0..4096 {
+                // All rows are read by both workers in the course of two passes, eight are changed.
+                let row = table.row(k * 31 % 2048);
+                sum += row[0] as f64;
+                if k % 512 == 0 {
+                    table.add([k * 31 % 2048, 1], 1.0);
+                }
+            })?;
+            assert_eq!(sum, 4096.0, "pass {pass}");
+            counts.push(serving(w)?.fetched);
+        }
+        Ok(counts)
+    });
+    let counts = &found.unwrap()[0];
+    // Both workers fetch the 2048 rows once, and then those that have changed.
+    assert!((4096..4200).contains(&counts[0]), "{counts:?}");
+    for pass in 1..4 {
+        assert!(counts[pass] - counts[pass - 1] <= 4 * 2 * 8, "{counts:?}");
+    }
+}
+
+#[test]
+fn keys_of_one_worker_are_relocated_and_those_of_all_replicated() {
+    let found = run(2, |w| {
+        let start = w.zeros::<f64, 2>([1000, 8])?;
+        let mut table = w.served(start, Sum)?;
+        for _pass in 0..2 {
+            parallel_for!(w, unordered, serve table, every = Every::Share(8);
+            for k in 0..960 {
+                // A row of its own, and one of four that all use; two rows are out of reach of the slice's clocks.
+                let own = table.row(k)[0];
+                table.add([k, 0], 1.0);
+                assert_eq!(table.row(k)[0], own + 1.0, "a key of this worker alone has no delay");
+                table.add_row(996 + k % 4, &[1.0; 8]);
+            })?;
+        }
+        let values = table.array().to_vec(w)?;
+        Ok((serving(w)?, values))
+    });
+    let (serving, values) = &found.unwrap()[0];
+    assert_eq!(serving.relocated, 960, "{serving:?}");
+    assert_eq!(serving.replicated, 2 * 4, "{serving:?}");
+    assert!((0..960).all(|k| values[8 * k] == 2.0 && values[8 * k + 1] == 0.0));
+    assert!((996..1000).all(|k| values[8 * k..8 * k + 8] == [480.0; 8]));
+}
+
+#[test]
+fn intents_by_hand() {
+    let found = run(2, |w| {
+        let start = w.zeros::<u64, 1>([1000])?;
+        let mut sums = w.served(start, Sum)?;
+        let me = w.rank() as usize;
+        assert!(sums.intend(&[1000], 1).unwrap_err().to_string().contains("1000 is to be used"));
+        sums.intend(&(0..10).map(|k| 100 * k + me).collect::<Vec<_>>(), 2)?;
+        let mut counts = Vec::new();
+        for _pass in 0..3 {
+            parallel_for!(w, unordered, serve sums, prefetch = false;
+            for k in 0..960 {
+                // The next key depends on what is served.
+                let next = sums.get(me) as usize % 10;
+                sums.add(100 * ((k + next) % 10) + me, 1);
+            })?;
+            let serving = serving(w)?;
+            counts.push((serving.looked_up, serving.unforeseen, serving.lists_made));
+        }
+        assert_eq!(sums.array().to_vec(w)?.iter().sum::<u64>(), 3 * 960);
+        Ok(counts)
+    });
+    assert_eq!(found.unwrap()[0], [(0, 0, 0), (0, 0, 0), (960, 960, 0)]);
+}
+
+#[test]
+fn several_loops_serve_one_array() {
+    let found = run(3, |w| {
+        let start = w.zeros::<u64, 1>([500])?;
+        let mut sums = w.served(start, Sum)?;
+        for pass in 0..4u64 {
+            parallel_for!(w, unordered, serve sums, every = Every::Share(3);
+            for k in 0..500 {
+                assert_eq!(sums.get(k), 6 * pass);
+                sums.add(k, 1);
+            })?;
+            parallel_for!(w, unordered, serve sums, consistency = Consistency::Serializable;
+            for k in 0..500 {
+                assert_eq!(sums.get(k), 6 * pass + 1);
+                sums.add(k, 2);
+            })?;
+            parallel_for!(w, unordered, serve sums, consistency = Consistency::Async;
+            for k in 0..500 {
+                assert_eq!(sums.get(499 - k), 6 * pass + 3);
+                sums.add(499 - k, 3);
+            })?;
+        }
+        let (array, state) = sums.into_parts(w)?;
+        assert!(state.is_none());
+        array.to_vec(w)
+    });
+    assert_eq!(found.unwrap()[0], [24; 500]);
+}
+
+/// More keys in a clock than a ring has room for, none of them foreseen.
+#[test]
+fn a_flood_of_unforeseen_contributions_is_carried_in_several_clocks() {
+    for consistency in [Consistency::Bsp, Consistency::Bounded(2), Consistency::Async] {
+        let found = run(3, |w| {
+            let start = w.zeros::<u32, 1>([5000])?;
+            let mut sums = w.served(start, Sum)?;
+            parallel_for!(w, unordered, serve sums, prefetch = false, consistency = consistency, every = Every::Share(1);
+            for k in 0..15_000 {
+                sums.add(k * 7 % 5000, 1);
+            })?;
+            let clocks = w.reports()?[0].clocks;
+            Ok((sums.array().to_vec(w)?, clocks))
+        });
+        let (sums, clocks) = &found.unwrap()[0];
+        assert!(sums.iter().all(|sum| *sum == 3), "{consistency}");
+        assert!(*clocks > 3, "{clocks}");
+    }
+}
