@@ -74,6 +74,7 @@ mod error;
 pub mod execute;
 pub mod explain;
 mod file;
+pub mod lazy;
 pub mod loop_nest;
 mod parallel_for;
 pub mod placement;
