@@ -63,6 +63,7 @@ pub mod accumulate;
 pub mod array;
 mod check;
 mod checkpoint;
+pub mod collections;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -66,6 +66,10 @@ impl Context<'_> {
             false => self.pass(head, space, &plan, &mut arrays, &accumulators, body),
             true => self.checked_pass(head, space, &plan, &mut arrays, &accumulators, body),
         };
+        let result = result.and_then(|values| {
+            arrays.each().iter_mut().try_for_each(|array| array.settle(self, head.site))?;
+            Ok(values)
+        });
         let mut timing = plan.timing.borrow_mut();
         timing.running += since.elapsed();
         timing.passes += 1;
@@ -94,6 +98,8 @@ impl Context<'_> {
         }
         let named = each.iter().zip(head.arrays).map(|(array, name)| array.describe(name)).collect();
         let treated: Vec<_> = each.iter().map(|array| (array.is_written(), array.treatment())).collect();
+        let collects = treated.iter().any(|(_, treatment)| *treatment == Treatment::Collected);
+        let accumulates = accumulates || collects;
         let plan = Rc::new(LoopPlan::make(head, space, named, &treated, describe, accumulates, self)?);
         self.plans.keep(key, plan.clone());
         Ok(plan)
@@ -179,7 +185,9 @@ impl Context<'_> {
         for (number, array) in each.iter_mut().enumerate().filter(|(_, array)| array.is_written()) {
             self.hand_out(plan, number, *array)?;
         }
-        if plan.nest.relaxed.is_empty() {
+        // What is collected is merged after the pass.
+        let needs_clocks = |number: &usize| each[*number].treatment() != Treatment::Collected;
+        if !plan.nest.relaxed.iter().any(needs_clocks) {
             return Ok(None);
         }
         self.open(head, plan, arrays).map(Some)

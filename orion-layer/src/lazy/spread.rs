@@ -48,22 +48,32 @@ pub(crate) fn spread<K: Sent, O: Origin, V: Value>(
         return Ok(items);
     }
     let bounds = bounds(context, site, name, &items)?;
-    let worker = context.rank();
-    let mut rest = items;
-    let mut parcels = Vec::with_capacity(context.size());
-    let mut packed = Ok(());
-    for bound in bounds.iter().map(Some).chain([None]) {
-        let end = bound.map_or(rest.len(), |bound| rest.partition_point(|item| item.key <= *bound));
-        let after = rest.split_off(end);
-        let mut parcel = Vec::new();
-        packed = packed.and_then(|()| pack((name, worker), std::mem::replace(&mut rest, after), &mut parcel));
-        parcels.push(parcel);
-    }
-    drop(rest);
-    // There are fewer bounds where there are no samples.
-    parcels.resize(context.size(), Vec::new());
+    exchange(context, site, name, items, |key| bounds.partition_point(|bound| bound < key))
+}
+
+/// Sends every item to the worker that `to` says; what each gets is sorted. Collective.
+pub(crate) fn scatter<K: Sent, O: Origin, V: Value>(
+    context: &mut Context<'_>,
+    site: Site,
+    name: &str,
+    items: Result<Vec<Item<K, O, V>>>,
+    to: impl Fn(&K) -> usize,
+) -> Result<Vec<Item<K, O, V>>> {
+    let items = context.agree_on_same(site, items)?;
+    if context.size() == 1 { Ok(items) } else { exchange(context, site, name, items, to) }
+}
+
+fn exchange<K: Sent, O: Origin, V: Value>(
+    context: &mut Context<'_>,
+    site: Site,
+    name: &str,
+    items: Vec<Item<K, O, V>>,
+    to: impl Fn(&K) -> usize,
+) -> Result<Vec<Item<K, O, V>>> {
+    let (worker, size) = (context.rank(), context.size());
+    let packed = pack((name, worker), items, to, size);
     let mut got = Vec::new();
-    exchange_parcels(context, site, packed.map(|()| parcels), |from, parcel| {
+    exchange_parcels(context, site, packed, |from, parcel| {
         let run = || unpack((name, worker), parcel, &mut got);
         caught((name, worker), run, || format!("an entry from worker {from}"))
     })?;
@@ -128,21 +138,26 @@ fn unsendable((name, worker): (&str, hectare_dsm::Rank), key: &impl Debug, error
     }
 }
 
+/// A parcel for each of `size` workers.
 fn pack<K: Sent, O: Origin, V: Value>(
     (name, worker): (&str, hectare_dsm::Rank),
     items: Vec<Item<K, O, V>>,
-    parcel: &mut Vec<u8>,
-) -> Result<()> {
+    to: impl Fn(&K) -> usize,
+    size: usize,
+) -> Result<Vec<Vec<u8>>> {
     let at = std::cell::Cell::new(0);
     let run = || {
-        items.iter().enumerate().try_for_each(|(number, item)| {
+        let mut parcels = vec![Vec::new(); size];
+        for (number, item) in items.iter().enumerate() {
             at.set(number);
+            let parcel = &mut parcels[to(&item.key)];
             let room = parcel.try_reserve(64 + size_of::<Item<K, O, V>>());
             room.map_err(|_| Error::Message("encoded: there is no memory".into()))?;
             item.key.put(parcel)?;
             item.origin.put(parcel);
-            wire::put_any(&item.value, parcel)
-        })
+            wire::put_any(&item.value, parcel)?;
+        }
+        Ok(parcels)
     };
     let packed = caught((name, worker), run, || format!("{:?}", items[at.get()].key));
     packed.map_err(|error| unsendable((name, worker), &items[at.get()].key, error))

@@ -62,6 +62,9 @@ pub enum Treatment {
     Relaxed,
     /// Everybody contributes to it.
     Buffered,
+    /// Everybody contributes to it, and sees what it was when the pass began: as an accumulator has none, it has no
+    /// dependences, whatever the consistency.
+    Collected,
 }
 
 /// What was copied between workers, and how much of it was change.

@@ -113,6 +113,8 @@ impl Walker<'_> {
                     self.row(number, &call.args[0], Mode::Update, call);
                     self.row(number, &call.args[1], Mode::Update, call);
                 }
+                // What is looked up in a map.
+                ("get", 1) if !array.written => self.push(number, &[], Rest::Exact, Mode::Read, call),
                 ("slice", 1) => self.slice(number, &call.args[0], Mode::Read, call),
                 ("slice_mut", 1) => self.slice(number, &call.args[0], Mode::Update, call),
                 _ => self.error(
