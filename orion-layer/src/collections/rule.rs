@@ -86,7 +86,7 @@ rules! {
     /// Keeps the greatest; of equal ones the first.
     Max<V: Ord> |value, part| if part > *value { *value = part };
     /// Keeps what is there: a key that is known stays as it is.
-    First<V: Sized> |_value, _part| ();
+    First<V: Sized> |_value, part| drop(part);
     /// Takes what comes: the last contribution in the order of the loop.
     Last<V: Sized> |value, part| *value = part;
 }
