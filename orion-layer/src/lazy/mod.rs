@@ -134,7 +134,8 @@ impl<P: Pipe> Lazy<P> {
     /// ```
     /// hectare_orion::run(3, |w| {
     ///     let ratings = w.entries([30, 40], 600, |k| ([k % 30, k * 7 % 40], 1u64))?;
-    ///     let popular = ratings.local().lazy().map(|_, _| 1u64).rekey(|[_, item], _| [*item]).reduce(|a, b| a + b);
+    ///     let local = ratings.local();
+    ///     let popular = local.lazy().map(|_, _| 1u64).rekey(|[_, item], _| [*item]).reduce(|a, b| a + b);
     ///     assert_eq!(popular.materialize(w)?.to_vec(w)?[0].value, 15);
     ///     Ok(())
     /// })?;
