@@ -201,6 +201,72 @@ fn a_loop_looks_up_what_another_has_counted() {
 }
 
 #[test]
+fn vectors_grow_in_the_order_of_the_serial_loop() {
+    for workers in WORKERS {
+        run(workers, |w| {
+            let mut found = w.dist_vec::<(usize, String)>()?;
+            let mut model = Vec::new();
+            for pass in 0..4 {
+                let before = found.len();
+                let seen = parallel_for!(w, unordered, buffer found, sum seen: u64;
+                for i in 0..1500 {
+                    if let Some((number, _)) = found.get(i) {
+                        seen += number as u64;
+                    }
+                    for n in 0..(i * i + pass) % 3 {
+                        found.push((i, n.to_string()));
+                    }
+                })?;
+                // What is read is what was there when the pass began.
+                let read: usize = model.iter().take(1500).map(|(number, _): &(usize, String)| *number).sum();
+                assert_eq!((seen as usize, model.len()), (read, before));
+                let pushed = |i: usize| (0..(i * i + pass) % 3).map(move |n| (i, n.to_string()));
+                model.extend((0..1500).flat_map(pushed));
+                // Each worker appends two more.
+                let me = w.rank() as usize;
+                found.extend(w, [(me, "end".to_owned()), (me + 1, "end".to_owned())])?;
+                model.extend((0..workers).flat_map(|k| [(k, "end".to_owned()), (k + 1, "end".to_owned())]));
+                assert_eq!(found.len(), model.len());
+            }
+            assert_eq!(found.to_vec(w)?, model);
+            for index in [0, 1023, 1024, 2047, 2048, 3000, model.len() - 1, model.len(), usize::MAX] {
+                assert_eq!(found.get(w, index)?.as_ref(), model.get(index), "{index}");
+            }
+            // Values of no size, and a pass that fails.
+            let mut nothing = w.dist_vec::<()>()?;
+            for fails in [false, true] {
+                let done = parallel_for!(w, unordered, buffer nothing;
+                for i in 0..3000 {
+                    nothing.push(());
+                    assert!(!fails || i != 2000, "an accident");
+                });
+                assert_eq!(done.is_err(), fails);
+            }
+            assert_eq!(
+                (nothing.to_vec(w)?.len(), nothing.get(w, 2999)?, nothing.get(w, 3000)?),
+                (3000, Some(()), None)
+            );
+            found.delete(w)?;
+            nothing.delete(w)
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn elements_that_serde_refuses_are_named() {
+    run(3, |w| {
+        let mut list = w.dist_vec::<Difficult>()?.named("list");
+        let mine = |bad: u8| (0..2000).map(move |k| Difficult(if k == 100 { bad } else { 0 }));
+        let failed = list.extend(w, mine(1)).unwrap_err();
+        assert!(failed.to_string().contains("list"), "{failed}");
+        assert!(matches!(failed, Error::Entry { .. }), "{failed}");
+        w.barrier()
+    })
+    .unwrap();
+}
+
+#[test]
 fn a_checked_loop_merges_too() {
     run(3, |w| {
         w.check_loops(true);

@@ -78,7 +78,25 @@ fn find<'b, K: Key + Borrow<Q>, Q: Hash + Eq + ?Sized>(
     }
 }
 
-/// What all workers have published of a map.
+/// Encodes a list: the number of values, where each begins, the values.
+pub(super) fn encode_list<T: Value>(list: &[T], current: &Cell<usize>) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; HEAD + list.len() * 8];
+    bytes[..HEAD].copy_from_slice(&(list.len() as u64).to_le_bytes());
+    for (number, value) in list.iter().enumerate() {
+        current.set(number);
+        let (place, at) = (HEAD + number * 8, bytes.len() as u64);
+        bytes[place..place + 8].copy_from_slice(&at.to_le_bytes());
+        wire::put_any(value, &mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// The bytes of an element of a list, if there is one.
+pub(super) fn element(bytes: &[u8], place: usize) -> Option<&[u8]> {
+    (place < word(bytes, 0) as usize).then(|| &bytes[word(bytes, HEAD + place * 8) as usize..])
+}
+
+/// What all workers have published of a map or a vector.
 #[derive(Debug, Default)]
 pub(super) struct Images {
     mine: Option<Lent<u8>>,

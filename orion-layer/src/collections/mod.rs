@@ -1,5 +1,6 @@
 //! Collections with keys of any kind, spread over the workers, whose key spaces grow: [`DistMap`] and
-//! [`DistMultiMap`]. After STRADS-AP's `dmap` (Kim et al., EuroSys 2019).
+//! [`DistMultiMap`]; and [`DistVec`], which grows at its end. After STRADS-AP's `dmap` and `dvector` (Kim et al., EuroSys
+//! 2019).
 //!
 //! ```
 //! use hectare_orion::collections::Sum;
@@ -37,6 +38,7 @@
 //! first those of one cell of the loop, as they come, then the cells in their order. Cells are the same for
 //! up to twelve workers ([`Context::run_loop`](crate::Context::run_loop)), and so are the merged values, bit by bit,
 //! and the order of the values of a multimap. A pass that fails leaves the map as it was.
+mod control;
 mod from_lazy;
 mod image;
 mod list;
@@ -44,10 +46,15 @@ mod map;
 mod pending;
 mod rule;
 mod settle;
+mod vector;
+mod vector_settle;
+mod vector_view;
 mod view;
 
 pub use self::map::{DistMap, DistMultiMap};
 pub use self::rule::{Append, First, Last, Max, Merge, Min, Sum, Summable};
+pub use self::vector::DistVec;
+pub use self::vector_view::{VecArg, VecRead, VecReadView, VecReads, VecView, VecViews};
 pub use self::view::{LookUps, MapArg, MapRead, MapReadView, MapView, MapViews};
 
 use serde::Serialize;

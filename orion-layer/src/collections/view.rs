@@ -1,23 +1,19 @@
 //! A map as a loop sees it.
+use super::control::control;
 use super::image::look_up;
 use super::map::DistMap;
 use super::pending::Pending;
 use super::{Key, Merge};
-use crate::array::{Layout, Value};
+use crate::array::Value;
 use crate::context::{Context, Site};
 use crate::error::Result;
-use crate::execute::{ArrayArg, Control, Family, Note};
-use crate::loop_nest::NamedArray;
-use crate::relax::Treatment;
-use hectare_dsm::{Rank, Worker};
+use crate::execute::{ArrayArg, Family, Note};
+use hectare_dsm::Worker;
 use std::borrow::Borrow;
 use std::cell::Cell;
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::ops::Range;
-
-/// About what a look-up touches.
-const BYTES: usize = 128;
 
 /// A map that a body looks keys up in (`read counts` in `parallel_for!`): as it was when the pass began.
 #[derive(Debug)]
@@ -120,70 +116,11 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
     }
 }
 
-/// What both do with a map: nothing is handed from worker to worker.
-macro_rules! control {
-    ($arg:ident, $is_written:literal, $treatment:ident, { $($own:tt)* }) => {
-        impl<K: Key, V: Value, M: Merge<V>> Control for $arg<'_, K, V, M> {
-            fn describe(&self, name: &str) -> NamedArray {
-                NamedArray { name: name.into(), shape: vec![1], element_bytes: BYTES }
-            }
-
-            fn number(&self) -> u64 {
-                self.0.number
-            }
-
-            fn is_written(&self) -> bool {
-                $is_written
-            }
-
-            fn treatment(&self) -> Treatment {
-                Treatment::$treatment
-            }
-
-            fn check(&self) -> Result<()> {
-                self.0.check()
-            }
-
-            fn layout(&self) -> &Layout {
-                &self.0.layout
-            }
-
-            fn rearrange(&mut self, _context: &mut Context<'_>, _site: Site, _to: &Layout) -> Result<()> {
-                Ok(())
-            }
-
-            fn recall(&mut self, _worker: &mut Worker) -> Result<()> {
-                Ok(())
-            }
-
-            fn finish_recall(&mut self, _worker: &mut Worker) -> Result<()> {
-                Ok(())
-            }
-
-            fn take(&mut self, _worker: &mut Worker, _part: usize) -> Result<()> {
-                Ok(())
-            }
-
-            fn give(&mut self, _worker: &Worker, _part: usize, _to: Rank) -> Result<()> {
-                Ok(())
-            }
-
-            fn lend(&mut self, _worker: &Worker) -> Result<()> {
-                Ok(())
-            }
-
-            fn set_owners(&mut self, _owners: &[Rank]) {}
-
-            $($own)*
-        }
-    };
-}
-
-control!(MapRead, false, Exact, {
+control!(MapRead<'_, K, V, M>, [K: Key, V: Value, M: Merge<V>], false, Exact, {
     fn poison(&mut self, _cause: &str) {}
 });
 
-control!(MapArg, true, Collected, {
+control!(MapArg<'_, K, V, M>, [K: Key, V: Value, M: Merge<V>], true, Collected, {
     /// A failed pass has changed nothing.
     fn poison(&mut self, _cause: &str) {
         self.0.pending.clear();

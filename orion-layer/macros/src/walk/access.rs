@@ -144,6 +144,10 @@ impl Walker<'_> {
             (Treatment::Relaxed, "read_row", 2) => (Mode::Read, true),
             (Treatment::Relaxed, "write_row", 2) => (Mode::Write, true),
             (Treatment::Buffered, "row", 1) => (Mode::Read, true),
+            // An element that is appended has no index yet.
+            (Treatment::Buffered, "push", 1) => {
+                return self.push(number, &[], Rest::Exact, Mode::Update, call);
+            }
             _ => return self.error(&call.method, relaxed_advice(array)),
         };
         match &call.args[0] {
