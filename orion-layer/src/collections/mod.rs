@@ -1,5 +1,5 @@
 //! Collections with keys of any kind, spread over the workers, whose key spaces grow: [`DistMap`] and
-//! [`DistMultiMap`]; and [`DistVec`], which grows at its end. After STRADS-AP's `dmap` and `dvector` (Kim et al., EuroSys
+//! [`DistMultiMap`]; and [`DistVec`], which grows at its end. After STRADS-AP's `dmap` and `dvector` (Kim et al., USENIX ATC
 //! 2019).
 //!
 //! ```
