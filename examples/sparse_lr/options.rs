@@ -41,11 +41,6 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// How often so many workers tell each other what they changed.
-    pub(crate) fn every(&self, workers: usize) -> Every {
-        Every::Share(self.clocks.unwrap_or(8 * workers))
-    }
-
     /// The size of a step in pass `pass`.
     pub(crate) fn rate(&self, pass: usize) -> f32 {
         match self.rule {

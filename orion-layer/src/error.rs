@@ -35,6 +35,18 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
+    /// An entry of an array or a collection that cannot be made, merged, sent or read.
+    #[error("{array:?}, worker {worker}, at {key}: {what}")]
+    Entry {
+        /// The array or the collection.
+        array: String,
+        /// The worker that found it.
+        worker: Rank,
+        /// The key of the entry, or of the one that it is made of.
+        key: String,
+        /// What is wrong.
+        what: String,
+    },
     /// The description of a loop contradicts itself or its arrays.
     #[error("loop {loop_name}: {what}")]
     InvalidLoop {

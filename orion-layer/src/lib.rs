@@ -63,6 +63,7 @@ pub mod accumulate;
 pub mod array;
 mod check;
 mod checkpoint;
+pub mod collections;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -74,6 +75,7 @@ mod error;
 pub mod execute;
 pub mod explain;
 mod file;
+pub mod lazy;
 pub mod loop_nest;
 mod parallel_for;
 pub mod placement;

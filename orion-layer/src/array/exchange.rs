@@ -46,6 +46,64 @@ pub(super) fn exchange_entries<T: Value, const N: usize>(
     Ok(got)
 }
 
+/// Sends `parcels[rank]` to worker `rank`, and calls `visit` with what each worker sends to this one, by rank. An error
+/// of one worker is an error of all. Collective.
+pub(crate) fn exchange_parcels(
+    context: &mut Context<'_>,
+    site: Site,
+    parcels: Result<Vec<Vec<u8>>>,
+    mut visit: impl FnMut(usize, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let (me, size, number) = (context.rank() as usize, context.size(), context.next_number());
+    let name = |rank: usize| format!("orion/parcels/{number}/{rank}");
+    if size == 1 {
+        let parcels = context.agree_on_same(site, parcels)?;
+        let visited = parcels.iter().try_for_each(|parcel| visit(0, parcel));
+        return context.agree_on_same(site, visited);
+    }
+    let sent = parcels.and_then(|mut parcels| {
+        let own = std::mem::take(&mut parcels[me]);
+        let lent = send_parcels(context.worker(), &name(me), &parcels)?;
+        Ok((lent, own))
+    });
+    let (lent, sent) = match sent {
+        Ok((lent, own)) => (Some(lent), Ok(own)),
+        Err(error) => (None, Err(error)),
+    };
+    let agreed = context.agree_on_same(site, sent);
+    let visited = agreed.and_then(|own| {
+        let visited = (0..size).try_for_each(|rank| {
+            if rank == me {
+                return visit(rank, &own);
+            }
+            let worker = context.worker();
+            let area = worker.attach_within::<u8>(&name(rank), PATIENCE)?;
+            visit(rank, parcel_of(area.read_lent(worker)?, me))
+        });
+        context.agree_on_same(site, visited)
+    });
+    // Nobody reads any more; the memory is given back whether or not all went well.
+    lent.map_or(Ok(()), |lent| lent.delete(context.worker()))?;
+    visited?;
+    context.exchange(site, Say::Value(&[]), |_, _| Ok(()))
+}
+
+fn send_parcels(worker: &mut Worker, name: &str, parcels: &[Vec<u8>]) -> Result<Lent<u8>> {
+    let lengths: Vec<usize> = parcels.iter().map(Vec::len).collect();
+    let (mut owned, starts) = area_for(worker, name, &lengths)?;
+    let bytes = owned.write_whole(worker)?;
+    for (parcel, start) in parcels.iter().zip(starts) {
+        bytes[start..start + parcel.len()].copy_from_slice(parcel);
+    }
+    lend(owned, worker)
+}
+
+/// What an area made by [`area_for`] has for worker `me`.
+fn parcel_of(bytes: &[u8], me: usize) -> &[u8] {
+    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[at * 8 + k])) as usize;
+    &bytes[word(me)..word(me + 1)]
+}
+
 /// An area with room for parcels of these lengths, which begins with where each of them does.
 fn area_for(worker: &mut Worker, name: &str, lengths: &[usize]) -> Result<(Owned<u8>, Vec<usize>)> {
     let mut starts = vec![(lengths.len() + 1) * 8];
@@ -118,13 +176,7 @@ fn send<T: Value, const N: usize>(
         rank == me
     });
     encoded?;
-    let lengths: Vec<usize> = parcels.iter().map(Vec::len).collect();
-    let (mut owned, starts) = area_for(worker, name, &lengths)?;
-    let bytes = owned.write_whole(worker)?;
-    for (parcel, start) in parcels.iter().zip(starts) {
-        bytes[start..start + parcel.len()].copy_from_slice(parcel);
-    }
-    lend(owned, worker)
+    send_parcels(worker, name, &parcels)
 }
 
 fn receive<T: Value, const N: usize>(
@@ -134,9 +186,7 @@ fn receive<T: Value, const N: usize>(
     got: &mut Vec<Entry<T, N>>,
 ) -> Result<()> {
     let area = worker.attach_within::<u8>(name, PATIENCE)?;
-    let bytes = area.read_lent(worker)?;
-    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[at * 8 + k])) as usize;
-    let mut parcel = &bytes[word(me)..word(me + 1)];
+    let mut parcel = parcel_of(area.read_lent(worker)?, me);
     if let Some(len) = wire::fixed_len::<T>() {
         got.reserve(parcel.len() / (4 * N + len).max(1));
     }

@@ -2,7 +2,7 @@
 pub mod cuts;
 mod dense;
 pub mod entries;
-mod exchange;
+pub(crate) mod exchange;
 pub mod grid;
 pub mod histogram;
 pub(crate) mod layout;
@@ -17,7 +17,7 @@ pub(crate) mod share;
 mod sparse;
 pub mod text;
 pub(crate) mod transfer;
-mod wire;
+pub(crate) mod wire;
 
 pub use self::cuts::{BlockWeights, Cuts};
 pub use self::dense::DistArray;

@@ -6,7 +6,7 @@ use std::any::Any;
 macro_rules! numbers {
     ($($number:ty),*) => {
         /// How many bytes every value of this type takes, if that is known beforehand.
-        pub(super) fn fixed_len<T: Value>() -> Option<usize> {
+        pub(crate) fn fixed_len<T: Value>() -> Option<usize> {
             let probe: Option<T> = None;
             let probe: &dyn Any = &probe;
             $(if probe.is::<Option<$number>>() {
@@ -17,7 +17,7 @@ macro_rules! numbers {
 
         /// Writes a value of [`fixed_len`] bytes. The comparisons of types are decided when this is compiled.
         #[inline]
-        pub(super) fn put_fixed<T: Value>(value: &T, bytes: &mut [u8]) {
+        pub(crate) fn put_fixed<T: Value>(value: &T, bytes: &mut [u8]) {
             let value: &dyn Any = value;
             $(if let Some(number) = value.downcast_ref::<$number>() {
                 bytes.copy_from_slice(&number.to_le_bytes());
@@ -41,8 +41,17 @@ macro_rules! numbers {
 }
 numbers!(f32, f64, u8, i8, u16, i16, u32, i32, u64, i64);
 
-/// Appends a value of any length.
-pub(super) fn put<T: Value>(value: &T, bytes: &mut Vec<u8>) -> Result<()> {
+/// Appends a value as [`take`] reads it.
+pub(crate) fn put_any<T: Value>(value: &T, bytes: &mut Vec<u8>) -> Result<()> {
+    let Some(len) = fixed_len::<T>() else { return put(value, bytes) };
+    let at = bytes.len();
+    bytes.resize(at + len, 0);
+    put_fixed(value, &mut bytes[at..]);
+    Ok(())
+}
+
+/// Appends a value that has no fixed length.
+pub(crate) fn put<T: Value>(value: &T, bytes: &mut Vec<u8>) -> Result<()> {
     let extended = postcard::to_extend(value, std::mem::take(bytes));
     *bytes = extended.map_err(|error| Error::Message(format!("encoded: {error}")))?;
     Ok(())
@@ -50,7 +59,7 @@ pub(super) fn put<T: Value>(value: &T, bytes: &mut Vec<u8>) -> Result<()> {
 
 /// Takes a value off the front.
 #[inline]
-pub(super) fn take<T: Value>(bytes: &mut &[u8]) -> Result<T> {
+pub(crate) fn take<T: Value>(bytes: &mut &[u8]) -> Result<T> {
     let broken = |what: String| Error::Message(format!("decoded: {what}"));
     let (value, rest) = match fixed_len::<T>() {
         Some(len) => bytes

@@ -25,6 +25,12 @@ enum Told {
         array: String,
         what: String,
     },
+    Entry {
+        array: String,
+        worker: hectare_dsm::Rank,
+        key: String,
+        what: String,
+    },
     Invalid(String),
     /// What cannot be made anew elsewhere, and whether it follows from another worker's error.
     Other(String, bool),
@@ -41,6 +47,9 @@ impl Told {
             }
             Error::Format { file, what } => Told::Format { file: file.clone(), what: what.clone() },
             Error::Shape { array, what } => Told::Shape { array: array.clone(), what: what.clone() },
+            Error::Entry { array, worker, key, what } => {
+                Told::Entry { array: array.clone(), worker: *worker, key: key.clone(), what: what.clone() }
+            }
             Error::Invalid(what) => Told::Invalid(what.clone()),
             other => Told::Other(other.to_string(), other.is_consequence()),
         }
@@ -59,6 +68,7 @@ impl Told {
             }
             Told::Format { file, what } => Error::Format { file, what },
             Told::Shape { array, what } => Error::Shape { array, what },
+            Told::Entry { array, worker, key, what } => Error::Entry { array, worker, key, what },
             Told::Invalid(what) => Error::Invalid(what),
             Told::Other(message, _) => Error::PeerFailed { site: site.to_string(), rank, message },
         }

@@ -108,7 +108,8 @@ impl Context<'_> {
     {
         let parts = vec![0..1; plan.nest.arrays.len()];
         let recording = Recording::default();
-        let mut views = arrays.views(self.worker, &parts, Notes(Some(&recording)))?;
+        let cell = std::cell::Cell::new(0);
+        let mut views = arrays.views(self.worker, &parts, Notes(Some(&recording), &cell))?;
         let (covers, mut races) = (Covers::new(&plan.nest), Races::new(plan));
         let mut findings = Findings::default();
         S::one_by_one(placed, whole, &mut |index, chunk| {

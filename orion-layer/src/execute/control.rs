@@ -115,6 +115,13 @@ pub trait Control {
     fn refresh(&mut self, _worker: &Worker, _published: &[u64]) -> Result<Moved> {
         Ok(Moved::default())
     }
+    /// Merges what all contributed to it, after a pass that went well everywhere. Collective.
+    ///
+    /// # Errors
+    /// The same on every worker.
+    fn settle(&mut self, _context: &mut Context<'_>, _site: Site) -> Result<()> {
+        Ok(())
+    }
     /// Writes this worker's share of the array at the end of the pass.
     ///
     /// # Errors

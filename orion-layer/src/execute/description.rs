@@ -23,6 +23,13 @@ pub(super) fn relax(
             )),
         };
     }
+    // What is only merged when the pass ends needs no promise.
+    let collected = |treatment| treatment == Treatment::Collected;
+    let is_collected = |(_, (_, treatment)): &(usize, &Treated)| collected(*treatment);
+    nest.relaxed.extend(treated.iter().enumerate().filter(is_collected).map(|(number, _)| number));
+    if treated.iter().all(|(_, treatment)| exact(*treatment) || collected(*treatment)) {
+        return Ok(());
+    }
     if let Some(complaint) = head.relax.complaint() {
         return Err(complaint);
     }
@@ -31,7 +38,7 @@ pub(super) fn relax(
             "an ordered loop cannot be relaxed: say `unordered`, or `Consistency::Serializable`".into()
         );
     }
-    for (number, (_, treatment)) in treated.iter().enumerate() {
+    for (number, (_, treatment)) in treated.iter().enumerate().filter(|all| !is_collected(all)) {
         if !exact(*treatment) && !head.relax.is_exact() {
             nest.relaxed.push(number);
         } else if treatment.contributes() {
@@ -40,7 +47,7 @@ pub(super) fn relax(
             accesses.for_each(|access| access.subscripts.fill(Subscript::Unknown));
         }
     }
-    if !nest.relaxed.is_empty() {
+    if !head.relax.is_exact() {
         nest.least_cells = head.relax.cells(crate::schedule::iterations(nest), workers);
     }
     Ok(())

@@ -9,7 +9,7 @@ use super::{Arrays, Control, Describe, IterationSpace, LoopHead, Of};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Say};
 use crate::error::{Error, Result};
-use crate::relax::{LoopReport, Pace};
+use crate::relax::{LoopReport, Pace, Treatment};
 use hectare_dsm::Rank;
 use std::rc::Rc;
 use std::time::Instant;
@@ -122,6 +122,10 @@ impl Context<'_> {
             false => self.pass(head, space, (&plan, slice), &mut arrays, &accumulators, body),
             true => self.checked_pass(head, space, (&plan, slice), &mut arrays, &accumulators, body),
         };
+        let result = result.and_then(|values| {
+            arrays.each().iter_mut().try_for_each(|array| array.settle(self, head.site))?;
+            Ok(values)
+        });
         let mut timing = plan.timing.borrow_mut();
         timing.running += since.elapsed();
         timing.passes += 1;
@@ -150,6 +154,8 @@ impl Context<'_> {
         }
         let named = each.iter().zip(head.arrays).map(|(array, name)| array.describe(name)).collect();
         let treated: Vec<_> = each.iter().map(|array| (array.is_written(), array.treatment())).collect();
+        let collects = treated.iter().any(|(_, treatment)| *treatment == Treatment::Collected);
+        let accumulates = accumulates || collects;
         let plan = Rc::new(LoopPlan::make(head, space, named, &treated, describe, accumulates, self)?);
         self.plans.keep(key, plan.clone());
         Ok(plan)
@@ -178,9 +184,11 @@ impl Context<'_> {
         drop(timing);
         let mut spent = LoopReport::default();
         self.begin(head, plan, arrays)?;
-        let mut clocks = match plan.nest.relaxed.is_empty() {
-            true => None,
-            false => {
+        // What is collected is merged after the pass.
+        let clocked = |array: &&mut dyn Control| array.treatment() != Treatment::Collected;
+        let mut clocks = match relaxed(plan, arrays).iter().any(clocked) {
+            false => None,
+            true => {
                 let foreseen = match serves(plan, arrays) {
                     true => {
                         self.foresee::<S, A, K>(&placed, plan, head.relax.every, arrays, slice, &mut spent)

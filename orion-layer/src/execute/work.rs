@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::placement::{ArrayPlacement, TilePlan};
 use crate::relax::LoopReport;
 use crate::schedule::cell_number;
+use std::cell::Cell;
 use std::time::Instant;
 
 impl Context<'_> {
@@ -30,6 +31,7 @@ impl Context<'_> {
         F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
         let choice = &plan.choice;
+        let current = Cell::new(0);
         let tiles = &plan.tiles[self.rank() as usize];
         let serves = clocks.is_some() && serves(plan, arrays);
         let (mut stretch, mut ticked) = (0, Instant::now());
@@ -53,16 +55,16 @@ impl Context<'_> {
                 self.hand_on(tile, arrays)?;
             }
             let since = Instant::now();
-            let mut views = arrays.views(self.worker, &parts, Notes(None))?;
+            let mut views = arrays.views(self.worker, &parts, Notes(None, &current))?;
             let Some(clocks) = clocks else {
                 if !(mutant::is(Mutant::TileOmitted) && number + 1 == tiles.len()) {
                     plan.for_each_cell(number, &tile.tile, |cell| {
-                        run_cell::<S, A, C, F>(placed, plan, cell, &mut views, tree, &body)
+                        run_cell::<S, A, C, F>(placed, (plan, &current), cell, &mut views, tree, &body)
                     });
                 }
                 if mutant::is(Mutant::TileTwice) {
                     plan.for_each_cell(number, &tile.tile, |cell| {
-                        run_cell::<S, A, C, F>(placed, plan, cell, &mut views, tree, &body)
+                        run_cell::<S, A, C, F>(placed, (plan, &current), cell, &mut views, tree, &body)
                     });
                 }
                 drop(views);
@@ -82,9 +84,9 @@ impl Context<'_> {
                     stretch += 1;
                 }
                 let since = Instant::now();
-                let mut views = arrays.views(self.worker, &parts, Notes(None))?;
+                let mut views = arrays.views(self.worker, &parts, Notes(None, &current))?;
                 let due = loop {
-                    run_cell::<S, A, C, F>(placed, plan, &cells[at], &mut views, tree, &body);
+                    run_cell::<S, A, C, F>(placed, (plan, &current), &cells[at], &mut views, tree, &body);
                     at += 1;
                     let due = plan.is_due(clocks, self.worker, at, ticked.elapsed())?;
                     if at == cells.len() || due || serves && at % plan.stretch(clocks.every()) == 0 {
@@ -134,7 +136,7 @@ pub(super) fn relaxed<'a, A: Arrays>(plan: &LoopPlan, arrays: &'a mut A) -> Vec<
 #[inline(always)]
 fn run_cell<'a, S, A, C, F>(
     placed: &'a S::Placed,
-    plan: &'a LoopPlan,
+    (plan, current): (&'a LoopPlan, &Cell<usize>),
     cell: &[usize],
     views: &mut Of<'a, A::Views>,
     tree: &mut Tree<'_, C>,
@@ -146,6 +148,7 @@ fn run_cell<'a, S, A, C, F>(
     F: for<'x, 'y> Fn(Of<'x, S::Chunks>, &'y mut Of<'x, A::Views>) -> C::Values,
 {
     let number = cell_number(&plan.choice.grid, cell);
+    current.set(number);
     let values = body(S::chunk(placed, &plan.choice.cuts, cell, number), views);
     if number + 1 < plan.cells || !mutant::is(Mutant::LostPartial) {
         tree.add(number, values);

@@ -64,6 +64,9 @@ pub enum Treatment {
     Buffered,
     /// The same, and what is read is fetched before.
     Served,
+    /// Everybody contributes to it, and sees what it was when the pass began: as an accumulator has none, it has no
+    /// dependences, whatever the consistency.
+    Collected,
 }
 
 impl Treatment {

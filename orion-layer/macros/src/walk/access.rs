@@ -113,6 +113,8 @@ impl Walker<'_> {
                     self.row(number, &call.args[0], Mode::Update, call);
                     self.row(number, &call.args[1], Mode::Update, call);
                 }
+                // What is looked up in a map.
+                ("get", 1) if !array.written => self.push(number, &[], Rest::Exact, Mode::Read, call),
                 ("slice", 1) => self.slice(number, &call.args[0], Mode::Read, call),
                 ("slice_mut", 1) => self.slice(number, &call.args[0], Mode::Update, call),
                 _ => self.error(
@@ -142,6 +144,10 @@ impl Walker<'_> {
             (Treatment::Relaxed, "read_row", 2) => (Mode::Read, true),
             (Treatment::Relaxed, "write_row", 2) => (Mode::Write, true),
             (Treatment::Buffered | Treatment::Served, "row", 1) => (Mode::Read, true),
+            // An element that is appended has no index yet.
+            (Treatment::Buffered, "push", 1) => {
+                return self.push(number, &[], Rest::Exact, Mode::Update, call);
+            }
             _ => return self.error(&call.method, relaxed_advice(array)),
         };
         match &call.args[0] {

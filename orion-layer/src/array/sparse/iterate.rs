@@ -9,13 +9,17 @@ use std::rc::Rc;
 
 /// The entries that one worker has of a sparse array, as a slice.
 #[derive(Debug)]
-pub struct LocalEntries<T, const N: usize>(Rc<PlacedEntries<T, N>>);
+pub struct LocalEntries<T, const N: usize> {
+    placed: Rc<PlacedEntries<T, N>>,
+    pub(crate) name: String,
+    pub(crate) shape: [usize; N],
+}
 
 impl<T, const N: usize> Deref for LocalEntries<T, N> {
     type Target = [Entry<T, N>];
 
     fn deref(&self) -> &[Entry<T, N>] {
-        &self.0.entries
+        &self.placed.entries
     }
 }
 
@@ -33,7 +37,7 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
     /// # Ok::<(), hectare_orion::Error>(())
     /// ```
     pub fn local(&self) -> LocalEntries<T, N> {
-        LocalEntries(self.placed.borrow().clone())
+        LocalEntries { placed: self.placed.borrow().clone(), name: self.name.clone(), shape: self.shape }
     }
 
     /// All entries, on every worker, in the order of their keys: for small arrays. Collective.

@@ -1,0 +1,54 @@
+//! The ends of pipelines whose keys are of any kind: maps.
+use super::list::Coded;
+use super::map::DistMap;
+use super::{Key, Merge, hash, owner};
+use crate::array::Value;
+use crate::context::{Context, Site};
+use crate::error::Result;
+use crate::lazy::gather::{gather, meet};
+use crate::lazy::spread::scatter;
+use crate::lazy::{Duplicates, Lazy, Pipe};
+
+impl<P, D> Lazy<P, D>
+where
+    P: Pipe<Key: Key, Value: Value>,
+    D: Duplicates<P::Value, Out: Value>,
+{
+    /// Runs the pipeline and makes a map of what comes out of it; `rule` is for what is contributed later. Collective.
+    ///
+    /// ```
+    /// use hectare_orion::collections::{Append, Sum};
+    ///
+    /// hectare_orion::run(2, |w| {
+    ///     let lines = ["the cat", "the mat"];
+    ///     let text = w.entries([2], 2, |k| ([k], lines[k].to_owned()))?;
+    ///     let local = text.local();
+    ///     let words = || local.lazy().flat_map(|[line], text| text.split(' ').map(move |word| (word.to_owned(), line)));
+    ///     let counts = words().map(|_, _| 1u64).reduce(|a, b| a + b).to_map(w, Sum)?;
+    ///     assert_eq!(counts.get(w, "the")?, Some(2));
+    ///     // Who mentions a word: a multimap.
+    ///     let index = words().group_by(|word, _| word.clone()).to_map(w, Append)?;
+    ///     assert_eq!(index.get(w, "the")?, Some(vec![0, 1]));
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), hectare_orion::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Lazy::materialize`].
+    #[track_caller]
+    pub fn to_map<M: Merge<D::Out>>(
+        self,
+        context: &mut Context<'_>,
+        rule: M,
+    ) -> Result<DistMap<P::Key, D::Out, M>> {
+        let site = Site::here();
+        let Lazy { pipe, mut duplicates } = self;
+        let (name, worker, size) = (pipe.name(), context.rank(), context.size());
+        let items = gather(pipe, worker, (&mut duplicates, true), |key| Ok(Coded(key)));
+        let items = scatter(context, site, &name, items, |key| owner(hash(&key.0), size))?;
+        let met = meet((&name, worker), items, duplicates);
+        let own = context.agree_on_same(site, met)?;
+        DistMap::make(context, site, own.into_iter().map(|(key, value)| (key.0, value)).collect(), rule)
+    }
+}

@@ -1,0 +1,133 @@
+//! Running a pipeline on one worker, and bringing what comes out of it into the order of its keys.
+use super::duplicates::{Duplicates, Met};
+use super::pipe::{Origin, Pipe, caught};
+use crate::error::{Error, Result};
+use hectare_dsm::Rank;
+use std::cell::{Cell, RefCell};
+use std::fmt::Debug;
+
+/// An entry on its way to its place.
+#[derive(Debug)]
+pub(crate) struct Item<K, O, V> {
+    pub(crate) key: K,
+    pub(crate) origin: O,
+    pub(crate) value: V,
+}
+
+/// The items that a pipeline makes.
+pub(crate) type Items<K, P> = Vec<Item<K, <P as Pipe>::Origin, <P as Pipe>::Value>>;
+
+/// Items before the first attempt to make them fewer.
+const MANY: usize = 1 << 16;
+
+/// By key; those of one key by where they come from, and else as they were.
+pub(super) fn sort<K: Ord, O: Origin, V>(items: &mut [Item<K, O, V>]) {
+    items.sort_by(|a, b| a.key.cmp(&b.key).then_with(|| a.origin.cmp(&b.origin)));
+}
+
+/// Runs a pipeline over this worker's entries, once; `key` says what the key of an item is. The items
+/// are sorted, or in the order of the source.
+pub(crate) fn gather<P: Pipe, K: Ord + Debug, D: Duplicates<P::Value>>(
+    pipe: P,
+    worker: Rank,
+    (duplicates, sorted): (&mut D, bool),
+    mut key: impl FnMut(P::Key) -> Result<K, String>,
+) -> Result<Items<K, P>> {
+    let (name, at) = (pipe.name(), Cell::new(None));
+    let place = || at.get().map_or_else(|| "its beginning".to_owned(), |origin| format!("{origin:?}"));
+    let wrong = |what: String| Error::Entry { array: name.clone(), worker, key: place(), what };
+    let run = || {
+        let mut items: Items<K, P> = Vec::new();
+        let mut many = MANY;
+        pipe.drive(&at, |origin, old, value| {
+            let key = key(old).map_err(wrong)?;
+            if items.len() == items.capacity() {
+                if D::EARLY && items.len() >= many {
+                    sort(&mut items);
+                    items = meet_early(std::mem::take(&mut items), duplicates);
+                    many = (items.len() * 2).max(MANY);
+                }
+                let more = items.len().max(64);
+                items.try_reserve(more).map_err(|_| wrong(format!("no memory for {more} more entries")))?;
+            }
+            items.push(Item { key, origin, value });
+            Ok(())
+        })?;
+        if sorted {
+            sort(&mut items);
+        }
+        Ok(if D::EARLY { meet_early(items, duplicates) } else { items })
+    };
+    caught((&name, worker), run, place)
+}
+
+/// Makes one item of those of one key.
+fn meet_early<K: Ord, O: Origin, V, D: Duplicates<V>>(
+    items: Vec<Item<K, O, V>>,
+    duplicates: &mut D,
+) -> Vec<Item<K, O, V>> {
+    let mut fewer: Vec<Item<K, O, V>> = Vec::new();
+    for item in items {
+        match fewer.pop() {
+            Some(Item { key, origin, value }) if key == item.key => {
+                match duplicates.early(value, item.value) {
+                    Met::One(value) => fewer.push(Item { key, origin, value }),
+                    Met::Two(value, other) => {
+                        fewer.push(Item { key, origin, value });
+                        fewer.push(Item { value: other, ..item });
+                    }
+                    Met::Refused => {}
+                }
+            }
+            before => {
+                fewer.extend(before);
+                fewer.push(item);
+            }
+        }
+    }
+    fewer
+}
+
+/// Lets sorted items of one key meet.
+pub(crate) fn meet<K: Ord + Debug, O: Origin, V, D: Duplicates<V>>(
+    (array, worker): (&str, Rank),
+    items: Vec<Item<K, O, V>>,
+    mut duplicates: D,
+) -> Result<Vec<(K, D::Out)>> {
+    // Outside of what may panic, so that the error can name it.
+    let current: RefCell<Option<K>> = RefCell::new(None);
+    let named = || current.borrow().as_ref().map_or_else(String::new, |key| format!("{key:?}"));
+    let run = || {
+        let mut list: Vec<(K, D::Out)> = Vec::new();
+        let mut open: Option<D::Out> = None;
+        for Item { key, value, .. } in items {
+            let same = current.borrow().as_ref() == Some(&key);
+            let before = open.take();
+            match before {
+                Some(before) if same => match duplicates.met(before, value) {
+                    Met::One(one) => open = Some(one),
+                    Met::Two(before, value) => {
+                        let earlier = current.replace(Some(key));
+                        list.extend(earlier.map(|key| (key, before)));
+                        open = Some(duplicates.first(value));
+                    }
+                    Met::Refused => {
+                        let what = "several entries have this key: say what becomes of them by `combine`, `reduce`, \
+                                    `keep_all` or `group_by`";
+                        let (array, key) = (array.to_owned(), format!("{key:?}"));
+                        return Err(Error::Entry { array, worker, key, what: what.into() });
+                    }
+                },
+                before => {
+                    let earlier = current.replace(Some(key));
+                    list.extend(earlier.zip(before));
+                    open = Some(duplicates.first(value));
+                }
+            }
+        }
+        let last = current.take();
+        list.extend(last.zip(open));
+        Ok(list)
+    };
+    caught((array, worker), run, named)
+}
