@@ -6,7 +6,7 @@ mod common;
 use common::process::{Member, ROLE, say, told};
 use common::{Host, WATCHDOG, until};
 use hectare_dsm::{Error, Job, Worker};
-use hectare_wire::{Connection, Refusal, Reply, Request, Socket};
+use hectare_wire::{Connection, JobSettings, Refusal, Reply, Request, Socket};
 
 /// What a started process does; nothing when the tests themselves run.
 #[test]
@@ -281,4 +281,34 @@ fn no_message_does_harm() {
     assert!(!daemon.log().contains("panicked"));
     drop(refused);
     assert!(daemon.terminate().success());
+}
+
+/// Whoever replaces a dead process has its room, however late the daemon comes to the death.
+#[test]
+fn the_room_of_the_dead_is_free_for_whoever_asks_next() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let settings = JobSettings { workers: Some(1), ..JobSettings::default() };
+    let create = Request::Create { job: "j".into(), settings, keep: true };
+    Connection::open(&host.dir).unwrap().order(&create).unwrap();
+    let attach = Request::Attach { job: "j".into(), rank: None };
+    let stopped =
+        |signal| rustix::process::kill_process(rustix::process::Pid::from_child(&daemon.child), signal);
+    for _ in 0..10 {
+        let mut dies = Member::start(&host, "worker");
+        assert_eq!(dies.hear(), "0 0");
+        let next = Connection::open(&host.dir).unwrap();
+        assert!(matches!(next.ask(&attach), Err(hectare_wire::Error::Refused(Refusal::Quota { .. }))));
+        stopped(rustix::process::Signal::STOP).unwrap();
+        dies.kill();
+        let answer = std::thread::scope(|scope| {
+            let asked = scope.spawn(|| next.ask(&attach));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            stopped(rustix::process::Signal::CONT).unwrap();
+            asked.join().unwrap()
+        });
+        assert!(matches!(answer, Ok((Reply::Attached { rank: 0, .. }, _))), "{answer:?}");
+        drop(next);
+        until("the rank to come back", || host.jobs()[0].ranks == 0);
+    }
 }

@@ -94,6 +94,9 @@ impl Server {
             }
         }
         if self.clients.len() >= self.max_clients {
+            self.bury();
+        }
+        if self.clients.len() >= self.max_clients {
             warn!(limit = self.max_clients, "refused a connection: max_clients are connected");
             COUNTS.refused_connection("max_clients");
             let (limit, by) = (self.max_clients as u64, "max_clients of the daemon".to_owned());
@@ -110,6 +113,20 @@ impl Server {
             self.last_id,
             Client { socket, pid, process, page: None, parked: None, waits_for: None, silent: false },
         );
+    }
+
+    /// Looks who has died since the last wait, and lets go of what they had. For those who ask for it: a process that
+    /// was seen dead by its parent may be replaced before this daemon has come to its death.
+    pub(super) fn bury(&mut self) {
+        // What the dead have still asked for may bring the daemon here again.
+        if std::mem::replace(&mut self.burying, true) {
+            return;
+        }
+        let dead = |client: &Client| client.process.as_ref().is_some_and(|process| !peer::is_alive(process));
+        let dead: Vec<ClientId> =
+            self.clients.iter().filter(|(_, client)| dead(client)).map(|(id, _)| *id).collect();
+        dead.into_iter().for_each(|id| self.drop_dead(id));
+        self.burying = false;
     }
 
     /// A client's process is dead. What it said before still counts: it may have left in good order.

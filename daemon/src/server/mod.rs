@@ -25,6 +25,8 @@ pub struct Server {
     max_clients: usize,
     last_id: ClientId,
     registry: Registry,
+    /// Whether deaths are being looked for, see `bury`.
+    burying: bool,
     since: Instant,
     /// Tells this daemon from others, on control pages.
     boot: u64,
@@ -83,6 +85,7 @@ impl Server {
             max_clients: config.max_clients,
             last_id: 0,
             registry: Registry::new(config),
+            burying: false,
             since: Instant::now(),
             boot: boot_number(),
         })
@@ -99,13 +102,14 @@ impl Server {
         self.registry.open();
         loop {
             let (stopped, new, busy, dead) = self.wait(&stop)?;
+            // The dead first: what was theirs may be asked for.
+            for id in dead {
+                self.drop_dead(id);
+            }
             for id in busy {
                 if let Some(end) = self.read(id) {
                     self.drop_client(id, end);
                 }
-            }
-            for id in dead {
-                self.drop_dead(id);
             }
             if new {
                 self.accept();

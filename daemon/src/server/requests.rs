@@ -2,7 +2,7 @@
 use super::Server;
 use super::clients::End;
 use crate::metrics::counts::COUNTS;
-use crate::registry::{Brought, ClientId};
+use crate::registry::{Brought, ClientId, Registry};
 use hectare_wire::{FrameError, Received, Refusal, Reply, Request, Result, Socket, VERSION, decode, encode};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tracing::{debug, info, warn};
@@ -58,6 +58,20 @@ impl Server {
         }
     }
 
+    /// Asks for something of which there may be no more, and if so, once more when the dead have given back theirs.
+    fn if_room<T>(
+        &mut self,
+        ask: impl Fn(&mut Registry) -> std::result::Result<T, Refusal>,
+    ) -> std::result::Result<T, Refusal> {
+        match ask(&mut self.registry) {
+            Err(Refusal::Quota { .. } | Refusal::RankTaken { .. }) => {
+                self.bury();
+                ask(&mut self.registry)
+            }
+            answer => answer,
+        }
+    }
+
     fn serve_request(&mut self, id: ClientId, request: Request, descriptor: Option<OwnedFd>) -> Option<End> {
         let pid = self.clients.get(&id)?.pid;
         let mut memory_of = None;
@@ -77,7 +91,8 @@ impl Server {
                 })
             }
             Request::Attach { job, rank } => {
-                self.registry.attach(id, pid, &job, rank).map(|(rank, created)| {
+                let attached = self.if_room(|registry| registry.attach(id, pid, &job, rank));
+                attached.map(|(rank, created)| {
                     info!(job, pid, rank, created, "member attached");
                     if created {
                         COUNTS.job_made();
@@ -88,7 +103,7 @@ impl Server {
             }
             Request::Hold { job } => {
                 let created = !self.registry.has(&job);
-                self.registry.hold(id, pid, &job).map(|()| {
+                self.if_room(|registry| registry.hold(id, pid, &job)).map(|()| {
                     if created {
                         info!(job, pid, "job made");
                         COUNTS.job_made();
@@ -96,8 +111,12 @@ impl Server {
                     Reply::Done
                 })
             }
-            Request::Rank => self.registry.rank(id, None).map(|rank| Reply::Rank { rank }),
-            Request::RankAt { rank } => self.registry.rank(id, Some(rank)).map(|_| Reply::Done),
+            Request::Rank => {
+                self.if_room(|registry| registry.rank(id, None)).map(|rank| Reply::Rank { rank })
+            }
+            Request::RankAt { rank } => {
+                self.if_room(|registry| registry.rank(id, Some(rank))).map(|_| Reply::Done)
+            }
             Request::GiveBack { rank } => self.registry.give_back(id, rank).map(|()| Reply::Done),
             Request::Page => self.make_page(id).map(|reader| {
                 page = Some(reader);
