@@ -8,7 +8,7 @@ use crate::lazy::gather::Item;
 use crate::lazy::spread::{Sent, spread};
 
 /// A key of a map on its way.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Coded<K>(pub(super) K);
 
 impl<K: std::fmt::Debug> std::fmt::Debug for Coded<K> {

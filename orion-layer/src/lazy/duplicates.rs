@@ -18,8 +18,6 @@ pub trait Duplicates<V> {
     type Out;
     /// Whether entries with the keys of the source may stay as they are, two of one key included.
     const KEEPS: bool = false;
-    /// Whether entries of one worker may meet before they are with those of others.
-    const EARLY: bool = false;
 
     /// Of the first entry of a key.
     fn first(&mut self, value: V) -> Self::Out;
@@ -27,9 +25,9 @@ pub trait Duplicates<V> {
     /// Of each further one.
     fn met(&mut self, before: Self::Out, value: V) -> Met<Self::Out, V>;
 
-    /// Of two that meet early.
-    fn early(&mut self, before: V, value: V) -> Met<V, V> {
-        Met::Two(before, value)
+    /// If entries of one worker may meet before they are with those of others, and in any order: what becomes of two.
+    fn early(&mut self) -> Option<&mut dyn FnMut(V, V) -> V> {
+        None
     }
 }
 
@@ -106,7 +104,6 @@ pub struct Reduce<F>(pub(super) F);
 
 impl<V, F: FnMut(V, V) -> V> Duplicates<V> for Reduce<F> {
     type Out = V;
-    const EARLY: bool = true;
 
     fn first(&mut self, value: V) -> V {
         value
@@ -116,7 +113,7 @@ impl<V, F: FnMut(V, V) -> V> Duplicates<V> for Reduce<F> {
         Met::One((self.0)(before, value))
     }
 
-    fn early(&mut self, before: V, value: V) -> Met<V, V> {
-        Met::One((self.0)(before, value))
+    fn early(&mut self) -> Option<&mut dyn FnMut(V, V) -> V> {
+        Some(&mut self.0)
     }
 }

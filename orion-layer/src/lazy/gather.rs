@@ -4,7 +4,9 @@ use super::pipe::{Origin, Pipe, caught};
 use crate::error::{Error, Result};
 use hectare_dsm::Rank;
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::fmt::Debug;
+use std::hash::Hash;
 
 /// An entry on its way to its place.
 #[derive(Debug)]
@@ -17,9 +19,6 @@ pub(crate) struct Item<K, O, V> {
 /// The items that a pipeline makes.
 pub(crate) type Items<K, P> = Vec<Item<K, <P as Pipe>::Origin, <P as Pipe>::Value>>;
 
-/// Items before the first attempt to make them fewer.
-const MANY: usize = 1 << 16;
-
 /// By key; those of one key by where they come from, and else as they were.
 pub(super) fn sort<K: Ord, O: Origin, V>(items: &mut [Item<K, O, V>]) {
     items.sort_by(|a, b| a.key.cmp(&b.key).then_with(|| a.origin.cmp(&b.origin)));
@@ -27,7 +26,7 @@ pub(super) fn sort<K: Ord, O: Origin, V>(items: &mut [Item<K, O, V>]) {
 
 /// Runs a pipeline over this worker's entries, once; `key` says what the key of an item is. The items
 /// are sorted, or in the order of the source.
-pub(crate) fn gather<P: Pipe, K: Ord + Debug, D: Duplicates<P::Value>>(
+pub(crate) fn gather<P: Pipe, K: Ord + Hash + Debug, D: Duplicates<P::Value>>(
     pipe: P,
     worker: Rank,
     (duplicates, sorted): (&mut D, bool),
@@ -38,54 +37,47 @@ pub(crate) fn gather<P: Pipe, K: Ord + Debug, D: Duplicates<P::Value>>(
     let wrong = |what: String| Error::Entry { array: name.clone(), worker, key: place(), what };
     let run = || {
         let mut items: Items<K, P> = Vec::new();
-        let mut many = MANY;
-        pipe.drive(&at, |origin, old, value| {
-            let key = key(old).map_err(wrong)?;
+        let mut push = |item| {
             if items.len() == items.capacity() {
-                if D::EARLY && items.len() >= many {
-                    sort(&mut items);
-                    items = meet_early(std::mem::take(&mut items), duplicates);
-                    many = (items.len() * 2).max(MANY);
-                }
                 let more = items.len().max(64);
                 items.try_reserve(more).map_err(|_| wrong(format!("no memory for {more} more entries")))?;
             }
-            items.push(Item { key, origin, value });
+            items.push(item);
             Ok(())
-        })?;
+        };
+        match duplicates.early() {
+            None => pipe.drive(&at, |origin, old, value| {
+                push(Item { key: key(old).map_err(wrong)?, origin, value })
+            })?,
+            Some(combine) => {
+                let mut met: HashMap<K, (P::Origin, Option<P::Value>)> = HashMap::new();
+                pipe.drive(&at, |origin, old, value| {
+                    let key = key(old).map_err(wrong)?;
+                    match met.get_mut(&key) {
+                        Some((_, held)) => {
+                            *held = match held.take() {
+                                Some(before) => Some(combine(before, value)),
+                                None => Some(value),
+                            };
+                        }
+                        None => {
+                            met.try_reserve(1).map_err(|_| wrong("no memory for one more key".into()))?;
+                            met.insert(key, (origin, Some(value)));
+                        }
+                    }
+                    Ok(())
+                })?;
+                for (key, (origin, value)) in met {
+                    value.map_or(Ok(()), |value| push(Item { key, origin, value }))?;
+                }
+            }
+        }
         if sorted {
             sort(&mut items);
         }
-        Ok(if D::EARLY { meet_early(items, duplicates) } else { items })
+        Ok(items)
     };
     caught((&name, worker), run, place)
-}
-
-/// Makes one item of those of one key.
-fn meet_early<K: Ord, O: Origin, V, D: Duplicates<V>>(
-    items: Vec<Item<K, O, V>>,
-    duplicates: &mut D,
-) -> Vec<Item<K, O, V>> {
-    let mut fewer: Vec<Item<K, O, V>> = Vec::new();
-    for item in items {
-        match fewer.pop() {
-            Some(Item { key, origin, value }) if key == item.key => {
-                match duplicates.early(value, item.value) {
-                    Met::One(value) => fewer.push(Item { key, origin, value }),
-                    Met::Two(value, other) => {
-                        fewer.push(Item { key, origin, value });
-                        fewer.push(Item { value: other, ..item });
-                    }
-                    Met::Refused => {}
-                }
-            }
-            before => {
-                fewer.extend(before);
-                fewer.push(item);
-            }
-        }
-    }
-    fewer
 }
 
 /// Lets sorted items of one key meet.
