@@ -30,6 +30,9 @@ pub(crate) struct Options {
     /// How weights are changed.
     #[arg(long, value_enum, default_value_t = Rule::Sgd)]
     pub(crate) rule: Rule,
+    /// Serve the weights: fetch those that the examples of a clock name, instead of copying all.
+    #[arg(long)]
+    pub(crate) serve: bool,
     /// Clocks in a pass. Changes of all workers are added up: the fewer clocks and the more workers, the further steps
     /// overshoot.
     #[arg(long, default_value_t = 64)]

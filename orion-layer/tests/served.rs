@@ -38,8 +38,9 @@ fn serving(w: &mut Context<'_>) -> Result<Serving> {
 #[test]
 fn contributions_are_merged_exactly_once() {
     for workers in [1, 2, 3] {
-        for consistency in ALL {
-            for every in INTERVALS {
+        for (number, consistency) in ALL.into_iter().enumerate() {
+            // Each interval with three of the six, others for each number of workers.
+            for every in [INTERVALS[(number + workers) % 4], INTERVALS[(number + workers + 2) % 4]] {
                 let found = run(workers, |w| {
                     let (zeros, more) = (w.zeros::<u64, 1>([BINS])?, w.zeros::<u64, 1>([BINS])?);
                     let (mut bins, mut looked) = (w.served(zeros, Sum)?, w.served(more, Sum)?);

@@ -115,6 +115,7 @@ impl LoopReport {
                     .into(),
             );
         }
+        advice.extend(self.serving.advice(self.passes));
         if self.drift > 0.1 {
             advice.push(format!(
                 "a clock changes values by {:.0} % in the mean: what is read is far from what is, and more clocks in a \
@@ -149,6 +150,9 @@ impl fmt::Display for LoopReport {
                 self.bytes as f64 / 1e6,
                 self.drift
             )?;
+        }
+        if self.serving != Serving::default() {
+            write!(f, "{}", self.serving)?;
         }
         if let Some(most) = self.staleness.most() {
             write!(f, "  staleness in clocks: mean {:.2}, at most {most};", self.staleness.mean())?;
