@@ -7,16 +7,19 @@ mod control;
 mod description;
 mod foresee;
 pub(crate) mod mutant;
+mod notes;
 mod pass;
 mod plan;
+mod run;
 mod space;
 #[cfg(test)]
 mod tests;
 mod timing;
 mod work;
 
-pub use self::arrays::{ArrayArg, Arrays, Family, Note, Notes, Of, Reads, Writes};
+pub use self::arrays::{ArrayArg, Arrays, Family, Of, Reads, Writes};
 pub use self::control::Control;
+pub use self::notes::{Note, Notes};
 pub use self::plan::LoopPlan;
 pub(crate) use self::plan::Plans;
 pub use self::space::{Boxes, IterationSpace, Ranges, Visit, entry_parts};

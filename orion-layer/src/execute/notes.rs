@@ -1,0 +1,23 @@
+//! Where views note what is touched.
+use crate::view::{Recorder, Recording};
+
+/// Where a view notes what is touched, in a loop that is checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Note<'a>(Option<Recorder<'a>>);
+
+impl<'a> Note<'a> {
+    pub(crate) fn recorder(self) -> Option<Recorder<'a>> {
+        self.0
+    }
+}
+
+/// Where the views of a loop note what is touched, if it is checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Notes<'a>(pub(crate) Option<&'a Recording>);
+
+impl<'a> Notes<'a> {
+    /// Where the view of array number `array` does.
+    pub fn of(self, array: usize) -> Note<'a> {
+        Note(self.0.map(|list| Recorder { array, list }))
+    }
+}
