@@ -44,7 +44,7 @@ fn iterators_with_closures() {
         parallel_for!(w, unordered, serve counts, consistency = consistency;
         for ((_k), keys) in rows {
             let known: u64 = keys.iter().map(|key| counts.get(*key as usize)).sum();
-            let zero = keys.iter().filter(|key| **key % 2 == 0).fold(0, |sum, key| sum + counts.get(*key as usize + 1));
+            let zero = keys.iter().filter(|key| **key % 2 == 0).fold(0, |sum, key| sum + counts.get((*key as usize + 1) % KEYS));
             let even = keys.iter().enumerate().filter(|(_, key)| counts.get(**key as usize) < u64::MAX).count();
             keys.iter().take(3).for_each(|key| counts.add(*key as usize, 1 + (known + zero) / u64::MAX));
             counts.add(11, even as u64);
