@@ -71,6 +71,45 @@ fn processes_lose_nothing_either() {
     });
 }
 
+/// Contributions to served arrays, foreseen and not, and floats that show the order of everything.
+fn serve(w: &mut Context<'_>, consistency: Consistency) -> Result<(Vec<u64>, Vec<u64>, Vec<u32>)> {
+    let (first, second) = (w.zeros::<u64, 1>([BINS])?, w.zeros::<u64, 1>([BINS])?);
+    let (mut sums, mut looked) = (w.served(first, Sum)?, w.served(second, Sum)?);
+    let zeros = w.zeros::<f32, 2>([BINS, 5])?;
+    let mut steps = w.served(zeros, AdaRevision::new(0.1))?;
+    for _pass in 0..3 {
+        parallel_for!(w, unordered, serve [sums, steps], consistency = consistency;
+        for k in 0..COUNT {
+            sums.add(bin(k), k as u64);
+            let value = steps.row(bin(k + 1))[2] - 1.0 / (k + 1) as f32;
+            steps.add([bin(k), 2], value);
+        })?;
+        parallel_for!(w, unordered, serve looked, prefetch = false, consistency = consistency;
+        for k in 0..COUNT {
+            looked.add(bin(k), k as u64);
+        })?;
+    }
+    let bits = steps.array().to_vec(w)?.into_iter().map(f32::to_bits).collect();
+    let reports = w.reports()?;
+    let serving = &reports[reports.len() - 2].serving;
+    assert_eq!((serving.looked_up, serving.unforeseen), (0, 0), "{serving:?}");
+    Ok((sums.array().to_vec(w)?, looked.array().to_vec(w)?, bits))
+}
+
+#[test]
+fn processes_are_served_as_threads_are() {
+    as_processes("processes_are_served_as_threads_are", None, |w| {
+        for consistency in [Consistency::Bsp, Consistency::Bounded(2), Consistency::Async] {
+            let (sums, looked, bits) = serve(w, consistency).unwrap();
+            assert_eq!((sums, looked), (expected(), expected()), "{consistency}");
+            if w.rank() == 0 && consistency == Consistency::Bsp {
+                let theirs = hectare::run(3, |w| serve(w, consistency)).unwrap();
+                assert_eq!(theirs[0].2, bits);
+            }
+        }
+    });
+}
+
 fn killed(name: &str, consistency: Consistency) {
     as_processes(name, Some(2), |w| {
         let (mut sums, zeros) = (w.zeros::<u64, 1>([BINS]).unwrap(), w.zeros::<u64, 1>([BINS]).unwrap());

@@ -1,11 +1,12 @@
 //! Sparse logistic regression through the loop layer, under every consistency, and its serial twin.
 //!
 //! `cargo run --release --example sparse_lr -- [--workers 2] [--consistency bsp|bounded:S|unbounded|async|serializable]
-//! [--rule ada-revision] [--data FILE --test FILE] [--all --curve losses.svg] [--serial] [--help]`
+//! [--rule ada-revision] [--serve] [--data FILE --test FILE] [--all --curve losses.svg] [--serial] [--help]`
 //!
 //! A loop over the examples, whose weights are those of the features that an example has: `w.get(feature)`. What an
 //! iteration touches is in the data, so that as far as dependences go the loop is serial. It *relaxes* the weights
-//! instead, or, with `--rule ada-revision`, contributes gradients to them through a *buffer*.
+//! instead, or, with `--rule ada-revision`, contributes gradients to them through a *buffer*. With `--serve` the weights
+//! that the examples between two clocks name are fetched in bulk before.
 #![allow(dead_code)] // the bench uses other parts
 pub(crate) mod data;
 pub(crate) mod options;
@@ -16,7 +17,8 @@ pub(crate) use self::options::{Options, Rule};
 
 use clap::Parser;
 use hectare::orion::array::text::LabelledRow;
-use hectare::orion::relax::{AdaRevision, Apply, Buffered, Consistency, Every};
+use hectare::orion::relax::{AdaRevision, Apply, Buffered, Consistency, Every, Sum};
+use hectare::orion::serve::Served;
 use hectare::orion::{Context, Result, parallel_for};
 use hectare::{DistArray, SparseArray};
 use std::process::ExitCode;
@@ -41,6 +43,8 @@ pub(crate) fn logistic(margin: f32, label: f32) -> (f32, f32) {
 enum Model {
     Sgd(DistArray<f32, 1>),
     AdaRevision(Buffered<f32, 1, AdaRevision>),
+    Served(Served<f32, 1, Sum>),
+    ServedAdaRevision(Served<f32, 1, AdaRevision>),
 }
 
 impl Model {
@@ -48,6 +52,8 @@ impl Model {
         match self {
             Model::Sgd(weights) => weights,
             Model::AdaRevision(buffered) => buffered.array(),
+            Model::Served(served) => served.array(),
+            Model::ServedAdaRevision(served) => served.array(),
         }
     }
 }
@@ -97,6 +103,29 @@ fn revised_pass(
     })
 }
 
+/// With weights that are served; contributions are gradients, times `scale`.
+fn served_pass<A: Apply<f32> + 'static>(
+    w: &mut Context<'_>,
+    train: &SparseArray<LabelledRow, 1>,
+    weights: &mut Served<f32, 1, A>,
+    scale: f32,
+    consistency: Consistency,
+    every: Every,
+) -> Result<f64> {
+    parallel_for!(w, unordered, serve weights, sum losses: f64, consistency = consistency, every = every;
+    for ((_number), row) in train {
+        let mut margin = 0.0;
+        for (feature, x) in &row.features {
+            margin += weights.get(*feature as usize) * x;
+        }
+        let (loss, slope) = logistic(margin, row.label);
+        for (feature, x) in &row.features {
+            weights.add(*feature as usize, scale * slope * x);
+        }
+        losses += loss as f64;
+    })
+}
+
 /// Trains on the workers.
 pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<Curve> {
     let (mut train, test, features) = data::parallel(w, o)?;
@@ -105,9 +134,12 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         train = train.permute(w, 0, 1)?;
     }
     let zeros = w.zeros::<f32, 1>([features])?.named("weights");
-    let mut model = match o.rule {
-        Rule::Sgd => Model::Sgd(zeros),
-        Rule::AdaRevision => Model::AdaRevision(w.buffered(zeros, AdaRevision::new(o.rate(0).into()))?),
+    let rule = AdaRevision::new(o.rate(0).into());
+    let mut model = match (o.rule, o.serve) {
+        (Rule::Sgd, false) => Model::Sgd(zeros),
+        (Rule::Sgd, true) => Model::Served(w.served(zeros, Sum)?),
+        (Rule::AdaRevision, false) => Model::AdaRevision(w.buffered(zeros, rule)?),
+        (Rule::AdaRevision, true) => Model::ServedAdaRevision(w.served(zeros, rule)?),
     };
     let every = o.run.every(CLOCKS * w.size());
     let mut curve = Curve::of("test loss");
@@ -116,6 +148,8 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         let sum = match &mut model {
             Model::Sgd(weights) => pass(w, &train, weights, o.rate(number), consistency, every)?,
             Model::AdaRevision(weights) => revised_pass(w, &train, weights, consistency, every)?,
+            Model::Served(weights) => served_pass(w, &train, weights, -o.rate(number), consistency, every)?,
+            Model::ServedAdaRevision(weights) => served_pass(w, &train, weights, 1.0, consistency, every)?,
         };
         curve.end();
         let weights = model.weights();

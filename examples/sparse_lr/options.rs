@@ -20,6 +20,9 @@ pub(crate) struct Options {
     /// How weights are changed.
     #[arg(long, value_enum, default_value_t = Rule::Sgd)]
     pub(crate) rule: Rule,
+    /// Serve the weights: fetch those that the examples of a clock name, instead of copying all.
+    #[arg(long)]
+    pub(crate) serve: bool,
     /// Examples in LIBSVM's format; generated with RCV1's shape if left out.
     #[arg(long)]
     pub(crate) data: Option<PathBuf>,

@@ -48,6 +48,9 @@
 ///   `a.write_row(i, &row)`, `a.add_row(i, &row)`.
 /// - `buffer a` or `buffer [a, b]`: [`Buffered`](crate::relax::Buffered) arrays to which the loop contributes, seen as
 ///   [`BufferView`](crate::relax::BufferView)s: `a.get(i)`, `a.row(i)`, `a.add(i, x)`, `a.add_row(i, &row)`.
+/// - `serve a` or `serve [a, b]`: [`Served`](crate::serve::Served) arrays, seen as
+///   [`ServedView`](crate::serve::ServedView)s with the same methods. A slice of the body, which computes their subscripts, runs
+///   before it, and what it names is fetched in bulk; `prefetch = false`: keys are looked up one by one.
 /// - `consistency = place`: the [`Consistency`](crate::relax::Consistency) of these, `Bsp` if left out; `every = place`:
 ///   how often workers merge ([`Every`](crate::relax::Every)).
 /// - `schedule = place`: a [`Schedule`](crate::schedule::Schedule) of one's own. It is asked once, and again when it shows
@@ -92,7 +95,7 @@
 /// # Compile errors
 /// What the macro cannot describe is an error at the token, with advice: an array used other than as above, inside a
 /// macro that is not one of the standard library's usual, or shadowed; an array written that is named under
-/// `read`; `break`, `return` and `?` that would leave the loop; an accumulator read in the body. The body is an `Fn`
+/// `read`; a subscript of a served array that depends on what the loop changes; `break`, `return` and `?` that would leave the loop; an accumulator read in the body. The body is an `Fn`
 /// closure, so that it cannot change variables from outside: what iterations are to change is in arrays and
 /// accumulators.
 ///

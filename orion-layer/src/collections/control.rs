@@ -15,6 +15,10 @@ macro_rules! control {
                 self.0.number
             }
 
+            fn version(&self) -> u64 {
+                self.0.images.version
+            }
+
             fn is_written(&self) -> bool {
                 $is_written
             }

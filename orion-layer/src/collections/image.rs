@@ -101,6 +101,8 @@ pub(super) fn element(bytes: &[u8], place: usize) -> Option<&[u8]> {
 pub(super) struct Images {
     mine: Option<Lent<u8>>,
     all: Vec<Area<u8>>,
+    /// Another one for everything that is published.
+    pub(super) version: u64,
 }
 
 impl Images {
@@ -119,6 +121,7 @@ impl Images {
         let all: Result<Vec<_>> =
             (0..size).map(|rank| Ok(worker.attach_within::<u8>(&name(rank), PATIENCE)?)).collect();
         self.all = context.agree_on_same(site, all)?;
+        self.version = number;
         // Nobody reads the one before any more.
         self.mine.replace(lent).map_or(Ok(()), |before| before.delete(context.worker()).map_err(Error::from))
     }

@@ -1,13 +1,12 @@
 //! The arrays of a loop: what the executor does with them, whatever their types.
-use super::Control;
+use super::{Control, Note, Notes};
 use crate::array::{DistArray, Layout};
 use crate::context::{Context, Site};
 use crate::error::Result;
 use crate::loop_nest::NamedArray;
 use crate::serve::{Unseen, Unseens};
-use crate::view::{Recorder, Recording, View, ViewMut};
+use crate::view::{View, ViewMut};
 use hectare_dsm::{Element, Rank, Worker};
-use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -34,32 +33,6 @@ impl<T: Element, const N: usize> Family for Reads<T, N> {
 
 impl<T: Element, const N: usize> Family for Writes<T, N> {
     type Of<'a> = ViewMut<'a, T, N>;
-}
-
-/// Where a view notes what is touched, in a loop that is checked.
-#[derive(Clone, Copy, Debug)]
-pub struct Note<'a>(Option<Recorder<'a>>, &'a Cell<usize>);
-
-impl<'a> Note<'a> {
-    pub(crate) fn recorder(self) -> Option<Recorder<'a>> {
-        self.0
-    }
-
-    /// The number of the cell of the loop that is under way.
-    pub(crate) fn cell(self) -> &'a Cell<usize> {
-        self.1
-    }
-}
-
-/// Where the views of a loop note what is touched, if it is checked, and the cell of the loop that is under way.
-#[derive(Clone, Copy, Debug)]
-pub struct Notes<'a>(pub(crate) Option<&'a Recording>, pub(crate) &'a Cell<usize>);
-
-impl<'a> Notes<'a> {
-    /// Where the view of array number `array` does.
-    pub fn of(self, array: usize) -> Note<'a> {
-        Note(self.0.map(|list| Recorder { array, list }), self.1)
-    }
 }
 
 /// An array as it is passed to a loop: `&DistArray` to read it, `&mut DistArray` to write it.
@@ -159,7 +132,7 @@ impl<T: Element, const N: usize> ArrayArg for &DistArray<T, N> {
         _parts: Range<usize>,
         note: Note<'a>,
     ) -> Result<View<'a, T, N>> {
-        self.view_on(worker, note.0)
+        self.view_on(worker, note.recorder())
     }
 }
 
@@ -232,7 +205,7 @@ impl<T: Element, const N: usize> ArrayArg for &mut DistArray<T, N> {
         parts: Range<usize>,
         note: Note<'a>,
     ) -> Result<ViewMut<'a, T, N>> {
-        self.view_mut_on(worker, parts, note.0)
+        self.view_mut_on(worker, parts, note.recorder())
     }
 }
 

@@ -8,16 +8,19 @@ mod description;
 mod foresee;
 mod lacking;
 pub(crate) mod mutant;
+mod notes;
 mod pass;
 mod plan;
+mod run;
 mod space;
 #[cfg(test)]
 mod tests;
 mod timing;
 mod work;
 
-pub use self::arrays::{ArrayArg, Arrays, Family, Note, Notes, Of, Reads, Writes};
+pub use self::arrays::{ArrayArg, Arrays, Family, Of, Reads, Writes};
 pub use self::control::Control;
+pub use self::notes::{Note, Notes};
 pub use self::plan::LoopPlan;
 pub(crate) use self::plan::Plans;
 pub use self::space::{Boxes, IterationSpace, Ranges, Visit, entry_parts};

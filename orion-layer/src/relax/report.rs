@@ -132,6 +132,7 @@ impl LoopReport {
                     .into(),
             );
         }
+        advice.extend(self.serving.advice(self.passes));
         if self.drift > 0.1 {
             advice.push(format!(
                 "a clock changes values by {:.0} % in the mean: what is read is far from what is, and more clocks in a \
@@ -166,6 +167,9 @@ impl fmt::Display for LoopReport {
                 self.bytes as f64 / 1e6,
                 self.drift
             )?;
+        }
+        if self.serving != Serving::default() {
+            write!(f, "{}", self.serving)?;
         }
         if let Some(most) = self.staleness.most() {
             write!(f, "  staleness in clocks: mean {:.2}, at most {most};", self.staleness.mean())?;

@@ -14,7 +14,7 @@
 //!   alone uses is *relocated* to it, and then read and changed without delay, as in a serial loop (Lapse, Renz-Wieland
 //!   et al., 2020). A block that a worker uses in more than half of its stretches, and others use too, is *replicated*:
 //!   refreshed at every clock (NuPS, Renz-Wieland et al., 2022).
-//! - `ring` carries contributions, `looked` what was looked up one by one, because no slice had foreseen it.
+//! - `carry` and `ring` bring contributions home, `looked` what was looked up one by one, because no slice had foreseen it.
 //! - `view` is what the body sees, `keys` what the slice sees.
 //!
 //! On one host "fetching" copies from memory that everybody has mapped. Nothing else looks at the array's memory, but for
@@ -23,6 +23,7 @@ mod arg;
 mod blocks;
 mod boxes;
 mod cache;
+mod carry;
 mod homes;
 mod intend;
 mod keys;

@@ -1,5 +1,6 @@
 //! What a loop's report says of served arrays.
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::time::Duration;
 
 /// What serving arrays has cost in a loop, over all its passes and workers (in a
@@ -44,5 +45,51 @@ impl Serving {
         self.lists_made += other.lists_made;
         self.slicing += other.slicing;
         self.fetching += other.fetching;
+    }
+
+    /// What would help, in words.
+    pub(crate) fn advice(&self, passes: u64) -> Option<String> {
+        let (looks, served) = (self.looked_up + self.unforeseen, self.fetched + self.hits);
+        if looks > 0 && self.lists_made == 0 {
+            return Some(format!(
+                "{looks} keys were looked up one by one: let the macro find them out before (without `prefetch = false`), or \
+                 name them by `intend`"
+            ));
+        }
+        if looks > served / 100 {
+            return Some(format!(
+                "{looks} keys were not foreseen, and looked up one by one: a check (`check_loops`) names subscripts that are \
+                 not the same whenever they are computed; functions and closures are taken to stay the same from pass to pass"
+            ));
+        }
+        (passes > 1 && self.lists_made > 1 && self.lists_made >= passes && 4 * self.slicing > self.fetching).then(|| {
+            "key lists are made in many passes: what subscripts are computed from changes, or cannot be compared. Values that \
+             implement `Hash`, and arrays of the program, can"
+                .into()
+        })
+    }
+}
+
+impl fmt::Display for Serving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "  served: {} keys fetched ({:.1} MB), {} unchanged, {} looked up, {} contributions not foreseen",
+            self.fetched,
+            self.bytes as f64 / 1e6,
+            self.hits,
+            self.looked_up,
+            self.unforeseen
+        )?;
+        writeln!(
+            f,
+            "  keys in lists: {}, relocated {}, replicated {}; lists made {} times; slicing {:.3} s, fetching {:.3} s",
+            self.listed,
+            self.relocated,
+            self.replicated,
+            self.lists_made,
+            self.slicing.as_secs_f64(),
+            self.fetching.as_secs_f64()
+        )
     }
 }

@@ -1,0 +1,299 @@
+//! Parameters that are looked up by keys in the data, on two processes: fetched in bulk before they are needed, against
+//! access one by one.
+//!
+//! `cargo bench --bench served [-- --quick] [-- --json FILE] [-- PART_OF_A_CASE]`. Sparse logistic regression over generated
+//! examples of KDD 2010's kind: 30 features each, of 4 million, half of them drawn from Zipf's law with exponent 1, half
+//! uniform; 20,000 examples (4,000 with `--quick`), 16 clocks in a pass, bulk-synchronous.
+//!
+//! What is measured is one host. A request for a key costs a message to the other process and its answer through shared
+//! memory, far less than one over a network; and a look in place costs a load, since all memory is mapped, and is what a
+//! program on one host does best where nothing keeps it from it. The ways:
+//!
+//! - *by request*: a weight of the other process's is asked for, one by one, and the process that has it answers. Weights
+//!   are divided by their numbers' parity. Written by hand: the loop layer does not do this.
+//! - *looked up*: `serve`, `prefetch = false`: read in place, and contributions to keys that nobody announced.
+//! - *bulk*: `serve`; *new lists*: the same where the slice is run in every pass.
+//! - *buffer*, *relax, async*: without keys: the array is copied at every clock, or everything is done in place.
+mod support;
+
+use hectare::orion::relax::{Consistency, Every, Sum};
+use hectare::orion::{Context, Error, Result, parallel_for};
+use hectare::{Area, AreaSpec, Job, Opened, SparseArray, Worker};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use support::{Case, Report, Times};
+
+const CHILD: &str = "HECTARE_BENCH_CHILD";
+/// Where the child finds the descriptor of the job.
+const DESCRIPTOR: i32 = 100;
+const FEATURES: usize = 4_000_000;
+const PER_ROW: usize = 30;
+const RATE: f32 = 0.05;
+const CLOCKS: Every = Every::Share(16);
+
+type Row = ([u32; PER_ROW], f32);
+
+/// SplitMix64 (Steele, Lea and Flood, 2014).
+fn random(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn row(k: usize) -> Row {
+    let mut state = k as u64;
+    let features = std::array::from_fn(|at| {
+        let x = random(&mut state);
+        // Zipf's law by its continuous inverse, and then spread over the array.
+        let rank = if at % 2 == 0 { (FEATURES as f64).powf(x) - 1.0 } else { FEATURES as f64 * x };
+        (rank as u64 * 2_654_435_761 % FEATURES as u64) as u32
+    });
+    (features, if random(&mut state) < 0.5 { -1.0 } else { 1.0 })
+}
+
+fn slope(margin: f32, label: f32) -> f32 {
+    -label / (1.0 + (label * margin).exp())
+}
+
+/// The body that all ways share.
+macro_rules! pass {
+    ($w:ident, $rows:ident, $weights:ident, $key:ident: $($head:tt)*) => {
+        parallel_for!($w, unordered, $($head)*;
+            for ((_number), row) in $rows {
+                let (features, label) = row;
+                let mut margin = 0.0;
+                for feature in features {
+                    margin += $weights.get($key(*feature));
+                }
+                let step = -RATE * slope(margin, *label);
+                for feature in features {
+                    $weights.add($key(*feature), step);
+                }
+            })
+    };
+}
+
+/// Nothing, and yet not comparable.
+struct Opaque<'a>(&'a [f32]);
+
+impl Opaque<'_> {
+    fn key(&self, feature: u32) -> usize {
+        feature as usize + self.0.len()
+    }
+}
+
+/// One pass in one of the ways; all workers call this.
+fn pass(w: &mut Context<'_>, way: &str, rows: &SparseArray<Row, 1>, passes: usize) -> Result<Times> {
+    let (mut times, key) = (Times::default(), |feature: u32| feature as usize);
+    let mut weights = w.zeros::<f32, 1>([FEATURES])?;
+    let bsp = Consistency::Bsp;
+    // The first pass is left out: it makes lists, and brings memory.
+    let mut time = |w: &mut Context<'_>, run: &mut dyn FnMut(&mut Context<'_>) -> Result<()>| {
+        for number in 0..=passes {
+            w.barrier()?;
+            let since = Instant::now();
+            run(w)?;
+            if number > 0 {
+                times.push(since.elapsed().as_secs_f64());
+            }
+        }
+        Ok::<(), Error>(())
+    };
+    match way {
+        "by request" => {
+            let mut post = Post::open(w.worker());
+            time(w, &mut |w| {
+                post.pass(w.worker(), rows);
+                Ok(())
+            })?;
+        }
+        "relax, async" => {
+            let consistency = Consistency::Async;
+            time(
+                w,
+                &mut |w| pass!(w, rows, weights, key: relax weights, consistency = consistency, every = CLOCKS),
+            )?;
+        }
+        "buffer" => {
+            let mut weights = w.buffered(weights, Sum)?;
+            time(
+                w,
+                &mut |w| pass!(w, rows, weights, key: buffer weights, consistency = bsp, every = CLOCKS),
+            )?;
+        }
+        _ => {
+            let mut weights = w.served(weights, Sum)?;
+            time(w, &mut |w| match way {
+                "looked up" => {
+                    pass!(w, rows, weights, key: serve weights, prefetch = false, consistency = bsp, every = CLOCKS)
+                }
+                "new lists" => {
+                    let opaque = Opaque(&[]);
+                    parallel_for!(w, unordered, serve weights, consistency = bsp, every = CLOCKS;
+                    for ((_number), row) in rows {
+                        let (features, label) = row;
+                        let mut margin = 0.0;
+                        for feature in features {
+                            margin += weights.get(opaque.key(*feature));
+                        }
+                        let step = -RATE * slope(margin, *label);
+                        for feature in features {
+                            weights.add(opaque.key(*feature), step);
+                        }
+                    })
+                }
+                _ => pass!(w, rows, weights, key: serve weights, consistency = bsp, every = CLOCKS),
+            })?;
+        }
+    }
+    if w.rank() == 0 && std::env::var_os("HECTARE_BENCH_REPORT").is_some() {
+        println!("{way}");
+    }
+    for report in w.reports()? {
+        if w.rank() == 0 && std::env::var_os("HECTARE_BENCH_REPORT").is_some() {
+            println!("{report}");
+        }
+    }
+    Ok(times)
+}
+
+/// Requests and answers of two processes, one key each.
+struct Post {
+    _mine: Opened<u64>,
+    all: [Area<u64>; 2],
+    me: usize,
+    /// The weights that this process has.
+    weights: Vec<f32>,
+    asked: u64,
+    answered: u64,
+}
+
+/// Words of a process: how often it has asked, and for what; how often it has answered, and what; passes it has ended.
+const ASKED: usize = 0;
+const KEY: usize = 1;
+const ANSWERED: usize = 8;
+const VALUE: usize = 9;
+const ENDED: usize = 16;
+
+impl Post {
+    fn open(worker: &mut Worker) -> Post {
+        let name = |rank: usize| format!("post/{rank}");
+        let me = worker.rank() as usize;
+        let mine = worker.create::<u64>(AreaSpec::new(name(me)).copies(0), 24).expect("memory");
+        let mine = mine.open(worker).expect("held");
+        let all =
+            [0, 1].map(|rank| worker.attach_within(&name(rank), Duration::from_secs(20)).expect("the other"));
+        Post { _mine: mine, all, me, weights: vec![0.0; FEATURES / 2], asked: 0, answered: 0 }
+    }
+
+    /// Answers what the other process has asked since.
+    fn serve(&mut self, worker: &Worker) {
+        let theirs = self.all[1 - self.me].cells(worker).expect("open");
+        if theirs.observe(ASKED) > self.answered {
+            let mine = self.all[self.me].cells(worker).expect("open");
+            let weight = self.weights[theirs.get(KEY) as usize];
+            mine.set(VALUE, u64::from(weight.to_bits()));
+            self.answered += 1;
+            mine.publish(ANSWERED, self.answered);
+        }
+    }
+
+    fn get(&mut self, worker: &Worker, feature: u32) -> f32 {
+        let at = feature as usize / 2;
+        if feature as usize % 2 == self.me {
+            return self.weights[at];
+        }
+        let [mine, theirs] = [self.me, 1 - self.me].map(|rank| self.all[rank].cells(worker).expect("open"));
+        mine.set(KEY, at as u64);
+        self.asked += 1;
+        mine.publish(ASKED, self.asked);
+        let mut turns = 0u32;
+        while theirs.observe(ANSWERED) < self.asked {
+            self.serve(worker);
+            turns += 1;
+            if turns.is_multiple_of(1000) {
+                std::thread::yield_now();
+            }
+        }
+        f32::from_bits(theirs.get(VALUE) as u32)
+    }
+
+    /// Reads as the loop does; what is contributed to weights of the other process's is left out, in favour of this way.
+    fn pass(&mut self, worker: &mut Worker, rows: &SparseArray<Row, 1>) {
+        for entry in rows.local().iter() {
+            let (features, label) = &entry.value;
+            let margin: f32 = features.iter().map(|feature| self.get(worker, *feature)).sum();
+            let step = -RATE * slope(margin, *label);
+            for feature in features.iter().filter(|feature| **feature as usize % 2 == self.me) {
+                self.weights[*feature as usize / 2] += step;
+            }
+            self.serve(worker);
+        }
+        let [mine, theirs] = [self.me, 1 - self.me];
+        let ended = self.all[mine].cells(worker).expect("open").get(ENDED) + 1;
+        self.all[mine].cells(worker).expect("open").publish(ENDED, ended);
+        while self.all[theirs].cells(worker).expect("open").observe(ENDED) < ended {
+            self.serve(worker);
+            std::hint::spin_loop();
+        }
+    }
+}
+
+const WAYS: [&str; 6] = ["by request", "looked up", "bulk", "new lists", "buffer", "relax, async"];
+
+/// Both processes do this, in the same order; the times of each way.
+fn program(job: &Job, rank: u32, (rows, passes): (usize, usize)) -> Result<Vec<Times>> {
+    let mut worker = job.worker_at(rank)?;
+    let w = &mut Context::join(&mut worker, 2)?;
+    let rows = w.entries([rows], rows, |k| ([k], row(k)))?;
+    // Each worker has its half of the rows from the first loop on.
+    parallel_for!(w, unordered, sum count: u64; for ((_number), row) in rows { count += u64::from(row.1 > 0.0); })?;
+    WAYS.iter().map(|way| pass(w, way, &rows, passes)).collect()
+}
+
+fn main() {
+    let size = |quick: bool| if quick { (4_000, 5) } else { (20_000, 11) };
+    if let Ok(role) = std::env::var(CHILD) {
+        // SAFETY: the parent put the descriptor there, and nobody else in this process owns it.
+        let fd = unsafe { OwnedFd::from_raw_fd(DESCRIPTOR) };
+        let job = Job::from_descriptor(fd).expect("the job");
+        program(&job, 1, size(role == "quick")).expect("a run");
+        return;
+    }
+    let mut report = Report::from_args("Served parameters, 2 processes: seconds of a pass, less is better");
+    let job = Job::builder().pin_cores(true).reserve(4 << 30).embedded().expect("a job");
+    let fd = job.descriptor().as_raw_fd();
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.env(CHILD, if report.quick { "quick" } else { "long" });
+    // SAFETY: dup2 and prctl are async-signal-safe; the new descriptor is not close-on-exec.
+    unsafe {
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            if libc::dup2(fd, DESCRIPTOR) < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+        });
+    }
+    let mut child = command.spawn().expect("a process");
+    let (rows, passes) = size(report.quick);
+    let all = program(&job, 0, (rows, passes)).expect("a run");
+    assert!(child.wait().expect("its end").success());
+    for (way, times) in WAYS.iter().zip(&all) {
+        if !report.wants(way) {
+            continue;
+        }
+        let per_key = 1e9 * times.median() / (rows / 2 * PER_ROW) as f64;
+        report.add(Case {
+            case: (*way).into(),
+            value: 1e3 * times.median(),
+            best: 1e3 * times.best(),
+            unit: "ms/pass",
+            ratio: Some(all[0].median() / times.median()),
+            against: Some(format!("by request; {per_key:.0} ns for each key that a row names")),
+            target: None,
+        });
+    }
+    report.finish();
+}

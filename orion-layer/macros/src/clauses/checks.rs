@@ -1,0 +1,43 @@
+//! What the head of a loop may not say.
+use super::{Array, Head, Treatment};
+use syn::{Error, Ident, Result};
+
+impl Head {
+    pub(super) fn check_names(&self) -> Result<()> {
+        let names = self.arrays.iter().map(|array| &array.name);
+        let mut seen: Vec<&Ident> = Vec::new();
+        for name in names.chain(self.accumulators.iter().map(|accumulator| &accumulator.name)) {
+            if seen.contains(&name) {
+                return Err(Error::new(
+                    name.span(),
+                    format!(
+                        "`{name}` is named twice; an array that is read and written is named under `write`"
+                    ),
+                ));
+            }
+            seen.push(name);
+        }
+        Ok(())
+    }
+
+    /// Consistency is a promise about something.
+    pub(super) fn check_relaxed(&self) -> Result<()> {
+        let is_served = |array: &Array| array.treatment == Treatment::Served;
+        if let Some((_, span)) = self.prefetch
+            && !self.arrays.iter().any(is_served)
+        {
+            return Err(Error::new(span, "this is about arrays named under `serve`, and there is none"));
+        }
+        if self.arrays.iter().any(|array| array.treatment != Treatment::Kept) {
+            return Ok(());
+        }
+        match self.consistency.as_ref().or(self.every.as_ref()) {
+            Some((_, span)) => Err(Error::new(
+                *span,
+                "this is about arrays named under `relax`, `buffer` or `serve`, and there is none: arrays under `write` keep their \
+                 dependences",
+            )),
+            None => Ok(()),
+        }
+    }
+}

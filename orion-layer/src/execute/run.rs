@@ -1,0 +1,158 @@
+//! Running a loop: its plan, a pass, and what follows an error.
+use super::foresee::Slice;
+use super::plan::{Key, LoopPlan};
+use super::{Arrays, Describe, IterationSpace, LoopHead, Of};
+use crate::accumulate::Accumulators;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::relax::Treatment;
+use std::rc::Rc;
+use std::time::Instant;
+
+impl Context<'_> {
+    /// Runs a loop. Collective; usually written as `parallel_for!`.
+    ///
+    /// `describe` completes the description: inner variables and accesses. `body` gets the iterations of one cell
+    /// and the views of the arrays, and returns what they add to the accumulators.
+    ///
+    /// # Errors
+    /// [`Error::InvalidLoop`](crate::Error::InvalidLoop), [`Error::InvalidSchedule`](crate::Error::InvalidSchedule),
+    /// [`Error::Outside`](crate::Error::Outside), [`Error::BodyPanicked`](crate::Error::BodyPanicked),
+    /// [`Error::PeerFailed`](crate::Error::PeerFailed), [`Error::WorkerLost`](crate::Error::WorkerLost),
+    /// [`Error::Poisoned`](crate::Error::Poisoned), [`Error::Diverged`](crate::Error::Diverged),
+    /// [`Error::Check`](crate::Error::Check). After an error
+    /// the arrays that the loop writes are poisoned.
+    pub fn run_loop<S, A, C, F>(
+        &mut self,
+        head: &LoopHead<'_>,
+        space: &S,
+        arrays: A,
+        accumulators: C,
+        describe: Describe<'_>,
+        body: F,
+    ) -> Result<C::Values>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+    {
+        let none = |_: Of<'_, S::Chunks>, _: &mut Of<'_, A::Keys>| {};
+        let slice = Slice { keys: None.or((false).then_some(&none)), basis: None };
+        self.run_sliced(head, space, arrays, accumulators, (describe, slice), body)
+    }
+
+    /// Runs a loop over served arrays, as [`Context::run_loop`] does. Collective; usually written as `parallel_for!`.
+    ///
+    /// `keys` is a slice of the body: it gets iterations as the body does, and tells the
+    /// [`KeyView`](crate::serve::KeyView)s of the served arrays which elements and rows the body will use. It is run before
+    /// them, and again only if what subscripts are computed from has changed: the space, the arrays that the loop reads, or
+    /// `basis`, which stands for everything else; `None` if that cannot be compared. What the body uses beyond that is looked
+    /// up one by one.
+    ///
+    /// # Errors
+    /// Those of [`Context::run_loop`].
+    #[allow(clippy::too_many_arguments)]
+    pub fn run_served<S, A, C, K, F>(
+        &mut self,
+        head: &LoopHead<'_>,
+        space: &S,
+        arrays: A,
+        accumulators: C,
+        describe: Describe<'_>,
+        basis: Option<u64>,
+        keys: K,
+        body: F,
+    ) -> Result<C::Values>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
+        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+    {
+        let slice = Slice { keys: Some(&keys), basis };
+        self.run_sliced(head, space, arrays, accumulators, (describe, slice), body)
+    }
+
+    fn run_sliced<S, A, C, K, F>(
+        &mut self,
+        head: &LoopHead<'_>,
+        space: &S,
+        mut arrays: A,
+        accumulators: C,
+        (describe, slice): (Describe<'_>, Slice<'_, K>),
+        body: F,
+    ) -> Result<C::Values>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
+        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+    {
+        let key = Key {
+            site: head.site,
+            arrays: arrays.numbers(),
+            space: space.key(),
+            invariants: head.invariants.to_vec(),
+            relax: head.relax.key(),
+            schedule: head.schedule.map(|schedule| format!("{schedule:?}")),
+        };
+        let known = self.plans.get(&key);
+        let prepared = match known {
+            Some(plan) => Ok(plan),
+            None => self.prepare(head, space, &mut arrays, describe, size_of::<C::Values>() != 0, key),
+        };
+        let checked = prepared.and_then(|plan| {
+            arrays.each().iter().try_for_each(|array| array.check())?;
+            Ok(plan)
+        });
+        let plan = match checked {
+            Ok(plan) => plan,
+            Err(error) => return Err(self.fail(head.site, error)),
+        };
+        let since = Instant::now();
+        let result = match self.checking {
+            false => self.pass(head, space, (&plan, slice), &mut arrays, &accumulators, body),
+            true => self.checked_pass(head, space, (&plan, slice), &mut arrays, &accumulators, body),
+        };
+        let result = result.and_then(|values| {
+            arrays.each().iter_mut().try_for_each(|array| array.settle(self, head.site))?;
+            Ok(values)
+        });
+        let mut timing = plan.timing.borrow_mut();
+        timing.running += since.elapsed();
+        timing.passes += 1;
+        if let Err(error) = &result {
+            let cause = error.to_string();
+            arrays.each().iter_mut().for_each(|array| array.poison(&cause));
+        }
+        result
+    }
+
+    /// Plans a loop, and brings arrays and iterations where the plan wants them. Collective.
+    fn prepare<S: IterationSpace, A: Arrays>(
+        &mut self,
+        head: &LoopHead<'_>,
+        space: &S,
+        arrays: &mut A,
+        describe: Describe<'_>,
+        accumulates: bool,
+        key: Key,
+    ) -> Result<Rc<LoopPlan>> {
+        let each = arrays.each();
+        each.iter().try_for_each(|array| array.check())?;
+        if each.len() != head.arrays.len() {
+            let what = format!("{} names for {} arrays", head.arrays.len(), each.len());
+            return Err(Error::InvalidLoop { loop_name: head.name(), what });
+        }
+        let named = each.iter().zip(head.arrays).map(|(array, name)| array.describe(name)).collect();
+        let treated: Vec<_> = each.iter().map(|array| (array.is_written(), array.treatment())).collect();
+        let collects = treated.iter().any(|(_, treatment)| *treatment == Treatment::Collected);
+        let accumulates = accumulates || collects;
+        let plan = Rc::new(LoopPlan::make(head, space, named, &treated, describe, accumulates, self)?);
+        self.plans.keep(key, plan.clone());
+        Ok(plan)
+    }
+}
