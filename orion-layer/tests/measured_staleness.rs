@@ -20,9 +20,9 @@ fn lacking(workers: usize, consistency: Consistency, every: Every, sleeps: bool)
         parallel_for!(w, unordered, relax relaxed, buffer buffered, consistency = consistency, every = every;
         for k in 0..COUNT {
             let (mut others, mut all) = (0, 0);
-            for of in 0..workers {
+            for (of, really) in really.iter().enumerate() {
                 // Read first, so that what comes meanwhile does not count as lacking.
-                let now = really[of].load(SeqCst);
+                let now = really.load(SeqCst);
                 all += now.saturating_sub(buffered.get(of));
                 others += if of == me { 0 } else { now.saturating_sub(relaxed.get(of)) };
             }
