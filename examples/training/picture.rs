@@ -77,7 +77,7 @@ fn panel(
         .x_label_area_size(40)
         .y_label_area_size(60)
         .build_cartesian_2d(0.0..end, low - room..high + room)?;
-    chart.configure_mesh().light_line_style(WHITE).x_desc(over).y_desc(measure).draw()?;
+    chart.configure_mesh().max_light_lines(0).x_desc(over).y_desc(measure).draw()?;
     for (number, ((name, _), list)) in runs.iter().zip(&lists).enumerate() {
         // Colours go round; a second round has thin lines.
         let style = COLORS[number % COLORS.len()].stroke_width(if number < COLORS.len() { 2 } else { 1 });

@@ -1,0 +1,170 @@
+//! What relaxed applications learn, against their serial twins: held-out perplexity of topics (`lda`) after each pass,
+//! the score of word vectors (`word2vec`), passes and seconds of matrix factorization to a test error (`factorize`).
+//!
+//! `cargo bench --bench relaxed_quality [-- --quick] [-- lda|word2vec|mf ...]`. Texts are generated; so are ratings,
+//! unless `HECTARE_RATINGS` and `HECTARE_RATINGS_TEST` name files of them (lines `user item rating`, indices from 0).
+#![allow(dead_code, clippy::duplicate_mod)] // the examples have the module they share
+#[path = "../examples/factorize/main.rs"]
+mod factorize;
+#[path = "../examples/lda/main.rs"]
+mod lda;
+#[path = "../examples/word2vec/main.rs"]
+mod word2vec;
+
+use clap::Parser;
+use hectare::orion::relax::Consistency;
+
+/// Workers; 0 is the serial twin.
+const WORKERS: [usize; 4] = [0, 1, 2, 4];
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.collect();
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn name(workers: usize) -> String {
+    if workers == 0 { "serial".into() } else { format!("{workers} worker(s)") }
+}
+
+/// Held-out perplexity after each pass: means over seeds.
+fn topics(quick: bool) {
+    let (documents, passes, seeds) = if quick { ("2000", "30", 3) } else { ("10000", "50", 5) };
+    let curves = WORKERS.map(|workers| -> Vec<Vec<f64>> {
+        let run = |seed: u64| {
+            let seed = seed.to_string();
+            let args = ["lda", "--quiet", "--documents", documents, "--passes", passes, "--seed", &seed];
+            let o = lda::Options::parse_from(args.iter().chain(&["--show", "0"]));
+            let corpus = lda::Corpus::load(&o).expect("a corpus");
+            let order: Vec<usize> = (0..corpus.train.len()).collect();
+            let curve = match workers {
+                0 => lda::serial(&o, &corpus, &order, &mut |_| ()),
+                _ => {
+                    let all = hectare::run(workers, |w| lda::train(w, &o, &corpus));
+                    all.expect("a run").swap_remove(0)
+                }
+            };
+            curve.points().map(|point| point.1).collect()
+        };
+        (1..=seeds).map(run).collect()
+    });
+    println!("lda, {documents} documents: held-out perplexity after each pass, means of {seeds} seeds");
+    println!(
+        "pass   serial  spread of seeds   1 worker   2 workers   4 workers  (against serial; aim: within 1 %)"
+    );
+    let mut worst = [0.0f64; 4];
+    for pass in 0..curves[0][0].len() {
+        let means: Vec<f64> =
+            curves.iter().map(|seeds| mean(seeds.iter().map(|curve| curve[pass]))).collect();
+        let ends = || curves[0].iter().map(|curve| curve[pass]);
+        let spread = (ends().fold(f64::MIN, f64::max) - ends().fold(f64::MAX, f64::min)) / means[0];
+        let off: Vec<f64> = means.iter().map(|mean| 100.0 * (mean / means[0] - 1.0)).collect();
+        worst.iter_mut().zip(&off).for_each(|(worst, off)| *worst = worst.max(off.abs()));
+        let shown = off[1..].iter().map(|off| format!("{off:>+9.2} %")).collect::<Vec<_>>().join(" ");
+        println!("{:>4} {:>8.1} {:>14.2} % {shown}", pass + 1, means[0], 100.0 * spread);
+    }
+    println!("farthest from serial: {:.2} %, {:.2} %, {:.2} %", worst[1], worst[2], worst[3]);
+}
+
+/// Scores of vectors after the last pass.
+fn vectors(quick: bool) {
+    let (sentences, passes, seeds) = if quick { ("4000", "3", 2) } else { ("20000", "3", 3) };
+    println!("word2vec, {sentences} sentences: score, means of {seeds} seeds (aim: within 2 % of serial)");
+    let mut serial = 0.0;
+    for workers in WORKERS {
+        let kinds = match workers {
+            0 | 1 => &[Consistency::Async][..],
+            _ => &[Consistency::Async, Consistency::Bsp],
+        };
+        for kind in kinds {
+            let run = |seed: u64| {
+                let seed = seed.to_string();
+                let args =
+                    ["word2vec", "--quiet", "--sentences", sentences, "--passes", passes, "--seed", &seed];
+                let o = word2vec::Options::parse_from(args);
+                let text = word2vec::Text::load(&o).expect("a text");
+                let trained = match workers {
+                    0 => word2vec::serial(&o, &text),
+                    _ => {
+                        let all = hectare::run(workers, |w| word2vec::train(w, &o, &text, *kind));
+                        all.expect("a run").swap_remove(0)
+                    }
+                };
+                word2vec::score(&text, &trained.vectors, word2vec::width(&o)).expect("pairs of words")
+            };
+            let found = mean((1..=seeds).map(run));
+            serial = if workers == 0 { found } else { serial };
+            let how = if workers == 0 { String::new() } else { format!(", {kind}") };
+            let off = 100.0 * (found / serial - 1.0);
+            println!("{:<30} {found:.4}  {off:+.2} %", format!("{}{how}", name(workers)));
+        }
+    }
+}
+
+/// Passes and seconds to a test error: that of the serial twin after five passes, and 0.1 % more.
+fn factors(quick: bool) {
+    let files: Vec<String> = match ["HECTARE_RATINGS", "HECTARE_RATINGS_TEST"].map(std::env::var) {
+        [Ok(train), Ok(test)] => vec!["--train".into(), train, "--test".into(), test],
+        _ => Vec::new(),
+    };
+    let seeds = if quick { 2 } else { 5 };
+    let options = |seed: u64, more: &[&str]| {
+        let mut args: Vec<String> =
+            ["mf", "--quiet", "--seed", &seed.to_string()].map(str::to_owned).to_vec();
+        args.extend(files.iter().cloned());
+        args.extend(more.iter().map(|more| (*more).to_owned()));
+        factorize::training::Options::parse_from(args)
+    };
+    let first = factorize::serial(&options(1, &["--passes", "5"])).expect("a serial run");
+    let target = (1.001 * first.points().last().expect("passes").1).to_string();
+    println!(
+        "mf: passes and seconds to a test RMSE of {:.4}, means of {seeds} seeds",
+        target.parse().unwrap_or(0.0)
+    );
+    let bounded = Consistency::Bounded(1);
+    let exact = Consistency::Serializable;
+    let mut cases = vec![(0, exact, "adaptive"), (1, exact, "adaptive")];
+    for workers in [2, 4] {
+        cases.extend(
+            [exact, Consistency::Bsp, bounded, Consistency::Async].map(|kind| (workers, kind, "adaptive")),
+        );
+    }
+    cases.extend([(0, exact, "ada-revision"), (4, Consistency::Bsp, "ada-revision")]);
+    for (workers, kind, steps) in cases {
+        let run = |seed: u64| {
+            let o = options(seed, &["--steps", steps, "--target", &target, "--passes", "40"]);
+            let curve = match workers {
+                0 => factorize::serial(&o).expect("a serial run"),
+                _ => hectare::run(workers, |w| factorize::train(w, &o, kind)).expect("a run").swap_remove(0),
+            };
+            let last = curve.points().last().expect("passes");
+            (curve.points().count() as f64, last.0, last.1 <= target.parse().unwrap_or(0.0))
+        };
+        let runs: Vec<_> = (1..=seeds).map(run).collect();
+        let passes = mean(runs.iter().map(|run| run.0));
+        let seconds = mean(runs.iter().map(|run| run.1));
+        let missed = runs.iter().filter(|run| !run.2).count();
+        let note =
+            if missed > 0 { format!("  ({missed} of {seeds} did NOT reach it)") } else { String::new() };
+        let how = if workers == 0 { String::new() } else { format!(", {kind}") };
+        println!("{:<52} {passes:>5.1} {seconds:>8.3} s{note}", format!("{}{how}, {steps}", name(workers)));
+    }
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let quick = args.iter().any(|arg| arg == "--quick");
+    let mut wanted: Vec<&str> = args.iter().map(String::as_str).filter(|arg| *arg != "--quick").collect();
+    if wanted.is_empty() {
+        wanted = vec!["lda", "word2vec", "mf"];
+    }
+    for name in wanted {
+        let since = std::time::Instant::now();
+        match name {
+            "lda" => topics(quick),
+            "word2vec" => vectors(quick),
+            "mf" => factors(quick),
+            _ => panic!("{name}: there are lda, word2vec, mf and --quick"),
+        }
+        println!("({name}: {:.0} s)\n", since.elapsed().as_secs_f64());
+    }
+}
