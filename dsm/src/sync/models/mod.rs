@@ -9,6 +9,7 @@ mod handover;
 mod lateness;
 mod lending;
 mod observers;
+mod opening;
 mod rounds;
 
 use super::claim::{self, Claim};
