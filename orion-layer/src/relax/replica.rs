@@ -16,6 +16,7 @@
 //! there is one slot, and a reader may find sums of a later clock than it knows of.
 use super::{Additive, Consistency, Moved, Pace};
 use crate::error::{Error, Result};
+use hectare_dsm::bytemuck::cast_slice;
 use hectare_dsm::{Area, AreaSpec, Cells, Element, Opened, Worker};
 use std::ops::Range;
 use std::time::Duration;
@@ -228,8 +229,9 @@ impl<T: Additive> Replica<T> {
 }
 
 /// Whether any bit differs.
+#[inline]
 fn is_different<T: Element>(now: &[T], before: &[T]) -> bool {
-    hectare_dsm::bytemuck::cast_slice::<T, u8>(now) != hectare_dsm::bytemuck::cast_slice::<T, u8>(before)
+    cast_slice::<T, u8>(now) != cast_slice::<T, u8>(before)
 }
 
 /// Σ|value|, by several sums that do not wait for each other.

@@ -53,13 +53,15 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
             (_, true) => none(),
             (None, false) => parts.remove(0),
         };
+        // As many as the part has: whoever asks the cells need not ask the frame, in one dimension.
+        let cells = cells.part(0, frame.len());
         RelaxedView { frame, cells, others: parts, bounds, recorder }
     }
 
     /// An element, as it is at this moment.
     #[inline(always)]
     pub fn get<I: ElementIndex<N>>(&self, index: I) -> T {
-        match self.frame.place(index.index()).and_then(|place| self.cells.try_get(place)) {
+        match self.frame.place_or_beyond(index.index()).and_then(|place| self.cells.try_get(place)) {
             Some(value) => value,
             None => self.get_elsewhere(index.index()),
         }
@@ -68,7 +70,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     /// Writes an element.
     #[inline(always)]
     pub fn set<I: ElementIndex<N>>(&mut self, index: I, value: T) {
-        match self.frame.place(index.index()) {
+        match self.frame.place_or_beyond(index.index()) {
             Some(place) if self.cells.try_set(place, value) => {}
             _ => self.set_elsewhere(index.index(), value),
         }
@@ -81,7 +83,8 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     where
         T: Number,
     {
-        match self.frame.place(index.index()).and_then(|place| Some((place, self.cells.try_get(place)?))) {
+        let place = self.frame.place_or_beyond(index.index());
+        match place.and_then(|place| Some((place, self.cells.try_get(place)?))) {
             Some((place, before)) => self.cells.set(place, before.plus(value)),
             None => {
                 let before = self.get_elsewhere(index.index());

@@ -94,6 +94,16 @@ impl<const N: usize> Frame<N> {
         Some(place)
     }
 
+    /// The place of an element, if the part holds it; in one dimension perhaps one that is not below [`Frame::len`], for
+    /// the caller to refuse, which looks at it anyway.
+    #[inline(always)]
+    pub(crate) fn place_or_beyond(&self, index: [usize; N]) -> Option<usize> {
+        match N {
+            1 => Some(index[0].wrapping_sub(self.base[0])),
+            _ => self.place(index),
+        }
+    }
+
     /// The place of the first element of a row, if the part holds the whole of it.
     #[inline]
     pub(crate) fn row_place<R: RowIndex<N>>(&self, row: R) -> Option<usize> {

@@ -9,6 +9,7 @@ mod handover;
 mod lateness;
 mod lending;
 mod observers;
+mod opening;
 mod passing;
 mod rounds;
 
