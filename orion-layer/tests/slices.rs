@@ -54,6 +54,7 @@ fn iterators_with_closures() {
 }
 
 #[test]
+#[allow(clippy::while_let_on_iterator)]
 fn loops_of_every_kind() {
     foreseen(|w, counts, consistency| {
         let rows = w.entries([ROWS], ROWS, |k| ([k], row(k)))?;

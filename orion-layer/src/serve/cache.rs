@@ -28,6 +28,8 @@ pub(super) struct Cache<T, S> {
     /// The workers that merge contributions.
     pub(super) homes: Vec<u16>,
     pub(super) relocated: Vec<bool>,
+    /// What had been announced when homes were found.
+    pub(super) announced: Vec<u64>,
     /// Slots to which something was contributed.
     pub(super) touched: Vec<u32>,
     /// Slots of relocated keys that were changed and not yet written back.
@@ -53,6 +55,7 @@ impl<T: Element, S: Element> Cache<T, S> {
             versions: Vec::new(),
             homes: Vec::new(),
             relocated: Vec::new(),
+            announced: Vec::new(),
             touched: Vec::new(),
             dirty: Vec::new(),
             is_touched: Vec::new(),

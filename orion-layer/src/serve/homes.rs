@@ -4,7 +4,8 @@ use super::boxes::Boxes;
 use crate::error::Result;
 use hectare_dsm::{Cells, Worker};
 
-/// For each worker a set of the blocks that it uses in the present loop, one bit each; and for each block its version.
+/// For each worker a set of the blocks that it uses in the present loop, one bit each, and after it how often the set was
+/// written; and for each block its version.
 #[derive(Debug)]
 pub(super) struct Homes {
     users: Boxes<u64>,
@@ -16,7 +17,7 @@ pub(super) struct Homes {
 impl Homes {
     /// All workers call this.
     pub(super) fn make(worker: &mut Worker, name: &str, blocks: &Blocks, workers: usize) -> Result<Homes> {
-        let words = blocks.count().div_ceil(64);
+        let words = blocks.count().div_ceil(64) + 1;
         let users = Boxes::make(worker, &format!("{name}/users"), words, workers)?;
         let versions = Boxes::common(worker, &format!("{name}/versions"), blocks.count())?;
         Ok(Homes { users, versions, workers, me: worker.rank() as usize })
@@ -30,11 +31,23 @@ impl Homes {
     /// This worker uses these blocks, and no others.
     pub(super) fn announce(&self, worker: &Worker, used: impl Iterator<Item = usize>) -> Result<()> {
         let words = self.users.cells(worker, self.me)?;
-        (0..words.len()).for_each(|word| words.set(word, 0));
+        let last = words.len() - 1;
+        (0..last).for_each(|word| words.set(word, 0));
+        words.set(last, words.get(last) + 1);
         for block in used {
             words.set(block / 64, words.get(block / 64) | 1 << (block % 64));
         }
         Ok(())
+    }
+
+    /// How often each worker has announced what it uses: while this stays, homes do.
+    pub(super) fn announced(&self, worker: &Worker) -> Result<Vec<u64>> {
+        let mut counts = Vec::with_capacity(self.workers);
+        for rank in 0..self.workers {
+            let words = self.users.cells(worker, rank)?;
+            counts.push(words.get(words.len() - 1));
+        }
+        Ok(counts)
     }
 
     /// For a while: the sets and versions, to be asked often.

@@ -18,7 +18,7 @@
 //! - `view` is what the body sees, `keys` what the slice sees.
 //!
 //! On one host "fetching" copies from memory that everybody has mapped. Nothing else looks at the array's memory, but for
-//! what is looked up one by one: between hosts, [`cache`](self) and `ring` are what would become messages.
+//! what is looked up one by one: between hosts, `prefetch` and `ring` are what would become messages.
 mod arg;
 mod blocks;
 mod boxes;

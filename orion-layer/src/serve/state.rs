@@ -178,19 +178,23 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         };
         ring.follow(worker)?;
         self.cache = self.caches.remove(&plan).unwrap_or_else(Cache::empty);
-        let (census, cache) = (homes.look(worker)?, &mut self.cache);
-        cache.homes.clear();
-        cache.relocated.clear();
-        let mut last = None;
-        for key in &cache.keys {
-            let block = self.blocks.block(*key);
-            let (home, only) = match last {
-                Some((known, answer)) if known == block => answer,
-                _ => census.home(block),
-            };
-            last = Some((block, (home, only)));
-            cache.homes.push(home as u16);
-            cache.relocated.push(only);
+        let (announced, cache) = (homes.announced(worker)?, &mut self.cache);
+        if cache.announced != announced {
+            let census = homes.look(worker)?;
+            cache.homes.clear();
+            cache.relocated.clear();
+            let mut last = None;
+            for key in &cache.keys {
+                let block = self.blocks.block(*key);
+                let (home, only) = match last {
+                    Some((known, answer)) if known == block => answer,
+                    _ => census.home(block),
+                };
+                last = Some((block, (home, only)));
+                cache.homes.push(home as u16);
+                cache.relocated.push(only);
+            }
+            cache.announced = announced;
         }
         self.tally.relocated = cache.relocated.iter().filter(|only| **only).count() as u64;
         let shared = |slot: &&u32| !cache.relocated[**slot as usize];
