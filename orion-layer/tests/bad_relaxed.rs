@@ -35,6 +35,12 @@ fn a_body_that_panics_poisons_and_everybody_hears_of_it() {
                 .unwrap_err();
                 assert!(matches!(bins.to_vec(w), Err(Error::Poisoned { .. })));
                 assert!(matches!(more.array().to_vec(w), Err(Error::Poisoned { .. })));
+                // All have made the same calls, whoever failed and whoever heard of it: the next ones work.
+                let mut fresh = w.zeros::<u64, 1>([BINS])?;
+                parallel_for!(w, unordered, relax fresh, consistency = consistency;
+                for k in 0..COUNT { fresh.add(bin(k), 1); })?;
+                let counted = fresh.to_vec(w)?.iter().sum::<u64>();
+                assert!(counted == COUNT as u64 || consistency == Consistency::Async, "{counted}");
                 Err::<(), Error>(error)
             });
             let error = failed.unwrap_err();

@@ -65,7 +65,14 @@ impl Context<'_> {
             )
         });
         let since = Instant::now();
-        let ended = worked.and_then(|()| self.end(head, plan, arrays, clocks.is_some()));
+        if worked.is_ok() && clocks.is_some() {
+            // Whoever is not here yet may still write. One who has failed says so here, and calls once, as this does.
+            if let Err(error) = self.exchange(head.site, Say::Value(&[]), |_, _| Ok(())) {
+                self.abandon(plan, arrays, begun, &error.to_string());
+                return Err(error);
+            }
+        }
+        let ended = worked.and_then(|()| self.end(plan, arrays, clocks.is_some()));
         if let Err(error) = ended {
             if clocks.is_some() {
                 self.board()?.set_failed(self.worker);
@@ -161,17 +168,9 @@ impl Context<'_> {
     }
 
     /// Lends everything again; what this worker has in hand at the end is its own.
-    fn end<A: Arrays>(
-        &mut self,
-        head: &LoopHead<'_>,
-        plan: &LoopPlan,
-        arrays: &mut A,
-        is_relaxed: bool,
-    ) -> Result<()> {
+    fn end<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A, is_relaxed: bool) -> Result<()> {
         let me = self.rank();
         if is_relaxed {
-            // Whoever is not here yet may still write.
-            self.exchange(head.site, Say::Value(&[]), |_, _| Ok(()))?;
             for array in relaxed(plan, arrays).iter_mut() {
                 array.close(self.worker)?;
                 array.finish_recall(self.worker)?;
