@@ -75,7 +75,9 @@ impl Run {
             let [workers] = self.workers[..] else { bail!("several numbers of --workers: only with --all") };
             let kind = self.consistency.unwrap_or(first);
             if self.consistency.is_some() && kinds.is_empty() {
-                bail!("--consistency: this program has but one");
+                bail!(
+                    "--consistency: run like this, the program has but one (`kmeans` has several with --batch)"
+                );
             }
             add(describe(workers, kinds, kind), parallel(workers, kind))?;
         }

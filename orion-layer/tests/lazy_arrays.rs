@@ -3,6 +3,7 @@ mod common;
 
 use common::Scratch;
 use hectare_orion::array::{Entry, SparseArray};
+use hectare_orion::collections::Sum;
 use hectare_orion::{Context, Error, Result, parallel_for, run, run_on};
 use proptest::prelude::*;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -317,4 +318,19 @@ fn memory_that_runs_out_is_an_error() {
         Ok(())
     })
     .unwrap();
+}
+
+#[test]
+fn a_map_takes_one_value_for_a_key() {
+    for workers in [1, 3] {
+        let result = run(workers, |w| {
+            let numbers = w.entries([9], 9, |k| ([k], k as u64))?;
+            let local = numbers.local();
+            let words = local.lazy().flat_map(|[k], value| [(format!("word {}", k % 2), *value)]);
+            words.keep_all().to_map(w, Sum).map(drop)
+        });
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains("word 0") || error.contains("word 1"), "{error}");
+        assert!(error.contains("a map has one value for a key"), "{error}");
+    }
 }

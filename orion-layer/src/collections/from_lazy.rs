@@ -4,10 +4,13 @@ use super::map::DistMap;
 use super::{Key, Merge, hash, owner};
 use crate::array::Value;
 use crate::context::{Context, Site};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lazy::gather::{gather, meet};
 use crate::lazy::spread::scatter;
 use crate::lazy::{Duplicates, Lazy, Pipe};
+use hectare_dsm::Rank;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 impl<P, D> Lazy<P, D>
 where
@@ -35,7 +38,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// Those of [`Lazy::materialize`].
+    /// Those of [`Lazy::materialize`]; [`Error::Entry`] also for several values of a key that the pipeline keeps
+    /// ([`Lazy::keep_all`]).
     #[track_caller]
     pub fn to_map<M: Merge<D::Out>>(
         self,
@@ -47,8 +51,25 @@ where
         let (name, worker, size) = (pipe.name(), context.rank(), context.size());
         let items = gather(pipe, worker, (&mut duplicates, true), |key| Ok(Coded(key)));
         let items = scatter(context, site, &name, items, |key| owner(hash(&key.0), size))?;
-        let met = meet((&name, worker), items, duplicates);
+        let met = meet((&name, worker), items, duplicates).and_then(|items| one_each((&name, worker), items));
         let own = context.agree_on_same(site, met)?;
-        DistMap::make(context, site, own.into_iter().map(|(key, value)| (key.0, value)).collect(), rule)
+        DistMap::make(context, site, own, rule)
     }
+}
+
+/// A map has one value for a key, also if the pipeline keeps several.
+fn one_each<K: Key, V>((array, worker): (&str, Rank), items: Vec<(Coded<K>, V)>) -> Result<BTreeMap<K, V>> {
+    let mut own = BTreeMap::new();
+    for (Coded(key), value) in items {
+        match own.entry(key) {
+            Entry::Vacant(free) => drop(free.insert(value)),
+            Entry::Occupied(taken) => {
+                let what = "a map has one value for a key, and the pipeline keeps all: say what becomes of them by \
+                            `combine`, `reduce` or `group_by`";
+                let (array, key) = (array.to_owned(), format!("{:?}", taken.key()));
+                return Err(Error::Entry { array, worker, key, what: what.into() });
+            }
+        }
+    }
+    Ok(own)
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 #[non_exhaustive]
 pub enum Consistency {
-    /// Nothing is relaxed: all accesses count as dependences. The default.
+    /// Nothing is relaxed: all accesses count as dependences. The default of this type; `parallel_for!` takes
+    /// [`Consistency::Bsp`] for a loop that relaxes or buffers something and does not say how.
     #[default]
     Serializable,
     /// Bulk-synchronous: within a clock a worker sees its own changes and what all had changed when the clock began.
@@ -103,7 +104,7 @@ pub enum Every {
 }
 
 impl Default for Every {
-    /// Sixteen times in a pass.
+    /// Sixteen times in a pass, or a few less: clocks end between cells of the loop.
     fn default() -> Every {
         Every::Share(16)
     }

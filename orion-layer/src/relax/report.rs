@@ -42,7 +42,8 @@ impl Staleness {
     pub fn mean(&self) -> f64 {
         let looks: u64 = self.counts.iter().sum();
         let clocks = self.counts.iter().enumerate().map(|(clocks, count)| clocks as f64 * *count as f64);
-        clocks.sum::<f64>() / looks.max(1) as f64
+        // The sum of nothing is -0.
+        (clocks.sum::<f64>() + 0.0) / looks.max(1) as f64
     }
 }
 
@@ -121,19 +122,17 @@ impl LoopReport {
                  (`permute`), or the loop cut finer",
                 self.imbalance
             ));
-        } else if share(self.wait) > 0.15 {
+        } else if self.clocks > 0 && share(self.wait) > 0.15 {
             advice.push(
                 "much of the time is waiting: a larger bound on staleness, or fewer clocks in a pass, would help".into(),
             );
         }
-        if share(self.moving) + share(self.apply) > 0.15 {
-            advice.push(
-                "much of the time goes into merging: fewer clocks in a pass would help, or `Async`, which has none"
-                    .into(),
-            );
+        if self.clocks > 0 && share(self.moving) + share(self.apply) > 0.15 {
+            advice.push("much of the time goes into merging: fewer clocks in a pass would help".into());
         }
         advice.extend(self.serving.advice(self.passes));
-        if self.drift > 0.1 {
+        // Not where the advice is to have fewer.
+        if self.drift > 0.1 && advice.is_empty() {
             advice.push(format!(
                 "a clock changes values by {:.0} % in the mean: what is read is far from what is, and more clocks in a \
                  pass would help learning",
@@ -160,13 +159,11 @@ impl fmt::Display for LoopReport {
             self.imbalance
         )?;
         if self.clocks > 0 {
-            writeln!(
-                f,
-                "  {} clocks, {:.1} MB copied, drift {:.2e} a clock",
-                self.clocks,
-                self.bytes as f64 / 1e6,
-                self.drift
-            )?;
+            write!(f, "  {} clocks, {:.1} MB copied", self.clocks, self.bytes as f64 / 1e6)?;
+            if self.drift_looks > 0 {
+                write!(f, ", drift {:.2e} a clock", self.drift)?;
+            }
+            writeln!(f)?;
         }
         if self.serving != Serving::default() {
             write!(f, "{}", self.serving)?;

@@ -121,7 +121,12 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         T: Number,
     {
         let cells = self.row(row, true);
-        assert_eq!(changes.len(), cells.len(), "changes to a row");
+        assert!(
+            changes.len() == cells.len(),
+            "{} changes to a row of {} elements",
+            changes.len(),
+            cells.len()
+        );
         let mut room = [T::default(); GROUP];
         for (group, changes) in changes.chunks(GROUP).enumerate() {
             let (cells, room) = (cells.part(group * GROUP, changes.len()), &mut room[..changes.len()]);
