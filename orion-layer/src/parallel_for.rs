@@ -52,7 +52,7 @@
 ///   [`ServedView`](crate::serve::ServedView)s with the same methods. A slice of the body, which computes their subscripts, runs
 ///   before it, and what it names is fetched in bulk; `prefetch = false`: keys are looked up one by one.
 /// - `consistency = place`: the [`Consistency`](crate::relax::Consistency) of these, `Bsp` if left out; `every = place`:
-///   how often workers merge ([`Every`](crate::relax::Every)).
+///   how often workers merge ([`Every`](crate::relax::Every)). The same on all workers.
 /// - `schedule = place`: a [`Schedule`](crate::schedule::Schedule) of one's own. It is asked once, and again when it shows
 ///   itself differently (its `Debug`).
 ///
