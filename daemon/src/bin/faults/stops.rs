@@ -64,7 +64,7 @@ fn under_policy(stage: &mut Stage, stall: Stall) -> Result<String> {
     let mut load = Load::start(&stage.host, STALLED)?;
     let view = stage.host.open(STALLED)?;
     let times = stage.times(2, 10);
-    let (mut killed, mut waited) = (0u64, 0);
+    let (mut killed, mut waited, mut slowest) = (0u64, 0, Duration::ZERO);
     for _ in 0..times {
         let index = stage.random.below(load.members.len());
         let pid = load.members[index].pid();
@@ -100,7 +100,7 @@ fn under_policy(stage: &mut Stage, stall: Stall) -> Result<String> {
             Violation::new(Promise::D, format!("areas {late:?} of a {stall:?} job went on after {took:?}"))
         );
         if late.is_empty() && alone {
-            stage.slowest = stage.slowest.max(took);
+            slowest = slowest.max(took);
         }
         killed += dead.len() as u64;
         for index in dead {
@@ -117,7 +117,10 @@ fn under_policy(stage: &mut Stage, stall: Stall) -> Result<String> {
     drop(view);
     stage.host.connect()?.order(&Request::Remove { job: STALLED.into(), force: false })?;
     let pinned = stats.pinned_copies;
-    Ok(format!("{times} standstills, {killed} killed, {pinned} copies pinned, {waited} waited for"))
+    stage.slowest = stage.slowest.max(slowest);
+    Ok(format!(
+        "{times} standstills, {killed} killed, {pinned} copies pinned, {waited} waited for, {slowest:.0?} at most"
+    ))
 }
 
 /// 6: SIGSTOP below the time-out.
