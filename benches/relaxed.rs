@@ -19,6 +19,8 @@ use support::{Case, Report, Times};
 
 /// The size of steps.
 const RATE: f32 = 0.05;
+/// Passes before those that are measured: under `Async` a loop tries in them what is faster.
+const WARM: usize = 5;
 /// Turns of both sides.
 const ROUNDS: usize = 3;
 
@@ -32,17 +34,17 @@ fn options(report: &Report, more: &[&str]) -> Options {
     Options::parse_from(args)
 }
 
-/// Seconds of passes on so many workers, the first left out.
+/// Seconds of passes on so many workers, the first [`WARM`] left out.
 fn parallel_times(o: &Options, workers: usize, consistency: Consistency, passes: usize) -> Times {
     let all = hectare::run(workers, |w| {
         let (train, _, features) = data::parallel(w, o)?;
         let mut weights = w.zeros::<f32, 1>([features])?;
         let mut times = Times::default();
-        for number in 0..=passes {
+        for number in 0..WARM + passes {
             w.barrier()?;
             let since = Instant::now();
             pass(w, &train, &mut weights, RATE, consistency, Every::Share(CLOCKS * workers))?;
-            if number > 0 {
+            if number >= WARM {
                 times.push(since.elapsed().as_secs_f64());
             }
         }
@@ -57,12 +59,12 @@ fn serial_times(rows: &Rows, features: usize, loops: usize, passes: usize) -> Ti
     let gate = Barrier::new(loops);
     let run = |part: &Rows| {
         let (mut weights, mut times) = (vec![0.0f32; features], Times::default());
-        for number in 0..=passes {
+        for number in 0..WARM + passes {
             gate.wait();
             let since = Instant::now();
             std::hint::black_box(serial_pass(part, &mut weights, RATE));
             gate.wait();
-            if number > 0 {
+            if number >= WARM {
                 times.push(since.elapsed().as_secs_f64());
             }
         }

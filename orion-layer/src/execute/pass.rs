@@ -9,9 +9,9 @@ use super::{Arrays, Control, IterationSpace, LoopHead, Of};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Say};
 use crate::error::Result;
-use crate::relax::{LoopReport, Pace, Treatment};
+use crate::relax::{Consistency, LoopReport, Pace, Treatment};
 use hectare_dsm::Rank;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 impl Context<'_> {
     pub(super) fn pass<S, A, C, K, F>(
@@ -37,6 +37,7 @@ impl Context<'_> {
         drop(timing);
         let mut spent = LoopReport::default();
         self.begin(head, plan, arrays)?;
+        let since = Instant::now();
         // What is collected is merged after the pass.
         let clocked = |array: &&mut dyn Control| array.treatment() != Treatment::Collected;
         let mut clocks = match relaxed(plan, arrays).iter().any(clocked) {
@@ -64,7 +65,7 @@ impl Context<'_> {
                 body,
             )
         });
-        let since = Instant::now();
+        let waited = Instant::now();
         if worked.is_ok() && clocks.is_some() {
             // Whoever is not here yet may still write. One who has failed says so here, and calls once, as this does.
             if let Err(error) = self.exchange(head.site, Say::Value(&[]), |_, _| Ok(())) {
@@ -72,6 +73,7 @@ impl Context<'_> {
                 return Err(error);
             }
         }
+        let took = since.elapsed();
         let ended = worked.and_then(|()| self.end(plan, arrays, clocks.is_some()));
         if let Err(error) = ended {
             if clocks.is_some() {
@@ -80,11 +82,18 @@ impl Context<'_> {
             self.abandon(plan, arrays, begun, &error.to_string());
             return Err(self.fail(head.site, error));
         }
-        let mut bytes = Vec::new();
+        let mut bytes = (took.as_nanos() as u64).to_le_bytes().to_vec();
         tree.encode(&mut bytes);
-        let mut all = Tree::new(accumulators, plan.cells);
-        self.exchange(head.site, Say::Value(&bytes), |_, bytes| all.decode(bytes))?;
-        spent.wait += since.elapsed();
+        let (mut all, mut longest) = (Tree::new(accumulators, plan.cells), 0);
+        self.exchange(head.site, Say::Value(&bytes), |_, bytes| {
+            let (took, partials) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
+            longest = longest.max(u64::from_le_bytes(*took));
+            all.decode(partials)
+        })?;
+        spent.wait += waited.elapsed();
+        if clocks.is_some() {
+            plan.sharing.borrow_mut().note(Duration::from_nanos(longest));
+        }
         take_tallies(plan, arrays, &mut spent);
         plan.note(&spent, clocks.map(|clocks| clocks.report));
         Ok(all.root())
@@ -94,8 +103,8 @@ impl Context<'_> {
     fn begin<A: Arrays>(&mut self, head: &LoopHead<'_>, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
         for (number, array) in arrays.each().iter_mut().enumerate() {
             if let Some(layout) = plan.layout(number).or_else(|| {
-                let buffered = array.treatment().contributes();
-                plan.one_piece(number, buffered, array.layout())
+                let by_rule = array.treatment().contributes();
+                plan.one_piece(number, by_rule, array.layout())
             }) {
                 array.rearrange(self, head.site, &layout)?;
             }
@@ -128,7 +137,12 @@ impl Context<'_> {
         let opened = relaxed.iter_mut().try_for_each(|array| array.open(self.worker));
         let opened = foreseen.and(opened).and_then(|()| board.reset(self.worker));
         self.agree_on(head.site, opened)?;
-        let pace = Pace { relax: head.relax, me: self.rank() as usize, workers: self.size() };
+        let (me, workers) = (self.rank() as usize, self.size());
+        let in_copies = plan.sharing.borrow().in_copies(head.relax.consistency, workers, plan.relaxed_bytes());
+        if head.relax.consistency == Consistency::Async {
+            plan.report.borrow_mut().note_sharing(in_copies);
+        }
+        let pace = Pace { relax: head.relax, in_copies, me, workers };
         let entered = Clocks::enter(board, pace, self.patience, self.worker, &mut relaxed);
         self.agree_on(head.site, entered)
     }

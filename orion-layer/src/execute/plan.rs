@@ -10,7 +10,7 @@ use crate::dependence::{Dependences, analyze};
 use crate::error::{Error, Result};
 use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space, Subscript};
 use crate::placement::{ArrayPlacement, TilePlan};
-use crate::relax::{Every, LoopReport};
+use crate::relax::{Every, LoopReport, Sharing};
 use crate::schedule::{Choice, Tile, VISITS, cell_number, choose, for_each_cell, scrambled};
 use crate::serve::Serving;
 use hectare_dsm::{Rank, Worker};
@@ -67,6 +67,7 @@ pub struct LoopPlan {
     pub(crate) owners: Rc<[usize]>,
     pub(crate) timing: RefCell<Timing>,
     pub(crate) report: RefCell<LoopReport>,
+    pub(super) sharing: RefCell<Sharing>,
     /// Cells that this worker runs.
     own_cells: usize,
     /// The cells of each tile of this worker's, if it does not go through them row by row.
@@ -155,6 +156,7 @@ impl LoopPlan {
             owners,
             timing,
             report,
+            sharing: RefCell::new(Sharing::new()),
             own_cells,
             scrambled,
             tiles,
@@ -205,6 +207,12 @@ impl LoopPlan {
         })
     }
 
+    /// Bytes of the arrays whose dependences are given up.
+    pub(super) fn relaxed_bytes(&self) -> usize {
+        let bytes = |array: &NamedArray| array.shape.iter().product::<usize>() * array.element_bytes;
+        self.nest.relaxed.iter().map(|number| bytes(&self.nest.arrays[*number])).sum()
+    }
+
     pub(crate) fn workers(&self) -> usize {
         self.tiles.len()
     }
@@ -239,15 +247,18 @@ impl LoopPlan {
     }
 
     /// The layout that array `array`, which lies as in `present`, has to have when the pass begins, if a loop that is not
-    /// cut needs all of it: one piece, where rows or slices would otherwise lie in several.
-    pub(super) fn one_piece(&self, array: usize, buffered: bool, present: &Layout) -> Option<Layout> {
+    /// cut needs all of it: one piece, where rows or slices would otherwise lie in several, where a rule merges what is
+    /// contributed, and where data say what is looked up, for that is faster in one.
+    pub(super) fn one_piece(&self, array: usize, by_rule: bool, present: &Layout) -> Option<Layout> {
         let shape = &self.nest.arrays[array].shape;
         let rows_are_cut = shape.len() > 1 && present.dim + 1 == shape.len();
         let is_range = |subscript: &Subscript| matches!(subscript, Subscript::Range(..));
-        let slices = || self.nest.accesses_of(array).any(|access| access.subscripts.iter().any(is_range));
+        let is_unknown = |subscript: &Subscript| *subscript == Subscript::Unknown;
+        let mut subscripts = self.nest.accesses_of(array).flat_map(|access| &access.subscripts);
         let whole = self.choice.placement.arrays[array] == ArrayPlacement::Whole;
         let relaxed = self.choice.placement.arrays[array] == ArrayPlacement::Relaxed;
-        let wanted = relaxed || whole && (rows_are_cut || buffered || slices());
+        let wanted = relaxed
+            || whole && (rows_are_cut || by_rule || subscripts.any(|one| is_range(one) || is_unknown(one)));
         (wanted && present.parts() > 1).then(|| Layout {
             dim: 0,
             bounds: vec![0, shape[0]],

@@ -23,13 +23,17 @@ pub enum Consistency {
     /// Without waiting. Relaxed arrays are read and written in place while others do the same (HogWild!, Recht et al.,
     /// 2011): elements are whole, and of two workers that change one at once, one change may be lost. Buffers are
     /// merged when contributions come, and lose none.
+    ///
+    /// Where many workers change the same elements all the time, sharing them in place is slow, for their lines of memory
+    /// go from core to core. Arrays of up to 4 MiB are therefore shared in copies as well, as under
+    /// [`Consistency::UNBOUNDED`], for a pass or two; what took less time goes on, and the other is tried again now and
+    /// then. [`LoopReport`](super::LoopReport) tells in how many passes it was which.
     Async,
 }
 
 impl Consistency {
     /// Copies, as under [`Consistency::Bounded`], whose workers never wait for each other within a pass: each tells at its
-    /// clocks what it did, and learns what others have told. What [`Consistency::Async`] is for arrays that are small
-    /// and often changed, whose elements would go from one core's cache to another's and back.
+    /// clocks what it did, and learns what others have told. No change is lost.
     pub const UNBOUNDED: Consistency = Consistency::Bounded(u64::MAX);
 
     /// By how many clocks a worker may run ahead of the slowest.

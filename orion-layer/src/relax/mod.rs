@@ -4,8 +4,8 @@
 //! anybody can tell, and runs on one worker. Its arrays can be given up to the loop in two ways:
 //!
 //! - A *relaxed* array ([`Relaxed`], `relax w` in `parallel_for!`) is read and changed by everybody, by
-//!   [`RelaxedView`]: in place ([`Consistency::Async`]), or each worker in a copy of its own, whose changes are added up
-//!   at clocks ([`Consistency::Bsp`], [`Consistency::Bounded`]).
+//!   [`RelaxedView`]: each worker in a copy of its own, whose changes are added up at clocks ([`Consistency::Bsp`],
+//!   [`Consistency::Bounded`]), or in place, where that is not slower ([`Consistency::Async`]; `Sharing` chooses).
 //! - A *buffered* array ([`Buffered`], `buffer w`) is read as it was at the last clock, and takes contributions, which an
 //!   [`Apply`] function merges at clocks, where the elements live: each exactly once.
 //!
@@ -21,6 +21,7 @@ mod number;
 mod relaxed;
 mod replica;
 mod report;
+mod sharing;
 mod view;
 
 pub use self::apply::{AdaGrad, AdaRevision, Apply, Mean, Seen, Sum};
@@ -32,6 +33,7 @@ pub use self::number::Additive;
 pub use self::relaxed::{Relaxed, Relaxes};
 pub(crate) use self::replica::Replica;
 pub use self::report::{LoopReport, Staleness};
+pub(crate) use self::sharing::Sharing;
 pub use self::view::{ElementIndex, RelaxedView};
 
 /// Contributions of so many clocks of a worker may be on their way to a buffered array.
@@ -41,6 +43,8 @@ pub(crate) const RING: u64 = 4;
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     pub(crate) relax: Relax,
+    /// Whether workers keep copies of relaxed arrays.
+    pub(crate) in_copies: bool,
     pub(crate) me: usize,
     pub(crate) workers: usize,
 }

@@ -1,5 +1,5 @@
 //! A dense array as a loop relaxes it.
-use super::{Additive, Consistency, Moved, Pace, RelaxedView, Treatment};
+use super::{Additive, Moved, Pace, RelaxedView, Treatment};
 use crate::array::{DistArray, Layout};
 use crate::context::{Context, Site};
 use crate::error::Result;
@@ -41,7 +41,7 @@ impl<T: Additive, const N: usize> DistArray<T, N> {
 impl<T: Element, const N: usize> Relaxed<'_, T, N> {
     /// What a pass is like in which this worker works on a copy.
     fn copying(&self) -> Option<Pace> {
-        self.pace.filter(|pace| pace.workers > 1 && pace.relax.consistency != Consistency::Async)
+        self.pace.filter(|pace| pace.in_copies)
     }
 }
 

@@ -65,6 +65,12 @@ pub struct LoopReport {
     pub apply: Duration,
     /// What the worker that computed longest did, as a multiple of the mean.
     pub imbalance: f64,
+    /// How many workers ran iterations.
+    pub busy: u64,
+    /// Under [`Consistency::Async`](super::Consistency::Async): the passes in which relaxed arrays were shared in place.
+    pub in_place: u64,
+    /// And those in which workers kept copies of them.
+    pub in_copies: u64,
     /// Bytes of relaxed and buffered arrays that were copied between workers.
     pub bytes: u64,
     /// Clocks, summed over the workers.
@@ -104,6 +110,11 @@ impl LoopReport {
         self.most_lacking = self.most_lacking.max(other.most_lacking);
     }
 
+    /// Of a pass under [`Consistency::Async`](super::Consistency::Async).
+    pub(crate) fn note_sharing(&mut self, in_copies: bool) {
+        *(if in_copies { &mut self.in_copies } else { &mut self.in_place }) += 1;
+    }
+
     /// Before it becomes a mean, `lacking` is a sum.
     pub(crate) fn note_lacking(&mut self, iterations: u64) {
         self.lacking += iterations as f64;
@@ -116,7 +127,9 @@ impl LoopReport {
         let all = (self.compute + self.wait + self.moving + self.apply).as_secs_f64().max(1e-9);
         let share = |part: Duration| part.as_secs_f64() / all;
         let mut advice = Vec::new();
-        if self.imbalance > 1.15 && share(self.wait) > 0.1 {
+        if self.busy == 1 && self.imbalance > 1.0 {
+            advice.push("all iterations ran on one worker: `explain` tells why, and what would let others help".into());
+        } else if self.imbalance > 1.15 && share(self.wait) > 0.1 {
             advice.push(format!(
                 "one worker computes {:.2} times the mean: iterations of very different length should be spread \
                  (`permute`), or the loop cut finer",
@@ -158,6 +171,10 @@ impl fmt::Display for LoopReport {
             percent(self.apply),
             self.imbalance
         )?;
+        if self.in_place + self.in_copies > 0 {
+            let (in_place, in_copies) = (self.in_place, self.in_copies);
+            writeln!(f, "  asynchronous: passes in place {in_place}, with a copy for each worker {in_copies}")?;
+        }
         if self.clocks > 0 {
             write!(f, "  {} clocks, {:.1} MB copied", self.clocks, self.bytes as f64 / 1e6)?;
             if self.drift_looks > 0 {
@@ -199,15 +216,18 @@ impl Context<'_> {
             let same = later.loop_name == earlier.loop_name;
             if same {
                 earlier.passes += later.passes;
+                earlier.in_place += later.in_place;
+                earlier.in_copies += later.in_copies;
                 earlier.merge(later);
             }
             same
         });
         let mut all: Vec<LoopReport> = Vec::new();
-        let mut longest = vec![Duration::ZERO; mine.len()];
+        let (mut longest, mut busy) = (vec![Duration::ZERO; mine.len()], vec![0; mine.len()]);
         self.exchange_values(site, &mine, |_, other: Vec<LoopReport>| {
-            for (longest, report) in longest.iter_mut().zip(&other) {
+            for ((longest, busy), report) in longest.iter_mut().zip(&mut busy).zip(&other) {
                 *longest = (*longest).max(report.compute);
+                *busy += u64::from(report.compute > Duration::ZERO);
             }
             match all.is_empty() {
                 true => all = other,
@@ -216,7 +236,8 @@ impl Context<'_> {
             Ok(())
         })?;
         let workers = self.size() as f64;
-        for (report, longest) in all.iter_mut().zip(longest) {
+        for ((report, longest), busy) in all.iter_mut().zip(longest).zip(busy) {
+            report.busy = busy;
             let mean = report.compute.as_secs_f64() / workers;
             report.imbalance = if mean > 0.0 { longest.as_secs_f64() / mean } else { 1.0 };
             report.drift /= report.drift_looks.max(1) as f64;

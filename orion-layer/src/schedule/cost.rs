@@ -12,6 +12,9 @@ const HAND_OVER_NS: f64 = 500.0;
 /// What a barrier costs per pass, in nanoseconds.
 const PASS_NS: f64 = 2000.0;
 
+/// Elements of a dimension that an iteration looks up, where data say which: a guess.
+const LOOKED_UP: usize = 64;
+
 /// The estimate of one pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Cost {
@@ -42,13 +45,12 @@ fn touched(nest: &LoopNest) -> f64 {
     use crate::loop_nest::Subscript;
     let of = |access: &crate::loop_nest::Access| {
         let array = &nest.arrays[access.array];
-        let is_relaxed = nest.relaxed.contains(&access.array);
         let elements =
             access.subscripts.iter().zip(&array.shape).map(|(subscript, extent)| match subscript {
                 Subscript::Index(_) => 1.0,
                 Subscript::Range(start, end) => (end.constant - start.constant).max(1) as f64,
-                Subscript::Unknown if is_relaxed => 1.0,
-                Subscript::Full | Subscript::Unknown => *extent as f64,
+                Subscript::Unknown => *extent.min(&LOOKED_UP) as f64,
+                Subscript::Full => *extent as f64,
             });
         elements.product::<f64>() * array.element_bytes as f64 * if access.mode.writes() { 2.0 } else { 1.0 }
     };
