@@ -129,3 +129,31 @@ fn a_row_of_another_length_is_refused() {
     });
     assert!(matches!(failed, Err(Error::BodyPanicked { .. })), "{failed:?}");
 }
+
+#[test]
+fn asynchronous_loops_try_copies_and_lose_nothing_that_one_worker_alone_changes() {
+    const PASSES: usize = 14;
+    for workers in [2, 3] {
+        let found = run(workers, |w| {
+            let mut a = w.zeros::<u64, 1>([LEN])?;
+            for pass in 0..PASSES {
+                // Every element is changed by one iteration.
+                parallel_for!(w, unordered, relax a, consistency = Consistency::Async;
+                for k in 0..LEN {
+                    a.add((k * 7) % LEN, (k + pass) as u64);
+                })?;
+            }
+            let reports = w.reports()?;
+            let relaxed = reports.iter().find(|report| report.in_place + report.in_copies > 0);
+            let relaxed = relaxed.expect("a report of the asynchronous loop");
+            assert_eq!((relaxed.in_place + relaxed.in_copies, relaxed.passes), (PASSES as u64, PASSES as u64));
+            assert!(relaxed.in_place >= 2 && relaxed.in_copies >= 2, "both are tried: {relaxed}");
+            a.to_vec(w)
+        });
+        let mut expected = vec![0u64; LEN];
+        for pass in 0..PASSES {
+            (0..LEN).for_each(|k| expected[(k * 7) % LEN] += (k + pass) as u64);
+        }
+        assert_eq!(found.unwrap()[0], expected, "{workers} workers");
+    }
+}

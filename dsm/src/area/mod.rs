@@ -18,3 +18,4 @@ pub(crate) mod scan;
 pub(crate) mod spec;
 pub(crate) mod table;
 pub(crate) mod transfer;
+mod wake;

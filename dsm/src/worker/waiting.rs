@@ -37,6 +37,11 @@ impl Worker {
         Ok(pause)
     }
 
+    /// A wait begins: what was waited for before does not count.
+    pub(crate) fn forget_waiting(&mut self) {
+        self.local.waiter.reset();
+    }
+
     /// How often to look at a word before sleeping on it.
     pub(crate) fn spins(&self) -> u32 {
         if self.shared.is_crowded() { 1 } else { SPINS }
@@ -50,7 +55,7 @@ impl Worker {
     ) -> Result<R> {
         self.shared.check_process()?;
         let since = Instant::now();
-        self.local.waiter.reset();
+        self.forget_waiting();
         self.within(Some(timeout), |worker| {
             loop {
                 if let Some(found) = look(worker)? {

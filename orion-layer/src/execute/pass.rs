@@ -138,7 +138,8 @@ impl Context<'_> {
         let opened = foreseen.and(opened).and_then(|()| board.reset(self.worker));
         self.agree_on(head.site, opened)?;
         let (me, workers) = (self.rank() as usize, self.size());
-        let in_copies = plan.sharing.borrow().in_copies(head.relax.consistency, workers, plan.relaxed_bytes());
+        let in_copies =
+            plan.sharing.borrow().in_copies(head.relax.consistency, workers, plan.relaxed_bytes());
         if head.relax.consistency == Consistency::Async {
             plan.report.borrow_mut().note_sharing(in_copies);
         }

@@ -3,6 +3,7 @@ use super::RING;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use hectare_dsm::{Area, AreaSpec, Opened, Rank, Worker, WorkerState};
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// How many clocks the worker has published, doubled; one more when it will not publish any more in this pass.
@@ -19,9 +20,10 @@ const TOLD_SLOTS: usize = 2 * RING as usize;
 /// of each are in what it reads.
 const APPLIED: usize = TOLD + TOLD_SLOTS;
 
+/// Words in a line of memory.
+const LINE: usize = 8;
+
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Looks at the words before the processor is given to others.
-const SPINS: u32 = 200;
 /// Looks at whether others are alive are this far apart.
 const PULSE: Duration = Duration::from_millis(5);
 
@@ -32,6 +34,14 @@ pub(crate) struct Board {
     _mine: Opened<u64>,
     all: Vec<Area<u64>>,
     me: Rank,
+    /// How often this worker has rung.
+    rings: Cell<u64>,
+}
+
+/// Where the bell is among the words of worker 0: whoever waits sleeps on it, whoever changes a word that others may
+/// wait for writes it afterwards. In a line of its own.
+fn bell(size: usize) -> usize {
+    APPLIED + 2 * size + LINE
 }
 
 impl Board {
@@ -39,13 +49,13 @@ impl Board {
     pub(crate) fn open(worker: &mut Worker, size: usize) -> Result<Board> {
         let me = worker.rank();
         let name = |rank: usize| format!("orion/clocks/{rank}");
-        let words = worker.create::<u64>(AreaSpec::new(name(me as usize)).copies(0), APPLIED + 2 * size)?;
+        let words = worker.create::<u64>(AreaSpec::new(name(me as usize)).copies(0), bell(size) + 1)?;
         let mine = words.open(worker).map_err(hectare_dsm::Error::from)?;
         let mut all = Vec::with_capacity(size);
         for rank in 0..size {
             all.push(worker.attach_within(&name(rank), PATIENCE)?);
         }
-        Ok(Board { _mine: mine, all, me })
+        Ok(Board { _mine: mine, all, me, rings: Cell::new(0) })
     }
 
     /// Back to clock 0. To be followed by a barrier.
@@ -76,7 +86,8 @@ impl Board {
 
     /// This worker has published so many.
     pub(crate) fn set_clock(&self, worker: &Worker, clock: u64, done: bool) -> Result<()> {
-        self.publish(worker, CLOCK, clock << 1 | u64::from(done))
+        self.publish(worker, CLOCK, clock << 1 | u64::from(done))?;
+        self.ring(worker)
     }
 
     /// How many clocks of `of` worker `server` has applied.
@@ -86,7 +97,8 @@ impl Board {
 
     /// This worker has applied so many of worker `of`.
     pub(crate) fn set_applied(&self, worker: &Worker, of: usize, clocks: u64) -> Result<()> {
-        self.publish(worker, APPLIED + of, clocks)
+        self.publish(worker, APPLIED + of, clocks)?;
+        self.ring(worker)
     }
 
     /// How many cells a worker has run.
@@ -125,7 +137,21 @@ impl Board {
     /// Tells those who wait for this worker that it has failed.
     pub(crate) fn set_failed(&self, worker: &Worker) {
         // A worker whose words cannot be written is not among the living; others notice that.
-        let _ = self.publish(worker, FAILED, 1);
+        let _ = self.publish(worker, FAILED, 1).and_then(|()| self.ring(worker));
+    }
+
+    /// Lets those who sleep in [`Board::wait`] look again.
+    fn ring(&self, worker: &Worker) -> Result<()> {
+        if self.all.len() == 1 {
+            return Ok(());
+        }
+        let rings = self.rings.get() + 1;
+        self.rings.set(rings);
+        // No two rings write the same, whoever rings: a sleeper sees each of them.
+        let value = rings << 12 | u64::from(self.me) & 0xfff;
+        let words = self.all[0].cells(worker).map_err(|_| lost(0))?;
+        words.publish_and_wake(bell(self.all.len()), value);
+        Ok(())
     }
 
     /// Waits until `is_done` says so; it may do some work meanwhile, and is called again and again. `what` says what is
@@ -138,35 +164,35 @@ impl Board {
         behind: impl Fn(&Worker, usize) -> Result<bool>,
         mut is_done: impl FnMut(&Worker) -> Result<bool>,
     ) -> Result<()> {
-        let (mut since, mut looked, mut spins) = (None, None, 0);
-        while !is_done(worker)? {
-            worker.service()?;
-            spins += 1;
-            if spins < SPINS {
-                std::hint::spin_loop();
-                continue;
+        let since = Instant::now();
+        let mut looked = since;
+        let waited = worker.wait_on_word(&self.all[0], bell(self.all.len()), |worker| {
+            if is_done(worker)? {
+                return Ok(Some(()));
             }
-            std::thread::yield_now();
             let now = Instant::now();
-            let since = *since.get_or_insert(now);
-            let looked = looked.get_or_insert(now);
-            if now - *looked < PULSE {
-                continue;
+            if now - looked < PULSE {
+                return Ok(None);
             }
-            *looked = now;
+            looked = now;
             self.check_peers(worker)?;
-            if now - since > patience {
-                let mut late = Vec::new();
-                for rank in 0..self.all.len() {
-                    if behind(worker, rank)? {
-                        late.push(format!("worker {rank} is at clock {}", self.clock(worker, rank)?.0));
-                    }
-                }
-                let (waited, missing) = (now - since, late.join(", "));
-                return Err(hectare_dsm::Error::TimedOut { what: what(), waited, missing }.into());
+            if now - since <= patience {
+                return Ok(None);
             }
+            let mut late = Vec::new();
+            for rank in 0..self.all.len() {
+                if behind(worker, rank)? {
+                    late.push(format!("worker {rank} is at clock {}", self.clock(worker, rank)?.0));
+                }
+            }
+            let (waited, missing) = (now - since, late.join(", "));
+            Err(hectare_dsm::Error::TimedOut { what: what(), waited, missing }.into())
+        });
+        match waited {
+            // The bell is open for as long as worker 0 lives.
+            Err(Error::Core(hectare_dsm::Error::NotOpen { .. })) => Err(lost(0)),
+            waited => waited,
         }
-        Ok(())
     }
 
     /// Whether all others live and none has failed.

@@ -128,7 +128,10 @@ impl LoopReport {
         let share = |part: Duration| part.as_secs_f64() / all;
         let mut advice = Vec::new();
         if self.busy == 1 && self.imbalance > 1.0 {
-            advice.push("all iterations ran on one worker: `explain` tells why, and what would let others help".into());
+            advice.push(
+                "all iterations ran on one worker: `explain` tells why, and what would let others help"
+                    .into(),
+            );
         } else if self.imbalance > 1.15 && share(self.wait) > 0.1 {
             advice.push(format!(
                 "one worker computes {:.2} times the mean: iterations of very different length should be spread \
@@ -173,7 +176,10 @@ impl fmt::Display for LoopReport {
         )?;
         if self.in_place + self.in_copies > 0 {
             let (in_place, in_copies) = (self.in_place, self.in_copies);
-            writeln!(f, "  asynchronous: passes in place {in_place}, with a copy for each worker {in_copies}")?;
+            writeln!(
+                f,
+                "  asynchronous: passes in place {in_place}, with a copy for each worker {in_copies}"
+            )?;
         }
         if self.clocks > 0 {
             write!(f, "  {} clocks, {:.1} MB copied", self.clocks, self.bytes as f64 / 1e6)?;

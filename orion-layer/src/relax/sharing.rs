@@ -89,7 +89,8 @@ impl Sharing {
 
     fn decide(&mut self) -> Stage {
         let other = self.way.other();
-        let (Some(now), Some(before)) = (self.seconds[self.way as usize], self.seconds[other as usize]) else {
+        let (Some(now), Some(before)) = (self.seconds[self.way as usize], self.seconds[other as usize])
+        else {
             self.way = other;
             return Stage::Warm;
         };

@@ -1,0 +1,78 @@
+//! Sleeping until a word of an open area changes.
+use super::cells::Cells;
+use super::handle::Area;
+use crate::error::{Error, Result};
+use crate::sync::wait::{futex_wake_all, low_half};
+use crate::worker::Worker;
+use std::sync::atomic::AtomicU64;
+
+impl Cells<'_, u64> {
+    /// As [`publish`](Cells::publish), and wakes all workers that sleep on the word ([`Worker::wait_on_word`]): a system
+    /// call, of some hundred nanoseconds if nobody does.
+    ///
+    /// Sleepers compare the lower 32 bits: those of `value` should not be the same as before.
+    ///
+    /// # Panics
+    /// If there is no element at `index`.
+    pub fn publish_and_wake(&self, index: usize, value: u64) {
+        self.publish(index, value);
+        futex_wake_all(low_half(self.word(index)));
+    }
+}
+
+impl Worker {
+    /// Calls `look` until it has found something, and serves rounds meanwhile. Between two looks the worker spins, if there
+    /// is a core for every worker, then sleeps until the word at `index` of an area that is open
+    /// ([`Owned::open`](crate::Owned::open)) is written by [`Cells::publish_and_wake`], or for some milliseconds.
+    ///
+    /// Whoever makes `look` find something writes that first, then the word. The word is read before every look. So no
+    /// change is missed.
+    ///
+    /// ```
+    /// # use hectare_dsm::{AreaSpec, Error, Job};
+    /// # let job = Job::embedded()?;
+    /// # let mut worker = job.worker()?;
+    /// let words = worker.create::<u64>(AreaSpec::new("words").copies(0), 2)?.open(&worker)?;
+    /// words.area().cells(&worker)?.publish(0, 7);
+    /// words.area().cells(&worker)?.publish_and_wake(1, 1);
+    /// let area = words.area();
+    /// let found = worker.wait_on_word(&area, 1, |worker| {
+    ///     let value = area.cells(worker)?.observe(0);
+    ///     Ok::<_, Error>((value != 0).then_some(value))
+    /// })?;
+    /// assert_eq!(found, 7);
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `look`, of [`Worker::service`] and of [`Area::cells`].
+    ///
+    /// # Panics
+    /// If there is no element at `index`.
+    pub fn wait_on_word<R, E: From<Error>>(
+        &mut self,
+        area: &Area<u64>,
+        index: usize,
+        mut look: impl FnMut(&mut Worker) -> Result<Option<R>, E>,
+    ) -> Result<R, E> {
+        self.forget_waiting();
+        loop {
+            let seen = area.cells(self)?.observe(index);
+            if let Some(found) = look(self)? {
+                return Ok(found);
+            }
+            self.wait_step(Some((area.word(index), seen)))?;
+        }
+    }
+}
+
+impl Area<u64> {
+    /// To sleep on: nothing else is known of what happens to it after `Area::cells` has checked.
+    fn word(&self, index: usize) -> &AtomicU64 {
+        assert!(index < self.len(), "element {index} of {}", self.len());
+        // SAFETY: the element lies in the writer copy, which stays mapped for as long as the handle lives, and is aligned;
+        // no reference to it exists while the area is open, and the caller has just checked that it is. If it is closed
+        // meanwhile, the address is what the kernel looks at, and nothing here reads it.
+        unsafe { &*self.core.parts().writer().cast::<AtomicU64>().add(index) }
+    }
+}
