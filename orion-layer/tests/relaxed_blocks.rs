@@ -146,7 +146,10 @@ fn asynchronous_loops_try_copies_and_lose_nothing_that_one_worker_alone_changes(
             let reports = w.reports()?;
             let relaxed = reports.iter().find(|report| report.in_place + report.in_copies > 0);
             let relaxed = relaxed.expect("a report of the asynchronous loop");
-            assert_eq!((relaxed.in_place + relaxed.in_copies, relaxed.passes), (PASSES as u64, PASSES as u64));
+            assert_eq!(
+                (relaxed.in_place + relaxed.in_copies, relaxed.passes),
+                (PASSES as u64, PASSES as u64)
+            );
             assert!(relaxed.in_place >= 2 && relaxed.in_copies >= 2, "both are tried: {relaxed}");
             a.to_vec(w)
         });

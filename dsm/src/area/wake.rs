@@ -4,29 +4,30 @@ use super::handle::Area;
 use crate::error::{Error, Result};
 use crate::sync::wait::{futex_wake_all, low_half};
 use crate::worker::Worker;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Cells<'_, u64> {
-    /// As [`publish`](Cells::publish), and wakes all workers that sleep on the word ([`Worker::wait_on_word`]): a system
-    /// call, of some hundred nanoseconds if nobody does.
-    ///
-    /// Sleepers compare the lower 32 bits: those of `value` should not be the same as before.
+    /// Adds one to an element, after all that this worker wrote before, and wakes all workers that sleep on it
+    /// ([`Worker::wait_on_bell`]): a system call, of some hundred nanoseconds if nobody does. Several workers may ring one bell.
     ///
     /// # Panics
     /// If there is no element at `index`.
-    pub fn publish_and_wake(&self, index: usize, value: u64) {
-        self.publish(index, value);
-        futex_wake_all(low_half(self.word(index)));
+    pub fn ring(&self, index: usize) {
+        let word = self.word(index);
+        // Release: pairs with the acquire in `observe`. To add, and not to store, keeps the rings of all workers in one
+        // release sequence: who sees the last sees what was written before each.
+        word.fetch_add(1, Ordering::Release);
+        futex_wake_all(low_half(word));
     }
 }
 
 impl Worker {
     /// Calls `look` until it has found something, and serves rounds meanwhile. Between two looks the worker spins, if there
-    /// is a core for every worker, then sleeps until the word at `index` of an area that is open
-    /// ([`Owned::open`](crate::Owned::open)) is written by [`Cells::publish_and_wake`], or for some milliseconds.
+    /// is a core for every worker, then sleeps until somebody rings ([`Cells::ring`]) at element `index` of an area that is
+    /// open ([`Owned::open`](crate::Owned::open)), or for some milliseconds.
     ///
-    /// Whoever makes `look` find something writes that first, then the word. The word is read before every look. So no
-    /// change is missed.
+    /// Whoever makes `look` find something writes that first, then rings. The bell is read before every look, so that no
+    /// ring is missed.
     ///
     /// ```
     /// # use hectare_dsm::{AreaSpec, Error, Job};
@@ -34,9 +35,9 @@ impl Worker {
     /// # let mut worker = job.worker()?;
     /// let words = worker.create::<u64>(AreaSpec::new("words").copies(0), 2)?.open(&worker)?;
     /// words.area().cells(&worker)?.publish(0, 7);
-    /// words.area().cells(&worker)?.publish_and_wake(1, 1);
+    /// words.area().cells(&worker)?.ring(1);
     /// let area = words.area();
-    /// let found = worker.wait_on_word(&area, 1, |worker| {
+    /// let found = worker.wait_on_bell(&area, 1, |worker| {
     ///     let value = area.cells(worker)?.observe(0);
     ///     Ok::<_, Error>((value != 0).then_some(value))
     /// })?;
@@ -49,7 +50,7 @@ impl Worker {
     ///
     /// # Panics
     /// If there is no element at `index`.
-    pub fn wait_on_word<R, E: From<Error>>(
+    pub fn wait_on_bell<R, E: From<Error>>(
         &mut self,
         area: &Area<u64>,
         index: usize,

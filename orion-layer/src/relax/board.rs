@@ -3,7 +3,6 @@ use super::RING;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use hectare_dsm::{Area, AreaSpec, Opened, Rank, Worker, WorkerState};
-use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// How many clocks the worker has published, doubled; one more when it will not publish any more in this pass.
@@ -34,12 +33,10 @@ pub(crate) struct Board {
     _mine: Opened<u64>,
     all: Vec<Area<u64>>,
     me: Rank,
-    /// How often this worker has rung.
-    rings: Cell<u64>,
 }
 
 /// Where the bell is among the words of worker 0: whoever waits sleeps on it, whoever changes a word that others may
-/// wait for writes it afterwards. In a line of its own.
+/// wait for rings it afterwards. In a line of its own.
 fn bell(size: usize) -> usize {
     APPLIED + 2 * size + LINE
 }
@@ -55,13 +52,14 @@ impl Board {
         for rank in 0..size {
             all.push(worker.attach_within(&name(rank), PATIENCE)?);
         }
-        Ok(Board { _mine: mine, all, me, rings: Cell::new(0) })
+        Ok(Board { _mine: mine, all, me })
     }
 
     /// Back to clock 0. To be followed by a barrier.
     pub(crate) fn reset(&self, worker: &Worker) -> Result<()> {
         let words = self.all[self.me as usize].cells(worker)?;
-        (0..words.len()).for_each(|word| words.publish(word, 0));
+        // All but the bell.
+        (0..APPLIED + 2 * self.all.len()).for_each(|word| words.publish(word, 0));
         Ok(())
     }
 
@@ -142,15 +140,9 @@ impl Board {
 
     /// Lets those who sleep in [`Board::wait`] look again.
     fn ring(&self, worker: &Worker) -> Result<()> {
-        if self.all.len() == 1 {
-            return Ok(());
+        if self.all.len() > 1 {
+            self.all[0].cells(worker).map_err(|_| lost(0))?.ring(bell(self.all.len()));
         }
-        let rings = self.rings.get() + 1;
-        self.rings.set(rings);
-        // No two rings write the same, whoever rings: a sleeper sees each of them.
-        let value = rings << 12 | u64::from(self.me) & 0xfff;
-        let words = self.all[0].cells(worker).map_err(|_| lost(0))?;
-        words.publish_and_wake(bell(self.all.len()), value);
         Ok(())
     }
 
@@ -166,7 +158,7 @@ impl Board {
     ) -> Result<()> {
         let since = Instant::now();
         let mut looked = since;
-        let waited = worker.wait_on_word(&self.all[0], bell(self.all.len()), |worker| {
+        let waited = worker.wait_on_bell(&self.all[0], bell(self.all.len()), |worker| {
             if is_done(worker)? {
                 return Ok(Some(()));
             }

@@ -12,6 +12,7 @@ mod observers;
 mod opening;
 mod passing;
 mod rounds;
+mod waking;
 
 use super::claim::{self, Claim};
 use super::round::{Ended, Pause, Rounds, Seat, Work, slot_state};
