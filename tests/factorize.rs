@@ -120,7 +120,7 @@ fn one_command_draws_every_consistency() {
         assert!(output.status.success(), "{output:?}");
     }
     let (picture, table) = (fs::read_to_string(&svg).unwrap(), fs::read_to_string(&csv).unwrap());
-    let names = ["serializable", "bulk-synchronous", "staleness of at most 1 clocks", "asynchronous"];
+    let names = ["serializable", "bulk-synchronous", "staleness of at most 1 clock", "asynchronous"];
     let mut runs = vec!["serial".to_owned()];
     runs.extend([1, 2].iter().flat_map(|n| names.map(|name| format!("{n} worker(s), {name}"))));
     for run in &runs {

@@ -131,7 +131,8 @@ pub fn basis(traces: &[Option<u64>]) -> Option<u64> {
 }
 
 /// A hash of long lists of numbers, eight bytes at a time: a multiplication and a rotation each, as in FxHash.
-struct Words(u64);
+#[derive(Default)]
+pub(crate) struct Words(u64);
 
 impl Hasher for Words {
     fn write(&mut self, bytes: &[u8]) {

@@ -70,7 +70,7 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
             (quote!(run_served), code)
         }
     };
-    let run = nest.iterate(root, &rewrite(input, nest.body));
+    let run = nest.iterate(root, &nest.marked(root, &rewrite(input, nest.body)));
     let run = if accumulators.is_empty() {
         // A `return` that a macro hides does not compile.
         quote!((|| { #run #root::describe::Finished })();)

@@ -170,7 +170,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 
     pub(crate) fn bounds(&self) -> PartBounds<'_> {
-        PartBounds { array: &self.name, dim: self.layout.dim }
+        PartBounds { array: &self.name, shape: &self.shape, dim: self.layout.dim }
     }
 
     /// A view of the whole array, in place: valid until the next collective call.
@@ -208,7 +208,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         parts: Range<usize>,
         recorder: Option<Recorder<'a>>,
     ) -> Result<ViewMut<'a, T, N>> {
-        let bounds = PartBounds { array: &self.name, dim: self.layout.dim };
+        let bounds = PartBounds { array: &self.name, shape: &self.shape, dim: self.layout.dim };
         let mut views = Vec::with_capacity(parts.len());
         for (part, partition) in parts.clone().zip(&mut self.parts[parts]) {
             let frame = Frame::new(&self.shape, self.layout.dim, &self.layout.range(part));

@@ -7,7 +7,7 @@ use super::{Key, Merge};
 use crate::array::Value;
 use crate::context::{Context, Site};
 use crate::error::Result;
-use crate::execute::{ArrayArg, Family, Note};
+use crate::execute::{ArrayArg, Family, Note, Rule};
 use crate::serve::{Unseen, Unseens};
 use hectare_dsm::Worker;
 use std::borrow::Borrow;
@@ -125,6 +125,10 @@ control!(MapArg<'_, K, V, M>, [K: Key, V: Value, M: Merge<V>], true, Collected, 
     /// A failed pass has changed nothing.
     fn poison(&mut self, _cause: &str) {
         self.0.pending.clear();
+    }
+
+    fn rule(&self) -> Option<Rule<'_>> {
+        Some(Rule { type_name: std::any::type_name::<M>(), shown: None })
     }
 
     fn settle(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {

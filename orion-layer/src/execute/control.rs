@@ -1,4 +1,5 @@
 //! What the executor does with an array of a loop, whatever its type.
+use super::Rule;
 use crate::array::Layout;
 use crate::context::{Context, Site};
 use crate::error::Result;
@@ -60,6 +61,10 @@ pub trait Control {
     /// Counts what may have changed it; no meaning but to be the same as before or not.
     fn version(&self) -> u64 {
         0
+    }
+    /// How contributions to it are merged, if they are. The same on every worker.
+    fn rule(&self) -> Option<Rule<'_>> {
+        None
     }
     /// How the loop treats it.
     fn treatment(&self) -> Treatment {
