@@ -1,4 +1,8 @@
 //! What `parallel_for!` expands to, besides the call itself: the pieces of a description. Not for programs.
+mod clauses;
+
+pub use self::clauses::{Buffer, Clauses, Entries, Read, Relax, Serve, Write};
+
 use crate::accumulate::Fold;
 use crate::loop_nest::{Access, Affine, LoopNest, LoopVar, Mode, Subscript};
 use std::hash::{Hash, Hasher};

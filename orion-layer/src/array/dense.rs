@@ -272,18 +272,6 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.poisoned = Some(cause.to_owned());
     }
 
-    /// The array, whether a variable holds it or a reference to it: for `parallel_for!`.
-    #[doc(hidden)]
-    pub fn __array(&self) -> &Self {
-        self
-    }
-
-    /// As above, for writing.
-    #[doc(hidden)]
-    pub fn __array_mut(&mut self) -> &mut Self {
-        self
-    }
-
     /// Gives the memory back. Collective. Dropping the handles does not: an array lives as long as its job.
     ///
     /// # Errors

@@ -87,12 +87,6 @@ impl<T: Value> DistVec<T> {
     pub fn reads(&self) -> VecRead<'_, T> {
         VecRead(self)
     }
-
-    /// The vector, for `parallel_for!`, which may read it.
-    #[doc(hidden)]
-    pub fn __array(&self) -> VecRead<'_, T> {
-        VecRead(self)
-    }
 }
 
 control!(VecRead<'_, T>, [T: Value], false, Exact, {

@@ -106,12 +106,6 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
         MapRead(self)
     }
 
-    /// The map, for `parallel_for!`, which may read it.
-    #[doc(hidden)]
-    pub fn __array(&self) -> MapRead<'_, K, V, M> {
-        MapRead(self)
-    }
-
     fn read_view<'a>(&'a self, worker: &'a Worker) -> Result<MapReadView<'a, K, V>> {
         Ok(MapReadView { name: &self.name, images: self.images.read(worker)?, of: PhantomData })
     }

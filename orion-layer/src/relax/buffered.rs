@@ -116,12 +116,6 @@ impl<T: Additive, const N: usize, A: Apply<T>> Buffered<T, N, A> {
     pub fn buffer(&mut self) -> BufferArg<'_, T, N, A> {
         BufferArg { all: self, pace: None }
     }
-
-    /// The array, for `parallel_for!`, which may read it.
-    #[doc(hidden)]
-    pub fn __array(&self) -> &DistArray<T, N> {
-        &self.target
-    }
 }
 
 /// A buffered array passed to a loop ([`Buffered::buffer`]).
