@@ -12,6 +12,7 @@ use crate::serve::{Unseen, Unseens};
 use hectare_dsm::Worker;
 use std::borrow::Borrow;
 use std::cell::Cell;
+use std::fmt::Debug;
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -36,6 +37,19 @@ impl<K: Key, V: Value> MapReadView<'_, K, V> {
     {
         look_up::<K, V, Q>(&self.images, key).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
+
+    /// The value at a key that has to be there.
+    ///
+    /// # Panics
+    /// If it is missing, with the key; that ends the loop with [`Error::BodyPanicked`](crate::Error::BodyPanicked). And as
+    /// [`MapReadView::get`] does.
+    pub fn at<Q>(&self, key: &Q) -> V
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + Debug + ?Sized,
+    {
+        self.get(key).unwrap_or_else(|| panic!("{} has no key {key:?}", self.name))
+    }
 }
 
 /// A map to which a body contributes (`buffer counts` in `parallel_for!`).
@@ -58,6 +72,18 @@ impl<K: Key, V: Value, M: Merge<V>> MapView<'_, K, V, M> {
         Q: Hash + Eq + ?Sized,
     {
         self.read.get(key)
+    }
+
+    /// The value at a key that has to be there, as it was when the pass began.
+    ///
+    /// # Panics
+    /// As [`MapReadView::at`] does.
+    pub fn at<Q>(&self, key: &Q) -> V
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + Debug + ?Sized,
+    {
+        self.read.at(key)
     }
 
     /// Contributes to a key, which need not be there: merged by the map's rule when the pass ends.
@@ -127,6 +153,10 @@ control!(MapArg<'_, K, V, M>, [K: Key, V: Value, M: Merge<V>], true, Collected, 
 
     fn settle(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
         self.0.settle(context, site)
+    }
+
+    fn unsettle(&mut self, cause: &str) {
+        self.0.poisoned = Some(cause.to_owned());
     }
 });
 

@@ -127,6 +127,8 @@ pub trait Control {
     fn settle(&mut self, _context: &mut Context<'_>, _site: Site) -> Result<()> {
         Ok(())
     }
+    /// The pass has failed after all, when this array was settled already.
+    fn unsettle(&mut self, _cause: &str) {}
     /// Writes this worker's share of the array at the end of the pass.
     ///
     /// # Errors

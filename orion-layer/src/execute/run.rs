@@ -154,7 +154,7 @@ impl Context<'_> {
             true => self.checked_pass(head, space, (&plan, slice), arrays, &accumulators, body),
         };
         let result = result.and_then(|values| {
-            arrays.each().iter_mut().try_for_each(|array| array.settle(self, head.site))?;
+            self.settle(head, arrays)?;
             Ok(values)
         });
         let mut timing = plan.timing.borrow_mut();
@@ -165,6 +165,19 @@ impl Context<'_> {
             arrays.each().iter_mut().for_each(|array| array.poison(&cause));
         }
         result
+    }
+
+    /// Merges what the loop collected. If that fails for one array, those that were before it have changed.
+    fn settle<A: Arrays>(&mut self, head: &LoopHead<'_>, arrays: &mut A) -> Result<()> {
+        let mut each = arrays.each();
+        for at in 0..each.len() {
+            if let Err(error) = each[at].settle(self, head.site) {
+                let cause = error.to_string();
+                each[..at].iter_mut().for_each(|array| array.unsettle(&cause));
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// Plans a loop, and brings arrays and iterations where the plan wants them. Collective.
