@@ -281,7 +281,7 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
         context.agree_on(Site::here(), deleted)
     }
 
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match &self.poisoned {
             Some(cause) => Err(Error::Poisoned { array: self.name.clone(), cause: cause.clone() }),
             None => Ok(()),

@@ -44,6 +44,7 @@ mod image;
 mod list;
 mod map;
 mod pending;
+mod restored;
 mod rule;
 mod settle;
 mod vector;

@@ -8,7 +8,7 @@ use crate::lazy::pipe::caught;
 use std::collections::BTreeMap;
 
 /// So many elements in a row are with one worker, then the next has as many, and so on around.
-const BLOCK: u64 = 1024;
+pub(super) const BLOCK: u64 = 1024;
 
 /// The worker that has an element, and the element's place there.
 pub(super) fn place(index: u64, workers: usize) -> (usize, usize) {
@@ -103,23 +103,28 @@ impl Context<'_> {
     /// [`Error::Core`], [`Error::Diverged`], [`Error::WorkerLost`].
     #[track_caller]
     pub fn dist_vec<T: Value>(&mut self) -> Result<DistVec<T>> {
-        let (site, number) = (Site::here(), self.next_number());
+        DistVec::make(self, Site::here(), Vec::new(), 0)
+    }
+}
+
+impl<T: Value> DistVec<T> {
+    /// A vector of `len` elements, of which this worker has these. Collective.
+    pub(super) fn make(context: &mut Context<'_>, site: Site, own: Vec<T>, len: u64) -> Result<DistVec<T>> {
+        let number = context.next_number();
         let mut vector = DistVec {
             name: format!("vector {number} ({site})"),
             number,
-            own: Vec::new(),
-            len: 0,
+            own,
+            len,
             images: Images::default(),
             pushed: Pushed::NONE,
             poisoned: None,
             layout: Layout::even(0, 1, 1),
         };
-        vector.publish(self, site)?;
+        vector.publish(context, site)?;
         Ok(vector)
     }
-}
 
-impl<T: Value> DistVec<T> {
     /// The name in errors and explanations.
     pub fn name(&self) -> &str {
         &self.name
@@ -235,7 +240,7 @@ impl<T: Value> DistVec<T> {
         context.agree_on(Site::here(), deleted)
     }
 
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match &self.poisoned {
             Some(cause) => Err(Error::Poisoned { array: self.name.clone(), cause: cause.clone() }),
             None => Ok(()),
