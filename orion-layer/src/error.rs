@@ -11,22 +11,17 @@ pub enum Error {
     #[error(transparent)]
     Core(#[from] hectare_dsm::Error),
     /// The body named an element, a row or a slice outside of the array, or outside of what its worker holds.
-    #[error(
-        "loop {loop_name}, worker {worker}{}: {array} has shape {shape:?}, and {index:?} is {what}",
-        at(iteration)
-    )]
+    #[error("loop {loop_name}, worker {worker}{}: index {index:?} of {array} is {what}", at(iteration))]
     Outside {
         /// The loop.
         loop_name: String,
         /// The array.
         array: String,
-        /// The shape of the array.
-        shape: Vec<usize>,
         /// The index that was asked for: of an element, of a row (without the last dimension), or where a slice begins and
         /// ends.
         index: Vec<usize>,
-        /// Whether that is outside of the array, or of what the worker holds of it.
-        what: String,
+        /// Whether that is outside of the array's shape, or of what the worker holds of it.
+        what: Box<str>,
         /// The worker.
         worker: Rank,
         /// The loop's variables, as in `i = 3, j = 7`; empty for loops that are described by hand.

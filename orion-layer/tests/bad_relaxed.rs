@@ -103,7 +103,7 @@ fn an_index_outside_is_refused() {
         });
         let error = failed.unwrap_err();
         let Error::Outside { loop_name, worker, .. } = &error else { panic!("{error}") };
-        let expected = "at k = 4321: bins has shape [37], and [37] is outside of it";
+        let expected = "at k = 4321: index [37] of bins is outside of its shape [37]";
         assert_eq!(error.to_string(), format!("loop {loop_name}, worker {worker}, {expected}"));
     }
 }
@@ -124,7 +124,7 @@ fn an_entry_and_a_row_outside_are_refused() {
             })
         });
         let error = failed.unwrap_err();
-        let expected = "at i = 27, j = 17: table has shape [20, 3], and [20] is outside of it";
+        let expected = "at i = 27, j = 17: index [20] of table is outside of its shape [20, 3]";
         assert!(error.to_string().ends_with(expected), "{error}");
     }
 }

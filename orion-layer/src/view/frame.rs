@@ -159,7 +159,6 @@ row_index!(2 1, 3 2, 4 3, 5 4);
 #[derive(Debug)]
 pub(crate) struct Refused {
     array: String,
-    shape: Vec<usize>,
     index: Vec<usize>,
     what: String,
 }
@@ -167,8 +166,8 @@ pub(crate) struct Refused {
 impl Refused {
     /// The error, for this iteration of the loop, as far as that is known.
     pub(crate) fn into_error(self, loop_name: &str, worker: hectare_dsm::Rank, iteration: String) -> Error {
-        let Refused { array, shape, index, what } = self;
-        Error::Outside { loop_name: loop_name.into(), array, shape, index, what, worker, iteration }
+        let Refused { array, index, what } = self;
+        Error::Outside { loop_name: loop_name.into(), array, index, what: what.into(), worker, iteration }
     }
 }
 
@@ -193,18 +192,19 @@ fn refuse_as(bounds: PartBounds<'_>, index: Vec<usize>, held: &[Range<usize>], o
     let PartBounds { array, shape, dim } = bounds;
     let ranges: Vec<String> = held.iter().map(|range| format!("{}..{}", range.start, range.end)).collect();
     let what = match (outside, &ranges[..]) {
-        (true, _) => "outside of it".into(),
+        (true, _) => format!("outside of its shape {shape:?}"),
         (false, []) => {
             "not with this worker, which holds nothing of it: the loop's description misses this access"
                 .into()
         }
         (false, ranges) => format!(
-            "not with this worker, which holds {} of dimension {dim}: the loop's description misses this access",
+            "not with this worker, which holds {} of dimension {dim} of the shape {shape:?}: the loop's description misses \
+             this access",
             ranges.join(", ")
         ),
     };
     // Not a panic with a message: the executor adds what the view does not know.
-    std::panic::resume_unwind(Box::new(Refused { array: array.into(), shape: shape.to_vec(), index, what }))
+    std::panic::resume_unwind(Box::new(Refused { array: array.into(), index, what }))
 }
 
 #[cfg(test)]
