@@ -101,8 +101,10 @@ fn speeds(report: &mut Report) {
                 serial.extend(serial_times(&rows, features, workers, passes));
                 times.extend(parallel_times(&o, workers, consistency, passes));
             }
-            let against =
-                format!("{workers} serial loop(s), {:.0} M/s each", millions(serial.median(), workers));
+            let against = {
+                let loops = if workers == 1 { "loop" } else { "loops" };
+                format!("{workers} serial {loops}, {:.0} M/s each", millions(serial.median(), workers))
+            };
             report.add(Case {
                 case,
                 value: millions(times.median(), workers),

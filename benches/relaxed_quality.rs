@@ -23,7 +23,11 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 fn name(workers: usize) -> String {
-    if workers == 0 { "serial".into() } else { format!("{workers} worker(s)") }
+    match workers {
+        0 => "serial".into(),
+        1 => "1 worker".into(),
+        _ => format!("{workers} workers"),
+    }
 }
 
 /// Held-out perplexity after each pass: means over seeds.

@@ -120,9 +120,13 @@ fn one_command_draws_every_consistency() {
         assert!(output.status.success(), "{output:?}");
     }
     let (picture, table) = (fs::read_to_string(&svg).unwrap(), fs::read_to_string(&csv).unwrap());
-    let names = ["serializable", "bulk-synchronous", "staleness of at most 1 clocks", "asynchronous"];
+    let names = ["serializable", "bulk-synchronous", "staleness of at most 1 clock", "asynchronous"];
     let mut runs = vec!["serial".to_owned()];
-    runs.extend([1, 2].iter().flat_map(|n| names.map(|name| format!("{n} worker(s), {name}"))));
+    runs.extend(
+        [1, 2]
+            .iter()
+            .flat_map(|n| names.map(|name| format!("{n} worker{}, {name}", if *n == 1 { "" } else { "s" }))),
+    );
     for run in &runs {
         assert_eq!(
             table.lines().filter(|line| line.starts_with(&format!("\"{run}\","))).count(),
@@ -141,8 +145,9 @@ fn bad_input_is_one_line_and_a_code() {
     for (args, says) in [
         (&["--rank", "3"][..], "--rank 3: at least 5"),
         (&["--workers", "0"], "--workers 0"),
+        (&["--curve", "/nowhere/at/all.svg"], "--curve /nowhere/at/all.svg: No such file"),
         (&["--workers", "1,2"], "only with --all"),
-        (&["--consistency", "bsp", "--every", "seconds:0"], "every 0 seconds"),
+        (&["--consistency", "bsp", "--every", "seconds:0"], "`every = Time(0ns)`: the delay"),
     ] {
         let output = program(args);
         let error = String::from_utf8(output.stderr).unwrap();

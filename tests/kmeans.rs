@@ -126,7 +126,7 @@ fn bad_input_is_one_line_and_a_code() {
         (&["--workers", "0"], "--workers 0"),
         (&["--workers", "1,2"], "only with --all"),
         (&["--consistency", "async"], "has but one"),
-        (&["--count", "100", "--batch", "10", "--every", "share:0"], "0 times in a pass"),
+        (&["--count", "100", "--batch", "10", "--every", "share:0"], "`every = Share(0)`"),
     ] {
         let output = Command::new(&program).args(args).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();

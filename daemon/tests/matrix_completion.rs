@@ -58,14 +58,14 @@ fn four_processes_learn_what_four_threads_do() {
         let mut command = host.command(program.to_str().unwrap());
         arguments(&mut command, &data, &[way, &["--workers", "4"]].concat());
         let (expected, line) = result(&threads, &output(command.args(out(&threads))));
-        assert!(expected.len() == 3 && line.contains("4 worker(s) in 1 process(es)"), "{line}");
+        assert!(expected.len() == 3 && line.contains("4 workers in 1 process"), "{line}");
 
         let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
         command.args(["run", "-n", "4", "--"]).arg(&program);
         arguments(&mut command, &data, way);
         let (found, line) = result(&processes, &output(command.args(out(&processes))));
         assert_eq!(found, expected, "{way:?}");
-        assert!(line.starts_with("[0] ") && line.contains("4 worker(s) in 4 process(es)"), "{line}");
+        assert!(line.starts_with("[0] ") && line.contains("4 workers in 4 processes"), "{line}");
         assert!(host.jobs().is_empty());
     }
 }
@@ -90,7 +90,7 @@ fn modes_of_one_process_and_other_numbers_of_workers_are_refused() {
     command.args(["run", "-n", "1", "--"]).arg(&program);
     arguments(&mut command, &ratings(&host), &["--mode", "serial", "--epochs", "1", "--quiet"]);
     let said = String::from_utf8(output(&mut command).stdout).unwrap();
-    assert!(said.starts_with("[0] serial, 1 worker(s) in 1 process(es)"), "{said}");
+    assert!(said.starts_with("[0] serial, 1 worker in 1 process"), "{said}");
 }
 
 /// Kills rank 2 while it learns; what the others do is up to `more`.

@@ -219,7 +219,7 @@ fn run(o: &Options) -> anyhow::Result<()> {
         let all = hectare::run(workers, |w| train(w, o, consistency));
         Ok(all?.swap_remove(0))
     };
-    o.run.train(&KINDS, || Ok(serial(o)?), parallel)
+    o.run.by(o.steps.said()).train(&KINDS, || Ok(serial(o)?), parallel)
 }
 
 fn main() -> ExitCode {

@@ -195,8 +195,8 @@ fn load(options: &Options) -> Result<DataSet> {
         );
         if !data.test_unseen.is_empty() {
             println!(
-                "{} test rating(s) are of users or items without training ratings: the mean is predicted",
-                data.test_unseen.len()
+                "{} of users or items without training ratings: the mean is predicted",
+                report::counted(data.test_unseen.len(), "test rating")
             );
         }
     }
@@ -211,9 +211,9 @@ fn make_plan(options: &Options, data: &DataSet) -> Plan {
     if !options.quiet {
         let balance = plan.balance();
         println!(
-            "plan: {} batches for {} worker(s), largest component {:.1} % of a batch, speed-up at most {:.2} ({:.3} s)",
+            "plan: {} batches for {}, largest component {:.1} % of a batch, speed-up at most {:.2} ({:.3} s)",
             plan.batches(),
-            plan.workers(),
+            report::counted(plan.workers(), "worker"),
             100.0 * balance.largest_component,
             balance.speed_up_limit,
             begin.elapsed().as_secs_f64()

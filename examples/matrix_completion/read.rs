@@ -148,7 +148,11 @@ impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Columns { found, separator } => {
-                write!(f, "expected user, item and rating between {separator}, found {found} column(s)")
+                write!(
+                    f,
+                    "expected user, item and rating between {separator}, found {}",
+                    super::report::counted(*found, "column")
+                )
             }
             Self::NotAnId { what, id } => write!(f, "the {what} id {id:?} is not a whole number of 64 bits"),
             Self::NegativeId { what, id } => write!(f, "the {what} id {id} is negative"),

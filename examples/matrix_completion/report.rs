@@ -97,10 +97,10 @@ impl<'a> Report<'a> {
         let total: f64 = self.epochs.iter().map(|epoch| epoch.time.as_secs_f64()).sum();
         if let Some(last) = self.epochs.last() {
             println!(
-                "{}, {} worker(s) in {} process(es): train loss {:.6}, test RMSE {:.6} after {} epochs in {:.3} s, {:.1} M updates/s",
+                "{}, {} in {}: train loss {:.6}, test RMSE {:.6} after {} epochs in {:.3} s, {:.1} M updates/s",
                 self.options.mode.name(),
-                self.options.workers(),
-                self.options.processes(),
+                counted(self.options.workers(), "worker"),
+                counted(self.options.processes(), "process"),
                 last.train_loss,
                 last.test_rmse,
                 self.epochs.len(),
@@ -216,10 +216,16 @@ impl<'a> Report<'a> {
     fn title(&self) -> String {
         let options = self.options;
         format!(
-            "Matrix completion: rank {}, {}, {} worker(s)",
+            "Matrix completion: rank {}, {}, {}",
             options.rank,
             options.mode.name(),
-            options.workers()
+            counted(options.workers(), "worker")
         )
     }
+}
+
+/// `1 worker`, `2 workers`, `2 processes`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    let end = if what.ends_with('s') { "es" } else { "s" };
+    format!("{count} {what}{}", if count == 1 { "" } else { end })
 }

@@ -236,5 +236,6 @@ fn main() -> ExitCode {
         let all = hectare::run(workers, |w| train(w, &o, consistency));
         Ok(all?.swap_remove(0))
     };
-    training::exit(o.run.train(&KINDS, || Ok(serial(&o)?), parallel))
+    let rule = (o.rule == Rule::AdaRevision).then_some("AdaRevision");
+    training::exit(o.run.by(rule).train(&KINDS, || Ok(serial(&o)?), parallel))
 }

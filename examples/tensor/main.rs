@@ -111,5 +111,5 @@ fn main() -> anyhow::Result<()> {
     let o = Options::parse();
     anyhow::ensure!(o.steps != Steps::AdaRevision, "--steps: fixed or adaptive");
     let parallel = |workers| hectare::run(workers, |w| train(w, &o)).map(|mut all| all.swap_remove(0));
-    o.run.train(&[], || Ok(serial(&o)?), |workers, _| Ok(parallel(workers)?))
+    o.run.by(o.steps.said()).train(&[], || Ok(serial(&o)?), |workers, _| Ok(parallel(workers)?))
 }

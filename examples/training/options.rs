@@ -48,6 +48,17 @@ pub(crate) struct Options {
     pub(crate) checkpoint: Option<PathBuf>,
 }
 
+impl Steps {
+    /// Their name, if they are not the usual.
+    pub(crate) fn said(self) -> Option<&'static str> {
+        match self {
+            Steps::Fixed => Some("fixed steps"),
+            Steps::Adaptive => None,
+            Steps::AdaRevision => Some("AdaRevision"),
+        }
+    }
+}
+
 impl Options {
     /// The size of a step.
     pub(crate) fn rate(&self) -> f32 {

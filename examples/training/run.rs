@@ -1,10 +1,11 @@
 //! What the command lines of the training examples have in common: on how many workers, how consistent, and what is told.
 use super::Curve;
 use super::picture;
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use hectare::orion::relax::{Consistency, Every};
-use std::path::PathBuf;
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
 
 /// How a program is run, and what it tells.
 #[derive(Clone, Debug, Args)]
@@ -37,6 +38,9 @@ pub(crate) struct Run {
     /// Say nothing but the last lines.
     #[arg(long)]
     pub(crate) quiet: bool,
+    /// What else names a run, in what is said and in the legends of pictures.
+    #[arg(skip)]
+    pub(crate) manner: Option<String>,
 }
 
 fn cores() -> usize {
@@ -44,6 +48,11 @@ fn cores() -> usize {
 }
 
 impl Run {
+    /// A run whose name says what the program was told besides: which rule or steps, if not the usual.
+    pub(crate) fn by(&self, manner: Option<&str>) -> Run {
+        Run { manner: manner.map(str::to_owned), ..self.clone() }
+    }
+
     /// Trains as the command line says, once or in every way, says what was reached, and writes the curves.
     ///
     /// `kinds` are the consistencies that the program knows, its default first; none if it has but one way.
@@ -53,10 +62,12 @@ impl Run {
         serial: impl Fn() -> Result<Curve>,
         parallel: impl Fn(usize, Consistency) -> Result<Curve>,
     ) -> Result<()> {
+        self.curve.as_deref().map_or(Ok(()), try_to_write)?;
+        let manner = self.manner.as_ref().map_or_else(String::new, |manner| format!(", {manner}"));
         let first = kinds.first().copied().unwrap_or_default();
         let mut runs = Vec::new();
         let mut add = |name: String, trained: Result<Curve>| -> Result<()> {
-            let curve = trained?;
+            let (curve, name) = (trained?, name + &manner);
             curve.say_end(&name);
             runs.push((name, curve));
             Ok(())
@@ -93,9 +104,25 @@ impl Run {
     }
 }
 
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Whether a file can be written, so that this is known before training.
+fn try_to_write(path: &Path) -> Result<()> {
+    let is_new = !path.exists();
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    opened.with_context(|| format!("--curve {}", path.display()))?;
+    if is_new {
+        // Training may fail yet.
+        fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
 fn describe(workers: usize, kinds: &[Consistency], kind: Consistency) -> String {
     match kinds {
-        [] => format!("{workers} worker(s)"),
-        _ => format!("{workers} worker(s), {kind}"),
+        [] => counted(workers, "worker"),
+        _ => format!("{}, {kind}", counted(workers, "worker")),
     }
 }

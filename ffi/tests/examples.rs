@@ -319,7 +319,7 @@ fn what_is_wrong_is_said_in_one_line() {
         (&["--tracking", "automatic"], 2, "--tracking automatic is for --transport rows"),
         (&["--ratings", "nowhere"], 1, "cannot open nowhere: No such file"),
         (&["--ratings", "empty"], 1, "there are no ratings in empty"),
-        (&["--ratings", "cut"], 1, "cut, line 2: expected user, item and rating, found 2 column(s)"),
+        (&["--ratings", "cut"], 1, "cut, line 2: expected user, item and rating, found 2 columns"),
         (&["--ratings", "word"], 1, "word, line 2: the item 'x' is not a whole number"),
         (&["--ratings", "nan"], 1, "nan, line 2: the rating 'nan' is not a finite number"),
         (&["--ratings", "ratings", "--lr", "1000"], 1, "training diverged"),

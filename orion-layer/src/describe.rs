@@ -1,4 +1,8 @@
 //! What `parallel_for!` expands to, besides the call itself: the pieces of a description. Not for programs.
+mod clauses;
+
+pub use self::clauses::{Buffer, Clauses, Entries, Read, Relax, Serve, Write};
+
 use crate::accumulate::Fold;
 use crate::loop_nest::{Access, Affine, LoopNest, LoopVar, Mode, Subscript};
 use std::hash::{Hash, Hasher};
@@ -131,7 +135,8 @@ pub fn basis(traces: &[Option<u64>]) -> Option<u64> {
 }
 
 /// A hash of long lists of numbers, eight bytes at a time: a multiplication and a rotation each, as in FxHash.
-struct Words(u64);
+#[derive(Default)]
+pub(crate) struct Words(u64);
 
 impl Hasher for Words {
     fn write(&mut self, bytes: &[u8]) {

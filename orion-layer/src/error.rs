@@ -10,22 +10,22 @@ pub enum Error {
     /// The runtime core refused something.
     #[error(transparent)]
     Core(#[from] hectare_dsm::Error),
-    /// The body named an element outside of what its worker holds.
-    #[error(
-        "loop {loop_name}, worker {worker}: {array}{index:?} lies outside {holds}; either the subscript is out of \
-         range, or the loop's description misses this access"
-    )]
+    /// The body named an element, a row or a slice outside of the array, or outside of what its worker holds.
+    #[error("loop {loop_name}, worker {worker}{}: index {index:?} of {array} is {what}", at(iteration))]
     Outside {
         /// The loop.
         loop_name: String,
         /// The array.
         array: String,
-        /// The index that was asked for.
+        /// The index that was asked for: of an element, of a row (without the last dimension), or where a slice begins and
+        /// ends.
         index: Vec<usize>,
-        /// What the worker holds of the array.
-        holds: String,
+        /// Whether that is outside of the array's shape, or of what the worker holds of it.
+        what: Box<str>,
         /// The worker.
         worker: Rank,
+        /// The loop's variables, as in `i = 3, j = 7`; empty for loops that are described by hand.
+        iteration: String,
     },
     /// A shape that makes no sense, or that does not fit.
     #[error("array {array:?}: {what}")]
@@ -77,7 +77,7 @@ pub enum Error {
     /// Replicas of the program made different collective calls.
     #[error(
         "the workers' programs have diverged at collective call {sequence}: worker {here_rank} is at {here}, \
-         worker {there_rank} at {there}; every worker must make the same collective calls in the same order"
+         worker {there_rank} at {there}; every worker must make the same collective calls with the same arguments, in the same order"
     )]
     Diverged {
         /// The number of the call.
@@ -108,11 +108,31 @@ pub enum Error {
         rank: Rank,
     },
     /// A worker's loop body panicked.
-    #[error("loop {loop_name}: the body panicked on worker {worker}: {message}")]
+    #[error("loop {loop_name}: the body panicked on worker {worker}{}: {message}", at(iteration))]
     BodyPanicked {
         /// The loop.
         loop_name: String,
         /// The worker.
+        worker: Rank,
+        /// The panic's message.
+        message: String,
+        /// The loop's variables, as in `i = 3, j = 7`; empty if it was between iterations, and for loops that are
+        /// described by hand.
+        iteration: String,
+    },
+    /// The rule that merges contributions to a buffered or served array panicked.
+    #[error(
+        "loop {loop_name}: the rule {rule} of {array} panicked on worker {worker}: {message}; what was contributed to \
+         {array} in this clock was not all applied"
+    )]
+    RulePanicked {
+        /// The loop.
+        loop_name: String,
+        /// The array.
+        array: String,
+        /// The type of the rule.
+        rule: String,
+        /// The worker that merged.
         worker: Rank,
         /// The panic's message.
         message: String,
@@ -169,6 +189,11 @@ pub enum Error {
     Invalid(String),
 }
 
+/// The iteration, if it is known.
+fn at(iteration: &str) -> String {
+    if iteration.is_empty() { String::new() } else { format!(", at {iteration}") }
+}
+
 impl Error {
     /// Whether this tells of another worker's failure.
     pub(crate) fn is_consequence(&self) -> bool {
@@ -178,7 +203,12 @@ impl Error {
             Error::PeerFailed { .. }
                 | Error::WorkerLost { .. }
                 | Error::Poisoned { .. }
-                | Error::Core(Core::OwnerGone { .. } | Core::NoSuchWorker { .. } | Core::NotLent { .. })
+                | Error::Core(
+                    Core::OwnerGone { .. }
+                        | Core::NoSuchWorker { .. }
+                        | Core::NotLent { .. }
+                        | Core::NotOpen { .. }
+                )
         )
     }
 }

@@ -5,6 +5,7 @@ use crate::execute::LoopPlan;
 use crate::loop_nest::{LoopNest, Order, Space};
 use crate::placement::ArrayPlacement;
 use crate::schedule::{Candidate, Cost, Verdict, choose};
+use crate::words::counted;
 use serde::Serialize;
 use std::fmt::{self, Write};
 
@@ -143,7 +144,8 @@ fn space(nest: &LoopNest) -> String {
     let names: Vec<&str> = nest.dims.iter().map(|dim| dim.name.as_str()).collect();
     match &nest.space {
         Space::Entries { array, count } => {
-            format!("({}) over the {count} entries of {array}", names.join(", "))
+            let entries = counted(*count as u64, "entry");
+            format!("({}) over the {entries} of {array}", names.join(", "))
         }
         Space::Dense => {
             let range = |dim: &crate::loop_nest::LoopVar| match dim.bounds {
@@ -163,15 +165,11 @@ fn size(bytes: f64) -> String {
     }
 }
 
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 fn cost(cost: &Cost) -> String {
     format!(
         "about {:.3} ms a pass; {}, {} change hands, the busiest worker has {:.2} times the average",
         cost.nanoseconds / 1e6,
-        counted(cost.steps, "step"),
+        counted(cost.steps as u64, "step"),
         size(cost.moved_bytes),
         cost.imbalance
     )
@@ -197,7 +195,7 @@ impl fmt::Display for Explanation {
                 conflicts.iter().try_for_each(|conflict| writeln!(f, "    - {conflict}"))?;
             }
         }
-        writeln!(f, "  Schedules for {}:", counted(self.workers, "worker"))?;
+        writeln!(f, "  Schedules for {}:", counted(self.workers as u64, "worker"))?;
         for candidate in &self.candidates {
             match &candidate.verdict {
                 Verdict::Chosen(c) => writeln!(f, "    * {} (chosen): {}", candidate.name, cost(c))?,
@@ -224,7 +222,8 @@ fn placed(placement: &ArrayPlacement) -> String {
         ArrayPlacement::Relaxed => "all of it used by every worker; its dependences are given up".into(),
         ArrayPlacement::Whole => "all of it on the one worker that runs the loop".into(),
         ArrayPlacement::Parts { dim, bounds, rotates, .. } => {
-            let mut text = format!("cut into {} parts along its dimension {dim}", bounds.len() - 1);
+            let parts = counted(bounds.len() as u64 - 1, "part");
+            let mut text = format!("cut into {parts} along its dimension {dim}");
             let how = if *rotates { "handed from worker to worker" } else { "each stays with one worker" };
             let _ = write!(text, ", {how}");
             text

@@ -83,6 +83,7 @@ pub mod relax;
 pub mod schedule;
 pub mod serve;
 pub mod view;
+mod words;
 
 #[doc(hidden)]
 pub use hectare_orion_macros::__parallel_for;

@@ -6,7 +6,7 @@ use hectare_dsm::Rank;
 use std::ops::Range;
 
 /// How one array of a loop is placed.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum ArrayPlacement {
     /// The loop only reads it: every worker reads it in place, however it is cut.
     Replicated,

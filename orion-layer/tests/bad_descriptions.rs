@@ -42,7 +42,7 @@ fn plain() -> Vec<Access> {
 #[test]
 fn subscripts_out_of_range_name_loop_array_index_and_worker() {
     let names = ["a", "b"];
-    let beyond = |touch: fn(usize) -> (usize, usize), array: &str, at: &[usize]| {
+    let beyond = |touch: fn(usize) -> (usize, usize), array: &str, at: &[usize], why: &str| {
         let results = touching(&plain(), &names, &["i"], touch);
         blames(&results, 2);
         let error = results[2].as_ref().unwrap_err();
@@ -51,13 +51,13 @@ fn subscripts_out_of_range_name_loop_array_index_and_worker() {
         };
         assert_eq!((loop_name.as_str(), found.as_str(), index.as_slice()), ("wrong.rs:7:1", array, at));
         let text = results[0].as_ref().unwrap_err().to_string();
-        assert!(text.contains(array) && text.contains(&format!("{at:?}")), "{text}");
+        assert!(text.contains(&format!("index {at:?} of {array} is {why}")), "{text}");
     };
-    beyond(|i| (i, i + usize::from(i == 9)), "right", &[10, 1]);
-    beyond(|i| (if i == 9 { 10 } else { i }, i), "left", &[10]);
-    beyond(|i| (if i == 9 { usize::MAX } else { i }, i), "left", &[usize::MAX]);
+    beyond(|i| (i, i + usize::from(i == 9)), "right", &[10, 1], "outside of its shape [");
+    beyond(|i| (if i == 9 { 10 } else { i }, i), "left", &[10], "outside of its shape [");
+    beyond(|i| (if i == 9 { usize::MAX } else { i }, i), "left", &[usize::MAX], "outside of its shape [");
     // In bounds, but another worker's.
-    beyond(|i| (if i == 9 { 0 } else { i }, i), "left", &[0]);
+    beyond(|i| (if i == 9 { 0 } else { i }, i), "left", &[0], "not with this worker, which holds ");
     // An array that is only read may be read anywhere.
     assert!(touching(&plain(), &names, &["i"], |i| (i, 9 - i)).iter().all(Result::is_ok));
 }

@@ -73,7 +73,7 @@ fn a_panic_on_any_worker_at_any_time_is_an_error_on_all() {
             });
             blames(&results, culprit);
             let error = results[culprit].as_ref().unwrap_err();
-            let Error::BodyPanicked { loop_name, worker, message } = error else { panic!("{error}") };
+            let Error::BodyPanicked { loop_name, worker, message, .. } = error else { panic!("{error}") };
             assert_eq!((loop_name.as_str(), *worker as usize), ("wrong.rs:7:1", culprit));
             assert!(message.starts_with("broken at"), "{message}");
         }

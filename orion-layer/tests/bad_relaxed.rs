@@ -45,7 +45,8 @@ fn a_body_that_panics_poisons_and_everybody_hears_of_it() {
             });
             let error = failed.unwrap_err();
             assert!(
-                matches!(&error, Error::BodyPanicked { message, .. } if message == "an accident"),
+                matches!(&error, Error::BodyPanicked { message, iteration, .. }
+                    if message == "an accident" && *iteration == format!("k = {at}")),
                 "{error}"
             );
         }
@@ -85,23 +86,46 @@ fn delays_without_length_are_refused() {
         assert!(matches!(error, Error::InvalidLoop { .. }), "{error}");
         error.to_string()
     };
-    assert!(refused(Every::Iterations(0)).contains("every 0 iterations"));
-    assert!(refused(Every::Share(0)).contains("0 times in a pass"));
-    assert!(refused(Every::Time(Duration::ZERO)).contains("every 0 seconds"));
+    assert!(refused(Every::Iterations(0)).contains("`every = Iterations(0)`"));
+    assert!(refused(Every::Share(0)).contains("`every = Share(0)`"));
+    assert!(refused(Every::Time(Duration::ZERO)).contains("`every = Time(0ns)`"));
 }
 
 #[test]
 fn an_index_outside_is_refused() {
     for consistency in ALL {
         let failed = run(2, |w| {
-            let mut bins = w.zeros::<u64, 1>([BINS])?;
+            let mut bins = w.zeros::<u64, 1>([BINS])?.named("bins");
             parallel_for!(w, unordered, relax bins, consistency = consistency;
             for k in 0..COUNT {
                 bins.add(if k == 4321 { BINS } else { 0 }, 1);
             })
         });
         let error = failed.unwrap_err();
-        assert!(matches!(&error, Error::Outside { index, .. } if index == &[BINS]), "{error}");
+        let Error::Outside { loop_name, worker, .. } = &error else { panic!("{error}") };
+        let expected = "at k = 4321: index [37] of bins is outside of its shape [37]";
+        assert_eq!(error.to_string(), format!("loop {loop_name}, worker {worker}, {expected}"));
+    }
+}
+
+#[test]
+fn an_entry_and_a_row_outside_are_refused() {
+    for consistency in ALL {
+        let failed = run(2, |w| {
+            let entries = w.entries([30, 20], 60, |k| ([k % 30, k % 20], k))?;
+            let start = w.zeros::<f64, 2>([20, 3])?.named("table");
+            let mut table = w.buffered(start, Sum)?;
+            parallel_for!(w, unordered, buffer table, consistency = consistency;
+            for ((i, j), value) in entries {
+                if *value % 2 == 0 {
+                    continue;
+                }
+                table.add_row(if (i, j) == (27, 17) { 20 } else { j }, &[1.0; 3]);
+            })
+        });
+        let error = failed.unwrap_err();
+        let expected = "at i = 27, j = 17: index [20] of table is outside of its shape [20, 3]";
+        assert!(error.to_string().ends_with(expected), "{error}");
     }
 }
 
@@ -148,19 +172,21 @@ fn an_apply_function_that_panics_poisons() {
     for consistency in ALL {
         let failed = run(3, |w| {
             let zeros = w.zeros::<u64, 1>([BINS])?;
-            let mut bins = w.buffered(zeros, Touchy)?;
+            let mut bins = w.buffered(zeros.named("bins"), Touchy)?;
             let error = parallel_for!(w, unordered, buffer bins, consistency = consistency;
             for k in 0..COUNT {
                 bins.add(bin(k), if k == 3210 { 1000 } else { 0 });
             })
             .unwrap_err();
+            // Whoever merged it: all are told.
+            let text = error.to_string();
+            assert!(text.contains("rule Touchy of bins panicked on worker"), "{text}");
             assert!(matches!(bins.array().to_vec(w), Err(Error::Poisoned { .. })));
             Err::<(), Error>(error)
         });
         let error = failed.unwrap_err();
-        assert!(
-            matches!(&error, Error::BodyPanicked { message, .. } if message == "an update of 1000"),
-            "{error}"
-        );
+        let named = matches!(&error, Error::RulePanicked { array, rule, message, .. }
+            if array == "bins" && rule == "Touchy" && message == "an update of 1000");
+        assert!(named && error.to_string().contains("not all applied"), "{error}");
     }
 }

@@ -218,7 +218,8 @@ fn a_rule_that_panics_poisons() {
             Err::<(), Error>(error)
         });
         let error = failed.unwrap_err();
-        let named = matches!(&error, Error::BodyPanicked { message, .. } if message == "an update of 1000");
+        let named = matches!(&error, Error::RulePanicked { rule, message, .. }
+            if rule == "Touchy" && message == "an update of 1000");
         assert!(named, "{error}");
     }
 }

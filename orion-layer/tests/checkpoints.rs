@@ -5,8 +5,9 @@ mod state;
 
 use common::Scratch;
 use hectare_orion::array::Entry;
+use hectare_orion::collections::Last;
 use hectare_orion::{Context, Error, Result, run};
-use state::{Progress, Rating, SHAPE, bits, error_of, progress, rating, save};
+use state::{ELEMENTS, Progress, Rating, SHAPE, bits, error_of, progress, rating, save};
 use std::path::Path;
 
 fn check(w: &mut Context<'_>, path: &Path) -> Result<()> {
@@ -22,6 +23,21 @@ fn check(w: &mut Context<'_>, path: &Path) -> Result<()> {
         (0..700).map(|k| Entry { key: [4 * k as u32, k as u32 % 50], value: rating(k) }).collect();
     assert_eq!(sparse.to_vec(w)?, expected);
     assert_eq!(c.array::<u8, 2>(w, "empty")?.shape(), [0, 7]);
+    let mut map = c.map::<String, Rating, _>(w, "map", Last)?;
+    let list = map.to_vec(w)?;
+    assert_eq!((map.name(), map.len(), list.len()), ("map", 700, 700));
+    assert!(list.into_iter().all(|(key, value)| value == rating(key[..key.len() - 6].parse().unwrap())));
+    assert_eq!(map.get(w, "699 stars")?, Some(rating(699)));
+    // It grows as before.
+    let more = (w.rank() == 0).then(|| [("699 stars".to_owned(), rating(1)), ("new".to_owned(), rating(2))]);
+    map.extend(w, more.into_iter().flatten())?;
+    assert_eq!((map.len(), map.get(w, "699 stars")?), (701, Some(rating(1))));
+    assert!(c.map::<u8, u8, _>(w, "nobody", Last)?.is_empty());
+    let mut list = c.vector::<f32>(w, "list")?;
+    let same = |(k, element): (usize, &f32)| element.to_bits() == bits([k, 0, 0]);
+    assert!(list.len() == ELEMENTS && list.to_vec(w)?.iter().enumerate().all(same));
+    list.extend(w, (w.rank() == 0).then_some(0.5))?;
+    assert_eq!((list.get(w, ELEMENTS)?, list.name()), (Some(0.5), "list"));
     let none = c.entries::<(), 1>(w, "none")?;
     assert_eq!((none.shape(), none.len()), ([5], 0));
     Ok(())
@@ -85,6 +101,16 @@ fn other_programs_checkpoints_are_refused() {
             error_of(&path, |w| open(w)?.value::<usize>("step")),
             "no value \"step\", only [\"best\", \"progress\"]",
         ),
+        (
+            error_of(&path, |w| open(w)?.map::<String, Rating, _>(w, "counts", Last)),
+            "it has no map \"counts\", only [\"map\", \"nobody\"]",
+        ),
+        (
+            error_of(&path, |w| open(w)?.map::<String, f32, _>(w, "map", Last)),
+            "map \"map\" has entries of (String, Rating), not of (String, f32)",
+        ),
+        (error_of(&path, |w| open(w)?.vector::<f32>(w, "map")), "it has no vector \"map\", only [\"list\"]"),
+        (error_of(&path, |w| open(w)?.vector::<u32>(w, "list")), "has entries of f32, not of u32"),
         (error_of(&path, |w| open(w)?.value::<usize>("progress")), "value \"progress\": invalid type"),
     ] {
         assert!(error.contains(what), "{error}");

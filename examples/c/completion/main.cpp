@@ -63,9 +63,10 @@ int run(Options options)
     Model model = make_model(data.rows(), options.rank, options.seed);
     Training training{options, plan, data.rows(), process, processes};
     if (process == 0)
-        std::printf("%zu users, %zu items, %zu ratings to learn from, %zu to test; %zu batches, %zu worker(s), "
+        std::printf("%zu users, %zu items, %zu ratings to learn from, %zu to test; %zu batches, %zu worker%s, "
                     "memory %s; speed-up at most %.2f\n",
                     data.users, data.items, data.train.size(), data.test.size(), plan.batches(), plan.workers(),
+                    plan.workers() == 1 ? "" : "s",
                     name_of(options.memory), plan.speed_up_limit());
     bool diverged = false;
     OnEpoch on_epoch = [&](std::size_t epoch, double seconds, const Model &trained) {

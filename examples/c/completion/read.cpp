@@ -67,7 +67,8 @@ RawRating parse(std::string_view line, std::string_view separator)
     Columns columns;
     std::size_t count = split(line, separator, columns);
     if (count < 3)
-        throw std::runtime_error("expected user, item and rating, found " + std::to_string(count) + " column(s)");
+        throw std::runtime_error("expected user, item and rating, found " + std::to_string(count) +
+                                 (count == 1 ? " column" : " columns"));
     RawRating rating{};
     if (!parse_id(columns[0], rating.user))
         throw std::runtime_error("the user " + quoted(columns[0]) + " is not a whole number of 64 bits");

@@ -176,8 +176,8 @@ int main(int count, char **arguments)
     if (!failed) {
         failed = samples_shuffle(&samples, seed + 1);
         if (!failed && settings->process == 0)
-            printf("%zu samples, %zu features; %zu worker(s), memory %s\n", samples.count, samples.dimension,
-                   settings->workers, options.shared ? "shared" : "areas");
+            printf("%zu samples, %zu features; %zu worker%s, memory %s\n", samples.count, samples.dimension,
+                   settings->workers, settings->workers == 1 ? "" : "s", options.shared ? "shared" : "areas");
         if (!failed)
             failed = (options.shared ? train_shared : train_areas)(&samples, settings, print_epoch, error, sizeof error);
         samples_free(&samples);

@@ -5,8 +5,9 @@ use super::nest::{Nest, Space};
 use super::rewrite::rewrite;
 use super::slice::{basis, slice};
 use super::walk::Walker;
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::quote;
+use syn::spanned::Spanned;
 use syn::{Error, Ident, Result};
 
 /// Writes the call of `Context::run_loop`.
@@ -27,13 +28,16 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
     let passed = arrays.iter().map(|array| {
         let name = &array.name;
         let place = array.place.as_ref().map_or_else(|| quote!(#name), |place| quote!((#place)));
-        match (array.treatment, array.written) {
-            (Treatment::Relaxed, _) => quote!(#place.relaxed()),
-            (Treatment::Buffered, _) => quote!(#place.buffer()),
-            (Treatment::Served, _) => quote!(#place.serve()),
-            (Treatment::Kept, true) => quote!(#place.__array_mut()),
-            (Treatment::Kept, false) => quote!(#place.__array()),
-        }
+        // Where it is named, so that the compiler points there if it is something else.
+        let clause = match (array.treatment, array.written) {
+            (Treatment::Relaxed, _) => "__relax",
+            (Treatment::Buffered, _) => "__buffer",
+            (Treatment::Served, _) => "__serve",
+            (Treatment::Kept, true) => "__write",
+            (Treatment::Kept, false) => "__read",
+        };
+        let clause = Ident::new(clause, Span::call_site().located_at(name.span()));
+        quote!(#place.#clause())
     });
     let order = if *ordered { quote!(Ordered) } else { quote!(Unordered) };
     let variables = nest.variables.iter().map(ToString::to_string);
@@ -43,7 +47,10 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
     };
     let relax = relax(input);
     let space = match &nest.space {
-        Space::Entries { array, .. } => quote!((#array).__entries()),
+        Space::Entries { array, .. } => {
+            let clause = Ident::new("__entries", Span::call_site().located_at(array.span()));
+            quote!((#array).#clause())
+        }
         Space::Ranges(ranges) => quote!(&#root::execute::Ranges([#(#ranges),*])),
     };
     let arrays_text = arrays.iter().map(|array| &array.name);
@@ -70,7 +77,7 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
             (quote!(run_served), code)
         }
     };
-    let run = nest.iterate(root, &rewrite(input, nest.body));
+    let run = nest.iterate(root, &nest.marked(root, &rewrite(input, nest.body)));
     let run = if accumulators.is_empty() {
         // A `return` that a macro hides does not compile.
         quote!((|| { #run #root::describe::Finished })();)
@@ -86,7 +93,7 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
     Ok(quote! {{
         let __accumulators = #tuple;
         #[allow(unused_imports)]
-        use #root::describe::{OfInteger as _, OfAnything as _, OfHash as _, OfOther as _};
+        use #root::describe::{Clauses as _, OfInteger as _, OfAnything as _, OfHash as _, OfOther as _};
         let __invariants = [
             #root::describe::Invariant::fingerprint(#fingerprint),
             #((&#root::describe::Captured(&(#invariants))).invariant()),*

@@ -136,6 +136,17 @@ impl<'a> Nest<'a> {
         self.variables.len()
     }
 
+    /// `body` with a mark that says which iteration it is, for errors.
+    pub(crate) fn marked(&self, root: &TokenStream, body: &TokenStream) -> TokenStream {
+        let variables = &self.variables;
+        quote! {
+            let __iteration = #root::execute::Iteration([#(#variables),*]);
+            #body
+            #[allow(unreachable_code)]
+            __iteration.end();
+        }
+    }
+
     /// The body of the closure that runs the iterations of one cell, `__chunk`.
     pub(crate) fn iterate(&self, root: &TokenStream, body: &TokenStream) -> TokenStream {
         let variables = &self.variables;

@@ -170,7 +170,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 
     pub(crate) fn bounds(&self) -> PartBounds<'_> {
-        PartBounds { array: &self.name, dim: self.layout.dim }
+        PartBounds { array: &self.name, shape: &self.shape, dim: self.layout.dim }
     }
 
     /// A view of the whole array, in place: valid until the next collective call.
@@ -208,7 +208,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         parts: Range<usize>,
         recorder: Option<Recorder<'a>>,
     ) -> Result<ViewMut<'a, T, N>> {
-        let bounds = PartBounds { array: &self.name, dim: self.layout.dim };
+        let bounds = PartBounds { array: &self.name, shape: &self.shape, dim: self.layout.dim };
         let mut views = Vec::with_capacity(parts.len());
         for (part, partition) in parts.clone().zip(&mut self.parts[parts]) {
             let frame = Frame::new(&self.shape, self.layout.dim, &self.layout.range(part));
@@ -270,18 +270,6 @@ impl<T: Element, const N: usize> DistArray<T, N> {
 
     pub(crate) fn poison(&mut self, cause: &str) {
         self.poisoned = Some(cause.to_owned());
-    }
-
-    /// The array, whether a variable holds it or a reference to it: for `parallel_for!`.
-    #[doc(hidden)]
-    pub fn __array(&self) -> &Self {
-        self
-    }
-
-    /// As above, for writing.
-    #[doc(hidden)]
-    pub fn __array_mut(&mut self) -> &mut Self {
-        self
     }
 
     /// Gives the memory back. Collective. Dropping the handles does not: an array lives as long as its job.

@@ -28,20 +28,24 @@ pub(super) fn exchange_entries<T: Value, const N: usize>(
         Some(len) => send_fixed(context.worker(), &area, &mut entries, len, size, me, to),
         None => send(context.worker(), &area, &mut entries, size, me, to),
     };
-    let lent = context.agree_on(site, sent)?;
+    let (lent, sent) = sent.map_or_else(|error| (None, Err(error)), |lent| (Some(lent), Ok(())));
     let mut kept = Some(entries);
     let mut got = Vec::new();
-    let received = (0..size).try_for_each(|rank| {
-        match kept.take_if(|_| rank == me) {
-            // What comes first need not be moved.
-            Some(mine) if got.is_empty() => got = mine,
-            Some(mine) => got.extend(mine),
-            None => receive(context.worker(), &format!("{name}/{rank}"), me, &mut got)?,
-        }
-        Ok(())
+    let received = context.agree_on(site, sent).and_then(|()| {
+        let received = (0..size).try_for_each(|rank| {
+            match kept.take_if(|_| rank == me) {
+                // What comes first need not be moved.
+                Some(mine) if got.is_empty() => got = mine,
+                Some(mine) => got.extend(mine),
+                None => receive(context.worker(), &format!("{name}/{rank}"), me, &mut got)?,
+            }
+            Ok(())
+        });
+        context.agree_on(site, received)
     });
-    context.agree_on(site, received)?;
-    lent.delete(context.worker)?;
+    // Nobody reads any more; the memory is given back whether or not all went well.
+    lent.map_or(Ok(()), |lent| lent.delete(context.worker))?;
+    received?;
     context.exchange(site, Say::Value(&[]), |_, _| Ok(()))?;
     Ok(got)
 }

@@ -95,8 +95,10 @@ impl Context<'_> {
     }
 
     /// A data set of the rows of a text file, as an array of one dimension: row `i` of the file is entry `i`,
-    /// of any serde type. [`libsvm`](super::text::libsvm) is a ready-made parser. Every worker parses its share.
-    /// Collective.
+    /// of any serde type. `parser` makes a value of each line (`Ok(Some(value))`), passes it over (`Ok(None)`: it is no
+    /// row, and gets no number), or says what is wrong with it (`Err(text)`); it gets the line without its end, and the
+    /// byte of the file at which it begins. [`libsvm`](super::text::libsvm) is a ready-made one. Every worker parses its
+    /// share. Collective.
     ///
     /// ```
     /// use hectare_orion::array::text::libsvm;
@@ -106,6 +108,13 @@ impl Context<'_> {
     ///     let rows = w.text_rows(&path, libsvm)?;
     ///     assert_eq!(rows.shape(), [2]);
     ///     rows.for_each_local(|[row], example| assert!(row == 0 || example.label == -1.0));
+    ///     // Lines of another kind: how many features a row has, unless it is a comment.
+    ///     let counts = w.text_rows(&path, |line, _| match line.split(' ').count() {
+    ///         _ if line.starts_with('#') => Ok(None),
+    ///         0 | 1 => Err(format!("expected a label and features, found {line:?}")),
+    ///         columns => Ok(Some(columns as u32 - 1)),
+    ///     })?;
+    ///     assert_eq!(counts.to_vec(w)?[0].value, 2);
     ///     Ok(())
     /// })?;
     /// # std::fs::remove_file(&path)?;

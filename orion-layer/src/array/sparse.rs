@@ -113,12 +113,6 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
         Ok(SparseArray { name, number, shape, count, histograms, counting, placed: RefCell::new(placed) })
     }
 
-    /// The array, whether a variable holds it or a reference to it: for `parallel_for!`.
-    #[doc(hidden)]
-    pub fn __entries(&self) -> &Self {
-        self
-    }
-
     /// The name in errors and explanations.
     pub fn name(&self) -> &str {
         &self.name

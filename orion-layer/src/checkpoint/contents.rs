@@ -15,6 +15,20 @@ pub(super) struct Contents {
     pub(super) values: BTreeMap<String, StoredValue>,
     pub(super) arrays: BTreeMap<String, StoredArray>,
     pub(super) entries: BTreeMap<String, StoredEntries>,
+    #[serde(default)]
+    pub(super) maps: BTreeMap<String, StoredList>,
+    #[serde(default)]
+    pub(super) vectors: BTreeMap<String, StoredList>,
+}
+
+impl Contents {
+    /// Whether there is an array, a map or a vector of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.arrays.contains_key(name)
+            || self.entries.contains_key(name)
+            || self.maps.contains_key(name)
+            || self.vectors.contains_key(name)
+    }
 }
 
 /// A dense array: its elements in row-major order.
@@ -32,6 +46,14 @@ pub(super) struct StoredArray {
 pub(super) struct StoredEntries {
     pub(super) shape: Vec<usize>,
     pub(super) value: String,
+    pub(super) blocks: Vec<Block>,
+}
+
+/// A map, or a vector: its items in blocks, which are read by themselves.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct StoredList {
+    pub(super) item: String,
+    pub(super) len: u64,
     pub(super) blocks: Vec<Block>,
 }
 

@@ -1,6 +1,6 @@
 //! Reading a checkpoint.
 use super::checksum::{Checksum, checksum};
-use super::contents::{Contents, MARK, StoredArray, StoredEntries, TAIL, type_name};
+use super::contents::{Block, Contents, MARK, StoredArray, StoredEntries, TAIL, type_name};
 use crate::array::{DistArray, Entries, Entry, SparseArray, Value};
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Checkpoint {
     path: PathBuf,
-    contents: Contents,
+    pub(super) contents: Contents,
     /// Bytes before the table.
     data: u64,
 }
@@ -111,17 +111,23 @@ impl Checkpoint {
         let (me, all) = (context.rank() as usize, context.size());
         let mine = self.find_entries::<T, N>(name).and_then(|(stored, shape)| {
             let share = stored.blocks.len() * me / all..stored.blocks.len() * (me + 1) / all;
-            self.read_blocks(name, stored, share, shape)
+            let list = self.read_blocks::<Entry<T, N>>(("array", name), &stored.blocks[share])?;
+            Entries::from_vec(shape, list).map_err(|error| self.wrong(format!("array {name:?}: {error}")))
         });
         let mine = context.agree_on_same(site, mine)?;
         Ok(SparseArray::make(context, site, mine)?.named(name))
     }
 
-    fn wrong(&self, what: String) -> Error {
+    pub(super) fn wrong(&self, what: String) -> Error {
         Error::Format { file: self.path.display().to_string(), what }
     }
 
-    fn look_up<'a, S>(&self, stored: &'a BTreeMap<String, S>, kind: &str, name: &str) -> Result<&'a S> {
+    pub(super) fn look_up<'a, S>(
+        &self,
+        stored: &'a BTreeMap<String, S>,
+        kind: &str,
+        name: &str,
+    ) -> Result<&'a S> {
         stored.get(name).ok_or_else(|| {
             let known: Vec<&str> = stored.keys().map(String::as_str).collect();
             self.wrong(format!(
@@ -195,16 +201,15 @@ impl Checkpoint {
         Ok(())
     }
 
-    fn read_blocks<T: Value, const N: usize>(
+    /// The items of some blocks of what is called `kind` and `name`.
+    pub(super) fn read_blocks<I: DeserializeOwned>(
         &self,
-        name: &str,
-        stored: &StoredEntries,
-        share: std::ops::Range<usize>,
-        shape: [usize; N],
-    ) -> Result<Entries<T, N>> {
-        let damaged = |what: &str| self.wrong(format!("array {name:?} is damaged: {what}"));
+        (kind, name): (&str, &str),
+        blocks: &[Block],
+    ) -> Result<Vec<I>> {
+        let damaged = |what: &str| self.wrong(format!("{kind} {name:?} is damaged: {what}"));
         let mut list = Vec::new();
-        for block in &stored.blocks[share] {
+        for block in blocks {
             if !self.holds(block.offset, Some(block.bytes)) {
                 return Err(damaged("a block lies outside of the file"));
             }
@@ -215,8 +220,8 @@ impl Checkpoint {
             }
             let mut rest = &bytes[..];
             for _ in 0..block.entries {
-                let (entry, after) = postcard::take_from_bytes::<Entry<T, N>>(rest).map_err(|error| {
-                    self.wrong(format!("array {name:?}: an entry cannot be read: {error}"))
+                let (entry, after) = postcard::take_from_bytes::<I>(rest).map_err(|error| {
+                    self.wrong(format!("{kind} {name:?}: an entry cannot be read: {error}"))
                 })?;
                 list.push(entry);
                 rest = after;
@@ -226,6 +231,6 @@ impl Checkpoint {
             }
         }
         list.shrink_to_fit();
-        Entries::from_vec(shape, list).map_err(|error| self.wrong(format!("array {name:?}: {error}")))
+        Ok(list)
     }
 }

@@ -2,7 +2,7 @@
 use super::checksum::{Checksum, checksum};
 use super::contents::{Block, Contents, MARK, StoredArray, StoredEntries, StoredValue, type_name};
 use crate::array::share::share_bytes;
-use crate::array::{DistArray, Entry, SparseArray, Value};
+use crate::array::{DistArray, SparseArray, Value};
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
 use crate::file::NewFile;
@@ -18,11 +18,11 @@ const BLOCK_ENTRIES: usize = 1 << 16;
 /// A checkpoint being written: see [`Context::save_checkpoint`]. All calls are collective; worker 0 writes.
 #[derive(Debug)]
 pub struct Saving<'a, 'w> {
-    context: &'a mut Context<'w>,
+    pub(super) context: &'a mut Context<'w>,
     /// On worker 0.
     out: Option<NewFile>,
     at: u64,
-    contents: Contents,
+    pub(super) contents: Contents,
     /// Whether a step failed, of which all workers know.
     failed: bool,
 }
@@ -52,7 +52,7 @@ impl Saving<'_, '_> {
     pub fn array<T: Element, const N: usize>(&mut self, name: &str, array: &DistArray<T, N>) -> Result<()> {
         let site = Site::here();
         let (offset, mut checksum) = (self.at, Checksum::new());
-        let mut written = once(self.has_array(name), "array", name);
+        let mut written = once(self.contents.has(name), "array", name);
         if let (Some(out), Ok(())) = (&mut self.out, &written) {
             written = array.for_each_run(self.context, |run| {
                 let bytes: &[u8] = bytemuck::cast_slice(run);
@@ -76,8 +76,16 @@ impl Saving<'_, '_> {
     #[track_caller]
     pub fn entries<T: Value, const N: usize>(&mut self, name: &str, array: &SparseArray<T, N>) -> Result<()> {
         let site = Site::here();
-        let each = (array.len() / BLOCKS).clamp(1, BLOCK_ENTRIES);
-        let mine = once(self.has_array(name), "array", name).and_then(|()| encode(&array.local(), each));
+        let mine = once(self.contents.has(name), "array", name)
+            .and_then(|()| encode(array.local().iter(), array.len()));
+        let blocks = self.blocks(site, mine)?;
+        let stored = StoredEntries { shape: array.shape().to_vec(), value: type_name::<T>(), blocks };
+        self.contents.entries.insert(name.into(), stored);
+        Ok(())
+    }
+
+    /// Writes the blocks of all workers, as [`encode`] makes them. Collective.
+    pub(super) fn blocks(&mut self, site: Site, mine: Result<Vec<u8>>) -> Result<Vec<Block>> {
         let mut blocks = Vec::new();
         let (out, at) = (&mut self.out, &mut self.at);
         let written = share_bytes(self.context, site, mine, |_, bytes| {
@@ -94,14 +102,7 @@ impl Saving<'_, '_> {
             Ok(())
         });
         self.failed |= written.is_err();
-        written?;
-        let stored = StoredEntries { shape: array.shape().to_vec(), value: type_name::<T>(), blocks };
-        self.contents.entries.insert(name.into(), stored);
-        Ok(())
-    }
-
-    fn has_array(&self, name: &str) -> bool {
-        self.contents.arrays.contains_key(name) || self.contents.entries.contains_key(name)
+        written.map(|()| blocks)
     }
 
     /// Ends a step that may have failed on some worker.
@@ -121,20 +122,23 @@ fn finish(mut out: NewFile, contents: &Contents) -> Result<()> {
     out.finish()
 }
 
-fn once(twice: bool, kind: &str, name: &str) -> Result<()> {
+pub(super) fn once(twice: bool, kind: &str, name: &str) -> Result<()> {
     if twice { Err(Error::Invalid(format!("a checkpoint with two {kind}s {name:?}"))) } else { Ok(()) }
 }
 
-/// Blocks of `each` entries: how many and how long each is, then the blocks.
-fn encode<T: Value, const N: usize>(entries: &[Entry<T, N>], each: usize) -> Result<Vec<u8>> {
+/// Blocks of this worker's items, of which all workers have `len`: how many and how long each is, then the blocks.
+pub(super) fn encode<I: Serialize>(items: impl Iterator<Item = I>, len: usize) -> Result<Vec<u8>> {
     let wrong = |error| Error::Message(format!("encoded: {error}"));
+    let each = (len / BLOCKS).clamp(1, BLOCK_ENTRIES);
     let (mut list, mut bytes) = (Vec::new(), Vec::new());
-    for block in entries.chunks(each) {
-        let before = bytes.len();
-        for entry in block {
-            bytes = postcard::to_extend(entry, bytes).map_err(wrong)?;
+    let mut items = items.peekable();
+    while items.peek().is_some() {
+        let (before, mut count) = (bytes.len(), 0u64);
+        for item in items.by_ref().take(each) {
+            bytes = postcard::to_extend(&item, bytes).map_err(wrong)?;
+            count += 1;
         }
-        list.push((block.len() as u64, (bytes.len() - before) as u64));
+        list.push((count, (bytes.len() - before) as u64));
     }
     let mut all = postcard::to_stdvec(&list).map_err(wrong)?;
     all.append(&mut bytes);

@@ -116,14 +116,33 @@ impl Images {
         let (me, size, number) = (context.rank() as usize, context.size(), context.next_number());
         let name = |rank: usize| format!("orion/map/{number}/{rank}");
         let lent = bytes.and_then(|bytes| lend(context.worker(), &name(me), &bytes));
-        let lent = context.agree_on_same(site, lent)?;
-        let worker = context.worker();
-        let all: Result<Vec<_>> =
-            (0..size).map(|rank| Ok(worker.attach_within::<u8>(&name(rank), PATIENCE)?)).collect();
-        self.all = context.agree_on_same(site, all)?;
-        self.version = number;
-        // Nobody reads the one before any more.
-        self.mine.replace(lent).map_or(Ok(()), |before| before.delete(context.worker()).map_err(Error::from))
+        let (lent, shown) = lent.map_or_else(|error| (None, Err(error)), |lent| (Some(lent), Ok(())));
+        let found = context.agree_on_same(site, shown).and_then(|()| {
+            let worker = context.worker();
+            let all: Result<Vec<_>> =
+                (0..size).map(|rank| Ok(worker.attach_within::<u8>(&name(rank), PATIENCE)?)).collect();
+            context.agree_on_same(site, all)
+        });
+        // Of the two, nobody reads the one before any more, or the one that not all have found.
+        let (idle, result) = match found {
+            Ok(all) => {
+                (self.all, self.version) = (all, number);
+                (std::mem::replace(&mut self.mine, lent), Ok(()))
+            }
+            Err(error) => (lent, Err(error)),
+        };
+        idle.map_or(Ok(()), |idle| idle.delete(context.worker()))?;
+        result
+    }
+
+    /// The value at a key.
+    pub(super) fn look_up<K: Key + Borrow<Q>, V: Value, Q: Hash + Eq + ?Sized>(
+        &self,
+        worker: &Worker,
+        key: &Q,
+    ) -> Result<Option<V>> {
+        let hash = hash(key);
+        value::<K, V, Q>(self.all[owner(hash, self.all.len())].read_lent(worker)?, key, hash)
     }
 
     /// The bytes of all workers, in place.
@@ -143,7 +162,16 @@ pub(super) fn look_up<K: Key + Borrow<Q>, V: Value, Q: Hash + Eq + ?Sized>(
     key: &Q,
 ) -> Result<Option<V>> {
     let hash = hash(key);
-    match find::<K, Q>(images[owner(hash, images.len())], key, hash)? {
+    value::<K, V, Q>(images[owner(hash, images.len())], key, hash)
+}
+
+/// Looks a key up in the bytes of the worker that has it, if anybody has.
+fn value<K: Key + Borrow<Q>, V: Value, Q: Hash + Eq + ?Sized>(
+    bytes: &[u8],
+    key: &Q,
+    hash: u64,
+) -> Result<Option<V>> {
+    match find::<K, Q>(bytes, key, hash)? {
         Some(mut bytes) => wire::take(&mut bytes).map(Some),
         None => Ok(None),
     }

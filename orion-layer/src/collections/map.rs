@@ -1,5 +1,5 @@
 //! The map outside of loops.
-use super::image::{Images, look_up};
+use super::image::Images;
 use super::pending::Pending;
 use super::{Append, Key, Merge};
 use crate::array::share::share_bytes;
@@ -10,6 +10,7 @@ use crate::lazy::pipe::caught;
 use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::hash::Hash;
 
 /// A map from keys to values, spread over the workers ([module](super)), with a rule for contributions to keys that
@@ -135,7 +136,24 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
         Q: Hash + Eq + ?Sized,
     {
         self.check()?;
-        look_up::<K, V, Q>(&self.images.read(context.worker)?, key)
+        self.images.look_up::<K, V, Q>(context.worker, key)
+    }
+
+    /// The value at a key that has to be there. Not collective.
+    ///
+    /// # Errors
+    /// [`Error::Entry`] with the key, if it is missing; those of [`DistMap::get`].
+    pub fn at<Q>(&self, context: &Context<'_>, key: &Q) -> Result<V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + Debug + ?Sized,
+    {
+        self.get(context, key)?.ok_or_else(|| Error::Entry {
+            array: self.name.clone(),
+            worker: context.rank(),
+            key: format!("{key:?}"),
+            what: "there is no such key".into(),
+        })
     }
 
     /// Contributes entries, each worker its own: merged by the rule in the order of the workers' ranks, and each
@@ -220,29 +238,39 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
     /// All entries, on every worker, in the order of their keys: for small maps. Collective.
     ///
     /// # Errors
-    /// [`Error::Poisoned`], [`Error::Message`] for values that serde cannot encode or decode, [`Error::Core`],
-    /// [`Error::Diverged`], [`Error::WorkerLost`].
+    /// [`Error::Poisoned`], [`Error::Message`] for values that serde cannot encode or decode, [`Error::Entry`] if it
+    /// panics, [`Error::Core`], [`Error::Diverged`], [`Error::WorkerLost`].
     #[track_caller]
     pub fn to_vec(&self, context: &mut Context<'_>) -> Result<Vec<(K, V)>> {
         let site = Site::here();
         self.check()?;
-        let mut bytes = Vec::new();
-        let encoded = self.own.iter().try_for_each(|(key, value)| {
-            wire::put_any(key, &mut bytes)?;
-            wire::put_any(value, &mut bytes)
-        });
-        let mut all: Vec<(K, V)> = Vec::with_capacity(self.count);
-        share_bytes(context, site, encoded.map(|()| bytes), |_, mut rest| {
-            while !rest.is_empty() {
-                all.push((wire::take(&mut rest)?, wire::take(&mut rest)?));
+        // They are counted, for an entry may take no bytes at all.
+        let at = (&self.name[..], context.rank());
+        let encode = || {
+            let mut bytes = Vec::new();
+            wire::put_any(&(self.own.len() as u64), &mut bytes)?;
+            for (key, value) in &self.own {
+                wire::put_any(key, &mut bytes)?;
+                wire::put_any(value, &mut bytes)?;
             }
-            Ok(())
+            Ok(bytes)
+        };
+        let encoded = caught(at, encode, || "an entry".into());
+        let mut all: Vec<(K, V)> = Vec::with_capacity(self.count);
+        share_bytes(context, site, encoded, |rank, mut rest| {
+            let decode = || {
+                for _ in 0..wire::take::<u64>(&mut rest)? {
+                    all.push((wire::take(&mut rest)?, wire::take(&mut rest)?));
+                }
+                Ok(())
+            };
+            caught(at, decode, || format!("an entry of worker {rank}"))
         })?;
         all.sort_by(|(a, _), (b, _)| a.cmp(b));
         Ok(all)
     }
 
-    /// Gives the memory back. Collective.
+    /// Gives the memory back. Collective. Dropping the map does not: what it has shown to all lives as long as its job.
     ///
     /// # Errors
     /// [`Error::Core`], [`Error::Diverged`], [`Error::WorkerLost`].
@@ -253,7 +281,7 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
         context.agree_on(Site::here(), deleted)
     }
 
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match &self.poisoned {
             Some(cause) => Err(Error::Poisoned { array: self.name.clone(), cause: cause.clone() }),
             None => Ok(()),

@@ -3,6 +3,12 @@
 /// How contributions are merged: a closure `Fn(&mut V, V)`, or one of those ready made.
 ///
 /// A key that is not there gets the first contribution as its value.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no rule for a map of `{V}`",
+    label = "does not merge values of this type",
+    note = "rules of maps are those of the module `collections` (`Sum`, `Min`, `Max`, `First`, `Last`, for lists `Append`) and closures \
+            `|value: &mut V, later: V|`; those of the module `relax` are for buffered and served arrays"
+)]
 pub trait Merge<V>: 'static {
     /// What is contributed.
     type Part;
@@ -17,6 +23,7 @@ pub trait Merge<V>: 'static {
     fn merge(&self, value: &mut V, later: V);
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, F: Fn(&mut V, V) + 'static> Merge<V> for F {
     type Part = V;
 

@@ -27,6 +27,8 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
         let finish = || self.pending.finish().map_err(|(key, what)| wrong(format!("{key:?}"), what));
         let finished = caught(at, finish, || "a contribution".into());
         let (parcels, mut parts) = self.pending.take();
+        // Whatever becomes of it, nothing is left for the next time.
+        self.pending.clear();
         exchange_parcels(context, site, finished.map(|()| parcels), |from, parcel| {
             let key = || format!("a contribution of worker {from}");
             let run = || unpack(parcel, &mut parts).map_err(|error| wrong(key(), error.to_string()));

@@ -8,12 +8,18 @@ use crate::lazy::pipe::caught;
 use std::collections::BTreeMap;
 
 /// So many elements in a row are with one worker, then the next has as many, and so on around.
-const BLOCK: u64 = 1024;
+pub(super) const BLOCK: u64 = 1024;
 
 /// The worker that has an element, and the element's place there.
 pub(super) fn place(index: u64, workers: usize) -> (usize, usize) {
     let (block, workers) = (index / BLOCK, workers as u64);
     ((block % workers) as usize, ((block / workers) * BLOCK + index % BLOCK) as usize)
+}
+
+/// How many of `len` elements a worker has.
+pub(super) fn count(len: u64, rank: usize, workers: usize) -> u64 {
+    let around = BLOCK * workers as u64;
+    (len / around) * BLOCK + (len % around).saturating_sub(rank as u64 * BLOCK).min(BLOCK)
 }
 
 /// A vector of any serde type, spread over the workers, that grows at its end ([module](super)): loops push to it
@@ -97,23 +103,28 @@ impl Context<'_> {
     /// [`Error::Core`], [`Error::Diverged`], [`Error::WorkerLost`].
     #[track_caller]
     pub fn dist_vec<T: Value>(&mut self) -> Result<DistVec<T>> {
-        let (site, number) = (Site::here(), self.next_number());
+        DistVec::make(self, Site::here(), Vec::new(), 0)
+    }
+}
+
+impl<T: Value> DistVec<T> {
+    /// A vector of `len` elements, of which this worker has these. Collective.
+    pub(super) fn make(context: &mut Context<'_>, site: Site, own: Vec<T>, len: u64) -> Result<DistVec<T>> {
+        let number = context.next_number();
         let mut vector = DistVec {
             name: format!("vector {number} ({site})"),
             number,
-            own: Vec::new(),
-            len: 0,
+            own,
+            len,
             images: Images::default(),
             pushed: Pushed::NONE,
             poisoned: None,
             layout: Layout::even(0, 1, 1),
         };
-        vector.publish(self, site)?;
+        vector.publish(context, site)?;
         Ok(vector)
     }
-}
 
-impl<T: Value> DistVec<T> {
     /// The name in errors and explanations.
     pub fn name(&self) -> &str {
         &self.name
@@ -142,6 +153,19 @@ impl<T: Value> DistVec<T> {
     pub fn get(&self, context: &Context<'_>, index: usize) -> Result<Option<T>> {
         self.check()?;
         element(&self.images.read(context.worker)?, index)
+    }
+
+    /// An element that has to be there. Not collective.
+    ///
+    /// # Errors
+    /// [`Error::Entry`] with the index, if it is beyond the end; those of [`DistVec::get`].
+    pub fn at(&self, context: &Context<'_>, index: usize) -> Result<T> {
+        self.get(context, index)?.ok_or_else(|| Error::Entry {
+            array: self.name.clone(),
+            worker: context.rank(),
+            key: index.to_string(),
+            what: format!("there are {} elements", self.len),
+        })
     }
 
     /// Appends the elements of each worker, by the workers' ranks. Collective.
@@ -181,25 +205,31 @@ impl<T: Value> DistVec<T> {
     /// All elements, on every worker: for small vectors. Collective.
     ///
     /// # Errors
-    /// [`Error::Poisoned`], [`Error::Message`] for values that serde cannot encode or decode, [`Error::Core`],
-    /// [`Error::Diverged`], [`Error::WorkerLost`].
+    /// [`Error::Poisoned`], [`Error::Message`] for values that serde cannot encode or decode, [`Error::Entry`] if it
+    /// panics, [`Error::Core`], [`Error::Diverged`], [`Error::WorkerLost`].
     #[track_caller]
     pub fn to_vec(&self, context: &mut Context<'_>) -> Result<Vec<T>> {
         let (site, size) = (Site::here(), context.size());
         self.check()?;
-        let (mut bytes, mut parts) = (Vec::new(), Vec::new());
-        let encoded = self.own.iter().try_for_each(|element| wire::put_any(element, &mut bytes));
+        let at = (&self.name[..], context.rank());
+        let encode = || {
+            let mut bytes = Vec::new();
+            self.own.iter().try_for_each(|element| wire::put_any(element, &mut bytes))?;
+            Ok(bytes)
+        };
+        let encoded = caught(at, encode, || "an element".into());
+        let mut parts = Vec::new();
         // A value may take no bytes at all, so that they have to be counted.
-        share_bytes(context, site, encoded.map(|()| bytes), |rank, mut rest| {
-            let count = (0..self.len).filter(|index| place(*index, size).0 == rank).count();
-            let part: Result<Vec<T>> = (0..count).map(|_| wire::take(&mut rest)).collect();
-            parts.push(part?.into_iter());
+        share_bytes(context, site, encoded, |rank, mut rest| {
+            let decode = || (0..count(self.len, rank, size)).map(|_| wire::take(&mut rest)).collect();
+            let part: Vec<T> = caught(at, decode, || format!("an element of worker {rank}"))?;
+            parts.push(part.into_iter());
             Ok(())
         })?;
         Ok((0..self.len).filter_map(|index| parts[place(index, size).0].next()).collect())
     }
 
-    /// Gives the memory back. Collective.
+    /// Gives the memory back. Collective. Dropping the vector does not: what it has shown to all lives as long as its job.
     ///
     /// # Errors
     /// [`Error::Core`], [`Error::Diverged`], [`Error::WorkerLost`].
@@ -210,7 +240,7 @@ impl<T: Value> DistVec<T> {
         context.agree_on(Site::here(), deleted)
     }
 
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match &self.poisoned {
             Some(cause) => Err(Error::Poisoned { array: self.name.clone(), cause: cause.clone() }),
             None => Ok(()),

@@ -27,6 +27,15 @@ impl<T: Value> VecReadView<'_, T> {
     pub fn get(&self, index: usize) -> Option<T> {
         element(&self.images, index).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
+
+    /// An element that has to be there.
+    ///
+    /// # Panics
+    /// If it is beyond the end, with the index; that ends the loop with
+    /// [`Error::BodyPanicked`](crate::Error::BodyPanicked). And as [`VecReadView::get`] does.
+    pub fn at(&self, index: usize) -> T {
+        self.get(index).unwrap_or_else(|| panic!("{} has no element {index}", self.name))
+    }
 }
 
 /// A vector that a body pushes to (`buffer found` in `parallel_for!`).
@@ -44,6 +53,14 @@ impl<T: Value> VecView<'_, T> {
     /// As [`VecReadView::get`] does.
     pub fn get(&self, index: usize) -> Option<T> {
         self.read.get(index)
+    }
+
+    /// An element that has to be there, as it was when the pass began.
+    ///
+    /// # Panics
+    /// As [`VecReadView::at`] does.
+    pub fn at(&self, index: usize) -> T {
+        self.read.at(index)
     }
 
     /// Appends an element when the pass ends.
@@ -87,12 +104,6 @@ impl<T: Value> DistVec<T> {
     pub fn reads(&self) -> VecRead<'_, T> {
         VecRead(self)
     }
-
-    /// The vector, for `parallel_for!`, which may read it.
-    #[doc(hidden)]
-    pub fn __array(&self) -> VecRead<'_, T> {
-        VecRead(self)
-    }
 }
 
 control!(VecRead<'_, T>, [T: Value], false, Exact, {
@@ -107,6 +118,10 @@ control!(VecArg<'_, T>, [T: Value], true, Collected, {
 
     fn settle(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
         self.0.settle(context, site)
+    }
+
+    fn unsettle(&mut self, cause: &str) {
+        self.0.poisoned = Some(cause.to_owned());
     }
 });
 

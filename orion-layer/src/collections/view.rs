@@ -7,11 +7,12 @@ use super::{Key, Merge};
 use crate::array::Value;
 use crate::context::{Context, Site};
 use crate::error::Result;
-use crate::execute::{ArrayArg, Family, Note};
+use crate::execute::{ArrayArg, Family, Note, Rule};
 use crate::serve::{Unseen, Unseens};
 use hectare_dsm::Worker;
 use std::borrow::Borrow;
 use std::cell::Cell;
+use std::fmt::Debug;
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -36,6 +37,19 @@ impl<K: Key, V: Value> MapReadView<'_, K, V> {
     {
         look_up::<K, V, Q>(&self.images, key).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
+
+    /// The value at a key that has to be there.
+    ///
+    /// # Panics
+    /// If it is missing, with the key; that ends the loop with [`Error::BodyPanicked`](crate::Error::BodyPanicked). And as
+    /// [`MapReadView::get`] does.
+    pub fn at<Q>(&self, key: &Q) -> V
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + Debug + ?Sized,
+    {
+        self.get(key).unwrap_or_else(|| panic!("{} has no key {key:?}", self.name))
+    }
 }
 
 /// A map to which a body contributes (`buffer counts` in `parallel_for!`).
@@ -58,6 +72,18 @@ impl<K: Key, V: Value, M: Merge<V>> MapView<'_, K, V, M> {
         Q: Hash + Eq + ?Sized,
     {
         self.read.get(key)
+    }
+
+    /// The value at a key that has to be there, as it was when the pass began.
+    ///
+    /// # Panics
+    /// As [`MapReadView::at`] does.
+    pub fn at<Q>(&self, key: &Q) -> V
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + Debug + ?Sized,
+    {
+        self.read.at(key)
     }
 
     /// Contributes to a key, which need not be there: merged by the map's rule when the pass ends.
@@ -106,12 +132,6 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
         MapRead(self)
     }
 
-    /// The map, for `parallel_for!`, which may read it.
-    #[doc(hidden)]
-    pub fn __array(&self) -> MapRead<'_, K, V, M> {
-        MapRead(self)
-    }
-
     fn read_view<'a>(&'a self, worker: &'a Worker) -> Result<MapReadView<'a, K, V>> {
         Ok(MapReadView { name: &self.name, images: self.images.read(worker)?, of: PhantomData })
     }
@@ -127,8 +147,16 @@ control!(MapArg<'_, K, V, M>, [K: Key, V: Value, M: Merge<V>], true, Collected, 
         self.0.pending.clear();
     }
 
+    fn rule(&self) -> Option<Rule<'_>> {
+        Some(Rule { type_name: std::any::type_name::<M>(), shown: None })
+    }
+
     fn settle(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
         self.0.settle(context, site)
+    }
+
+    fn unsettle(&mut self, cause: &str) {
+        self.0.poisoned = Some(cause.to_owned());
     }
 });
 

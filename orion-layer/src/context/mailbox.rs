@@ -2,11 +2,12 @@
 use super::Site;
 use crate::error::{Error, Result};
 use hectare_dsm::{Area, AreaSpec, Owned, Rank, Worker, WorkerState};
+use std::cell::Cell;
 use std::time::Duration;
 
 /// Bytes of a mailbox that carry a message; longer ones go in pieces, one barrier each.
 const PAYLOAD: usize = 64 << 10;
-/// The head: sequence number, length of the whole message, whether it is a failure, length of the site's text.
+/// The head: sequence number, length of the whole message, whether it is a failure, length of the site's text, stamp.
 const HEAD: usize = 32;
 const SITE: usize = 224;
 /// Marks of a letter that carries an error.
@@ -19,6 +20,10 @@ pub(super) struct Mailbox {
     mine: Owned<u8>,
     all: Vec<Area<u8>>,
     sequence: u64,
+    /// What this worker says of the loop that it is in, as one number; 0 outside of loops.
+    stamp: u64,
+    /// Whether another worker has been found to say something else. Until all have heard what, nothing is exchanged.
+    differs: Cell<bool>,
 }
 
 /// What a worker has to say in a collective call.
@@ -44,7 +49,22 @@ impl Mailbox {
         for rank in 0..size {
             all.push(worker.attach_within::<u8>(&name(rank), patience)?);
         }
-        Ok(Mailbox { mine, all, sequence: 0 })
+        Ok(Mailbox { mine, all, sequence: 0, stamp: 0, differs: Cell::new(false) })
+    }
+
+    /// Every letter carries `stamp` from now on, and is refused by who has another.
+    pub(super) fn set_stamp(&mut self, stamp: u64) -> u64 {
+        std::mem::replace(&mut self.stamp, stamp)
+    }
+
+    /// Whether a letter was refused because of its stamp, since this was last asked: the same on every worker that took
+    /// part in the exchange.
+    pub(super) fn take_differs(&mut self) -> bool {
+        self.differs.take()
+    }
+
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
     }
 
     /// Says `say` to all and hears what each of them says; `hear` is called once per worker, by rank,
@@ -58,6 +78,14 @@ impl Mailbox {
         say: Say<'_>,
         mut hear: impl FnMut(Rank, &[u8]) -> Result<()>,
     ) -> Result<()> {
+        if self.differs.get() {
+            return Err(self.diverged(
+                worker,
+                site.to_string(),
+                worker.rank() as usize,
+                site.to_string().as_bytes(),
+            ));
+        }
         self.sequence += 1;
         let (bytes, failed) = match say {
             Say::Value(bytes) => (bytes, 0),
@@ -99,11 +127,15 @@ impl Mailbox {
         Ok(())
     }
 
-    /// The error of the worker that failed first, as far as one can tell; not this worker's own.
+    /// The error of the worker that failed first, as far as one can tell; not this worker's own. If none has, that of
+    /// letters with different stamps. All workers see the same letters.
     fn check_failures(&self, worker: &Worker, site: Site) -> Result<()> {
-        let mut culprit = None;
+        let (mut culprit, mut stranger) = (None, None);
         for rank in 0..self.all.len() {
             let letter = self.read(worker, site, rank)?;
+            if letter.stamp != self.stamp {
+                stranger = stranger.or(Some(rank));
+            }
             if letter.failed == FAILED {
                 culprit = Some((rank, letter));
                 break;
@@ -118,7 +150,12 @@ impl Mailbox {
                     String::from_utf8_lossy(&letter.payload[..letter.whole.min(PAYLOAD)]).into_owned();
                 Err(Error::PeerFailed { site: site.to_string(), rank: rank as Rank, message })
             }
-            _ => Ok(()),
+            Some(_) => Ok(()),
+            None => stranger.map_or(Ok(()), |rank| {
+                self.differs.set(true);
+                let here = site.to_string();
+                Err(self.diverged(worker, here.clone(), rank, here.as_bytes()))
+            }),
         }
     }
 
@@ -132,6 +169,7 @@ impl Mailbox {
         head[8..16].copy_from_slice(&(whole as u64).to_le_bytes());
         head[16] = failed;
         head[17] = place.len() as u8;
+        head[24..32].copy_from_slice(&self.stamp.to_le_bytes());
         head[HEAD..HEAD + place.len()].copy_from_slice(place);
         head[HEAD + SITE..].copy_from_slice(piece);
         Ok(())
@@ -148,7 +186,8 @@ impl Mailbox {
         if !here.as_bytes().ends_with(there) {
             return Err(self.diverged(worker, here, rank, there));
         }
-        Ok(Letter { whole: word(8) as usize, failed: bytes[16], payload: &bytes[HEAD + SITE..] })
+        let (whole, stamp) = (word(8) as usize, word(24));
+        Ok(Letter { whole, stamp, failed: bytes[16], payload: &bytes[HEAD + SITE..] })
     }
 
     #[cold]
@@ -176,6 +215,7 @@ impl Mailbox {
 
 struct Letter<'w> {
     whole: usize,
+    stamp: u64,
     failed: u8,
     payload: &'w [u8],
 }

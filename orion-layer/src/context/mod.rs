@@ -131,6 +131,22 @@ impl<'w> Context<'w> {
         Ok(self.board.insert(board).clone())
     }
 
+    /// What this worker says of the loop that it is in, as one number: 0 outside of loops. From now on exchanges find
+    /// those that say something else. Returns the number before.
+    pub(crate) fn set_stamp(&mut self, stamp: u64) -> u64 {
+        self.mailbox.set_stamp(stamp)
+    }
+
+    /// Whether an exchange has found such a worker.
+    pub(crate) fn take_differs(&mut self) -> bool {
+        self.mailbox.take_differs()
+    }
+
+    /// The number of the last collective call.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.mailbox.sequence()
+    }
+
     pub(crate) fn exchange(
         &mut self,
         site: Site,

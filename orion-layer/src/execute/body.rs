@@ -1,5 +1,7 @@
 //! Running a body: its panics and refused accesses become errors.
+use super::unwound::{self, Merging};
 use crate::error::Error;
+use crate::loop_nest::LoopNest;
 use crate::view::Refused;
 use hectare_dsm::Rank;
 use std::any::Any;
@@ -7,20 +9,36 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs `body`; what it unwinds with becomes an error that names loop and worker.
 pub(super) fn guarded<R>(
-    loop_name: &str,
+    nest: &LoopNest,
     worker: Rank,
     body: impl FnOnce() -> Result<R, Error>,
 ) -> Result<R, Error> {
+    unwound::forget();
     // Whatever the body leaves half done lies in arrays, which are poisoned.
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(explain(loop_name, worker, payload)))
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(explain(nest, worker, payload)))
 }
 
-fn explain(loop_name: &str, worker: Rank, payload: Box<dyn Any + Send>) -> Error {
+fn explain(nest: &LoopNest, worker: Rank, payload: Box<dyn Any + Send>) -> Error {
+    let loop_name = nest.name.clone();
+    let index = unwound::iteration();
+    let variables = nest.dims.iter().zip(index).map(|(variable, at)| format!("{} = {at}", variable.name));
+    let iteration = variables.collect::<Vec<_>>().join(", ");
     let payload = match payload.downcast::<Refused>() {
-        Ok(refused) => return refused.into_error(loop_name, worker),
+        Ok(refused) => return refused.into_error(&loop_name, worker, iteration),
         Err(payload) => payload,
     };
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let message = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or("no message".into());
-    Error::BodyPanicked { loop_name: loop_name.into(), worker, message }
+    match unwound::rule() {
+        Some((array, rule)) => Error::RulePanicked { loop_name, array, rule, worker, message },
+        None => Error::BodyPanicked { loop_name, worker, message, iteration },
+    }
+}
+
+/// Marks that the rule of `array` is at work, until this is done.
+pub(crate) fn merging<R>(array: &str, rule: &'static str, act: impl FnOnce() -> R) -> R {
+    let mark = Merging { array, rule };
+    let done = act();
+    std::mem::forget(mark);
+    done
 }

@@ -43,7 +43,7 @@ impl Context<'_> {
         self.gather(head, arrays)?;
         let mut tree = Tree::new(accumulators, 1);
         if self.rank() == 0 {
-            let worked = guarded(&plan.nest.name, 0, || {
+            let worked = guarded(&plan.nest, 0, || {
                 let mut sum = accumulators.identities();
                 let foreseen = self.foresee_each::<S, A, K>(&placed, &whole, arrays, slice)?;
                 let findings =

@@ -1,4 +1,5 @@
 //! What the executor does with an array of a loop, whatever its type.
+use super::Rule;
 use crate::array::Layout;
 use crate::context::{Context, Site};
 use crate::error::Result;
@@ -61,6 +62,10 @@ pub trait Control {
     fn version(&self) -> u64 {
         0
     }
+    /// How contributions to it are merged, if they are. The same on every worker.
+    fn rule(&self) -> Option<Rule<'_>> {
+        None
+    }
     /// How the loop treats it.
     fn treatment(&self) -> Treatment {
         Treatment::Exact
@@ -122,6 +127,8 @@ pub trait Control {
     fn settle(&mut self, _context: &mut Context<'_>, _site: Site) -> Result<()> {
         Ok(())
     }
+    /// The pass has failed after all, when this array was settled already.
+    fn unsettle(&mut self, _cause: &str) {}
     /// Writes this worker's share of the array at the end of the pass.
     ///
     /// # Errors

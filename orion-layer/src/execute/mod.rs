@@ -1,4 +1,5 @@
 //! Running loops: planning once, then passes that take, work, give.
+mod alike;
 mod arrays;
 mod body;
 mod check;
@@ -16,15 +17,20 @@ mod space;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod unwound;
 mod work;
 
+pub use self::alike::Rule;
 pub use self::arrays::{ArrayArg, Arrays, Family, Of, Reads, Writes};
+pub(crate) use self::body::merging;
 pub use self::control::Control;
 pub use self::notes::{Note, Notes};
 pub use self::plan::LoopPlan;
 pub(crate) use self::plan::Plans;
 pub use self::space::{Boxes, IterationSpace, Ranges, Visit, entry_parts};
 pub use self::timing::Timing;
+#[doc(hidden)]
+pub use self::unwound::Iteration;
 
 use crate::context::Site;
 use crate::loop_nest::{LoopNest, Order};

@@ -55,7 +55,7 @@ impl Context<'_> {
         let mut tree = Tree::new(accumulators, plan.cells);
         let me = self.rank();
         let mut begun = 0;
-        let worked = guarded(&plan.nest.name, me, || {
+        let worked = guarded(&plan.nest, me, || {
             self.work::<S, A, C, F>(
                 &placed,
                 plan,

@@ -1,4 +1,5 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
+use super::alike::digest;
 use super::clocks::Clocks;
 use super::description::{Treated, check, relax};
 use super::mutant::{self, Mutant};
@@ -62,6 +63,8 @@ pub struct LoopPlan {
     pub choice: Choice,
     /// Which of the program's plans this is: the same on every worker.
     pub(crate) number: u64,
+    /// A number for what it has workers do.
+    pub(super) digest: u64,
     pub(crate) cells: usize,
     /// The worker that runs each cell.
     pub(crate) owners: Rc<[usize]>,
@@ -147,11 +150,12 @@ impl LoopPlan {
             dependences = dependences.list.len(),
             "loop planned"
         );
-        Ok(LoopPlan {
+        let mut plan = LoopPlan {
             nest,
             dependences,
             choice,
             number: context.plans.known.len() as u64,
+            digest: 0,
             cells: owners.len(),
             owners,
             timing,
@@ -160,7 +164,9 @@ impl LoopPlan {
             own_cells,
             scrambled,
             tiles,
-        })
+        };
+        plan.digest = digest(&plan);
+        Ok(plan)
     }
 
     /// Adds what a pass has cost.

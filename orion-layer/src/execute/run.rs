@@ -1,4 +1,5 @@
 //! Running a loop: its plan, a pass, and what follows an error.
+use super::alike::{stamp, with_plan};
 use super::foresee::Slice;
 use super::plan::{Key, LoopPlan};
 use super::{Arrays, Describe, IterationSpace, LoopHead, Of};
@@ -18,6 +19,7 @@ impl Context<'_> {
     /// # Errors
     /// [`Error::InvalidLoop`](crate::Error::InvalidLoop), [`Error::InvalidSchedule`](crate::Error::InvalidSchedule),
     /// [`Error::Outside`](crate::Error::Outside), [`Error::BodyPanicked`](crate::Error::BodyPanicked),
+    /// [`Error::RulePanicked`](crate::Error::RulePanicked), [`Error::Entry`](crate::Error::Entry),
     /// [`Error::PeerFailed`](crate::Error::PeerFailed), [`Error::WorkerLost`](crate::Error::WorkerLost),
     /// [`Error::Poisoned`](crate::Error::Poisoned), [`Error::Diverged`](crate::Error::Diverged),
     /// [`Error::Check`](crate::Error::Check). After an error
@@ -99,11 +101,46 @@ impl Context<'_> {
             relax: head.relax.key(),
             schedule: head.schedule.map(|schedule| format!("{schedule:?}")),
         };
+        let stamp = stamp(head, (key.space, self.checking), key.schedule.as_ref(), &mut arrays);
+        let how = (describe, slice, key, stamp);
+        let result = self.run_stamped(head, space, &mut arrays, accumulators, how, body);
+        let stamp = self.set_stamp(0);
+        match self.take_differs() {
+            false => result,
+            true => Err(self.tell_apart(head, space, &mut arrays, stamp)),
+        }
+    }
+
+    /// Runs a loop of which this worker says `stamp`.
+    #[allow(clippy::type_complexity)]
+    fn run_stamped<S, A, C, K, F>(
+        &mut self,
+        head: &LoopHead<'_>,
+        space: &S,
+        arrays: &mut A,
+        accumulators: C,
+        (describe, slice, key, stamp): (Describe<'_>, Slice<'_, K>, Key, u64),
+        body: F,
+    ) -> Result<C::Values>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
+        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+    {
         let known = self.plans.get(&key);
         let prepared = match known {
             Some(plan) => Ok(plan),
-            None => self.prepare(head, space, &mut arrays, describe, size_of::<C::Values>() != 0, key),
+            None => {
+                self.set_stamp(stamp);
+                self.agree_to_plan(head.site)?;
+                self.prepare(head, space, arrays, describe, size_of::<C::Values>() != 0, key)
+            }
         };
+        if let Ok(plan) = &prepared {
+            self.set_stamp(with_plan(stamp, plan));
+        }
         let checked = prepared.and_then(|plan| {
             arrays.each().iter().try_for_each(|array| array.check())?;
             Ok(plan)
@@ -114,11 +151,11 @@ impl Context<'_> {
         };
         let since = Instant::now();
         let result = match self.checking {
-            false => self.pass(head, space, (&plan, slice), &mut arrays, &accumulators, body),
-            true => self.checked_pass(head, space, (&plan, slice), &mut arrays, &accumulators, body),
+            false => self.pass(head, space, (&plan, slice), arrays, &accumulators, body),
+            true => self.checked_pass(head, space, (&plan, slice), arrays, &accumulators, body),
         };
         let result = result.and_then(|values| {
-            arrays.each().iter_mut().try_for_each(|array| array.settle(self, head.site))?;
+            self.settle(head, arrays)?;
             Ok(values)
         });
         let mut timing = plan.timing.borrow_mut();
@@ -129,6 +166,19 @@ impl Context<'_> {
             arrays.each().iter_mut().for_each(|array| array.poison(&cause));
         }
         result
+    }
+
+    /// Merges what the loop collected. If that fails for one array, those that were before it have changed.
+    fn settle<A: Arrays>(&mut self, head: &LoopHead<'_>, arrays: &mut A) -> Result<()> {
+        let mut each = arrays.each();
+        for at in 0..each.len() {
+            if let Err(error) = each[at].settle(self, head.site) {
+                let cause = error.to_string();
+                each[..at].iter_mut().for_each(|array| array.unsettle(&cause));
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// Plans a loop, and brings arrays and iterations where the plan wants them. Collective.

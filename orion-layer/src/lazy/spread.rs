@@ -106,7 +106,8 @@ fn bounds<K: Sent, O, V>(
         total += len;
         let from = samples.len();
         while !bytes.is_empty() && read.is_ok() {
-            match K::take(&mut bytes) {
+            let taken = || K::take(&mut bytes);
+            match caught((name, worker), taken, || "a key of another worker".into()) {
                 Ok(key) => samples.push((key, 0.0)),
                 Err(error) => read = Err(error),
             }

@@ -9,6 +9,9 @@ use hectare_dsm::bytemuck::Zeroable;
 /// [`Apply::apply`]: exactly once, by one worker, and not at all if the sum is zero. Helper values ([`Apply::State`],
 /// AdaGrad's sums of squares, say) lie beside the array, one for each element, and stay from pass to pass.
 ///
+/// The rule has to be the same on every worker: type and `Debug` are compared when a loop begins, and a worker that has
+/// another ends the loop with [`Error::Diverged`](crate::Error::Diverged).
+///
 /// ```
 /// use hectare_orion::relax::Apply;
 ///
@@ -34,6 +37,12 @@ use hectare_dsm::bytemuck::Zeroable;
 /// # Momentum { rate: 0.5, keep: 0.5 }.apply(&mut target, &mut velocity, 1.0, ());
 /// # assert_eq!((target, velocity), (0.5, -0.5));
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no rule for an array of `{T}`",
+    label = "does not merge contributions of this type",
+    note = "rules of buffered and served arrays are those of the module `relax` (`Sum`; for floats `Mean`, `AdaGrad`, `AdaRevision`) and \
+            types that implement `Apply`; those of the module `collections` are for maps"
+)]
 pub trait Apply<T: Element>: std::fmt::Debug {
     /// Helper values of an element; `()` if there are none.
     type State: Element + std::fmt::Debug;
@@ -50,7 +59,7 @@ pub trait Apply<T: Element>: std::fmt::Debug {
     fn see(&self, state: &Self::State) -> Self::Seen;
 
     /// Merges `update`, which was made by a worker that had `seen` this. A panic ends the loop with
-    /// [`Error::BodyPanicked`](crate::Error::BodyPanicked), and poisons the array.
+    /// [`Error::RulePanicked`](crate::Error::RulePanicked), and poisons the array.
     fn apply(&self, target: &mut T, state: &mut Self::State, update: T, seen: Self::Seen);
 }
 

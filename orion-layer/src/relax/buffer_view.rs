@@ -1,7 +1,9 @@
 //! What a body sees of a buffered array.
 use super::{Additive, Apply, ElementIndex};
+use crate::execute::merging;
 use crate::view::{Frame, PartBounds, Recorder, RowIndex, refuse};
 use hectare_dsm::bytemuck::Zeroable;
+use std::any::type_name;
 
 /// A buffered array: its elements as they were at this worker's last clock, and a place for contributions, which are
 /// merged at the next. In a loop that is serializable, or checked, contributions are merged at once.
@@ -88,7 +90,8 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> BufferView<'a, T, N, A> {
         match &mut self.sink {
             Sink::Later(sums) => sums[place] = sums[place].plus(contribution),
             Sink::Now(rule, states) => {
-                merge(*rule, &mut self.values[place], states.get_mut(place), contribution);
+                let merge = || merge(*rule, &mut self.values[place], states.get_mut(place), contribution);
+                merging(self.bounds.array, type_name::<A>(), merge);
             }
         }
     }

@@ -5,10 +5,11 @@ use super::{Additive, Apply, Moved, Pace, Treatment};
 use crate::array::{DistArray, Layout};
 use crate::context::{Context, Site};
 use crate::error::Result;
-use crate::execute::{ArrayArg, Control, Family, Note};
+use crate::execute::{ArrayArg, Control, Family, Note, Rule, merging};
 use crate::loop_nest::NamedArray;
 use crate::serve::{Unseen, Unseens};
 use hectare_dsm::{Rank, Worker};
+use std::any::type_name;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -115,12 +116,6 @@ impl<T: Additive, const N: usize, A: Apply<T>> Buffered<T, N, A> {
     pub fn buffer(&mut self) -> BufferArg<'_, T, N, A> {
         BufferArg { all: self, pace: None }
     }
-
-    /// The array, for `parallel_for!`, which may read it.
-    #[doc(hidden)]
-    pub fn __array(&self) -> &DistArray<T, N> {
-        &self.target
-    }
 }
 
 /// A buffered array passed to a loop ([`Buffered::buffer`]).
@@ -170,6 +165,10 @@ impl<T: Additive, const N: usize, A: Apply<T>> Control for BufferArg<'_, T, N, A
 
     fn treatment(&self) -> Treatment {
         Treatment::Buffered
+    }
+
+    fn rule(&self) -> Option<Rule<'_>> {
+        Some(Rule { type_name: type_name::<A>(), shown: Some(&self.all.rule) })
     }
 
     fn check(&self) -> Result<()> {
@@ -259,14 +258,18 @@ impl<T: Additive, const N: usize, A: Apply<T>> Control for BufferArg<'_, T, N, A
         let all = &*self.all;
         let target = all.target.open_cells(worker)?;
         let state = all.state.as_ref().map(|state| state.open_cells(worker)).transpose()?;
-        all.contributions.apply(worker, &all.rule, (from, clock), target, state, &pace)
+        merging(all.target.name(), type_name::<A>(), || {
+            all.contributions.apply(worker, &all.rule, (from, clock), target, state, &pace)
+        })
     }
 
     fn refresh(&mut self, worker: &Worker, _published: &[u64]) -> Result<Moved> {
         let all = &mut *self.all;
         let target = all.target.open_cells(worker)?;
         let state = all.state.as_ref().map(|state| state.open_cells(worker)).transpose()?;
-        Ok(all.contributions.refresh(&all.rule, target, state))
+        merging(all.target.name(), type_name::<A>(), || {
+            Ok(all.contributions.refresh(&all.rule, target, state))
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a loop promises about the arrays that it relaxes, and how often workers tell each other what they changed.
 use crate::error::Error;
+use crate::words::counted;
 use std::time::Duration;
 
 /// What holds between the iterations of a loop for the arrays that it *relaxes* or *buffers*. What it names under `read`
@@ -52,7 +53,7 @@ impl std::fmt::Display for Consistency {
             Consistency::Serializable => f.write_str("serializable"),
             Consistency::Bsp => f.write_str("bulk-synchronous"),
             Consistency::UNBOUNDED => f.write_str("staleness without bound"),
-            Consistency::Bounded(bound) => write!(f, "staleness of at most {bound} clocks"),
+            Consistency::Bounded(bound) => write!(f, "staleness of at most {}", counted(bound, "clock")),
             Consistency::Async => f.write_str("asynchronous"),
         }
     }
@@ -82,7 +83,7 @@ impl std::str::FromStr for Consistency {
 /// How often a worker ticks: tells the others what it changed, and learns what they did. The bound on the delay of a
 /// contribution. Also at the end of every tile, and so whenever a part of another array is handed over, and at the end
 /// of the pass.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Every {
     /// So many times in a pass, on each worker.
@@ -150,7 +151,7 @@ impl From<Duration> for Every {
 }
 
 /// How a loop relaxes what it relaxes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Relax {
     /// What holds.
     pub consistency: Consistency,
@@ -166,17 +167,17 @@ impl Relax {
 
     /// Why this cannot be.
     pub(crate) fn complaint(&self) -> Option<String> {
-        let never = match self.every {
-            Every::Share(0) => "0 times in a pass",
-            Every::Iterations(0) => "every 0 iterations",
-            Every::Time(Duration::ZERO) => "every 0 seconds",
-            Every::Staleness(0) => "when 0 iterations are lacking",
+        let what = match self.every {
+            Every::Share(0) => "workers would never merge in a pass: name at least one time",
+            Every::Iterations(0) | Every::Time(Duration::ZERO) | Every::Staleness(0) => {
+                "the delay of contributions has no length: give it one"
+            }
             Every::Iterations(u64::MAX) | Every::Time(Duration::MAX) | Every::Staleness(u64::MAX) => {
-                return Some("the delay of contributions has no bound: give it one".into());
+                "the delay of contributions has no bound: give it one"
             }
             _ => return None,
         };
-        Some(format!("contributions are to be merged {never}: give the delay a length"))
+        Some(format!("`every = {:?}`: {what}", self.every))
     }
 
     /// Into how many cells the dimension that is cut has to be cut at least, for `iterations` iterations on `workers`
@@ -233,14 +234,16 @@ mod tests {
         let relax = |every| Relax { consistency: Consistency::Bsp, every };
         assert_eq!(relax(Every::Iterations(100)).cells(1050.0, 2), 11);
         assert_eq!(relax(Every::Share(16)).cells(1e6, 3), 48);
+        let complaint = relax(Every::Iterations(0)).complaint();
         assert!(
-            relax(Every::Iterations(0)).complaint().is_some_and(|text| text.contains("every 0 iterations"))
+            complaint
+                .is_some_and(|text| text.contains("every = Iterations(0)") && text.contains("no length"))
         );
         assert_eq!(relax(Every::default()).complaint(), None);
         // Of each of two others, a sixteenth of the bound.
         assert_eq!(relax(Every::Staleness(160)).cells(1000.0, 3), 100);
         assert_eq!(relax(Every::Staleness(80)).cells(1000.0, 1), 100);
-        assert!(relax(Every::Staleness(0)).complaint().is_some_and(|text| text.contains("0 iterations")));
+        assert!(relax(Every::Staleness(0)).complaint().is_some_and(|text| text.contains("Staleness(0)")));
         for every in [Every::Staleness(u64::MAX), Every::Iterations(u64::MAX), Every::Time(Duration::MAX)] {
             assert!(relax(every).complaint().is_some_and(|text| text.contains("no bound")), "{every:?}");
         }

@@ -58,7 +58,7 @@ impl Pace {
 }
 
 /// How a loop treats one of its arrays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Treatment {
     /// Its dependences are kept.
     Exact,

@@ -2,6 +2,7 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::serve::Serving;
+use crate::words::counted;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -163,7 +164,8 @@ impl fmt::Display for LoopReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = (self.compute + self.wait + self.moving + self.apply).as_secs_f64().max(1e-9);
         let percent = |part: Duration| 100.0 * part.as_secs_f64() / all;
-        writeln!(f, "loop {}: {} passes, {:.3} s of all workers together", self.loop_name, self.passes, all)?;
+        let passes = counted(self.passes, "pass");
+        writeln!(f, "loop {}: {passes}, {all:.3} s of all workers together", self.loop_name)?;
         writeln!(
             f,
             "  computing {:.1} %, waiting {:.1} %, moving {:.1} %, applying {:.1} %; the busiest worker has {:.2} times the \
@@ -182,7 +184,7 @@ impl fmt::Display for LoopReport {
             )?;
         }
         if self.clocks > 0 {
-            write!(f, "  {} clocks, {:.1} MB copied", self.clocks, self.bytes as f64 / 1e6)?;
+            write!(f, "  {}, {:.1} MB copied", counted(self.clocks, "clock"), self.bytes as f64 / 1e6)?;
             if self.drift_looks > 0 {
                 write!(f, ", drift {:.2e} a clock", self.drift)?;
             }

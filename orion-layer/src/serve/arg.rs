@@ -6,10 +6,11 @@ use super::{Serves, Serving};
 use crate::array::Layout;
 use crate::context::{Context, Site};
 use crate::error::Result;
-use crate::execute::{ArrayArg, Control, Family, Note};
+use crate::execute::{ArrayArg, Control, Family, Note, Rule, merging};
 use crate::loop_nest::NamedArray;
 use crate::relax::{Additive, Apply, BufferArg, Moved, Pace, Treatment};
 use hectare_dsm::{Rank, Worker};
+use std::any::type_name;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -57,6 +58,10 @@ impl<T: Additive, const N: usize, A: Apply<T>> Control for ServedArg<'_, T, N, A
 
     fn treatment(&self) -> Treatment {
         Treatment::Served
+    }
+
+    fn rule(&self) -> Option<Rule<'_>> {
+        self.base.rule()
     }
 
     fn check(&self) -> Result<()> {
@@ -130,7 +135,9 @@ impl<T: Additive, const N: usize, A: Apply<T>> Control for ServedArg<'_, T, N, A
     fn apply(&mut self, worker: &Worker, from: usize, clock: u64) -> Result<()> {
         let Some(pace) = self.pace else { return Ok(()) };
         let home = Self::home(&self.base, worker)?;
-        self.state.apply(worker, &home, (from, clock), &pace)
+        merging(self.base.all().array().name(), type_name::<A>(), || {
+            self.state.apply(worker, &home, (from, clock), &pace)
+        })
     }
 
     fn serves(&mut self) -> Option<&mut dyn Serves> {

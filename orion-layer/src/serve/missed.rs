@@ -4,10 +4,12 @@ use super::cache::RELOCATED;
 use super::looked::{Extra, Extras, Looked};
 use super::state::{Home, State};
 use super::view::{Rest, ServedView};
+use crate::execute::merging;
 use crate::relax::{Additive, Apply};
 use crate::view::{Frame, PartBounds, RowIndex, refuse};
 use hectare_dsm::Cells;
 use hectare_dsm::bytemuck::Zeroable;
+use std::any::type_name;
 use std::cell::Cell;
 
 /// What a view needs where its table has no slot.
@@ -57,7 +59,8 @@ impl<T: Additive, const N: usize, A: Apply<T>> Missed<'_, T, N, A> {
             for (at, contribution) in contributions.iter().enumerate() {
                 let place = first + within + at;
                 let mut value = self.home.target.get(place);
-                self.home.merge(&mut value, place, *contribution);
+                let merge = || self.home.merge(&mut value, place, *contribution);
+                merging(self.bounds.array, type_name::<A>(), merge);
                 self.home.target.set(place, value);
             }
             let block = self.blocks.block(key as u32);
@@ -181,7 +184,8 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
         let slot = slot as usize;
         let within = place - slot * self.unit;
         let in_array = missed.known[slot] as usize * self.unit + within;
-        missed.home.merge(&mut self.values[place], in_array, contribution);
+        let merge = || missed.home.merge(&mut self.values[place], in_array, contribution);
+        merging(missed.bounds.array, type_name::<A>(), merge);
         if !self.is_touched[slot] {
             self.is_touched[slot] = true;
             missed.dirty.push(slot as u32);

@@ -143,10 +143,4 @@ impl<T: Additive, const N: usize, A: Apply<T>> Served<T, N, A> {
     pub fn serve(&mut self) -> ServedArg<'_, T, N, A> {
         ServedArg { base: self.base.buffer(), state: &mut self.state, pace: None }
     }
-
-    /// The array, for `parallel_for!`, which may read it.
-    #[doc(hidden)]
-    pub fn __array(&self) -> &DistArray<T, N> {
-        self.base.array()
-    }
 }

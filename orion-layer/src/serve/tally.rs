@@ -1,4 +1,5 @@
 //! What a loop's report says of served arrays.
+use crate::words::counted;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -52,14 +53,16 @@ impl Serving {
         let (looks, served) = (self.looked_up + self.unforeseen, self.fetched + self.hits);
         if looks > 0 && self.lists_made == 0 {
             return Some(format!(
-                "{looks} keys were looked up one by one: let the macro find them out before (without `prefetch = false`), or \
-                 name them by `intend`"
+                "{} looked up one by one: let the macro find keys out before (without `prefetch = false`), or \
+                 name them by `intend`",
+                were(looks)
             ));
         }
         if looks > served / 100 {
             return Some(format!(
-                "{looks} keys were not foreseen, and looked up one by one: a check (`check_loops`) names subscripts that are \
-                 not the same whenever they are computed; functions and closures are taken to stay the same from pass to pass"
+                "{} not foreseen, and looked up one by one: a check (`check_loops`) names subscripts that are \
+                 not the same whenever they are computed; functions and closures are taken to stay the same from pass to pass",
+                were(looks)
             ));
         }
         (passes > 1 && self.lists_made > 1 && self.lists_made >= passes && 4 * self.slicing > self.fetching).then(|| {
@@ -70,24 +73,28 @@ impl Serving {
     }
 }
 
+fn were(keys: u64) -> String {
+    format!("{} {}", counted(keys, "key"), if keys == 1 { "was" } else { "were" })
+}
+
 impl fmt::Display for Serving {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "  served: {} keys fetched ({:.1} MB), {} unchanged, {} looked up, {} contributions not foreseen",
-            self.fetched,
+            "  served: {} fetched ({:.1} MB), {} unchanged, {} looked up, {} not foreseen",
+            counted(self.fetched, "key"),
             self.bytes as f64 / 1e6,
             self.hits,
             self.looked_up,
-            self.unforeseen
+            counted(self.unforeseen, "contribution")
         )?;
         writeln!(
             f,
-            "  keys in lists: {}, relocated {}, replicated {}; lists made {} times; slicing {:.3} s, fetching {:.3} s",
+            "  keys in lists: {}, relocated {}, replicated {}; lists made {}; slicing {:.3} s, fetching {:.3} s",
             self.listed,
             self.relocated,
             self.replicated,
-            self.lists_made,
+            counted(self.lists_made, "time"),
             self.slicing.as_secs_f64(),
             self.fetching.as_secs_f64()
         )

@@ -17,6 +17,7 @@ pub(crate) struct Frame<const N: usize> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PartBounds<'a> {
     pub(crate) array: &'a str,
+    pub(crate) shape: &'a [usize],
     pub(crate) dim: usize,
 }
 
@@ -157,30 +158,53 @@ row_index!(2 1, 3 2, 4 3, 5 4);
 /// The access that a view refused: the executor turns it into [`Error::Outside`].
 #[derive(Debug)]
 pub(crate) struct Refused {
-    pub(crate) array: String,
-    pub(crate) index: Vec<usize>,
-    pub(crate) holds: String,
+    array: String,
+    index: Vec<usize>,
+    what: String,
 }
 
 impl Refused {
-    pub(crate) fn into_error(self, loop_name: &str, worker: hectare_dsm::Rank) -> Error {
-        let Refused { array, index, holds } = self;
-        Error::Outside { loop_name: loop_name.into(), array, index, holds, worker }
+    /// The error, for this iteration of the loop, as far as that is known.
+    pub(crate) fn into_error(self, loop_name: &str, worker: hectare_dsm::Rank, iteration: String) -> Error {
+        let Refused { array, index, what } = self;
+        Error::Outside { loop_name: loop_name.into(), array, index, what: what.into(), worker, iteration }
     }
 }
 
-/// Ends the body: the executor catches this and reports which loop and worker it was.
+/// Ends the body because of an element or a row: the executor catches this and reports which loop and worker it was.
+/// `held` is what the worker holds of dimension `bounds.dim`.
 #[cold]
 #[inline(never)]
 pub(crate) fn refuse(bounds: PartBounds<'_>, index: Vec<usize>, held: &[Range<usize>]) -> ! {
+    let outside = index.iter().zip(bounds.shape).any(|(index, extent)| index >= extent);
+    refuse_as(bounds, index, held, outside)
+}
+
+/// The same because of a slice of an array of one dimension.
+#[cold]
+#[inline(never)]
+pub(crate) fn refuse_slice(bounds: PartBounds<'_>, slice: Range<usize>, held: &[Range<usize>]) -> ! {
+    let outside = slice.start > slice.end || slice.end > bounds.shape[0];
+    refuse_as(bounds, vec![slice.start, slice.end], held, outside)
+}
+
+fn refuse_as(bounds: PartBounds<'_>, index: Vec<usize>, held: &[Range<usize>], outside: bool) -> ! {
+    let PartBounds { array, shape, dim } = bounds;
     let ranges: Vec<String> = held.iter().map(|range| format!("{}..{}", range.start, range.end)).collect();
-    let holds = if ranges.is_empty() {
-        "what this worker holds (nothing)".into()
-    } else {
-        format!("what this worker holds ({} of dimension {})", ranges.join(", "), bounds.dim)
+    let what = match (outside, &ranges[..]) {
+        (true, _) => format!("outside of its shape {shape:?}"),
+        (false, []) => {
+            "not with this worker, which holds nothing of it: the loop's description misses this access"
+                .into()
+        }
+        (false, ranges) => format!(
+            "not with this worker, which holds {} of dimension {dim} of the shape {shape:?}: the loop's description misses \
+             this access",
+            ranges.join(", ")
+        ),
     };
     // Not a panic with a message: the executor adds what the view does not know.
-    std::panic::resume_unwind(Box::new(Refused { array: bounds.array.into(), index, holds }))
+    std::panic::resume_unwind(Box::new(Refused { array: array.into(), index, what }))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The view of an array that a body only reads.
-use super::frame::{Frame, PartBounds, RowIndex, refuse};
+use super::frame::{Frame, PartBounds, RowIndex, refuse, refuse_slice};
 use super::gathered::Gathered;
 use super::recording::Recorder;
 use std::ops::{Index, Range};
@@ -117,7 +117,7 @@ impl<T: Copy> View<'_, T, 1> {
             self.others.iter().find_map(|(frame, data)| frame.slice_place(&range).map(|place| &data[place]));
         let gathered = || self.whole.slice_place(&range).map(|place| &self.in_one_piece()[place]);
         let found = found.or_else(gathered);
-        found.unwrap_or_else(|| refuse(self.bounds, vec![range.start, range.end], &self.held()))
+        found.unwrap_or_else(|| refuse_slice(self.bounds, range, &self.held()))
     }
 }
 

@@ -1,5 +1,5 @@
 //! The view of an array that a body writes.
-use super::frame::{Frame, PartBounds, RowIndex, refuse};
+use super::frame::{Frame, PartBounds, RowIndex, refuse, refuse_slice};
 use super::recording::Recorder;
 use std::ops::{Index, IndexMut, Range};
 
@@ -180,7 +180,7 @@ impl<T> ViewMut<'_, T, 1> {
         }
         let found =
             self.others.iter().find_map(|(frame, data)| frame.slice_place(&range).map(|place| &data[place]));
-        found.unwrap_or_else(|| refuse(self.bounds, vec![range.start, range.end], &self.held()))
+        found.unwrap_or_else(|| refuse_slice(self.bounds, range, &self.held()))
     }
 
     /// The elements `range` of an array of one dimension. They lie in one part.

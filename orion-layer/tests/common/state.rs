@@ -1,5 +1,6 @@
 //! The state of a program, in a checkpoint.
 use hectare_orion::array::SparseArray;
+use hectare_orion::collections::{DistMap, DistVec, Last, Sum};
 use hectare_orion::{Context, DistArray, Result, run};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -45,15 +46,33 @@ pub(crate) fn sparse(w: &mut Context<'_>) -> Result<SparseArray<Rating, 2>> {
     w.entries([3000, 50], 700, |k| ([4 * k, k % 50], rating(k)))
 }
 
+/// More than a block of elements for each worker.
+pub(crate) const ELEMENTS: usize = 5000;
+
+pub(crate) fn collections(w: &mut Context<'_>) -> Result<(DistMap<String, Rating, Last>, DistVec<f32>)> {
+    let mut map = w.dist_map(Last)?;
+    let mine = (w.rank() == 0).then(|| (0..700).map(|k| (format!("{k} stars"), rating(k))));
+    map.extend(w, mine.into_iter().flatten())?;
+    let mut list = w.dist_vec()?;
+    let mine = (w.rank() == 0).then(|| (0..ELEMENTS).map(|k| f32::from_bits(bits([k, 0, 0]))));
+    list.extend(w, mine.into_iter().flatten())?;
+    Ok((map, list))
+}
+
 pub(crate) fn save(w: &mut Context<'_>, path: &Path) -> Result<()> {
     let (dense, sparse) = (dense(w)?, sparse(w)?);
     let (empty, none) = (w.zeros::<u8, 2>([0, 7])?, w.entries([5], 0, |_| ([0], ()))?);
+    let (map, list) = collections(w)?;
+    let nobody = w.dist_map::<u8, u8, _>(Sum)?;
     w.save_checkpoint(path, |c| {
         c.value("progress", &progress())?;
         c.array("dense", &dense)?;
         c.entries("sparse", &sparse)?;
         c.value("best", &f64::NEG_INFINITY)?;
         c.array("empty", &empty)?;
+        c.map("map", &map)?;
+        c.vector("list", &list)?;
+        c.map("nobody", &nobody)?;
         c.entries("none", &none)
     })
 }

@@ -72,7 +72,7 @@ fn everything_is_in_the_picture() {
     assert_eq!(
         lines[..8],
         [
-            "hectare top: 1 job(s), 3 worker(s), 2 not at work, every 1.0 s",
+            "hectare top: 1 job, 3 workers, 2 not at work, every 1.0 s",
             "JOB  MEMBERS  RANKS  DIED  MEMORY   ROUNDS/s  BYTES/s    GIVEN UP  PUT OFF",
             "mf   3        3      1     3.0 MiB  1234      4.8 MiB/s  2         0",
             "",

@@ -163,9 +163,9 @@ pub fn draw(frame: &mut Frame<'_>, tick: &Tick, view: View) {
     let late = workers.iter().filter(|(_, worker)| worker.state != "live").count();
     let paused = if view.paused { "   PAUSED" } else { "" };
     let text = format!(
-        "hectare top: {} job(s), {} worker(s), {late} not at work, every {:.1} s{paused}",
-        tick.jobs.len(),
-        workers.len(),
+        "hectare top: {}, {}, {late} not at work, every {:.1} s{paused}",
+        counted(tick.jobs.len(), "job"),
+        counted(workers.len(), "worker"),
         view.interval_s
     );
     frame.render_widget(Paragraph::new(Line::from(text)), title);
@@ -192,3 +192,7 @@ pub fn draw(frame: &mut Frame<'_>, tick: &Tick, view: View) {
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

@@ -114,7 +114,7 @@ impl Walker<'_> {
                     self.row(number, &call.args[1], Mode::Update, call);
                 }
                 // What is looked up in a map.
-                ("get", 1) if !array.written => self.push(number, &[], Rest::Exact, Mode::Read, call),
+                ("get" | "at", 1) if !array.written => self.push(number, &[], Rest::Exact, Mode::Read, call),
                 ("slice", 1) => self.slice(number, &call.args[0], Mode::Read, call),
                 ("slice_mut", 1) => self.slice(number, &call.args[0], Mode::Update, call),
                 _ => self.error(
@@ -144,6 +144,7 @@ impl Walker<'_> {
             (Treatment::Relaxed, "read_row", 2) => (Mode::Read, true),
             (Treatment::Relaxed, "write_row", 2) => (Mode::Write, true),
             (Treatment::Buffered | Treatment::Served, "row", 1) => (Mode::Read, true),
+            (Treatment::Buffered, "at", 1) => (Mode::Read, false),
             // An element that is appended has no index yet.
             (Treatment::Buffered, "push", 1) => {
                 return self.push(number, &[], Rest::Exact, Mode::Update, call);

@@ -26,12 +26,15 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 
     pub(crate) fn bounds_and_replica(&mut self) -> (PartBounds<'_>, &mut Replica<T>) {
-        (PartBounds { array: &self.name, dim: 0 }, &mut self.replica)
+        (PartBounds { array: &self.name, shape: &self.shape, dim: 0 }, &mut self.replica)
     }
 
     /// All elements of an array in one piece, which this worker holds.
     pub(crate) fn all_of_it<'a>(&'a mut self, worker: &'a Worker) -> Result<(PartBounds<'a>, &'a mut [T])> {
-        let (len, bounds) = (self.shape.iter().product::<usize>(), PartBounds { array: &self.name, dim: 0 });
+        let (len, bounds) = (
+            self.shape.iter().product::<usize>(),
+            PartBounds { array: &self.name, shape: &self.shape, dim: 0 },
+        );
         match &mut self.parts[..] {
             [part] => Ok((bounds, &mut part.write(worker)?[..len])),
             parts => Err(Error::Invalid(format!("{} is buffered, and in {} parts", self.name, parts.len()))),
@@ -45,7 +48,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         parts: Range<usize>,
         recorder: Option<Recorder<'a>>,
     ) -> Result<RelaxedView<'a, T, N>> {
-        let bounds = PartBounds { array: &self.name, dim: self.layout.dim };
+        let bounds = PartBounds { array: &self.name, shape: &self.shape, dim: self.layout.dim };
         let mut views = Vec::with_capacity(parts.len());
         for (part, partition) in parts.clone().zip(&mut self.parts[parts]) {
             let frame = Frame::new(&self.shape, self.layout.dim, &self.layout.range(part));

@@ -1,0 +1,195 @@
+//! Whether all workers run the same loop: what each says of it goes as a number with every letter of the pass
+//! (`context::mailbox`), so that the first exchange finds a worker that says something else, without one more. Then all
+//! exchange the words.
+use super::plan::LoopPlan;
+use super::{Arrays, Control, IterationSpace, LoopHead};
+use crate::context::{Context, Site};
+use crate::describe::Words;
+use crate::error::{Error, Result};
+use crate::loop_nest::Space;
+use crate::relax::Treatment;
+use hectare_dsm::Rank;
+use std::fmt::{Debug, Write};
+use std::hash::{Hash, Hasher};
+
+/// How contributions to an array are merged.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule<'a> {
+    /// The type, with its path.
+    pub type_name: &'static str,
+    /// With its settings.
+    pub shown: Option<&'a dyn Debug>,
+}
+
+impl Rule<'_> {
+    /// The type without the paths in it.
+    pub(crate) fn short_name(&self) -> String {
+        let mut name = String::new();
+        for (number, piece) in self.type_name.split("::").enumerate() {
+            if number > 0 && piece.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+                // What stands before is the name of a module.
+                let kept = name.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+                name.truncate(kept);
+            } else if number > 0 {
+                name.push_str("::");
+            }
+            name.push_str(piece);
+        }
+        name
+    }
+}
+
+impl std::fmt::Display for Rule<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.shown {
+            Some(shown) => write!(f, "{shown:?}"),
+            None => f.write_str(&self.short_name()),
+        }
+    }
+}
+
+/// Hashes what is written.
+struct Hashed(Words);
+
+impl Write for Hashed {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// A number for all that every worker has to say alike of a loop, its subscripts excepted: with these goes what was
+/// planned.
+pub(super) fn stamp<A: Arrays>(
+    head: &LoopHead<'_>,
+    (space, checking): (u64, bool),
+    schedule: Option<&String>,
+    arrays: &mut A,
+) -> u64 {
+    let mut hash = Hashed(Words::default());
+    (head.relax, space, checking, schedule).hash(&mut hash.0);
+    for array in arrays.each() {
+        (array.number(), array.is_written(), array.treatment()).hash(&mut hash.0);
+        if let Some(rule) = array.rule() {
+            hash.0.write(rule.type_name.as_bytes());
+            // Words of a `Debug` that fails are words all the same.
+            let _ = write!(hash, "{rule}");
+        }
+    }
+    hash.0.finish()
+}
+
+/// With the plan.
+pub(super) fn with_plan(stamp: u64, plan: &LoopPlan) -> u64 {
+    let mut hash = Words::default();
+    (stamp, plan.digest).hash(&mut hash);
+    hash.finish()
+}
+
+/// A number for what a plan has workers do.
+pub(super) fn digest(plan: &LoopPlan) -> u64 {
+    let mut hash = Words::default();
+    (&plan.nest.relaxed, &plan.choice.cuts, &plan.owners, &plan.choice.placement.arrays).hash(&mut hash);
+    for tile in plan.tiles.iter().flatten() {
+        (&tile.tile.cells, &tile.parts, &tile.gives).hash(&mut hash);
+    }
+    hash.finish()
+}
+
+fn words<S: IterationSpace>(
+    head: &LoopHead<'_>,
+    space: &S,
+    checking: bool,
+    arrays: &[&mut dyn Control],
+) -> Vec<String> {
+    let bounds = head.variables.iter().zip(space.bounds());
+    let mut words = match space.kind() {
+        Space::Dense => bounds.map(|(name, (start, end))| format!("{name} in {start}..{end}")).collect(),
+        Space::Entries { .. } => vec![format!("entries {}", space.key())],
+    };
+    for (array, name) in arrays.iter().zip(head.arrays) {
+        let clause = match (array.treatment(), array.is_written()) {
+            (Treatment::Exact, false) => "read",
+            (Treatment::Exact, true) => "write",
+            (Treatment::Relaxed, _) => "relax",
+            (Treatment::Buffered | Treatment::Collected, _) => "buffer",
+            (Treatment::Served, _) => "serve",
+        };
+        let rule = array.rule().map_or_else(String::new, |rule| format!(" by the rule {rule}"));
+        words.push(format!("{clause} {name} (array {}){rule}", array.number()));
+    }
+    words.push(format!("consistency = {:?}", head.relax.consistency));
+    words.push(format!("every = {:?}", head.relax.every));
+    words.extend(head.schedule.map(|schedule| format!("schedule {schedule:?}")));
+    words.extend(checking.then(|| "check_loops".to_owned()));
+    words
+}
+
+/// What the first list has and the second has not.
+fn only<'a>(list: &'a [String], other: &[String]) -> Vec<&'a str> {
+    list.iter().filter(|word| !other.contains(word)).map(String::as_str).collect()
+}
+
+impl Context<'_> {
+    /// After an exchange that found that workers say different things of a loop: what differs. Collective.
+    pub(super) fn tell_apart<S: IterationSpace, A: Arrays>(
+        &mut self,
+        head: &LoopHead<'_>,
+        space: &S,
+        arrays: &mut A,
+        stamp: u64,
+    ) -> Error {
+        let mine = (stamp, words(head, space, self.checking, &arrays.each()));
+        let sequence = self.sequence();
+        let mut found: Option<(Rank, Vec<String>)> = None;
+        let told = self.exchange_values(head.site, &mine, |rank, other: (u64, Vec<String>)| {
+            if other.0 != mine.0 && found.is_none() {
+                found = Some((rank, other.1));
+            }
+            Ok(())
+        });
+        let (there_rank, theirs) = match (told, found) {
+            (Err(error), _) => return error,
+            (_, None) => return Error::Message("found".into()),
+            (_, Some(other)) => other,
+        };
+        let mine = mine.1;
+        // If the words are the same, what was planned by them is not.
+        let subscripts = if mine == theirs { &["other values in its subscripts"][..] } else { &[] };
+        let only = |list, other| [&only(list, other)[..], subscripts].concat();
+        Error::Diverged {
+            sequence,
+            here_rank: self.rank(),
+            here: place(head.site, &only(&mine, &theirs)),
+            there_rank,
+            there: place(head.site, &only(&theirs, &mine)),
+        }
+    }
+
+    /// Says that this worker is ready to plan a loop: of those that say something else of it, it would otherwise hear in
+    /// the middle. Collective.
+    pub(super) fn agree_to_plan(&mut self, site: Site) -> Result<()> {
+        self.exchange(site, crate::context::Say::Value(&[]), |_, _| Ok(()))
+    }
+}
+
+fn place(site: Site, words: &[&str]) -> String {
+    match words {
+        [] => format!("{site} without that"),
+        words => format!("{site} with {}", words.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_rules_lose_their_paths() {
+        let short = |type_name| Rule { type_name, shown: None }.short_name();
+        assert_eq!(short("hectare_orion::relax::apply::Sum"), "Sum");
+        assert_eq!(short("a::Both<b::c::Left, d::Right>"), "Both<Left, Right>");
+        assert_eq!(short("a::main::{{closure}}::{{closure}}"), "main::{{closure}}::{{closure}}");
+        assert_eq!(short("Sum"), "Sum");
+    }
+}
