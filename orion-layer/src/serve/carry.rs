@@ -91,7 +91,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
     }
 
     /// Merges the contribution at `place` into the array.
-    #[inline]
+    #[inline(always)]
     fn merge(&self, home: &Home<'_, T, A>, batch: &Batch<'_, T, A::Seen>, place: usize, key: u32) {
         let unit = self.blocks.unit;
         for at in 0..unit {

@@ -60,7 +60,8 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
             let at = *slot as usize;
             let state = cache.states[at];
             cache.states[at] = fetched_for(stretch, state);
-            let (known, version) = (cache.versions[at], versions.of(blocks.block(cache.keys[at])));
+            let key = cache.keys[at];
+            let (known, version) = (cache.versions[at], versions.of(blocks.block(key)));
             cache.versions[at] = version;
             changed[count] = *slot;
             // Nobody else changes what is relocated to this worker.

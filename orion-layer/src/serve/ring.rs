@@ -165,7 +165,7 @@ pub(super) struct Out<'w, T: Element, S: Element> {
 
 impl<T: Element, S: Element> Out<'_, T, S> {
     /// Writes a contribution: home, key, what is added to its elements, and what was seen of their states.
-    #[inline]
+    #[inline(always)]
     pub(super) fn put(&mut self, home: usize, key: u32, sums: &[T], seen: &[S]) {
         let place = self.next[home];
         self.next[home] += 1;
