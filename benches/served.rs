@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 use support::{Case, Report, Times};
 
 const CHILD: &str = "HECTARE_BENCH_CHILD";
+/// The ways that both processes go, in this order.
+const WANTED: &str = "HECTARE_BENCH_WANTED";
 /// Where the child finds the descriptor of the job.
 const DESCRIPTOR: i32 = 100;
 const FEATURES: usize = 4_000_000;
@@ -246,13 +248,13 @@ impl Post {
 const WAYS: [&str; 6] = ["by request", "looked up", "bulk", "new lists", "buffer", "relax, async"];
 
 /// Both processes do this, in the same order; the times of each way.
-fn program(job: &Job, rank: u32, (rows, passes): (usize, usize)) -> Result<Vec<Times>> {
+fn program(job: &Job, rank: u32, (rows, passes): (usize, usize), wanted: &str) -> Result<Vec<Times>> {
     let mut worker = job.worker_at(rank)?;
     let w = &mut Context::join(&mut worker, 2)?;
     let rows = w.entries([rows], rows, |k| ([k], row(k)))?;
     // Each worker has its half of the rows from the first loop on.
     parallel_for!(w, unordered, sum count: u64; for ((_number), row) in rows { count += u64::from(row.1 > 0.0); })?;
-    WAYS.iter().map(|way| pass(w, way, &rows, passes)).collect()
+    wanted.split(';').map(|way| pass(w, way, &rows, passes)).collect()
 }
 
 fn main() {
@@ -261,14 +263,18 @@ fn main() {
         // SAFETY: the parent put the descriptor there, and nobody else in this process owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(DESCRIPTOR) };
         let job = Job::from_descriptor(fd).expect("the job");
-        program(&job, 1, size(role == "quick")).expect("a run");
+        let wanted = std::env::var(WANTED).expect("what to run");
+        program(&job, 1, size(role == "quick"), &wanted).expect("a run");
         return;
     }
     let mut report = Report::from_args("Served parameters, 2 processes: seconds of a pass, less is better");
     let job = Job::builder().pin_cores(true).reserve(4 << 30).embedded().expect("a job");
     let fd = job.descriptor().as_raw_fd();
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.env(CHILD, if report.quick { "quick" } else { "long" });
+    // The first way is what the others are compared with.
+    let ways: Vec<&str> = WAYS.into_iter().filter(|way| *way == WAYS[0] || report.wants(way)).collect();
+    let wanted = ways.join(";");
+    command.env(CHILD, if report.quick { "quick" } else { "long" }).env(WANTED, &wanted);
     // SAFETY: dup2 and prctl are async-signal-safe; the new descriptor is not close-on-exec.
     unsafe {
         command.pre_exec(move || {
@@ -278,12 +284,9 @@ fn main() {
     }
     let mut child = command.spawn().expect("a process");
     let (rows, passes) = size(report.quick);
-    let all = program(&job, 0, (rows, passes)).expect("a run");
+    let all = program(&job, 0, (rows, passes), &wanted).expect("a run");
     assert!(child.wait().expect("its end").success());
-    for (way, times) in WAYS.iter().zip(&all) {
-        if !report.wants(way) {
-            continue;
-        }
+    for (way, times) in ways.iter().zip(&all) {
         let per_key = 1e9 * times.median() / (rows / 2 * PER_ROW) as f64;
         report.add(Case {
             case: (*way).into(),

@@ -7,6 +7,20 @@ use crate::accumulate::Fold;
 use crate::loop_nest::{Access, Affine, LoopNest, LoopVar, Mode, Subscript};
 use std::hash::{Hash, Hasher};
 
+/// Turns of the loops in a slice for one iteration of the loop, at most.
+const TURNS: u32 = 1 << 24;
+
+/// Counts a turn of a loop in a slice. One that goes on for longer than a body does is given up: it unwinds, and the keys
+/// of its stretch are looked up one by one.
+#[inline]
+pub fn turn(turns: u32) -> u32 {
+    if turns == TURNS {
+        // Without the message of a panic: nothing is wrong with the program.
+        std::panic::resume_unwind(Box::new("a slice without an end"));
+    }
+    turns + 1
+}
+
 /// A sum of products: a number, and values from outside the loop.
 pub type Products<'a> = &'a [(i64, &'a [Option<i64>])];
 

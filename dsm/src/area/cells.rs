@@ -192,6 +192,7 @@ impl<'a, T: Element> Cells<'a, T> {
 }
 
 impl Cells<'_, u64> {
+    #[inline]
     pub(super) fn word(&self, index: usize) -> &AtomicU64 {
         if index >= self.len {
             outside(index, 1, self.len)

@@ -133,10 +133,12 @@ impl<T: Additive, const N: usize, A: Apply<T>> Control for ServedArg<'_, T, N, A
     }
 
     fn apply(&mut self, worker: &Worker, from: usize, clock: u64) -> Result<()> {
-        let Some(pace) = self.pace else { return Ok(()) };
+        if self.pace.is_none() {
+            return Ok(());
+        }
         let home = Self::home(&self.base, worker)?;
         merging(self.base.all().array().name(), type_name::<A>(), || {
-            self.state.apply(worker, &home, (from, clock), &pace)
+            self.state.apply(worker, &home, (from, clock))
         })
     }
 

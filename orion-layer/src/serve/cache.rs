@@ -1,22 +1,46 @@
 //! What a worker keeps for one loop over a served array: which keys each stretch uses, and the values it has fetched.
+use super::blocks::Blocks;
+use super::homes::{Census, Versions};
 use hectare_dsm::Element;
 
-/// In the table of slots: the key has none at present.
+/// In the table of slots: the key has none.
 pub(super) const NONE: u32 = u32::MAX;
-/// In the table of slots: this worker is the home of the key, and alone uses it.
-pub(super) const RELOCATED: u32 = 1 << 31;
 /// A version that no block has.
-const NEVER: u64 = u64::MAX;
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// In the state of a slot: it is contributed to, and that is not published or written back.
+pub(super) const TOUCHED: u32 = 1;
+/// In the state of a slot: this worker is the home of the key, and alone uses it.
+pub(super) const RELOCATED: u32 = 2;
+/// Above these bits: the number of the last stretch that it was fetched for, and one.
+const STRETCH: u32 = 2;
+
+/// The state of a slot that was fetched for a stretch, with `flags`.
+#[inline(always)]
+pub(super) fn fetched_for(stretch: u32, flags: u32) -> u32 {
+    (stretch + 1) << STRETCH | flags & (TOUCHED | RELOCATED)
+}
+
+/// Whether a slot was fetched for a stretch.
+#[inline(always)]
+pub(super) fn is_fetched_for(stretch: u32, state: u32) -> bool {
+    state >> STRETCH == stretch + 1
+}
 
 /// What lists were made from: `None` if that cannot be compared, and what was intended by hand at that time.
 pub(super) type Basis = (Option<u64>, u64);
 
-/// The keys of a loop have *slots*, in the order of the keys.
+/// The keys of a loop have *slots*: first those that more than half of the stretches use, then those that the first
+/// stretch uses besides, then what is new in the second, and so on, each in ascending order. So what a stretch goes
+/// through lies nearly side by side.
 #[derive(Debug)]
 pub(super) struct Cache<T, S> {
     basis: Option<Basis>,
     /// Told apart from what other lists were.
     pub(super) generation: u64,
+    /// When it was used last, in passes of the array.
+    pub(super) used: u64,
+    /// The key of each slot.
     pub(super) keys: Vec<u32>,
     pub(super) values: Vec<T>,
     /// What was contributed since the last clock; for keys that are relocated it is merged at once.
@@ -25,6 +49,8 @@ pub(super) struct Cache<T, S> {
     pub(super) seen: Vec<S>,
     /// The versions of the keys' blocks when their values were fetched.
     pub(super) versions: Vec<u64>,
+    /// In a pass: [`TOUCHED`], [`RELOCATED`], and the stretch for which the slot was fetched.
+    pub(super) states: Vec<u32>,
     /// The workers that merge contributions.
     pub(super) homes: Vec<u16>,
     pub(super) relocated: Vec<bool>,
@@ -34,12 +60,14 @@ pub(super) struct Cache<T, S> {
     pub(super) touched: Vec<u32>,
     /// Slots of relocated keys that were changed and not yet written back.
     pub(super) dirty: Vec<u32>,
-    /// Whether a slot is in one of these.
-    pub(super) is_touched: Vec<bool>,
-    /// Slots that more than half of the stretches use: refreshed with each.
-    pub(super) standing: Vec<u32>,
+    /// So many of the first slots are refreshed with each stretch.
+    pub(super) standing: u32,
     /// The other slots of each stretch.
     pub(super) lists: Vec<Vec<u32>>,
+    /// For each stretch, how much every worker had changed when its keys were fetched last.
+    pub(super) fetched_at: Vec<Vec<u64>>,
+    /// Whether the lists were made for the present pass.
+    pub(super) is_new: bool,
 }
 
 impl<T: Element, S: Element> Cache<T, S> {
@@ -48,19 +76,22 @@ impl<T: Element, S: Element> Cache<T, S> {
         Cache {
             basis: None,
             generation: 0,
+            used: 0,
             keys: Vec::new(),
             values: Vec::new(),
             sums: Vec::new(),
             seen: Vec::new(),
             versions: Vec::new(),
+            states: Vec::new(),
             homes: Vec::new(),
             relocated: Vec::new(),
             announced: Vec::new(),
             touched: Vec::new(),
             dirty: Vec::new(),
-            is_touched: Vec::new(),
-            standing: Vec::new(),
+            standing: 0,
             lists: Vec::new(),
+            fetched_at: Vec::new(),
+            is_new: false,
         }
     }
 
@@ -74,38 +105,54 @@ impl<T: Element, S: Element> Cache<T, S> {
         remembers: bool,
         table: &mut [u32],
     ) -> Cache<T, S> {
-        // How many stretches use each key.
+        // Without a slot: how many stretches use the key, above this mark; or that more than half of them do.
+        const COUNT: u32 = 1 << 31;
+        const STANDING: u32 = NONE - 1;
+        let most = COUNT + lists.len() as u32 / 2;
         let mut keys: Vec<u32> = Vec::new();
-        let mut count = |key: u32, uses: u32| {
-            if table[key as usize] == NONE {
-                table[key as usize] = 0;
-                keys.push(key);
+        for key in lists.iter().flatten() {
+            let uses = &mut table[*key as usize];
+            if *uses == STANDING {
+                continue;
             }
-            table[key as usize] = table[key as usize].saturating_add(uses).min(NONE - 1);
-        };
-        lists.iter().flatten().for_each(|key| count(*key, 1));
-        let most = lists.len() as u32 / 2;
-        always.iter().for_each(|key| count(*key, most + 1));
-        keys.sort_unstable();
-        let is_standing: Vec<bool> = keys.iter().map(|key| table[*key as usize] > most).collect();
-        for (slot, key) in keys.iter().enumerate() {
-            table[*key as usize] = slot as u32;
+            *uses = if *uses == NONE { COUNT + 1 } else { *uses + 1 };
+            if *uses > most {
+                *uses = STANDING;
+                keys.push(*key);
+            }
         }
+        for key in always {
+            if std::mem::replace(&mut table[*key as usize], STANDING) != STANDING {
+                keys.push(*key);
+            }
+        }
+        keys.sort_unstable();
+        let standing = keys.len() as u32;
         for list in &mut lists {
-            list.iter_mut().for_each(|key| *key = table[*key as usize]);
-            list.retain(|slot| !is_standing[*slot as usize]);
+            list.retain_mut(|key| {
+                let place = &mut table[*key as usize];
+                if *place >= COUNT && *place != STANDING {
+                    *place = keys.len() as u32;
+                    keys.push(*key);
+                }
+                *key = *place;
+                *place != STANDING
+            });
             list.shrink_to_fit();
         }
         keys.iter().for_each(|key| table[*key as usize] = NONE);
         let slots = keys.len();
-        let standing = (0..slots as u32).filter(|slot| is_standing[*slot as usize]).collect();
         Cache {
             basis: Some(basis),
             values: vec![T::zeroed(); slots * unit],
             sums: vec![T::zeroed(); slots * unit],
             seen: vec![S::zeroed(); if remembers { slots * unit } else { 0 }],
             versions: vec![NEVER; slots],
-            is_touched: vec![false; slots],
+            states: vec![0; slots],
+            homes: vec![0; slots],
+            relocated: vec![false; slots],
+            fetched_at: vec![Vec::new(); lists.len()],
+            is_new: true,
             standing,
             lists,
             keys,
@@ -118,31 +165,52 @@ impl<T: Element, S: Element> Cache<T, S> {
         basis.0.is_some() && self.basis == Some(basis)
     }
 
+    /// The lists are not to be used again: too much of what the loop uses is not in them.
+    pub(super) fn give_up(&mut self) {
+        self.basis = None;
+    }
+
     /// All values are to be fetched again.
     pub(super) fn distrust(&mut self) {
         self.versions.fill(NEVER);
+        self.fetched_at.iter_mut().for_each(Vec::clear);
     }
 
-    /// The slot of a key.
-    pub(super) fn find(&self, key: u32) -> Option<usize> {
-        self.keys.binary_search(&key).ok()
+    /// The value of a slot is to be fetched again.
+    pub(super) fn forget(&mut self, slot: usize) {
+        self.versions[slot] = NEVER;
+        self.fetched_at.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Finds the home of each key. What is relocated to this worker, or was, is fetched again if it was changed meanwhile;
+    /// so is what is to be remembered of its state.
+    pub(super) fn find_homes(&mut self, census: &Census<'_>, versions: &Versions<'_>, blocks: &Blocks) {
+        let mut last = None;
+        for (slot, key) in self.keys.iter().enumerate() {
+            let block = blocks.block(*key);
+            let (home, only) = match last {
+                Some((known, answer)) if known == block => answer,
+                _ => census.home(block),
+            };
+            last = Some((block, (home, only)));
+            self.homes[slot] = home as u16;
+            let was = std::mem::replace(&mut self.relocated[slot], only);
+            if was != only || only && self.versions[slot] != versions.of(block) {
+                self.versions[slot] = NEVER;
+            }
+        }
+        self.fetched_at.iter_mut().for_each(Vec::clear);
     }
 
     /// The most keys that a stretch uses.
     pub(super) fn most(&self) -> usize {
-        self.standing.len() + self.lists.iter().map(Vec::len).max().unwrap_or(0)
+        self.standing as usize + self.lists.iter().map(Vec::len).max().unwrap_or(0)
     }
 
     /// Keys in all lists.
     pub(super) fn listed(&self) -> u64 {
-        let standing = self.standing.len() * self.lists.len().max(1);
+        let standing = self.standing as usize * self.lists.len().max(1);
         (standing + self.lists.iter().map(Vec::len).sum::<usize>()) as u64
-    }
-
-    /// The slots of a stretch, those that all share first.
-    pub(super) fn slots_of(&self, stretch: usize) -> impl Iterator<Item = u32> + '_ {
-        let own = self.lists.get(stretch).map_or(&[][..], |list| list);
-        self.standing.iter().chain(own).copied()
     }
 }
 
@@ -153,16 +221,31 @@ mod tests {
     #[test]
     fn lists_become_slots() {
         let mut table = vec![NONE; 100];
-        let lists = vec![vec![5, 9, 20], vec![9, 30], vec![9], vec![5]];
+        let lists = vec![vec![5, 9, 20], vec![9, 30], vec![9], vec![3, 5]];
         let cache = Cache::<f32, ()>::make(lists, &[40], (Some(1), 0), 2, false, &mut table);
-        assert_eq!(cache.keys, [5, 9, 20, 30, 40]);
         // 9 is in three of four lists, 5 in two, 40 in all.
-        assert_eq!(cache.standing, [1, 4]);
-        assert_eq!(cache.lists, [vec![0, 2], vec![3], vec![], vec![0]]);
-        assert_eq!((cache.values.len(), cache.most(), cache.listed()), (10, 4, 12));
-        assert_eq!(cache.slots_of(0).collect::<Vec<_>>(), [1, 4, 0, 2]);
-        assert_eq!((cache.find(20), cache.find(21)), (Some(2), None));
+        assert_eq!((cache.standing, &cache.keys[..]), (2, &[9, 40, 5, 20, 30, 3][..]));
+        assert_eq!(cache.lists, [vec![2, 3], vec![4], vec![], vec![5, 2]]);
+        assert_eq!((cache.values.len(), cache.most(), cache.listed()), (12, 4, 13));
         assert!(table.iter().all(|slot| *slot == NONE));
         assert!(cache.is_of((Some(1), 0)) && !cache.is_of((Some(1), 1)) && !cache.is_of((None, 0)));
+    }
+
+    #[test]
+    fn what_is_always_used_may_be_in_lists_too() {
+        let mut table = vec![NONE; 10];
+        let lists = vec![vec![1, 2], vec![2], vec![2]];
+        let cache = Cache::<f32, ()>::make(lists, &[1, 2, 7], (None, 0), 1, true, &mut table);
+        assert_eq!((cache.standing, &cache.keys[..], cache.seen.len()), (3, &[1, 2, 7][..], 3));
+        assert!(cache.lists.iter().all(Vec::is_empty) && table.iter().all(|slot| *slot == NONE));
+        let none = Cache::<f32, ()>::make(Vec::new(), &[], (None, 0), 1, true, &mut table);
+        assert_eq!((none.keys.len(), none.most(), none.listed()), (0, 0, 0));
+    }
+
+    #[test]
+    fn states_tell_stretches_and_flags() {
+        let state = fetched_for(6, RELOCATED | 0b1000);
+        assert!(is_fetched_for(6, state) && !is_fetched_for(5, state) && !is_fetched_for(0, RELOCATED));
+        assert_eq!(state & (TOUCHED | RELOCATED), RELOCATED);
     }
 }

@@ -1,9 +1,15 @@
 //! Contributions: published at a clock, merged at the homes of their keys.
+use super::cache::{RELOCATED, TOUCHED};
+use super::homes::Versions;
+use super::ring::Batch;
 use super::state::{Home, State};
 use crate::error::Result;
-use crate::relax::{Additive, Apply, Pace};
+use crate::relax::{Additive, Apply};
 use hectare_dsm::Worker;
-use hectare_dsm::bytemuck::Zeroable;
+
+/// In a ring: no slice had foreseen the contribution, and the home of the key may hold a value that is newer than the
+/// array's.
+const UNFORESEEN: u32 = 1 << 31;
 
 impl<T: Additive, A: Apply<T>> State<T, A> {
     /// How many keys wait to be published.
@@ -19,28 +25,32 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
     /// Publishes contributions, those to keys that were not foreseen last. Bytes that go to others.
     pub(super) fn publish(&mut self, worker: &Worker, clock: u64) -> Result<u64> {
         let Some((homes, ring)) = &self.shared else { return Ok(0) };
-        let (census, cache, unit) = (homes.look(worker)?, &self.cache, self.blocks.unit);
-        let seen_of = |slot: usize| if Self::REMEMBERS { &cache.seen[slot * unit..][..unit] } else { &[] };
-        let known = cache.touched.iter().map(|slot| {
-            let slot = *slot as usize;
-            (cache.homes[slot] as usize, cache.keys[slot], &cache.sums[slot * unit..][..unit], seen_of(slot))
-        });
-        let others = self.extras.iter().map(|(key, extra)| {
-            let (home, _) = census.home(self.blocks.block(*key));
-            (home, *key, &extra.sums[..], &extra.seen[..])
-        });
-        let bytes = ring.publish(worker, clock, known.chain(others).take(ring.capacity))?;
-        let gone = self.cache.touched.len().min(ring.capacity);
-        let more = ring.capacity - gone;
-        let cache = &mut self.cache;
-        for slot in cache.touched.drain(..gone).map(|slot| slot as usize) {
-            cache.sums[slot * unit..][..unit].fill(T::default());
-            cache.is_touched[slot] = false;
+        let (cache, unit) = (&mut self.cache, self.blocks.unit);
+        let gone = cache.touched.len().min(ring.capacity);
+        let known = &cache.touched[..gone];
+        let mut others = Vec::with_capacity(self.extras.len().min(ring.capacity - gone));
+        if !self.extras.is_empty() {
+            let census = homes.look(worker)?;
+            let home = |key: &u32| (*key, census.home(self.blocks.block(*key)).0);
+            others.extend(self.extras.keys().take(ring.capacity - gone).map(home));
         }
-        for _ in 0..more.min(self.extras.len()) {
-            self.extras.pop_first();
+        let to = known.iter().map(|slot| cache.homes[*slot as usize] as usize);
+        let mut out = ring.publish(worker, clock, to.chain(others.iter().map(|(_, home)| *home)))?;
+        for slot in known {
+            let at = *slot as usize;
+            let sums = &mut cache.sums[at * unit..][..unit];
+            let seen = if Self::REMEMBERS { &cache.seen[at * unit..][..unit] } else { &[] };
+            out.put(cache.homes[at] as usize, cache.keys[at], sums, seen);
+            sums.fill(T::default());
+            cache.states[at] &= !TOUCHED;
         }
-        Ok(bytes)
+        cache.touched.drain(..gone);
+        for (key, home) in others {
+            if let Some(extra) = self.extras.remove(&key) {
+                out.put(home, key | UNFORESEEN, &extra.sums, &extra.seen);
+            }
+        }
+        Ok(out.bytes)
     }
 
     /// Applies what worker `from` contributed in clock `clock` to keys whose home is this worker.
@@ -49,75 +59,101 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         worker: &Worker,
         home: &Home<'_, T, A>,
         (from, clock): (usize, u64),
-        pace: &Pace,
     ) -> Result<()> {
         let Some((homes, ring)) = &self.shared else { return Ok(()) };
-        let (census, versions) = (homes.look(worker)?, homes.versions(worker)?);
-        let (cache, blocks) = (&mut self.cache, self.blocks);
-        ring.each(worker, (from, clock), pace, |key, updates, sights| {
-            let (block, first) = (blocks.block(key), key as usize * blocks.unit);
-            // What goes to a key of this worker's own through a ring was foreseen by no slice.
-            let own = match census.home(block) == (pace.me, true) {
-                true => cache.find(key),
-                false => None,
-            };
-            for at in 0..blocks.unit {
-                let update = updates.get(at);
-                if update.is_zero() {
-                    continue;
-                }
-                let seen = sights.map_or_else(A::Seen::zeroed, |sights| sights.get(at));
-                let mut state = home.state.map_or_else(A::State::zeroed, |state| state.get(first + at));
-                match own {
-                    Some(slot) => {
-                        let value = &mut cache.values[slot * blocks.unit + at];
-                        home.rule.apply(value, &mut state, update, seen);
-                    }
-                    None => {
-                        let mut value = home.target.get(first + at);
-                        home.rule.apply(&mut value, &mut state, update, seen);
-                        home.target.set(first + at, value);
-                    }
-                }
-                if let Some(all) = home.state {
-                    all.set(first + at, state);
-                }
-            }
-            match own {
-                Some(slot) if !cache.is_touched[slot] => {
-                    cache.is_touched[slot] = true;
-                    cache.dirty.push(slot as u32);
-                }
-                Some(_) => {}
-                // After the elements: who sees the version sees them.
-                None => versions.publish(block, versions.get(block) + 1),
-            }
-            Ok(())
-        })?;
-        self.write_back(worker, home)
-    }
-
-    /// Writes the keys that are this worker's own and that it has changed to where others may look them up.
-    fn write_back(&mut self, worker: &Worker, home: &Home<'_, T, A>) -> Result<()> {
-        let Some((homes, _)) = &self.shared else { return Ok(()) };
-        let (versions, cache, blocks) = (homes.versions(worker)?, &mut self.cache, self.blocks);
-        for slot in cache.dirty.drain(..).map(|slot| slot as usize) {
-            let (key, block) = (cache.keys[slot], blocks.block(cache.keys[slot]));
-            let values = &cache.values[slot * blocks.unit..][..blocks.unit];
-            home.target.part(key as usize * blocks.unit, blocks.unit).store(values);
-            let before = versions.get(block);
-            versions.publish(block, before + 1);
-            cache.versions[slot] = before + 1;
-            cache.is_touched[slot] = false;
-            // Nobody else changes the other keys of the block: those that were current are so still.
-            let same = |other: &usize| blocks.block(cache.keys[*other]) == block;
-            let (below, above) = ((0..slot).rev(), slot + 1..cache.keys.len());
-            for other in below.take_while(same).chain(above.take_while(same)) {
-                if cache.versions[other] == before {
-                    cache.versions[other] = before + 1;
+        let batch = ring.batch(worker, from, clock)?;
+        if batch.keys.is_empty() && self.cache.dirty.is_empty() {
+            return Ok(());
+        }
+        let versions = homes.versions(worker)?;
+        let mut unforeseen = 0;
+        // Each key comes once in a batch.
+        for place in 0..batch.keys.len() {
+            match batch.keys.get(place) {
+                key if key & UNFORESEEN == 0 => self.merge(home, &batch, place, key),
+                key => {
+                    self.merge_unforeseen(home, &batch, place, key & !UNFORESEEN);
+                    unforeseen += 1;
                 }
             }
         }
+        // After all elements: who sees the version of a block sees what was done to it.
+        let version = versions.next();
+        for place in 0..batch.keys.len() {
+            versions.set(self.blocks.block(batch.keys.get(place) & !UNFORESEEN), version);
+        }
+        self.write_back(home, &versions);
+        if unforeseen > 0 {
+            self.cache.fetched_at.iter_mut().for_each(Vec::clear);
+        }
+        versions.tell();
         Ok(())
+    }
+
+    /// Merges the contribution at `place` into the array.
+    #[inline(always)]
+    fn merge(&self, home: &Home<'_, T, A>, batch: &Batch<'_, T, A::Seen>, place: usize, key: u32) {
+        let unit = self.blocks.unit;
+        for at in 0..unit {
+            let (update, element) = (batch.updates.get(place * unit + at), key as usize * unit + at);
+            let seen = batch.seen(place * unit + at);
+            let mut value = home.target.get(element);
+            home.merge_seen(&mut value, element, update, seen);
+            home.target.set(element, value);
+        }
+    }
+
+    /// Merges a contribution that no slice had foreseen: into the value that this worker holds, if that is newer.
+    fn merge_unforeseen(
+        &mut self,
+        home: &Home<'_, T, A>,
+        batch: &Batch<'_, T, A::Seen>,
+        place: usize,
+        key: u32,
+    ) {
+        let unit = self.blocks.unit;
+        let slot = self.slot_of(key as usize);
+        let slot = slot.filter(|slot| self.cache.states[*slot] & RELOCATED != 0);
+        match slot.filter(|slot| self.cache.states[*slot] & TOUCHED != 0) {
+            None => self.merge(home, batch, place, key),
+            Some(slot) => {
+                for at in 0..unit {
+                    let (update, seen) =
+                        (batch.updates.get(place * unit + at), batch.seen(place * unit + at));
+                    let value = &mut self.cache.values[slot * unit + at];
+                    home.merge_seen(value, key as usize * unit + at, update, seen);
+                }
+                return;
+            }
+        }
+        if let Some(slot) = slot {
+            self.cache.forget(slot);
+        }
+    }
+
+    /// The slot of a key in the cache of the loop that runs.
+    pub(super) fn slot_of(&self, key: usize) -> Option<usize> {
+        self.table.get(key).map(|slot| *slot as usize).filter(|slot| *slot < self.cache.keys.len())
+    }
+
+    /// Writes the keys that are this worker's own and that it has changed to where others may look them up.
+    fn write_back(&mut self, home: &Home<'_, T, A>, versions: &Versions<'_>) {
+        let (cache, blocks) = (&mut self.cache, self.blocks);
+        if cache.dirty.is_empty() {
+            return;
+        }
+        for slot in &cache.dirty {
+            let at = *slot as usize;
+            let values = &cache.values[at * blocks.unit..][..blocks.unit];
+            home.store(cache.keys[at] as usize * blocks.unit, values);
+        }
+        // Another version than before: who saw that may have seen only some of these elements.
+        let version = versions.next();
+        for slot in cache.dirty.drain(..) {
+            let at = slot as usize;
+            versions.set(blocks.block(cache.keys[at]), version);
+            cache.versions[at] = version;
+            cache.states[at] &= !TOUCHED;
+        }
     }
 }

@@ -1,11 +1,12 @@
-//! Who merges contributions to which block, and how often a block has changed.
+//! Who merges contributions to which block, and whether a block has changed.
 use super::blocks::Blocks;
 use super::boxes::Boxes;
 use crate::error::Result;
 use hectare_dsm::{Cells, Worker};
+use std::cell::Cell;
 
-/// For each worker a set of the blocks that it uses in the present loop, one bit each, and after it how often the set was
-/// written; and for each block its version.
+/// For each worker a set of the blocks that it uses in the present loop, one bit each, and after it two words: how often
+/// the set was written, and how often the worker has changed blocks. And for each block its version.
 #[derive(Debug)]
 pub(super) struct Homes {
     users: Boxes<u64>,
@@ -14,10 +15,17 @@ pub(super) struct Homes {
     me: usize,
 }
 
+/// Words after the set, counted from the end.
+const ANNOUNCED: usize = 2;
+const CHANGES: usize = 1;
+
+/// In a version: these bits tell workers apart, those above are the worker's count of changes.
+const RANK_BITS: u32 = 16;
+
 impl Homes {
     /// All workers call this.
     pub(super) fn make(worker: &mut Worker, name: &str, blocks: &Blocks, workers: usize) -> Result<Homes> {
-        let words = blocks.count().div_ceil(64) + 1;
+        let words = blocks.count().div_ceil(64) + ANNOUNCED.max(CHANGES);
         let users = Boxes::make(worker, &format!("{name}/users"), words, workers)?;
         let versions = Boxes::common(worker, &format!("{name}/versions"), blocks.count())?;
         Ok(Homes { users, versions, workers, me: worker.rank() as usize })
@@ -31,7 +39,7 @@ impl Homes {
     /// This worker uses these blocks, and no others.
     pub(super) fn announce(&self, worker: &Worker, used: impl Iterator<Item = usize>) -> Result<()> {
         let words = self.users.cells(worker, self.me)?;
-        let last = words.len() - 1;
+        let last = words.len() - ANNOUNCED;
         (0..last).for_each(|word| words.set(word, 0));
         words.set(last, words.get(last) + 1);
         for block in used {
@@ -40,17 +48,27 @@ impl Homes {
         Ok(())
     }
 
-    /// How often each worker has announced what it uses: while this stays, homes do.
-    pub(super) fn announced(&self, worker: &Worker) -> Result<Vec<u64>> {
+    /// A word after the set, of each worker.
+    fn each(&self, worker: &Worker, word: usize) -> Result<Vec<u64>> {
         let mut counts = Vec::with_capacity(self.workers);
         for rank in 0..self.workers {
             let words = self.users.cells(worker, rank)?;
-            counts.push(words.get(words.len() - 1));
+            counts.push(words.observe(words.len() - word));
         }
         Ok(counts)
     }
 
-    /// For a while: the sets and versions, to be asked often.
+    /// How often each worker has announced what it uses: while this stays, homes do.
+    pub(super) fn announced(&self, worker: &Worker) -> Result<Vec<u64>> {
+        self.each(worker, ANNOUNCED)
+    }
+
+    /// How often each worker has changed blocks: while this stays, the versions of all blocks do.
+    pub(super) fn changes(&self, worker: &Worker) -> Result<Vec<u64>> {
+        self.each(worker, CHANGES)
+    }
+
+    /// For a while: who uses what, to be asked often.
     pub(super) fn look<'w>(&self, worker: &'w Worker) -> Result<Census<'w>> {
         let mut users = Vec::with_capacity(self.workers);
         for rank in 0..self.workers {
@@ -59,9 +77,49 @@ impl Homes {
         Ok(Census { users })
     }
 
-    /// The versions of all blocks: how often each was changed. Written by the home of a block, after the block.
-    pub(super) fn versions<'w>(&self, worker: &'w Worker) -> Result<Cells<'w, u64>> {
-        self.versions.cells(worker, 0)
+    /// The versions of all blocks.
+    pub(super) fn versions<'w>(&self, worker: &'w Worker) -> Result<Versions<'w>> {
+        let mine = self.users.cells(worker, self.me)?;
+        let count = Cell::new(mine.get(mine.len() - CHANGES));
+        Ok(Versions { all: self.versions.cells(worker, 0)?, mine, count, me: self.me as u64 })
+    }
+}
+
+/// Versions of blocks. The home of a block writes its version, after all elements that it changes in one go; who sees the
+/// version sees them. A version that a block once had never comes back: it has the worker in it that gave it, and a count
+/// of that worker's, of 48 bits, which at a change in each microsecond lasts for nine years.
+#[derive(Clone, Debug)]
+pub(super) struct Versions<'w> {
+    all: Cells<'w, u64>,
+    mine: Cells<'w, u64>,
+    count: Cell<u64>,
+    me: u64,
+}
+
+impl Versions<'_> {
+    /// The version of a block; to be asked before its elements are read, which are that of this version or later.
+    #[inline(always)]
+    pub(super) fn of(&self, block: usize) -> u64 {
+        // Acquire: pairs with the release in `set`.
+        self.all.observe(block)
+    }
+
+    /// A version that no block has had, for what is changed next.
+    pub(super) fn next(&self) -> u64 {
+        self.count.set(self.count.get() + 1);
+        self.count.get() << RANK_BITS | self.me
+    }
+
+    /// A block has been changed.
+    #[inline(always)]
+    pub(super) fn set(&self, block: usize, version: u64) {
+        self.all.publish(block, version);
+    }
+
+    /// All versions that [`Versions::next`] gave are set.
+    pub(super) fn tell(&self) {
+        // Release: pairs with the acquire in `Homes::each`.
+        self.mine.publish(self.mine.len() - CHANGES, self.count.get());
     }
 }
 

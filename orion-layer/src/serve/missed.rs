@@ -1,13 +1,13 @@
 //! What a body does to keys that no slice has foreseen, to keys of its worker's own, and in exact passes.
 use super::blocks::Blocks;
-use super::cache::RELOCATED;
+use super::cache::{NONE, RELOCATED, TOUCHED, fetched_for};
+use super::homes::Versions;
 use super::looked::{Extra, Extras, Looked};
 use super::state::{Home, State};
 use super::view::{Rest, ServedView};
 use crate::execute::merging;
 use crate::relax::{Additive, Apply};
 use crate::view::{Frame, PartBounds, RowIndex, refuse};
-use hectare_dsm::Cells;
 use hectare_dsm::bytemuck::Zeroable;
 use std::any::type_name;
 use std::cell::Cell;
@@ -19,16 +19,13 @@ pub(super) struct Missed<'a, T: Additive, const N: usize, A: Apply<T>> {
     pub(super) bounds: PartBounds<'a>,
     pub(super) home: Home<'a, T, A>,
     pub(super) blocks: Blocks,
-    pub(super) versions: Cells<'a, u64>,
-    /// Keys that other stretches of the loop use, ascending: their slots.
+    pub(super) versions: Versions<'a>,
+    /// The keys of the slots.
     pub(super) known: &'a [u32],
-    pub(super) relocated: &'a [bool],
     /// The versions of the slots.
     pub(super) fetched: &'a mut [u64],
     pub(super) seen: &'a mut [A::Seen],
     pub(super) dirty: &'a mut Vec<u32>,
-    /// Slots that are mapped though the stretch's list does not have them.
-    pub(super) late: &'a mut Vec<u32>,
     pub(super) looked: &'a mut Looked<T>,
     pub(super) extras: &'a mut Extras<T, A::Seen>,
     pub(super) looked_up: &'a Cell<u64>,
@@ -46,12 +43,6 @@ impl<T: Additive, const N: usize, A: Apply<T>> Missed<'_, T, N, A> {
         self.looked_up.set(self.looked_up.get() + 1);
     }
 
-    /// The slot of a key of this worker's own that it has changed and not written back.
-    fn changed(&self, key: usize, is_touched: &[bool]) -> Option<usize> {
-        let slot = self.known.binary_search(&(key as u32)).ok()?;
-        (self.relocated[slot] && is_touched[slot]).then_some(slot)
-    }
-
     /// Contributes to elements of a key that the loop does not know.
     fn contribute(&mut self, key: usize, within: usize, contributions: &[T]) {
         let (unit, first) = (self.blocks.unit, key * self.blocks.unit);
@@ -63,8 +54,8 @@ impl<T: Additive, const N: usize, A: Apply<T>> Missed<'_, T, N, A> {
                 merging(self.bounds.array, type_name::<A>(), merge);
                 self.home.target.set(place, value);
             }
-            let block = self.blocks.block(key as u32);
-            self.versions.publish(block, self.versions.get(block) + 1);
+            self.versions.set(self.blocks.block(key as u32), self.versions.next());
+            self.versions.tell();
             return self.looked.forget(key as u32);
         }
         let home = &self.home;
@@ -80,6 +71,12 @@ impl<T: Additive, const N: usize, A: Apply<T>> Missed<'_, T, N, A> {
 }
 
 impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
+    /// The slot of a key of this worker's own that it has changed and not written back.
+    fn changed(&self, key: usize) -> Option<usize> {
+        let slot = self.table.get(key).copied().filter(|slot| *slot != NONE)? as usize;
+        (self.states[slot] & RELOCATED != 0 && self.states[slot] & TOUCHED != 0).then_some(slot)
+    }
+
     /// An element that has no slot.
     #[cold]
     #[inline(never)]
@@ -90,7 +87,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
         };
         let Some(place) = missed.whole.place(index) else { missed.refuse(index.to_vec()) };
         missed.note_look();
-        match missed.changed(place / self.unit, self.is_touched) {
+        match self.changed(place / self.unit) {
             Some(slot) => self.values[slot * self.unit + place % self.unit],
             None => missed.home.target.get(place),
         }
@@ -106,7 +103,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
         };
         let Some(key) = self.keys.row_place(row) else { missed.refuse(row.to_vec()) };
         missed.note_look();
-        if let Some(slot) = missed.changed(key, self.is_touched) {
+        if let Some(slot) = self.changed(key) {
             return &self.values[slot * self.unit..][..self.unit];
         }
         missed.looked.row(key as u32, || {
@@ -128,7 +125,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
         *missed.unforeseen += 1;
         let (key, within) = (place / self.unit, place % self.unit);
         match self.map_late(key) {
-            Some(slot) => self.put(slot, (slot & !RELOCATED) as usize * self.unit + within, contribution),
+            Some(slot) => self.put(slot, slot * self.unit + within, contribution),
             None => {
                 if let Rest::Served(missed) = &mut self.rest {
                     missed.contribute(key, within, &[contribution]);
@@ -157,37 +154,35 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
     }
 
     /// Fetches a key that other stretches of the loop use, so that what is contributed to it in this one and in those is
-    /// in one place. Its slot, with its mark.
-    fn map_late(&mut self, key: usize) -> Option<u32> {
+    /// in one place. Its slot.
+    fn map_late(&mut self, key: usize) -> Option<usize> {
         let Rest::Served(missed) = &mut self.rest else { return None };
-        let slot = missed.known.binary_search(&(key as u32)).ok()?;
-        let version = missed.versions.observe(missed.blocks.block(key as u32));
-        let own = missed.relocated[slot];
-        if missed.fetched[slot] != version && !(own && self.is_touched[slot]) {
+        let slot = self.table.get(key).copied().filter(|slot| *slot != NONE)? as usize;
+        let version = missed.versions.of(missed.blocks.block(key as u32));
+        let (state, is_known) = (self.states[slot], missed.fetched[slot] == version);
+        let is_own = state & RELOCATED != 0;
+        if !is_known && !(is_own && state & TOUCHED != 0) {
             missed.fetched[slot] = version;
             let (unit, first) = (self.unit, key * self.unit);
             missed.home.target.part(first, unit).load(&mut self.values[slot * unit..][..unit]);
-            if State::<T, A>::REMEMBERS {
+            if State::<T, A>::REMEMBERS && state & TOUCHED == 0 {
                 missed.home.see(first, &mut missed.seen[slot * unit..][..unit]);
             }
         }
-        missed.late.push(slot as u32);
-        let marked = slot as u32 | if own { RELOCATED } else { 0 };
-        self.table[key] = marked;
-        Some(marked)
+        self.states[slot] = fetched_for(self.stretch, state);
+        Some(slot)
     }
 
     /// Merges a contribution to a key of this worker's own.
     #[inline]
-    pub(super) fn merge(&mut self, slot: u32, place: usize, contribution: T) {
+    pub(super) fn merge(&mut self, slot: usize, place: usize, contribution: T) {
         let Rest::Served(missed) = &mut self.rest else { return };
-        let slot = slot as usize;
         let within = place - slot * self.unit;
         let in_array = missed.known[slot] as usize * self.unit + within;
         let merge = || missed.home.merge(&mut self.values[place], in_array, contribution);
         merging(missed.bounds.array, type_name::<A>(), merge);
-        if !self.is_touched[slot] {
-            self.is_touched[slot] = true;
+        if self.states[slot] & TOUCHED == 0 {
+            self.states[slot] |= TOUCHED;
             missed.dirty.push(slot as u32);
         }
     }

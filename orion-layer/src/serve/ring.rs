@@ -5,11 +5,8 @@
 //! the next, and the executor adds clocks until nothing waits.
 use super::boxes::Boxes;
 use crate::error::Result;
-use crate::relax::{Pace, RING};
+use crate::relax::RING;
 use hectare_dsm::{Cells, Element, Worker};
-
-/// A contribution: home, key, what is added to its elements, and what was seen of their states.
-pub(super) type Item<'i, T, S> = (usize, u32, &'i [T], &'i [S]);
 
 /// The slots of all workers.
 #[derive(Debug)]
@@ -104,70 +101,98 @@ impl<T: Element, S: Element> Ring<T, S> {
         Ok(())
     }
 
-    /// Writes contributions, at most as many as fit, into the slot of clock `clock`. Bytes that go to others.
-    pub(super) fn publish<'i>(
-        &self,
-        worker: &Worker,
-        clock: u64,
-        items: impl Iterator<Item = Item<'i, T, S>> + Clone,
-    ) -> Result<u64>
-    where
-        T: 'i,
-        S: 'i,
-    {
-        let slot = (clock % RING) as usize;
-        let heads = self.heads.cells(worker, self.me)?.part(slot * (self.workers + 1), self.workers + 1);
-        let keys = self.keys.cells(worker, self.me)?.part(slot * self.capacity, self.capacity);
-        let elements = self.capacity * self.unit;
-        let updates = self.updates.cells(worker, self.me)?.part(slot * elements, elements);
-        let sights = match &self.sights {
-            Some(sights) => Some(sights.cells(worker, self.me)?.part(slot * elements, elements)),
-            None => None,
-        };
-        let mut places = vec![0usize; self.workers + 1];
-        items.clone().for_each(|(home, ..)| places[home + 1] += 1);
-        (0..self.workers).for_each(|home| places[home + 1] += places[home]);
-        for (home, place) in places.iter().enumerate() {
-            heads.set(home, *place as u64);
-        }
-        let foreign = places[self.workers] - (places[self.me + 1] - places[self.me]);
-        for (home, key, sums, seen) in items {
-            let place = places[home];
-            places[home] += 1;
-            keys.set(place, key);
-            updates.part(place * self.unit, self.unit).store(sums);
-            if let Some(sights) = sights {
-                sights.part(place * self.unit, self.unit).store(seen);
-            }
-        }
-        let remembered = if self.sights.is_some() { size_of::<S>() } else { 0 };
-        Ok((foreign * (4 + self.unit * (size_of::<T>() + remembered))) as u64)
-    }
-
-    /// What worker `from` contributed in clock `clock` to keys whose home is this worker: `act` gets the key, what is to
-    /// be added, and what was seen.
-    pub(super) fn each<'w>(
+    /// Begins to write contributions into the slot of clock `clock`: no more than [`Ring::capacity`], to these homes.
+    pub(super) fn publish<'w>(
         &self,
         worker: &'w Worker,
-        (from, clock): (usize, u64),
-        pace: &Pace,
-        mut act: impl FnMut(u32, Cells<'w, T>, Option<Cells<'w, S>>) -> Result<()>,
-    ) -> Result<()> {
+        clock: u64,
+        homes: impl Iterator<Item = usize>,
+    ) -> Result<Out<'w, T, S>> {
+        let slot = (clock % RING) as usize;
+        let heads = self.heads.cells(worker, self.me)?.part(slot * (self.workers + 1), self.workers + 1);
+        let mut next = vec![0usize; self.workers + 1];
+        homes.for_each(|home| next[home + 1] += 1);
+        (0..self.workers).for_each(|home| next[home + 1] += next[home]);
+        for (home, place) in next.iter().enumerate() {
+            heads.set(home, *place as u64);
+        }
+        let foreign = next[self.workers] - (next[self.me + 1] - next[self.me]);
+        let remembered = if self.sights.is_some() { size_of::<S>() } else { 0 };
+        let elements = self.capacity * self.unit;
+        Ok(Out {
+            next,
+            keys: self.keys.cells(worker, self.me)?.part(slot * self.capacity, self.capacity),
+            updates: self.updates.cells(worker, self.me)?.part(slot * elements, elements),
+            sights: match &self.sights {
+                Some(sights) => Some(sights.cells(worker, self.me)?.part(slot * elements, elements)),
+                None => None,
+            },
+            unit: self.unit,
+            bytes: (foreign * (4 + self.unit * (size_of::<T>() + remembered))) as u64,
+        })
+    }
+
+    /// What worker `from` contributed in clock `clock` to keys whose home is this worker.
+    pub(super) fn batch<'w>(&self, worker: &'w Worker, from: usize, clock: u64) -> Result<Batch<'w, T, S>> {
         let slot = (clock % RING) as usize;
         let heads = self.heads.cells(worker, from)?.part(slot * (self.workers + 1), self.workers + 1);
-        let keys = self.keys.cells(worker, from)?;
-        let capacity = keys.len() / RING as usize;
-        let updates = self.updates.cells(worker, from)?;
-        let sights = self.sights.as_ref().map(|sights| sights.cells(worker, from)).transpose()?;
-        for place in heads.get(pace.me) as usize..heads.get(pace.me + 1) as usize {
-            let place = slot * capacity + place;
-            let part = (place * self.unit, self.unit);
-            act(
-                keys.get(place),
-                updates.part(part.0, part.1),
-                sights.map(|sights| sights.part(part.0, part.1)),
-            )?;
+        let (first, end) = (heads.get(self.me) as usize, heads.get(self.me + 1) as usize);
+        let (keys, count, unit) = (self.keys.cells(worker, from)?, end - first, self.unit);
+        let first = slot * (keys.len() / RING as usize) + first;
+        Ok(Batch {
+            keys: keys.part(first, count),
+            updates: self.updates.cells(worker, from)?.part(first * unit, count * unit),
+            sights: match &self.sights {
+                Some(sights) => Some(sights.cells(worker, from)?.part(first * unit, count * unit)),
+                None => None,
+            },
+        })
+    }
+}
+
+/// A slot of this worker's, to be written.
+#[derive(Debug)]
+pub(super) struct Out<'w, T: Element, S: Element> {
+    /// For each home, where the next contribution goes.
+    next: Vec<usize>,
+    keys: Cells<'w, u32>,
+    updates: Cells<'w, T>,
+    sights: Option<Cells<'w, S>>,
+    unit: usize,
+    /// Bytes that go to other workers.
+    pub(super) bytes: u64,
+}
+
+impl<T: Element, S: Element> Out<'_, T, S> {
+    /// Writes a contribution: home, key, what is added to its elements, and what was seen of their states.
+    #[inline(always)]
+    pub(super) fn put(&mut self, home: usize, key: u32, sums: &[T], seen: &[S]) {
+        let place = self.next[home];
+        self.next[home] += 1;
+        self.keys.set(place, key);
+        match sums {
+            [sum] => self.updates.set(place, *sum),
+            sums => self.updates.part(place * self.unit, self.unit).store(sums),
         }
-        Ok(())
+        if let Some(sights) = self.sights {
+            sights.part(place * self.unit, self.unit).store(seen);
+        }
+    }
+}
+
+/// Contributions to be merged: each key comes once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Batch<'w, T, S> {
+    pub(super) keys: Cells<'w, u32>,
+    /// For each element of each key, what is to be added.
+    pub(super) updates: Cells<'w, T>,
+    sights: Option<Cells<'w, S>>,
+}
+
+impl<T: Element, S: Element> Batch<'_, T, S> {
+    /// What was seen of an element's state.
+    #[inline]
+    pub(super) fn seen(&self, at: usize) -> S {
+        self.sights.map_or_else(S::zeroed, |sights| sights.get(at))
     }
 }

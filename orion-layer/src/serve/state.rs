@@ -1,7 +1,7 @@
 //! What a worker keeps for a served array: the caches of its loops, and its part in carrying contributions.
 use super::blocks::Blocks;
 use super::cache::{Cache, NONE, RELOCATED};
-use super::homes::Homes;
+use super::homes::{Homes, Versions};
 use super::intend::Intents;
 use super::looked::{Extras, Looked};
 use super::ring::Ring;
@@ -13,6 +13,10 @@ use hectare_dsm::{Cells, Worker};
 use std::cell::Cell;
 use std::collections::HashMap;
 
+/// The lists and values of so many loops are kept: those that were used last.
+const LOOPS: usize = 8;
+/// Lists are made anew after a pass that missed more than one key for each so many that they have.
+const MISSES: u64 = 100;
 /// A slot of a ring has room for so many keys at least: for what no slice has foreseen.
 const LEAST_ROOM: usize = 256;
 
@@ -39,6 +43,28 @@ impl<T: Additive, A: Apply<T>> Home<'_, T, A> {
         }
     }
 
+    /// The same by one who has seen something.
+    #[inline]
+    pub(super) fn merge_seen(&self, value: &mut T, place: usize, contribution: T, seen: A::Seen) {
+        if contribution.is_zero() {
+            return;
+        }
+        let mut state = self.state.map_or_else(A::State::zeroed, |state| state.get(place));
+        self.rule.apply(value, &mut state, contribution, seen);
+        if let Some(all) = self.state {
+            all.set(place, state);
+        }
+    }
+
+    /// Writes elements from `first` on.
+    #[inline]
+    pub(super) fn store(&self, first: usize, values: &[T]) {
+        match values {
+            [value] => self.target.set(first, *value),
+            values => self.target.part(first, values.len()).store(values),
+        }
+    }
+
     /// What is to be remembered of the states of elements from `first` on.
     pub(super) fn see(&self, first: usize, seen: &mut [A::Seen]) {
         let Some(state) = self.state else { return };
@@ -51,20 +77,21 @@ impl<T: Additive, A: Apply<T>> Home<'_, T, A> {
 pub(super) struct State<T: Additive, A: Apply<T>> {
     pub(super) blocks: Blocks,
     number: u64,
-    /// For each key its slot in `cache` while the stretch that runs uses it, with a mark if it is relocated.
+    /// For each key its slot in the cache of a loop.
     pub(super) table: Vec<u32>,
+    /// That loop.
+    mapped: Option<u64>,
     /// That of the loop that runs.
     pub(super) cache: Cache<T, A::Seen>,
     active: Option<u64>,
-    /// The stretch whose keys are in `table`.
-    pub(super) mapped: Option<usize>,
-    /// Slots in `table` besides.
-    pub(super) late: Vec<u32>,
+    /// The stretch whose keys were fetched last.
+    pub(super) stretch: u32,
     caches: HashMap<u64, Cache<T, A::Seen>>,
     pub(super) shared: Option<(Homes, Ring<T, A::Seen>)>,
     /// What was announced last: loop and generation of its lists.
     announced: Option<(u64, u64)>,
     made_lists: u64,
+    passes: u64,
     /// Passes that have begun since the last that fetched anything.
     pub(super) begun: u32,
     pub(super) looked: Looked<T>,
@@ -86,14 +113,15 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
             blocks,
             number,
             table: Vec::new(),
+            mapped: None,
             cache: Cache::empty(),
             active: None,
-            mapped: None,
-            late: Vec::new(),
+            stretch: 0,
             caches: HashMap::new(),
             shared: None,
             announced: None,
             made_lists: 0,
+            passes: 0,
             begun: 0,
             looked: Looked::new(),
             extras: Extras::new(),
@@ -112,9 +140,12 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         ring.delete(worker)
     }
 
-    /// The table of slots has a place for each key.
+    /// The table of slots has a place for each key, and no key has a slot: for making lists.
     pub(super) fn prepare(&mut self) {
         self.table.resize(self.blocks.keys, NONE);
+        if let Some(cache) = self.mapped.take().and_then(|plan| self.caches.get(&plan)) {
+            cache.keys.iter().for_each(|key| self.table[*key as usize] = NONE);
+        }
     }
 
     /// Ends a list of keys; one that the slice could not name is empty, so that its stretch looks keys up.
@@ -141,15 +172,27 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         let mut cache = Cache::make(lists, &always, basis, unit, Self::REMEMBERS, table);
         self.made_lists += 1;
         cache.generation = self.made_lists;
+        self.keep(plan, cache);
+    }
+
+    /// Keeps the cache of a loop, for those that were not used for longest. What `table` maps stays.
+    fn keep(&mut self, plan: u64, mut cache: Cache<T, A::Seen>) {
+        cache.used = self.passes;
         self.caches.insert(plan, cache);
+        while self.caches.len() > LOOPS {
+            let others = self.caches.iter().filter(|(known, _)| **known != plan);
+            let Some(oldest) = others.min_by_key(|(_, cache)| cache.used).map(|(known, _)| *known) else {
+                return;
+            };
+            if self.mapped == Some(oldest) {
+                self.prepare();
+            }
+            self.caches.remove(&oldest);
+        }
     }
 
     /// Tells which blocks the loop uses here. Collective where it is the first time.
     pub(super) fn announce(&mut self, worker: &mut Worker, plan: u64, workers: usize) -> Result<()> {
-        if self.blocks.keys >= RELOCATED as usize {
-            return Err(Error::Invalid(format!("a served array of {} keys: 2^31 at most", self.blocks.keys)));
-        }
-        self.prepare();
         self.workers = workers;
         let cache = self.caches.entry(plan).or_insert_with(Cache::empty);
         let capacity = cache.most().max(LEAST_ROOM).min(self.blocks.keys.max(1));
@@ -177,45 +220,49 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
             return Err(Error::Invalid("a served array was not announced".into()));
         };
         ring.follow(worker)?;
+        self.passes += 1;
+        let announced = homes.announced(worker)?;
+        if self.mapped != Some(plan) {
+            self.prepare();
+        }
+        let Some((homes, _)) = &self.shared else { return Ok(()) };
         self.cache = self.caches.remove(&plan).unwrap_or_else(Cache::empty);
-        let (announced, cache) = (homes.announced(worker)?, &mut self.cache);
+        let cache = &mut self.cache;
+        if self.mapped != Some(plan) {
+            cache.keys.iter().zip(0..).for_each(|(key, slot)| self.table[*key as usize] = slot);
+            self.mapped = Some(plan);
+        }
         if cache.announced != announced {
-            let census = homes.look(worker)?;
-            cache.homes.clear();
-            cache.relocated.clear();
-            let mut last = None;
-            for key in &cache.keys {
-                let block = self.blocks.block(*key);
-                let (home, only) = match last {
-                    Some((known, answer)) if known == block => answer,
-                    _ => census.home(block),
-                };
-                last = Some((block, (home, only)));
-                cache.homes.push(home as u16);
-                cache.relocated.push(only);
-            }
+            cache.find_homes(&homes.look(worker)?, &homes.versions(worker)?, &self.blocks);
             cache.announced = announced;
         }
-        self.tally.relocated = cache.relocated.iter().filter(|only| **only).count() as u64;
-        let shared = |slot: &&u32| !cache.relocated[**slot as usize];
-        self.tally.replicated = cache.standing.iter().filter(shared).count() as u64;
-        self.tally.listed = cache.listed();
-        self.looked.clear();
         // A pass that was serial changes elements without telling their versions.
         if std::mem::take(&mut self.begun) > 1 {
             self.cache.distrust();
             self.caches.values_mut().for_each(Cache::distrust);
         }
+        let cache = &mut self.cache;
+        let marks = cache.relocated.iter().map(|only| if *only { RELOCATED } else { 0 });
+        cache.states.iter_mut().zip(marks).for_each(|(state, mark)| *state = mark);
+        let standing = &cache.relocated[..cache.standing as usize];
+        self.tally.relocated = cache.relocated.iter().filter(|only| **only).count() as u64;
+        self.tally.replicated = standing.iter().filter(|only| !**only).count() as u64;
+        self.tally.listed = cache.listed();
+        self.tally.listed_passes += u64::from(!cache.lists.is_empty());
         Ok(())
     }
 
     /// Ends a pass.
     pub(super) fn leave(&mut self) {
         let Some(plan) = self.active.take() else { return };
-        self.unmap();
         self.intents.end_pass();
-        let cache = std::mem::replace(&mut self.cache, Cache::empty());
-        self.caches.insert(plan, cache);
+        let mut cache = std::mem::replace(&mut self.cache, Cache::empty());
+        // Lists of an earlier pass that have much less than what the loop uses now, since a function changed, say.
+        let missed = self.tally.unforeseen + self.looked_up.get();
+        if !std::mem::take(&mut cache.is_new) && !cache.lists.is_empty() && missed > cache.listed() / MISSES {
+            cache.give_up();
+        }
+        self.keep(plan, cache);
     }
 
     /// After a pass that failed nothing is known any more.
@@ -225,12 +272,11 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         self.caches.clear();
         (self.active, self.mapped, self.announced) = (None, None, None);
         self.extras.clear();
-        self.late.clear();
         self.named.clear();
         self.lists.clear();
     }
 
-    pub(super) fn versions<'w>(&self, worker: &'w Worker) -> Result<Cells<'w, u64>> {
+    pub(super) fn versions<'w>(&self, worker: &'w Worker) -> Result<Versions<'w>> {
         match &self.shared {
             Some((homes, _)) => homes.versions(worker),
             None => Err(Error::Invalid("a served array was not announced".into())),

@@ -27,6 +27,8 @@ pub struct Serving {
     pub listed: u64,
     /// How often lists of keys were made: once for each worker, as long as what subscripts are computed from stays.
     pub lists_made: u64,
+    /// Passes that had lists, summed over the workers: as many as `lists_made` if lists are made in every pass.
+    pub listed_passes: u64,
     /// Running slices and making lists.
     pub slicing: Duration,
     /// Fetching.
@@ -44,6 +46,7 @@ impl Serving {
         self.replicated += other.replicated;
         self.listed += other.listed;
         self.lists_made += other.lists_made;
+        self.listed_passes += other.listed_passes;
         self.slicing += other.slicing;
         self.fetching += other.fetching;
     }
@@ -65,7 +68,9 @@ impl Serving {
                 were(looks)
             ));
         }
-        (passes > 1 && self.lists_made > 1 && self.lists_made >= passes && 4 * self.slicing > self.fetching).then(|| {
+        // Both are sums over the workers.
+        let anew = passes > 1 && 2 * self.lists_made > self.listed_passes;
+        (anew && 4 * self.slicing > self.fetching).then(|| {
             "key lists are made in many passes: what subscripts are computed from changes, or cannot be compared. Values that \
              implement `Hash`, and arrays of the program, can"
                 .into()

@@ -1,5 +1,5 @@
 //! What a body sees of a served array.
-use super::cache::{Cache, NONE, RELOCATED};
+use super::cache::{Cache, RELOCATED, TOUCHED, is_fetched_for};
 use super::keys::key_of;
 use super::missed::Missed;
 use super::state::{Home, State};
@@ -22,7 +22,9 @@ pub struct ServedView<'a, T: Additive, const N: usize, A: Apply<T>> {
     pub(super) table: &'a mut [u32],
     pub(super) values: &'a mut [T],
     sums: &'a mut [T],
-    pub(super) is_touched: &'a mut [bool],
+    pub(super) states: &'a mut [u32],
+    /// The stretch that runs.
+    pub(super) stretch: u32,
     touched: &'a mut Vec<u32>,
     pub(super) rest: Rest<'a, T, N, A>,
 }
@@ -44,7 +46,8 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> ServedView<'a, T, N, A> {
             table: &mut [],
             values: &mut [],
             sums: &mut [],
-            is_touched: &mut [],
+            states: &mut [],
+            stretch: 0,
             touched,
             rest: Rest::Exact(view),
         }
@@ -58,19 +61,8 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> ServedView<'a, T, N, A> {
         worker: &'a Worker,
     ) -> Result<Self> {
         let versions = state.versions(worker)?;
-        let State { table, cache, late, looked, extras, looked_up, tally, blocks, workers, .. } = state;
-        let Cache {
-            keys: known,
-            relocated,
-            values,
-            sums,
-            seen,
-            versions: fetched,
-            is_touched,
-            touched,
-            dirty,
-            ..
-        } = cache;
+        let State { table, stretch, cache, looked, extras, looked_up, tally, blocks, workers, .. } = state;
+        let Cache { keys: known, values, sums, seen, versions: fetched, states, touched, dirty, .. } = cache;
         let missed = Missed {
             whole,
             bounds,
@@ -78,11 +70,9 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> ServedView<'a, T, N, A> {
             blocks: *blocks,
             versions,
             known,
-            relocated,
             fetched,
             seen,
             dirty,
-            late,
             looked,
             extras,
             looked_up,
@@ -90,24 +80,26 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> ServedView<'a, T, N, A> {
             alone: *workers == 1,
         };
         let (unit, rest) = (blocks.unit, Rest::Served(Box::new(missed)));
-        Ok(ServedView { keys, unit, table, values, sums, is_touched, touched, rest })
+        Ok(ServedView { keys, unit, table, values, sums, states, stretch: *stretch, touched, rest })
     }
 
-    /// The slot of a key that was fetched, with its mark.
+    /// The slot of a key that was fetched for this stretch.
     #[inline(always)]
-    fn slot(&self, key: usize) -> Option<u32> {
-        self.table.get(key).copied().filter(|slot| *slot != NONE)
+    fn slot(&self, key: usize) -> Option<usize> {
+        let slot = *self.table.get(key)? as usize;
+        // A key without a slot has one that is out of range.
+        let state = *self.states.get(slot)?;
+        is_fetched_for(self.stretch, state).then_some(slot)
     }
 
-    /// The slot of an element, with its mark, and its place in values.
+    /// The slot of an element, and its place in values.
     #[inline(always)]
-    fn find(&self, index: [usize; N]) -> Option<(u32, usize)> {
+    fn find(&self, index: [usize; N]) -> Option<(usize, usize)> {
         let (key, within) = key_of(&self.keys, index)?;
         let slot = self.slot(key)?;
-        let at = (slot & !RELOCATED) as usize;
         match N {
-            1 => Some((slot, at)),
-            _ => (within < self.unit).then_some((slot, at * self.unit + within)),
+            1 => Some((slot, slot)),
+            _ => (within < self.unit).then_some((slot, slot * self.unit + within)),
         }
     }
 
@@ -124,7 +116,7 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> ServedView<'a, T, N, A> {
     #[inline]
     pub fn row<R: RowIndex<N>>(&self, row: R) -> &[T] {
         match self.keys.row_place(row).and_then(|key| self.slot(key)) {
-            Some(slot) => &self.values[(slot & !RELOCATED) as usize * self.unit..][..self.unit],
+            Some(slot) => &self.values[slot * self.unit..][..self.unit],
             None => self.look_up_row(row),
         }
     }
@@ -148,22 +140,22 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> ServedView<'a, T, N, A> {
             return self.add_row_elsewhere(row, contributions);
         };
         assert_eq!(contributions.len(), self.unit, "contributions to a row");
-        let first = (slot & !RELOCATED) as usize * self.unit;
+        let first = slot * self.unit;
         for (at, contribution) in contributions.iter().enumerate() {
             self.put(slot, first + at, *contribution);
         }
     }
 
     #[inline(always)]
-    pub(super) fn put(&mut self, slot: u32, place: usize, contribution: T) {
-        if slot & RELOCATED != 0 {
-            return self.merge(slot & !RELOCATED, place, contribution);
+    pub(super) fn put(&mut self, slot: usize, place: usize, contribution: T) {
+        let state = self.states[slot];
+        if state & RELOCATED != 0 {
+            return self.merge(slot, place, contribution);
         }
         self.sums[place] = self.sums[place].plus(contribution);
-        let is_touched = &mut self.is_touched[slot as usize];
-        if !*is_touched {
-            *is_touched = true;
-            self.touched.push(slot);
+        if state & TOUCHED == 0 {
+            self.states[slot] = state | TOUCHED;
+            self.touched.push(slot as u32);
         }
     }
 }

@@ -43,6 +43,21 @@ fn program(w: &mut Context<'_>, mut a: Array, mut b: DistArray<u64, 1>, keys: &[
                 }
             }
         });
+    // Runs through something without an end.
+    let _ = parallel_for!(w, unordered, serve a;
+        for i in 0..10 {
+            for at in (i..).step_by(3) {
+                if a.get(at) == 0 {
+                    a.add(at, 1);
+                    break;
+                }
+            }
+        });
+    let _ = parallel_for!(w, unordered, serve a;
+        for i in 0..10 {
+            let free = (i..).find(|at| a.get(*at) == 0);
+            a.add(i, free.unwrap_or(i) as u64);
+        });
     // A closure that may be called at any time.
     let _ = parallel_for!(w, unordered, serve a;
         for i in 0..10 {

@@ -1,9 +1,12 @@
 //! Writing the slice.
 mod branches;
 mod children;
+mod jumps;
 mod turns;
+mod uses;
 
 use self::children::children;
+use self::jumps::{Redirect, jumps, unknown};
 use super::super::clauses::{Array, Input, Treatment};
 use super::super::scope::names_of;
 use super::super::walk::followed_arguments;
@@ -13,14 +16,18 @@ use quote::{ToTokens, quote};
 use std::collections::HashSet;
 use std::fmt::Display;
 use syn::spanned::Spanned;
-use syn::{BinOp, Block, Error, Expr, ExprMethodCall, Item, Local, Result, Stmt, parse_quote};
+use syn::visit_mut::VisitMut;
+use syn::{BinOp, Block, Error, Expr, Item, Local, Result, Stmt, parse_quote};
 
 /// A loop of the body's around a place.
 struct Around {
+    label: Option<String>,
     /// Whether it ends only by a `break`.
     endless: bool,
     /// Whether one has been left out, since its condition is not known.
     loose: bool,
+    /// How many conditions around the loop have been left out.
+    dropped: usize,
 }
 
 /// Goes through the body until it knows all variables that subscripts and conditions need.
@@ -135,13 +142,17 @@ impl<'a> Emitter<'a> {
             }
             return;
         };
-        self.expr(&init.expr, out);
         let is_free = self.taint.is_free(&init.expr);
+        if !is_free {
+            self.expr(&init.expr, out);
+        }
         let is_needed = names_of(&local.pat).iter().any(|name| self.needed.contains(&name.to_string()));
         let Some((word, otherwise)) = &init.diverge else {
             if is_free && (is_needed || self.changes(&init.expr)) {
                 self.need(&init.expr);
-                out.push(Stmt::Local(local.clone()));
+                out.push(Stmt::Local(self.redirected(local)));
+            } else if is_free && jumps(&init.expr) {
+                self.expr(&init.expr, out);
             }
             return;
         };
@@ -165,10 +176,20 @@ impl<'a> Emitter<'a> {
         self.dropped += 1;
         let mut inside = Vec::new();
         act(self, &mut inside);
+        let label = unknown(self.dropped);
         self.dropped -= 1;
         if !inside.is_empty() {
-            out.push(parse_quote!({ #(#inside)* }));
+            out.push(parse_quote!(#label: { #(#inside)* }));
         }
+    }
+
+    /// A statement under conditions that are not known: what jumps over them only leaves the innermost.
+    fn redirected(&self, local: &Local) -> Local {
+        let mut local = local.clone();
+        if self.dropped > self.around.last().map_or(0, |around| around.dropped) {
+            Redirect { to: unknown(self.dropped), loops: 0 }.visit_local_mut(&mut local);
+        }
+        local
     }
 
     /// An expression whose value is not used.
@@ -184,6 +205,15 @@ impl<'a> Emitter<'a> {
 
     /// What an expression uses of served arrays, in the order in which it does.
     fn expr(&mut self, expr: &Expr, out: &mut Vec<Stmt>) {
+        if !is_control(expr) && self.taint.is_free(expr) && !jumps(expr) {
+            // It uses no served array.
+            if self.changes(expr) {
+                self.need(expr);
+                self.substance += 1;
+                out.push(parse_quote!(#expr;));
+            }
+            return;
+        }
         match expr {
             Expr::MethodCall(call) => self.method(call, out),
             Expr::If(branch) => self.branch(branch, out),
@@ -206,7 +236,6 @@ impl<'a> Emitter<'a> {
                 }
             }
             Expr::Binary(binary) if matches!(binary.op, BinOp::And(_) | BinOp::Or(_)) => {
-                self.expr(&binary.left, out);
                 let mut right = Vec::new();
                 self.expr(&binary.right, &mut right);
                 let guard = match binary.op {
@@ -215,11 +244,11 @@ impl<'a> Emitter<'a> {
                 };
                 let left = &binary.left;
                 let is_let = matches!(&**left, Expr::Let(_)) || has_let(left);
-                if right.is_empty() {
-                } else if self.taint.is_free(left) && !is_let {
+                if !right.is_empty() && self.taint.is_free(left) && !is_let {
                     self.need(left);
                     out.push(parse_quote!(if #guard (#left) { #(#right)* }));
                 } else {
+                    self.expr(left, out);
                     out.extend(right);
                 }
             }
@@ -240,42 +269,13 @@ impl<'a> Emitter<'a> {
             other => children(other).into_iter().for_each(|child| self.expr(child, out)),
         }
     }
+}
 
-    fn method(&mut self, call: &ExprMethodCall, out: &mut Vec<Stmt>) {
-        if let Some(array) = self.served(&call.receiver) {
-            call.args.iter().for_each(|argument| self.expr(argument, out));
-            let (name, key) = (&array.name, &call.args[0]);
-            if let Some(because) = self.because(key) {
-                return self.error(
-                    key,
-                    format!(
-                        "which key of `{name}` this is depends on {because}, which the loop changes: it cannot be fetched \
-                         before the body runs. Compute subscripts from what the loop only reads (variables of one name count \
-                         as one); or say `prefetch = false`, and keys are looked up one by one, but for those that `intend` \
-                         names"
-                    ),
-                );
-            }
-            self.need(key);
-            self.substance += 1;
-            let method = call.method.to_string();
-            let is_row = method == "row" || method == "add_row";
-            out.push(match is_row {
-                true => parse_quote!(#name.row(#key);),
-                false => parse_quote!(#name.element(#key);),
-            });
-            return;
-        }
-        self.expr(&call.receiver, out);
-        for argument in &call.args {
-            match argument {
-                Expr::Closure(closure) if self.mentions_served(&closure.body) => {
-                    self.each_element(call, closure, out);
-                }
-                other => self.expr(other, out),
-            }
-        }
-    }
+/// Whether an expression decides what is done next.
+fn is_control(expr: &Expr) -> bool {
+    let breaks = matches!(expr, Expr::Break(_) | Expr::Continue(_) | Expr::Block(_) | Expr::Unsafe(_));
+    let loops = matches!(expr, Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_));
+    breaks || loops || matches!(expr, Expr::If(_) | Expr::Match(_) | Expr::Closure(_) | Expr::Let(_))
 }
 
 fn has_let(expr: &Expr) -> bool {

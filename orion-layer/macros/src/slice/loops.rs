@@ -1,5 +1,5 @@
 //! Methods of iterators that call a closure for each element: to the slice, a `for` loop.
-use syn::{ExprClosure, Ident, Pat, Stmt, parse_quote};
+use syn::{Expr, ExprClosure, Ident, Pat, Stmt, parse_quote};
 
 /// What a method gives to its closure.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,51 @@ pub(super) fn parameter(method: &Ident, closure: &ExprClosure) -> Option<Given> 
     };
     let wanted = if given == Given::Element(1) { 2 } else { 1 };
     (closure.inputs.len() == wanted).then_some(given)
+}
+
+/// Whether a method goes through all elements, whatever its closure says.
+pub(super) fn exhausts(method: &Ident) -> bool {
+    let all = [
+        "map",
+        "for_each",
+        "filter_map",
+        "flat_map",
+        "fold",
+        "filter",
+        "inspect",
+        "partition",
+        "max_by_key",
+        "min_by_key",
+    ];
+    all.iter().any(|known| method == known)
+}
+
+/// Whether it can be seen that an iterator has no end of its own.
+pub(super) fn is_endless(expr: &Expr) -> bool {
+    match expr {
+        Expr::Range(range) => range.end.is_none(),
+        Expr::Paren(inner) => is_endless(&inner.expr),
+        Expr::Group(inner) => is_endless(&inner.expr),
+        Expr::MethodCall(call) => {
+            let same = [
+                "map",
+                "filter",
+                "filter_map",
+                "flat_map",
+                "step_by",
+                "skip",
+                "enumerate",
+                "inspect",
+                "copied",
+                "cloned",
+                "into_iter",
+                "skip_while",
+            ];
+            call.method == "cycle"
+                || same.iter().any(|known| call.method == known) && is_endless(&call.receiver)
+        }
+        _ => false,
+    }
 }
 
 /// The pattern of a `for` loop in place of a closure, and what its body begins with.

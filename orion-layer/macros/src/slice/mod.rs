@@ -20,7 +20,7 @@ use self::names::Mutable;
 use self::taint::Taint;
 use super::clauses::{Input, Treatment};
 use super::nest::Nest;
-use syn::{Block, Result};
+use syn::{Block, Result, parse_quote};
 
 /// The slice of the loop's body; `None` if the loop serves nothing, or looks everything up.
 pub(crate) fn slice(input: &Input, nest: &Nest<'_>) -> Result<Option<Block>> {
@@ -30,5 +30,7 @@ pub(crate) fn slice(input: &Input, nest: &Nest<'_>) -> Result<Option<Block>> {
     }
     let mutable = Mutable::of(nest.body);
     let taint = Taint::of(input, nest.body, &mutable);
-    Emitter::new(input, &taint, &mutable).run(nest.body).map(Some)
+    let mut slice = Emitter::new(input, &taint, &mutable).run(nest.body)?;
+    slice.stmts.insert(0, parse_quote!(let mut __turns = 0u32;));
+    Ok(Some(slice))
 }

@@ -19,6 +19,7 @@ pub(super) fn names(tokens: &impl ToTokens) -> Vec<String> {
                 // Two dots are a range.
                 TokenTree::Ident(name) if dots != 1 => names.push(name.to_string()),
                 TokenTree::Group(group) => collect(group.stream(), names),
+                TokenTree::Literal(literal) => shown(&literal.to_string(), names),
                 _ => {}
             }
             dots = 0;
@@ -27,6 +28,17 @@ pub(super) fn names(tokens: &impl ToTokens) -> Vec<String> {
     let mut list = Vec::new();
     collect(tokens.to_token_stream(), &mut list);
     list
+}
+
+/// The names in the braces of a text, which may be the format of a macro.
+fn shown(text: &str, names: &mut Vec<String>) {
+    if !text.starts_with(['"', 'r']) {
+        return;
+    }
+    for inside in text.split('{').skip(1).filter_map(|rest| rest.split('}').next()) {
+        let words = inside.split(|c: char| !c.is_alphanumeric() && c != '_');
+        names.extend(words.filter(|word| !word.is_empty()).map(str::to_owned));
+    }
 }
 
 /// The variable that a place is in, or a method is called on.
@@ -91,6 +103,8 @@ impl Mutable {
                     Expr::Reference(reference) if reference.mutability.is_some() => {
                         self.1.extend(root(&reference.expr));
                     }
+                    // A closure that changes what it captures.
+                    Expr::Call(call) => self.1.extend(root(&call.func).filter(|name| self.0.contains(name))),
                     _ => {}
                 }
                 visit::visit_expr(self, expr);
@@ -142,6 +156,10 @@ impl Mutable {
         }
         let mut borrows = Borrows(Vec::new());
         borrows.visit_expr(init);
+        if let Expr::Closure(closure) = init {
+            let inner = Mutable { names: self.names.clone(), links: Vec::new() };
+            borrows.0.extend(inner.changed_by(&closure.body));
+        }
         for name in names_of(pattern).iter().map(ToString::to_string) {
             for of in &borrows.0 {
                 self.names.insert(name.clone());

@@ -2,11 +2,12 @@
 use super::super::clauses::{Input, Treatment};
 use super::super::scope::names_of;
 use super::super::walk::is_assignment;
+use super::loops::exhausts;
 use super::names::{Mutable, assigned, names, root};
 use quote::ToTokens;
 use std::collections::{HashMap, HashSet};
 use syn::visit::{self, Visit};
-use syn::{Block, Expr, ExprClosure, ExprMethodCall, Local};
+use syn::{BinOp, Block, Expr, ExprClosure, ExprMethodCall, Label, Lifetime, Local};
 
 /// What a name depends on that changes: itself, if it is an array or an accumulator of the loop.
 pub(super) struct Taint {
@@ -29,7 +30,7 @@ impl Taint {
                 taint: &mut taint,
                 loose: &mut loose,
                 mutable,
-                under: Vec::new(),
+                under: vec![Under::default()],
                 seen: 0,
                 around: Vec::new(),
             };
@@ -56,16 +57,34 @@ impl Taint {
     }
 }
 
+/// A condition around a place.
+#[derive(Default)]
+struct Under {
+    /// What it depends on that changes.
+    source: Option<String>,
+    /// The variables that are declared under it.
+    declared: HashSet<String>,
+}
+
+/// A loop around a place.
+struct Around {
+    /// In the order of the source.
+    number: usize,
+    label: Option<String>,
+    /// Conditions around it, its own among them.
+    under: usize,
+}
+
 /// One walk through the body.
 struct Spread<'t> {
     taint: &'t mut Taint,
     /// Loops, by their number in the order of the source, that may be left or continued under such a condition.
     loose: &'t mut HashSet<usize>,
     mutable: &'t Mutable,
-    /// What conditions around the place depend on.
-    under: Vec<String>,
+    /// The body, and the conditions around the place that depend on what changes.
+    under: Vec<Under>,
     seen: usize,
-    around: Vec<usize>,
+    around: Vec<Around>,
 }
 
 impl Spread<'_> {
@@ -86,24 +105,50 @@ impl Spread<'_> {
     /// Visits what is done under a condition.
     fn under(&mut self, source: Option<String>, act: impl FnOnce(&mut Self)) {
         let depth = self.under.len();
-        self.under.extend(source);
+        if source.is_some() {
+            self.under.push(Under { source, declared: HashSet::new() });
+        }
         act(self);
         self.under.truncate(depth);
     }
 
-    fn in_loop(&mut self, source: Option<String>, act: impl FnOnce(&mut Self)) {
+    fn in_loop(&mut self, label: Option<&Label>, source: Option<String>, act: impl FnOnce(&mut Self)) {
         let number = self.seen;
         self.seen += 1;
-        self.around.push(number);
+        let label = label.map(|label| label.name.ident.to_string());
         let loose = self.loose.contains(&number).then(|| "the values of the loop".to_owned());
-        self.under(source.or(loose), act);
+        let source = source.or(loose);
+        let under = self.under.len() + usize::from(source.is_some());
+        self.around.push(Around { number, label, under });
+        self.under(source, act);
         self.around.pop();
+    }
+
+    /// A jump: the loops that it leaves or continues may turn otherwise, if conditions between them and it do.
+    fn jump(&mut self, label: Option<&Lifetime>) {
+        let label = label.map(|label| label.ident.to_string());
+        let target = self.around.iter().rposition(|around| label.is_none() || around.label == label);
+        let crossed = &self.around[target.unwrap_or(self.around.len())..];
+        let loose =
+            crossed.iter().filter(|around| around.under < self.under.len()).map(|around| around.number);
+        self.loose.extend(loose);
+    }
+
+    fn declare(&mut self, pattern: &syn::Pat) {
+        if let Some(under) = self.under.last_mut() {
+            under.declared.extend(names_of(pattern).iter().map(ToString::to_string));
+        }
     }
 
     /// What is assigned, or called with a place to change.
     fn change(&mut self, roots: Vec<String>, by: Option<String>) {
-        if let Some(source) = by.or_else(|| self.under.last().cloned()) {
-            self.taint_names(roots, &source);
+        for root in roots {
+            // A condition around the declaration of a variable does not matter to it.
+            let outer = self.under.iter().rposition(|under| under.declared.contains(&root)).unwrap_or(0);
+            let around = self.under[outer + 1..].iter().rev().find_map(|under| under.source.clone());
+            if let Some(source) = by.clone().or(around) {
+                self.taint_names([root], &source);
+            }
         }
     }
 
@@ -133,6 +178,7 @@ impl Spread<'_> {
 impl<'a> Visit<'a> for Spread<'_> {
     fn visit_local(&mut self, local: &'a Local) {
         visit::visit_local(self, local);
+        self.declare(&local.pat);
         if let Some(init) = &local.init
             && let Some(source) = self.source(&init.expr)
         {
@@ -175,21 +221,27 @@ impl<'a> Visit<'a> for Spread<'_> {
                 if let Some(source) = &source {
                     self.taint_pattern(&inner.pat, source);
                 }
-                self.in_loop(source, |spread| spread.visit_block(&inner.body));
+                self.in_loop(inner.label.as_ref(), source, |spread| spread.visit_block(&inner.body));
             }
             Expr::While(inner) => {
                 let source = self.source(&inner.cond);
-                self.in_loop(source, |spread| {
+                self.in_loop(inner.label.as_ref(), source, |spread| {
                     spread.visit_expr(&inner.cond);
                     spread.visit_block(&inner.body);
                 });
             }
-            Expr::Loop(inner) => self.in_loop(None, |spread| spread.visit_block(&inner.body)),
-            Expr::Break(_) | Expr::Continue(_) => {
-                if !self.under.is_empty() {
-                    self.loose.extend(self.around.iter().copied());
-                }
+            Expr::Loop(inner) => {
+                self.in_loop(inner.label.as_ref(), None, |spread| spread.visit_block(&inner.body));
+            }
+            Expr::Break(leave) => {
+                self.jump(leave.label.as_ref());
                 visit::visit_expr(self, expr);
+            }
+            Expr::Continue(next) => self.jump(next.label.as_ref()),
+            Expr::Binary(binary) if matches!(binary.op, BinOp::And(_) | BinOp::Or(_)) => {
+                self.visit_expr(&binary.left);
+                let source = self.source(&binary.left);
+                self.under(source, |spread| spread.visit_expr(&binary.right));
             }
             Expr::Assign(assign) => {
                 visit::visit_expr(self, expr);
@@ -206,7 +258,10 @@ impl<'a> Visit<'a> for Spread<'_> {
             Expr::MethodCall(call) => {
                 self.closures(call);
                 visit::visit_expr(self, expr);
-                let by = self.source(&call.args);
+                // What closures say of elements does not matter to what all of them are taken out of.
+                let matters =
+                    |argument: &&Expr| !matches!(argument, Expr::Closure(_)) || !exhausts(&call.method);
+                let by = call.args.iter().filter(matters).find_map(|argument| self.source(argument));
                 let changed = self.mutable.changed_by(expr);
                 self.change(changed, by);
             }

@@ -24,7 +24,7 @@ impl Emitter<'_> {
         let mut inside = Vec::new();
         rest.iter().for_each(|cond| self.expr(cond, &mut inside));
         self.drop_condition(&mut inside, |emitter, out| out.extend(emitter.block(&branch.then_branch).stmts));
-        if !inside.is_empty() {
+        if !inside.is_empty() || guards.iter().any(|guard| self.changes(guard)) {
             guards.iter().for_each(|guard| self.need(guard));
             out.push(match guards.is_empty() {
                 true => parse_quote!({ #(#inside)* }),
@@ -55,12 +55,12 @@ impl Emitter<'_> {
     }
 
     pub(super) fn choice(&mut self, choice: &ExprMatch, out: &mut Vec<Stmt>) {
-        self.expr(&choice.expr, out);
         let guard_source = choice.arms.iter().find_map(|arm| {
             let (_, guard) = arm.guard.as_ref()?;
             self.taint.source(&**guard).map(|_| guard.span())
         });
         if !self.taint.is_free(&choice.expr) {
+            self.expr(&choice.expr, out);
             for arm in &choice.arms {
                 self.drop_condition(out, |emitter, out| {
                     if let Some((_, guard)) = &arm.guard {
@@ -80,7 +80,11 @@ impl Emitter<'_> {
             arm.body = parse_quote!({ #(#inside)* });
             arm.comma = Some(Default::default());
         }
-        if is_empty {
+        let guards = || choice.arms.iter().filter_map(|arm| arm.guard.as_ref());
+        if is_empty && !guards().any(|(_, guard)| self.changes(guard)) {
+            if self.changes(&choice.expr) {
+                self.whole(&choice.expr, out);
+            }
             return;
         }
         if let Some(span) = guard_source {
@@ -91,7 +95,7 @@ impl Emitter<'_> {
             );
         }
         self.need(&choice.expr);
-        for (_, guard) in choice.arms.iter().filter_map(|arm| arm.guard.as_ref()) {
+        for (_, guard) in guards() {
             self.need(guard);
         }
         // So that the value is that of a statement.

@@ -1,7 +1,10 @@
 //! Loops, and what is called for each element.
-use super::super::loops::{parameter, pattern};
+use super::super::loops::{is_endless, parameter, pattern};
+use super::jumps::unknown;
 use super::{Around, Emitter};
-use syn::{Block, Expr, ExprClosure, ExprForLoop, ExprLoop, ExprMethodCall, ExprWhile, Stmt, parse_quote};
+use syn::{
+    Block, Expr, ExprClosure, ExprForLoop, ExprLoop, ExprMethodCall, ExprWhile, Lifetime, Stmt, parse_quote,
+};
 
 impl Emitter<'_> {
     /// A closure that is called for each element of an iterator.
@@ -19,39 +22,72 @@ impl Emitter<'_> {
                 ),
             );
         }
+        if is_endless(receiver) {
+            return self.error(
+                receiver,
+                "this runs through something without an end, so that it is not known before how far it goes: give \
+                 it an end (`take`), or say `prefetch = false`",
+            );
+        }
         let (element, first) = pattern(closure, given);
         let mut inside = first;
         let empty = inside.len();
-        self.around.push(Around { endless: false, loose: false });
+        self.enter(None, false);
         self.whole(&closure.body, &mut inside);
         self.around.pop();
-        if inside.len() > empty {
+        if inside.len() > empty || self.changes(receiver) {
             self.need(receiver);
-            out.push(parse_quote!(for #element in #receiver { #(#inside)* }));
+            let turn = self.turn();
+            out.push(parse_quote!(for #element in #receiver { #turn #(#inside)* }));
         }
     }
 
-    /// The body of a loop; `None` if it uses nothing and changes nothing that is needed.
-    pub(super) fn turns(&mut self, body: &Block, endless: bool) -> Option<Block> {
+    fn enter(&mut self, label: Option<&Lifetime>, endless: bool) {
+        let label = label.map(|label| label.ident.to_string());
+        self.around.push(Around { label, endless, loose: false, dropped: self.dropped });
+    }
+
+    /// Counts turns: a slice may go on where the body stops, and must end all the same.
+    fn turn(&self) -> Stmt {
+        let root = &self.input.root;
+        parse_quote!(__turns = #root::describe::turn(__turns);)
+    }
+
+    /// The body of a loop; `None` if it uses nothing and changes nothing that is needed, and nor does the head.
+    fn turns(
+        &mut self,
+        body: &Block,
+        label: Option<&Lifetime>,
+        head: &[&Expr],
+        endless: bool,
+    ) -> Option<Block> {
         let before = self.substance;
-        self.around.push(Around { endless, loose: false });
-        let block = self.block(body);
+        self.enter(label, endless);
+        let mut block = self.block(body);
         let around = self.around.pop();
+        self.substance +=
+            usize::from(head.iter().any(|head| self.taint.is_free(*head) && self.changes(head)));
         let is_used = self.substance > before;
         if is_used && around.is_some_and(|around| around.loose) {
             self.error(
                 body,
                 "this loop is left under a condition that depends on what the loop changes, so that it is not known before \
-                 how far it goes: use a `for` loop, which has an end of its own",
+                 how far it goes: use a `for` loop that has an end of its own, or say `prefetch = false`",
             );
         }
+        block.stmts.insert(0, self.turn());
         is_used.then_some(block)
     }
 
     pub(super) fn for_loop(&mut self, inner: &ExprForLoop, out: &mut Vec<Stmt>) {
-        self.expr(&inner.expr, out);
-        let Some(body) = self.turns(&inner.body, false) else { return };
-        if let Some(because) = self.because(&inner.expr) {
+        let because = self.because(&inner.expr);
+        if because.is_some() {
+            self.expr(&inner.expr, out);
+        }
+        let label = inner.label.as_ref().map(|label| &label.name);
+        let endless = is_endless(&inner.expr);
+        let Some(body) = self.turns(&inner.body, label, &[&inner.expr], endless) else { return };
+        if let Some(because) = because {
             return self.error(
                 &inner.expr,
                 format!(
@@ -66,9 +102,13 @@ impl Emitter<'_> {
     }
 
     pub(super) fn while_loop(&mut self, inner: &ExprWhile, out: &mut Vec<Stmt>) {
-        self.expr(&inner.cond, out);
-        let Some(body) = self.turns(&inner.body, false) else { return };
-        if let Some(because) = self.because(&*inner.cond) {
+        let because = self.because(&*inner.cond);
+        if because.is_some() {
+            self.expr(&inner.cond, out);
+        }
+        let label = inner.label.as_ref().map(|label| &label.name);
+        let Some(body) = self.turns(&inner.body, label, &[&inner.cond], false) else { return };
+        if let Some(because) = because {
             return self.error(
                 &inner.cond,
                 format!(
@@ -83,29 +123,35 @@ impl Emitter<'_> {
     }
 
     pub(super) fn endless_loop(&mut self, inner: &ExprLoop, out: &mut Vec<Stmt>) {
-        let Some(body) = self.turns(&inner.body, true) else { return };
+        let label = inner.label.as_ref().map(|label| &label.name);
+        let Some(body) = self.turns(&inner.body, label, &[], true) else { return };
         let label = &inner.label;
         out.push(parse_quote!(#label loop #body));
     }
 
     /// Leaving a loop, or going on with the next turn.
     pub(super) fn jump(&mut self, expr: &Expr, out: &mut Vec<Stmt>) {
-        let (jump, leaves): (Stmt, bool) = match expr {
+        let (jump, leaves, label): (Stmt, bool, _) = match expr {
             Expr::Break(leave) => {
                 if let Some(value) = &leave.expr {
                     self.expr(value, out);
                 }
                 let label = &leave.label;
-                (parse_quote!(break #label;), true)
+                (parse_quote!(break #label;), true, label.as_ref())
             }
-            other => (parse_quote!(#other;), false),
+            Expr::Continue(next) => (parse_quote!(#next;), false, next.label.as_ref()),
+            _ => return,
         };
-        if self.dropped == 0 {
-            out.push(jump);
-        } else if leaves {
-            // Which loop it leaves does not matter: none that has no other end may be among them.
-            let endless = self.around.iter_mut().filter(|around| around.endless);
-            endless.for_each(|around| around.loose = true);
+        let label = label.map(|label| label.ident.to_string());
+        let target = self.around.iter_mut().rev().find(|around| label.is_none() || around.label == label);
+        if self.dropped == target.as_ref().map_or(0, |around| around.dropped) {
+            return out.push(jump);
         }
+        // Whether it is come to is not known. If it is, what is left of the innermost such condition is not done.
+        if let Some(around) = target.filter(|_| leaves) {
+            around.loose |= around.endless;
+        }
+        let label = unknown(self.dropped);
+        out.push(parse_quote!(break #label;));
     }
 }
