@@ -1,4 +1,5 @@
 //! Running loops: planning once, then passes that take, work, give.
+mod align;
 mod arrays;
 mod body;
 mod check;
