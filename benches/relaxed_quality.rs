@@ -39,7 +39,7 @@ fn topics(quick: bool) {
             let curve = match workers {
                 0 => lda::serial(&o, &corpus, &order, &mut |_| ()),
                 _ => {
-                    let all = hectare::run(workers, |w| lda::train(w, &o, &corpus));
+                    let all = hectare::run(workers, |w| lda::train(w, &o, &corpus, lda::KINDS[0]));
                     all.expect("a run").swap_remove(0)
                 }
             };
