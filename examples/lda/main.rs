@@ -10,6 +10,7 @@ mod corpus;
 mod kernel;
 mod options;
 mod plain;
+mod rounds;
 #[path = "../training/mod.rs"]
 pub(crate) mod training;
 pub(crate) use self::corpus::{Corpus, Token};
@@ -18,6 +19,7 @@ pub(crate) use self::kernel::Instructions;
 pub(crate) use self::kernel::{MOST, Sampler, padded};
 pub(crate) use self::options::Options;
 pub(crate) use self::plain::Plain;
+pub(crate) use self::rounds::{ROUNDS, Rounds};
 
 use clap::Parser;
 use hectare::orion::array::random::Stream;
@@ -115,8 +117,9 @@ impl Model {
     /// Draws every topic anew, once. Collective.
     pub(crate) fn pass(&mut self, w: &mut Context<'_>, sampler: &Sampler, numbers: Stream) -> Result<()> {
         let Model { tokens, doc_topic, word_topic, totals, relax: (consistency, every), .. } = self;
+        let place = Rounds { rounds: if *consistency == Consistency::Serializable { 0 } else { ROUNDS } };
         parallel_for!(w, unordered, read tokens, write [doc_topic, word_topic], relax totals,
-            consistency = *consistency, every = *every;
+            consistency = *consistency, every = *every, schedule = place;
         for ((d, v), token) in tokens {
             let (doc, word) = (doc_topic.row_mut(d), word_topic.row_mut(v));
             let (old, random) = (token.topic.load(Relaxed), numbers.bits(token.number.into()));
