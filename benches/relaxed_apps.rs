@@ -73,7 +73,7 @@ fn topics(report: &mut Report) {
         let (mut ours, mut theirs) = (Times::default(), Times::default());
         for _ in 0..repeats {
             theirs.push(at_once(workers, || nanos(&lda::serial(&half, &part, &order, &mut |_| ()))));
-            let curves = hectare::run(workers, |w| lda::train(w, &o, &corpus)).expect("a run");
+            let curves = hectare::run(workers, |w| lda::train(w, &o, &corpus, lda::KINDS[0])).expect("a run");
             ours.push(nanos(&curves[0]));
         }
         let work = (corpus.train.len() * passes) as f64 * 1e3;

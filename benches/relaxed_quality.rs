@@ -1,13 +1,17 @@
 //! What relaxed applications learn, against their serial twins: held-out perplexity of topics (`lda`) after each pass,
 //! the score of word vectors (`word2vec`), passes and seconds of matrix factorization to a test error (`factorize`).
 //!
-//! `cargo bench --bench relaxed_quality [-- --quick] [-- lda|word2vec|mf ...]`. Texts are generated; so are ratings,
+//! `cargo bench --bench relaxed_quality [-- --quick] [-- lda|word2vec|mf ...]` (`--help` for more). Texts are generated; so are ratings,
 //! unless `HECTARE_RATINGS` and `HECTARE_RATINGS_TEST` name files of them (lines `user item rating`, indices from 0).
 #![allow(dead_code, clippy::duplicate_mod)] // the examples have the module they share
 #[path = "../examples/factorize/main.rs"]
 mod factorize;
 #[path = "../examples/lda/main.rs"]
 mod lda;
+#[path = "quality/paired.rs"]
+mod paired;
+#[path = "quality/topics.rs"]
+mod topics;
 #[path = "../examples/word2vec/main.rs"]
 mod word2vec;
 
@@ -15,7 +19,7 @@ use clap::Parser;
 use hectare::orion::relax::Consistency;
 
 /// Workers; 0 is the serial twin.
-const WORKERS: [usize; 4] = [0, 1, 2, 4];
+pub(crate) const WORKERS: [usize; 4] = [0, 1, 2, 4];
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let values: Vec<f64> = values.collect();
@@ -28,45 +32,6 @@ fn name(workers: usize) -> String {
         1 => "1 worker".into(),
         _ => format!("{workers} workers"),
     }
-}
-
-/// Held-out perplexity after each pass: means over seeds.
-fn topics(quick: bool) {
-    let (documents, passes, seeds) = if quick { ("2000", "30", 3) } else { ("10000", "50", 5) };
-    let curves = WORKERS.map(|workers| -> Vec<Vec<f64>> {
-        let run = |seed: u64| {
-            let seed = seed.to_string();
-            let args = ["lda", "--quiet", "--documents", documents, "--passes", passes, "--seed", &seed];
-            let o = lda::Options::parse_from(args.iter().chain(&["--show", "0"]));
-            let corpus = lda::Corpus::load(&o).expect("a corpus");
-            let order: Vec<usize> = (0..corpus.train.len()).collect();
-            let curve = match workers {
-                0 => lda::serial(&o, &corpus, &order, &mut |_| ()),
-                _ => {
-                    let all = hectare::run(workers, |w| lda::train(w, &o, &corpus));
-                    all.expect("a run").swap_remove(0)
-                }
-            };
-            curve.points().map(|point| point.1).collect()
-        };
-        (1..=seeds).map(run).collect()
-    });
-    println!("lda, {documents} documents: held-out perplexity after each pass, means of {seeds} seeds");
-    println!(
-        "pass   serial  spread of seeds   1 worker   2 workers   4 workers  (against serial; aim: within 1 %)"
-    );
-    let mut worst = [0.0f64; 4];
-    for pass in 0..curves[0][0].len() {
-        let means: Vec<f64> =
-            curves.iter().map(|seeds| mean(seeds.iter().map(|curve| curve[pass]))).collect();
-        let ends = || curves[0].iter().map(|curve| curve[pass]);
-        let spread = (ends().fold(f64::MIN, f64::max) - ends().fold(f64::MAX, f64::min)) / means[0];
-        let off: Vec<f64> = means.iter().map(|mean| 100.0 * (mean / means[0] - 1.0)).collect();
-        worst.iter_mut().zip(&off).for_each(|(worst, off)| *worst = worst.max(off.abs()));
-        let shown = off[1..].iter().map(|off| format!("{off:>+9.2} %")).collect::<Vec<_>>().join(" ");
-        println!("{:>4} {:>8.1} {:>14.2} % {shown}", pass + 1, means[0], 100.0 * spread);
-    }
-    println!("farthest from serial: {:.2} %, {:.2} %, {:.2} %", worst[1], worst[2], worst[3]);
 }
 
 /// Scores of vectors after the last pass.
@@ -154,20 +119,52 @@ fn factors(quick: bool) {
     }
 }
 
-fn main() {
-    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
-    let quick = args.iter().any(|arg| arg == "--quick");
-    let mut wanted: Vec<&str> = args.iter().map(String::as_str).filter(|arg| *arg != "--quick").collect();
-    if wanted.is_empty() {
-        wanted = vec!["lda", "word2vec", "mf"];
+/// What learns how well.
+#[derive(Debug, Parser)]
+pub(crate) struct Args {
+    /// lda, word2vec, mf; all if none is named.
+    names: Vec<String>,
+    /// Smaller problems, fewer seeds.
+    #[arg(long)]
+    quick: bool,
+    /// So many seeds.
+    #[arg(long)]
+    seeds: Option<u64>,
+    /// The first of them.
+    #[arg(long, default_value_t = 1)]
+    first: u64,
+    /// Of `lda`: documents.
+    #[arg(long)]
+    documents: Option<usize>,
+    /// Of `lda`: how the totals are relaxed.
+    #[arg(long)]
+    consistency: Option<Consistency>,
+    /// Of `lda`: append what was measured to this file, and judge all that is in it.
+    #[arg(long)]
+    save: Option<std::path::PathBuf>,
+    /// What cargo adds.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+impl Args {
+    pub(crate) fn topics_kind(&self) -> Consistency {
+        self.consistency.unwrap_or(lda::KINDS[0])
     }
-    for name in wanted {
+}
+
+fn main() {
+    let mut args = Args::parse();
+    if args.names.is_empty() {
+        args.names = ["lda", "word2vec", "mf"].map(str::to_owned).to_vec();
+    }
+    for name in args.names.clone() {
         let since = std::time::Instant::now();
-        match name {
-            "lda" => topics(quick),
-            "word2vec" => vectors(quick),
-            "mf" => factors(quick),
-            _ => panic!("{name}: there are lda, word2vec, mf and --quick"),
+        match &name[..] {
+            "lda" => topics::run(&args),
+            "word2vec" => vectors(args.quick),
+            "mf" => factors(args.quick),
+            _ => panic!("{name}: there are lda, word2vec and mf"),
         }
         println!("({name}: {:.0} s)\n", since.elapsed().as_secs_f64());
     }

@@ -6,7 +6,8 @@ mod lda;
 use clap::Parser;
 use hectare::orion::array::random::Stream;
 use hectare::orion::parallel_for;
-use lda::{Corpus, Instructions, Model, Options, Sampler, numbers, padded};
+use hectare::orion::relax::Consistency;
+use lda::{Corpus, Instructions, Model, Options, ROUNDS, Rounds, Sampler, numbers, padded};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -26,18 +27,20 @@ fn a_worker_alone_gives_the_bits_of_the_serial_twin_in_its_order() {
     let order = Mutex::new(Vec::new());
     let models = hectare::run(1, |w| {
         let sampler = lda::sampler(&o, &corpus);
-        let mut model = Model::new(w, &o, &corpus)?;
+        let mut model = Model::new(w, &o, &corpus, Consistency::Bsp)?;
         // A loop that touches the same, and so visits tokens in the same order.
-        let Model { tokens, doc_topic, word_topic, .. } = &mut model;
-        parallel_for!(w, unordered, read tokens, write [doc_topic, word_topic];
+        let Model { tokens, doc_topic, word_topic, totals, .. } = &mut model;
+        let place = Rounds { rounds: ROUNDS };
+        parallel_for!(w, unordered, read tokens, write [doc_topic, word_topic], relax totals, schedule = place;
         for ((d, v), token) in tokens {
             let (_, _) = (doc_topic.row_mut(d), word_topic.row_mut(v));
+            totals.add([0, 0], 0);
             order.lock().unwrap().push(token.number as usize);
         })?;
         let mut models = Vec::new();
         for pass in 0..o.passes {
             model.pass(w, &sampler, numbers(&o, pass))?;
-            let totals = model.totals.borrow().clone();
+            let totals = model.totals.to_vec(w)?;
             models.push((model.doc_topic.to_vec(w)?, model.word_topic.to_vec(w)?, totals));
         }
         Ok(models)
@@ -55,10 +58,11 @@ fn counts_are_conserved_on_any_number_of_workers() {
     let o = options(&["--passes", "3"]);
     let corpus = Corpus::load(&o).unwrap();
     let width = padded(o.topics);
-    for workers in [1, 2, 3, 4, 7] {
+    let kinds = lda::KINDS.into_iter().cycle();
+    for (workers, kind) in [1, 2, 3, 4, 7, 2, 4, 2, 3, 4].into_iter().zip(kinds) {
         let shares = Mutex::new(vec![Vec::<i32>::new(); workers]);
         hectare::run(workers, |w| {
-            let mut model = Model::new(w, &o, &corpus)?;
+            let mut model = Model::new(w, &o, &corpus, kind)?;
             for pass in 0..=o.passes {
                 let mut all = Vec::new();
                 model.tokens.for_each_local(|[d, v], token| {
@@ -84,7 +88,7 @@ fn counts_are_conserved_on_any_number_of_workers() {
                 let doc_topic = model.doc_topic.to_vec(w)?;
                 assert_eq!(doc_topic.iter().sum::<i32>() as usize, corpus.train.len());
                 assert_eq!(model.word_topic.to_vec(w)?.iter().sum::<i32>() as usize, corpus.train.len());
-                let totals = model.totals.borrow().clone();
+                let totals = model.totals.to_vec(w)?;
                 for (topic, total) in totals.iter().enumerate() {
                     let count: i32 = doc_topic.iter().skip(topic).step_by(width).sum();
                     assert_eq!(*total, count, "pass {pass}, {workers} workers, topic {topic}");
@@ -105,7 +109,10 @@ fn perplexity_falls_and_hardly_depends_on_the_number_of_workers() {
     let order: Vec<usize> = (0..corpus.train.len()).collect();
     let mut curves = vec![lda::serial(&o, &corpus, &order, &mut |_| ())];
     for workers in [1, 2, 4] {
-        curves.push(hectare::run(workers, |w| lda::train(w, &o, &corpus)).unwrap().swap_remove(0));
+        curves.push({
+            let all = hectare::run(workers, |w| lda::train(w, &o, &corpus, Consistency::Bsp));
+            all.unwrap().swap_remove(0)
+        });
     }
     let ends: Vec<[f64; 2]> = curves
         .iter()
@@ -144,8 +151,8 @@ fn all_instructions_draw_the_same_topics_with_the_right_frequencies() {
         let drawn: Vec<Vec<usize>> = samplers
             .map(|sampler| {
                 let draw = |k| {
-                    let (mut doc, mut word, mut totals) = (doc.clone(), word.clone(), totals.clone());
-                    let new = sampler.draw(&mut doc, &mut word, &mut totals, old, numbers.bits(k));
+                    let (mut doc, mut word) = (doc.clone(), word.clone());
+                    let new = sampler.draw(&mut doc, &mut word, &totals, old, numbers.bits(k));
                     assert_eq!(doc[new], row(1)[new] + i32::from(new != old));
                     new
                 };
@@ -204,6 +211,7 @@ fn bad_input_is_one_line_and_a_code() {
         (&["--workers", "0"], "--workers 0"),
         (&["--length", "0"], "no words are left"),
         (&["--alpha", "nan"], "above 0"),
+        (&["--consistency", "async"], "async may lose counts"),
     ] {
         let output = run(args);
         let error = String::from_utf8(output.stderr).unwrap();

@@ -33,6 +33,7 @@ pub use self::{
     area::lend::{Lent, Recalled},
     area::observer::{Observer, Pinned},
     area::open::Opened,
+    area::own_or_shared::OwnOrShared,
     area::owned::{GiveError, Owned, RawLog},
     area::reduce::{Number, Reducer},
     area::scan::UnloggedWrite,

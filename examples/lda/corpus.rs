@@ -1,7 +1,9 @@
 //! Documents as lists of words, from text or generated.
 use super::Options;
 use super::training::text::{Generated, Keep, generate, read};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::path::Path;
 
 /// Of this many tokens of a document, one is held out.
 const HELD_OUT: usize = 10;
@@ -48,5 +50,12 @@ impl Corpus {
         ensure!(!corpus.train.is_empty(), "{from}: no words are left (letters only; {kept})");
         ensure!(!corpus.held_out.is_empty(), "{from}: no document has {HELD_OUT} words ({kept})");
         Ok(corpus)
+    }
+
+    /// Writes the tokens to learn from: a line with the numbers of document and word for each.
+    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+        let lines: String =
+            self.train.iter().map(|token| format!("{} {}\n", token.doc, token.word)).collect();
+        fs::write(path, lines).with_context(|| format!("cannot write {}", path.display()))
     }
 }

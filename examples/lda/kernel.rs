@@ -75,8 +75,8 @@ impl Sampler {
         self
     }
 
-    /// Draws anew the topic of a token that has topic `old`, and moves it in the three rows of counts. `random` are 64
-    /// random bits.
+    /// Draws anew the topic of a token that has topic `old`, and moves it in the counts of its document and its word; in
+    /// those of all the caller does. `random` are 64 random bits.
     ///
     /// # Panics
     /// If rows are shorter than [`padded`] says or `old` is no topic.
@@ -85,7 +85,7 @@ impl Sampler {
         &self,
         doc: &mut [i32],
         word: &mut [i32],
-        totals: &mut [i32],
+        totals: &[i32],
         old: usize,
         random: u64,
     ) -> usize {
@@ -97,7 +97,7 @@ impl Sampler {
             _ => self.choose_with::<{ MOST / LANES }>([doc, word, totals], old, unit),
         };
         if new != old {
-            for row in [doc, word, totals] {
+            for row in [doc, word] {
                 row[old] -= 1;
                 row[new] += 1;
             }

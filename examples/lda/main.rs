@@ -4,29 +4,42 @@
 //! `cargo run --release --example lda -- [--workers 2] [--serial] [--text FILE] [--help]`
 //!
 //! Rows of documents stay with a worker, rows of words go around and are exact; the totals of the topics, which every
-//! token changes, are relaxed.
+//! token changes, are a relaxed array: each worker has a copy with its own changes, merged at every hand-over of words and
+//! as often as `--every` says.
 mod corpus;
 mod kernel;
 mod options;
 mod plain;
+mod rounds;
 #[path = "../training/mod.rs"]
 pub(crate) mod training;
 pub(crate) use self::corpus::{Corpus, Token};
 #[allow(unused_imports)] // for tests
 pub(crate) use self::kernel::Instructions;
-pub(crate) use self::kernel::{LANES, MOST, Sampler, padded};
+pub(crate) use self::kernel::{MOST, Sampler, padded};
 pub(crate) use self::options::Options;
 pub(crate) use self::plain::Plain;
+pub(crate) use self::rounds::{ROUNDS, Rounds};
 
 use clap::Parser;
 use hectare::orion::array::random::Stream;
-use hectare::orion::{Context, Result, parallel_for};
+use hectare::orion::relax::{Consistency, Every};
+use hectare::orion::{Context, Error, Result, parallel_for};
 use hectare::{DistArray, SparseArray};
 use serde::{Deserialize, Serialize};
-use std::cell::RefCell;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use training::Curve;
+
+/// How the totals of the topics may be relaxed, and as a check not at all. All add up the changes of every worker; under
+/// [`Consistency::Async`], where of two changes at once one may be lost, totals would drift away from the counts. The
+/// default waits at hand-overs only, which keep workers within a step of each other.
+pub(crate) const KINDS: [Consistency; 4] =
+    [Consistency::UNBOUNDED, Consistency::Bounded(1), Consistency::Bsp, Consistency::Serializable];
+/// Merges in a pass, for each worker, beside those at hand-overs.
+pub(crate) const MERGES: usize = 16;
+/// Why [`Consistency::Async`] is refused.
+pub(crate) const LOSSY: &str = "async may lose counts of topics, of which two workers change one at once: bsp, bounded:S or unbounded add up all";
 
 /// What the loop finds at a token: its number, and its topic. Only the worker that has the token changes the topic; the
 /// atomic makes that possible behind a shared reference, and costs nothing.
@@ -57,13 +70,22 @@ pub(crate) struct Model {
     held_out: SparseArray<(), 2>,
     pub(crate) doc_topic: DistArray<i32, 2>,
     pub(crate) word_topic: DistArray<i32, 2>,
-    /// This worker's copy: what all had counted when the pass began, and what it has changed since.
-    pub(crate) totals: RefCell<Vec<i32>>,
+    /// One row, which loops relax.
+    pub(crate) totals: DistArray<i32, 2>,
+    relax: (Consistency, Every),
 }
 
 impl Model {
     /// Every token with a random topic. Collective.
-    pub(crate) fn new(w: &mut Context<'_>, o: &Options, corpus: &Corpus) -> Result<Model> {
+    pub(crate) fn new(
+        w: &mut Context<'_>,
+        o: &Options,
+        corpus: &Corpus,
+        consistency: Consistency,
+    ) -> Result<Model> {
+        if consistency == Consistency::Async {
+            return Err(Error::Invalid(LOSSY.into()));
+        }
         let (docs, words, width) = (corpus.documents, corpus.words.len(), padded(o.topics));
         let key = |token: Token| [token.doc as usize, token.word as usize];
         let tokens = w.entries([docs, words], corpus.train.len(), |number| {
@@ -77,59 +99,57 @@ impl Model {
             held_out: held_out.named("held_out"),
             doc_topic: w.zeros([docs, width])?.named("doc_topic"),
             word_topic: w.zeros([words, width])?.named("word_topic"),
-            totals: RefCell::new(vec![0; width]),
+            totals: w.zeros([1, width])?.named("totals"),
+            relax: (consistency, o.run.every(MERGES)),
         };
-        let Model { tokens, doc_topic, word_topic, totals, .. } = &mut model;
-        parallel_for!(w, unordered, read tokens, write [doc_topic, word_topic];
+        let Model { tokens, doc_topic, word_topic, totals, relax: (consistency, every), .. } = &mut model;
+        parallel_for!(w, unordered, read tokens, write [doc_topic, word_topic], relax totals,
+            consistency = *consistency, every = *every;
         for ((d, v), token) in tokens {
             let (doc, word, topic) = (doc_topic.row_mut(d), word_topic.row_mut(v), token.topic.load(Relaxed));
             doc[topic as usize] += 1;
             word[topic as usize] += 1;
-            totals.borrow_mut()[topic as usize] += 1;
+            totals.add([0, topic as usize], 1);
         })?;
-        model.merge(w, &vec![0; width])?;
         Ok(model)
     }
 
     /// Draws every topic anew, once. Collective.
     pub(crate) fn pass(&mut self, w: &mut Context<'_>, sampler: &Sampler, numbers: Stream) -> Result<()> {
-        let before = self.totals.borrow().clone();
-        let Model { tokens, doc_topic, word_topic, totals, .. } = self;
-        parallel_for!(w, unordered, read tokens, write [doc_topic, word_topic];
+        let Model { tokens, doc_topic, word_topic, totals, relax: (consistency, every), .. } = self;
+        let place = Rounds { rounds: if *consistency == Consistency::Serializable { 0 } else { ROUNDS } };
+        parallel_for!(w, unordered, read tokens, write [doc_topic, word_topic], relax totals,
+            consistency = *consistency, every = *every, schedule = place;
         for ((d, v), token) in tokens {
             let (doc, word) = (doc_topic.row_mut(d), word_topic.row_mut(v));
             let (old, random) = (token.topic.load(Relaxed), numbers.bits(token.number.into()));
-            let new = sampler.draw(doc, word, &mut totals.borrow_mut(), old.into(), random);
-            token.topic.store(new as u16, Relaxed);
-        })?;
-        self.merge(w, &before)
-    }
-
-    /// Adds to the totals of before what all workers have changed. Collective.
-    fn merge(&mut self, w: &mut Context<'_>, before: &[i32]) -> Result<()> {
-        let groups = self.totals.get_mut().as_chunks_mut::<LANES>().0;
-        for (now, before) in groups.iter_mut().zip(before.as_chunks::<LANES>().0) {
-            let own: [i32; LANES] = std::array::from_fn(|lane| now[lane] - before[lane]);
-            let all = w.all_reduce(own, |a, b| std::array::from_fn(|lane| a[lane] + b[lane]))?;
-            *now = std::array::from_fn(|lane| before[lane] + all[lane]);
-        }
-        Ok(())
+            let new = sampler.draw(doc, word, totals.row(0, &mut []), old.into(), random);
+            if new != usize::from(old) {
+                totals.add([0, old.into()], -1);
+                totals.add([0, new], 1);
+                token.topic.store(new as u16, Relaxed);
+            }
+        })
     }
 
     /// How many words one would have to guess from, on average, to say a held-out word. Collective.
     pub(crate) fn perplexity(&self, w: &mut Context<'_>, sampler: &Sampler) -> Result<f64> {
         let Model { held_out, doc_topic, word_topic, totals, .. } = self;
-        let totals = totals.borrow();
-        let nats = parallel_for!(w, unordered, read [held_out, doc_topic, word_topic], sum nats: f64;
+        let nats = parallel_for!(w, unordered, read [held_out, doc_topic, word_topic, totals], sum nats: f64;
         for ((d, v), _) in held_out {
-            nats += sampler.surprise(doc_topic.row(d), word_topic.row(v), &totals);
+            nats += sampler.surprise(doc_topic.row(d), word_topic.row(v), totals.row(0));
         })?;
         Ok((nats / held_out.len() as f64).exp())
     }
 }
 
-pub(crate) fn train(w: &mut Context<'_>, o: &Options, corpus: &Corpus) -> Result<Curve> {
-    let (sampler, mut model) = (sampler(o, corpus), Model::new(w, o, corpus)?);
+pub(crate) fn train(
+    w: &mut Context<'_>,
+    o: &Options,
+    corpus: &Corpus,
+    consistency: Consistency,
+) -> Result<Curve> {
+    let (sampler, mut model) = (sampler(o, corpus), Model::new(w, o, corpus, consistency)?);
     let mut curve = Curve::of("held-out perplexity");
     for pass in 0..o.passes {
         curve.begin();
@@ -156,7 +176,11 @@ pub(crate) fn serial(o: &Options, corpus: &Corpus, order: &[usize], seen: &mut d
         for number in order {
             let random = numbers.bits(*number as u64);
             let ([doc, word, totals], topic) = model.rows(corpus.train[*number], *number);
-            *topic = sampler.draw(doc, word, totals, (*topic).into(), random) as u16;
+            let old = usize::from(*topic);
+            let new = sampler.draw(doc, word, totals, old, random);
+            totals[old] -= 1;
+            totals[new] += 1;
+            *topic = new as u16;
         }
         curve.end();
         seen(&model);
@@ -183,6 +207,9 @@ fn run(o: &Options) -> anyhow::Result<()> {
     let corpus = Corpus::load(o)?;
     let (tokens, documents, words) = (corpus.train.len(), corpus.documents, corpus.words.len());
     println!("{tokens} tokens to learn from in {documents} documents, {words} words");
+    if let Some(path) = &o.write_tokens {
+        return corpus.write(path);
+    }
     let speed = |curve: Curve| {
         let millions = (tokens * curve.points().count()) as f64 / 1e6;
         println!("{:.2} M tokens/s", millions / curve.seconds().max(1e-9));
@@ -194,11 +221,11 @@ fn run(o: &Options) -> anyhow::Result<()> {
         show(o, &corpus, &last);
         Ok(speed(curve))
     };
-    let parallel = |workers, _| {
-        let curves = hectare::run(workers, |w| train(w, o, &corpus));
+    let parallel = |workers, kind| {
+        let curves = hectare::run(workers, |w| train(w, o, &corpus, kind));
         Ok(speed(curves?.swap_remove(0)))
     };
-    o.run.train(&[], twin, parallel)
+    o.run.train(&KINDS, twin, parallel)
 }
 
 fn main() -> ExitCode {

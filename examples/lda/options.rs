@@ -2,6 +2,7 @@
 use super::training::Run;
 use anyhow::{Result, ensure};
 use clap::Parser;
+use hectare::orion::relax::Consistency;
 use std::path::PathBuf;
 
 /// Finds topics in texts by collapsed Gibbs sampling; `--serial` runs the loop that one would write without Hectare.
@@ -31,6 +32,9 @@ pub(crate) struct Options {
     /// So many of the most frequent words of a text are left out.
     #[arg(long, default_value_t = 100)]
     pub(crate) skip_top: usize,
+    /// Write the tokens to learn from to this file, a line `document word` of numbers each, and end: for other programs.
+    #[arg(long)]
+    pub(crate) write_tokens: Option<PathBuf>,
     /// Topics.
     #[arg(long, default_value_t = 100)]
     pub(crate) topics: usize,
@@ -58,6 +62,7 @@ impl Options {
         ensure!((1..=most).contains(&self.topics), "--topics {}: 1 to {most}", self.topics);
         ensure!(self.alpha > 0.0 && self.beta > 0.0, "--alpha and --beta have to be above 0");
         ensure!(self.words > 0 && self.documents > 0, "--words and --documents have to be above 0");
+        ensure!(self.run.consistency != Some(Consistency::Async), "--consistency async: {}", super::LOSSY);
         ensure!(self.exponent > 0.0 && self.exponent != 1.0, "--exponent {}: above 0, not 1", self.exponent);
         Ok(())
     }

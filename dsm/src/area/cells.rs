@@ -98,6 +98,12 @@ impl<'a, T: Element> Cells<'a, T> {
         self.len == 0
     }
 
+    /// Where the elements begin.
+    #[inline]
+    pub(super) fn as_ptr(&self) -> *const T {
+        self.start
+    }
+
     /// An element, as it is at this moment; `None` outside.
     #[inline(always)]
     pub fn try_get(&self, index: usize) -> Option<T> {

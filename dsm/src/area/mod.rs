@@ -9,6 +9,7 @@ pub(crate) mod info;
 pub(crate) mod lend;
 pub(crate) mod observer;
 pub(crate) mod open;
+pub(crate) mod own_or_shared;
 pub(crate) mod owned;
 pub(crate) mod owned_set;
 pub(crate) mod ownership;

@@ -156,6 +156,18 @@ impl<T: Element> Partition<T> {
         Ok(())
     }
 
+    /// The same with a limit; false if it has not come by then.
+    pub(crate) fn take_within(&mut self, worker: &mut Worker, limit: Duration) -> Result<bool> {
+        if !self.is_held() {
+            match self.area.take_within(worker, limit) {
+                Ok(owned) => self.hold = Hold::Held(owned),
+                Err(hectare_dsm::Error::TimedOut { .. }) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+
     /// Hands it to another worker.
     #[inline]
     pub(crate) fn give(&mut self, worker: &Worker, to: Rank) -> Result<()> {

@@ -9,6 +9,7 @@ use crate::view::{View, ViewMut};
 use hectare_dsm::{Element, Rank, Worker};
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::time::Duration;
 
 /// The type of a family for one lifetime.
 pub type Of<'a, F> = <F as Family>::Of<'a>;
@@ -171,6 +172,10 @@ impl<T: Element, const N: usize> Control for &mut DistArray<T, N> {
 
     fn take(&mut self, worker: &mut Worker, part: usize) -> Result<()> {
         self.partitions()[part].take(worker)
+    }
+
+    fn take_within(&mut self, worker: &mut Worker, part: usize, limit: Duration) -> Result<bool> {
+        self.partitions()[part].take_within(worker, limit)
     }
 
     fn give(&mut self, worker: &Worker, part: usize, to: Rank) -> Result<()> {

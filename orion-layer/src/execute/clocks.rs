@@ -84,6 +84,36 @@ impl Clocks {
         self.tick_once(worker, arrays, last)
     }
 
+    /// Ends clocks, in which nothing happens, until `clock`: that at which all begin a step of the schedule. Where workers
+    /// need not be at the same clock, or nobody ticks, there is none to wait for.
+    pub(super) fn catch_up(
+        &mut self,
+        worker: &mut Worker,
+        arrays: &mut [&mut dyn Control],
+        clock: u64,
+    ) -> Result<()> {
+        let counts = self.ticks && self.pace.relax.consistency == Consistency::Bsp;
+        while counts && self.clock < clock {
+            self.tick_once(worker, arrays, false)?;
+        }
+        Ok(())
+    }
+
+    /// What a worker does that waits for a part of an array: applies what others contributed, and ends a clock if another
+    /// is ahead, for that one may be waiting.
+    pub(super) fn idle(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn Control]) -> Result<()> {
+        if !self.ticks {
+            return Ok(());
+        }
+        self.apply(worker, arrays)?;
+        for rank in 0..self.pace.workers {
+            if self.board.clock(worker, rank)?.0 > self.clock {
+                return self.tick_once(worker, arrays, false);
+            }
+        }
+        Ok(())
+    }
+
     fn tick_once(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn Control], last: bool) -> Result<()> {
         if self.buffers {
             let needed = (self.clock + 1).saturating_sub(RING);

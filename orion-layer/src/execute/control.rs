@@ -7,6 +7,7 @@ use crate::loop_nest::NamedArray;
 use crate::relax::{Moved, Pace, Treatment};
 use crate::serve::Serves;
 use hectare_dsm::{Rank, Worker};
+use std::time::Duration;
 
 /// What the executor does with one array. For arrays that are only read, all of it is nothing but a check.
 pub trait Control {
@@ -43,6 +44,13 @@ pub trait Control {
     /// # Errors
     /// [`Error::Core`](crate::Error::Core) when whoever could give it is gone.
     fn take(&mut self, worker: &mut Worker, part: usize) -> Result<()>;
+    /// [`Control::take`] with a limit; false if the part has not come by then.
+    ///
+    /// # Errors
+    /// Those of [`Control::take`].
+    fn take_within(&mut self, worker: &mut Worker, part: usize, _limit: Duration) -> Result<bool> {
+        self.take(worker, part).map(|()| true)
+    }
     /// Hands a part on.
     ///
     /// # Errors

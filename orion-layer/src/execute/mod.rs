@@ -1,5 +1,6 @@
 //! Running loops: planning once, then passes that take, work, give.
 mod alike;
+mod align;
 mod arrays;
 mod body;
 mod check;

@@ -191,8 +191,13 @@ impl LoopPlan {
 
     /// After how many cells of a tile a worker ends a clock, or with [`Every::Time`] and [`Every::Staleness`] may end one.
     pub(super) fn stretch(&self, every: Every) -> usize {
+        self.stretch_of(self.own_cells, every)
+    }
+
+    /// The same of a worker that runs so many cells.
+    pub(super) fn stretch_of(&self, own_cells: usize, every: Every) -> usize {
         match every {
-            Every::Share(times) => self.own_cells.div_ceil(times).max(1),
+            Every::Share(times) => own_cells.div_ceil(times).max(1),
             Every::Iterations(count) => ((count as f64 / self.per_cell()) as usize).max(1),
             Every::Time(_) | Every::Staleness(_) => 1,
         }

@@ -33,21 +33,25 @@ impl Context<'_> {
         let choice = &plan.choice;
         let current = Cell::new(0);
         let tiles = &plan.tiles[self.rank() as usize];
+        let mut taken = Vec::new();
         let serves = clocks.is_some() && serves(plan, arrays);
         let (mut stretch, mut ticked) = (0, Instant::now());
+        let starts = clocks.as_ref().map(|clocks| plan.clocks_before(self.rank() as usize, clocks.every()));
         for (number, tile) in tiles.iter().enumerate() {
             *begun = number;
             let mut parts = tile.parts.clone();
+            if let (Some(clocks), Some(starts)) = (clocks.as_mut(), &starts) {
+                clocks.catch_up(self.worker, &mut relaxed(plan, arrays), starts[number])?;
+            }
             let since = Instant::now();
-            for (number, array) in
-                arrays.each().iter_mut().enumerate().filter(|(_, array)| array.is_written())
-            {
+            for (number, array) in arrays.each().iter().enumerate().filter(|(_, array)| array.is_written()) {
                 if choice.placement.arrays[number] == ArrayPlacement::Whole {
                     parts[number] = 0..array.layout().parts();
                 }
-                for part in parts[number].clone() {
-                    array.take(self.worker, part)?;
-                }
+                taken.extend(parts[number].clone().map(|part| (number, part)));
+            }
+            for part in taken.drain(..) {
+                self.take_part(plan, arrays, part, clocks)?;
             }
             spent.wait += since.elapsed();
             if mutant::is(Mutant::EarlyGive) {

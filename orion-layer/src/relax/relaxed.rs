@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::execute::{ArrayArg, Control, Family, Note};
 use crate::loop_nest::NamedArray;
 use crate::serve::{Unseen, Unseens};
-use hectare_dsm::{Cells, Element, Rank, Worker};
+use hectare_dsm::{Element, OwnOrShared, Rank, Worker};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -113,6 +113,11 @@ impl<T: Additive, const N: usize> Control for Relaxed<'_, T, N> {
     }
 
     fn enter(&mut self, worker: &mut Worker, pace: &Pace) -> Result<bool> {
+        if pace.workers == 1 {
+            // Nobody else is there to read or write it: it is as exact as it would be under `&mut`.
+            self.close(worker)?;
+            self.finish_recall(worker)?;
+        }
         self.pace = Some(*pace);
         if self.copying().is_none() {
             return Ok(false);
@@ -159,17 +164,23 @@ impl<T: Additive, const N: usize> ArrayArg for Relaxed<'_, T, N> {
         parts: Range<usize>,
         note: Note<'a>,
     ) -> Result<RelaxedView<'a, T, N>> {
-        if self.pace.is_none() {
+        let parts = match self.pace {
+            None => Some(parts),
+            // The plan has it in nobody's hands: it is all this worker's.
+            Some(pace) if pace.workers == 1 => Some(0..self.array.partitions().len()),
+            Some(_) => None,
+        };
+        if let Some(parts) = parts {
             return self.array.exclusive_view(worker, parts, note.recorder());
         }
         let (mut list, frame) = (Vec::new(), self.array.whole());
         if self.copying().is_some() {
             let (bounds, replica) = self.array.bounds_and_replica();
-            list.push((frame, Cells::from_mut(&mut replica.values[..])));
+            list.push((frame, OwnOrShared::own(&mut replica.values[..])));
             return Ok(RelaxedView::new(bounds, list, note.recorder()));
         }
         if frame.len() != 0 {
-            list.push((frame, self.array.open_cells(worker)?));
+            list.push((frame, OwnOrShared::shared(self.array.open_cells(worker)?)));
         }
         Ok(RelaxedView::new(self.array.bounds(), list, note.recorder()))
     }

@@ -1,7 +1,7 @@
 //! What a body sees of a relaxed array.
 use crate::accumulate::Number;
 use crate::view::{Frame, PartBounds, Recorder, RowIndex, refuse};
-use hectare_dsm::{Cells, Element};
+use hectare_dsm::{Element, OwnOrShared};
 
 /// Elements of a row that are changed together.
 const GROUP: usize = 16;
@@ -34,8 +34,8 @@ impl<const N: usize> ElementIndex<N> for [usize; N] {
 #[derive(Debug)]
 pub struct RelaxedView<'a, T, const N: usize> {
     frame: Frame<N>,
-    cells: Cells<'a, T>,
-    others: Vec<(Frame<N>, Cells<'a, T>)>,
+    cells: OwnOrShared<'a, T>,
+    others: Vec<(Frame<N>, OwnOrShared<'a, T>)>,
     bounds: PartBounds<'a>,
     recorder: Option<Recorder<'a>>,
 }
@@ -44,17 +44,17 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     /// A view of these parts; one that notes what is touched finds nothing at once.
     pub(crate) fn new(
         bounds: PartBounds<'a>,
-        mut parts: Vec<(Frame<N>, Cells<'a, T>)>,
+        mut parts: Vec<(Frame<N>, OwnOrShared<'a, T>)>,
         recorder: Option<Recorder<'a>>,
     ) -> RelaxedView<'a, T, N> {
-        let none = || (Frame::new(&[0; N], 0, &(0..0)), Cells::from_mut(&mut []));
+        let none = || OwnOrShared::own(&mut []);
         let (frame, cells) = match (recorder, parts.is_empty()) {
-            (Some(_), false) => (parts[0].0.emptied(), parts[0].1),
-            (_, true) => none(),
+            (Some(_), false) => (parts[0].0.emptied(), none()),
+            (_, true) => (Frame::new(&[0; N], 0, &(0..0)), none()),
             (None, false) => parts.remove(0),
         };
         // As many as the part has: whoever asks the cells need not ask the frame, in one dimension.
-        let cells = cells.part(0, frame.len());
+        let cells = cells.truncated(frame.len());
         RelaxedView { frame, cells, others: parts, bounds, recorder }
     }
 
@@ -93,13 +93,34 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         }
     }
 
+    /// A row: in place where this worker's copy is its own, as it is but under
+    /// [`Consistency::Async`](super::Consistency::Async) on several workers; there it is copied into `room`.
+    ///
+    /// # Panics
+    /// If the row is copied and `room` is not as long as a row.
+    #[inline]
+    pub fn row<'s, R: RowIndex<N>>(&'s self, row: R, room: &'s mut [T]) -> &'s [T] {
+        let (of, place) = self.find_row(row, false);
+        let cells = self.cells_of(of);
+        match cells.as_slice() {
+            Some(own) => &own[place..place + self.frame.row_len()],
+            None => {
+                check_len(self.frame.row_len(), room.len());
+                cells.load(place, room);
+                room
+            }
+        }
+    }
+
     /// Copies a row out.
     ///
     /// # Panics
     /// If `to` is not as long as a row.
     #[inline]
     pub fn read_row<R: RowIndex<N>>(&self, row: R, to: &mut [T]) {
-        self.row(row, false).load(to);
+        let (of, place) = self.find_row(row, false);
+        check_len(self.frame.row_len(), to.len());
+        self.cells_of(of).load(place, to);
     }
 
     /// Copies a row in.
@@ -108,7 +129,9 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     /// If `from` is not as long as a row.
     #[inline]
     pub fn write_row<R: RowIndex<N>>(&mut self, row: R, from: &[T]) {
-        self.row(row, true).store(from);
+        let (of, place) = self.find_row(row, true);
+        check_len(self.frame.row_len(), from.len());
+        self.cells_of_mut(of).store(place, from);
     }
 
     /// Adds to the elements of a row, as [`RelaxedView::add`] does.
@@ -120,64 +143,71 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     where
         T: Number,
     {
-        let cells = self.row(row, true);
-        assert!(
-            changes.len() == cells.len(),
-            "{} changes to a row of {} elements",
-            changes.len(),
-            cells.len()
-        );
-        let mut room = [T::default(); GROUP];
+        let (of, place) = self.find_row(row, true);
+        check_len(self.frame.row_len(), changes.len());
+        let (cells, mut room) = (self.cells_of_mut(of), [T::default(); GROUP]);
         for (group, changes) in changes.chunks(GROUP).enumerate() {
-            let (cells, room) = (cells.part(group * GROUP, changes.len()), &mut room[..changes.len()]);
-            cells.load(room);
+            let (first, room) = (place + group * GROUP, &mut room[..changes.len()]);
+            cells.load(first, room);
             room.iter_mut().zip(changes).for_each(|(element, change)| *element = element.plus(*change));
-            cells.store(room);
+            cells.store(first, room);
+        }
+    }
+
+    /// The part that has a row, `None` for the first, and where the row begins there.
+    #[inline]
+    fn find_row<R: RowIndex<N>>(&self, row: R, writes: bool) -> (Option<usize>, usize) {
+        match self.frame.row_place(row) {
+            Some(place) => (None, place),
+            None => self.row_elsewhere(row, writes),
         }
     }
 
     #[inline]
-    fn row<R: RowIndex<N>>(&self, row: R, writes: bool) -> Cells<'a, T> {
-        match self.frame.row_place(row) {
-            Some(place) => self.cells.part(place, self.frame.row_len()),
-            None => self.row_elsewhere(row, writes),
+    fn cells_of(&self, part: Option<usize>) -> &OwnOrShared<'a, T> {
+        part.map_or(&self.cells, |other| &self.others[other].1)
+    }
+
+    #[inline]
+    fn cells_of_mut(&mut self, part: Option<usize>) -> &mut OwnOrShared<'a, T> {
+        match part {
+            None => &mut self.cells,
+            Some(other) => &mut self.others[other].1,
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn row_elsewhere<R: RowIndex<N>>(&self, row: R, writes: bool) -> Cells<'a, T> {
+    fn row_elsewhere<R: RowIndex<N>>(&self, row: R, writes: bool) -> (Option<usize>, usize) {
         if let (Some(recorder), Some((frame, _))) = (self.recorder, self.others.first()) {
             recorder.note_row(row, frame.row_len(), writes);
         }
-        let found = self
-            .others
-            .iter()
-            .find_map(|(frame, cells)| frame.row_place(row).map(|place| cells.part(place, frame.row_len())));
+        let mut others = self.others.iter().enumerate();
+        let found = others.find_map(|(other, (frame, _))| Some((Some(other), frame.row_place(row)?)));
         found.unwrap_or_else(|| self.refuse(row.to_vec()))
     }
 
-    fn place_elsewhere(&self, index: [usize; N], writes: bool) -> (Cells<'a, T>, usize) {
+    fn place_elsewhere(&self, index: [usize; N], writes: bool) -> (usize, usize) {
         if let Some(recorder) = self.recorder {
             recorder.note_element(index, writes);
         }
-        let found =
-            self.others.iter().find_map(|(frame, cells)| frame.place(index).map(|place| (*cells, place)));
+        let mut others = self.others.iter().enumerate();
+        let found = others.find_map(|(other, (frame, _))| Some((other, frame.place(index)?)));
         found.unwrap_or_else(|| self.refuse(index.to_vec()))
     }
 
     #[cold]
     #[inline(never)]
     fn get_elsewhere(&self, index: [usize; N]) -> T {
-        let (cells, place) = self.place_elsewhere(index, false);
-        cells.get(place)
+        let (other, place) = self.place_elsewhere(index, false);
+        self.others[other].1.get(place)
     }
 
     #[cold]
     #[inline(never)]
-    fn set_elsewhere(&self, index: [usize; N], value: T) {
-        let (cells, place) = self.place_elsewhere(index, true);
-        cells.set(place, value);
+    fn set_elsewhere(&mut self, index: [usize; N], value: T) {
+        let (other, place) = self.place_elsewhere(index, true);
+        self.others[other].1.set(place, value);
     }
 
     fn refuse(&self, index: Vec<usize>) -> ! {
@@ -186,4 +216,10 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         let held: Vec<_> = frames.map(|frame| frame.range(self.bounds.dim)).collect();
         refuse(self.bounds, index, &held)
     }
+}
+
+/// Whether what is copied is as long as a row.
+#[inline]
+fn check_len(row: usize, len: usize) {
+    assert!(row == len, "{len} elements for a row of {row}");
 }

@@ -141,7 +141,7 @@ impl Walker<'_> {
             (_, "add", 2) => (Mode::Update, false),
             (_, "add_row", 2) => (Mode::Update, true),
             (Treatment::Relaxed, "set", 2) => (Mode::Write, false),
-            (Treatment::Relaxed, "read_row", 2) => (Mode::Read, true),
+            (Treatment::Relaxed, "row" | "read_row", 2) => (Mode::Read, true),
             (Treatment::Relaxed, "write_row", 2) => (Mode::Write, true),
             (Treatment::Buffered | Treatment::Served, "row", 1) => (Mode::Read, true),
             (Treatment::Buffered, "at", 1) => (Mode::Read, false),
@@ -265,7 +265,8 @@ fn relaxed_advice(array: &Array) -> String {
         Treatment::Relaxed => format!(
             "`{name}` is relaxed: others may change it meanwhile, so that elements are copied out and in, by \
              `{name}.get(i)`, `{name}.set(i, x)`, `{name}.add(i, x)`, `{name}.read_row(i, &mut row)`, \
-             `{name}.write_row(i, &row)` and `{name}.add_row(i, &row)`"
+             `{name}.write_row(i, &row)` and `{name}.add_row(i, &row)`; `{name}.row(i, &mut room)` copies only where it \
+             has to"
         ),
         Treatment::Served => format!(
             "`{name}` is served: it is read by `{name}.get(i)` and `{name}.row(i)`, and takes contributions by \

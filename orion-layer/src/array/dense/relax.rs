@@ -3,7 +3,7 @@ use super::DistArray;
 use crate::error::{Error, Result};
 use crate::relax::{RelaxedView, Replica};
 use crate::view::{Frame, PartBounds, Recorder};
-use hectare_dsm::{Cells, Element, Worker};
+use hectare_dsm::{Cells, Element, OwnOrShared, Worker};
 use std::ops::Range;
 
 impl<T: Element, const N: usize> DistArray<T, N> {
@@ -53,7 +53,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         for (part, partition) in parts.clone().zip(&mut self.parts[parts]) {
             let frame = Frame::new(&self.shape, self.layout.dim, &self.layout.range(part));
             if frame.len() != 0 {
-                views.push((frame, Cells::from_mut(&mut partition.write(worker)?[..frame.len()])));
+                views.push((frame, OwnOrShared::own(&mut partition.write(worker)?[..frame.len()])));
             }
         }
         Ok(RelaxedView::new(bounds, views, recorder))
