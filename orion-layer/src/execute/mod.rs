@@ -1,6 +1,6 @@
 //! Running loops: planning once, then passes that take, work, give.
-mod alike;
 mod align;
+mod alike;
 mod arrays;
 mod body;
 mod check;
