@@ -140,7 +140,8 @@ impl Context<'_> {
         let (me, workers) = (self.rank() as usize, self.size());
         let in_copies =
             plan.sharing.borrow().in_copies(head.relax.consistency, workers, plan.relaxed_bytes());
-        if head.relax.consistency == Consistency::Async {
+        let shares = relaxed.iter().any(|array| array.treatment() == Treatment::Relaxed);
+        if shares && head.relax.consistency == Consistency::Async {
             plan.report.borrow_mut().note_sharing(in_copies);
         }
         let pace = Pace { relax: head.relax, in_copies, me, workers };
