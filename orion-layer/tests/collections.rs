@@ -384,3 +384,43 @@ fn memory_that_runs_out_is_an_error_and_comes_back() {
     })
     .unwrap();
 }
+
+/// What pipelines and ordered loops make of entries that another loop has moved before.
+fn after_a_move(w: &mut Context<'_>) -> Result<Vec<String>> {
+    let entries = w.entries([40, 30], 2000, |k| ([k * k % 40, k * 7 % 30], k as u64))?;
+    let (mut rows, mut columns) = (w.zeros::<u64, 1>([40])?, w.zeros::<u64, 1>([30])?);
+    parallel_for!(w, unordered, write [rows, columns];
+    for ((i, j), x) in entries {
+        rows[i] += *x;
+        columns[j] += *x;
+    })?;
+    let mut found = Vec::new();
+    {
+        let local = entries.local();
+        let groups = local.lazy().cloned().group_by(|[i, _], _| [*i]).materialize(w)?;
+        found.push(format!("{:?}", groups.to_vec(w)?));
+        let combined = local.lazy().cloned().rekey(|[_, j], _| j.to_string());
+        let combined = combined.combine(|a, b| a.rotate_left(3) ^ b).to_map(w, Last)?;
+        found.push(format!("{:?}", combined.to_vec(w)?));
+        let lists = local.lazy().cloned().group_by(|[i, j], _| (i % 3, *j as u8)).to_map(w, Append)?;
+        found.push(format!("{:?}", lists.to_vec(w)?));
+    }
+    let (mut list, mut lists) = (w.dist_vec::<(usize, u64)>()?, w.dist_multi_map::<u8, u64>()?);
+    parallel_for!(w, ordered, buffer [list, lists];
+    for ((i, j), x) in entries {
+        list.push((i, *x));
+        lists.add(&((i * j % 7) as u8), *x);
+    })?;
+    found.push(format!("{:?} {:?}", list.to_vec(w)?, lists.to_vec(w)?));
+    Ok(found)
+}
+
+#[test]
+fn order_does_not_depend_on_where_entries_were_before() {
+    let expected = run(1, after_a_move).unwrap().remove(0);
+    for workers in [2, 3, 5, 8, 12] {
+        for found in run(workers, after_a_move).unwrap() {
+            assert!(found == expected, "{workers} workers");
+        }
+    }
+}

@@ -147,6 +147,10 @@ impl Context<'_> {
         });
         let plan = match checked {
             Ok(plan) => plan,
+            // What an exchange said while the loop was planned, all have heard.
+            Err(error @ (Error::PeerFailed { .. } | Error::WorkerLost { .. } | Error::Diverged { .. })) => {
+                return Err(error);
+            }
             Err(error) => return Err(self.fail(head.site, error)),
         };
         let since = Instant::now();
