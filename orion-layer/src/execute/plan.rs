@@ -10,7 +10,7 @@ use crate::dependence::{Dependences, analyze};
 use crate::error::{Error, Result};
 use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space, Subscript};
 use crate::placement::{ArrayPlacement, TilePlan};
-use crate::relax::{Every, LoopReport};
+use crate::relax::{Every, LoopReport, Sharing};
 use crate::schedule::{Choice, Tile, VISITS, cell_number, choose, for_each_cell, scrambled};
 use crate::serve::Serving;
 use hectare_dsm::{Rank, Worker};
@@ -67,6 +67,7 @@ pub struct LoopPlan {
     pub(crate) owners: Rc<[usize]>,
     pub(crate) timing: RefCell<Timing>,
     pub(crate) report: RefCell<LoopReport>,
+    pub(crate) sharing: Sharing,
     /// Cells that this worker runs.
     own_cells: usize,
     /// The cells of each tile of this worker's, if it does not go through them row by row.
@@ -155,6 +156,7 @@ impl LoopPlan {
             owners,
             timing,
             report,
+            sharing: Sharing { treatments: treated.iter().map(|(_, how)| *how).collect(), foresees: false },
             own_cells,
             scrambled,
             tiles,

@@ -158,7 +158,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
         let version = missed.versions.of(missed.blocks.block(key as u32));
         let (state, is_known) = (self.states[slot], missed.fetched[slot] == version);
         let is_own = state & RELOCATED != 0;
-        if !is_known && !(is_own && state & TOUCHED != 0) {
+        if !(is_known || is_own && state & TOUCHED != 0) {
             missed.fetched[slot] = version;
             let (unit, first) = (self.unit, key * self.unit);
             missed.home.target.part(first, unit).load(&mut self.values[slot * unit..][..unit]);
