@@ -231,7 +231,8 @@ pub(crate) fn serial(o: &Options) -> Result<Curve> {
 }
 
 fn main() -> ExitCode {
-    let o = Options::parse();
+    let mut o = Options::parse();
+    o.run.how = if o.serve { "served" } else { "" };
     let parallel = |workers, consistency| {
         let all = hectare::run(workers, |w| train(w, &o, consistency));
         Ok(all?.swap_remove(0))

@@ -37,6 +37,9 @@ pub(crate) struct Run {
     /// Say nothing but the last lines.
     #[arg(long)]
     pub(crate) quiet: bool,
+    /// What else tells this way from others, in the last lines and the legends of curves; set by the program.
+    #[arg(skip)]
+    pub(crate) how: &'static str,
 }
 
 fn cores() -> usize {
@@ -68,7 +71,7 @@ impl Run {
         if self.all {
             for workers in &self.workers {
                 for kind in std::iter::once(first).chain(kinds.iter().skip(1).copied()) {
-                    add(describe(*workers, kinds, kind), parallel(*workers, kind))?;
+                    add(self.describe(*workers, kinds, kind), parallel(*workers, kind))?;
                 }
             }
         } else if !self.serial {
@@ -79,7 +82,7 @@ impl Run {
                     "--consistency: run like this, the program has but one (`kmeans` has several with --batch)"
                 );
             }
-            add(describe(workers, kinds, kind), parallel(workers, kind))?;
+            add(self.describe(workers, kinds, kind), parallel(workers, kind))?;
         }
         match &self.curve {
             Some(path) => picture::write(path, &runs),
@@ -91,11 +94,12 @@ impl Run {
     pub(crate) fn every(&self, times: usize) -> Every {
         self.every.unwrap_or(Every::Share(times))
     }
-}
 
-fn describe(workers: usize, kinds: &[Consistency], kind: Consistency) -> String {
-    match kinds {
-        [] => format!("{workers} worker(s)"),
-        _ => format!("{workers} worker(s), {kind}"),
+    fn describe(&self, workers: usize, kinds: &[Consistency], kind: Consistency) -> String {
+        let how = if self.how.is_empty() { String::new() } else { format!(", {}", self.how) };
+        match kinds {
+            [] => format!("{workers} worker(s){how}"),
+            _ => format!("{workers} worker(s), {kind}{how}"),
+        }
     }
 }
