@@ -9,16 +9,25 @@
 //! memory, far less than one over a network; and a look in place costs a load, since all memory is mapped, and is what a
 //! program on one host does best where nothing keeps it from it. The ways:
 //!
-//! - *by request*: a weight of the other process's is asked for, one by one, and the process that has it answers. Weights
-//!   are divided by their numbers' parity. Written by hand: the loop layer does not do this.
+//! - *by request*: every access to a weight of the other process's, a read or a contribution, is a request, and the process
+//!   that has it answers. Weights are divided by their numbers' parity. Written by hand: the loop layer does not do this.
 //! - *looked up*: `serve`, `prefetch = false`: read in place, and contributions to keys that nobody announced.
 //! - *bulk*: `serve`; *new lists*: the same where the slice is run in every pass.
+//! - *by hand*: the keys of each clock copied, computed on and added back, without anything that makes it right; the places of
+//!   keys are computed before. What copying costs.
 //! - *buffer*, *relax, async*: without keys: the array is copied at every clock, or everything is done in place.
+#[path = "served/copies.rs"]
+mod copies;
+#[path = "served/post.rs"]
+mod post;
 mod support;
+
+use self::copies::Copies;
+use self::post::Post;
 
 use hectare::orion::relax::{Consistency, Every, Sum};
 use hectare::orion::{Context, Error, Result, parallel_for};
-use hectare::{Area, AreaSpec, Job, Opened, SparseArray, Worker};
+use hectare::{Area, AreaSpec, Job, SparseArray};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -113,6 +122,20 @@ fn pass(w: &mut Context<'_>, way: &str, rows: &SparseArray<Row, 1>, passes: usiz
                 Ok(())
             })?;
         }
+        "by hand" => {
+            let worker = w.worker();
+            let name = |rank: u32| format!("copies/{rank}");
+            let own = (worker.rank() == 0)
+                .then(|| worker.create::<f32>(AreaSpec::new(name(0)).copies(0), FEATURES).expect("memory"))
+                .map(|area| area.open(worker).expect("held"));
+            let all: Area<f32> = worker.attach_within(&name(0), Duration::from_secs(20)).expect("memory");
+            let copies = Copies::new(rows, 16);
+            time(w, &mut |w| {
+                copies.pass(all.cells(w.worker()).expect("open"));
+                w.barrier()
+            })?;
+            drop(own);
+        }
         "relax, async" => {
             let consistency = Consistency::Async;
             time(
@@ -163,89 +186,7 @@ fn pass(w: &mut Context<'_>, way: &str, rows: &SparseArray<Row, 1>, passes: usiz
     Ok(times)
 }
 
-/// Requests and answers of two processes, one key each.
-struct Post {
-    _mine: Opened<u64>,
-    all: [Area<u64>; 2],
-    me: usize,
-    /// The weights that this process has.
-    weights: Vec<f32>,
-    asked: u64,
-    answered: u64,
-}
-
-/// Words of a process: how often it has asked, and for what; how often it has answered, and what; passes it has ended.
-const ASKED: usize = 0;
-const KEY: usize = 1;
-const ANSWERED: usize = 8;
-const VALUE: usize = 9;
-const ENDED: usize = 16;
-
-impl Post {
-    fn open(worker: &mut Worker) -> Post {
-        let name = |rank: usize| format!("post/{rank}");
-        let me = worker.rank() as usize;
-        let mine = worker.create::<u64>(AreaSpec::new(name(me)).copies(0), 24).expect("memory");
-        let mine = mine.open(worker).expect("held");
-        let all =
-            [0, 1].map(|rank| worker.attach_within(&name(rank), Duration::from_secs(20)).expect("the other"));
-        Post { _mine: mine, all, me, weights: vec![0.0; FEATURES / 2], asked: 0, answered: 0 }
-    }
-
-    /// Answers what the other process has asked since.
-    fn serve(&mut self, worker: &Worker) {
-        let theirs = self.all[1 - self.me].cells(worker).expect("open");
-        if theirs.observe(ASKED) > self.answered {
-            let mine = self.all[self.me].cells(worker).expect("open");
-            let weight = self.weights[theirs.get(KEY) as usize];
-            mine.set(VALUE, u64::from(weight.to_bits()));
-            self.answered += 1;
-            mine.publish(ANSWERED, self.answered);
-        }
-    }
-
-    fn get(&mut self, worker: &Worker, feature: u32) -> f32 {
-        let at = feature as usize / 2;
-        if feature as usize % 2 == self.me {
-            return self.weights[at];
-        }
-        let [mine, theirs] = [self.me, 1 - self.me].map(|rank| self.all[rank].cells(worker).expect("open"));
-        mine.set(KEY, at as u64);
-        self.asked += 1;
-        mine.publish(ASKED, self.asked);
-        let mut turns = 0u32;
-        while theirs.observe(ANSWERED) < self.asked {
-            self.serve(worker);
-            turns += 1;
-            if turns.is_multiple_of(1000) {
-                std::thread::yield_now();
-            }
-        }
-        f32::from_bits(theirs.get(VALUE) as u32)
-    }
-
-    /// Reads as the loop does; what is contributed to weights of the other process's is left out, in favour of this way.
-    fn pass(&mut self, worker: &mut Worker, rows: &SparseArray<Row, 1>) {
-        for entry in rows.local().iter() {
-            let (features, label) = &entry.value;
-            let margin: f32 = features.iter().map(|feature| self.get(worker, *feature)).sum();
-            let step = -RATE * slope(margin, *label);
-            for feature in features.iter().filter(|feature| **feature as usize % 2 == self.me) {
-                self.weights[*feature as usize / 2] += step;
-            }
-            self.serve(worker);
-        }
-        let [mine, theirs] = [self.me, 1 - self.me];
-        let ended = self.all[mine].cells(worker).expect("open").get(ENDED) + 1;
-        self.all[mine].cells(worker).expect("open").publish(ENDED, ended);
-        while self.all[theirs].cells(worker).expect("open").observe(ENDED) < ended {
-            self.serve(worker);
-            std::hint::spin_loop();
-        }
-    }
-}
-
-const WAYS: [&str; 6] = ["by request", "looked up", "bulk", "new lists", "buffer", "relax, async"];
+const WAYS: [&str; 7] = ["by request", "looked up", "bulk", "new lists", "by hand", "buffer", "relax, async"];
 
 /// Both processes do this, in the same order; the times of each way.
 fn program(job: &Job, rank: u32, (rows, passes): (usize, usize), wanted: &str) -> Result<Vec<Times>> {

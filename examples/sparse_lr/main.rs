@@ -236,6 +236,11 @@ fn main() -> ExitCode {
         let all = hectare::run(workers, |w| train(w, &o, consistency));
         Ok(all?.swap_remove(0))
     };
-    let rule = (o.rule == Rule::AdaRevision).then_some("AdaRevision");
-    training::exit(o.run.by(rule).train(&KINDS, || Ok(serial(&o)?), parallel))
+    let manner = match (o.rule, o.serve) {
+        (Rule::Sgd, false) => None,
+        (Rule::Sgd, true) => Some("served"),
+        (Rule::AdaRevision, false) => Some("AdaRevision"),
+        (Rule::AdaRevision, true) => Some("AdaRevision, served"),
+    };
+    training::exit(o.run.by(manner).train(&KINDS, || Ok(serial(&o)?), parallel))
 }

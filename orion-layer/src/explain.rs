@@ -4,6 +4,7 @@ use crate::dependence::analyze;
 use crate::execute::LoopPlan;
 use crate::loop_nest::{LoopNest, Order, Space};
 use crate::placement::ArrayPlacement;
+use crate::relax::explained;
 use crate::schedule::{Candidate, Cost, Verdict, choose};
 use crate::words::counted;
 use serde::Serialize;
@@ -33,6 +34,8 @@ pub struct Explanation {
     pub steps: usize,
     /// Each array: its name, and where it is.
     pub arrays: Vec<(String, ArrayPlacement)>,
+    /// Arrays whose dependences are given up: their names, and what happens instead, in words.
+    pub shared: Vec<(String, String)>,
     /// What would help, if only a serial run is possible.
     pub advice: Option<String>,
 }
@@ -42,6 +45,10 @@ impl LoopPlan {
     pub fn explain(&self) -> Explanation {
         let nest = &self.nest;
         let arrays = nest.arrays.iter().map(|array| array.name.clone());
+        let shared = nest
+            .relaxed
+            .iter()
+            .map(|array| (nest.arrays[*array].name.clone(), explained(nest, *array, &self.sharing)));
         Explanation {
             loop_name: nest.name.clone(),
             space: space(nest),
@@ -53,6 +60,7 @@ impl LoopPlan {
             grid: self.choice.grid.clone(),
             steps: self.choice.steps.len(),
             arrays: arrays.zip(self.choice.placement.arrays.iter().cloned()).collect(),
+            shared: shared.collect(),
             advice: self.advice(),
         }
     }
@@ -179,6 +187,11 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "loop {}: {}", self.loop_name, self.space)?;
         match (self.conflicts.as_slice(), self.order) {
+            ([], _) if !self.shared.is_empty() => writeln!(
+                f,
+                "  No two iterations touch the same element, but for arrays whose dependences are given up: they may run in \
+                 any order, at once."
+            )?,
             ([], _) => writeln!(
                 f,
                 "  No two iterations touch the same element: they may run in any order, at once."
@@ -207,7 +220,11 @@ impl fmt::Display for Explanation {
         }
         writeln!(f, "  Arrays:")?;
         for (name, placement) in &self.arrays {
-            writeln!(f, "    - {name}: {}", placed(placement))?;
+            let shared = self.shared.iter().find(|(shared, _)| shared == name);
+            match shared.filter(|_| *placement == ArrayPlacement::Relaxed) {
+                Some((_, how)) => writeln!(f, "    - {name}: {how}")?,
+                None => writeln!(f, "    - {name}: {}", placed(placement))?,
+            }
         }
         match &self.advice {
             Some(advice) => writeln!(f, "  It runs on one worker; {advice}."),

@@ -17,7 +17,7 @@ fn serving(w: &mut Context<'_>) -> Result<Serving> {
 fn turncoat(k: usize, at: usize, first: usize, then: usize) -> usize {
     thread_local!(static CALLS: Cell<usize> = const { Cell::new(0) });
     match k == at {
-        true if CALLS.replace(CALLS.get() + 1) % 2 == 0 => first,
+        true if CALLS.replace(CALLS.get() + 1).is_multiple_of(2) => first,
         true => then,
         false => k,
     }
@@ -141,7 +141,7 @@ fn many_loops_over_one_array() {
                 parallel_for!(w, unordered, serve sums, every = Every::Share(3);
                 for k in 0..10 * size {
                     let before = sums.get(k);
-                    sums.add(k, before * 0 + 1);
+                    sums.add(k, 1 + before / 1000);
                 })?;
             }
             let values = sums.array().to_vec(w)?;

@@ -138,3 +138,33 @@ fn intents_by_hand() {
     });
     assert_eq!(found.unwrap()[0], [(0, 0, 0), (0, 0, 0), (960, 960, 0)]);
 }
+
+/// What is fetched, and from which subscripts it is known; and what `buffer` would do.
+#[test]
+fn explanations_say_that_an_array_is_served() {
+    let texts = run(2, |w| {
+        let (a, b) = (w.zeros::<f32, 1>([5000])?, w.zeros::<f64, 3>([10, 4, 100])?);
+        let (mut sums, mut table) = (w.served(a, Sum)?, w.served(b, Sum)?);
+        let places = w.from_fn([480], |[k]| (7 * k % 5000) as u32)?;
+        parallel_for!(w, unordered, read places, serve [sums, table];
+        for k in 0..480 {
+            let place = places[k] as usize;
+            let sum = table.row([k % 10, k % 4])[0] as f32 + sums.get(place);
+            sums.add(place, sum);
+            table.add([k % 10, k % 4, 1], 1.0);
+        })?;
+        parallel_for!(w, unordered, serve sums, prefetch = false;
+        for k in 0..480 {
+            let next = sums.get(k) as usize;
+            sums.add(next, 1.0);
+        })?;
+        Ok(w.explain().iter().map(ToString::to_string).collect::<Vec<_>>())
+    });
+    let texts = texts.unwrap().swap_remove(0);
+    let has = |text: &str, part: &str| assert!(text.contains(part), "{part:?} is not in\n{text}");
+    has(&texts[0], "but for arrays whose dependences are given up");
+    has(&texts[0], "- sums: served: the elements, of 5000, that sums");
+    has(&texts[0], "- table: served: the rows, of 40, that table");
+    has(&texts[0], "(`buffer` would copy all of it, 20.0 kB, at every clock; `relax`");
+    has(&texts[1], "is not found out before: sums");
+}

@@ -44,6 +44,7 @@ fn foreseen(
 }
 
 #[test]
+#[allow(clippy::blocks_in_conditions)]
 fn a_change_in_a_block_is_made_once() {
     foreseen("blocks", |w, counts, consistency| {
         parallel_for!(w, unordered, serve counts, consistency = consistency;

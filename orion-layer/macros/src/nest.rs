@@ -136,14 +136,12 @@ impl<'a> Nest<'a> {
         self.variables.len()
     }
 
-    /// `body` with a mark that says which iteration it is, for errors.
+    /// `body` behind a note of which iteration it is, for errors.
     pub(crate) fn marked(&self, root: &TokenStream, body: &TokenStream) -> TokenStream {
         let variables = &self.variables;
         quote! {
-            let __iteration = #root::execute::Iteration([#(#variables),*]);
+            #root::execute::begin_iteration([#(#variables),*]);
             #body
-            #[allow(unreachable_code)]
-            __iteration.end();
         }
     }
 

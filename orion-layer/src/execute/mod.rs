@@ -31,7 +31,7 @@ pub(crate) use self::plan::Plans;
 pub use self::space::{Boxes, IterationSpace, Ranges, Visit, entry_parts};
 pub use self::timing::Timing;
 #[doc(hidden)]
-pub use self::unwound::Iteration;
+pub use self::unwound::begin_iteration;
 
 use crate::context::Site;
 use crate::loop_nest::{LoopNest, Order};

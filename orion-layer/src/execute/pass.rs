@@ -92,7 +92,7 @@ impl Context<'_> {
         })?;
         spent.wait += waited.elapsed();
         if clocks.is_some() {
-            plan.sharing.borrow_mut().note(Duration::from_nanos(longest));
+            plan.trials.borrow_mut().note(Duration::from_nanos(longest));
         }
         take_tallies(plan, arrays, &mut spent);
         plan.note(&spent, clocks.map(|clocks| clocks.report));
@@ -138,8 +138,7 @@ impl Context<'_> {
         let opened = foreseen.and(opened).and_then(|()| board.reset(self.worker));
         self.agree_on(head.site, opened)?;
         let (me, workers) = (self.rank() as usize, self.size());
-        let in_copies =
-            plan.sharing.borrow().in_copies(head.relax.consistency, workers, plan.relaxed_bytes());
+        let in_copies = plan.trials.borrow().in_copies(head.relax.consistency, workers, plan.relaxed_bytes());
         let shares = relaxed.iter().any(|array| array.treatment() == Treatment::Relaxed);
         if shares && head.relax.consistency == Consistency::Async {
             plan.report.borrow_mut().note_sharing(in_copies);

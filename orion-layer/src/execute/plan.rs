@@ -11,7 +11,7 @@ use crate::dependence::{Dependences, analyze};
 use crate::error::{Error, Result};
 use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space, Subscript};
 use crate::placement::{ArrayPlacement, TilePlan};
-use crate::relax::{Every, LoopReport, Sharing};
+use crate::relax::{Every, LoopReport, Sharing, Trials};
 use crate::schedule::{Choice, Tile, VISITS, cell_number, choose, for_each_cell, scrambled};
 use crate::serve::Serving;
 use hectare_dsm::{Rank, Worker};
@@ -70,7 +70,8 @@ pub struct LoopPlan {
     pub(crate) owners: Rc<[usize]>,
     pub(crate) timing: RefCell<Timing>,
     pub(crate) report: RefCell<LoopReport>,
-    pub(super) sharing: RefCell<Sharing>,
+    pub(super) trials: RefCell<Trials>,
+    pub(crate) sharing: Sharing,
     /// Cells that this worker runs.
     own_cells: usize,
     /// The cells of each tile of this worker's, if it does not go through them row by row.
@@ -160,7 +161,8 @@ impl LoopPlan {
             owners,
             timing,
             report,
-            sharing: RefCell::new(Sharing::new()),
+            trials: RefCell::new(Trials::new()),
+            sharing: Sharing { treatments: treated.iter().map(|(_, how)| *how).collect(), foresees: false },
             own_cells,
             scrambled,
             tiles,

@@ -135,6 +135,7 @@ impl Context<'_> {
             None => {
                 self.set_stamp(stamp);
                 self.agree_to_plan(head.site)?;
+                let describe = (describe, slice.keys.is_some());
                 self.prepare(head, space, arrays, describe, size_of::<C::Values>() != 0, key)
             }
         };
@@ -185,13 +186,13 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Plans a loop, and brings arrays and iterations where the plan wants them. Collective.
+    /// Plans a loop; `foresees` says whether it has a slice. Collective.
     fn prepare<S: IterationSpace, A: Arrays>(
         &mut self,
         head: &LoopHead<'_>,
         space: &S,
         arrays: &mut A,
-        describe: Describe<'_>,
+        (describe, foresees): (Describe<'_>, bool),
         accumulates: bool,
         key: Key,
     ) -> Result<Rc<LoopPlan>> {
@@ -205,7 +206,9 @@ impl Context<'_> {
         let treated: Vec<_> = each.iter().map(|array| (array.is_written(), array.treatment())).collect();
         let collects = treated.iter().any(|(_, treatment)| *treatment == Treatment::Collected);
         let accumulates = accumulates || collects;
-        let plan = Rc::new(LoopPlan::make(head, space, named, &treated, describe, accumulates, self)?);
+        let mut plan = LoopPlan::make(head, space, named, &treated, describe, accumulates, self)?;
+        plan.sharing.foresees = foresees;
+        let plan = Rc::new(plan);
         self.plans.keep(key, plan.clone());
         Ok(plan)
     }

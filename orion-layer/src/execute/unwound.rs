@@ -1,63 +1,54 @@
-//! What a worker was at when a body unwound: marks on the stack that cost nothing while nothing unwinds, and leave a note
-//! behind when they are dropped by one that does.
+//! What a worker was at when a body unwound: the iteration, noted when it begins, and the rule, by a mark on the stack that
+//! costs nothing while nothing unwinds and leaves a note behind when it is dropped by one that does.
 use super::Rule;
 use std::cell::{Cell, RefCell};
-use std::thread::panicking;
 
 /// More dimensions than any loop has.
 const MOST: usize = 8;
 
+/// The iteration that a worker is in.
+struct At {
+    index: [Cell<usize>; MOST],
+    /// Of the loop's dimensions; 0 outside of iterations.
+    dims: Cell<usize>,
+}
+
 thread_local! {
-    static ITERATION: Cell<([usize; MOST], usize)> = const { Cell::new(([0; MOST], 0)) };
+    static AT: At = const { At { index: [const { Cell::new(0) }; MOST], dims: Cell::new(0) } };
     static RULE: RefCell<Option<(String, String)>> = const { RefCell::new(None) };
+}
+
+/// An iteration of a body begins; for `parallel_for!`. A store or two: a mark on the stack, dropped when the body
+/// unwinds, costs none, but makes every call in the body one that the compiler has to clean up after, and such a call in
+/// a loop over elements, though never made, had sums live in memory.
+#[inline(always)]
+pub fn begin_iteration<const N: usize>(index: [usize; N]) {
+    AT.with(|at| {
+        at.index.iter().zip(index).for_each(|(cell, index)| cell.set(index));
+        at.dims.set(N.min(MOST));
+    });
+}
+
+/// What unwinds now is in no iteration.
+#[inline]
+pub(super) fn end_iterations() {
+    AT.with(|at| at.dims.set(0));
 }
 
 /// Forgets all notes.
 pub(super) fn forget() {
-    ITERATION.set(([0; MOST], 0));
+    end_iterations();
     RULE.take();
 }
 
 /// The loop's variables in the iteration that unwound; none if it was outside of one.
 pub(super) fn iteration() -> Vec<usize> {
-    let (index, len) = ITERATION.get();
-    index[..len].to_vec()
+    AT.with(|at| at.index[..at.dims.get()].iter().map(Cell::get).collect())
 }
 
 /// The array and the rule that was at work.
 pub(super) fn rule() -> Option<(String, String)> {
     RULE.take()
-}
-
-/// Marks an iteration of a body. For `parallel_for!`.
-#[derive(Debug)]
-pub struct Iteration<const N: usize>(pub [usize; N]);
-
-impl<const N: usize> Iteration<N> {
-    /// The iteration has ended.
-    #[inline(always)]
-    pub fn end(self) {
-        std::mem::forget(self);
-    }
-}
-
-/// Also where a body says `continue`.
-impl<const N: usize> Drop for Iteration<N> {
-    #[inline]
-    fn drop(&mut self) {
-        if panicking() {
-            note(&self.0);
-        }
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn note(index: &[usize]) {
-    let mut all = [0; MOST];
-    let len = index.len().min(MOST);
-    all[..len].copy_from_slice(&index[..len]);
-    ITERATION.set((all, len));
 }
 
 /// Marks that a rule is at work.

@@ -3,6 +3,7 @@ use super::clocks::Clocks;
 use super::foresee::serves;
 use super::mutant::{self, Mutant};
 use super::plan::LoopPlan;
+use super::unwound::end_iterations;
 use super::{Arrays, Control, IterationSpace, Notes, Of};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::Context;
@@ -154,6 +155,7 @@ fn run_cell<'a, S, A, C, F>(
     let number = cell_number(&plan.choice.grid, cell);
     current.set(number);
     let values = body(S::chunk(placed, &plan.choice.cuts, cell, number), views);
+    end_iterations();
     if number + 1 < plan.cells || !mutant::is(Mutant::LostPartial) {
         tree.add(number, values);
     }

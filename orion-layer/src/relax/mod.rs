@@ -5,7 +5,7 @@
 //!
 //! - A *relaxed* array ([`Relaxed`], `relax w` in `parallel_for!`) is read and changed by everybody, by
 //!   [`RelaxedView`]: each worker in a copy of its own, whose changes are added up at clocks ([`Consistency::Bsp`],
-//!   [`Consistency::Bounded`]), or in place, where that is not slower ([`Consistency::Async`]; `Sharing` chooses).
+//!   [`Consistency::Bounded`]), or in place, where that is not slower ([`Consistency::Async`]; `Trials` choose).
 //! - A *buffered* array ([`Buffered`], `buffer w`) is read as it was at the last clock, and takes contributions, which an
 //!   [`Apply`] function merges at clocks, where the elements live: each exactly once.
 //!
@@ -17,11 +17,12 @@ mod buffer;
 mod buffer_view;
 mod buffered;
 mod consistency;
+mod explained;
 mod number;
 mod relaxed;
 mod replica;
 mod report;
-mod sharing;
+mod trials;
 mod view;
 
 pub use self::apply::{AdaGrad, AdaRevision, Apply, Mean, Seen, Sum};
@@ -29,11 +30,12 @@ pub(crate) use self::board::Board;
 pub use self::buffer_view::BufferView;
 pub use self::buffered::{BufferArg, Buffered, Buffers};
 pub use self::consistency::{Consistency, Every, Relax};
+pub(crate) use self::explained::{Sharing, explained};
 pub use self::number::Additive;
 pub use self::relaxed::{Relaxed, Relaxes};
 pub(crate) use self::replica::Replica;
 pub use self::report::{LoopReport, Staleness};
-pub(crate) use self::sharing::Sharing;
+pub(crate) use self::trials::Trials;
 pub use self::view::{ElementIndex, RelaxedView};
 
 /// Contributions of so many clocks of a worker may be on their way to a buffered array.

@@ -3,6 +3,9 @@
 /// A block has about so many bytes, or one row if that is more: a line of a cache, the least that two cores exchange.
 const BYTES: usize = 64;
 
+/// Slots are numbers below this, and so the keys of an array are fewer.
+pub(super) const MOST_KEYS: usize = 1 << 31;
+
 /// The keys of an array, in row-major order: its elements if it has one dimension, else its rows. Blocks are of
 /// `2^shift` keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,15 @@
 //! Rows that were looked up one by one, and contributions to keys that no slice had foreseen.
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 
-/// Rows by their keys. Rows are added through a shared reference, and stay where they are until all of them go.
+/// Rows by their keys. Rows are added through a shared reference, and stay where they are until all of them go: so what is
+/// full is not made larger, but followed by a table with four times as many heads.
 #[derive(Debug)]
 pub(super) struct Looked<T> {
-    heads: Vec<Link<T>>,
+    heads: Box<[Link<T>]>,
+    /// Rows in this table.
+    count: Cell<usize>,
+    larger: OnceCell<Box<Looked<T>>>,
 }
 
 type Link<T> = OnceCell<Box<Node<T>>>;
@@ -17,36 +21,60 @@ struct Node<T> {
     next: Link<T>,
 }
 
+/// Heads of the first table.
 const HEADS: usize = 256;
+/// A table is full when it has so many rows for each head.
+const FULL: usize = 2;
 
 impl<T> Looked<T> {
     pub(super) fn new() -> Looked<T> {
-        Looked { heads: Vec::new() }
+        Looked::with_heads(HEADS)
+    }
+
+    fn with_heads(heads: usize) -> Looked<T> {
+        let heads = std::iter::repeat_with(OnceCell::new).take(heads).collect();
+        Looked { heads, count: Cell::new(0), larger: OnceCell::new() }
     }
 
     /// Forgets all rows.
     pub(super) fn clear(&mut self) {
-        if self.heads.is_empty() {
-            self.heads.resize_with(HEADS, OnceCell::new);
+        if self.count.take() > 0 {
+            self.heads.iter_mut().for_each(|head| drop(head.take()));
+            self.larger.take();
         }
-        self.heads.iter_mut().for_each(|head| drop(head.take()));
     }
 
-    /// Forgets a row.
+    /// Forgets a row, and perhaps others.
     pub(super) fn forget(&mut self, key: u32) {
-        self.heads[key as usize % HEADS].take();
+        // How many there were is not known: it stays, and the table is full a little earlier.
+        let mut table = self;
+        loop {
+            let head = key as usize % table.heads.len();
+            table.heads[head].take();
+            match table.larger.get_mut() {
+                Some(larger) => table = larger,
+                None => return,
+            }
+        }
     }
 
     /// The row of a key, which `fetch` makes unless it is known.
     pub(super) fn row(&self, key: u32, fetch: impl FnOnce() -> Box<[T]>) -> &[T] {
-        let mut link = &self.heads[key as usize % HEADS];
-        while let Some(node) = link.get() {
-            if node.key == key {
-                return &node.row;
+        let mut table = self;
+        loop {
+            let mut link = &table.heads[key as usize % table.heads.len()];
+            while let Some(node) = link.get() {
+                if node.key == key {
+                    return &node.row;
+                }
+                link = &node.next;
             }
-            link = &node.next;
+            if table.count.get() < FULL * table.heads.len() {
+                table.count.set(table.count.get() + 1);
+                return &link.get_or_init(|| Box::new(Node { key, row: fetch(), next: OnceCell::new() })).row;
+            }
+            table = table.larger.get_or_init(|| Box::new(Looked::with_heads(4 * table.heads.len())));
         }
-        &link.get_or_init(|| Box::new(Node { key, row: fetch(), next: OnceCell::new() })).row
     }
 }
 
@@ -67,7 +95,6 @@ mod tests {
     #[test]
     fn rows_are_made_once_and_stay() {
         let mut looked = Looked::new();
-        looked.clear();
         let row = |key: u32, value: u32| looked.row(key, || vec![value].into()).to_vec();
         let first = looked.row(3, || vec![30].into());
         // In the same chain.
@@ -78,5 +105,21 @@ mod tests {
         assert_eq!(looked.row(3, || vec![32].into()), [32]);
         looked.clear();
         assert_eq!(looked.row(3, || vec![33].into()), [33]);
+    }
+
+    #[test]
+    fn more_rows_than_heads() {
+        let mut looked = Looked::new();
+        for turn in 0..2u32 {
+            let first = looked.row(0, || vec![turn].into());
+            for key in 1..10_000 {
+                assert_eq!(looked.row(key, || vec![key + turn].into()), [key + turn]);
+            }
+            assert!((1..10_000).all(|key| looked.row(key, || vec![0].into()) == [key + turn]));
+            assert_eq!(first, [turn]);
+            looked.forget(9999);
+            assert_eq!(looked.row(9999, || vec![5].into()), [5]);
+            looked.clear();
+        }
     }
 }

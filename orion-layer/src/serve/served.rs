@@ -1,6 +1,6 @@
 //! A dense array that is served to loops.
 use super::arg::ServedArg;
-use super::blocks::Blocks;
+use super::blocks::{Blocks, MOST_KEYS};
 use super::state::State;
 use crate::array::DistArray;
 use crate::context::{Context, Site};
@@ -56,7 +56,7 @@ impl Context<'_> {
     /// An array that is served to loops, with contributions merged by `rule`. Collective.
     ///
     /// # Errors
-    /// Those of [`Context::zeros`].
+    /// Those of [`Context::zeros`]; [`Error::Shape`] if it has 2^31 keys or more.
     #[track_caller]
     pub fn served<T: Additive, const N: usize, A: Apply<T>>(
         &mut self,
@@ -64,6 +64,10 @@ impl Context<'_> {
         rule: A,
     ) -> Result<Served<T, N, A>> {
         let (blocks, number) = (Blocks::of(&target.shape(), size_of::<T>()), target.number());
+        if blocks.keys >= MOST_KEYS {
+            let what = format!("it has {} keys, and can be served with fewer than {MOST_KEYS}", blocks.keys);
+            return Err(Error::Shape { array: target.name().into(), what });
+        }
         let base = self.buffered(target, rule)?;
         Ok(Served { base, state: State::new(blocks, number) })
     }
@@ -78,6 +82,11 @@ impl<T: Additive, const N: usize, A: Apply<T>> Served<T, N, A> {
     /// The helper values of the rule, if there are any.
     pub fn state(&self) -> Option<&DistArray<A::State, N>> {
         self.base.state()
+    }
+
+    /// The rule: what merges contributions.
+    pub fn rule(&self) -> &A {
+        self.base.rule()
     }
 
     /// Exchanges the rule, to change the size of steps, say. To be called by every worker alike.

@@ -105,3 +105,23 @@ impl fmt::Display for Serving {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn advice(passes: u64, workers: u64, lists_made: u64) -> Option<String> {
+        let slicing = Duration::from_secs(2);
+        let listed_passes = passes * workers;
+        let tally = Serving { hits: 1_000_000, lists_made, listed_passes, slicing, ..Serving::default() };
+        tally.advice(passes)
+    }
+
+    #[test]
+    fn lists_are_anew_if_most_passes_make_them() {
+        // Once on each of eight workers, in four passes.
+        assert_eq!(advice(4, 8, 8), None);
+        assert!(advice(4, 8, 32).unwrap().contains("in many passes"));
+        assert!(advice(4, 1, 4).is_some() && advice(4, 1, 1).is_none() && advice(1, 2, 2).is_none());
+    }
+}

@@ -48,7 +48,7 @@ enum Stage {
 
 /// The choice of a loop, pass by pass.
 #[derive(Clone, Debug)]
-pub(crate) struct Sharing {
+pub(crate) struct Trials {
     way: Way,
     stage: Stage,
     /// How long a pass took when last measured: in place, in copies.
@@ -56,9 +56,9 @@ pub(crate) struct Sharing {
     gap: u32,
 }
 
-impl Sharing {
-    pub(crate) fn new() -> Sharing {
-        Sharing { way: Way::InPlace, stage: Stage::Warm, seconds: [None; 2], gap: FIRST_GAP }
+impl Trials {
+    pub(crate) fn new() -> Trials {
+        Trials { way: Way::InPlace, stage: Stage::Warm, seconds: [None; 2], gap: FIRST_GAP }
     }
 
     /// Whether workers keep copies in the next pass, with so many bytes of relaxed arrays.
@@ -110,10 +110,10 @@ mod tests {
 
     /// The ways of so many passes, if each takes so long.
     fn ways(passes: usize, in_place: impl Fn(usize) -> u64, in_copies: u64) -> Vec<bool> {
-        let mut sharing = Sharing::new();
+        let mut trials = Trials::new();
         let pass = |number| {
-            let copies = sharing.in_copies(Consistency::Async, 2, 1000);
-            sharing.note(Duration::from_millis(if copies { in_copies } else { in_place(number) }));
+            let copies = trials.in_copies(Consistency::Async, 2, 1000);
+            trials.note(Duration::from_millis(if copies { in_copies } else { in_place(number) }));
             copies
         };
         (0..passes).map(pass).collect()
@@ -139,12 +139,12 @@ mod tests {
 
     #[test]
     fn no_trial_where_there_is_nothing_to_choose() {
-        let mut sharing = Sharing::new();
+        let mut trials = Trials::new();
         for _ in 0..5 {
-            assert!(!sharing.in_copies(Consistency::Async, 2, MOST_BYTES + 1));
-            assert!(!sharing.in_copies(Consistency::Bsp, 1, 1000));
-            assert!(sharing.in_copies(Consistency::Bsp, 2, MOST_BYTES + 1));
-            sharing.note(Duration::from_millis(1));
+            assert!(!trials.in_copies(Consistency::Async, 2, MOST_BYTES + 1));
+            assert!(!trials.in_copies(Consistency::Bsp, 1, 1000));
+            assert!(trials.in_copies(Consistency::Bsp, 2, MOST_BYTES + 1));
+            trials.note(Duration::from_millis(1));
         }
     }
 }
