@@ -137,6 +137,9 @@ fn run(o: &Options) -> anyhow::Result<()> {
     let text = Text::load(o)?;
     let count: usize = text.sentences.iter().map(Vec::len).sum();
     println!("{count} words in {} sentences, {} different ones", text.sentences.len(), text.words.len());
+    if let Some(path) = &o.write_text {
+        return text.write(path);
+    }
     let tell_all = |trained: Trained| {
         for word in
             [20, 50, 100, 200, 400].into_iter().filter(|word| *word < text.words.len() && !o.run.quiet)
@@ -145,7 +148,7 @@ fn run(o: &Options) -> anyhow::Result<()> {
             println!("like {}: {}", text.words[word], like.join(" "));
         }
         if let Some(score) = score(&text, &trained.vectors, width(o)) {
-            println!("score {score:.4} on {} pairs", text.pairs.len());
+            println!("score {score:.4}");
         }
         let (seconds, passes) = (trained.curve.seconds().max(1e-9), trained.curve.points().count());
         let [all, thinned] =
