@@ -12,6 +12,8 @@ mod lda;
 mod paired;
 #[path = "quality/topics.rs"]
 mod topics;
+#[path = "quality/vectors.rs"]
+mod vectors;
 #[path = "../examples/word2vec/main.rs"]
 mod word2vec;
 
@@ -31,41 +33,6 @@ fn name(workers: usize) -> String {
         0 => "serial".into(),
         1 => "1 worker".into(),
         _ => format!("{workers} workers"),
-    }
-}
-
-/// Scores of vectors after the last pass.
-fn vectors(quick: bool) {
-    let (sentences, passes, seeds) = if quick { ("4000", "3", 2) } else { ("20000", "3", 3) };
-    println!("word2vec, {sentences} sentences: score, means of {seeds} seeds (aim: within 2 % of serial)");
-    let mut serial = 0.0;
-    for workers in WORKERS {
-        let kinds = match workers {
-            0 | 1 => &[Consistency::Async][..],
-            _ => &[Consistency::Async, Consistency::Bsp],
-        };
-        for kind in kinds {
-            let run = |seed: u64| {
-                let seed = seed.to_string();
-                let args =
-                    ["word2vec", "--quiet", "--sentences", sentences, "--passes", passes, "--seed", &seed];
-                let o = word2vec::Options::parse_from(args);
-                let text = word2vec::Text::load(&o).expect("a text");
-                let trained = match workers {
-                    0 => word2vec::serial(&o, &text),
-                    _ => {
-                        let all = hectare::run(workers, |w| word2vec::train(w, &o, &text, *kind));
-                        all.expect("a run").swap_remove(0)
-                    }
-                };
-                word2vec::score(&text, &trained.vectors, word2vec::width(&o)).expect("pairs of words")
-            };
-            let found = mean((1..=seeds).map(run));
-            serial = if workers == 0 { found } else { serial };
-            let how = if workers == 0 { String::new() } else { format!(", {kind}") };
-            let off = 100.0 * (found / serial - 1.0);
-            println!("{:<30} {found:.4}  {off:+.2} %", format!("{}{how}", name(workers)));
-        }
     }
 }
 
@@ -162,7 +129,7 @@ fn main() {
         let since = std::time::Instant::now();
         match &name[..] {
             "lda" => topics::run(&args),
-            "word2vec" => vectors(args.quick),
+            "word2vec" => vectors::run(&args),
             "mf" => factors(args.quick),
             _ => panic!("{name}: there are lda, word2vec and mf"),
         }

@@ -1,6 +1,6 @@
 """Speed of tomotopy's LDA on a corpus that `cargo run --release --example lda -- --write-tokens FILE` wrote.
 
-    python3 lda_tomotopy.py FILE [--passes 30] [--burn 0] [--topics 100] [--alpha 0.1] [--beta 0.01]
+    python3 lda_tomotopy.py FILE [--passes 30] [--topics 100] [--alpha 0.1] [--beta 0.01]
 
 One line of JSON: million tokens per second of wall clock and of CPU, training only, on one thread.
 """

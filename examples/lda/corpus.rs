@@ -35,6 +35,7 @@ impl Corpus {
                 length: o.length,
                 exponent: o.exponent,
                 topics: 3,
+                spread: 0,
             }),
         };
         let mut corpus = Corpus { documents: documents.len(), words, train: vec![], held_out: vec![] };

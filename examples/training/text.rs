@@ -32,6 +32,8 @@ pub(crate) struct Generated {
     pub(crate) exponent: f64,
     /// Topics in a document.
     pub(crate) topics: u64,
+    /// So far from a document's topic are those, around a ring, whose words it has also, the farther the fewer; 0 for none.
+    pub(crate) spread: u64,
 }
 
 /// Words in the order of their frequency, and documents of them.
@@ -91,7 +93,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Documents with a few planted topics each. Ranks of words follow Zipf's law (density proportional to `r^-s`); words of
 /// rank `r` belong to topic `r % PLANTED`. A document takes 0.7 of its words from the words of its own topics, the
-/// others from all.
+/// others from all. Topics lie on a ring, and with a `spread` those near a document's own count among them.
 pub(crate) fn generate(o: Generated) -> Documents {
     let power = 1.0 - o.exponent;
     let rank = |unit: f64, ranks: usize| {
@@ -100,6 +102,14 @@ pub(crate) fn generate(o: Generated) -> Documents {
     };
     let stream = Stream::new(7, "documents");
     let topics = PLANTED.min(o.words);
+    // The difference of two numbers of 0 to `spread`, by bits that the topic does not depend on much.
+    let astray = |bits: u64| match o.spread {
+        0 => 0,
+        spread => {
+            let [a, b] = [bits & 0xffff, bits >> 16 & 0xffff].map(|part| (part * (spread + 1)) >> 16);
+            (topics as u64 + a - b) as usize
+        }
+    };
     let document = |doc: usize| -> Vec<u32> {
         let numbers = stream.child(doc as u64);
         let own: Vec<usize> = (0..o.topics).map(|at| numbers.below(at, topics as u64) as usize).collect();
@@ -107,6 +117,7 @@ pub(crate) fn generate(o: Generated) -> Documents {
         let word = |at: u64| match numbers.below(at, 10) {
             ..7 => {
                 let topic = own[numbers.below(at + 1, o.topics) as usize];
+                let topic = (topic + astray(numbers.bits(at + 1))) % topics;
                 let ranks = (o.words - topic).div_ceil(topics);
                 rank(numbers.uniform(at + 2), ranks) * topics + topic
             }

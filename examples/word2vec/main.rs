@@ -26,6 +26,10 @@ use training::Curve;
 /// Who relaxes both matrices may do it in these ways.
 const KINDS: [Consistency; 3] = [Consistency::Async, Consistency::Bsp, Consistency::Bounded(1)];
 
+/// Of copies: clocks in a pass, for each worker, times the workers. Changes of all workers are added up, and with long
+/// clocks and many workers steps overshoot: with four workers and 16 clocks vectors diverge.
+const CLOCKS: usize = 16;
+
 /// The vectors, the curve, and the words that were learned from.
 #[derive(Clone, Debug)]
 pub(crate) struct Trained {
@@ -50,7 +54,7 @@ pub(crate) fn train(
     for pass in 0..o.passes {
         curve.begin();
         let (learned, products, nats) = parallel_for!(w, unordered, read sentences, relax [input, output],
-            consistency = consistency, every = o.run.every(16), sum learned: u64, sum products: u64, sum nats: f64;
+            consistency = consistency, every = o.run.every(CLOCKS * w.size()), sum learned: u64, sum products: u64, sum nats: f64;
         for (number, _) in sentences {
             let mut row = vec![0.0; width];
             let mut sentence = learner.sentence(pass, number);
@@ -137,6 +141,9 @@ fn run(o: &Options) -> anyhow::Result<()> {
     let text = Text::load(o)?;
     let count: usize = text.sentences.iter().map(Vec::len).sum();
     println!("{count} words in {} sentences, {} different ones", text.sentences.len(), text.words.len());
+    if let Some(path) = &o.write_text {
+        return text.write(path);
+    }
     let tell_all = |trained: Trained| {
         for word in
             [20, 50, 100, 200, 400].into_iter().filter(|word| *word < text.words.len() && !o.run.quiet)
@@ -145,7 +152,7 @@ fn run(o: &Options) -> anyhow::Result<()> {
             println!("like {}: {}", text.words[word], like.join(" "));
         }
         if let Some(score) = score(&text, &trained.vectors, width(o)) {
-            println!("score {score:.4} on {} pairs", text.pairs.len());
+            println!("score {score:.4}");
         }
         let (seconds, passes) = (trained.curve.seconds().max(1e-9), trained.curve.points().count());
         let [all, thinned] =

@@ -26,6 +26,9 @@ pub(crate) struct Options {
     /// Of generated text: the exponent of Zipf's law, by which words have their frequencies.
     #[arg(long, default_value_t = 1.07)]
     pub(crate) exponent: f64,
+    /// Write the sentences to this file, a line of words by number each, and end: for other programs.
+    #[arg(long)]
+    pub(crate) write_text: Option<PathBuf>,
     /// Words that are rarer than this in a text are left out.
     #[arg(long, default_value_t = 5)]
     pub(crate) min_count: usize,

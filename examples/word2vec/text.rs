@@ -1,17 +1,33 @@
 //! Sentences, and what follows from the words' frequencies: which are kept, which are drawn.
 use super::Options;
 use super::training::text::{Generated, Keep, PLANTED, generate, read};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use std::path::Path;
 
+/// Planted words that occur so often ought to be learned.
+const OFTEN: usize = 20;
+/// Sentences have words of topics up to this far from their own; words of topics more than twice as far apart meet by
+/// chance only.
+pub(crate) const SPREAD: usize = 4;
 /// Longer sentences are cut.
 const LONGEST: usize = 1000;
 
-/// Sentences of words, by number, and pairs of words that ought to be alike.
+/// What is known of words that ought to be alike.
+#[derive(Clone, Debug)]
+pub(crate) enum Known {
+    /// Words that occur often enough to be learned, by planted topic: topics lie on a ring, and the farther apart they are,
+    /// the less words of theirs are alike.
+    Ring(Vec<Vec<usize>>),
+    /// Pairs that ought to be alike.
+    Pairs(Vec<[usize; 2]>),
+}
+
+/// Sentences of words, by number, and what is known of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
     pub(crate) words: Vec<String>,
     pub(crate) sentences: Vec<Vec<u32>>,
-    pub(crate) pairs: Vec<[usize; 2]>,
+    pub(crate) known: Known,
     /// The chance to be kept, in parts of 2^32.
     pub(crate) keep: Vec<u64>,
     /// For drawing by the alias method (Walker, 1977): a chance in parts of 2^32, and the word otherwise.
@@ -29,6 +45,7 @@ impl Text {
                 length: o.length,
                 exponent: o.exponent,
                 topics: 1,
+                spread: SPREAD as u64,
             }),
         };
         let sentences: Vec<Vec<u32>> =
@@ -44,11 +61,25 @@ impl Text {
             (((share.sqrt() + 1.0) / share).min(1.0) * 2f64.powi(32)) as u64
         });
         let (keep, noise) = (keep.collect(), alias(&counts));
-        let pairs = match &o.text {
-            Some(_) => plurals(&words),
-            None => planted(words.len()),
+        let known = match &o.text {
+            Some(_) => Known::Pairs(plurals(&words)),
+            None => {
+                let topics = PLANTED.min(words.len());
+                let often = |word: &usize| counts[*word] >= OFTEN;
+                let of_topic = |topic| (topic..words.len()).step_by(topics).filter(often).collect();
+                Known::Ring((0..topics).map(of_topic).collect())
+            }
         };
-        Ok(Text { words, sentences, pairs, keep, noise })
+        Ok(Text { words, sentences, known, keep, noise })
+    }
+}
+
+impl Text {
+    /// Writes the words by number, a line for each sentence.
+    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+        let line = |words: &Vec<u32>| words.iter().map(u32::to_string).collect::<Vec<_>>().join(" ") + "\n";
+        let lines: String = self.sentences.iter().map(line).collect();
+        std::fs::write(path, lines).with_context(|| format!("cannot write {}", path.display()))
     }
 }
 
@@ -69,11 +100,6 @@ fn alias(counts: &[usize]) -> Vec<(u32, u32)> {
         }
     }
     table
-}
-
-/// Words of one planted topic, among the frequent ones.
-fn planted(words: usize) -> Vec<[usize; 2]> {
-    (0..words.min(20 * PLANTED).saturating_sub(PLANTED)).map(|word| [word, word + PLANTED]).collect()
 }
 
 /// Words and their plurals in -s, among the frequent ones.
