@@ -79,7 +79,7 @@ impl Run {
         if self.all {
             for workers in &self.workers {
                 for kind in std::iter::once(first).chain(kinds.iter().skip(1).copied()) {
-                    add(self.describe(*workers, kinds, kind), parallel(*workers, kind))?;
+                    add(describe(*workers, kinds, kind), parallel(*workers, kind))?;
                 }
             }
         } else if !self.serial {
@@ -90,7 +90,7 @@ impl Run {
                     "--consistency: run like this, the program has but one (`kmeans` has several with --batch)"
                 );
             }
-            add(self.describe(workers, kinds, kind), parallel(workers, kind))?;
+            add(describe(workers, kinds, kind), parallel(workers, kind))?;
         }
         match &self.curve {
             Some(path) => picture::write(path, &runs),
