@@ -81,8 +81,10 @@ fn mini_batches_find_centers_as_good_under_every_consistency() {
         for workers in [1, 3] {
             let all = hectare::run(workers, |w| train(w, &o, consistency)).unwrap();
             let end = losses(&all[0].1)[4];
-            // Fewer points between two changes of the centers may find better ones.
-            assert!(end < 1.05 * curve[4], "{consistency}, {workers} workers: {end} {curve:?}");
+            // Fewer points between two changes of the centers may find better ones. Where nobody waits, what a worker that
+            // gets no core contributes may come late by a pass.
+            let margin = if workers > 1 && consistency == Consistency::Async { 1.5 } else { 1.05 };
+            assert!(end < margin * curve[4], "{consistency}, {workers} workers: {end} {curve:?}");
             // All have the same centers, and each point counts once in every pass.
             assert!(all.iter().all(|other| bits(&other.0) == bits(&all[0].0)));
             assert_eq!(all[0].0.points(), (3000 * o.passes) as f64);
