@@ -122,7 +122,7 @@ pub enum Error {
     },
     /// The rule that merges contributions to a buffered or served array panicked.
     #[error(
-        "loop {loop_name}: the rule {rule} of {array} panicked on worker {worker}: {message}; what was contributed to \
+        "loop {loop_name}: the rule {rule} of {array:?} panicked on worker {worker}: {message}; what was contributed to \
          {array} in this clock was not all applied"
     )]
     RulePanicked {

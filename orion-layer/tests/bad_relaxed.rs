@@ -180,7 +180,7 @@ fn an_apply_function_that_panics_poisons() {
             .unwrap_err();
             // Whoever merged it: all are told.
             let text = error.to_string();
-            assert!(text.contains("rule Touchy of bins panicked on worker"), "{text}");
+            assert!(text.contains("rule Touchy of \"bins\" panicked on worker"), "{text}");
             assert!(matches!(bins.array().to_vec(w), Err(Error::Poisoned { .. })));
             Err::<(), Error>(error)
         });

@@ -84,7 +84,7 @@ fn nothing_is_lost_where_workers_do_not_wait() {
 #[test]
 fn bounds_that_say_nothing_are_refused() {
     for (every, says) in
-        [(Every::Staleness(0), "`every = Staleness(0)`: the delay"), (Every::Staleness(u64::MAX), "no bound")]
+        [(Every::Staleness(0), "`every = Staleness(0)`: the time"), (Every::Staleness(u64::MAX), "no bound")]
     {
         let error = run(2, |w| {
             let mut a = w.zeros::<u64, 1>([10])?;

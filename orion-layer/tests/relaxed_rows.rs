@@ -140,7 +140,7 @@ fn rows_outside_and_rooms_of_another_length_end_the_loop() {
         })
     });
     let error = short.unwrap_err().to_string();
-    assert!(error.contains("3 elements for a row of 24"), "{error}");
+    assert!(error.contains("3 elements for a row of \"") && error.contains("which has 24"), "{error}");
 }
 
 #[test]

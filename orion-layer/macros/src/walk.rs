@@ -78,7 +78,7 @@ impl<'a> Walker<'a> {
                 _ if self.errors.is_some() => {}
                 (false, false) => self.error(name, format!("the body does not touch `{name}`: leave it out")),
                 (true, false) if array.written => {
-                    self.error(name, format!("the body only reads `{name}`: name it under `read`"));
+                    self.error(name, format!("the body only reads `{name}`: name it under `read`, where its elements are `{name}[i]`"));
                 }
                 _ => {}
             }

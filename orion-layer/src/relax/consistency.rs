@@ -7,7 +7,7 @@ use std::time::Duration;
 /// and `write` keeps its dependences under all of them.
 ///
 /// Clocks are those of a pass: every worker begins at 0 and ticks as often as [`Every`] says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize)]
 #[non_exhaustive]
 pub enum Consistency {
     /// Nothing is relaxed: all accesses count as dependences. The default of this type; `parallel_for!` takes
@@ -21,14 +21,14 @@ pub enum Consistency {
     /// passed `c - s`, and perhaps more; it waits where it must. `Bounded(0)` waits as [`Consistency::Bsp`] does, but
     /// merges in the order in which changes come.
     Bounded(u64),
-    /// Without waiting. Relaxed arrays are read and written in place while others do the same (HogWild!, Recht et al.,
-    /// 2011): elements are whole, and of two workers that change one at once, one change may be lost. Buffers are
-    /// merged when contributions come, and lose none.
+    /// Without waiting, and whatever is fastest: relaxed arrays are read and written in place while others do the same
+    /// (HogWild!, Recht et al., 2011), or in copies as under [`Consistency::UNBOUNDED`]. In place, elements are whole, and
+    /// of two workers that change one at once, one change may be lost. Buffers are merged when contributions come, and
+    /// lose none.
     ///
-    /// Where many workers change the same elements all the time, sharing them in place is slow, for their lines of memory
-    /// go from core to core. Arrays of up to 4 MiB are therefore shared in copies as well, as under
-    /// [`Consistency::UNBOUNDED`], for a pass or two; what took less time goes on, and the other is tried again now and
-    /// then. [`LoopReport`](super::LoopReport) tells in how many passes it was which.
+    /// In place is best where workers seldom change the same elements; where they do all the time, lines of memory go from
+    /// core to core. If the arrays that a loop relaxes have up to 4 MiB together, both are therefore tried, two passes each;
+    /// what took less time goes on, and the other is tried again now and then. Larger ones are shared in place. [`LoopReport`](super::LoopReport) tells in how many passes it was which.
     Async,
 }
 
@@ -43,6 +43,18 @@ impl Consistency {
             Consistency::Serializable | Consistency::Bsp => 0,
             Consistency::Bounded(bound) => bound,
             Consistency::Async => u64::MAX,
+        }
+    }
+}
+
+impl std::fmt::Debug for Consistency {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Consistency::Serializable => f.write_str("Serializable"),
+            Consistency::Bsp => f.write_str("Bsp"),
+            Consistency::UNBOUNDED => f.write_str("UNBOUNDED"),
+            Consistency::Bounded(bound) => write!(f, "Bounded({bound})"),
+            Consistency::Async => f.write_str("Async"),
         }
     }
 }
@@ -168,12 +180,12 @@ impl Relax {
     /// Why this cannot be.
     pub(crate) fn complaint(&self) -> Option<String> {
         let what = match self.every {
-            Every::Share(0) => "workers would never merge in a pass: name at least one time",
+            Every::Share(0) => "workers would never merge: take at least one clock in a pass, Share(1)",
             Every::Iterations(0) | Every::Time(Duration::ZERO) | Every::Staleness(0) => {
-                "the delay of contributions has no length: give it one"
+                "the time between clocks has no length: give it one"
             }
             Every::Iterations(u64::MAX) | Every::Time(Duration::MAX) | Every::Staleness(u64::MAX) => {
-                "the delay of contributions has no bound: give it one"
+                "the time between clocks has no bound: give it one"
             }
             _ => return None,
         };

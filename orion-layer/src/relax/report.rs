@@ -15,6 +15,9 @@ pub struct Staleness {
     pub counts: Vec<u64>,
 }
 
+/// Seconds of all workers together, below which a pass is over before much can be said of it.
+const SHORTEST_PASS: f64 = 1e-3;
+
 /// The last of the counts is for this many clocks and more.
 const LAST: usize = 63;
 
@@ -128,23 +131,26 @@ impl LoopReport {
         let all = (self.compute + self.wait + self.moving + self.apply).as_secs_f64().max(1e-9);
         let share = |part: Duration| part.as_secs_f64() / all;
         let mut advice = Vec::new();
+        // What happens so seldom, or in so short passes, says nothing of a loop.
+        let is_long = all > SHORTEST_PASS * self.passes as f64;
         if self.busy == 1 && self.imbalance > 1.0 {
             advice.push(
                 "all iterations ran on one worker: `explain` tells why, and what would let others help"
                     .into(),
             );
-        } else if self.imbalance > 1.15 && share(self.wait) > 0.1 {
+        } else if is_long && self.imbalance > 1.15 && share(self.wait) > 0.1 {
             advice.push(format!(
                 "one worker computes {:.2} times the mean: iterations of very different length should be spread \
                  (`permute`), or the loop cut finer",
                 self.imbalance
             ));
         } else if self.clocks > 0 && share(self.wait) > 0.15 {
-            advice.push(
-                "much of the time is waiting: a larger bound on staleness, or fewer clocks in a pass, would help".into(),
-            );
+            let bound =
+                if self.in_place + self.in_copies > 0 { "" } else { "a larger bound on staleness, or " };
+            advice.push(format!("much of the time is waiting: {bound}fewer clocks in a pass would help"));
         }
-        if self.clocks > 0 && share(self.moving) + share(self.apply) > 0.15 {
+        let merging = self.moving.saturating_sub(self.serving.slicing) + self.apply;
+        if self.clocks > 2 * self.busy * self.passes && share(merging) > 0.15 {
             advice.push("much of the time goes into merging: fewer clocks in a pass would help".into());
         }
         advice.extend(self.serving.advice(self.passes));

@@ -105,7 +105,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         match cells.as_slice() {
             Some(own) => &own[place..place + self.frame.row_len()],
             None => {
-                check_len(self.frame.row_len(), room.len());
+                check_len(self.bounds, self.frame.row_len(), room.len());
                 cells.load(place, room);
                 room
             }
@@ -119,7 +119,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     #[inline]
     pub fn read_row<R: RowIndex<N>>(&self, row: R, to: &mut [T]) {
         let (of, place) = self.find_row(row, false);
-        check_len(self.frame.row_len(), to.len());
+        check_len(self.bounds, self.frame.row_len(), to.len());
         self.cells_of(of).load(place, to);
     }
 
@@ -130,7 +130,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     #[inline]
     pub fn write_row<R: RowIndex<N>>(&mut self, row: R, from: &[T]) {
         let (of, place) = self.find_row(row, true);
-        check_len(self.frame.row_len(), from.len());
+        check_len(self.bounds, self.frame.row_len(), from.len());
         self.cells_of_mut(of).store(place, from);
     }
 
@@ -144,7 +144,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         T: Number,
     {
         let (of, place) = self.find_row(row, true);
-        check_len(self.frame.row_len(), changes.len());
+        check_len(self.bounds, self.frame.row_len(), changes.len());
         let (cells, mut room) = (self.cells_of_mut(of), [T::default(); GROUP]);
         for (group, changes) in changes.chunks(GROUP).enumerate() {
             let (first, room) = (place + group * GROUP, &mut room[..changes.len()]);
@@ -220,6 +220,6 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
 
 /// Whether what is copied is as long as a row.
 #[inline]
-fn check_len(row: usize, len: usize) {
-    assert!(row == len, "{len} elements for a row of {row}");
+fn check_len(bounds: PartBounds<'_>, row: usize, len: usize) {
+    assert!(row == len, "{len} elements for a row of {:?}, which has {row}", bounds.array);
 }

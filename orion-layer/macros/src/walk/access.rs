@@ -117,6 +117,13 @@ impl Walker<'_> {
                 ("get" | "at", 1) if !array.written => self.push(number, &[], Rest::Exact, Mode::Read, call),
                 ("slice", 1) => self.slice(number, &call.args[0], Mode::Read, call),
                 ("slice_mut", 1) => self.slice(number, &call.args[0], Mode::Update, call),
+                ("add" | "add_row" | "push", _) => self.error(
+                    &call.method,
+                    format!(
+                        "`{name}` takes no contributions here: name it under `buffer`, if it is a map, a growing list or a \
+                         buffered array, or under `relax` or `serve`"
+                    ),
+                ),
                 _ => self.error(
                     &call.method,
                     format!(
