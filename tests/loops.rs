@@ -86,23 +86,6 @@ fn train(w: &mut Context<'_>, passes: usize) -> Result<Vec<u64>> {
     Ok(seen)
 }
 
-/// Runs `program` on three processes, of which worker `killed`, if any, does not come to its end.
-fn as_processes(name: &str, killed: Option<usize>, program: impl Fn(&mut Context<'_>)) {
-    let child = role();
-    let job = child.as_ref().map_or_else(patient_job, |(_, job)| job.clone());
-    let rank = child.as_ref().map_or(0, |(role, _)| role.parse().unwrap());
-    let mut worker = job.worker_at(rank).unwrap();
-    let mut children =
-        if rank == 0 { vec![spawn(name, "1", &job), spawn(name, "2", &job)] } else { Vec::new() };
-    let _watch = watch(&job);
-    let mut context = Context::join(&mut worker, 3).unwrap();
-    program(&mut context);
-    for (number, child) in children.iter_mut().enumerate().filter(|(number, _)| killed != Some(number + 1)) {
-        eprintln!("waiting for process {}", number + 1);
-        child.finish();
-    }
-}
-
 #[test]
 fn processes_give_the_bits_that_threads_give() {
     as_processes("processes_give_the_bits_that_threads_give", None, |w| {

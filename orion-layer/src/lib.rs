@@ -77,6 +77,7 @@ pub mod explain;
 mod file;
 pub mod lazy;
 pub mod loop_nest;
+mod panics;
 mod parallel_for;
 pub mod placement;
 pub mod relax;

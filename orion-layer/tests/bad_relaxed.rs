@@ -2,13 +2,11 @@
 use hectare_orion::relax::{Consistency, Every, Sum};
 use hectare_orion::{Error, parallel_for, run};
 use std::time::Duration;
+#[path = "common/relaxing.rs"]
+mod relaxing;
+use relaxing::{COUNT, Touchy, bin};
 
 const BINS: usize = 37;
-const COUNT: usize = 6000;
-
-fn bin(k: usize) -> usize {
-    k * k % BINS
-}
 
 const ALL: [Consistency; 5] = [
     Consistency::Serializable,
@@ -29,8 +27,8 @@ fn a_body_that_panics_poisons_and_everybody_hears_of_it() {
                 let error = parallel_for!(w, unordered, relax bins, buffer more, consistency = consistency;
                 for k in 0..COUNT {
                     assert!(k != at, "an accident");
-                    bins.add(bin(k), 1);
-                    more.add(bin(k), 1);
+                    bins.add(bin(k, BINS), 1);
+                    more.add(bin(k, BINS), 1);
                 })
                 .unwrap_err();
                 assert!(matches!(bins.to_vec(w), Err(Error::Poisoned { .. })));
@@ -38,7 +36,7 @@ fn a_body_that_panics_poisons_and_everybody_hears_of_it() {
                 // All have made the same calls, whoever failed and whoever heard of it: the next ones work.
                 let mut fresh = w.zeros::<u64, 1>([BINS])?;
                 parallel_for!(w, unordered, relax fresh, consistency = consistency;
-                for k in 0..COUNT { fresh.add(bin(k), 1); })?;
+                for k in 0..COUNT { fresh.add(bin(k, BINS), 1); })?;
                 let counted = fresh.to_vec(w)?.iter().sum::<u64>();
                 assert!(counted == COUNT as u64 || consistency == Consistency::Async, "{counted}");
                 Err::<(), Error>(error)
@@ -64,7 +62,7 @@ fn a_worker_that_stands_still_is_named() {
             if me == 1 && k == 3000 {
                 std::thread::sleep(Duration::from_secs(1));
             }
-            bins.add(bin(k), 1);
+            bins.add(bin(k, BINS), 1);
         })
     });
     let error = failed.unwrap_err().to_string();
@@ -140,8 +138,8 @@ fn checked_loops_know_relaxed_and_buffered_arrays() {
         parallel_for!(w, unordered, write rows, relax bins, buffer more, consistency = Consistency::Async;
         for k in 0..300 {
             rows[k] = k as u64;
-            bins.add(bin(k), 1);
-            more.add(bin(k), 1);
+            bins.add(bin(k, BINS), 1);
+            more.add(bin(k, BINS), 1);
         })?;
         let both = [bins.to_vec(w)?, more.array().to_vec(w)?];
         assert_eq!(both[0].iter().sum::<u64>(), 300);
@@ -149,22 +147,6 @@ fn checked_loops_know_relaxed_and_buffered_arrays() {
     });
     let [bins, more] = &bins.unwrap()[0];
     assert_eq!(bins, more);
-}
-
-/// Fails at an update of the wrong size.
-#[derive(Debug)]
-struct Touchy;
-
-impl hectare_orion::relax::Apply<u64> for Touchy {
-    type State = ();
-    type Seen = ();
-
-    fn see(&self, _state: &()) {}
-
-    fn apply(&self, target: &mut u64, _state: &mut (), update: u64, _seen: ()) {
-        assert!(update < 1000, "an update of {update}");
-        *target += update;
-    }
 }
 
 #[test]
@@ -175,7 +157,7 @@ fn an_apply_function_that_panics_poisons() {
             let mut bins = w.buffered(zeros.named("bins"), Touchy)?;
             let error = parallel_for!(w, unordered, buffer bins, consistency = consistency;
             for k in 0..COUNT {
-                bins.add(bin(k), if k == 3210 { 1000 } else { 0 });
+                bins.add(bin(k, BINS), if k == 3210 { 1000 } else { 0 });
             })
             .unwrap_err();
             // Whoever merged it: all are told.

@@ -2,10 +2,13 @@
 mod common;
 
 use common::watchdog::watched;
-use hectare_orion::relax::{Apply, Consistency, Every, Sum};
+use hectare_orion::relax::{Consistency, Every, Sum};
 use hectare_orion::{Error, parallel_for, run};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
+#[path = "common/relaxing.rs"]
+mod relaxing;
+use relaxing::Touchy;
 
 const ALL: [Consistency; 4] =
     [Consistency::Serializable, Consistency::Bsp, Consistency::Bounded(1), Consistency::Async];
@@ -184,22 +187,6 @@ fn a_body_that_panics_poisons_and_everybody_hears_of_it() {
                 "{error}"
             );
         }
-    }
-}
-
-/// Fails at an update of the wrong size.
-#[derive(Debug)]
-struct Touchy;
-
-impl Apply<u64> for Touchy {
-    type State = ();
-    type Seen = ();
-
-    fn see(&self, _state: &()) {}
-
-    fn apply(&self, target: &mut u64, _state: &mut (), update: u64, _seen: ()) {
-        assert!(update < 1000, "an update of {update}");
-        *target += update;
     }
 }
 

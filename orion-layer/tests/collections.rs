@@ -1,11 +1,11 @@
 //! Maps against a serial model, on 1, 2, 3 and 5 workers.
 mod common;
 
+use common::difficult::Difficult;
 use common::random::Random;
 use hectare_orion::collections::{Append, DistMap, DistMultiMap, First, Last, Max, Merge, Min, Sum};
 use hectare_orion::relax::Consistency;
 use hectare_orion::{Context, Error, Result, parallel_for, run, run_on};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
 const WORKERS: [usize; 4] = [1, 2, 3, 5];
@@ -301,28 +301,6 @@ fn a_pass_that_fails_leaves_the_map_as_it_was() {
             Ok(())
         })
         .unwrap();
-    }
-}
-
-/// What serde cannot write (1), or cannot read (2).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Difficult(u8);
-
-impl Serialize for Difficult {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            1 => Err(serde::ser::Error::custom("a one")),
-            other => serializer.serialize_u8(other),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Difficult {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Difficult, D::Error> {
-        match u8::deserialize(deserializer)? {
-            2 => Err(serde::de::Error::custom("a two")),
-            other => Ok(Difficult(other)),
-        }
     }
 }
 

@@ -2,11 +2,11 @@
 mod common;
 
 use common::Scratch;
+use common::difficult::Difficult;
 use hectare_orion::array::{Entry, SparseArray};
 use hectare_orion::collections::Sum;
 use hectare_orion::{Context, Error, Result, parallel_for, run, run_on};
 use proptest::prelude::*;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
@@ -260,28 +260,6 @@ fn what_is_wrong_with_an_entry_names_its_key_on_every_worker() {
             w.barrier()
         })
         .unwrap();
-    }
-}
-
-/// What serde cannot write (1), or cannot read (2).
-#[derive(Clone, Debug, PartialEq)]
-struct Difficult(u8);
-
-impl Serialize for Difficult {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            1 => Err(serde::ser::Error::custom("a one")),
-            other => serializer.serialize_u8(other),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Difficult {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Difficult, D::Error> {
-        match u8::deserialize(deserializer)? {
-            2 => Err(serde::de::Error::custom("a two")),
-            other => Ok(Difficult(other)),
-        }
     }
 }
 

@@ -2,28 +2,11 @@
 use hectare_orion::relax::{AdaGrad, AdaRevision, Consistency, Every, Mean, Sum};
 use hectare_orion::{Context, Result, parallel_for, run};
 use std::time::Duration;
+#[path = "common/relaxing.rs"]
+mod relaxing;
+use relaxing::{ALL, COUNT, bin, expected};
 
 const BINS: usize = 37;
-const COUNT: usize = 6000;
-
-fn bin(k: usize) -> usize {
-    k * k % BINS
-}
-
-fn expected(passes: u64) -> Vec<u64> {
-    let mut bins = vec![0; BINS];
-    (0..COUNT).for_each(|k| bins[bin(k)] += passes * (k as u64 % 7));
-    bins
-}
-
-const ALL: [Consistency; 6] = [
-    Consistency::Serializable,
-    Consistency::Bsp,
-    Consistency::Bounded(0),
-    Consistency::Bounded(1),
-    Consistency::Bounded(5),
-    Consistency::Async,
-];
 
 const INTERVALS: [Every; 5] = [
     Every::Share(1),
@@ -44,12 +27,16 @@ fn contributions_to_a_buffer_are_applied_exactly_once() {
                     for _pass in 0..3 {
                         parallel_for!(w, unordered, buffer bins, consistency = consistency, every = every;
                         for k in 0..COUNT {
-                            bins.add(bin(k), k as u64 % 7);
+                            bins.add(bin(k, BINS), k as u64 % 7);
                         })?;
                     }
                     bins.array().to_vec(w)
                 });
-                assert_eq!(bins.unwrap()[0], expected(3), "{workers} workers, {consistency}, {every:?}");
+                assert_eq!(
+                    bins.unwrap()[0],
+                    expected(BINS, 3),
+                    "{workers} workers, {consistency}, {every:?}"
+                );
             }
         }
     }
@@ -65,12 +52,16 @@ fn changes_of_copies_are_added_up_exactly_once() {
                     for _pass in 0..3 {
                         parallel_for!(w, unordered, relax bins, consistency = consistency, every = every;
                         for k in 0..COUNT {
-                            bins.set(bin(k), bins.get(bin(k)) + k as u64 % 7);
+                            bins.set(bin(k, BINS), bins.get(bin(k, BINS)) + k as u64 % 7);
                         })?;
                     }
                     bins.to_vec(w)
                 });
-                assert_eq!(bins.unwrap()[0], expected(3), "{workers} workers, {consistency}, {every:?}");
+                assert_eq!(
+                    bins.unwrap()[0],
+                    expected(BINS, 3),
+                    "{workers} workers, {consistency}, {every:?}"
+                );
             }
         }
     }
@@ -107,9 +98,9 @@ fn floats(w: &mut Context<'_>, consistency: Consistency) -> Result<Vec<u32>> {
     for pass in 0..3 {
         parallel_for!(w, unordered, relax sums, buffer steps, consistency = consistency;
         for k in 0..COUNT {
-            let x = 1.0 / (1.0 + (k + pass) as f32) - 0.3 * steps.get([bin(k), 1]);
-            sums.add(bin(k), x * sums.get(bin(k + 1)).cos());
-            steps.add_row(bin(k), &[x, -x, 0.5 * x]);
+            let x = 1.0 / (1.0 + (k + pass) as f32) - 0.3 * steps.get([bin(k, BINS), 1]);
+            sums.add(bin(k, BINS), x * sums.get(bin(k + 1, BINS)).cos());
+            steps.add_row(bin(k, BINS), &[x, -x, 0.5 * x]);
         })?;
     }
     let mut bits: Vec<u32> = sums.to_vec(w)?.into_iter().map(f32::to_bits).collect();
@@ -139,8 +130,8 @@ fn no_read_is_staler_than_the_bound() {
                 let (consistency, every) = (Consistency::Bounded(bound), Every::Share(20));
                 parallel_for!(w, unordered, relax bins, buffer more, consistency = consistency, every = every;
                 for k in 0..COUNT {
-                    bins.add(bin(k), 1);
-                    more.add(bin(k), 1);
+                    bins.add(bin(k, BINS), 1);
+                    more.add(bin(k, BINS), 1);
                     // One worker is slow.
                     if me == 1 && k % 50 == 0 {
                         std::thread::sleep(Duration::from_micros(200));

@@ -4,28 +4,11 @@ use hectare_orion::relax::{AdaGrad, AdaRevision, Consistency, Every, Sum};
 use hectare_orion::serve::Serving;
 use hectare_orion::{Context, Result, parallel_for, run};
 use std::time::Duration;
+#[path = "common/relaxing.rs"]
+mod relaxing;
+use relaxing::{ALL, COUNT, bin, expected};
 
 const BINS: usize = 371;
-const COUNT: usize = 6000;
-
-fn bin(k: usize) -> usize {
-    k * k % BINS
-}
-
-fn expected(passes: u64) -> Vec<u64> {
-    let mut bins = vec![0; BINS];
-    (0..COUNT).for_each(|k| bins[bin(k)] += passes * (k as u64 % 7));
-    bins
-}
-
-const ALL: [Consistency; 6] = [
-    Consistency::Serializable,
-    Consistency::Bsp,
-    Consistency::Bounded(0),
-    Consistency::Bounded(1),
-    Consistency::Bounded(5),
-    Consistency::Async,
-];
 
 const INTERVALS: [Every; 4] =
     [Every::Share(1), Every::Share(16), Every::Iterations(100), Every::Time(Duration::from_micros(50))];
@@ -47,12 +30,12 @@ fn contributions_are_merged_exactly_once() {
                     for _pass in 0..3 {
                         parallel_for!(w, unordered, serve bins, consistency = consistency, every = every;
                         for k in 0..COUNT {
-                            bins.add(bin(k), k as u64 % 7);
+                            bins.add(bin(k, BINS), k as u64 % 7);
                         })?;
                         parallel_for!(w, unordered, serve looked, prefetch = false, consistency = consistency,
                         every = every;
                         for k in 0..COUNT {
-                            looked.add(bin(k), k as u64 % 7);
+                            looked.add(bin(k, BINS), k as u64 % 7);
                         })?;
                     }
                     let reports = w.reports()?;
@@ -60,8 +43,8 @@ fn contributions_are_merged_exactly_once() {
                 });
                 let (bins, looked, reports) = found.unwrap().swap_remove(0);
                 let what = format!("{workers} workers, {consistency}, {every:?}");
-                assert_eq!(bins, expected(3), "{what}");
-                assert_eq!(looked, expected(3), "{what}, one by one");
+                assert_eq!(bins, expected(BINS, 3), "{what}");
+                assert_eq!(looked, expected(BINS, 3), "{what}, one by one");
                 if consistency != Consistency::Serializable {
                     assert_eq!(
                         (reports[0].serving.looked_up, reports[0].serving.unforeseen),
@@ -81,7 +64,7 @@ fn contributions_are_merged_exactly_once() {
 fn steps(w: &mut Context<'_>, consistency: Consistency) -> Result<Vec<u32>> {
     let (rows, sums) = (w.zeros::<f32, 2>([BINS, 3])?, w.fill([2 * BINS], 0.5f32)?);
     let (mut rows, mut sums) = (w.served(rows, AdaRevision::new(0.1))?, w.served(sums, AdaGrad::new(0.3))?);
-    let entries = w.entries([COUNT], COUNT, |k| ([k], [bin(k) as u32, bin(k + 7) as u32]))?;
+    let entries = w.entries([COUNT], COUNT, |k| ([k], [bin(k, BINS) as u32, bin(k + 7, BINS) as u32]))?;
     for pass in 0..3 {
         parallel_for!(w, unordered, serve [rows, sums], consistency = consistency;
         for ((k), bins) in entries {
@@ -182,7 +165,7 @@ fn no_read_is_staler_than_the_bound() {
                 let (consistency, every) = (Consistency::Bounded(bound), Every::Share(20));
                 parallel_for!(w, unordered, serve bins, consistency = consistency, every = every;
                 for k in 0..COUNT {
-                    bins.add(bin(k), 1);
+                    bins.add(bin(k, BINS), 1);
                     if me == 1 && k % 50 == 0 {
                         std::thread::sleep(Duration::from_micros(200));
                     }

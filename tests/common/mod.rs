@@ -1,5 +1,6 @@
 //! What the tests share: a watchdog, child processes on the parent's job, and small helpers.
 #![allow(dead_code)]
+use hectare::orion::Context;
 use hectare::{Element, Job, Owned, Worker};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -120,6 +121,23 @@ pub(crate) fn role() -> Option<(String, Job)> {
     // one test, which asks once.
     let fd = unsafe { OwnedFd::from_raw_fd(DESCRIPTOR) };
     Some((role, Job::from_descriptor(fd).unwrap()))
+}
+
+/// Runs `program` on three processes, of which worker `killed`, if any, does not come to its end.
+pub(crate) fn as_processes(name: &str, killed: Option<usize>, program: impl Fn(&mut Context<'_>)) {
+    let child = role();
+    let job = child.as_ref().map_or_else(patient_job, |(_, job)| job.clone());
+    let rank = child.as_ref().map_or(0, |(role, _)| role.parse().unwrap());
+    let mut worker = job.worker_at(rank).unwrap();
+    let mut children =
+        if rank == 0 { vec![spawn(name, "1", &job), spawn(name, "2", &job)] } else { Vec::new() };
+    let _watch = watch(&job);
+    let mut context = Context::join(&mut worker, 3).unwrap();
+    program(&mut context);
+    for (number, child) in children.iter_mut().enumerate().filter(|(number, _)| killed != Some(number + 1)) {
+        eprintln!("waiting for process {}", number + 1);
+        child.finish();
+    }
 }
 
 /// Small random numbers, the same every time (xorshift64*, Vigna, 2016).

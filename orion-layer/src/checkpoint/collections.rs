@@ -6,7 +6,7 @@ use crate::array::Value;
 use crate::collections::{DistMap, DistVec, Key, Merge};
 use crate::context::{Context, Site};
 use crate::error::Result;
-use crate::lazy::pipe::caught;
+use crate::panics::caught;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 

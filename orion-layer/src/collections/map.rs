@@ -6,7 +6,7 @@ use crate::array::share::share_bytes;
 use crate::array::{Layout, Value, wire};
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
-use crate::lazy::pipe::caught;
+use crate::panics::caught;
 use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;

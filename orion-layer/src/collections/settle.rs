@@ -6,7 +6,7 @@ use crate::array::Value;
 use crate::array::exchange::exchange_parcels;
 use crate::context::{Context, Say, Site};
 use crate::error::{Error, Result};
-use crate::lazy::pipe::caught;
+use crate::panics::caught;
 use std::cell::{Cell, RefCell};
 
 impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {

@@ -4,7 +4,7 @@ use crate::array::share::share_bytes;
 use crate::array::{Layout, Value, wire};
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
-use crate::lazy::pipe::caught;
+use crate::panics::caught;
 use std::collections::BTreeMap;
 
 /// So many elements in a row are with one worker, then the next has as many, and so on around.

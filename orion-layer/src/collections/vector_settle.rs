@@ -5,7 +5,7 @@ use crate::array::exchange::exchange_parcels;
 use crate::array::{Value, wire};
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
-use crate::lazy::pipe::caught;
+use crate::panics::caught;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 

@@ -2,6 +2,7 @@
 use super::unwound::{self, Merging};
 use crate::error::Error;
 use crate::loop_nest::LoopNest;
+use crate::panics;
 use crate::view::Refused;
 use hectare_dsm::Rank;
 use std::any::Any;
@@ -27,8 +28,7 @@ fn explain(nest: &LoopNest, worker: Rank, payload: Box<dyn Any + Send>) -> Error
         Ok(refused) => return refused.into_error(&loop_name, worker, iteration),
         Err(payload) => payload,
     };
-    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let message = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or("no message".into());
+    let message = panics::message(&*payload);
     match unwound::rule() {
         Some((array, rule)) => Error::RulePanicked { loop_name, array, rule, worker, message },
         None => Error::BodyPanicked { loop_name, worker, message, iteration },

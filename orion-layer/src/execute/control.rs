@@ -44,7 +44,8 @@ pub trait Control {
     /// # Errors
     /// [`Error::Core`](crate::Error::Core) when whoever could give it is gone.
     fn take(&mut self, worker: &mut Worker, part: usize) -> Result<()>;
-    /// [`Control::take`] with a limit; false if the part has not come by then.
+    /// [`Control::take`] with a limit; false if the part has not come by then. As it is here, for arrays that lie in no
+    /// parts that are handed over in a pass: they never wait.
     ///
     /// # Errors
     /// Those of [`Control::take`].

@@ -8,7 +8,7 @@ use super::work::relaxed;
 use super::{Arrays, Control, IterationSpace, LoopHead, Of};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Say};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::relax::{Consistency, LoopReport, Pace, Treatment};
 use hectare_dsm::Rank;
 use std::time::{Duration, Instant};
@@ -86,7 +86,8 @@ impl Context<'_> {
         tree.encode(&mut bytes);
         let (mut all, mut longest) = (Tree::new(accumulators, plan.cells), 0);
         self.exchange(head.site, Say::Value(&bytes), |_, bytes| {
-            let (took, partials) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
+            let cut_off = || Error::Message("decoded: a time is cut off".into());
+            let (took, partials) = bytes.split_first_chunk().ok_or_else(cut_off)?;
             longest = longest.max(u64::from_le_bytes(*took));
             all.decode(partials)
         })?;

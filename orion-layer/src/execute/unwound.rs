@@ -18,9 +18,9 @@ thread_local! {
     static RULE: RefCell<Option<(String, String)>> = const { RefCell::new(None) };
 }
 
-/// An iteration of a body begins; for `parallel_for!`. A store or two: a mark on the stack, dropped when the body
-/// unwinds, costs none, but makes every call in the body one that the compiler has to clean up after, and such a call in
-/// a loop over elements, though never made, had sums live in memory.
+/// Notes that an iteration of a body begins; for `parallel_for!`. That is a few stores. A value on the stack whose `drop`
+/// makes the note would need none, but every call in the body would have to unwind through it, and the compiler then keeps
+/// what is live across such a call in memory: sparse logistic regression was half as fast.
 #[inline(always)]
 pub fn begin_iteration<const N: usize>(index: [usize; N]) {
     AT.with(|at| {

@@ -1,7 +1,8 @@
 //! Running a pipeline on one worker, and bringing what comes out of it into the order of its keys.
 use super::duplicates::{Duplicates, Met};
-use super::pipe::{Origin, Pipe, caught};
+use super::pipe::{Origin, Pipe};
 use crate::error::{Error, Result};
+use crate::panics::caught;
 use hectare_dsm::Rank;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

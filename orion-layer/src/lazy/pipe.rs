@@ -1,6 +1,6 @@
 //! The stages of a pipeline. Each hands its entries on to the next by a call, so that the compiler makes one loop of
 //! them and no entry is kept between two stages.
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::cell::Cell;
 use std::fmt::Debug;
 
@@ -190,19 +190,4 @@ impl<P: Pipe, K, F: FnMut(&P::Key, &P::Value) -> K> Pipe for Rekey<P, F> {
     fn shape(&self) -> Option<Vec<usize>> {
         None
     }
-}
-
-/// Runs what may call functions of the program; a panic of theirs becomes an error at `key`.
-pub(crate) fn caught<R>(
-    (array, worker): (&str, hectare_dsm::Rank),
-    act: impl FnOnce() -> Result<R>,
-    key: impl FnOnce() -> String,
-) -> Result<R> {
-    // Whatever is left half done is dropped with the error, or poisoned.
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).unwrap_or_else(|payload| {
-        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-        let what = format!("a function of the program panicked: {}", text.unwrap_or("no message".into()));
-        Err(Error::Entry { array: array.into(), worker, key: key(), what })
-    })
 }
