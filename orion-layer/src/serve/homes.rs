@@ -15,7 +15,9 @@ pub(super) struct Homes {
     me: usize,
 }
 
-/// Words after the set, counted from the end.
+/// So many words come after the set.
+const AFTER: usize = 2;
+/// What they are, counted from the end.
 const ANNOUNCED: usize = 2;
 const CHANGES: usize = 1;
 
@@ -25,7 +27,7 @@ const RANK_BITS: u32 = 16;
 impl Homes {
     /// All workers call this.
     pub(super) fn make(worker: &mut Worker, name: &str, blocks: &Blocks, workers: usize) -> Result<Homes> {
-        let words = blocks.count().div_ceil(64) + ANNOUNCED.max(CHANGES);
+        let words = blocks.count().div_ceil(64) + AFTER;
         let users = Boxes::make(worker, &format!("{name}/users"), words, workers)?;
         let versions = Boxes::common(worker, &format!("{name}/versions"), blocks.count())?;
         Ok(Homes { users, versions, workers, me: worker.rank() as usize })
