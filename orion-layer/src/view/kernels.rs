@@ -2,6 +2,8 @@
 //!
 //! A compiler may not reorder the additions of a floating-point sum, so `a.iter().zip(b).map(..).sum()` runs
 //! one element at a time. Here a sum runs over sixteen lanes, which are added up pairwise at the end.
+use std::array;
+use std::hint::black_box;
 use std::ops::{Add, AddAssign, Mul};
 
 /// Lanes of a sum.
@@ -34,14 +36,17 @@ pub fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
     }
     let (a_rest, b_rest) = add_lanes::<T, 8>(a_rest, b_rest, &mut lanes);
     let (a_rest, b_rest) = add_lanes::<T, 4>(a_rest, b_rest, &mut lanes);
-    let mut width = LANES / 2;
-    while width > 0 {
-        for k in 0..width {
-            lanes[k] += lanes[k + width];
-        }
-        width /= 2;
-    }
-    a_rest.iter().zip(b_rest).fold(lanes[0], |sum, (a, b)| sum + *a * *b)
+    a_rest.iter().zip(b_rest).fold(pairwise(&lanes), |sum, (a, b)| sum + *a * *b)
+}
+
+/// The sum of the lanes: halves are added to each other until one number is left.
+#[inline(always)]
+fn pairwise<T: Scalar>(lanes: &[T; LANES]) -> T {
+    let eight: [T; 8] = array::from_fn(|k| lanes[k] + lanes[k + 8]);
+    // The compiler chooses the width of its vectors from the end on. Were the last two additions in its sight, it would
+    // take two lanes at a time everywhere, and half of each vector would be empty.
+    let four: [T; 4] = black_box(array::from_fn(|k| eight[k] + eight[k + 4]));
+    (four[0] + four[2]) + (four[1] + four[3])
 }
 
 /// Adds the products of the first `N` elements to the first `N` lanes, if there are as many; what is left.
