@@ -45,7 +45,8 @@
 ///   `fold h: u64 = identity with |a, b| ...` (`h = fold(h, x)`; the function must be associative).
 /// - `relax a` or `relax [a, b]`: arrays whose dependences are given up, seen as
 ///   [`RelaxedView`](crate::relax::RelaxedView)s: `a.get(i)`, `a.set(i, x)`, `a.add(i, x)`, `a.read_row(i, &mut row)`,
-///   `a.write_row(i, &row)`, `a.add_row(i, &row)`, and `a.row(i, &mut room)`, which copies only where others may write.
+///   `a.write_row(i, &row)`, `a.add_row(i, &row)`, and `a.row(i, &mut room)` and `a.update_row(i, &mut room, |row| ..)`,
+///   which copy only where others may write.
 /// - `buffer a` or `buffer [a, b]`: [`Buffered`](crate::relax::Buffered) arrays to which the loop contributes, seen as
 ///   [`BufferView`](crate::relax::BufferView)s: `a.get(i)`, `a.row(i)`, `a.add(i, x)`, `a.add_row(i, &row)`.
 /// - `serve a` or `serve [a, b]`: [`Served`](crate::serve::Served) arrays, seen as

@@ -37,7 +37,10 @@ fn counts(w: &mut Context<'_>, consistency: Consistency, every: Every) -> Result
             // What a worker reads has its own changes at once.
             let before = totals.row(1, &mut room)[*k as usize % WIDTH];
             let at = (*k as usize + before.unsigned_abs() as usize) % WIDTH;
-            totals.add([1, at], 1);
+            match k % 2 {
+                0 => totals.add([1, at], 1),
+                _ => totals.update_row(1, &mut room, |row| row[at] += 1),
+            }
             let after = totals.row(1, &mut room)[at];
             assert!(after > 0);
             copied += u64::from(room[0] != i32::MIN);
@@ -74,16 +77,24 @@ fn one_worker_reads_in_place_under_all_and_several_copy_what_others_may_write() 
     assert!(one[0].2, "alone");
     let copied = run(2, |w| {
         let mut totals = w.fill([2, WIDTH], 7i32)?;
-        parallel_for!(w, unordered, relax totals, consistency = Consistency::Async, sum copied: u64;
+        let copied = parallel_for!(w, unordered, relax totals, consistency = Consistency::Async, sum copied: u64;
         for k in 0..100 {
             let mut room = [0; WIDTH];
             let sum = totals.row(k % 2, &mut room).iter().sum::<i32>();
             assert_eq!(sum, 7 * WIDTH as i32);
             copied += u64::from(room == [7; WIDTH]);
             totals.write_row(k % 2, &[7; WIDTH]);
-        })
+            // What is changed is the room, and copied back: the changes of both are the same ones.
+            let last = totals.update_row(k % 2, &mut room, |row| {
+                row.fill(7);
+                row[WIDTH - 1]
+            });
+            copied += u64::from(last == 7 && room == [7; WIDTH]);
+        })?;
+        assert_eq!(totals.to_vec(w)?, [7; 2 * WIDTH]);
+        Ok(copied)
     });
-    assert_eq!(copied.unwrap()[0], 100);
+    assert_eq!(copied.unwrap()[0], 200);
 }
 
 #[test]
@@ -132,15 +143,19 @@ fn rows_outside_and_rooms_of_another_length_end_the_loop() {
         })
     });
     assert!(matches!(outside, Err(Error::Outside { .. })), "{outside:?}");
-    let short = run(2, |w| {
-        let mut totals = w.zeros::<i32, 2>([2, WIDTH])?;
-        parallel_for!(w, unordered, relax totals, consistency = Consistency::Async; for k in 0..2 {
-            let _ = totals.row(k, &mut [0; 3])[0];
-            totals.add([0, 0], 1);
-        })
-    });
-    let error = short.unwrap_err().to_string();
-    assert!(error.contains("3 elements for a row of \"") && error.contains("which has 24"), "{error}");
+    for update in [false, true] {
+        let short = run(2, |w| {
+            let mut totals = w.zeros::<i32, 2>([2, WIDTH])?;
+            parallel_for!(w, unordered, relax totals, consistency = Consistency::Async; for k in 0..2 {
+                match update {
+                    true => totals.update_row(k, &mut [0; 3], |row| row[0] += 1),
+                    false => totals.add([0, 0], totals.row(k, &mut [0; 3])[0]),
+                }
+            })
+        });
+        let error = short.unwrap_err().to_string();
+        assert!(error.contains("3 elements for a row of \"") && error.contains("which has 24"), "{error}");
+    }
 }
 
 #[test]

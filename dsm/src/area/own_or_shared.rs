@@ -56,6 +56,15 @@ impl<'a, T: Element> OwnOrShared<'a, T> {
         self.own.then(|| unsafe { std::slice::from_raw_parts(self.cells.as_ptr(), self.cells.len()) })
     }
 
+    /// The elements, to be changed in place, if nobody else can reach them.
+    #[inline]
+    pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
+        // SAFETY: as in `as_slice`; the slice borrows `self` mutably.
+        self.own.then(|| unsafe {
+            std::slice::from_raw_parts_mut(self.cells.as_ptr().cast_mut(), self.cells.len())
+        })
+    }
+
     /// The first `len` elements.
     ///
     /// # Panics
@@ -101,7 +110,11 @@ impl<'a, T: Element> OwnOrShared<'a, T> {
     /// If there are not as many as `to` has room for.
     #[inline]
     pub fn load(&self, first: usize, to: &mut [T]) {
-        self.cells.part(first, to.len()).load(to);
+        let cells = self.cells.part(first, to.len());
+        match self.as_slice() {
+            Some(own) => to.copy_from_slice(&own[first..first + to.len()]),
+            None => cells.load(to),
+        }
     }
 
     /// Copies elements in, from `first` on.
@@ -110,7 +123,11 @@ impl<'a, T: Element> OwnOrShared<'a, T> {
     /// If there is no room for all of them.
     #[inline]
     pub fn store(&mut self, first: usize, from: &[T]) {
-        self.cells.part(first, from.len()).store(from);
+        let cells = self.cells.part(first, from.len());
+        match self.as_mut_slice() {
+            Some(own) => own[first..first + from.len()].copy_from_slice(from),
+            None => cells.store(from),
+        }
     }
 }
 
@@ -125,15 +142,18 @@ mod tests {
         own.store(1, &[20, 30]);
         assert!(own.try_set(0, 10) && !own.try_set(4, 0));
         assert_eq!(own.as_slice(), Some(&[10, 20, 30, 4][..]));
-        let own = own.truncated(2);
-        assert_eq!((own.as_slice(), own.try_get(2)), (Some(&[10, 20][..]), None));
+        own.as_mut_slice().unwrap()[3] = 5;
+        let mut own = own.truncated(2);
+        own.as_mut_slice().unwrap()[1] += 1;
+        assert_eq!((own.as_slice(), own.try_get(2)), (Some(&[10, 21][..]), None));
         let cells = Cells::from_mut(&mut numbers);
         let mut shared = OwnOrShared::shared(cells);
         cells.set(3, 40);
         shared.set(0, 11);
         let mut room = [0; 3];
         shared.load(1, &mut room);
-        assert_eq!((shared.as_slice(), room, cells.get(0)), (None, [20, 30, 40], 11));
+        assert!(shared.as_mut_slice().is_none());
+        assert_eq!((shared.as_slice(), room, cells.get(0)), (None, [21, 30, 40], 11));
         assert_eq!(OwnOrShared::<u64>::own(&mut []).as_slice(), Some(&[][..]));
     }
 

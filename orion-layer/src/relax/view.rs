@@ -134,6 +134,31 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         self.cells_of_mut(of).store(place, from);
     }
 
+    /// Changes a row and returns what `change` returns: in place where [`RelaxedView::row`] reads in place; elsewhere the row is copied
+    /// into `room`, changed there, and copied back, and another worker's change in between is lost.
+    ///
+    /// # Panics
+    /// If the row is copied and `room` is not as long as a row.
+    #[inline]
+    pub fn update_row<R: RowIndex<N>, O>(
+        &mut self,
+        row: R,
+        room: &mut [T],
+        change: impl FnOnce(&mut [T]) -> O,
+    ) -> O {
+        let (of, place) = self.find_row(row, true);
+        let (bounds, len) = (self.bounds, self.frame.row_len());
+        let cells = self.cells_of_mut(of);
+        if let Some(own) = cells.as_mut_slice() {
+            return change(&mut own[place..place + len]);
+        }
+        check_len(bounds, len, room.len());
+        cells.load(place, room);
+        let result = change(room);
+        cells.store(place, room);
+        result
+    }
+
     /// Adds to the elements of a row, as [`RelaxedView::add`] does.
     ///
     /// # Panics

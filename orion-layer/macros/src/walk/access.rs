@@ -150,6 +150,7 @@ impl Walker<'_> {
             (Treatment::Relaxed, "set", 2) => (Mode::Write, false),
             (Treatment::Relaxed, "row" | "read_row", 2) => (Mode::Read, true),
             (Treatment::Relaxed, "write_row", 2) => (Mode::Write, true),
+            (Treatment::Relaxed, "update_row", 3) => (Mode::Update, true),
             (Treatment::Buffered | Treatment::Served, "row", 1) => (Mode::Read, true),
             (Treatment::Buffered, "at", 1) => (Mode::Read, false),
             // An element that is appended has no index yet.
@@ -272,8 +273,8 @@ fn relaxed_advice(array: &Array) -> String {
         Treatment::Relaxed => format!(
             "`{name}` is relaxed: others may change it meanwhile, so that elements are copied out and in, by \
              `{name}.get(i)`, `{name}.set(i, x)`, `{name}.add(i, x)`, `{name}.read_row(i, &mut row)`, \
-             `{name}.write_row(i, &row)` and `{name}.add_row(i, &row)`; `{name}.row(i, &mut room)` copies only where it \
-             has to"
+             `{name}.write_row(i, &row)` and `{name}.add_row(i, &row)`; `{name}.row(i, &mut room)` and \
+             `{name}.update_row(i, &mut room, |row| ..)` copy only where they have to"
         ),
         Treatment::Served => format!(
             "`{name}` is served: it is read by `{name}.get(i)` and `{name}.row(i)`, and takes contributions by \
