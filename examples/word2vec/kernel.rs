@@ -4,6 +4,7 @@
 //! once for many products, and written once for many changes. Each product is otherwise as in `word2vec.c`.
 use super::{Options, Text};
 use hectare::orion::array::random::Stream;
+use hectare::orion::dot;
 
 /// Rows are whole groups of so many numbers, the last ones zero.
 pub(crate) const LANES: usize = 16;
@@ -52,6 +53,7 @@ impl<'t> Learner<'t> {
             near: Vec::with_capacity(2 * o.window),
             targets: Vec::with_capacity(1 + o.negative),
             rows: vec![0.0; (1 + o.negative) * self.width],
+            along: vec![0.0; 1 + o.negative],
             numbers: numbers.child(0),
             turn: 0,
             rate: o.rate * (1.0 - turn as f32 / (o.passes * count) as f32).max(0.004),
@@ -65,63 +67,48 @@ impl<'t> Learner<'t> {
         if random as u32 <= chance { at as usize } else { other as usize }
     }
 
-    /// One input against all outputs, the first of which is right; both change. Minus the logarithm of the probability
-    /// of what was right.
+    /// One input against all outputs, the first of which is right; both change. `along` is room for how far each output
+    /// is off. Minus the logarithm of the probability of what was right.
     #[inline(always)]
-    fn step(&self, input: &mut [f32], outputs: &mut [f32], rate: f32) -> f64 {
+    fn step(&self, input: &mut [f32], outputs: &mut [f32], along: &mut [f32], rate: f32) -> f64 {
         #[cfg(target_arch = "x86_64")]
         if self.wide {
             // SAFETY: `wide` says that the processor has AVX2.
-            return unsafe { self.step_avx2(input, outputs, rate) };
+            return unsafe { self.step_avx2(input, outputs, along, rate) };
         }
-        self.step_by_lanes(input, outputs, rate)
+        self.step_by_lanes(input, outputs, along, rate)
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn step_avx2(&self, input: &mut [f32], outputs: &mut [f32], rate: f32) -> f64 {
-        self.step_by_lanes(input, outputs, rate)
+    fn step_avx2(&self, input: &mut [f32], outputs: &mut [f32], along: &mut [f32], rate: f32) -> f64 {
+        self.step_by_lanes(input, outputs, along, rate)
     }
 
     #[inline(always)]
-    fn step_by_lanes(&self, input: &mut [f32], outputs: &mut [f32], rate: f32) -> f64 {
-        let mut nats = 0.0;
-        let mut change = [[0.0f32; LANES]; MOST_GROUPS];
-        let (mut large, groups) = (Vec::new(), self.width / LANES);
-        let change = match groups <= MOST_GROUPS {
-            true => &mut change[..groups],
-            false => {
-                large.resize(groups, [0.0; LANES]);
-                &mut large[..]
-            }
-        };
+    fn step_by_lanes(&self, input: &mut [f32], outputs: &mut [f32], along: &mut [f32], rate: f32) -> f64 {
         let input = input.as_chunks_mut::<LANES>().0;
-        for (number, output) in outputs.chunks_exact_mut(self.width).enumerate() {
-            let output = output.as_chunks_mut::<LANES>().0;
-            let mut sums = [0.0f32; LANES];
-            for (a, b) in input.iter().zip(output.iter()) {
-                for lane in 0..LANES {
-                    sums[lane] += a[lane] * b[lane];
-                }
-            }
-            let s8: [f32; 8] = std::array::from_fn(|at| sums[at] + sums[at + 8]);
-            let s4: [f32; 4] = std::array::from_fn(|at| s8[at] + s8[at + 4]);
-            let logit = (s4[0] + s4[2]) + (s4[1] + s4[3]);
+        let (outputs, groups) = (outputs.as_chunks_mut::<LANES>().0, input.len());
+        let mut nats = 0.0;
+        for (number, (output, along)) in outputs.chunks_exact(groups).zip(along.iter_mut()).enumerate() {
+            let logit = dot(input.as_flattened(), output.as_flattened());
             let (right, sign) = if number == 0 { (1.0, 1.0) } else { (0.0, -1.0) };
             let look = |logit: f32| {
                 let step = (logit + MOST) * (STEPS as f32 / MOST);
-                self.table[(step.max(0.0) as usize).min(2 * STEPS - 1)]
+                self.table[(step.max(0.0) as i32 as usize).min(2 * STEPS - 1)]
             };
             nats += look(sign * logit).1;
-            let along = rate * (right - look(logit).0);
-            for ((a, b), change) in input.iter().zip(output).zip(change.iter_mut()) {
-                // By value, so that the compiler knows that nothing overlaps.
-                let (mine, other) = (*a, *b);
-                *change = std::array::from_fn(|lane| change[lane] + along * other[lane]);
-                *b = std::array::from_fn(|lane| other[lane] + along * mine[lane]);
-            }
+            *along = rate * (right - look(logit).0);
         }
-        for (a, change) in input.iter_mut().zip(change) {
+        // The outputs differ from each other, so that all may change at once.
+        for (group, a) in input.iter_mut().enumerate() {
+            let mut change = [0.0f32; LANES];
+            for (along, b) in along.iter().zip(outputs[group..].iter_mut().step_by(groups)) {
+                for lane in 0..LANES {
+                    change[lane] += along * b[lane];
+                    b[lane] += along * a[lane];
+                }
+            }
             for lane in 0..LANES {
                 a[lane] += change[lane];
             }
@@ -139,6 +126,7 @@ pub(crate) struct Sentence<'l> {
     near: Vec<usize>,
     targets: Vec<usize>,
     rows: Vec<f32>,
+    along: Vec<f32>,
     numbers: Stream,
     turn: u64,
     rate: f32,
@@ -204,13 +192,11 @@ impl Sentence<'_> {
     /// logarithm of the probability of what was right.
     #[inline(always)]
     pub(crate) fn step(&mut self, row: &mut [f32]) -> f64 {
-        let used = self.targets.len() * self.learner.width;
-        self.learner.step(row, &mut self.rows[..used], self.rate)
+        let count = self.targets.len();
+        let outputs = &mut self.rows[..count * self.learner.width];
+        self.learner.step(row, outputs, &mut self.along[..count], self.rate)
     }
 }
-
-/// Groups of a row that need no memory of their own.
-const MOST_GROUPS: usize = 8;
 
 /// How long a row is.
 pub(crate) fn width(o: &Options) -> usize {

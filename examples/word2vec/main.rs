@@ -64,9 +64,7 @@ pub(crate) fn train(
                 }
                 for at in 0..sentence.near() {
                     let word = sentence.near_word(at);
-                    input.read_row(word, &mut row);
-                    nats += sentence.step(&mut row);
-                    input.write_row(word, &row);
+                    nats += input.update_row(word, &mut row, |row| sentence.step(row));
                 }
                 for (word, row) in sentence.targets() {
                     output.write_row(word, row);
