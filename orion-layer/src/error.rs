@@ -120,20 +120,23 @@ pub enum Error {
         /// described by hand.
         iteration: String,
     },
-    /// The rule that merges contributions to a buffered or served array panicked.
+    /// The rule that merges contributions to an array or a collection panicked.
     #[error(
-        "loop {loop_name}: the rule {rule} of {array:?} panicked on worker {worker}: {message}; what was contributed to \
-         {array} in this clock was not all applied"
+        "{site}: the rule {rule} of {array:?} panicked on worker {worker}{}: {message}; what was contributed to {array} was \
+         not all applied",
+        at(key)
     )]
     RulePanicked {
-        /// The loop.
-        loop_name: String,
-        /// The array.
+        /// The loop, or the call outside of loops.
+        site: String,
+        /// The array or the collection.
         array: String,
         /// The type of the rule.
         rule: String,
         /// The worker that merged.
         worker: Rank,
+        /// The key of the entry, of a map; empty for arrays.
+        key: Box<str>,
         /// The panic's message.
         message: String,
     },
@@ -189,9 +192,9 @@ pub enum Error {
     Invalid(String),
 }
 
-/// The iteration, if it is known.
-fn at(iteration: &str) -> String {
-    if iteration.is_empty() { String::new() } else { format!(", at {iteration}") }
+/// The iteration or the key, if it is known.
+fn at(place: &str) -> String {
+    if place.is_empty() { String::new() } else { format!(", at {place}") }
 }
 
 impl Error {

@@ -205,6 +205,52 @@ fn wrong_worker(error: Error) -> Error {
     }
 }
 
+/// A key that cannot be shown.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+struct Unshown(u32);
+
+impl std::fmt::Debug for Unshown {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        panic!("a key that cannot be shown")
+    }
+}
+
+/// In the body, where contributions of a cell are merged, when the pass ends, and outside of loops.
+#[test]
+fn a_rule_that_panics_is_named_with_map_and_key() {
+    for workers in WORKERS {
+        run(workers, |w| {
+            let mut lists = w.dist_map::<String, u64, _>(picky)?.named("lists");
+            let failed = parallel_for!(w, unordered, buffer lists;
+            for i in 0..100 {
+                lists.add("a key", 1);
+                if i == 57 {
+                    lists.add("a key", 13);
+                }
+            });
+            let error = failed.unwrap_err().to_string();
+            assert!(error.contains("the rule picky of \"lists\" panicked on worker"), "{error}");
+            assert!(error.contains("at \"a key\": not thirteen; what was contributed to lists"), "{error}");
+            // Merged by nobody: nothing has changed.
+            assert_eq!(lists.get(w, "a key")?, None);
+            lists.extend(w, w.root(|| ("a key".to_owned(), 1)))?;
+            let error = lists.extend(w, w.root(|| ("a key".to_owned(), 13))).unwrap_err();
+            same(&error, w, &["the rule picky of \"lists\" panicked", "at \"a key\": not thirteen"])?;
+            assert!(matches!(error, Error::RulePanicked { .. }));
+            assert!(matches!(lists.get(w, "a key"), Err(Error::Poisoned { .. })));
+
+            // What cannot be shown is not, and is no second panic.
+            let mut unshown = w.dist_map::<Unshown, u64, _>(picky)?.named("unshown");
+            let twice = w.root(|| [(Unshown(1), 1), (Unshown(1), 13)]).into_iter().flatten();
+            let error = unshown.extend(w, twice).unwrap_err();
+            same(&error, w, &["the rule picky of \"unshown\" panicked on worker 0: not thirteen"])?;
+            lists.delete(w)?;
+            unshown.delete(w)
+        })
+        .unwrap();
+    }
+}
+
 /// Refuses to merge 13.
 fn picky(a: &mut u64, b: u64) {
     assert!(b != 13, "not thirteen");
@@ -229,7 +275,14 @@ fn a_loop_that_fails_while_it_merges_leaves_no_half_to_be_taken_for_a_result() {
                 }
             });
             let error = failed.unwrap_err();
-            same(&error, w, &["picky", "at 3", "not thirteen"])?;
+            let place = format!("{}:", file!());
+            same(
+                &error,
+                w,
+                &[&place, "the rule picky of \"picky\" panicked on worker", "at 3: not thirteen"],
+            )?;
+            assert!(matches!(&error, Error::RulePanicked { array, rule, key, message, .. }
+                if array == "picky" && rule == "picky" && &**key == "3" && message == "not thirteen"));
             // What was merged before it failed is of no pass that counts.
             assert!(matches!(sums.get(w, &1), Err(Error::Poisoned { .. })));
             assert!(matches!(list.get(w, 0), Err(Error::Poisoned { .. })));

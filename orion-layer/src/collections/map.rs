@@ -6,7 +6,7 @@ use crate::array::share::share_bytes;
 use crate::array::{Layout, Value, wire};
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
-use crate::panics::caught;
+use crate::panics::{caught, caught_merging};
 use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -174,7 +174,7 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
     ///
     /// # Errors
     /// [`Error::Entry`] with the key, the same on every worker, for values that serde cannot encode or decode, and if the
-    /// iterator or the rule panics. [`Error::Poisoned`], [`Error::Core`], [`Error::Diverged`], [`Error::WorkerLost`].
+    /// iterator panics; [`Error::RulePanicked`], the same on every worker, if the rule does. [`Error::Poisoned`], [`Error::Core`], [`Error::Diverged`], [`Error::WorkerLost`].
     /// After an error in the midst of merging, the map refuses every use.
     #[track_caller]
     pub fn extend(
@@ -185,12 +185,12 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
         let site = Site::here();
         self.check()?;
         let (worker, cell) = (context.rank(), u64::from(context.rank()));
-        let (pending, rule) = (&mut self.pending, &self.rule);
+        let (name, pending, rule) = (&self.name, &mut self.pending, &self.rule);
         let run = || {
-            entries.into_iter().for_each(|(key, part)| pending.add::<K, M>(cell, rule, &key, part));
+            entries.into_iter().for_each(|(key, part)| pending.add::<K, M>(name, cell, rule, &key, part));
             Ok(())
         };
-        let contributed = caught((&self.name, worker), run, || "a contribution".into());
+        let contributed = caught_merging(site, (name, worker), run, || "a contribution".into());
         if let Err(error) = context.agree_on_same(site, contributed) {
             self.pending.clear();
             return Err(error);
@@ -201,7 +201,7 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
     /// Keeps the entries that pass; `keep` must not depend on the worker. Collective.
     ///
     /// # Errors
-    /// Those of [`DistMap::extend`].
+    /// Those of [`DistMap::extend`]; [`Error::Entry`] with the key if `keep` panics.
     #[track_caller]
     pub fn retain(
         &mut self,

@@ -40,7 +40,8 @@
 //! and the order of the values of a multimap. (Within a cell, an unordered loop visits entries in the order in which they
 //! lie. If a loop that neither collects nor accumulates has moved the entries of the same array before, that order may depend on
 //! the number of workers; `ordered` loops go by index.) A pass that fails leaves the map as it was; one that fails when
-//! contributions are merged (a rule that panics) leaves it refusing every use.
+//! contributions are merged (a rule that panics: [`Error::RulePanicked`](crate::Error::RulePanicked), with the key) leaves
+//! it refusing every use.
 mod control;
 mod from_lazy;
 mod image;

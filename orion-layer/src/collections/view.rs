@@ -86,14 +86,18 @@ impl<K: Key, V: Value, M: Merge<V>> MapView<'_, K, V, M> {
         self.read.at(key)
     }
 
-    /// Contributes to a key, which need not be there: merged by the map's rule when the pass ends.
+    /// Contributes to a key, which need not be there: merged by the map's rule when the pass ends, and with what the same
+    /// cell has contributed at once.
+    ///
+    /// # Panics
+    /// If the rule does, which ends the loop with [`Error::RulePanicked`](crate::Error::RulePanicked).
     #[inline]
     pub fn add<Q>(&mut self, key: &Q, part: M::Part)
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        self.pending.add(self.cell.get() as u64, self.rule, key, part);
+        self.pending.add(self.read.name, self.cell.get() as u64, self.rule, key, part);
     }
 }
 

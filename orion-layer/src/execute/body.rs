@@ -1,5 +1,5 @@
 //! Running a body: its panics and refused accesses become errors.
-use super::unwound::{self, Merging};
+use super::unwound::{self, Ruled};
 use crate::error::Error;
 use crate::loop_nest::LoopNest;
 use crate::panics;
@@ -30,15 +30,9 @@ fn explain(nest: &LoopNest, worker: Rank, payload: Box<dyn Any + Send>) -> Error
     };
     let message = panics::message(&*payload);
     match unwound::rule() {
-        Some((array, rule)) => Error::RulePanicked { loop_name, array, rule, worker, message },
+        Some(Ruled { array, rule, key }) => {
+            Error::RulePanicked { site: loop_name, array, rule, worker, key: key.into(), message }
+        }
         None => Error::BodyPanicked { loop_name, worker, message, iteration },
     }
-}
-
-/// Marks that the rule of `array` is at work, until this is done.
-pub(crate) fn merging<R>(array: &str, rule: &'static str, act: impl FnOnce() -> R) -> R {
-    let mark = Merging { array, rule };
-    let done = act();
-    std::mem::forget(mark);
-    done
 }
