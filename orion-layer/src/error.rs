@@ -27,6 +27,20 @@ pub enum Error {
         /// The loop's variables, as in `i = 3, j = 7`; empty for loops that are described by hand.
         iteration: String,
     },
+    /// A key of a map, or an element of a vector, that has to be there and is not.
+    #[error("{site}, worker {worker}{}: {collection:?} has no {what}", at(iteration))]
+    Missing {
+        /// The loop, or the call outside of loops.
+        site: String,
+        /// The map or the vector.
+        collection: String,
+        /// The key or the index, as in `key "two"` or `element 7`.
+        what: String,
+        /// The worker that asked.
+        worker: Rank,
+        /// The loop's variables, as in `i = 3, j = 7`; empty outside of loops, and for those that are described by hand.
+        iteration: String,
+    },
     /// A shape that makes no sense, or that does not fit.
     #[error("array {array:?}: {what}")]
     Shape {

@@ -10,7 +10,6 @@ use crate::panics::{caught, caught_merging};
 use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::hash::Hash;
 
 /// A map from keys to values, spread over the workers ([module](super)), with a rule for contributions to keys that
@@ -137,23 +136,6 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
     {
         self.check()?;
         self.images.look_up::<K, V, Q>(context.worker, key)
-    }
-
-    /// The value at a key that has to be there. Not collective.
-    ///
-    /// # Errors
-    /// [`Error::Entry`] with the key, if it is missing; those of [`DistMap::get`].
-    pub fn at<Q>(&self, context: &Context<'_>, key: &Q) -> Result<V>
-    where
-        K: Borrow<Q>,
-        Q: Hash + Eq + Debug + ?Sized,
-    {
-        self.get(context, key)?.ok_or_else(|| Error::Entry {
-            array: self.name.clone(),
-            worker: context.rank(),
-            key: format!("{key:?}"),
-            what: "there is no such key".into(),
-        })
     }
 
     /// Contributes entries, each worker its own: merged by the rule in the order of the workers' ranks, and each

@@ -47,6 +47,7 @@ mod from_lazy;
 mod image;
 mod list;
 mod map;
+mod missing;
 mod pending;
 mod restored;
 mod rule;
@@ -57,6 +58,7 @@ mod vector_view;
 mod view;
 
 pub use self::map::{DistMap, DistMultiMap};
+pub(crate) use self::missing::Missing;
 pub use self::rule::{Append, First, Last, Max, Merge, Min, Sum, Summable};
 pub use self::vector::DistVec;
 pub use self::vector_view::{VecArg, VecRead, VecReadView, VecReads, VecView, VecViews};

@@ -2,6 +2,7 @@
 use super::control::control;
 use super::image::look_up;
 use super::map::DistMap;
+use super::missing::Missing;
 use super::pending::Pending;
 use super::{Key, Merge};
 use crate::array::Value;
@@ -41,14 +42,14 @@ impl<K: Key, V: Value> MapReadView<'_, K, V> {
     /// The value at a key that has to be there.
     ///
     /// # Panics
-    /// If it is missing, with the key; that ends the loop with [`Error::BodyPanicked`](crate::Error::BodyPanicked). And as
-    /// [`MapReadView::get`] does.
+    /// If it is not there, which ends the loop with [`Error::Missing`](crate::Error::Missing). And as [`MapReadView::get`]
+    /// does.
     pub fn at<Q>(&self, key: &Q) -> V
     where
         K: Borrow<Q>,
         Q: Hash + Eq + Debug + ?Sized,
     {
-        self.get(key).unwrap_or_else(|| panic!("{} has no key {key:?}", self.name))
+        self.get(key).unwrap_or_else(|| Missing::key(self.name, key).end_body())
     }
 }
 

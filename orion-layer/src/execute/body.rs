@@ -1,5 +1,6 @@
 //! Running a body: its panics and refused accesses become errors.
 use super::unwound::{self, Ruled};
+use crate::collections::Missing;
 use crate::error::Error;
 use crate::loop_nest::LoopNest;
 use crate::panics;
@@ -26,6 +27,10 @@ fn explain(nest: &LoopNest, worker: Rank, payload: Box<dyn Any + Send>) -> Error
     let iteration = variables.collect::<Vec<_>>().join(", ");
     let payload = match payload.downcast::<Refused>() {
         Ok(refused) => return refused.into_error(&loop_name, worker, iteration),
+        Err(payload) => payload,
+    };
+    let payload = match payload.downcast::<Missing>() {
+        Ok(missing) => return missing.into_error(loop_name, worker, iteration),
         Err(payload) => payload,
     };
     let message = panics::message(&*payload);
