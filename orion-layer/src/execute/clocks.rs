@@ -77,9 +77,9 @@ impl Clocks {
         if !self.ticks {
             return Ok(());
         }
-        // Contributions that a clock does not take wait for the next, and none may wait for the next pass.
-        while arrays.iter().any(|array| array.is_crowded()) {
-            self.tick_once(worker, arrays, false)?;
+        if arrays.iter().any(|array| array.is_crowded()) {
+            self.wait_for_servers(worker, arrays, self.clock)?;
+            arrays.iter_mut().try_for_each(|array| array.make_room(worker))?;
         }
         self.tick_once(worker, arrays, last)
     }
@@ -116,10 +116,7 @@ impl Clocks {
 
     fn tick_once(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn Control], last: bool) -> Result<()> {
         if self.buffers {
-            let needed = (self.clock + 1).saturating_sub(RING);
-            self.wait(worker, arrays, "room for contributions", |clocks, worker| {
-                clocks.all(|server| Ok(clocks.board.applied(worker, server, clocks.pace.me)? >= needed))
-            })?;
+            self.wait_for_servers(worker, arrays, (self.clock + 1).saturating_sub(RING))?;
         }
         let since = Instant::now();
         for array in arrays.iter_mut() {
@@ -151,6 +148,18 @@ impl Clocks {
         }
         self.report.moving += since.elapsed();
         Ok(())
+    }
+
+    /// Waits until all have applied `needed` clocks of this worker's, so that what was published for these may go.
+    fn wait_for_servers(
+        &mut self,
+        worker: &mut Worker,
+        arrays: &mut [&mut dyn Control],
+        needed: u64,
+    ) -> Result<()> {
+        self.wait(worker, arrays, "room for contributions", |clocks, worker| {
+            clocks.all(|server| Ok(clocks.board.applied(worker, server, clocks.pace.me)? >= needed))
+        })
     }
 
     /// Waits until all have published all that they have, and all of it is applied; then the arrays hold it.
