@@ -1,7 +1,7 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
 use super::alike::digest;
 use super::clocks::Clocks;
-use super::description::{Treated, check, relax};
+use super::description::{self, Treated, check};
 use super::mutant::{self, Mutant};
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::array::BlockWeights;
@@ -11,11 +11,11 @@ use crate::dependence::{Dependences, analyze};
 use crate::error::{Error, Result};
 use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space, Subscript};
 use crate::placement::{ArrayPlacement, TilePlan};
-use crate::relax::{Every, LoopReport, Sharing, Trials};
+use crate::relax::{Every, LoopReport, Relax, Sharing, Trials};
 use crate::schedule::{Choice, Tile, VISITS, cell_number, choose, for_each_cell, scrambled};
 use crate::serve::Serving;
 use hectare_dsm::{Rank, Worker};
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -69,7 +69,8 @@ pub struct LoopPlan {
     /// The worker that runs each cell.
     pub(crate) owners: Rc<[usize]>,
     pub(crate) timing: RefCell<Timing>,
-    pub(crate) report: RefCell<LoopReport>,
+    /// One for each promise under which it has run, in the order in which they came first.
+    pub(crate) reports: RefCell<Vec<LoopReport>>,
     pub(super) trials: RefCell<Trials>,
     pub(crate) sharing: Sharing,
     /// Cells that this worker runs.
@@ -110,7 +111,7 @@ impl LoopPlan {
         describe(&mut nest);
         let written: Vec<bool> = treated.iter().map(|(written, _)| *written).collect();
         check(&nest, &written).map_err(invalid)?;
-        relax(&mut nest, head, treated, workers).map_err(invalid)?;
+        description::relax(&mut nest, head, treated, workers).map_err(invalid)?;
         let dependences = analyze(&nest);
         let cut = |dim: usize, cells: usize| space.cut(dim, cells);
         let refused = |what| {
@@ -143,7 +144,6 @@ impl LoopPlan {
         let scrambled = own.iter().map(|plan| scrambled(&plan.tile, stays, visits)).collect();
         let timing = Timing { loop_name: nest.name.clone(), planning: since.elapsed(), ..Timing::default() };
         let timing = RefCell::new(timing);
-        let report = RefCell::new(LoopReport { loop_name: nest.name.clone(), ..LoopReport::default() });
         tracing::debug!(
             loop_name = nest.name,
             grid = ?choice.grid,
@@ -160,7 +160,7 @@ impl LoopPlan {
             cells: owners.len(),
             owners,
             timing,
-            report,
+            reports: RefCell::default(),
             trials: RefCell::new(Trials::new()),
             sharing: Sharing { treatments: treated.iter().map(|(_, how)| *how).collect(), foresees: false },
             own_cells,
@@ -171,9 +171,21 @@ impl LoopPlan {
         Ok(plan)
     }
 
+    /// The report of passes with these settings.
+    pub(super) fn report(&self, relax: Relax) -> RefMut<'_, LoopReport> {
+        let promise = self.sharing.promise(relax);
+        RefMut::map(self.reports.borrow_mut(), |reports| {
+            let at = reports.iter().position(|report| report.relax == promise).unwrap_or_else(|| {
+                reports.push(LoopReport::of(&self.nest.name, promise));
+                reports.len() - 1
+            });
+            &mut reports[at]
+        })
+    }
+
     /// Adds what a pass has cost.
-    pub(super) fn note(&self, spent: &LoopReport, clocks: Option<LoopReport>) {
-        let mut report = self.report.borrow_mut();
+    pub(super) fn note(&self, relax: Relax, spent: &LoopReport, clocks: Option<LoopReport>) {
+        let mut report = self.report(relax);
         report.passes += 1;
         let Serving { relocated, replicated, listed, .. } = spent.serving;
         report.merge(spent);

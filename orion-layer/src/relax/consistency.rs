@@ -7,7 +7,7 @@ use std::time::Duration;
 /// and `write` keeps its dependences under all of them.
 ///
 /// Clocks are those of a pass: every worker begins at 0 and ticks as often as [`Every`] says.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Consistency {
     /// Nothing is relaxed: all accesses count as dependences. The default of this type; `parallel_for!` takes
@@ -95,7 +95,7 @@ impl std::str::FromStr for Consistency {
 /// How often a worker ticks: tells the others what it changed, and learns what they did. The bound on the delay of a
 /// contribution. Also at the end of every tile, and so whenever a part of another array is handed over, and at the end
 /// of the pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Every {
     /// So many times in a pass, on each worker.
@@ -163,7 +163,7 @@ impl From<Duration> for Every {
 }
 
 /// How a loop relaxes what it relaxes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Relax {
     /// What holds.
     pub consistency: Consistency,
