@@ -12,6 +12,7 @@ mod lacking;
 pub(crate) mod mutant;
 mod notes;
 mod pass;
+mod places;
 mod plan;
 mod run;
 mod space;
