@@ -1,5 +1,5 @@
 //! Relaxed loops on processes of one job: what threads give, and a worker that is killed in the middle.
-use hectare::orion::relax::{AdaRevision, Consistency, Sum};
+use hectare::orion::relax::{AdaRevision, Consistency, Every, Relax, Sum};
 use hectare::orion::{Context, Error, Result, parallel_for};
 mod common;
 use common::*;
@@ -74,7 +74,10 @@ fn serve(w: &mut Context<'_>, consistency: Consistency) -> Result<(Vec<u64>, Vec
     }
     let bits = steps.array().to_vec(w)?.into_iter().map(f32::to_bits).collect();
     let reports = w.reports()?;
-    let serving = &reports[reports.len() - 2].serving;
+    let relax = Relax { consistency, ..Relax::default() };
+    // The first of the two loops, under this consistency.
+    let report = reports.iter().find(|report| report.serving.lists_made > 0 && report.relax == Some(relax));
+    let serving = &report.unwrap().serving;
     assert_eq!((serving.looked_up, serving.unforeseen), (0, 0), "{serving:?}");
     Ok((sums.array().to_vec(w)?, looked.array().to_vec(w)?, bits))
 }
@@ -88,6 +91,39 @@ fn processes_are_served_as_threads_are() {
             if w.rank() == 0 && consistency == Consistency::Bsp {
                 let theirs = hectare::run(3, |w| serve(w, consistency)).unwrap();
                 assert_eq!(theirs[0].2, bits);
+            }
+        }
+    });
+}
+
+/// More keys than slots have room for at first, with what was seen of each.
+fn flood(w: &mut Context<'_>, consistency: Consistency) -> Result<(Vec<u32>, u64)> {
+    let zeros = w.zeros::<f32, 2>([2000, 3])?;
+    let mut steps = w.served(zeros, AdaRevision::new(0.1))?;
+    for pass in 0..3 {
+        parallel_for!(w, unordered, serve steps, prefetch = false, consistency = consistency, every = Every::Share(2);
+        for k in 0..COUNT {
+            // A third of the keys in the first pass, all in the last.
+            let key = k * 7 % 2000 * (pass + 1) / 3;
+            let value = steps.row(key)[1] - 1.0 / (k + 1) as f32;
+            steps.add([key, 1], value);
+        })?;
+    }
+    let bits = steps.array().to_vec(w)?.into_iter().map(f32::to_bits).collect();
+    Ok((bits, w.reports()?.iter().map(|report| report.clocks).sum()))
+}
+
+#[test]
+fn slots_grow_between_processes() {
+    as_processes("slots_grow_between_processes", None, |w| {
+        let mut clocks = 0;
+        for consistency in [Consistency::Bsp, Consistency::Bounded(1), Consistency::Async] {
+            let (bits, counted) = flood(w, consistency).unwrap();
+            clocks += 3 * 3 * 2;
+            assert_eq!(counted, clocks, "{consistency}");
+            if w.rank() == 0 && consistency == Consistency::Bsp {
+                let theirs = hectare::run(3, |w| flood(w, consistency)).unwrap();
+                assert_eq!(theirs[0].0, bits);
             }
         }
     });

@@ -27,6 +27,20 @@ pub enum Error {
         /// The loop's variables, as in `i = 3, j = 7`; empty for loops that are described by hand.
         iteration: String,
     },
+    /// A key of a map, or an element of a vector, that has to be there and is not.
+    #[error("{site}, worker {worker}{}: {collection:?} has no {what}", at(iteration))]
+    Missing {
+        /// The loop, or the call outside of loops.
+        site: String,
+        /// The map or the vector.
+        collection: String,
+        /// The key or the index, as in `key "two"` or `element 7`.
+        what: String,
+        /// The worker that asked.
+        worker: Rank,
+        /// The loop's variables, as in `i = 3, j = 7`; empty outside of loops, and for those that are described by hand.
+        iteration: String,
+    },
     /// A shape that makes no sense, or that does not fit.
     #[error("array {array:?}: {what}")]
     Shape {
@@ -120,20 +134,23 @@ pub enum Error {
         /// described by hand.
         iteration: String,
     },
-    /// The rule that merges contributions to a buffered or served array panicked.
+    /// The rule that merges contributions to an array or a collection panicked.
     #[error(
-        "loop {loop_name}: the rule {rule} of {array:?} panicked on worker {worker}: {message}; what was contributed to \
-         {array} in this clock was not all applied"
+        "{site}: the rule {rule} of {array:?} panicked on worker {worker}{}: {message}; what was contributed to {array} was \
+         not all applied",
+        at(key)
     )]
     RulePanicked {
-        /// The loop.
-        loop_name: String,
-        /// The array.
+        /// The loop, or the call outside of loops.
+        site: String,
+        /// The array or the collection.
         array: String,
         /// The type of the rule.
         rule: String,
         /// The worker that merged.
         worker: Rank,
+        /// The key of the entry, of a map; empty for arrays.
+        key: Box<str>,
         /// The panic's message.
         message: String,
     },
@@ -189,9 +206,9 @@ pub enum Error {
     Invalid(String),
 }
 
-/// The iteration, if it is known.
-fn at(iteration: &str) -> String {
-    if iteration.is_empty() { String::new() } else { format!(", at {iteration}") }
+/// The iteration or the key, if it is known.
+fn at(place: &str) -> String {
+    if place.is_empty() { String::new() } else { format!(", at {place}") }
 }
 
 impl Error {

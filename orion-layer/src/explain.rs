@@ -4,20 +4,23 @@ use crate::dependence::analyze;
 use crate::execute::LoopPlan;
 use crate::loop_nest::{LoopNest, Order, Space};
 use crate::placement::ArrayPlacement;
-use crate::relax::explained;
+use crate::relax::{Relax, explained};
 use crate::schedule::{Candidate, Cost, Verdict, choose};
 use crate::words::counted;
 use serde::Serialize;
 use std::fmt::{self, Write};
 
 /// The explanation of one loop: [`fmt::Display`] for people, serde for programs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Explanation {
     /// The loop: where it stands.
     pub loop_name: String,
     /// What it runs over, in words.
     pub space: String,
+    /// Under which consistencies it has run, and with which intervals between clocks, in the order in which they came
+    /// first. Empty for a loop that relaxes, buffers and serves no array.
+    pub relaxes: Vec<Relax>,
     /// Ordered or not.
     pub order: Order,
     /// How many workers.
@@ -52,6 +55,7 @@ impl LoopPlan {
         Explanation {
             loop_name: nest.name.clone(),
             space: space(nest),
+            relaxes: self.reports.borrow().iter().filter_map(|report| report.relax).collect(),
             order: nest.order,
             workers: self.workers(),
             conflicts: self.dependences.in_words(nest),
@@ -132,9 +136,23 @@ impl LoopPlan {
 }
 
 impl Context<'_> {
-    /// Explains every loop that has been planned so far, in the order of the program's source.
+    /// Explains every loop that has been planned so far, in the order of the program's source. What a loop does alike under
+    /// several consistencies is said once, with all of them ([`Explanation::relaxes`]).
     pub fn explain(&self) -> Vec<Explanation> {
-        let mut all: Vec<Explanation> = self.plans.all().map(|plan| plan.explain()).collect();
+        let mut plans: Vec<_> = self.plans.all().collect();
+        plans.sort_by_key(|plan| plan.number);
+        let mut all: Vec<Explanation> = Vec::new();
+        for plan in plans {
+            let one = plan.explain();
+            match all.iter_mut().find(|known| known.says_the_same(&one)) {
+                Some(known) => {
+                    let new = one.relaxes.into_iter().filter(|relax| !known.relaxes.contains(relax));
+                    let new: Vec<Relax> = new.collect();
+                    known.relaxes.extend(new);
+                }
+                None => all.push(one),
+            }
+        }
         all.sort_by(|a, b| a.loop_name.cmp(&b.loop_name).then_with(|| a.space.cmp(&b.space)));
         all
     }
@@ -145,6 +163,14 @@ impl Context<'_> {
         let mut all: Vec<LoopNest> = self.plans.all().map(|plan| plan.nest.clone()).collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
+    }
+}
+
+impl Explanation {
+    /// Whether nothing differs between two plans of a loop but what it promised.
+    fn says_the_same(&self, other: &Explanation) -> bool {
+        let alike = || Explanation { relaxes: self.relaxes.clone(), ..other.clone() };
+        !self.relaxes.is_empty() && !other.relaxes.is_empty() && *self == alike()
     }
 }
 
@@ -186,6 +212,9 @@ fn cost(cost: &Cost) -> String {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "loop {}: {}", self.loop_name, self.space)?;
+        for relax in &self.relaxes {
+            writeln!(f, "  Under {relax}: {}.", relax.consistency.in_words())?;
+        }
         match (self.conflicts.as_slice(), self.order) {
             ([], _) if !self.shared.is_empty() => writeln!(
                 f,

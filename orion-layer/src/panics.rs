@@ -1,5 +1,7 @@
 //! Panics of the program's functions, which become errors.
+use crate::context::Site;
 use crate::error::{Error, Result};
+use crate::execute::unwound::{self, Ruled};
 use hectare_dsm::Rank;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,13 +14,33 @@ pub(crate) fn message(payload: &(dyn Any + Send)) -> String {
 
 /// Runs what may call functions of the program; a panic of theirs becomes an error at `key`.
 pub(crate) fn caught<R>(
-    (array, worker): (&str, Rank),
+    at: (&str, Rank),
     act: impl FnOnce() -> Result<R>,
     key: impl FnOnce() -> String,
 ) -> Result<R> {
     // Whatever is left half done is dropped with the error, or poisoned.
-    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|payload| {
-        let what = format!("a function of the program panicked: {}", message(&*payload));
-        Err(Error::Entry { array: array.into(), worker, key: key(), what })
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|payload| Err(of_entry(at, &*payload, key())))
+}
+
+/// The same where a rule may be at work, in a loop or a call at `site`: a panic within
+/// [`merging_at`](crate::execute::merging_at) is an error of the rule.
+pub(crate) fn caught_merging<R>(
+    site: Site,
+    at: (&str, Rank),
+    act: impl FnOnce() -> Result<R>,
+    key: impl FnOnce() -> String,
+) -> Result<R> {
+    unwound::forget();
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|payload| match unwound::rule() {
+        Some(Ruled { array, rule, key }) => {
+            let (site, message) = (site.to_string(), message(&*payload));
+            Err(Error::RulePanicked { site, array, rule, worker: at.1, key: key.into(), message })
+        }
+        None => Err(of_entry(at, &*payload, key())),
     })
+}
+
+fn of_entry((array, worker): (&str, Rank), payload: &(dyn Any + Send), key: String) -> Error {
+    let what = format!("a function of the program panicked: {}", message(payload));
+    Error::Entry { array: array.into(), worker, key, what }
 }

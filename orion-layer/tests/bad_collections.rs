@@ -1,7 +1,7 @@
 //! Collections and pipelines that go wrong, or nearly: errors that all workers have, and nothing left behind.
 mod common;
 
-use common::hand::on_each;
+use common::collected::{areas, same};
 use hectare_orion::collections::{DistMap, Last, Merge, Sum};
 use hectare_orion::relax::Consistency;
 use hectare_orion::{Context, Error, Result, parallel_for, run, run_on};
@@ -9,14 +9,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::hash::{Hash, Hasher};
 
 const WORKERS: [usize; 4] = [1, 2, 3, 5];
-
-/// How many areas the job has.
-fn areas(w: &mut Context<'_>) -> Result<usize> {
-    w.barrier()?;
-    let count = w.worker().job().areas()?.len();
-    w.barrier()?;
-    Ok(count)
-}
 
 /// A byte that serde panics at: 1 when it is written, 2 when it is read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,13 +27,6 @@ impl<'de> Deserialize<'de> for Panics {
         assert!(byte != 2, "it does not want to be read");
         Ok(Panics(byte))
     }
-}
-
-/// All have the same error, and it contains `parts`.
-fn same(error: &Error, w: &mut Context<'_>, parts: &[&str]) -> Result<()> {
-    let text = error.to_string();
-    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
-    w.agree(text).map(drop)
 }
 
 #[test]
@@ -171,83 +156,6 @@ fn keys_and_values_of_no_size() {
 }
 
 #[test]
-fn keys_that_are_missing_are_named() {
-    for workers in WORKERS {
-        let errors = on_each(workers, |w| {
-            let mut map = w.dist_map::<String, u32, _>(Last)?.named("numbers");
-            let mut list = w.dist_vec::<u32>()?.named("list");
-            map.extend(w, [("one".to_owned(), 1)])?;
-            list.extend(w, (w.rank() == 0).then_some(7))?;
-            assert_eq!((map.at(w, "one")?, list.at(w, 0)?), (1, 7));
-            same(&wrong_worker(map.at(w, "two").unwrap_err()), w, &["numbers", "\"two\"", "no such key"])?;
-            same(&wrong_worker(list.at(w, 1).unwrap_err()), w, &["list", "at 1", "1 element"])?;
-            let words = ["one", "one", "zwei", "one"];
-            let failed = parallel_for!(w, unordered, read map, sum all: u64;
-                for i in 0..4 { all += u64::from(map.at(words[i])); });
-            let error = failed.unwrap_err();
-            assert!(error.to_string().contains("at i = 2: numbers has no key \"zwei\""), "{error}");
-            let failed = parallel_for!(w, unordered, buffer list;
-                for i in 0..4 { let next = list.at(i) + 1; list.push(next); });
-            let error = failed.unwrap_err().to_string();
-            assert!(error.contains("list has no element "), "{error}");
-            assert_eq!(list.len(), 1);
-            Ok(())
-        });
-        errors.into_iter().for_each(|result| result.unwrap());
-    }
-}
-
-/// Who asked is the only difference.
-fn wrong_worker(error: Error) -> Error {
-    match error {
-        Error::Entry { array, key, what, .. } => Error::Entry { array, worker: 0, key, what },
-        other => other,
-    }
-}
-
-/// Refuses to merge 13.
-fn picky(a: &mut u64, b: u64) {
-    assert!(b != 13, "not thirteen");
-    *a += b;
-}
-
-#[test]
-fn a_loop_that_fails_while_it_merges_leaves_no_half_to_be_taken_for_a_result() {
-    for workers in WORKERS {
-        run(workers, |w| {
-            let before = areas(w)?;
-            let mut sums = w.dist_map::<u32, u64, _>(Sum)?.named("sums");
-            let mut list = w.dist_vec::<u32>()?.named("list");
-            let mut map = w.dist_map::<u32, u64, _>(picky)?.named("picky");
-            map.extend(w, (w.rank() == 0).then_some((3, 1)))?;
-            let failed = parallel_for!(w, unordered, buffer [sums, list, map];
-            for i in 0..100 {
-                sums.add(&1, 1);
-                list.push(i as u32);
-                if i == 57 {
-                    map.add(&3, 13);
-                }
-            });
-            let error = failed.unwrap_err();
-            same(&error, w, &["picky", "at 3", "not thirteen"])?;
-            // What was merged before it failed is of no pass that counts.
-            assert!(matches!(sums.get(w, &1), Err(Error::Poisoned { .. })));
-            assert!(matches!(list.get(w, 0), Err(Error::Poisoned { .. })));
-            assert!(matches!(map.get(w, &3), Err(Error::Poisoned { .. })));
-            let refused = parallel_for!(w, unordered, read sums, sum n: u64;
-                for i in 0..10 { n += sums.get(&(i as u32)).unwrap_or(0); });
-            assert!(refused.unwrap_err().to_string().contains("\"sums\" was left half written"));
-            sums.delete(w)?;
-            list.delete(w)?;
-            map.delete(w)?;
-            assert_eq!(areas(w)?, before);
-            Ok(())
-        })
-        .unwrap();
-    }
-}
-
-#[test]
 fn contributions_of_a_pass_that_fails_do_not_come_with_the_next() {
     for consistency in [Consistency::Bsp, Consistency::Bounded(1), Consistency::Async] {
         for workers in WORKERS {
@@ -272,30 +180,6 @@ fn contributions_of_a_pass_that_fails_do_not_come_with_the_next() {
             })
             .unwrap();
         }
-    }
-}
-
-#[test]
-fn iterators_and_rules_that_panic_are_errors_on_all_workers() {
-    for workers in WORKERS {
-        run(workers, |w| {
-            let last = w.size() as u32 - 1;
-            let (rank, mut map) = (w.rank(), w.dist_map::<u32, u64, _>(picky)?.named("picky"));
-            let broken = (0..9).map(|k| {
-                assert!(rank != last || k != 5, "a broken iterator");
-                (k, 1u64)
-            });
-            let error = map.extend(w, broken).unwrap_err();
-            same(&error, w, &["picky", "a broken iterator"])?;
-            // Nothing was merged, and the map is as it was.
-            assert!(map.is_empty());
-            map.extend(w, (0..9).map(|k| (k, 1)))?;
-            let error = map.retain(w, |key, _| *key != 4 || panic!("keep it?")).unwrap_err();
-            same(&error, w, &["picky", "at 4", "keep it?"])?;
-            assert!(matches!(map.to_vec(w), Err(Error::Poisoned { .. })));
-            map.delete(w)
-        })
-        .unwrap();
     }
 }
 

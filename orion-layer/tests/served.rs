@@ -209,22 +209,34 @@ fn several_loops_serve_one_array() {
     assert_eq!(found.unwrap()[0], [24; 500]);
 }
 
-/// More keys in a clock than a ring has room for, none of them foreseen.
+/// More keys in a clock than a ring has room for, none of them foreseen: it grows, and there are as many clocks as said.
 #[test]
-fn a_flood_of_unforeseen_contributions_is_carried_in_several_clocks() {
-    for consistency in [Consistency::Bsp, Consistency::Bounded(2), Consistency::Async] {
+fn a_flood_of_unforeseen_contributions_makes_no_more_clocks() {
+    for (consistency, times) in [
+        (Consistency::Bsp, 1),
+        (Consistency::Bsp, 4),
+        (Consistency::Bounded(2), 4),
+        (Consistency::UNBOUNDED, 4),
+        (Consistency::Async, 1),
+    ] {
         let found = run(3, |w| {
             let start = w.zeros::<u32, 1>([5000])?;
             let mut sums = w.served(start, Sum)?;
-            parallel_for!(w, unordered, serve sums, prefetch = false, consistency = consistency, every = Every::Share(1);
-            for k in 0..15_000 {
-                sums.add(k * 7 % 5000, 1);
-            })?;
+            for pass in 1..4u32 {
+                // More of them in every pass.
+                let most = 15_000 * pass as usize / 3;
+                parallel_for!(w, unordered, serve sums, prefetch = false, consistency = consistency,
+                    every = Every::Share(times);
+                for k in 0..15_000 {
+                    sums.add(k * 7 % 5000 * most / 15_000, 1);
+                })?;
+            }
             let clocks = w.reports()?[0].clocks;
             Ok((sums.array().to_vec(w)?, clocks))
         });
         let (sums, clocks) = &found.unwrap()[0];
-        assert!(sums.iter().all(|sum| *sum == 3), "{consistency}");
-        assert!(*clocks > 3, "{clocks}");
+        assert_eq!(sums.iter().sum::<u32>(), 3 * 15_000, "{consistency}");
+        assert!(sums[..1666].iter().all(|sum| *sum >= 3 + 3 + 9), "{consistency}");
+        assert_eq!(*clocks, 3 * 3 * times as u64, "{consistency}");
     }
 }

@@ -6,11 +6,10 @@ use crate::array::share::share_bytes;
 use crate::array::{Layout, Value, wire};
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
-use crate::panics::caught;
+use crate::panics::{caught, caught_merging};
 use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::hash::Hash;
 
 /// A map from keys to values, spread over the workers ([module](super)), with a rule for contributions to keys that
@@ -139,23 +138,6 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
         self.images.look_up::<K, V, Q>(context.worker, key)
     }
 
-    /// The value at a key that has to be there. Not collective.
-    ///
-    /// # Errors
-    /// [`Error::Entry`] with the key, if it is missing; those of [`DistMap::get`].
-    pub fn at<Q>(&self, context: &Context<'_>, key: &Q) -> Result<V>
-    where
-        K: Borrow<Q>,
-        Q: Hash + Eq + Debug + ?Sized,
-    {
-        self.get(context, key)?.ok_or_else(|| Error::Entry {
-            array: self.name.clone(),
-            worker: context.rank(),
-            key: format!("{key:?}"),
-            what: "there is no such key".into(),
-        })
-    }
-
     /// Contributes entries, each worker its own: merged by the rule in the order of the workers' ranks, and each
     /// worker's in its order. Collective.
     ///
@@ -174,7 +156,7 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
     ///
     /// # Errors
     /// [`Error::Entry`] with the key, the same on every worker, for values that serde cannot encode or decode, and if the
-    /// iterator or the rule panics. [`Error::Poisoned`], [`Error::Core`], [`Error::Diverged`], [`Error::WorkerLost`].
+    /// iterator panics; [`Error::RulePanicked`], the same on every worker, if the rule does. [`Error::Poisoned`], [`Error::Core`], [`Error::Diverged`], [`Error::WorkerLost`].
     /// After an error in the midst of merging, the map refuses every use.
     #[track_caller]
     pub fn extend(
@@ -185,12 +167,12 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
         let site = Site::here();
         self.check()?;
         let (worker, cell) = (context.rank(), u64::from(context.rank()));
-        let (pending, rule) = (&mut self.pending, &self.rule);
+        let (name, pending, rule) = (&self.name, &mut self.pending, &self.rule);
         let run = || {
-            entries.into_iter().for_each(|(key, part)| pending.add::<K, M>(cell, rule, &key, part));
+            entries.into_iter().for_each(|(key, part)| pending.add::<K, M>(name, cell, rule, &key, part));
             Ok(())
         };
-        let contributed = caught((&self.name, worker), run, || "a contribution".into());
+        let contributed = caught_merging(site, (name, worker), run, || "a contribution".into());
         if let Err(error) = context.agree_on_same(site, contributed) {
             self.pending.clear();
             return Err(error);
@@ -201,7 +183,7 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
     /// Keeps the entries that pass; `keep` must not depend on the worker. Collective.
     ///
     /// # Errors
-    /// Those of [`DistMap::extend`].
+    /// Those of [`DistMap::extend`]; [`Error::Entry`] with the key if `keep` panics.
     #[track_caller]
     pub fn retain(
         &mut self,

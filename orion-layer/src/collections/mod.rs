@@ -40,12 +40,14 @@
 //! and the order of the values of a multimap. (Within a cell, an unordered loop visits entries in the order in which they
 //! lie. If a loop that neither collects nor accumulates has moved the entries of the same array before, that order may depend on
 //! the number of workers; `ordered` loops go by index.) A pass that fails leaves the map as it was; one that fails when
-//! contributions are merged (a rule that panics) leaves it refusing every use.
+//! contributions are merged (a rule that panics: [`Error::RulePanicked`](crate::Error::RulePanicked), with the key) leaves
+//! it refusing every use.
 mod control;
 mod from_lazy;
 mod image;
 mod list;
 mod map;
+mod missing;
 mod pending;
 mod restored;
 mod rule;
@@ -56,6 +58,7 @@ mod vector_view;
 mod view;
 
 pub use self::map::{DistMap, DistMultiMap};
+pub(crate) use self::missing::Missing;
 pub use self::rule::{Append, First, Last, Max, Merge, Min, Sum, Summable};
 pub use self::vector::DistVec;
 pub use self::vector_view::{VecArg, VecRead, VecReadView, VecReads, VecView, VecViews};

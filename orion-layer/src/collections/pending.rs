@@ -2,6 +2,8 @@
 use super::{Key, Merge, hash, owner};
 use crate::array::{Value, wire};
 use crate::error::{Error, Result};
+use crate::execute::merging_at;
+use std::any::type_name;
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -44,9 +46,9 @@ impl<K: Key, V: Value> Pending<K, V> {
         *self = Pending::new(self.me, self.parcels.len());
     }
 
-    /// Contributes in a cell.
+    /// Contributes in a cell, to the map of this name.
     #[inline]
-    pub(super) fn add<Q, M>(&mut self, cell: u64, rule: &M, key: &Q, part: M::Part)
+    pub(super) fn add<Q, M>(&mut self, map: &str, cell: u64, rule: &M, key: &Q, part: M::Part)
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -56,10 +58,12 @@ impl<K: Key, V: Value> Pending<K, V> {
             self.close();
             self.cell = cell;
         }
+        let shown = || format!("{:?}", key.to_owned());
         match self.open.get_mut(key) {
-            Some(value) => rule.add(value, part),
+            Some(value) => merging_at(map, type_name::<M>(), shown, || rule.add(value, part)),
             None => {
-                self.open.insert(key.to_owned(), rule.first(part));
+                let first = merging_at(map, type_name::<M>(), shown, || rule.first(part));
+                self.open.insert(key.to_owned(), first);
             }
         }
     }

@@ -2,7 +2,8 @@
 
 /// How contributions are merged: a closure `Fn(&mut V, V)`, or one of those ready made.
 ///
-/// A key that is not there gets the first contribution as its value.
+/// A key that is not there gets the first contribution as its value. A rule that panics ends the loop, or the call, with
+/// [`Error::RulePanicked`](crate::Error::RulePanicked).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no rule for a map of `{V}`",
     label = "does not merge values of this type",

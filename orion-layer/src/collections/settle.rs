@@ -6,8 +6,11 @@ use crate::array::Value;
 use crate::array::exchange::exchange_parcels;
 use crate::context::{Context, Say, Site};
 use crate::error::{Error, Result};
-use crate::panics::caught;
-use std::cell::{Cell, RefCell};
+use crate::execute::merging_at;
+use crate::panics::{caught, caught_merging};
+use hectare_dsm::Rank;
+use std::any::type_name;
+use std::cell::Cell;
 
 impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
     /// Sends contributions to whoever has their keys, merges them, each exactly once, and publishes what has become of the
@@ -36,22 +39,20 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
         })?;
         // A cell was with one worker, which made one part for each key: so this is one order of the parts of each key.
         parts.sort_by_key(|part| part.cell);
-        let merged = self.merge(at, parts);
+        let merged = self.merge(site, at, parts);
         let merged = context.agree_on_same(site, merged);
         self.or_poison(merged)?;
         self.publish(context, site)
     }
 
-    fn merge(&mut self, at: (&str, hectare_dsm::Rank), parts: Vec<Part<K, V>>) -> Result<()> {
-        let current = RefCell::new(None);
-        let named = || current.borrow().as_ref().map_or_else(String::new, |key: &K| format!("{key:?}"));
+    fn merge(&mut self, site: Site, at: (&str, Rank), parts: Vec<Part<K, V>>) -> Result<()> {
         let (own, rule) = (&mut self.own, &self.rule);
         let run = || {
             for Part { key, value, .. } in parts {
                 match own.get_mut(&key) {
                     Some(before) => {
-                        current.replace(Some(key));
-                        rule.merge(before, value);
+                        let shown = || format!("{key:?}");
+                        merging_at(at.0, type_name::<M>(), shown, || rule.merge(before, value));
                     }
                     None => {
                         own.insert(key, value);
@@ -60,7 +61,7 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
             }
             Ok(())
         };
-        caught(at, run, named)
+        caught_merging(site, at, run, || "a contribution".into())
     }
 
     /// Shows this worker's entries to all. Collective.

@@ -155,19 +155,6 @@ impl<T: Value> DistVec<T> {
         element(&self.images.read(context.worker)?, index)
     }
 
-    /// An element that has to be there. Not collective.
-    ///
-    /// # Errors
-    /// [`Error::Entry`] with the index, if it is beyond the end; those of [`DistVec::get`].
-    pub fn at(&self, context: &Context<'_>, index: usize) -> Result<T> {
-        self.get(context, index)?.ok_or_else(|| Error::Entry {
-            array: self.name.clone(),
-            worker: context.rank(),
-            key: index.to_string(),
-            what: format!("there are {} elements", self.len),
-        })
-    }
-
     /// Appends the elements of each worker, by the workers' ranks. Collective.
     ///
     /// ```

@@ -1,5 +1,6 @@
 //! A vector as a loop sees it.
 use super::control::control;
+use super::missing::Missing;
 use super::vector::{DistVec, Pushed, element};
 use crate::array::Value;
 use crate::context::{Context, Site};
@@ -31,10 +32,10 @@ impl<T: Value> VecReadView<'_, T> {
     /// An element that has to be there.
     ///
     /// # Panics
-    /// If it is beyond the end, with the index; that ends the loop with
-    /// [`Error::BodyPanicked`](crate::Error::BodyPanicked). And as [`VecReadView::get`] does.
+    /// If it is beyond the end, which ends the loop with [`Error::Missing`](crate::Error::Missing). And as
+    /// [`VecReadView::get`] does.
     pub fn at(&self, index: usize) -> T {
-        self.get(index).unwrap_or_else(|| panic!("{} has no element {index}", self.name))
+        self.get(index).unwrap_or_else(|| Missing::element(self.name, index).end_body())
     }
 }
 

@@ -2,6 +2,7 @@
 use super::control::control;
 use super::image::look_up;
 use super::map::DistMap;
+use super::missing::Missing;
 use super::pending::Pending;
 use super::{Key, Merge};
 use crate::array::Value;
@@ -41,14 +42,14 @@ impl<K: Key, V: Value> MapReadView<'_, K, V> {
     /// The value at a key that has to be there.
     ///
     /// # Panics
-    /// If it is missing, with the key; that ends the loop with [`Error::BodyPanicked`](crate::Error::BodyPanicked). And as
-    /// [`MapReadView::get`] does.
+    /// If it is not there, which ends the loop with [`Error::Missing`](crate::Error::Missing). And as [`MapReadView::get`]
+    /// does.
     pub fn at<Q>(&self, key: &Q) -> V
     where
         K: Borrow<Q>,
         Q: Hash + Eq + Debug + ?Sized,
     {
-        self.get(key).unwrap_or_else(|| panic!("{} has no key {key:?}", self.name))
+        self.get(key).unwrap_or_else(|| Missing::key(self.name, key).end_body())
     }
 }
 
@@ -86,14 +87,18 @@ impl<K: Key, V: Value, M: Merge<V>> MapView<'_, K, V, M> {
         self.read.at(key)
     }
 
-    /// Contributes to a key, which need not be there: merged by the map's rule when the pass ends.
+    /// Contributes to a key, which need not be there: merged by the map's rule when the pass ends, and with what the same
+    /// cell has contributed at once.
+    ///
+    /// # Panics
+    /// If the rule does, which ends the loop with [`Error::RulePanicked`](crate::Error::RulePanicked).
     #[inline]
     pub fn add<Q>(&mut self, key: &Q, part: M::Part)
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        self.pending.add(self.cell.get() as u64, self.rule, key, part);
+        self.pending.add(self.read.name, self.cell.get() as u64, self.rule, key, part);
     }
 }
 

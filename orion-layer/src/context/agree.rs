@@ -1,6 +1,7 @@
 //! Ending a step on files: afterwards every worker goes on, or every worker has the same error.
 use super::{Context, Site};
 use crate::error::{Error, Result};
+use hectare_dsm::Rank;
 use serde::{Deserialize, Serialize};
 use std::io;
 
@@ -27,9 +28,17 @@ enum Told {
     },
     Entry {
         array: String,
-        worker: hectare_dsm::Rank,
+        worker: Rank,
         key: String,
         what: String,
+    },
+    RulePanicked {
+        site: String,
+        array: String,
+        rule: String,
+        worker: Rank,
+        key: String,
+        message: String,
     },
     Invalid(String),
     /// What cannot be made anew elsewhere, and whether it follows from another worker's error.
@@ -50,6 +59,11 @@ impl Told {
             Error::Entry { array, worker, key, what } => {
                 Told::Entry { array: array.clone(), worker: *worker, key: key.clone(), what: what.clone() }
             }
+            Error::RulePanicked { site, array, rule, worker, key, message } => {
+                let [site, array, rule, message] = [site, array, rule, message].map(String::clone);
+                let key = key.to_string();
+                Told::RulePanicked { site, array, rule, worker: *worker, key, message }
+            }
             Error::Invalid(what) => Told::Invalid(what.clone()),
             other => Told::Other(other.to_string(), other.is_consequence()),
         }
@@ -59,7 +73,7 @@ impl Told {
         !matches!(self, Told::Other(_, true))
     }
 
-    fn into_error(self, site: Site, rank: hectare_dsm::Rank) -> Error {
+    fn into_error(self, site: Site, rank: Rank) -> Error {
         match self {
             Told::Parse { file, line, what } => Error::Parse { file, line, what },
             Told::Io { file, code, text } => {
@@ -69,6 +83,9 @@ impl Told {
             Told::Format { file, what } => Error::Format { file, what },
             Told::Shape { array, what } => Error::Shape { array, what },
             Told::Entry { array, worker, key, what } => Error::Entry { array, worker, key, what },
+            Told::RulePanicked { site, array, rule, worker, key, message } => {
+                Error::RulePanicked { site, array, rule, worker, key: key.into(), message }
+            }
             Told::Invalid(what) => Error::Invalid(what),
             Told::Other(message, _) => Error::PeerFailed { site: site.to_string(), rank, message },
         }
@@ -82,7 +99,7 @@ impl Context<'_> {
     pub(crate) fn agree_on_same<R>(&mut self, site: Site, result: Result<R>) -> Result<R> {
         let mine = result.as_ref().err().map(Told::of);
         let me = self.rank();
-        let mut first: Option<(hectare_dsm::Rank, Told)> = None;
+        let mut first: Option<(Rank, Told)> = None;
         let told = self.exchange_values(site, &mine, |rank, told: Option<Told>| {
             if let Some(told) = told
                 && first.as_ref().is_none_or(|(_, first)| !first.is_cause() && told.is_cause())

@@ -1,5 +1,6 @@
 //! Running a body: its panics and refused accesses become errors.
-use super::unwound::{self, Merging};
+use super::unwound::{self, Ruled};
+use crate::collections::Missing;
 use crate::error::Error;
 use crate::loop_nest::LoopNest;
 use crate::panics;
@@ -28,17 +29,15 @@ fn explain(nest: &LoopNest, worker: Rank, payload: Box<dyn Any + Send>) -> Error
         Ok(refused) => return refused.into_error(&loop_name, worker, iteration),
         Err(payload) => payload,
     };
+    let payload = match payload.downcast::<Missing>() {
+        Ok(missing) => return missing.into_error(loop_name, worker, iteration),
+        Err(payload) => payload,
+    };
     let message = panics::message(&*payload);
     match unwound::rule() {
-        Some((array, rule)) => Error::RulePanicked { loop_name, array, rule, worker, message },
+        Some(Ruled { array, rule, key }) => {
+            Error::RulePanicked { site: loop_name, array, rule, worker, key: key.into(), message }
+        }
         None => Error::BodyPanicked { loop_name, worker, message, iteration },
     }
-}
-
-/// Marks that the rule of `array` is at work, until this is done.
-pub(crate) fn merging<R>(array: &str, rule: &'static str, act: impl FnOnce() -> R) -> R {
-    let mark = Merging { array, rule };
-    let done = act();
-    std::mem::forget(mark);
-    done
 }

@@ -9,6 +9,8 @@
 //!
 //! Under [`Consistency::Bsp`] contributions are applied clock by clock, when all have published one, and by rank; and
 //! what is read is what was published for the clock, though some may be ahead. So nothing depends on who is faster.
+mod apply;
+
 use super::Control;
 use super::lacking::Lacking;
 use crate::error::{Error, Result};
@@ -77,9 +79,9 @@ impl Clocks {
         if !self.ticks {
             return Ok(());
         }
-        // Contributions that a clock does not take wait for the next, and none may wait for the next pass.
-        while arrays.iter().any(|array| array.is_crowded()) {
-            self.tick_once(worker, arrays, false)?;
+        if arrays.iter().any(|array| array.is_crowded()) {
+            self.wait_for_servers(worker, arrays, self.clock)?;
+            arrays.iter_mut().try_for_each(|array| array.make_room(worker))?;
         }
         self.tick_once(worker, arrays, last)
     }
@@ -116,10 +118,7 @@ impl Clocks {
 
     fn tick_once(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn Control], last: bool) -> Result<()> {
         if self.buffers {
-            let needed = (self.clock + 1).saturating_sub(RING);
-            self.wait(worker, arrays, "room for contributions", |clocks, worker| {
-                clocks.all(|server| Ok(clocks.board.applied(worker, server, clocks.pace.me)? >= needed))
-            })?;
+            self.wait_for_servers(worker, arrays, (self.clock + 1).saturating_sub(RING))?;
         }
         let since = Instant::now();
         for array in arrays.iter_mut() {
@@ -151,6 +150,18 @@ impl Clocks {
         }
         self.report.moving += since.elapsed();
         Ok(())
+    }
+
+    /// Waits until all have applied `needed` clocks of this worker's, so that what was published for these may go.
+    fn wait_for_servers(
+        &mut self,
+        worker: &mut Worker,
+        arrays: &mut [&mut dyn Control],
+        needed: u64,
+    ) -> Result<()> {
+        self.wait(worker, arrays, "room for contributions", |clocks, worker| {
+            clocks.all(|server| Ok(clocks.board.applied(worker, server, clocks.pace.me)? >= needed))
+        })
     }
 
     /// Waits until all have published all that they have, and all of it is applied; then the arrays hold it.
@@ -223,54 +234,6 @@ impl Clocks {
             self.report.drift_looks += 1;
             self.report.drift += moved.change / moved.size.max(moved.change).max(f64::MIN_POSITIVE);
         }
-    }
-
-    /// Applies what has been published.
-    fn apply(&mut self, worker: &Worker, arrays: &mut [&mut dyn Control]) -> Result<()> {
-        if !self.buffers {
-            return Ok(());
-        }
-        match self.pace.relax.consistency {
-            Consistency::Bsp => while self.apply_clock(worker, arrays)? {},
-            _ => {
-                for rank in 0..self.pace.workers {
-                    while self.applied[rank] < self.board.clock(worker, rank)?.0 {
-                        self.apply_one(worker, arrays, rank)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Applies the next clock of all who have one, if it is known who has.
-    fn apply_clock(&mut self, worker: &Worker, arrays: &mut [&mut dyn Control]) -> Result<bool> {
-        let next = self.applied.iter().copied().max().unwrap_or(0);
-        let is_behind = self.applied.iter().any(|clocks| *clocks < next);
-        debug_assert!(!is_behind || self.pace.workers > 1);
-        let mut ready = Vec::new();
-        for rank in 0..self.pace.workers {
-            let (clock, done) = self.board.clock(worker, rank)?;
-            match (clock > next, done) {
-                (true, _) => ready.push(rank),
-                (false, true) => {}
-                (false, false) => return Ok(false),
-            }
-        }
-        for rank in &ready {
-            self.apply_one(worker, arrays, *rank)?;
-        }
-        Ok(!ready.is_empty())
-    }
-
-    fn apply_one(&mut self, worker: &Worker, arrays: &mut [&mut dyn Control], rank: usize) -> Result<()> {
-        let since = Instant::now();
-        let clock = self.applied[rank];
-        arrays.iter_mut().try_for_each(|array| array.apply(worker, rank, clock))?;
-        self.applied[rank] = clock + 1;
-        self.board.set_applied(worker, rank, clock + 1)?;
-        self.report.apply += since.elapsed();
-        Ok(())
     }
 
     /// Waits until `is_done`, and applies what comes meanwhile.

@@ -107,9 +107,16 @@ pub trait Control {
     fn publish(&mut self, _worker: &Worker, _clock: u64) -> Result<Moved> {
         Ok(Moved::default())
     }
-    /// Whether one clock would not take all that there is to publish.
+    /// Whether there is more to publish than there is room for.
     fn is_crowded(&self) -> bool {
         false
+    }
+    /// Makes room for it, when all have applied what was published before.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn make_room(&mut self, _worker: &mut Worker) -> Result<()> {
+        Ok(())
     }
     /// What else is done with it if it is served.
     fn serves(&mut self) -> Option<&mut dyn Serves> {

@@ -12,18 +12,18 @@ mod lacking;
 pub(crate) mod mutant;
 mod notes;
 mod pass;
+mod places;
 mod plan;
 mod run;
 mod space;
 #[cfg(test)]
 mod tests;
 mod timing;
-mod unwound;
+pub(crate) mod unwound;
 mod work;
 
 pub use self::alike::Rule;
 pub use self::arrays::{ArrayArg, Arrays, Family, Of, Reads, Writes};
-pub(crate) use self::body::merging;
 pub use self::control::Control;
 pub use self::notes::{Note, Notes};
 pub use self::plan::LoopPlan;
@@ -32,6 +32,7 @@ pub use self::space::{Boxes, IterationSpace, Ranges, Visit, entry_parts};
 pub use self::timing::Timing;
 #[doc(hidden)]
 pub use self::unwound::begin_iteration;
+pub(crate) use self::unwound::{merging, merging_at};
 
 use crate::context::Site;
 use crate::loop_nest::{LoopNest, Order};

@@ -96,7 +96,7 @@ impl Context<'_> {
             plan.trials.borrow_mut().note(Duration::from_nanos(longest));
         }
         take_tallies(plan, arrays, &mut spent);
-        plan.note(&spent, clocks.map(|clocks| clocks.report));
+        plan.note(head.relax, &spent, clocks.map(|clocks| clocks.report));
         Ok(all.root())
     }
 
@@ -142,7 +142,7 @@ impl Context<'_> {
         let in_copies = plan.trials.borrow().in_copies(head.relax.consistency, workers, plan.relaxed_bytes());
         let shares = relaxed.iter().any(|array| array.treatment() == Treatment::Relaxed);
         if shares && head.relax.consistency == Consistency::Async {
-            plan.report.borrow_mut().note_sharing(in_copies);
+            plan.report(head.relax).note_sharing(in_copies);
         }
         let pace = Pace { relax: head.relax, in_copies, me, workers };
         let entered = Clocks::enter(board, pace, self.patience, self.worker, &mut relaxed);

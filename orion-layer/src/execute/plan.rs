@@ -1,21 +1,20 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
 use super::alike::digest;
 use super::clocks::Clocks;
-use super::description::{Treated, check, relax};
+use super::description::{self, Treated, check};
 use super::mutant::{self, Mutant};
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::array::BlockWeights;
-use crate::array::Layout;
 use crate::context::{Context, Site};
 use crate::dependence::{Dependences, analyze};
 use crate::error::{Error, Result};
-use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space, Subscript};
-use crate::placement::{ArrayPlacement, TilePlan};
-use crate::relax::{Every, LoopReport, Sharing, Trials};
+use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space};
+use crate::placement::TilePlan;
+use crate::relax::{Every, LoopReport, Relax, Sharing, Trials};
 use crate::schedule::{Choice, Tile, VISITS, cell_number, choose, for_each_cell, scrambled};
 use crate::serve::Serving;
-use hectare_dsm::{Rank, Worker};
-use std::cell::RefCell;
+use hectare_dsm::Worker;
+use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -69,7 +68,8 @@ pub struct LoopPlan {
     /// The worker that runs each cell.
     pub(crate) owners: Rc<[usize]>,
     pub(crate) timing: RefCell<Timing>,
-    pub(crate) report: RefCell<LoopReport>,
+    /// One for each promise under which it has run, in the order in which they came first.
+    pub(crate) reports: RefCell<Vec<LoopReport>>,
     pub(super) trials: RefCell<Trials>,
     pub(crate) sharing: Sharing,
     /// Cells that this worker runs.
@@ -110,7 +110,7 @@ impl LoopPlan {
         describe(&mut nest);
         let written: Vec<bool> = treated.iter().map(|(written, _)| *written).collect();
         check(&nest, &written).map_err(invalid)?;
-        relax(&mut nest, head, treated, workers).map_err(invalid)?;
+        description::relax(&mut nest, head, treated, workers).map_err(invalid)?;
         let dependences = analyze(&nest);
         let cut = |dim: usize, cells: usize| space.cut(dim, cells);
         let refused = |what| {
@@ -143,7 +143,6 @@ impl LoopPlan {
         let scrambled = own.iter().map(|plan| scrambled(&plan.tile, stays, visits)).collect();
         let timing = Timing { loop_name: nest.name.clone(), planning: since.elapsed(), ..Timing::default() };
         let timing = RefCell::new(timing);
-        let report = RefCell::new(LoopReport { loop_name: nest.name.clone(), ..LoopReport::default() });
         tracing::debug!(
             loop_name = nest.name,
             grid = ?choice.grid,
@@ -160,7 +159,7 @@ impl LoopPlan {
             cells: owners.len(),
             owners,
             timing,
-            report,
+            reports: RefCell::default(),
             trials: RefCell::new(Trials::new()),
             sharing: Sharing { treatments: treated.iter().map(|(_, how)| *how).collect(), foresees: false },
             own_cells,
@@ -171,9 +170,21 @@ impl LoopPlan {
         Ok(plan)
     }
 
+    /// The report of passes with these settings.
+    pub(super) fn report(&self, relax: Relax) -> RefMut<'_, LoopReport> {
+        let promise = self.sharing.promise(relax);
+        RefMut::map(self.reports.borrow_mut(), |reports| {
+            let at = reports.iter().position(|report| report.relax == promise).unwrap_or_else(|| {
+                reports.push(LoopReport::of(&self.nest.name, promise));
+                reports.len() - 1
+            });
+            &mut reports[at]
+        })
+    }
+
     /// Adds what a pass has cost.
-    pub(super) fn note(&self, spent: &LoopReport, clocks: Option<LoopReport>) {
-        let mut report = self.report.borrow_mut();
+    pub(super) fn note(&self, relax: Relax, spent: &LoopReport, clocks: Option<LoopReport>) {
+        let mut report = self.report(relax);
         report.passes += 1;
         let Serving { relocated, replicated, listed, .. } = spent.serving;
         report.merge(spent);
@@ -245,61 +256,6 @@ impl LoopPlan {
             run(cell);
             true
         });
-    }
-
-    /// The layout that array `array` has to have when the pass begins; `None` if any will do.
-    pub(super) fn layout(&self, array: usize) -> Option<Layout> {
-        match &self.choice.placement.arrays[array] {
-            ArrayPlacement::Parts { dim, bounds, .. } => {
-                let first = &self.choice.placement.first[array];
-                let owners = first.iter().map(|rank| rank.unwrap_or(0)).collect();
-                Some(Layout { dim: *dim, bounds: bounds.clone(), owners })
-            }
-            _ => None,
-        }
-    }
-
-    /// The layout that array `array`, which lies as in `present`, has to have when the pass begins, if a loop that is not
-    /// cut needs all of it: one piece, where rows or slices would otherwise lie in several, where a rule merges what is
-    /// contributed, and where data say what is looked up, for that is faster in one.
-    pub(super) fn one_piece(&self, array: usize, by_rule: bool, present: &Layout) -> Option<Layout> {
-        let shape = &self.nest.arrays[array].shape;
-        let rows_are_cut = shape.len() > 1 && present.dim + 1 == shape.len();
-        let is_range = |subscript: &Subscript| matches!(subscript, Subscript::Range(..));
-        let is_unknown = |subscript: &Subscript| *subscript == Subscript::Unknown;
-        let mut subscripts = self.nest.accesses_of(array).flat_map(|access| &access.subscripts);
-        let whole = self.choice.placement.arrays[array] == ArrayPlacement::Whole;
-        let relaxed = self.choice.placement.arrays[array] == ArrayPlacement::Relaxed;
-        let wanted = relaxed
-            || whole && (rows_are_cut || by_rule || subscripts.any(|one| is_range(one) || is_unknown(one)));
-        (wanted && present.parts() > 1).then(|| Layout {
-            dim: 0,
-            bounds: vec![0, shape[0]],
-            owners: vec![self.only_worker()],
-        })
-    }
-
-    /// The worker that needs all of every written array, in a loop that is not cut.
-    pub(super) fn only_worker(&self) -> Rank {
-        self.tiles.iter().position(|tiles| !tiles.is_empty()).unwrap_or(0) as Rank
-    }
-
-    /// Who has part `part` of array `array` when the pass begins, if its owner at rest is `owner`.
-    pub(super) fn first(&self, array: usize, part: usize, owner: Rank) -> Rank {
-        match &self.choice.placement.arrays[array] {
-            ArrayPlacement::Replicated | ArrayPlacement::Relaxed => owner,
-            ArrayPlacement::Whole => self.only_worker(),
-            ArrayPlacement::Parts { .. } => self.choice.placement.first[array][part].unwrap_or(owner),
-        }
-    }
-
-    /// Who has it at the end.
-    pub(super) fn last(&self, array: usize, part: usize, owner: Rank) -> Rank {
-        match &self.choice.placement.arrays[array] {
-            ArrayPlacement::Replicated | ArrayPlacement::Relaxed => owner,
-            ArrayPlacement::Whole => self.only_worker(),
-            ArrayPlacement::Parts { .. } => self.choice.placement.last[array][part].unwrap_or(owner),
-        }
     }
 }
 

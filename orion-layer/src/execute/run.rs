@@ -141,6 +141,8 @@ impl Context<'_> {
         };
         if let Ok(plan) = &prepared {
             self.set_stamp(with_plan(stamp, plan));
+            // All workers have a report, also of a pass that fails.
+            drop(plan.report(head.relax));
         }
         let checked = prepared.and_then(|plan| {
             arrays.each().iter().try_for_each(|array| array.check())?;

@@ -28,10 +28,11 @@ pub(super) fn timed<R>(part: &mut Duration, act: impl FnOnce() -> R) -> R {
 }
 
 impl Context<'_> {
-    /// What each loop has cost on this worker so far, in the order of the program's source.
+    /// What each loop has cost on this worker so far, in the order of the program's source; a loop that was
+    /// planned several times, for other arrays or clocks, has one for each.
     pub fn timings(&self) -> Vec<Timing> {
-        let mut all: Vec<Timing> = self.plans.all().map(|plan| plan.timing.borrow().clone()).collect();
-        all.sort_by(|a, b| a.loop_name.cmp(&b.loop_name));
-        all
+        let mut plans: Vec<_> = self.plans.all().collect();
+        plans.sort_by(|a, b| a.nest.name.cmp(&b.nest.name).then(a.number.cmp(&b.number)));
+        plans.iter().map(|plan| plan.timing.borrow().clone()).collect()
     }
 }

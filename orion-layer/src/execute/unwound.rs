@@ -2,6 +2,7 @@
 //! costs nothing while nothing unwinds and leaves a note behind when it is dropped by one that does.
 use super::Rule;
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// More dimensions than any loop has.
 const MOST: usize = 8;
@@ -13,9 +14,20 @@ struct At {
     dims: Cell<usize>,
 }
 
+/// The rule that unwound.
+#[derive(Debug)]
+pub(crate) struct Ruled {
+    /// What it merges into.
+    pub(crate) array: String,
+    /// Its type.
+    pub(crate) rule: String,
+    /// The key that it was at; empty for arrays, whose elements have none.
+    pub(crate) key: String,
+}
+
 thread_local! {
     static AT: At = const { At { index: [const { Cell::new(0) }; MOST], dims: Cell::new(0) } };
-    static RULE: RefCell<Option<(String, String)>> = const { RefCell::new(None) };
+    static RULE: RefCell<Option<Ruled>> = const { RefCell::new(None) };
 }
 
 /// Notes that an iteration of a body begins; for `parallel_for!`. That is a few stores. A value on the stack whose `drop`
@@ -36,7 +48,7 @@ pub(super) fn end_iterations() {
 }
 
 /// Forgets all notes.
-pub(super) fn forget() {
+pub(crate) fn forget() {
     end_iterations();
     RULE.take();
 }
@@ -46,21 +58,43 @@ pub(super) fn iteration() -> Vec<usize> {
     AT.with(|at| at.index[..at.dims.get()].iter().map(Cell::get).collect())
 }
 
-/// The array and the rule that was at work.
-pub(super) fn rule() -> Option<(String, String)> {
+/// The rule that was at work.
+pub(crate) fn rule() -> Option<Ruled> {
     RULE.take()
 }
 
 /// Marks that a rule is at work.
-pub(super) struct Merging<'a> {
-    pub(super) array: &'a str,
-    pub(super) rule: &'static str,
+struct Merging<'a, K: Fn() -> String> {
+    array: &'a str,
+    rule: &'static str,
+    key: K,
 }
 
-impl Drop for Merging<'_> {
+impl<K: Fn() -> String> Drop for Merging<'_, K> {
     #[cold]
     fn drop(&mut self) {
         let rule = Rule { type_name: self.rule, shown: None }.short_name();
-        RULE.replace(Some((self.array.to_owned(), rule)));
+        // `Debug` of a key is the program's, too; a second panic that left this would end the process.
+        let key = catch_unwind(AssertUnwindSafe(&self.key)).unwrap_or_default();
+        RULE.replace(Some(Ruled { array: self.array.to_owned(), rule, key }));
     }
+}
+
+/// Marks that the rule of `array` is at work, until this is done.
+pub(crate) fn merging<R>(array: &str, rule: &'static str, act: impl FnOnce() -> R) -> R {
+    merging_at(array, rule, String::new, act)
+}
+
+/// The same, at a key.
+#[inline]
+pub(crate) fn merging_at<R>(
+    array: &str,
+    rule: &'static str,
+    key: impl Fn() -> String,
+    act: impl FnOnce() -> R,
+) -> R {
+    let mark = Merging { array, rule, key };
+    let done = act();
+    std::mem::forget(mark);
+    done
 }

@@ -14,6 +14,7 @@ use hectare_dsm::bytemuck::Zeroable;
 ///
 /// ```
 /// use hectare_orion::relax::Apply;
+/// use hectare_orion::{parallel_for, run};
 ///
 /// /// Momentum: a contribution is a gradient.
 /// #[derive(Debug)]
@@ -33,9 +34,23 @@ use hectare_dsm::bytemuck::Zeroable;
 ///         *target += *velocity;
 ///     }
 /// }
-/// # let (mut target, mut velocity) = (1.0, 0.0);
-/// # Momentum { rate: 0.5, keep: 0.5 }.apply(&mut target, &mut velocity, 1.0, ());
-/// # assert_eq!((target, velocity), (0.5, -0.5));
+/// // On one worker, so that the sums are those of all iterations.
+/// run(1, |w| {
+///     let zeros = w.zeros::<f32, 1>([2])?;
+///     let mut weights = w.buffered(zeros, Momentum { rate: 0.5, keep: 0.5 })?;
+///     for _pass in 0..2 {
+///         // Every iteration contributes a quarter to element 0; at the end of the pass, the rule is called once.
+///         parallel_for!(w, unordered, buffer weights, every = 4;
+///             for _i in 0..4 {
+///                 weights.add(0, 0.25);
+///             })?;
+///     }
+///     // -0.5 in the first pass, half of that and another -0.5 in the second; nothing where nothing was contributed.
+///     assert_eq!(weights.array().to_vec(w)?, [-0.5 - 0.75, 0.0]);
+///     assert_eq!(weights.state().unwrap().to_vec(w)?, [-0.75, 0.0]);
+///     Ok(())
+/// })?;
+/// # Ok::<(), hectare_orion::Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no rule for an array of `{T}`",

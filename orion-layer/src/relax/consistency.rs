@@ -7,7 +7,7 @@ use std::time::Duration;
 /// and `write` keeps its dependences under all of them.
 ///
 /// Clocks are those of a pass: every worker begins at 0 and ticks as often as [`Every`] says.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Consistency {
     /// Nothing is relaxed: all accesses count as dependences. The default of this type; `parallel_for!` takes
@@ -95,7 +95,30 @@ impl std::str::FromStr for Consistency {
 /// How often a worker ticks: tells the others what it changed, and learns what they did. The bound on the delay of a
 /// contribution. Also at the end of every tile, and so whenever a part of another array is handed over, and at the end
 /// of the pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+///
+/// In the head of a loop, a number stands for [`Every::Iterations`] and a [`Duration`] for [`Every::Time`]:
+///
+/// ```
+/// use hectare_orion::relax::Every;
+/// use hectare_orion::{parallel_for, run};
+/// use std::time::Duration;
+///
+/// run(2, |w| {
+///     let mut bins = w.zeros::<u32, 1>([10])?;
+///     // Four times in a pass, on each of the two workers.
+///     parallel_for!(w, unordered, relax bins, every = Every::Share(4); for i in 0..1200 { bins.add(i % 10, 1); })?;
+///     // After every hundred iterations of a worker, which runs 600: six times.
+///     parallel_for!(w, unordered, relax bins, every = 100; for i in 0..1200 { bins.add(i % 10, 1); })?;
+///     // After an hour, or when the pass ends: once.
+///     let hour = Duration::from_secs(3600);
+///     parallel_for!(w, unordered, relax bins, every = hour; for i in 0..1200 { bins.add(i % 10, 1); })?;
+///     let clocks: Vec<u64> = w.reports()?.iter().map(|report| report.clocks).collect();
+///     assert_eq!(clocks, [2 * 4, 2 * 6, 2]);
+///     Ok(())
+/// })?;
+/// # Ok::<(), hectare_orion::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Every {
     /// So many times in a pass, on each worker.
@@ -163,7 +186,7 @@ impl From<Duration> for Every {
 }
 
 /// How a loop relaxes what it relaxes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Relax {
     /// What holds.
     pub consistency: Consistency,

@@ -1,6 +1,8 @@
-//! How an array whose dependences are given up is shared, in words.
-use super::Treatment;
+//! How an array whose dependences are given up is shared, and what is promised instead, in words.
+use super::{Consistency, Relax, Treatment};
 use crate::loop_nest::LoopNest;
+use crate::words::counted;
+use std::fmt;
 
 /// Subscripts that are told of, at most.
 const TOLD: usize = 4;
@@ -11,6 +13,53 @@ pub(crate) struct Sharing {
     pub(crate) treatments: Vec<Treatment>,
     /// Whether a slice of the body names what it uses of served arrays.
     pub(crate) foresees: bool,
+}
+
+impl Sharing {
+    /// What a loop that was given `relax` promises: `None` if it has no array that this is about.
+    pub(crate) fn promise(&self, relax: Relax) -> Option<Relax> {
+        let is_about = |how: &Treatment| !matches!(how, Treatment::Exact | Treatment::Collected);
+        // Without clocks, there is nothing to say of how often they come.
+        let promise = if relax.is_exact() { Relax::default() } else { relax };
+        self.treatments.iter().any(is_about).then_some(promise)
+    }
+}
+
+/// As in the head of a loop.
+impl fmt::Display for Relax {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "consistency = {:?}", self.consistency)?;
+        if self.is_exact() { Ok(()) } else { write!(f, ", every = {:?}", self.every) }
+    }
+}
+
+impl Consistency {
+    /// What an iteration reads, and for whom its worker waits.
+    pub(crate) fn in_words(self) -> String {
+        let own = "reads have the worker's own changes";
+        match self {
+            Consistency::Serializable => {
+                "all dependences are kept: reads have what the iterations before them left".into()
+            }
+            Consistency::Bsp => {
+                format!("{own}, and those of all up to its last clock, at which all wait for each other")
+            }
+            Consistency::UNBOUNDED => {
+                format!("{own}, and those that others had told at its last clock; nobody waits for others")
+            }
+            Consistency::Bounded(bound) => {
+                let clocks = counted(bound, "clock");
+                format!(
+                    "{own}, and those of all up to {clocks} ago at least; who is more than that ahead waits"
+                )
+            }
+            Consistency::Async => {
+                "relaxed arrays are read and changed in place or, if that is faster, in copies as under \
+                                   UNBOUNDED; buffers are read as they are merged; nobody waits for others"
+                    .into()
+            }
+        }
+    }
 }
 
 /// What happens to array `array` in loop `nest`, which gives its dependences up.

@@ -22,6 +22,7 @@ mod number;
 mod relaxed;
 mod replica;
 mod report;
+mod reports;
 mod trials;
 mod view;
 

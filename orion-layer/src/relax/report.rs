@@ -1,6 +1,5 @@
 //! What a relaxed loop has cost, and how stale what it read was.
-use crate::context::Context;
-use crate::error::Result;
+use super::Relax;
 use crate::serve::Serving;
 use crate::words::counted;
 use serde::{Deserialize, Serialize};
@@ -51,12 +50,16 @@ impl Staleness {
     }
 }
 
-/// Where the time of a loop went, over all its passes and workers ([`Context::reports`]).
+/// Where the time of a loop went, over all its passes under one promise, and over all workers
+/// ([`Context::reports`](crate::Context::reports)).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LoopReport {
     /// The loop: where it stands.
     pub loop_name: String,
+    /// Under which consistency these passes ran, and with which interval between clocks. `None` for a loop that relaxes,
+    /// buffers and serves no array.
+    pub relax: Option<Relax>,
     /// Passes.
     pub passes: u64,
     /// Running iterations, summed over the workers.
@@ -98,6 +101,15 @@ pub struct LoopReport {
 }
 
 impl LoopReport {
+    pub(crate) fn of(loop_name: &str, relax: Option<Relax>) -> LoopReport {
+        LoopReport { loop_name: loop_name.into(), relax, ..LoopReport::default() }
+    }
+
+    /// Whether both are of one loop under one promise.
+    pub(super) fn is_of_same(&self, other: &LoopReport) -> bool {
+        self.relax == other.relax && self.loop_name == other.loop_name
+    }
+
     pub(crate) fn merge(&mut self, other: &LoopReport) {
         self.compute += other.compute;
         self.wait += other.wait;
@@ -171,7 +183,11 @@ impl fmt::Display for LoopReport {
         let all = (self.compute + self.wait + self.moving + self.apply).as_secs_f64().max(1e-9);
         let percent = |part: Duration| 100.0 * part.as_secs_f64() / all;
         let passes = counted(self.passes, "pass");
-        writeln!(f, "loop {}: {passes}, {all:.3} s of all workers together", self.loop_name)?;
+        write!(f, "loop {}", self.loop_name)?;
+        if let Some(relax) = &self.relax {
+            write!(f, ", {relax}")?;
+        }
+        writeln!(f, ": {passes}, {all:.3} s of all workers together")?;
         writeln!(
             f,
             "  computing {:.1} %, waiting {:.1} %, moving {:.1} %, applying {:.1} %; the busiest worker has {:.2} times the \
@@ -211,52 +227,5 @@ impl fmt::Display for LoopReport {
             writeln!(f, "  reads lacked {:.0} iterations in the mean, at most {most}", self.lacking)?;
         }
         self.advice().iter().try_for_each(|advice| writeln!(f, "  {advice}"))
-    }
-}
-
-impl Context<'_> {
-    /// Where the time of each loop went, over all workers and passes so far, in the order of the program's source.
-    /// Collective.
-    ///
-    /// # Errors
-    /// [`Error::Diverged`](crate::Error::Diverged), [`Error::WorkerLost`](crate::Error::WorkerLost).
-    #[track_caller]
-    pub fn reports(&mut self) -> Result<Vec<LoopReport>> {
-        let site = crate::Site::here();
-        let mut mine: Vec<LoopReport> = self.plans.all().map(|plan| plan.report.borrow().clone()).collect();
-        // The same loop may have several plans.
-        mine.sort_by(|a, b| a.loop_name.cmp(&b.loop_name));
-        mine.dedup_by(|later, earlier| {
-            let same = later.loop_name == earlier.loop_name;
-            if same {
-                earlier.passes += later.passes;
-                earlier.in_place += later.in_place;
-                earlier.in_copies += later.in_copies;
-                earlier.merge(later);
-            }
-            same
-        });
-        let mut all: Vec<LoopReport> = Vec::new();
-        let (mut longest, mut busy) = (vec![Duration::ZERO; mine.len()], vec![0; mine.len()]);
-        self.exchange_values(site, &mine, |_, other: Vec<LoopReport>| {
-            for ((longest, busy), report) in longest.iter_mut().zip(&mut busy).zip(&other) {
-                *longest = (*longest).max(report.compute);
-                *busy += u64::from(report.compute > Duration::ZERO);
-            }
-            match all.is_empty() {
-                true => all = other,
-                false => all.iter_mut().zip(&other).for_each(|(report, other)| report.merge(other)),
-            }
-            Ok(())
-        })?;
-        let workers = self.size() as f64;
-        for ((report, longest), busy) in all.iter_mut().zip(longest).zip(busy) {
-            report.busy = busy;
-            let mean = report.compute.as_secs_f64() / workers;
-            report.imbalance = if mean > 0.0 { longest.as_secs_f64() / mean } else { 1.0 };
-            report.drift /= report.drift_looks.max(1) as f64;
-            report.lacking /= report.lacking_looks.max(1) as f64;
-        }
-        Ok(all)
     }
 }

@@ -67,7 +67,25 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         }
     }
 
-    /// Writes an element.
+    /// Writes an element. Where workers have copies, what a clock tells the others is the *difference* to what the worker
+    /// had at its last clock, and differences are added up:
+    ///
+    /// ```
+    /// use hectare_orion::relax::Every;
+    /// use hectare_orion::{parallel_for, run};
+    ///
+    /// run(2, |w| {
+    ///     let mut a = w.fill([1], 5)?;
+    ///     parallel_for!(w, unordered, relax a, every = Every::Share(1);
+    ///         for _i in 0..100 {
+    ///             a.set(0, 7);
+    ///         })?;
+    ///     // Each of the two workers has made it two more.
+    ///     assert_eq!(a.get(w, [0])?, 9);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), hectare_orion::Error>(())
+    /// ```
     #[inline(always)]
     pub fn set<I: ElementIndex<N>>(&mut self, index: I, value: T) {
         match self.frame.place_or_beyond(index.index()) {

@@ -127,6 +127,10 @@ impl<T: Additive, const N: usize, A: Apply<T>> Control for ServedArg<'_, T, N, A
         self.state.is_crowded()
     }
 
+    fn make_room(&mut self, worker: &mut Worker) -> Result<()> {
+        self.state.make_room(worker)
+    }
+
     fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Moved> {
         let bytes = self.state.publish(worker, clock)?;
         Ok(Moved { bytes, ..Moved::default() })

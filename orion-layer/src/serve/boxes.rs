@@ -45,8 +45,8 @@ impl<T: Element> Boxes<T> {
     }
 
     /// Finds the part of a worker that has made it anew.
-    pub(super) fn attach(&mut self, worker: &mut Worker, name: &str, rank: usize) -> Result<()> {
-        self.all[rank] = worker.attach_within(&part(name, rank), PATIENCE)?;
+    pub(super) fn attach(&mut self, worker: &Worker, name: &str, rank: usize) -> Result<()> {
+        self.all[rank] = worker.attach(&part(name, rank))?;
         Ok(())
     }
 

@@ -17,34 +17,40 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         self.cache.touched.len() + self.extras.len()
     }
 
-    /// Whether a clock would not take all contributions.
+    /// Whether a slot of the ring would not take all contributions: more keys than the lists have were used.
     pub(super) fn is_crowded(&self) -> bool {
         self.shared.as_ref().is_some_and(|(_, ring)| self.waiting() > ring.capacity)
+    }
+
+    /// Makes slots so large that they do, when all have applied what is in them; for the passes to come as well.
+    pub(super) fn make_room(&mut self, worker: &mut Worker) -> Result<()> {
+        let (waiting, keys) = (self.waiting(), self.blocks.keys);
+        match &mut self.shared {
+            Some((_, ring)) => ring.grow(worker, waiting.next_power_of_two().min(keys)),
+            None => Ok(()),
+        }
     }
 
     /// Publishes contributions, those to keys that were not foreseen last. Bytes that go to others.
     pub(super) fn publish(&mut self, worker: &Worker, clock: u64) -> Result<u64> {
         let Some((homes, ring)) = &self.shared else { return Ok(0) };
         let (cache, unit) = (&mut self.cache, self.blocks.unit);
-        let gone = cache.touched.len().min(ring.capacity);
-        let known = &cache.touched[..gone];
-        let mut others = Vec::with_capacity(self.extras.len().min(ring.capacity - gone));
+        let mut others = Vec::with_capacity(self.extras.len());
         if !self.extras.is_empty() {
             let census = homes.look(worker)?;
             let home = |key: &u32| (*key, census.home(self.blocks.block(*key)).0);
-            others.extend(self.extras.keys().take(ring.capacity - gone).map(home));
+            others.extend(self.extras.keys().map(home));
         }
-        let to = known.iter().map(|slot| cache.homes[*slot as usize] as usize);
+        let to = cache.touched.iter().map(|slot| cache.homes[*slot as usize] as usize);
         let mut out = ring.publish(worker, clock, to.chain(others.iter().map(|(_, home)| *home)))?;
-        for slot in known {
-            let at = *slot as usize;
+        for slot in cache.touched.drain(..) {
+            let at = slot as usize;
             let sums = &mut cache.sums[at * unit..][..unit];
             let seen = if Self::REMEMBERS { &cache.seen[at * unit..][..unit] } else { &[] };
             out.put(cache.homes[at] as usize, cache.keys[at], sums, seen);
             sums.fill(T::default());
             cache.states[at] &= !TOUCHED;
         }
-        cache.touched.drain(..gone);
         for (key, home) in others {
             if let Some(extra) = self.extras.remove(&key) {
                 out.put(home, key | UNFORESEEN, &extra.sums, &extra.seen);
@@ -60,7 +66,8 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         home: &Home<'_, T, A>,
         (from, clock): (usize, u64),
     ) -> Result<()> {
-        let Some((homes, ring)) = &self.shared else { return Ok(()) };
+        let Some((homes, ring)) = &mut self.shared else { return Ok(()) };
+        ring.follow(worker, from)?;
         let batch = ring.batch(worker, from, clock)?;
         if batch.keys.is_empty() && self.cache.dirty.is_empty() {
             return Ok(());

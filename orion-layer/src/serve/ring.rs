@@ -1,8 +1,9 @@
 //! Contributions on their way to the homes of their keys: every worker writes its own into a ring of slots in shared
 //! memory, one slot for each clock, sorted by home.
 //!
-//! As in a buffered array, a slot is written anew when all homes have applied it; what does not fit into one waits for
-//! the next, and the executor adds clocks until nothing waits.
+//! As in a buffered array, a slot is written anew when all homes have applied it. There is room for the keys that lists
+//! have; where a body uses more, its worker makes larger slots when all homes have applied what is in its present ones,
+//! and the homes find these when they see the next clock.
 use super::boxes::Boxes;
 use crate::error::Result;
 use crate::relax::RING;
@@ -65,7 +66,8 @@ impl<T: Element, S: Element> Ring<T, S> {
         self.sights.map_or(Ok(()), |sights| sights.delete(worker))
     }
 
-    /// Makes this worker's slots larger, between passes. To be followed by a barrier, and [`Ring::follow`].
+    /// Makes this worker's slots larger, while there is nothing in them that others have still to apply. Others find them
+    /// by [`Ring::follow`], after a barrier or a clock.
     pub(super) fn grow(&mut self, worker: &mut Worker, capacity: usize) -> Result<()> {
         if capacity <= self.capacity {
             return Ok(());
@@ -80,24 +82,23 @@ impl<T: Element, S: Element> Ring<T, S> {
         }
         self.generations.cells(worker, self.me)?.set(0, generation);
         self.capacity = capacity;
-        Ok(())
+        self.follow(worker, self.me)
     }
 
-    /// Finds the slots that have been made larger.
-    pub(super) fn follow(&mut self, worker: &mut Worker) -> Result<()> {
-        for rank in 0..self.workers {
-            let generation = self.generations.cells(worker, rank)?.get(0);
-            if generation == self.known[rank] {
-                continue;
-            }
-            let name = format!("{}/{generation}", self.name);
-            self.keys.attach(worker, &format!("{name}/keys"), rank)?;
-            self.updates.attach(worker, &format!("{name}/updates"), rank)?;
-            if let Some(sights) = &mut self.sights {
-                sights.attach(worker, &format!("{name}/sights"), rank)?;
-            }
-            self.known[rank] = generation;
+    /// Finds the slots of a worker that it has made larger. It does so before it tells the clock whose contributions are
+    /// in them: who has seen that (acquire) sees the generation, too.
+    pub(super) fn follow(&mut self, worker: &Worker, rank: usize) -> Result<()> {
+        let generation = self.generations.cells(worker, rank)?.get(0);
+        if generation == self.known[rank] {
+            return Ok(());
         }
+        let name = format!("{}/{generation}", self.name);
+        self.keys.attach(worker, &format!("{name}/keys"), rank)?;
+        self.updates.attach(worker, &format!("{name}/updates"), rank)?;
+        if let Some(sights) = &mut self.sights {
+            sights.attach(worker, &format!("{name}/sights"), rank)?;
+        }
+        self.known[rank] = generation;
         Ok(())
     }
 

@@ -219,7 +219,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         let (Some(plan), Some((homes, ring))) = (self.active, &mut self.shared) else {
             return Err(Error::Invalid("a served array was not announced".into()));
         };
-        ring.follow(worker)?;
+        (0..self.workers).try_for_each(|rank| ring.follow(worker, rank))?;
         self.passes += 1;
         let announced = homes.announced(worker)?;
         if self.mapped != Some(plan) {

@@ -8,6 +8,7 @@ pub mod arrays;
 pub mod body;
 pub mod case;
 pub mod check;
+pub mod collected;
 pub mod difficult;
 pub mod generate;
 pub mod hand;

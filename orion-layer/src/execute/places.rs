@@ -1,0 +1,63 @@
+//! Where the arrays of a loop have to be when a pass begins, and where they are when it ends.
+use super::LoopPlan;
+use crate::array::Layout;
+use crate::loop_nest::Subscript;
+use crate::placement::ArrayPlacement;
+use hectare_dsm::Rank;
+
+impl LoopPlan {
+    /// The layout that array `array` has to have when the pass begins; `None` if any will do.
+    pub(super) fn layout(&self, array: usize) -> Option<Layout> {
+        match &self.choice.placement.arrays[array] {
+            ArrayPlacement::Parts { dim, bounds, .. } => {
+                let first = &self.choice.placement.first[array];
+                let owners = first.iter().map(|rank| rank.unwrap_or(0)).collect();
+                Some(Layout { dim: *dim, bounds: bounds.clone(), owners })
+            }
+            _ => None,
+        }
+    }
+
+    /// The layout that array `array`, which lies as in `present`, has to have when the pass begins, if a loop that is not
+    /// cut needs all of it: one piece, where rows or slices would otherwise lie in several, where a rule merges what is
+    /// contributed, and where data say what is looked up, for that is faster in one.
+    pub(super) fn one_piece(&self, array: usize, by_rule: bool, present: &Layout) -> Option<Layout> {
+        let shape = &self.nest.arrays[array].shape;
+        let rows_are_cut = shape.len() > 1 && present.dim + 1 == shape.len();
+        let is_range = |subscript: &Subscript| matches!(subscript, Subscript::Range(..));
+        let is_unknown = |subscript: &Subscript| *subscript == Subscript::Unknown;
+        let mut subscripts = self.nest.accesses_of(array).flat_map(|access| &access.subscripts);
+        let whole = self.choice.placement.arrays[array] == ArrayPlacement::Whole;
+        let relaxed = self.choice.placement.arrays[array] == ArrayPlacement::Relaxed;
+        let wanted = relaxed
+            || whole && (rows_are_cut || by_rule || subscripts.any(|one| is_range(one) || is_unknown(one)));
+        (wanted && present.parts() > 1).then(|| Layout {
+            dim: 0,
+            bounds: vec![0, shape[0]],
+            owners: vec![self.only_worker()],
+        })
+    }
+
+    /// The worker that needs all of every written array, in a loop that is not cut.
+    pub(super) fn only_worker(&self) -> Rank {
+        self.tiles.iter().position(|tiles| !tiles.is_empty()).unwrap_or(0) as Rank
+    }
+
+    /// Who has part `part` of array `array` when the pass begins, if its owner at rest is `owner`.
+    pub(super) fn first(&self, array: usize, part: usize, owner: Rank) -> Rank {
+        match &self.choice.placement.arrays[array] {
+            ArrayPlacement::Replicated | ArrayPlacement::Relaxed => owner,
+            ArrayPlacement::Whole => self.only_worker(),
+            ArrayPlacement::Parts { .. } => self.choice.placement.first[array][part].unwrap_or(owner),
+        }
+    }
+
+    /// Who has it at the end.
+    pub(super) fn last(&self, array: usize, part: usize, owner: Rank) -> Rank {
+        match &self.choice.placement.arrays[array] {
+            ArrayPlacement::Replicated | ArrayPlacement::Relaxed => owner,
+            ArrayPlacement::Whole => self.only_worker(),
+            ArrayPlacement::Parts { .. } => self.choice.placement.last[array][part].unwrap_or(owner),
+        }
+    }
+}
