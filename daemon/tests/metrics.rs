@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 const LISTEN: &str = "[metrics]\nlisten = \"127.0.0.1:0\"\n[defaults]\nbytes = 1048576\n";
 
 fn address(daemon: &Daemon) -> SocketAddr {
+    daemon.wait_for("\"message\":\"metrics\"");
     let log = daemon.log();
     let line = log.lines().find(|line| line.contains("\"message\":\"metrics\"")).expect("its address");
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
