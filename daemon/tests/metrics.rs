@@ -19,10 +19,14 @@ fn address(daemon: &Daemon) -> SocketAddr {
 }
 
 fn scrape(daemon: &Daemon) -> Scrape {
-    let mut stream = TcpStream::connect(address(daemon)).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
-    let mut said = String::new();
-    stream.read_to_string(&mut said).unwrap();
+    let (address, mut said) = (address(daemon), String::new());
+    // Who is held up for longer than the daemon waits for a request asks again.
+    common::until("an answer", || {
+        said.clear();
+        let mut stream = TcpStream::connect(address).unwrap();
+        let asked = stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n");
+        asked.and_then(|()| stream.read_to_string(&mut said)).is_ok() && !said.is_empty()
+    });
     let (head, body) = said.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
     Scrape::parse(body)
