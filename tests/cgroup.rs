@@ -19,7 +19,9 @@ fn group() -> Option<(PathBuf, &'static str)> {
     ];
     candidates.into_iter().find_map(|(mount, path, file)| {
         let own = Path::new(mount).join(path?);
-        own.join("cgroup.procs").exists().then(|| (own.join("hectare-test"), file))
+        own.join("cgroup.procs")
+            .exists()
+            .then(|| (own.join(format!("hectare-test-{}", std::process::id())), file))
     })
 }
 

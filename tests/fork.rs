@@ -12,7 +12,7 @@ fn in_child(body: impl FnOnce()) {
         let pid = libc::fork();
         assert!(pid >= 0);
         if pid == 0 {
-            libc::alarm(20);
+            libc::alarm(LONG.as_secs() as libc::c_uint);
             let end = catch_unwind(AssertUnwindSafe(body));
             libc::_exit(if end.is_ok() { 0 } else { 1 });
         }

@@ -80,7 +80,9 @@ fn each_area_at_its_own_interval() {
     let mut quiet = worker.create::<u64>("quiet", 10).unwrap();
     let mut turn = 0;
     let since = std::time::Instant::now();
-    while slow.area().newest_version().unwrap().counter < 4 {
+    let versions = |area: hectare::Area<u64>| area.newest_version().unwrap().counter;
+    // Who loses its core at every turn may find both due each time, for a while.
+    while versions(slow.area()) < 4 || versions(fast.area()) <= versions(slow.area()) {
         turn += 1;
         fill(&mut fast, &worker, turn);
         fill(&mut slow, &worker, turn);
@@ -88,8 +90,6 @@ fn each_area_at_its_own_interval() {
         worker.service().unwrap();
     }
     let elapsed = since.elapsed();
-    let versions = |area: hectare::Area<u64>| area.newest_version().unwrap().counter;
-    assert!(versions(fast.area()) > versions(slow.area()), "{elapsed:?}");
     // Not more often than its interval allows; how much less often depends on the machine.
     assert!(u128::from(versions(fast.area())) <= elapsed.as_millis() / 2 + 1);
     assert!(u128::from(versions(slow.area())) <= elapsed.as_millis() / 40 + 1);
@@ -237,18 +237,22 @@ fn a_panic_is_an_error_with_the_rank_and_the_others_go_on() {
 fn a_worker_that_stays_away_is_named_and_not_waited_for_twice() {
     let job = Job::builder().reserve(1 << 28).patience(Duration::from_millis(30)).embedded().unwrap();
     let _watch = watch(&job);
-    let (away, back) = (AtomicBool::new(true), AtomicBool::new(false));
+    let (gone, away, back) = (AtomicBool::new(false), AtomicBool::new(true), AtomicBool::new(false));
     job.run(2, |worker| {
         let mut mine =
             worker.create::<u64>(AreaSpec::new(format!("{}", worker.rank())).copies(2), 10).unwrap();
         worker.barrier().unwrap();
         if worker.rank() == 1 {
+            gone.store(true, SeqCst);
             until("the others are done without me", || !away.load(SeqCst));
             worker.service().unwrap();
             back.store(true, SeqCst);
             serve_until(worker, "the end", |_| !back.load(SeqCst));
             return;
         }
+        serve_until(worker, "the other's absence", |_| gone.load(SeqCst));
+        // On a busy machine one may have been late before.
+        let before = worker.job().stats().unwrap();
         fill(&mut mine, worker, 1);
         let first = worker.sync().unwrap();
         assert_eq!(first.given_up, 1);
@@ -259,7 +263,7 @@ fn a_worker_that_stays_away_is_named_and_not_waited_for_twice() {
         }
         let job = worker.job();
         let stats = job.stats().unwrap();
-        assert_eq!((stats.given_up, stats.late), (1, 1));
+        assert_eq!((stats.given_up - before.given_up, stats.late - before.late), (1, 1));
         let states: Vec<_> = job.workers().unwrap().iter().map(|info| (info.rank, info.state)).collect();
         assert_eq!(states, [(0, WorkerState::Live), (1, WorkerState::Straggler)]);
         let timed_out = worker.barrier_within(Duration::from_millis(20)).unwrap_err();

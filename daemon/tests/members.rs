@@ -153,6 +153,7 @@ fn a_forked_child_that_keeps_the_socket_hides_no_death() {
     let said = parent.hear();
     let (child, rank) = said.split_once(' ').unwrap();
     assert_eq!(rank, "0");
+    daemon.wait_for("\"death_notice\":");
     let notices = daemon.log().contains("\"death_notice\":true");
     parent.kill();
     if notices {

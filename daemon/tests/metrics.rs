@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 const LISTEN: &str = "[metrics]\nlisten = \"127.0.0.1:0\"\n[defaults]\nbytes = 1048576\n";
 
 fn address(daemon: &Daemon) -> SocketAddr {
+    daemon.wait_for("\"message\":\"metrics\"");
     let log = daemon.log();
     let line = log.lines().find(|line| line.contains("\"message\":\"metrics\"")).expect("its address");
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -18,10 +19,14 @@ fn address(daemon: &Daemon) -> SocketAddr {
 }
 
 fn scrape(daemon: &Daemon) -> Scrape {
-    let mut stream = TcpStream::connect(address(daemon)).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
-    let mut said = String::new();
-    stream.read_to_string(&mut said).unwrap();
+    let (address, mut said) = (address(daemon), String::new());
+    // Who is held up for longer than the daemon waits for a request asks again.
+    common::until("an answer", || {
+        said.clear();
+        let mut stream = TcpStream::connect(address).unwrap();
+        let asked = stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n");
+        asked.and_then(|()| stream.read_to_string(&mut said)).is_ok() && !said.is_empty()
+    });
     let (head, body) = said.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
     Scrape::parse(body)

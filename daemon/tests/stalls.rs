@@ -141,25 +141,31 @@ fn a_copy_that_a_stalled_member_was_writing_is_pinned() {
 fn a_member_that_stalls_for_long_is_killed_seen_dead_and_passed() {
     let host = Host::new();
     let daemon = host.daemon("");
-    // Longer than a busy machine holds a process up.
     let (job, mut members) = begin(&host, &["--kill-after-ms", "400"]);
     stop_until("a member to be killed", 900, &job, &members[1], |stats| stats.kills > 0);
     until("its death to be seen", || host.jobs()[0].deaths == 1);
-    assert!(daemon.log().contains("member died"));
-    let ended = members[1].child.wait().unwrap();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(9));
+    daemon.wait_for("member died");
+    // The one that was stopped, or, on a busy machine, the other, which was held up inside a round for as long.
+    let mut ended = None;
+    until("its end", || {
+        let status = |member: &mut Member| member.child.try_wait().unwrap();
+        ended = members.iter_mut().enumerate().find_map(|(rank, member)| Some((rank, status(member)?)));
+        ended.is_some()
+    });
+    let (dead, status) = ended.unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
     // The other goes on, the dead one's area stays readable, and its rank is handed out again.
-    let before = published(&job, "of/0");
-    until("the other to go on", || published(&job, "of/0") > before);
+    let alive = format!("of/{}", 1 - dead);
+    let before = published(&job, &alive);
+    until("the other to go on", || published(&job, &alive) > before);
     let checked = host.hectare(&["check", "j"]);
     assert_eq!(checked.code, 1, "{checked:?}");
-    let left = host.hectare(&["read", "j", "of/1", "--form", "hex"]);
+    let left = host.hectare(&["read", "j", &format!("of/{dead}"), "--form", "hex"]);
     assert_eq!(left.code, 0, "{left:?}");
     let digits: Vec<u8> = left.out.bytes().filter(u8::is_ascii_hexdigit).collect();
     let mut words = digits.chunks(16);
     assert!(digits.len() == LEN * 16 && words.all(|word| *word == digits[..16]));
-    let [first, _] = members;
-    end([first]);
+    end(members.into_iter().enumerate().filter(|(rank, _)| *rank != dead).map(|(_, member)| member));
     until("the job to go", || host.jobs().is_empty());
 }
 
@@ -180,8 +186,11 @@ fn stopped_zombie_and_dead_are_told_apart() {
     // Killed and not waited for: a zombie, which is dead.
     members[1].signal(Signal::KILL);
     until("its death to be seen", || host.jobs()[0].deaths == 1);
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", members[1].child.id())).unwrap();
-    assert!(stat.rsplit_once(") ").unwrap().1.starts_with('Z'), "{stat}");
+    // Its connection closes a little before that.
+    until("a zombie", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", members[1].child.id())).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('Z')
+    });
     until("the job to see it", || state(1) == Some(WorkerState::Dead));
     assert_eq!((host.jobs()[0].members, host.jobs()[0].ranks), (1, 1));
     let mut next = Member::start(&host, "companion");
@@ -190,7 +199,7 @@ fn stopped_zombie_and_dead_are_told_apart() {
     assert_eq!(host.jobs()[0].members, 2);
     let [first, _] = members;
     end([first, next]);
-    assert_eq!(daemon.log().matches("member died").count(), 1);
+    until("one death in the log", || daemon.log().matches("member died").count() == 1);
 }
 
 /// Needs a kernel and rights by which the next process id can be chosen.

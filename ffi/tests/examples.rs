@@ -243,7 +243,7 @@ impl Daemon {
         let daemon = Daemon { child: command.spawn().unwrap(), bin, directory };
         let since = Instant::now();
         while !daemon.hectare(&["jobs"]).status.success() {
-            assert!(since.elapsed() < Duration::from_secs(20), "the daemon does not answer");
+            assert!(since.elapsed() < Duration::from_secs(120), "the daemon does not answer");
             std::thread::sleep(Duration::from_millis(5));
         }
         daemon

@@ -1,6 +1,7 @@
 //! Relaxed loops that go wrong: errors that name the cause, nothing applied twice, nothing taken for a result.
 use hectare_orion::relax::{Consistency, Every, Sum};
 use hectare_orion::{Error, parallel_for, run};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 #[path = "common/relaxing.rs"]
 mod relaxing;
@@ -53,15 +54,23 @@ fn a_body_that_panics_poisons_and_everybody_hears_of_it() {
 
 #[test]
 fn a_worker_that_stands_still_is_named() {
+    let iterations = AtomicUsize::new(0);
     let failed = run(2, |w| {
-        w.set_patience(Duration::from_millis(200));
-        let mut bins = w.zeros::<u64, 1>([BINS])?;
         let me = w.rank();
+        let mut bins = w.zeros::<u64, 1>([BINS])?;
+        // Longer than a busy machine holds a worker up; the one that stands still waits for nobody.
+        if me == 0 {
+            w.set_patience(Duration::from_secs(2));
+        }
         parallel_for!(w, unordered, relax bins, consistency = Consistency::Bounded(1);
         for k in 0..COUNT {
-            if me == 1 && k == 3000 {
-                std::thread::sleep(Duration::from_secs(1));
+            // Until the other has stood at the bound for longer than that.
+            let mut seen = usize::MAX;
+            while me == 1 && k == 3000 && seen != iterations.load(SeqCst) {
+                seen = iterations.load(SeqCst);
+                std::thread::sleep(Duration::from_secs(4));
             }
+            iterations.fetch_add(1, SeqCst);
             bins.add(bin(k, BINS), 1);
         })
     });

@@ -3,13 +3,13 @@
 use hectare::orion::Context;
 use hectare::{Element, Job, Owned, Worker};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// Long enough for anything to happen on a busy machine.
-pub(crate) const LONG: Duration = Duration::from_secs(40);
+pub(crate) const LONG: Duration = Duration::from_secs(120);
 pub(crate) const ROLE: &str = "HECTARE_TEST_ROLE";
 /// Where a child finds the descriptor of its parent's job.
 const DESCRIPTOR: i32 = 100;
@@ -21,7 +21,7 @@ pub(crate) fn watch(job: &Job) -> Watchdog {
     let (ended, end) = channel::<()>();
     let job = job.clone();
     std::thread::spawn(move || {
-        if end.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
+        if end.recv_timeout(3 * LONG) == Err(RecvTimeoutError::Timeout) {
             eprintln!("HUNG: {:#?}\n{:#?}", job.workers(), job.stats());
             std::process::abort();
         }
@@ -114,6 +114,23 @@ pub(crate) fn spawn(name: &str, role: &str, job: &Job) -> Process {
     Process(command.spawn().unwrap())
 }
 
+/// The role of a process that one of its own children may kill.
+pub(crate) const HOST: &str = "host";
+
+/// Runs the test `name` in role [`HOST`], in jobs where workers kill who stalls inside a round: a busy machine may hold
+/// the host up for as long, and then it begins again.
+#[track_caller]
+pub(crate) fn as_host(name: &str) {
+    for _ in 0..20 {
+        let mut host = spawn(name, HOST, &patient_job());
+        let status = host.0.wait().unwrap();
+        if status.signal() != Some(libc::SIGKILL) {
+            return assert!(status.success(), "the host ended with {status}");
+        }
+    }
+    panic!("the host was taken for stalled twenty times over");
+}
+
 /// In a child: its role and its parent's job.
 pub(crate) fn role() -> Option<(String, Job)> {
     let role = std::env::var(ROLE).ok()?;
@@ -178,5 +195,5 @@ pub(crate) fn uniform(view: &[u64]) -> u64 {
 
 /// A job with patience for busy machines.
 pub(crate) fn patient_job() -> Job {
-    Job::builder().reserve(1 << 30).patience(Duration::from_secs(20)).embedded().unwrap()
+    Job::builder().reserve(1 << 30).patience(LONG).embedded().unwrap()
 }

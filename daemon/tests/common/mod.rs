@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long a test waits for something before it is called missing; far above what it takes.
-pub const WATCHDOG: Duration = Duration::from_secs(60);
+pub const WATCHDOG: Duration = Duration::from_secs(180);
 
 #[derive(Debug)]
 pub struct Daemon {

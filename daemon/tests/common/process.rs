@@ -47,6 +47,18 @@ impl Member {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Stops it, and waits until all of its threads stand still: those that run go on until one has had the signal.
+    pub fn stop(&self) {
+        self.signal(rustix::process::Signal::STOP);
+        super::until("all threads to stand still", || {
+            let mut tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+            tasks.all(|task| {
+                let stat = std::fs::read_to_string(task.unwrap().path().join("stat")).unwrap_or_default();
+                stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+            })
+        });
+    }
+
     /// How many descriptors it has open.
     pub fn descriptors(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()

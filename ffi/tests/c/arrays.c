@@ -37,7 +37,7 @@ static int reducers(ha_worker *worker, void *argument)
     OK(ha_area_create(worker, name, HA_F64, LEN, NULL, &mine));
     for (other = 0; other < WORKERS; other++) {
         snprintf(name, sizeof name, "gradient/%u", other);
-        OK(ha_area_attach(worker, name, HA_F64, 30 * HA_SECOND, &inputs[other]));
+        OK(ha_area_attach(worker, name, HA_F64, 120 * HA_SECOND, &inputs[other]));
         list[other] = inputs[other];
     }
     OK(ha_reducer_create(worker, "sum", HA_F64, members, WORKERS, list, WORKERS, &reducer));

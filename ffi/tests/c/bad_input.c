@@ -421,8 +421,8 @@ static void ownership(void)
     FAILS(HA_NOT_OWNER, ha_log_row(area, 0));
     FAILS(HA_TIMED_OUT, ha_area_take(area, 0));
     OK(ha_area_attach(second, "a", HA_F64, 0, &theirs));
-    OK(ha_area_take(theirs, HA_SECOND));
-    FAILS(HA_ALREADY_OWNER, ha_area_take(theirs, HA_SECOND));
+    OK(ha_area_take(theirs, 120 * HA_SECOND));
+    FAILS(HA_ALREADY_OWNER, ha_area_take(theirs, 120 * HA_SECOND));
     OK(ha_log(theirs, 0, 1));
     OK(ha_area_lend(theirs));
     FAILS(HA_NOT_OWNER, ha_log(theirs, 0, 1));

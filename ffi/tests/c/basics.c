@@ -90,16 +90,16 @@ static void one_worker(void)
     OK(ha_clock(worker, &clock));
     CHECK(clock == 1);
     OK(ha_area_newest_version(reader, &before));
-    OK(ha_area_wait_version(reader, before, HA_SECOND, &version));
+    OK(ha_area_wait_version(reader, before, 120 * HA_SECOND, &version));
     CHECK(memcmp(&version, &before, sizeof version) == 0);
-    OK(ha_area_wait_fresh(reader, 10 * HA_SECOND, HA_SECOND));
-    OK(ha_area_wait_clock(reader, 1, HA_SECOND));
+    OK(ha_area_wait_fresh(reader, 10 * HA_SECOND, 120 * HA_SECOND));
+    OK(ha_area_wait_clock(reader, 1, 120 * HA_SECOND));
     OK(ha_area_request_sync(reader));
     OK(ha_service(worker));
     OK(ha_area_sync(reader, NULL));
     OK(ha_leave_clocks(worker));
     OK(ha_rejoin_clocks(worker));
-    OK(ha_barrier_within(worker, HA_SECOND));
+    OK(ha_barrier_within(worker, 120 * HA_SECOND));
 
     OK(ha_area_delete(area));
     FAILS(HA_DELETED, ha_area_reader(reader, &seen));
@@ -255,7 +255,7 @@ static void lists(void)
     CHECK(free_bytes > 0 && resident > 0);
     OK(ha_job_delete_area(job, "listed"));
     FAILS(HA_DELETED, ha_log(area, 0, 1));
-    OK(ha_wait_for_workers(worker, 1, HA_SECOND));
+    OK(ha_wait_for_workers(worker, 1, 120 * HA_SECOND));
     OK(ha_worker_leave(worker));
 }
 

@@ -29,7 +29,7 @@ static int exchange(ha_worker *worker, void *argument)
     OK(ha_area_writer(mine, &data));
     for (other = 0; other < 3; other++) {
         snprintf(name, sizeof name, "part/%u", other);
-        OK(ha_area_attach(worker, name, HA_I64, 10 * HA_SECOND, &theirs[other]));
+        OK(ha_area_attach(worker, name, HA_I64, 120 * HA_SECOND, &theirs[other]));
     }
     for (round = 1; round <= turns(20); round++) {
         size_t at = (size_t)(round * 7 + (int)rank) % 500;
@@ -62,11 +62,11 @@ static int ping_pong(ha_worker *worker, void *argument)
         options.no_copies = 1;
         OK(ha_area_create(worker, "ball", HA_U64, 8, &options, &ball));
     } else {
-        OK(ha_area_attach(worker, "ball", HA_U64, 10 * HA_SECOND, &ball));
+        OK(ha_area_attach(worker, "ball", HA_U64, 120 * HA_SECOND, &ball));
     }
     for (i = 0; i < turns(100); i++) {
         if (rank != 0 || i != 0)
-            OK(ha_area_take(ball, 30 * HA_SECOND));
+            OK(ha_area_take(ball, 120 * HA_SECOND));
         OK(ha_area_writer(ball, &data));
         CHECK(((uint64_t *)data)[0] == (uint64_t)(2 * i) + rank);
         ((uint64_t *)data)[0]++;
@@ -98,13 +98,13 @@ static void *stale(void *argument)
     int i;
     (void)argument;
     OK(ha_worker_join(job, &worker));
-    OK(ha_wait_for_workers(worker, 2, 30 * HA_SECOND));
+    OK(ha_wait_for_workers(worker, 2, 120 * HA_SECOND));
     for (i = 0; i < turns(50); i++) {
         OK(ha_tick(worker, &clock));
-        OK(ha_wait_clocks(worker, 2, 30 * HA_SECOND));
+        OK(ha_wait_clocks(worker, 2, 120 * HA_SECOND));
         OK(ha_service(worker));
     }
-    OK(ha_wait_clocks(worker, 0, 30 * HA_SECOND));
+    OK(ha_wait_clocks(worker, 0, 120 * HA_SECOND));
     OK(ha_worker_leave(worker));
     return NULL;
 }
@@ -156,8 +156,8 @@ static void processes(void)
         FAILS(HA_FORKED, ha_worker_join(job, &worker));
         child(descriptor);
     }
-    OK(ha_area_attach(worker, "gift", HA_F64, 30 * HA_SECOND, &gift));
-    OK(ha_area_take(gift, 30 * HA_SECOND));
+    OK(ha_area_attach(worker, "gift", HA_F64, 120 * HA_SECOND, &gift));
+    OK(ha_area_take(gift, 120 * HA_SECOND));
     OK(ha_area_reader(gift, &seen));
     CHECK(*(const double *)seen == 2.5);
     while (waitpid(pid, &status, 0) < 0)
@@ -167,7 +167,7 @@ static void processes(void)
     CHECK(count == 2 && info[1].state == HA_WORKER_DEAD);
     FAILS(HA_NO_SUCH_WORKER, ha_area_give(gift, 1));
     OK(ha_area_attach(worker, "estate", HA_F64, 0, &estate));
-    FAILS(HA_OWNER_GONE, ha_area_take(estate, 30 * HA_SECOND));
+    FAILS(HA_OWNER_GONE, ha_area_take(estate, 120 * HA_SECOND));
     OK(ha_area_detach(estate));
     OK(ha_barrier(worker));
     loss.size = sizeof loss;

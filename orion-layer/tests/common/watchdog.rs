@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Runs `run`; ends the process if that hangs. `SECONDS` is far more than it can take.
 pub fn watched<R>(what: &str, run: impl FnOnce() -> R) -> R {
-    const SECONDS: u64 = 120;
+    const SECONDS: u64 = 1200;
     let (done, waiting) = channel::<()>();
     let name = what.to_owned();
     std::thread::spawn(move || {

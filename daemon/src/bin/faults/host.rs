@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long anything is waited for before the campaign calls it missing.
-pub(crate) const WATCHDOG: Duration = Duration::from_secs(30);
+pub(crate) const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// What a process said on standard error.
 #[derive(Clone, Debug, Default)]

@@ -297,8 +297,9 @@ pub(crate) fn garbage(stage: &mut Stage) -> Result<Verdict> {
         }
     }
     drop(idle);
-    let named = stage.daemon()?.log.count("gave a client up");
-    ensure!(named > 0, Violation::new(Promise::G, "no refused client is in the log"));
+    let log = stage.daemon()?.log.clone();
+    until("a refused client in the log", || log.count("gave a client up") > 0)
+        .map_err(|_| Violation::new(Promise::G, "no refused client is in the log"))?;
     // A spoiled message is not to be taken for one of the load's job.
     let (Reply::Pong { .. }, _) = stage.host.connect()?.ask(&Request::Ping)? else { bail!("no pong") };
     stage.survivors_go_on(Instant::now(), &[])?;

@@ -190,9 +190,14 @@ pub(crate) fn zombie(stage: &mut Stage) -> Result<Verdict> {
         stage.load.members[index].child.kill()?;
         stage.survivors_go_on(Instant::now(), &[index])?;
         stage.seen_dead(&before, deaths)?;
-        let state = format!("/proc/{}/stat", stage.load.members[index].pid());
-        let state = std::fs::read_to_string(state).context("it was waited for")?;
-        ensure!(state.contains(") Z "), "it is no zombie: {state}");
+        let stat = format!("/proc/{}/stat", stage.load.members[index].pid());
+        let mut state = String::new();
+        // Its connection closes and its mutex is marked a little before that.
+        until("a zombie", || {
+            state = std::fs::read_to_string(&stat).unwrap_or_default();
+            state.is_empty() || state.contains(") Z ")
+        })?;
+        ensure!(!state.is_empty(), "it was waited for");
         stage.load.members[index].wait()?;
         stage.replace(index)?;
     }
@@ -268,7 +273,7 @@ pub(crate) fn one_of_many(stage: &mut Stage) -> Result<Verdict> {
         let line = host.job_line(MANY)?;
         let each: Vec<usize> = crowds.iter().map(|(child, _)| descriptors(child.id())).collect();
         let live = view.workers()?.iter().filter(|info| info.state != hectare_dsm::WorkerState::Dead).count();
-        Ok((line.ranks, line.members, live, view.free_bytes()?, descriptors(daemon), each))
+        Ok(((line.ranks, line.members, live, view.free_bytes()?), [vec![descriptors(daemon)], each].concat()))
     };
     let mut before = None;
     for kill in 0..=kills {
@@ -281,14 +286,23 @@ pub(crate) fn one_of_many(stage: &mut Stage) -> Result<Verdict> {
         // The first death leaves the victim's area behind, which later ones take over.
         if kill == 0 {
             until("the first death", || host.job_line(MANY).is_ok_and(|line| line.ranks == workers as u32))?;
-            std::thread::sleep(Duration::from_millis(20));
-            before = Some(accounts()?);
+            // The daemon closes the connections that asked a moment later.
+            until("the accounts to stand still", || {
+                std::thread::sleep(Duration::from_millis(20));
+                let now = accounts().ok();
+                let same = now.is_some() && now == before;
+                before = now;
+                same
+            })?;
         }
     }
     let mut now = None;
     let back = until("the accounts", || {
         now = accounts().ok();
-        now == before
+        now.as_ref().zip(before.as_ref()).is_some_and(|((now, open), (before, opened))| {
+            // At first, connections may have been on their way out.
+            now == before && open.iter().zip(opened).all(|(open, opened)| open <= opened)
+        })
     });
     back.map_err(|_| Violation::new(Promise::E, format!("held before {before:?}, held now {now:?}")))?;
     let (line, stats) = (host.job_line(MANY)?, view.stats()?);

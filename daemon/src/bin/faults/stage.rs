@@ -198,9 +198,12 @@ const TABLES: u64 = 1 << 20;
 
 impl Accounts {
     fn is_back_at(&self, before: &Accounts) -> bool {
-        let resident_bytes = before.resident_bytes;
-        self.resident_bytes <= resident_bytes + TABLES
-            && *before == Accounts { resident_bytes, ..self.clone() }
+        let Accounts { daemon_descriptors, descriptors, resident_bytes, .. } = before.clone();
+        // At first, connections may have been on their way out.
+        self.daemon_descriptors <= daemon_descriptors
+            && self.descriptors.iter().zip(&descriptors).all(|(now, before)| now <= before)
+            && self.resident_bytes <= resident_bytes + TABLES
+            && *before == Accounts { daemon_descriptors, descriptors, resident_bytes, ..self.clone() }
     }
 
     fn of(host: &Host, daemon: &Daemon, load: &Load, view: &Job) -> Result<Accounts> {

@@ -152,8 +152,15 @@ pub(crate) fn deaf(stage: &mut Stage) -> Result<Verdict> {
     // A process of one worker: the order is for one.
     let index = stage.random.below(2);
     let ms = 10 * PATIENCE.as_millis();
-    let passed = passed_over(stage, index, |stage| stage.load.members[index].order(&format!("idle {ms}")))?;
+    let mut passed = false;
+    // A busy machine may hold the others up for as long.
+    for _ in 0..if stage.short { 20 } else { 1 } {
+        passed = passed_over(stage, index, |stage| stage.load.members[index].order(&format!("idle {ms}")))?;
+        stage.load.all_go_on(Instant::now(), &[])?;
+        if passed {
+            break;
+        }
+    }
     ensure!(passed, Violation::new(Promise::G, "who stood still outside of rounds was not named as late"));
-    stage.load.all_go_on(Instant::now(), &[])?;
     Ok(Verdict::Held("named as late, passed over, and back".into()))
 }

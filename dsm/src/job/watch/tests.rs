@@ -15,7 +15,8 @@ fn scribble(fd: BorrowedFd<'_>, bytes: &[u8], at: u64) {
 
 #[test]
 fn it_sees_what_the_job_says_of_itself() {
-    let job = Job::builder().patience(Duration::from_millis(20)).embedded().unwrap();
+    // Nobody is late, however long a busy machine holds a worker up.
+    let job = Job::builder().patience(Duration::from_secs(120)).embedded().unwrap();
     let before = watch(&job).look(9).unwrap();
     assert_eq!((before.workers.len(), before.areas.len(), before.waits), (0, 0, false));
     let both = std::sync::Barrier::new(2);
@@ -50,7 +51,7 @@ fn check(glance: &Glance, rank: Rank) {
     let area = glance.areas.iter().find(|area| area.name == name).unwrap();
     assert_eq!((area.owner, area.len, area.bytes, area.dirty), (Some(rank), 5000, 20_000, true));
     assert_eq!(area.version.unwrap().counter, 3);
-    assert!(area.element.starts_with("f32") && area.age.unwrap() < Duration::from_secs(60), "{area:?}");
+    assert!(area.element.starts_with("f32") && area.age.unwrap() < Duration::from_secs(600), "{area:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn killed_child(job: &Job, points: u32) -> bool {
         let pid = libc::fork();
         assert!(pid >= 0);
         if pid == 0 {
-            libc::alarm(20);
+            libc::alarm(120);
             let joined = job.descriptor().try_clone_to_owned().ok().and_then(|descriptor| {
                 let again = Job::from_descriptor(descriptor).ok()?;
                 fault::die_after(points);
