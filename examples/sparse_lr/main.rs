@@ -7,7 +7,7 @@
 //! iteration touches is in the data, so that as far as dependences go the loop is serial. It *relaxes* the weights
 //! instead, or, with `--rule ada-revision`, contributes gradients to them through a *buffer*. With `--serve` the weights
 //! that the examples between two clocks name are fetched in bulk before.
-#![allow(dead_code)] // the bench uses other parts
+#![allow(dead_code)] // the bench and the tests use other parts
 pub(crate) mod data;
 pub(crate) mod options;
 #[path = "../training/mod.rs"]
