@@ -1,5 +1,5 @@
 //! Why a loop runs as it does, in words for people who never heard of dependence vectors.
-use crate::context::Context;
+use crate::context::{Context, by_place};
 use crate::dependence::analyze;
 use crate::execute::LoopPlan;
 use crate::loop_nest::{LoopNest, Order, Space};
@@ -153,7 +153,7 @@ impl Context<'_> {
                 None => all.push(one),
             }
         }
-        all.sort_by(|a, b| a.loop_name.cmp(&b.loop_name).then_with(|| a.space.cmp(&b.space)));
+        all.sort_by(|a, b| by_place(&a.loop_name, &b.loop_name).then_with(|| a.space.cmp(&b.space)));
         all
     }
 
@@ -161,7 +161,7 @@ impl Context<'_> {
     #[doc(hidden)]
     pub fn __nests(&self) -> Vec<LoopNest> {
         let mut all: Vec<LoopNest> = self.plans.all().map(|plan| plan.nest.clone()).collect();
-        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all.sort_by(|a, b| by_place(&a.name, &b.name));
         all
     }
 }

@@ -4,6 +4,7 @@ mod common;
 use common::collected::{areas, same};
 use common::hand::on_each;
 use hectare_orion::collections::{Last, Sum};
+use hectare_orion::relax::{Apply, Consistency};
 use hectare_orion::{Context, Error, Result, parallel_for, run};
 use serde::{Deserialize, Serialize};
 
@@ -173,5 +174,49 @@ fn iterators_and_rules_that_panic_are_errors_on_all_workers() {
             map.delete(w)
         })
         .unwrap();
+    }
+}
+
+/// A rule that cannot look at a state.
+#[derive(Debug)]
+struct Blind;
+
+impl Apply<f64> for Blind {
+    type State = u64;
+    type Seen = u64;
+
+    fn initial(&self) -> u64 {
+        0
+    }
+
+    fn see(&self, _state: &u64) -> u64 {
+        panic!("cannot see")
+    }
+
+    fn apply(&self, target: &mut f64, _state: &mut u64, update: f64, _seen: u64) {
+        *target += update;
+    }
+}
+
+#[test]
+fn rules_that_panic_when_they_look_at_states_are_named_and_the_job_goes_on() {
+    for workers in [1, 2, 3] {
+        for consistency in [Consistency::Bsp, Consistency::Async] {
+            let all = run(workers, |w| {
+                let zeros = w.zeros::<f64, 1>([9])?.named("sums");
+                let mut sums = w.buffered(zeros, Blind)?;
+                let failed = parallel_for!(w, unordered, buffer sums, consistency = consistency; for i in 0..90 {
+                    sums.add(i % 9, 1.0);
+                });
+                w.barrier()?;
+                Ok(failed.unwrap_err().to_string())
+            });
+            for error in all.unwrap() {
+                assert!(
+                    error.contains("Blind") && error.contains("\"sums\"") && error.contains("cannot see"),
+                    "{error}"
+                );
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Rows of relaxed arrays read in place: beside a rotation, merged at every handover and interval, none lost.
 use hectare_orion::relax::{Consistency, Every, Sum};
 use hectare_orion::{Context, Error, Result, parallel_for, run};
+use std::cell::RefCell;
 use std::time::Duration;
 
 const WIDTH: usize = 24;
@@ -143,10 +144,16 @@ fn rows_outside_and_rooms_of_another_length_end_the_loop() {
         })
     });
     assert!(matches!(outside, Err(Error::Outside { .. })), "{outside:?}");
-    for update in [false, true] {
-        let short = run(2, |w| {
+    // In place, too, where the room is not used.
+    for (workers, consistency, update) in [
+        (2, Consistency::Async, false),
+        (2, Consistency::Async, true),
+        (2, Consistency::Bsp, false),
+        (1, Consistency::Bsp, true),
+    ] {
+        let short = run(workers, |w| {
             let mut totals = w.zeros::<i32, 2>([2, WIDTH])?;
-            parallel_for!(w, unordered, relax totals, consistency = Consistency::Async; for k in 0..2 {
+            parallel_for!(w, unordered, relax totals, consistency = consistency; for k in 0..2 {
                 match update {
                     true => totals.update_row(k, &mut [0; 3], |row| row[0] += 1),
                     false => totals.add([0, 0], totals.row(k, &mut [0; 3])[0]),
@@ -154,7 +161,27 @@ fn rows_outside_and_rooms_of_another_length_end_the_loop() {
             })
         });
         let error = short.unwrap_err().to_string();
-        assert!(error.contains("3 elements for a row of \"") && error.contains("which has 24"), "{error}");
+        assert!(
+            error.contains("room for 3 elements for a row of \"") && error.contains("which has 24"),
+            "{error}"
+        );
+    }
+}
+
+/// Room whose length is known only at run time is made once for each worker.
+#[test]
+fn room_outlives_iterations() {
+    for consistency in [Consistency::Bsp, Consistency::Async] {
+        let sums = run(2, |w| {
+            let mut totals = w.zeros::<u64, 2>([4, w.size() + 5])?;
+            let room = RefCell::new(vec![0; w.size() + 5]);
+            parallel_for!(w, unordered, relax totals, consistency = consistency; for k in 0..1000 {
+                // Each worker has rows of its own.
+                totals.update_row(k / 250, &mut room.borrow_mut(), |row| row[k % 7] += 1);
+            })?;
+            totals.to_vec(w)
+        });
+        assert_eq!(sums.unwrap()[0].iter().sum::<u64>(), 1000, "{consistency}");
     }
 }
 

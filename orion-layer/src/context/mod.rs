@@ -7,6 +7,7 @@ mod site;
 
 pub use self::run::{run, run_on};
 pub use self::site::Site;
+pub(crate) use self::site::by_place;
 
 use self::mailbox::Mailbox;
 pub(crate) use self::mailbox::Say;

@@ -138,7 +138,7 @@ impl Clocks {
         }
         match self.clock.checked_sub(bound).filter(|wanted| *wanted > 0) {
             Some(wanted) => {
-                self.wait(worker, arrays, "others", |clocks, worker| clocks.is_reached(worker, wanted))?;
+                self.wait(worker, arrays, "the others", |clocks, worker| clocks.is_reached(worker, wanted))?;
             }
             None => self.apply(worker, arrays)?,
         }
@@ -166,7 +166,7 @@ impl Clocks {
 
     /// Waits until all have published all that they have, and all of it is applied; then the arrays hold it.
     fn finish(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn Control]) -> Result<()> {
-        self.wait(worker, arrays, "the ends of others", |clocks, worker| {
+        self.wait(worker, arrays, "the others to end their passes", |clocks, worker| {
             let done = clocks.all(|rank| Ok(clocks.board.clock(worker, rank)?.1))?;
             Ok(done && clocks.is_reached(worker, u64::MAX)?)
         })?;
@@ -246,7 +246,7 @@ impl Clocks {
     ) -> Result<()> {
         let (since, applying) = (Instant::now(), self.report.apply);
         let (board, own, patience) = (self.board.clone(), self.clock, self.patience);
-        let what = || format!("a clock of a relaxed loop, {what}, at clock {own}");
+        let what = || format!("{what} at clock {own} of a relaxed loop");
         let behind = |worker: &Worker, rank: usize| {
             let (clock, done) = board.clock(worker, rank)?;
             Ok::<_, Error>(!done && clock < own)

@@ -145,7 +145,10 @@ impl Context<'_> {
             plan.report(head.relax).note_sharing(in_copies);
         }
         let pace = Pace { relax: head.relax, in_copies, me, workers };
-        let entered = Clocks::enter(board, pace, self.patience, self.worker, &mut relaxed);
+        // What was there is shown to the rules.
+        let entered = guarded(&plan.nest, me as Rank, || {
+            Clocks::enter(board, pace, self.patience, self.worker, &mut relaxed)
+        });
         self.agree_on(head.site, entered)
     }
 

@@ -205,10 +205,10 @@ impl Relax {
         let what = match self.every {
             Every::Share(0) => "workers would never merge: take at least one clock in a pass, Share(1)",
             Every::Iterations(0) | Every::Time(Duration::ZERO) | Every::Staleness(0) => {
-                "the time between clocks has no length: give it one"
+                "clocks would come with nothing between them: take at least 1, or Share(16), sixteen in a pass"
             }
             Every::Iterations(u64::MAX) | Every::Time(Duration::MAX) | Every::Staleness(u64::MAX) => {
-                "the time between clocks has no bound: give it one"
+                "a clock would never come: take fewer, or Share(1), one in a pass"
             }
             _ => return None,
         };
@@ -271,8 +271,9 @@ mod tests {
         assert_eq!(relax(Every::Share(16)).cells(1e6, 3), 48);
         let complaint = relax(Every::Iterations(0)).complaint();
         assert!(
-            complaint
-                .is_some_and(|text| text.contains("every = Iterations(0)") && text.contains("no length"))
+            complaint.is_some_and(
+                |text| text.contains("every = Iterations(0)") && text.contains("nothing between")
+            )
         );
         assert_eq!(relax(Every::default()).complaint(), None);
         // Of each of two others, a sixteenth of the bound.

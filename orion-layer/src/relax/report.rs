@@ -153,7 +153,7 @@ impl LoopReport {
         } else if is_long && self.imbalance > 1.15 && share(self.wait) > 0.1 {
             advice.push(format!(
                 "one worker computes {:.2} times the mean: iterations of very different length should be spread \
-                 (`permute`), or the loop cut finer",
+                 (`permute`), or the loop cut finer; or other programs took its core",
                 self.imbalance
             ));
         } else if self.clocks > 0 && share(self.wait) > 0.15 {

@@ -1,6 +1,6 @@
 //! The reports of all loops and workers.
 use super::LoopReport;
-use crate::context::Context;
+use crate::context::{Context, by_place};
 use crate::error::Result;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl Context<'_> {
         let mut mine: Vec<LoopReport> = Vec::new();
         // The same loop may have several plans, which are numbered alike on all workers.
         let mut plans: Vec<_> = self.plans.all().collect();
-        plans.sort_by(|a, b| a.nest.name.cmp(&b.nest.name).then(a.number.cmp(&b.number)));
+        plans.sort_by(|a, b| by_place(&a.nest.name, &b.nest.name).then(a.number.cmp(&b.number)));
         for report in plans.iter().flat_map(|plan| plan.reports.borrow().clone()) {
             match mine.iter_mut().find(|earlier| earlier.is_of_same(&report)) {
                 Some(earlier) => {

@@ -115,15 +115,18 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     /// [`Consistency::Async`](super::Consistency::Async) on several workers; there it is copied into `room`.
     ///
     /// # Panics
-    /// If the row is copied and `room` is not as long as a row.
+    /// If `room` is not as long as a row. An empty one says that the row is known to lie in place, and does where it does not.
     #[inline]
     pub fn row<'s, R: RowIndex<N>>(&'s self, row: R, room: &'s mut [T]) -> &'s [T] {
         let (of, place) = self.find_row(row, false);
         let cells = self.cells_of(of);
         match cells.as_slice() {
-            Some(own) => &own[place..place + self.frame.row_len()],
+            Some(own) => {
+                check_room(self.bounds, self.frame.row_len(), room.len(), true);
+                &own[place..place + self.frame.row_len()]
+            }
             None => {
-                check_len(self.bounds, self.frame.row_len(), room.len());
+                check_room(self.bounds, self.frame.row_len(), room.len(), false);
                 cells.load(place, room);
                 room
             }
@@ -156,7 +159,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     /// into `room`, changed there, and copied back, and another worker's change in between is lost.
     ///
     /// # Panics
-    /// If the row is copied and `room` is not as long as a row.
+    /// As [`RelaxedView::row`].
     #[inline]
     pub fn update_row<R: RowIndex<N>, O>(
         &mut self,
@@ -168,9 +171,10 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         let (bounds, len) = (self.bounds, self.frame.row_len());
         let cells = self.cells_of_mut(of);
         if let Some(own) = cells.as_mut_slice() {
+            check_room(bounds, len, room.len(), true);
             return change(&mut own[place..place + len]);
         }
-        check_len(bounds, len, room.len());
+        check_room(bounds, len, room.len(), false);
         cells.load(place, room);
         let result = change(room);
         cells.store(place, room);
@@ -258,6 +262,14 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         let frames = first.into_iter().chain(self.others.iter().map(|(frame, _)| frame));
         let held: Vec<_> = frames.map(|frame| frame.range(self.bounds.dim)).collect();
         refuse(self.bounds, index, &held)
+    }
+}
+
+/// Whether room for a row is as long as one; what is in place needs none.
+#[inline]
+fn check_room(bounds: PartBounds<'_>, row: usize, room: usize, in_place: bool) {
+    if row != room && !(in_place && room == 0) {
+        panic!("room for {room} elements for a row of {:?}, which has {row}", bounds.array);
     }
 }
 

@@ -11,7 +11,7 @@ impl Head {
                 return Err(Error::new(
                     name.span(),
                     format!(
-                        "`{name}` is named twice; an array that is read and written is named under `write`"
+                        "`{name}` is named twice; what is named under `write`, `relax`, `buffer` or `serve` is read as well"
                     ),
                 ));
             }
