@@ -229,9 +229,22 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// old parts, in place. Collective.
     pub(crate) fn rearrange(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()> {
         self.check()?;
-        if self.layout.has_same_cuts(to) {
-            return Ok(());
+        match self.layout.has_same_cuts(to) {
+            true => Ok(()),
+            false => self.lay_out(context, site, to),
         }
+    }
+
+    /// Cuts the array as in `to`, and gives each part to whoever owns it there, if it does not lie so already. Collective.
+    pub(crate) fn lie_as(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()> {
+        self.check()?;
+        match self.layout == *to {
+            true => Ok(()),
+            false => self.lay_out(context, site, to),
+        }
+    }
+
+    fn lay_out(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()> {
         self.generation += 1;
         let made = self.make_rearranged(context.worker, to);
         let mine = context.agree_on(site, made)?;

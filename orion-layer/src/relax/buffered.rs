@@ -41,29 +41,10 @@ use std::ops::Range;
 /// ```
 #[derive(Debug)]
 pub struct Buffered<T: Additive, const N: usize, A: Apply<T>> {
-    target: DistArray<T, N>,
-    state: Option<DistArray<A::State, N>>,
-    rule: A,
-    contributions: Contributions<T, A>,
-}
-
-impl Context<'_> {
-    /// An array to which loops contribute through buffers, merged by `rule`. Collective.
-    ///
-    /// # Errors
-    /// Those of [`Context::zeros`].
-    #[track_caller]
-    pub fn buffered<T: Additive, const N: usize, A: Apply<T>>(
-        &mut self,
-        target: DistArray<T, N>,
-        rule: A,
-    ) -> Result<Buffered<T, N, A>> {
-        let state = match size_of::<A::State>() {
-            0 => None,
-            _ => Some(self.fill(target.shape(), rule.initial())?),
-        };
-        Ok(Buffered { target, state, rule, contributions: Contributions::new() })
-    }
+    pub(super) target: DistArray<T, N>,
+    pub(super) state: Option<DistArray<A::State, N>>,
+    pub(super) rule: A,
+    pub(super) contributions: Contributions<T, A>,
 }
 
 impl<T: Additive, const N: usize, A: Apply<T>> Buffered<T, N, A> {

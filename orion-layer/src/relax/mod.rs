@@ -18,6 +18,7 @@ mod buffer_view;
 mod buffered;
 mod consistency;
 mod explained;
+mod make;
 mod number;
 mod relaxed;
 mod replica;

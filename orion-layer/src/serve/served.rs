@@ -63,14 +63,33 @@ impl Context<'_> {
         target: DistArray<T, N>,
         rule: A,
     ) -> Result<Served<T, N, A>> {
-        let (blocks, number) = (Blocks::of(&target.shape(), size_of::<T>()), target.number());
-        if blocks.keys >= MOST_KEYS {
-            let what = format!("it has {} keys, and can be served with fewer than {MOST_KEYS}", blocks.keys);
-            return Err(Error::Shape { array: target.name().into(), what });
-        }
-        let base = self.buffered(target, rule)?;
-        Ok(Served { base, state: State::new(blocks, number) })
+        let state = state(&target)?;
+        Ok(Served { base: self.buffered(target, rule)?, state })
     }
+
+    /// The same with helper values that are there already, as [`Context::buffered_from_parts`]. Collective.
+    ///
+    /// # Errors
+    /// Those of that and of [`Context::served`].
+    #[track_caller]
+    pub fn served_from_parts<T: Additive, const N: usize, A: Apply<T>>(
+        &mut self,
+        target: DistArray<T, N>,
+        values: Option<DistArray<A::State, N>>,
+        rule: A,
+    ) -> Result<Served<T, N, A>> {
+        let state = state(&target)?;
+        Ok(Served { base: self.buffered_from_parts(target, values, rule)?, state })
+    }
+}
+
+fn state<T: Additive, const N: usize, A: Apply<T>>(target: &DistArray<T, N>) -> Result<State<T, A>> {
+    let (blocks, number) = (Blocks::of(&target.shape(), size_of::<T>()), target.number());
+    if blocks.keys >= MOST_KEYS {
+        let what = format!("it has {} keys, and can be served with fewer than {MOST_KEYS}", blocks.keys);
+        return Err(Error::Shape { array: target.name().into(), what });
+    }
+    Ok(State::new(blocks, number))
 }
 
 impl<T: Additive, const N: usize, A: Apply<T>> Served<T, N, A> {
