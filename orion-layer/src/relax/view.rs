@@ -266,15 +266,23 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
 }
 
 /// Whether room for a row is as long as one; what is in place needs none.
-#[inline]
+#[inline(always)]
 fn check_room(bounds: PartBounds<'_>, row: usize, room: usize, in_place: bool) {
     if row != room && !(in_place && room == 0) {
-        panic!("room for {room} elements for a row of {:?}, which has {row}", bounds.array);
+        wrong_length(bounds, row, room, "room for ");
     }
 }
 
 /// Whether what is copied is as long as a row.
-#[inline]
+#[inline(always)]
 fn check_len(bounds: PartBounds<'_>, row: usize, len: usize) {
-    assert!(row == len, "{len} elements for a row of {:?}, which has {row}", bounds.array);
+    if row != len {
+        wrong_length(bounds, row, len, "");
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn wrong_length(bounds: PartBounds<'_>, row: usize, len: usize, what: &str) -> ! {
+    panic!("{what}{len} elements for a row of {:?}, which has {row}", bounds.array)
 }
