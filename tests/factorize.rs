@@ -147,7 +147,7 @@ fn bad_input_is_one_line_and_a_code() {
         (&["--workers", "0"], "--workers 0"),
         (&["--curve", "/nowhere/at/all.svg"], "--curve /nowhere/at/all.svg: No such file"),
         (&["--workers", "1,2"], "only with --all"),
-        (&["--consistency", "bsp", "--every", "seconds:0"], "`every = Time(0ns)`: the time"),
+        (&["--consistency", "bsp", "--every", "seconds:0"], "`every = Time(0ns)`: clocks would"),
     ] {
         let output = program(args);
         let error = String::from_utf8(output.stderr).unwrap();
