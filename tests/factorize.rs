@@ -2,16 +2,18 @@
 #[allow(dead_code, reason = "the program's `main` and what only it uses")]
 #[path = "../examples/factorize/main.rs"]
 mod factorize;
+#[path = "common/program.rs"]
+mod program;
 
 use clap::Parser;
 use factorize::training::{Curve, Options};
 use factorize::{serial, train};
 use hectare::orion::array::random::Stream;
 use hectare::orion::relax::Consistency;
+use program::{program, refuses};
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 /// Ratings of 300 users and 120 films, whose factors are of rank 2, in a file to learn from and one to test with.
 struct Files(PathBuf);
@@ -102,13 +104,6 @@ fn the_target_ends_training() {
     assert_eq!(errors(&serial(&o).unwrap()).len(), reached);
 }
 
-fn program(args: &[&str]) -> std::process::Output {
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().and_then(Path::parent).unwrap().join("examples/factorize");
-    assert!(program.exists(), "{} is not built: run all tests, or cargo build --examples", program.display());
-    Command::new(program).args(args).output().unwrap()
-}
-
 #[test]
 fn one_command_draws_every_consistency() {
     let files = Files::new("curves");
@@ -116,7 +111,7 @@ fn one_command_draws_every_consistency() {
         ["train", "test", "all.svg", "all.csv"].map(|name| files.0.join(name).display().to_string());
     for file in [&svg, &csv] {
         let args = ["--all", "--workers", "1,2", "--passes", "4", "--rank", "8", "--quiet", "--curve", file];
-        let output = program(&[&args[..], &["--train", &train, "--test", &test]].concat());
+        let output = program("factorize", &[&args[..], &["--train", &train, "--test", &test]].concat());
         assert!(output.status.success(), "{output:?}");
     }
     let (picture, table) = (fs::read_to_string(&svg).unwrap(), fs::read_to_string(&csv).unwrap());
@@ -142,16 +137,14 @@ fn one_command_draws_every_consistency() {
 
 #[test]
 fn bad_input_is_one_line_and_a_code() {
-    for (args, says) in [
-        (&["--rank", "3"][..], "--rank 3: at least 5"),
-        (&["--workers", "0"], "--workers 0"),
-        (&["--curve", "/nowhere/at/all.svg"], "--curve /nowhere/at/all.svg: No such file"),
-        (&["--workers", "1,2"], "only with --all"),
-        (&["--consistency", "bsp", "--every", "seconds:0"], "`every = Time(0ns)`: clocks would"),
-    ] {
-        let output = program(args);
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {error}");
-        assert!(error.contains(says) && error.lines().count() == 1, "{args:?}: {error}");
-    }
+    refuses(
+        "factorize",
+        &[
+            (&["--rank", "3"], "--rank 3: at least 5"),
+            (&["--workers", "0"], "--workers 0"),
+            (&["--curve", "/nowhere/at/all.svg"], "--curve /nowhere/at/all.svg: No such file"),
+            (&["--workers", "1,2"], "only with --all"),
+            (&["--consistency", "bsp", "--every", "seconds:0"], "`every = Time(0ns)`: clocks would"),
+        ],
+    );
 }

@@ -2,13 +2,14 @@
 #[allow(dead_code, reason = "the program's `main` and what only it uses")]
 #[path = "../examples/kmeans/main.rs"]
 mod kmeans;
+#[path = "common/program.rs"]
+mod program;
 
 use clap::Parser;
 use hectare::orion::relax::Consistency;
 use kmeans::{Centers, Options, load, points, seed, serial, train};
+use program::refuses;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 fn options(more: &[&str]) -> Options {
     let small =
@@ -118,22 +119,17 @@ fn points_come_from_files() {
 fn bad_input_is_one_line_and_a_code() {
     let file = std::env::temp_dir().join(format!("hectare-kmeans-bad-{}.txt", std::process::id()));
     fs::write(&file, "1 2 3\n1 two 3\n").unwrap();
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().and_then(Path::parent).unwrap().join("examples/kmeans");
-    assert!(program.exists(), "{} is not built: run all tests, or cargo build --examples", program.display());
-    for (args, says) in [
-        (&["--points", file.to_str().unwrap()][..], "two"),
-        (&["--points", "/nowhere"], "/nowhere"),
-        (&["--clusters", "0"], "--clusters 0"),
-        (&["--workers", "0"], "--workers 0"),
-        (&["--workers", "1,2"], "only with --all"),
-        (&["--consistency", "async"], "has but one"),
-        (&["--count", "100", "--batch", "10", "--every", "share:0"], "`every = Share(0)`"),
-    ] {
-        let output = Command::new(&program).args(args).output().unwrap();
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {error}");
-        assert!(error.contains(says) && error.lines().count() == 1, "{args:?}: {error}");
-    }
+    refuses(
+        "kmeans",
+        &[
+            (&["--points", file.to_str().unwrap()], "two"),
+            (&["--points", "/nowhere"], "/nowhere"),
+            (&["--clusters", "0"], "--clusters 0"),
+            (&["--workers", "0"], "--workers 0"),
+            (&["--workers", "1,2"], "only with --all"),
+            (&["--consistency", "async"], "has but one"),
+            (&["--count", "100", "--batch", "10", "--every", "share:0"], "`every = Share(0)`"),
+        ],
+    );
     fs::remove_file(&file).unwrap();
 }

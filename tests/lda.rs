@@ -2,15 +2,17 @@
 #[allow(dead_code, reason = "the program's `main` and what only it uses")]
 #[path = "../examples/lda/main.rs"]
 mod lda;
+#[path = "common/program.rs"]
+mod program;
 
 use clap::Parser;
 use hectare::orion::array::random::Stream;
 use hectare::orion::parallel_for;
 use hectare::orion::relax::Consistency;
 use lda::{Corpus, Instructions, Model, Options, ROUNDS, Rounds, Sampler, numbers, padded};
+use program::refuses;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -192,31 +194,22 @@ fn text_is_split_into_documents_and_words() {
     assert_eq!((all.documents, all.train.len() + all.held_out.len()), (2, 41));
 }
 
-fn run(args: &[&str]) -> Output {
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().and_then(Path::parent).unwrap().join("examples/lda");
-    assert!(program.exists(), "{} is not built: run all tests, or cargo build --examples", program.display());
-    Command::new(program).args(args).output().unwrap()
-}
-
 #[test]
 fn bad_input_is_one_line_and_a_code() {
     let file = std::env::temp_dir().join(format!("hectare-lda-empty-{}", std::process::id()));
     fs::write(&file, "").unwrap();
     let path = file.to_str().unwrap();
-    for (args, says) in [
-        (&["--text", path][..], "no words are left"),
-        (&["--text", "/nowhere"], "cannot read /nowhere"),
-        (&["--topics", "0"], "--topics 0: 1 to"),
-        (&["--workers", "0"], "--workers 0"),
-        (&["--length", "0"], "no words are left"),
-        (&["--alpha", "nan"], "above 0"),
-        (&["--consistency", "async"], "async may lose counts"),
-    ] {
-        let output = run(args);
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {error}");
-        assert!(error.contains(says) && error.lines().count() == 1, "{args:?}: {error}");
-    }
+    refuses(
+        "lda",
+        &[
+            (&["--text", path], "no words are left"),
+            (&["--text", "/nowhere"], "cannot read /nowhere"),
+            (&["--topics", "0"], "--topics 0: 1 to"),
+            (&["--workers", "0"], "--workers 0"),
+            (&["--length", "0"], "no words are left"),
+            (&["--alpha", "nan"], "above 0"),
+            (&["--consistency", "async"], "async may lose counts"),
+        ],
+    );
     fs::remove_file(&file).unwrap();
 }

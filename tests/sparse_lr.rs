@@ -1,16 +1,18 @@
 //! The example `sparse_lr`: the serial twin, every rule under every consistency, LIBSVM files, bad input.
+#[path = "common/program.rs"]
+mod program;
 #[path = "../examples/sparse_lr/main.rs"]
 mod sparse_lr;
 
 use clap::Parser;
 use hectare::orion::array::random::Stream;
 use hectare::orion::relax::Consistency;
+use program::refuses;
 use sparse_lr::training::Curve;
 use sparse_lr::{Options, serial, train};
 use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 fn options(more: &[&str]) -> Options {
     let small = ["sparse_lr", "--quiet", "--rows", "2000", "--passes", "4"];
@@ -96,20 +98,15 @@ fn every_rule_learns_from_files_under_every_consistency() {
 fn bad_input_is_one_line_and_a_code() {
     let file = std::env::temp_dir().join(format!("hectare-sparse-lr-bad-{}", std::process::id()));
     fs::write(&file, "+1 3:0.5\n-1 three:0.5\n").unwrap();
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().and_then(Path::parent).unwrap().join("examples/sparse_lr");
-    assert!(program.exists(), "{} is not built: run all tests, or cargo build --examples", program.display());
-    for (args, says) in [
-        (&["--data", file.to_str().unwrap()][..], "three"),
-        (&["--data", "/nowhere"], "/nowhere"),
-        (&["--workers", "0"], "--workers 0"),
-        (&["--workers", "1,2"], "only with --all"),
-        (&["--rows", "100", "--every", "share:0"], "`every = Share(0)`"),
-    ] {
-        let output = Command::new(&program).args(args).output().unwrap();
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {error}");
-        assert!(error.contains(says) && error.lines().count() == 1, "{args:?}: {error}");
-    }
+    refuses(
+        "sparse_lr",
+        &[
+            (&["--data", file.to_str().unwrap()], "three"),
+            (&["--data", "/nowhere"], "/nowhere"),
+            (&["--workers", "0"], "--workers 0"),
+            (&["--workers", "1,2"], "only with --all"),
+            (&["--rows", "100", "--every", "share:0"], "`every = Share(0)`"),
+        ],
+    );
     fs::remove_file(&file).unwrap();
 }

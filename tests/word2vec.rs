@@ -1,13 +1,14 @@
 //! The example `word2vec`: the serial twin, what it learns on several workers, bad input.
+#[path = "common/program.rs"]
+mod program;
 #[allow(dead_code, reason = "the program's `main` and what only it uses")]
 #[path = "../examples/word2vec/main.rs"]
 mod word2vec;
 
 use clap::Parser;
 use hectare::orion::relax::Consistency;
+use program::refuses;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 use word2vec::{Options, Text, score, serial, train, width};
 
 fn options(more: &[&str]) -> Options {
@@ -52,21 +53,16 @@ fn planted_structure_is_found_as_well_by_several_workers() {
 fn bad_input_is_one_line_and_a_code() {
     let file = std::env::temp_dir().join(format!("hectare-word2vec-empty-{}", std::process::id()));
     fs::write(&file, "12 34\n").unwrap();
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().and_then(Path::parent).unwrap().join("examples/word2vec");
-    assert!(program.exists(), "{} is not built: run all tests, or cargo build --examples", program.display());
-    for (args, says) in [
-        (&["--text", file.to_str().unwrap()][..], "no words are left"),
-        (&["--text", "/nowhere"], "cannot read /nowhere"),
-        (&["--dimension", "0"], "--dimension 0: 1 to"),
-        (&["--workers", "0"], "--workers 0"),
-        (&["--negative", "0"], "--negative 0"),
-        (&["--sample", "0"], "--sample and --rate"),
-    ] {
-        let output = Command::new(&program).args(args).output().unwrap();
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {error}");
-        assert!(error.contains(says) && error.lines().count() == 1, "{args:?}: {error}");
-    }
+    refuses(
+        "word2vec",
+        &[
+            (&["--text", file.to_str().unwrap()], "no words are left"),
+            (&["--text", "/nowhere"], "cannot read /nowhere"),
+            (&["--dimension", "0"], "--dimension 0: 1 to"),
+            (&["--workers", "0"], "--workers 0"),
+            (&["--negative", "0"], "--negative 0"),
+            (&["--sample", "0"], "--sample and --rate"),
+        ],
+    );
     fs::remove_file(&file).unwrap();
 }
