@@ -73,7 +73,9 @@ fn topics(report: &mut Report) {
         let order: Vec<usize> = (0..part.train.len()).collect();
         let (mut ours, mut theirs) = (Times::default(), Times::default());
         for _ in 0..repeats {
-            theirs.push(at_once(workers, || nanos(&lda::serial(&half, &part, &order, &mut |_| ()))));
+            theirs.push(at_once(workers, || {
+                nanos(&lda::serial(&half, &part, &order, &mut |_| ()).expect("a serial run"))
+            }));
             let curves = hectare::run(workers, |w| lda::train(w, &o, &corpus, lda::KINDS[0])).expect("a run");
             ours.push(nanos(&curves[0]));
         }
@@ -104,7 +106,7 @@ fn vectors(report: &mut Report) {
         for _ in 0..repeats {
             // Only training counts, for both.
             theirs.push(at_once(workers, || {
-                let trained = word2vec::serial(&half, &part);
+                let trained = word2vec::serial(&half, &part).expect("a serial run");
                 trained.curve.points().last().map_or(0.0, |point| point.0 * 1e9)
             }));
             let trained = hectare::run(workers, |w| word2vec::train(w, &o, &text, Consistency::Async))

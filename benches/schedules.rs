@@ -10,8 +10,6 @@ use hectare::orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript
 use hectare::orion::relax::Relax;
 use hectare::orion::{Context, Result, Site};
 use hectare::{DistArray, Job, SparseArray};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
 use std::sync::Barrier;
 use std::time::Duration;
 use support::{Case, Random, Report, Times, nanos};
@@ -44,6 +42,7 @@ fn head<'a>(site: Site, variables: &'a [&'a str], arrays: &'a [&'a str]) -> Loop
         variables,
         arrays,
         invariants: &[],
+        captured: &[],
         schedule: None,
         relax: Relax::default(),
     }
@@ -198,13 +197,11 @@ fn matrix_passes(w: &mut Context<'_>, repeats: usize) -> Result<Times> {
     Ok(times)
 }
 
-/// Where the second process finds the job, and how many passes it is to run.
+/// How many passes the second process is to run.
 const ROLE: &str = "HECTARE_BENCH_PASSES";
-const DESCRIPTOR: i32 = 100;
 
 fn second_process(passes: &str) {
-    // SAFETY: the parent put the descriptor there for this process, which asks once.
-    let job = Job::from_descriptor(unsafe { OwnedFd::from_raw_fd(DESCRIPTOR) }).expect("the parent's job");
+    let job = Job::inherited().expect("a job").expect("the parent's job");
     let mut worker = job.worker_at(1).expect("a slot");
     let mut context = Context::join(&mut worker, 2).expect("the parent");
     matrix_passes(&mut context, passes.parse().expect("a number of passes")).expect("passes");
@@ -214,15 +211,8 @@ fn as_processes(repeats: usize) -> Times {
     let job = Job::builder().pin_cores(true).embedded().expect("a job");
     let mut worker = job.worker_at(0).expect("a slot");
     let mut command = std::process::Command::new(std::env::current_exe().expect("this program"));
-    let fd = job.descriptor().as_raw_fd();
     command.env(ROLE, repeats.to_string());
-    // SAFETY: dup2 is async-signal-safe; the child inherits the job at a number that nobody else uses.
-    unsafe {
-        command.pre_exec(move || match libc::dup2(fd, DESCRIPTOR) {
-            -1 => Err(std::io::Error::last_os_error()),
-            _ => Ok(()),
-        });
-    }
+    job.pass_to(&mut command);
     let mut child = command.spawn().expect("a second process");
     let mut context = Context::join(&mut worker, 2).expect("the second process");
     let times = matrix_passes(&mut context, repeats).expect("passes");

@@ -28,7 +28,6 @@ use self::post::Post;
 use hectare::orion::relax::{Consistency, Every, Sum};
 use hectare::orion::{Context, Error, Result, parallel_for};
 use hectare::{Area, AreaSpec, Job, SparseArray};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -37,8 +36,6 @@ use support::{Case, Report, Times};
 const CHILD: &str = "HECTARE_BENCH_CHILD";
 /// The ways that both processes go, in this order.
 const WANTED: &str = "HECTARE_BENCH_WANTED";
-/// Where the child finds the descriptor of the job.
-const DESCRIPTOR: i32 = 100;
 const FEATURES: usize = 4_000_000;
 const PER_ROW: usize = 30;
 const RATE: f32 = 0.05;
@@ -201,26 +198,24 @@ fn program(job: &Job, rank: u32, (rows, passes): (usize, usize), wanted: &str) -
 fn main() {
     let size = |quick: bool| if quick { (4_000, 5) } else { (20_000, 11) };
     if let Ok(role) = std::env::var(CHILD) {
-        // SAFETY: the parent put the descriptor there, and nobody else in this process owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(DESCRIPTOR) };
-        let job = Job::from_descriptor(fd).expect("the job");
+        let job = Job::inherited().expect("a job").expect("the parent's job");
         let wanted = std::env::var(WANTED).expect("what to run");
         program(&job, 1, size(role == "quick"), &wanted).expect("a run");
         return;
     }
     let mut report = Report::from_args("Served parameters, 2 processes: seconds of a pass, less is better");
     let job = Job::builder().pin_cores(true).reserve(4 << 30).embedded().expect("a job");
-    let fd = job.descriptor().as_raw_fd();
     let mut command = Command::new(std::env::current_exe().expect("this program"));
+    job.pass_to(&mut command);
     // The first way is what the others are compared with.
     let ways: Vec<&str> = WAYS.into_iter().filter(|way| *way == WAYS[0] || report.wants(way)).collect();
     let wanted = ways.join(";");
     command.env(CHILD, if report.quick { "quick" } else { "long" }).env(WANTED, &wanted);
-    // SAFETY: dup2 and prctl are async-signal-safe; the new descriptor is not close-on-exec.
+    // SAFETY: a plain system call.
     unsafe {
-        command.pre_exec(move || {
+        command.pre_exec(|| {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            if libc::dup2(fd, DESCRIPTOR) < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+            Ok(())
         });
     }
     let mut child = command.spawn().expect("a process");

@@ -13,6 +13,10 @@ fn main() {
     let mut worker = job.worker().expect("a worker");
     kernel(&mut report, &mut worker, 16);
     kernel(&mut report, &mut worker, 100);
+    // Rows that share lines with their neighbours.
+    kernel(&mut report, &mut worker, 14);
+    rows(&mut report, &mut worker, 14);
+    rows(&mut report, &mut worker, 16);
     setters(&mut report, &mut worker);
     bulk(&mut report, &mut worker);
     report.finish();
@@ -120,6 +124,46 @@ fn kernel(report: &mut Report, worker: &mut Worker, rank: usize) {
     };
     let work = ratings as f64 * 1e3;
     add(report, &case, (work, "M upd/s"), times, "the kernel on slices", 0.97);
+}
+
+/// Rows written one after the other, as an average over rows or a normalization does: the least work between two marks.
+fn rows(report: &mut Report, worker: &mut Worker, len: usize) {
+    let case = format!("rows/{}B", 4 * len);
+    if !report.wants(&case) {
+        return;
+    }
+    let rows = (1 << 16) / len;
+    let mut area = worker.create::<f32>(AreaSpec::new(case.clone()).row(len), rows * len).expect("memory");
+    let (blocks, repeats) = if report.quick { (10, 40) } else { (30, 200) };
+    let both = std::cell::RefCell::new((&mut area, worker));
+    let ours = || {
+        let (area, worker) = &mut *both.borrow_mut();
+        let time = nanos(|| {
+            let mut guard = area.write(worker).unwrap();
+            for row in 0..rows {
+                scale(guard.row_mut(row));
+            }
+        });
+        worker.sync().unwrap();
+        time
+    };
+    let plain = || {
+        let (area, worker) = &mut *both.borrow_mut();
+        let time = nanos(|| {
+            let mut guard = area.write(worker).unwrap();
+            guard.as_mut_slice().chunks_exact_mut(len).for_each(scale);
+        });
+        worker.sync().unwrap();
+        time
+    };
+    let times = alternate(blocks, repeats, ours, plain);
+    let work = (rows * len) as f64 * 1e3;
+    add(report, &case, (work, "M elements/s"), times, "the same over chunks of a slice", 0.5);
+}
+
+#[inline(always)]
+fn scale(row: &mut [f32]) {
+    row.iter_mut().for_each(|value| *value = *value * 0.5 + 1.0);
 }
 
 /// Element setters in sequence, against a loop that is not vectorized because each value passes through

@@ -48,7 +48,7 @@ fn attach_waits_and_times_out() {
     let _watch = watch(&job);
     let short = Duration::from_millis(5);
     assert!(matches!(job.attach_within::<u8>("late", short), Err(Error::TimedOut { .. })));
-    job.run(2, |worker| {
+    run(&job, 2, |worker| {
         if worker.rank() == 0 {
             assert!(matches!(worker.attach_within::<u8>("never", short), Err(Error::TimedOut { .. })));
             let late = worker.attach_within::<u8>("late", LONG).unwrap();
@@ -139,6 +139,7 @@ fn names_and_specs() {
         AreaSpec::new("s").copies(65),
         AreaSpec::new("s").interval(Duration::ZERO),
         AreaSpec::new("s").copies(0).interval(Duration::from_millis(1)),
+        AreaSpec::new("s").copies(0).group("g"),
         AreaSpec::new("s").row(0),
         AreaSpec::new("s").row(usize::MAX),
     ];
@@ -160,11 +161,21 @@ fn names_and_specs() {
 
 #[test]
 fn deletion_while_others_look() {
-    let job = patient_job();
+    deletion(patient_job());
+}
+
+/// An owner looks its areas through before a round, and not any more when another has deleted them: their memory may be
+/// another area's.
+#[test]
+fn deletion_while_the_owner_looks_through() {
+    deletion(Job::builder().reserve(1 << 30).patience(LONG).check(true).embedded().unwrap());
+}
+
+fn deletion(job: Job) {
     let _watch = watch(&job);
     let idle = (job.free_bytes().unwrap(), job.resident_bytes().unwrap());
     let looking = AtomicU32::new(0);
-    job.run(3, |worker| {
+    run(&job, 3, |worker| {
         let me = worker.rank();
         let mut mine =
             (me == 0).then(|| worker.create::<u64>(AreaSpec::new("doomed").copies(2), 300_000).unwrap());

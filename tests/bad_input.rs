@@ -1,6 +1,6 @@
 //! What cannot be a job, or a worker of one.
 use hectare::{Error, Job, JobBuilder};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 #[test]
@@ -61,8 +61,13 @@ fn memfd(bytes: &[u8], seals: i32) -> OwnedFd {
     }
 }
 
+fn memory(job: &Job) -> BorrowedFd<'_> {
+    // SAFETY: it is read, and truncated, which the seals refuse.
+    unsafe { job.descriptor() }
+}
+
 fn contents(job: &Job) -> Vec<u8> {
-    let fd = job.descriptor().as_raw_fd();
+    let fd = memory(job).as_raw_fd();
     let mut bytes = vec![0u8; file_size(fd)];
     // SAFETY: `bytes` is writable for its length.
     let count = unsafe { libc::pread(fd, bytes.as_mut_ptr().cast(), bytes.len(), 0) };
@@ -86,7 +91,7 @@ fn descriptors_that_are_no_job() {
     let job = small().embedded().unwrap();
     let good = contents(&job);
     assert!(Job::from_descriptor(memfd(&good, seals)).is_ok(), "a true copy is a job");
-    assert!(Job::from_descriptor(job.descriptor().try_clone_to_owned().unwrap()).is_ok());
+    assert!(Job::from_descriptor(memory(&job).try_clone_to_owned().unwrap()).is_ok());
 
     let not_a_segment = |name: &str, fd: OwnedFd| {
         let error = Job::from_descriptor(fd).unwrap_err();
@@ -122,8 +127,28 @@ fn descriptors_that_are_no_job() {
         }
         let _ = Job::from_descriptor(memfd(&broken, seals));
     }
-    let sealed = job.descriptor().as_fd().as_raw_fd();
+    let sealed = memory(&job).as_raw_fd();
     // SAFETY: a plain system call on an open descriptor.
     let shrunk = unsafe { libc::ftruncate(sealed, 0) };
     assert_eq!(shrunk, -1, "nobody can take the memory away");
+}
+
+/// What `HECTARE_DESCRIPTOR` says is looked at before it is used.
+#[test]
+fn what_a_process_does_not_inherit() {
+    const NAME: &str = "what_a_process_does_not_inherit";
+    const EXPECTED: &str = "HECTARE_TEST_EXPECTED";
+    if let Ok(expected) = std::env::var(EXPECTED) {
+        let error = Job::inherited().unwrap_err().to_string();
+        return assert!(error.contains(&expected), "{error}");
+    }
+    assert!(Job::inherited().unwrap().is_none());
+    for (number, expected) in
+        [("x", "HECTARE_DESCRIPTOR"), ("-1", "F_DUPFD"), ("777", "F_DUPFD"), ("0", "memfd")]
+    {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", NAME]).env("HECTARE_DESCRIPTOR", number).env(EXPECTED, expected);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{number}: {}", String::from_utf8_lossy(&output.stdout));
+    }
 }

@@ -1,5 +1,6 @@
 //! Memory limits of a control group: an error, not the end of the process.
 use hectare::{AreaSpec, Error, Tracking};
+use hectare_testing::skip;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 mod common;
@@ -56,11 +57,11 @@ fn an_area_beyond_the_groups_limit() {
         pond.delete(&mut worker).unwrap();
         return;
     }
-    let Some((path, file)) = group() else { return println!("skipped: no memory control group") };
+    let Some((path, file)) = group() else { return skip("cgroup", "no memory control group") };
     let ready = std::fs::create_dir(&path).and_then(|()| std::fs::write(path.join(file), LIMIT.to_string()));
     let group = Group(path);
     if let Err(error) = ready {
-        return println!("skipped: cannot limit a control group's memory: {error}");
+        return skip("cgroup", format!("cannot limit a control group's memory: {error}"));
     }
     let job = patient_job();
     let _watch = watch(&job);

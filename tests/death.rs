@@ -203,3 +203,55 @@ fn a_round_whose_participants_all_die() {
         assert_eq!(job.workers().unwrap().len(), 1);
     }
 }
+
+/// An owner dies, and others hear of it, at any step of the planning of its areas: of a group, all are published or
+/// none.
+#[test]
+fn an_owner_dies_while_its_group_is_planned() {
+    const NAME: &str = "an_owner_dies_while_its_group_is_planned";
+    const NAMES: [&str; 3] = ["group/a", "group/b", "group/c"];
+    if let Some((role, job)) = role() {
+        let mut worker = job.worker().unwrap();
+        worker.leave_clocks();
+        let Some(points) = role.strip_prefix("planner ") else {
+            let mut owned = NAMES
+                .map(|name| worker.create::<u64>(AreaSpec::new(name).copies(2).group("group"), 100).unwrap());
+            worker.attach_within::<u64>("ready", LONG).unwrap();
+            for value in 1.. {
+                owned.iter_mut().for_each(|owned| fill(owned, &worker, value));
+                worker.sync().unwrap();
+            }
+            unreachable!()
+        };
+        worker.wait_for_workers(2, LONG).unwrap();
+        let _ready = worker.create::<u64>("ready", 1).unwrap();
+        // The owner asks for the rounds, and comes first.
+        fault::stop_after(points.parse().unwrap());
+        loop {
+            worker.service().unwrap();
+        }
+    }
+    let (mut before, mut meanwhile) = (0, 0);
+    for points in 0..12 {
+        let job = Job::builder().reserve(1 << 26).patience(LONG).embedded().unwrap();
+        let _watch = watch(&job);
+        let mut owner = spawn(NAME, "owner", &job);
+        let area = job.attach_within::<u64>(NAMES[2], LONG).unwrap();
+        let mut planner = spawn(NAME, &format!("planner {points}"), &job);
+        until("the standstill", || planner.has_stopped());
+        let old = area.newest_version().unwrap().counter;
+        owner.kill();
+        std::thread::scope(|scope| {
+            // Whoever joins asks the kernel about everybody, and waits for the round to be past.
+            let guest = scope.spawn(|| job.worker().map(drop));
+            until("the news of its death", || job.stats().unwrap().deaths == 1);
+            planner.signal(libc::SIGCONT);
+            guest.join().unwrap().unwrap();
+        });
+        let seen = NAMES.map(|name| job.attach::<u64>(name).unwrap().newest_version().unwrap().counter);
+        assert_eq!(seen, [seen[0]; 3], "point {points}");
+        *(if seen[0] == old { &mut before } else { &mut meanwhile }) += 1;
+        planner.kill();
+    }
+    assert!(before > 0 && meanwhile > 0, "{before} died before they were planned, {meanwhile} meanwhile");
+}

@@ -148,3 +148,20 @@ fn bad_input_is_one_line_and_a_code() {
         ],
     );
 }
+
+#[test]
+fn a_loss_that_is_not_finite_is_one_line_and_a_code() {
+    let files = Files::new("infinite");
+    let [train, test] = ["train", "test"].map(|name| files.0.join(name).display().to_string());
+    let steps = ["--quiet", "--steps", "fixed", "--rate", "1e20"];
+    let files = ["--train", &train, "--test", &test];
+    let cases: [(&str, &[&str], &[&str]); 3] = [
+        ("factorize", &files, &["--consistency", "bsp"]),
+        ("factorize", &files, &["--serial"]),
+        ("tensor", &[], &["--passes", "1", "--rank", "8"]),
+    ];
+    for (name, files, more) in cases {
+        let says = "pass 1: the training loss is NaN: steps were too long; try a smaller --rate";
+        refuses(name, &[(&[&steps[..], files, more].concat(), says)]);
+    }
+}

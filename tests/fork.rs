@@ -164,7 +164,8 @@ fn a_child_may_open_the_job_itself() {
     fill(&mut owned, &worker, 6);
     worker.sync().unwrap();
     in_child(|| {
-        let again = job.descriptor().try_clone_to_owned().unwrap();
+        // SAFETY: only the library writes through it.
+        let again = unsafe { job.descriptor() }.try_clone_to_owned().unwrap();
         let again = Job::from_descriptor(again).unwrap();
         let mut second = again.worker().unwrap();
         let area = second.attach::<u64>("w").unwrap();
@@ -173,4 +174,35 @@ fn a_child_may_open_the_job_itself() {
         assert!(matches!(job.workers(), Err(Error::ForkedChild)), "the inherited one is not the child's");
     });
     worker.sync().unwrap();
+}
+
+/// The thread that forks is another process's when it ends in the child: what it was there, it is not here.
+#[test]
+fn a_thread_that_forked_may_end_in_the_child() {
+    let job = patient_job();
+    let _watch = watch(&job);
+    let mut worker = job.worker().unwrap();
+    let status = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let guest = job.worker().unwrap();
+            let observer = job.observer().unwrap();
+            // SAFETY: the child forgets what it has, and its one thread ends, and with it the child.
+            unsafe {
+                let pid = libc::fork();
+                assert!(pid >= 0);
+                if pid == 0 {
+                    libc::alarm(LONG.as_secs() as libc::c_uint);
+                    std::mem::forget((guest, observer));
+                    return 0;
+                }
+                let mut status = 0;
+                assert_eq!(libc::waitpid(pid, &mut status, 0), pid);
+                status
+            }
+        });
+        thread.join().unwrap()
+    });
+    assert_eq!(status, 0, "the child ended with {status:#x}");
+    worker.barrier().unwrap();
+    assert_eq!((job.workers().unwrap().len(), job.stats().unwrap().deaths), (1, 0));
 }

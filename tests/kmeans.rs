@@ -27,7 +27,7 @@ fn losses(curve: &kmeans::training::Curve) -> Vec<f64> {
 
 fn twin(o: &Options) -> (Centers, Vec<f64>) {
     let (columns, points) = load(o).unwrap();
-    let (centers, curve) = serial(o, columns, &points);
+    let (centers, curve) = serial(o, columns, &points).unwrap();
     (centers, losses(&curve))
 }
 
@@ -131,5 +131,11 @@ fn bad_input_is_one_line_and_a_code() {
             (&["--count", "100", "--batch", "10", "--every", "share:0"], "`every = Share(0)`"),
         ],
     );
+    // Squares of their distances do not fit.
+    fs::write(&file, "1e30 2\n-1e30 4\n5 6\n").unwrap();
+    for more in [&["--workers", "2"][..], &["--serial"], &["--batch", "2", "--workers", "2"]] {
+        let args = [&["--points", file.to_str().unwrap(), "--clusters", "2", "--quiet"], more].concat();
+        refuses("kmeans", &[(&args, "pass 1: the mean square distance is")]);
+    }
     fs::remove_file(&file).unwrap();
 }

@@ -51,7 +51,8 @@ fn a_worker_alone_gives_the_bits_of_the_serial_twin_in_its_order() {
     assert_ne!(order, (0..corpus.train.len()).collect::<Vec<_>>(), "the loop has an order of its own");
     lda::serial(&o, &corpus, &order, &mut |model| {
         twin.push((model.doc_topic.clone(), model.word_topic.clone(), model.totals.clone()));
-    });
+    })
+    .unwrap();
     assert_eq!(models.unwrap()[0], twin);
 }
 
@@ -109,7 +110,7 @@ fn perplexity_falls_and_hardly_depends_on_the_number_of_workers() {
     let o = options(&["--passes", "40", "--documents", "400"]);
     let corpus = Corpus::load(&o).unwrap();
     let order: Vec<usize> = (0..corpus.train.len()).collect();
-    let mut curves = vec![lda::serial(&o, &corpus, &order, &mut |_| ())];
+    let mut curves = vec![lda::serial(&o, &corpus, &order, &mut |_| ()).unwrap()];
     for workers in [1, 2, 4] {
         curves.push({
             let all = hectare::run(workers, |w| lda::train(w, &o, &corpus, Consistency::Bsp));
@@ -209,6 +210,8 @@ fn bad_input_is_one_line_and_a_code() {
             (&["--length", "0"], "no words are left"),
             (&["--alpha", "nan"], "above 0"),
             (&["--consistency", "async"], "async may lose counts"),
+            (&["--documents", "20", "--beta", "1e38", "--serial"], "pass 1: the held-out perplexity is"),
+            (&["--documents", "20", "--beta", "1e38", "--workers", "2"], "--alpha and --beta are too large"),
         ],
     );
     fs::remove_file(&file).unwrap();

@@ -50,6 +50,7 @@ fn pass(w: &mut Context<'_>, state: &mut State, each: impl Fn() + Sync) -> Resul
         variables: &["i", "j"],
         arrays: &["u", "v"],
         invariants: &[],
+        captured: &[],
         schedule: None,
         relax: Relax::default(),
     };

@@ -10,36 +10,39 @@ fn observers_see_whole_versions_and_block_nobody() {
     for copies in [1, 2, 3] {
         let job = patient_job();
         let _watch = watch(&job);
-        let stop = AtomicBool::new(false);
+        let (stop, crew) = (AtomicBool::new(false), Crew::new());
+        let observe = || {
+            let observer = job.observer().unwrap();
+            let area = job.attach_within::<u64>("w", LONG).unwrap();
+            let mut last = Default::default();
+            while !stop.load(SeqCst) {
+                let pinned = observer.read(&area).unwrap();
+                let value = uniform(&pinned);
+                assert!(pinned.version() >= last && pinned.version().counter == value);
+                last = pinned.version();
+                std::thread::yield_now();
+                assert_eq!(uniform(&pinned), value);
+            }
+        };
         std::thread::scope(|scope| {
             for _ in 0..2 {
-                scope.spawn(|| {
-                    let observer = job.observer().unwrap();
-                    let area = job.attach_within::<u64>("w", LONG).unwrap();
-                    let mut last = Default::default();
-                    while !stop.load(SeqCst) {
-                        let pinned = observer.read(&area).unwrap();
-                        let value = uniform(&pinned);
-                        assert!(pinned.version() >= last && pinned.version().counter == value);
-                        last = pinned.version();
-                        std::thread::yield_now();
-                        assert_eq!(uniform(&pinned), value);
-                    }
-                });
+                scope.spawn(|| crew.part(observe));
             }
-            job.run(2, |worker| {
-                let spec = AreaSpec::new("w").copies(copies);
-                let mut owned = (worker.rank() == 0).then(|| worker.create::<u64>(spec, 3001).unwrap());
-                worker.barrier().unwrap();
-                for _ in 0..1500 {
-                    if let Some(owned) = &mut owned {
-                        let next = owned.area().newest_version().unwrap().counter + 1;
-                        fill(owned, worker, next);
-                    }
+            let all = job.run(2, |worker| {
+                crew.part(|| {
+                    let spec = AreaSpec::new("w").copies(copies);
+                    let mut owned = (worker.rank() == 0).then(|| worker.create::<u64>(spec, 3001).unwrap());
                     worker.barrier().unwrap();
-                }
-            })
-            .unwrap();
+                    for _ in 0..1500 {
+                        if let Some(owned) = &mut owned {
+                            let next = owned.area().newest_version().unwrap().counter + 1;
+                            fill(owned, worker, next);
+                        }
+                        worker.barrier().unwrap();
+                    }
+                })
+            });
+            all.unwrap();
             stop.store(true, SeqCst);
         });
         assert_eq!(job.stats().unwrap().given_up, 0);

@@ -11,7 +11,7 @@ fn everybody_sees_everybody_at_every_barrier() {
         let job = patient_job();
         let _watch = watch(&job);
         let rounds = if workers > 4 { 60 } else { 300 };
-        job.run(workers, |worker| {
+        run(&job, workers, |worker| {
             let me = worker.rank() as u64;
             let mut mine = worker.create::<u64>(format!("part/{me}"), 100).unwrap();
             worker.barrier().unwrap();
@@ -39,7 +39,7 @@ fn everybody_sees_everybody_at_every_barrier() {
 fn sync_publishes_what_the_caller_owns_and_sync_area_what_another_does() {
     let job = patient_job();
     let _watch = watch(&job);
-    job.run(2, |worker| {
+    run(&job, 2, |worker| {
         let me = worker.rank();
         let mut owned: Vec<_> =
             (0..2).map(|index| worker.create::<u64>(format!("{me}/{index}"), 10).unwrap()).collect();
@@ -114,7 +114,7 @@ fn groups_are_one_consistent_state() {
     let _watch = watch(&job);
     let (written, free) = (AtomicU64::new(0), AtomicU64::new(0));
     let owners = [0, 0, 1];
-    job.run(3, |worker| {
+    run(&job, 3, |worker| {
         let me = worker.rank();
         let mut mine: Vec<_> = (0..3)
             .filter(|part| owners[*part] == me)
@@ -164,40 +164,38 @@ fn workers_join_and_leave_during_rounds() {
     let job = Job::builder().reserve(1 << 28).max_workers(8).patience(LONG).embedded().unwrap();
     let _watch = watch(&job);
     let stop = AtomicBool::new(false);
-    let seated = std::sync::Barrier::new(2);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut worker = job.worker_at(0).unwrap();
-            seated.wait();
-            let mut owned = worker.create::<u64>(AreaSpec::new("beat").copies(2), 2000).unwrap();
-            let mut beat = 0;
-            while !stop.load(SeqCst) {
-                beat += 1;
-                fill(&mut owned, &worker, beat);
-                worker.sync().unwrap();
-                assert_eq!(uniform(owned.area().read(&worker).unwrap()), beat);
+    let (seated, crew) = (std::sync::Barrier::new(2), Crew::new());
+    let own = || {
+        let mut worker = job.worker_at(0).unwrap();
+        seated.wait();
+        let mut owned = worker.create::<u64>(AreaSpec::new("beat").copies(2), 2000).unwrap();
+        let mut beat = 0;
+        while !stop.load(SeqCst) {
+            beat += 1;
+            fill(&mut owned, &worker, beat);
+            worker.sync().unwrap();
+            assert_eq!(uniform(owned.area().read(&worker).unwrap()), beat);
+        }
+        assert!(beat > 0);
+    };
+    let visit = || {
+        for _ in 0..60 {
+            let mut worker = job.worker().unwrap();
+            let area = worker.attach_within::<u64>("beat", LONG).unwrap();
+            let mut last = uniform(area.read(&worker).unwrap());
+            for _ in 0..5 {
+                worker.service().unwrap();
+                let seen = uniform(area.read(&worker).unwrap());
+                assert!(seen >= last);
+                last = seen;
             }
-            assert!(beat > 0);
-        });
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| crew.part(own));
         // Rank 0 is the owner's before any guest could take it.
         seated.wait();
-        let guests: Vec<_> = (0..3)
-            .map(|_| {
-                scope.spawn(|| {
-                    for _ in 0..60 {
-                        let mut worker = job.worker().unwrap();
-                        let area = worker.attach_within::<u64>("beat", LONG).unwrap();
-                        let mut last = uniform(area.read(&worker).unwrap());
-                        for _ in 0..5 {
-                            worker.service().unwrap();
-                            let seen = uniform(area.read(&worker).unwrap());
-                            assert!(seen >= last);
-                            last = seen;
-                        }
-                    }
-                })
-            })
-            .collect();
+        let guests: Vec<_> = (0..3).map(|_| scope.spawn(|| crew.part(visit))).collect();
         guests.into_iter().for_each(|guest| guest.join().unwrap());
         stop.store(true, SeqCst);
     });
@@ -238,7 +236,7 @@ fn a_worker_that_stays_away_is_named_and_not_waited_for_twice() {
     let job = Job::builder().reserve(1 << 28).patience(Duration::from_millis(30)).embedded().unwrap();
     let _watch = watch(&job);
     let (gone, away, back) = (AtomicBool::new(false), AtomicBool::new(true), AtomicBool::new(false));
-    job.run(2, |worker| {
+    run(&job, 2, |worker| {
         let mut mine =
             worker.create::<u64>(AreaSpec::new(format!("{}", worker.rank())).copies(2), 10).unwrap();
         worker.barrier().unwrap();

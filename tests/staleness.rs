@@ -38,7 +38,7 @@ fn versions_timestamps_and_ages() {
 fn waiting_for_a_version() {
     let job = patient_job();
     let _watch = watch(&job);
-    job.run(2, |worker| {
+    run(&job, 2, |worker| {
         let mut owned = (worker.rank() == 0).then(|| worker.create::<u64>("w", 10).unwrap());
         worker.barrier().unwrap();
         let area = worker.attach::<u64>("w").unwrap();
@@ -101,7 +101,7 @@ fn nobody_is_more_than_s_clocks_behind() {
         let job = Job::builder().reserve(1 << 28).patience(Duration::from_millis(1)).embedded().unwrap();
         let _watch = watch(&job);
         let ahead = AtomicU64::new(0);
-        job.run(4, |worker| {
+        run(&job, 4, |worker| {
             let me = worker.rank();
             let spec = AreaSpec::new(format!("{me}")).copies(5);
             let mut mine = worker.create::<u64>(spec, 8).unwrap();
@@ -147,7 +147,7 @@ fn workers_outside_of_the_clocks_are_not_waited_for() {
     let job = patient_job();
     let _watch = watch(&job);
     let done = AtomicBool::new(false);
-    job.run(2, |worker| {
+    run(&job, 2, |worker| {
         if worker.rank() == 1 {
             worker.leave_clocks();
             serve_until(worker, "the other", |_| done.load(SeqCst));
@@ -173,7 +173,7 @@ fn the_clock_of_one_area() {
     let job = patient_job();
     let _watch = watch(&job);
     let done = AtomicBool::new(false);
-    job.run(2, |worker| {
+    run(&job, 2, |worker| {
         let me = worker.rank();
         let mut mine = worker.create::<u64>(AreaSpec::new(format!("{me}")).copies(2), 10).unwrap();
         worker.barrier().unwrap();

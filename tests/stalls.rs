@@ -1,5 +1,5 @@
 //! Processes that are stopped (SIGSTOP) and go on (SIGCONT), under each stall policy.
-use hectare::{AreaSpec, Job, StallPolicy, Version, WorkerState};
+use hectare::{AreaSpec, Job, StallPolicy, Stats, Version, Worker, WorkerState};
 use std::time::Duration;
 mod common;
 use common::*;
@@ -43,7 +43,7 @@ fn beat(name: &str, policy: StallPolicy, copies: u32, stops: u64, stopped: Durat
     let mut child = spawn(name, "companion", &job);
     worker.wait_for_workers(2, LONG).unwrap();
     let mut turn = 0;
-    let mut step = |worker: &mut hectare::Worker| {
+    let mut step = |worker: &mut Worker| {
         // A put-off publication leaves the version where it was.
         turn = beat.area().newest_version().unwrap().counter + 1;
         fill(&mut beat, worker, turn);
@@ -97,13 +97,89 @@ fn rounds_wait_by_default() {
     assert!(stats.late > 0);
 }
 
+/// Elements of an area that takes long to copy; those that are `APART` are written and looked at.
+const LARGE: usize = 4 << 20;
+const APART: usize = 5000;
+
+/// Copies what others publish, until it is told to stop.
+fn copier(job: &Job) {
+    let mut worker = job.worker().unwrap();
+    worker.leave_clocks();
+    let _own = worker.create::<u64>("own", 10).unwrap();
+    let area = worker.attach::<u64>("large").unwrap();
+    while look(area.read(&worker).unwrap()) != u64::MAX {
+        worker.service().unwrap();
+    }
+}
+
+/// The value that all of the elements which are written have.
+fn look(view: &[u64]) -> u64 {
+    assert!(view.iter().step_by(APART).all(|value| *value == view[0]), "mixed");
+    view[0]
+}
+
+/// Stops a process while it copies, for as long as `stopped`, again and again until `happened`.
+fn stop_a_copier(name: &str, policy: StallPolicy, stopped: Duration, happened: fn(&Stats) -> bool) -> Job {
+    let job = Job::builder().reserve(1 << 28).patience(LONG).stall_policy(policy).embedded().unwrap();
+    let _watch = watch(&job);
+    let mut worker = job.worker().unwrap();
+    let mut large = worker.create::<u64>(AreaSpec::new("large").copies(3), LARGE).unwrap();
+    let area = large.area();
+    let mut child = spawn(name, "copier", &job);
+    worker.wait_for_workers(2, LONG).unwrap();
+    let mut publish = |worker: &mut Worker, value: u64| {
+        let mut guard = large.write(worker).unwrap();
+        (0..LARGE).step_by(APART).for_each(|at| guard.set(at, value));
+        large.log(worker, 0..LARGE).unwrap();
+        worker.sync().unwrap()
+    };
+    let stats = || job.stats().unwrap();
+    for value in 1.. {
+        assert!(value < 500, "stopped in vain: {:?}", stats());
+        let before = stats().chunks;
+        std::thread::scope(|scope| {
+            let sniper = scope.spawn(|| {
+                // A chunk is done, and others are being copied.
+                while stats().chunks == before {
+                    std::hint::spin_loop();
+                }
+                child.signal(libc::SIGSTOP);
+                std::thread::sleep(stopped);
+                child.signal(libc::SIGCONT);
+            });
+            let synced = publish(&mut worker, value);
+            let seen = look(area.read(&worker).unwrap());
+            assert_eq!(seen == value, synced.put_off == 0, "{seen} in turn {value}");
+            sniper.join().unwrap();
+        });
+        if happened(&stats()) {
+            println!("stopped {value} times");
+            break;
+        }
+    }
+    // What was put off comes when the companion has moved on.
+    while publish(&mut worker, u64::MAX).put_off > 0 {}
+    assert_eq!(look(area.read(&worker).unwrap()), u64::MAX);
+    if stats().kills == 0 {
+        serve_until(&mut worker, "its end", |_| child.has_ended());
+        child.finish();
+    }
+    drop((large, worker));
+    job
+}
+
 #[test]
 fn a_copy_is_pinned() {
-    if let Some((_, job)) = role() {
-        return companion(&job);
+    const NAME: &str = "a_copy_is_pinned";
+    match role() {
+        Some((role, job)) if role == "copier" => return copier(&job),
+        Some((_, job)) => return companion(&job),
+        None => {}
     }
     let policy = StallPolicy::Pin { after: Duration::from_millis(3) };
-    let stats = beat("a_copy_is_pinned", policy, 3, 25, SHORT).stats().unwrap();
+    let stats = beat(NAME, policy, 3, 25, SHORT).stats().unwrap();
+    assert_eq!((stats.kills, stats.deaths), (0, 0));
+    let stats = stop_a_copier(NAME, policy, SHORT, |stats| stats.pinned_copies > 0).stats().unwrap();
     assert_eq!((stats.kills, stats.deaths), (0, 0));
 }
 
@@ -112,14 +188,17 @@ fn a_stalled_process_is_killed() {
     const NAME: &str = "a_stalled_process_is_killed";
     match role() {
         None => return as_host(NAME),
+        Some((role, job)) if role == "copier" => return copier(&job),
         Some((role, job)) if role != HOST => return companion(&job),
         Some(_) => {}
     }
     let policy = StallPolicy::Kill { after: Duration::from_millis(400) };
-    let job = beat(NAME, policy, 2, 8, Duration::from_millis(1000));
-    let stats = job.stats().unwrap();
+    let stopped = Duration::from_millis(1000);
+    let stats = beat(NAME, policy, 2, 3, stopped).stats().unwrap();
     assert_eq!((stats.pinned_copies, stats.deaths), (0, stats.kills));
+    let job = stop_a_copier(NAME, policy, stopped, |stats| stats.kills > 0);
+    let stats = job.stats().unwrap();
+    assert_eq!((stats.kills, stats.pinned_copies, stats.deaths), (1, 0, 1));
     let mut worker = job.worker().unwrap();
     assert!(worker.claim::<u64>("own").is_ok());
-    println!("{} killed", stats.kills);
 }

@@ -6,6 +6,8 @@ mod common;
 use common::*;
 
 const LEN: usize = 200_000;
+/// Areas of a group, with `beat`: small ones, which their owner copies, and a large one, which all copy.
+const GROUP: [(&str, usize); 3] = [("group/small", 100), ("group/large", LEN), ("group/last", 5000)];
 
 /// Writes `own` and reads `beat` in every round, and stops at the n-th fault point.
 fn companion(job: &Job, points: u32) {
@@ -21,6 +23,10 @@ fn companion(job: &Job, points: u32) {
         fill(&mut own, &worker, next);
         worker.sync().unwrap();
     }
+}
+
+fn grouped(name: &str) -> AreaSpec {
+    AreaSpec::new(name).copies(3).group("group")
 }
 
 /// What an area shows: whole, as numbered, never going back.
@@ -39,17 +45,26 @@ fn stand_still(name: &str, policy: StallPolicy, points: u32, stopped: Duration) 
     let job = Job::builder().reserve(1 << 28).patience(patience).stall_policy(policy).embedded().unwrap();
     let _watch = watch(&job);
     let mut worker = job.worker().unwrap();
-    let mut beat = worker.create::<u64>(AreaSpec::new("beat").copies(3), LEN).unwrap();
+    let mut beat = worker.create::<u64>(grouped("beat"), LEN).unwrap();
     let mut child = spawn(name, &points.to_string(), &job);
+    let mut group = GROUP.map(|(name, len)| worker.create::<u64>(grouped(name), len).unwrap());
     let own = worker.attach_within::<u64>("own", LONG).unwrap();
     let area = beat.area();
     let mut last = [Version::default(); 2];
+    let mut turn = 0;
     let mut step = |worker: &mut Worker| {
         let next = area.newest_version().unwrap().counter + 1;
-        fill(&mut beat, worker, next);
+        turn += 1;
+        for owned in group.iter_mut().chain([&mut beat]) {
+            fill(owned, worker, if owned.name() == "beat" { next } else { turn });
+        }
         worker.sync().unwrap();
-        look(worker, &area, &mut last[0]);
+        let seen = look(worker, &area, &mut last[0]);
         look(worker, &own, &mut last[1]);
+        let state = group.each_ref().map(|owned| uniform(owned.area().read(worker).unwrap()));
+        let versions = group.each_ref().map(|owned| owned.area().version(worker).unwrap().counter);
+        assert_eq!((state, versions), ([state[0]; 3], [seen; 3]), "half a group, in turn {turn}");
+        assert!(state[0] == turn || seen < next, "published is what was written last");
     };
     std::thread::scope(|scope| {
         let child = &child;
@@ -134,4 +149,52 @@ fn the_stalled_are_killed() {
         kills += stats.kills;
     }
     assert!(kills > 0);
+}
+
+/// Whatever step a publication stands still at, who was left behind reads the version that it read before.
+#[test]
+fn a_reader_keeps_its_version_at_every_step_of_a_publication() {
+    const NAME: &str = "a_reader_keeps_its_version_at_every_step_of_a_publication";
+    // With this policy all copies are written in turn, so that each held an older version before.
+    const COPIES: u32 = 4;
+    if let Some((role, job)) = role() {
+        let mut worker = job.worker().unwrap();
+        worker.leave_clocks();
+        let mut own = worker.create::<u64>(AreaSpec::new("own").copies(COPIES), 5000).unwrap();
+        for turn in 1.. {
+            fill(&mut own, &worker, turn);
+            while worker.sync().unwrap().put_off > 0 {}
+            if turn == 2 * u64::from(COPIES) {
+                worker.attach_within::<u64>("go", LONG).unwrap();
+                fault::stop_after(role.parse().unwrap());
+            }
+        }
+    }
+    let mut seen = 0;
+    for points in 0..40 {
+        let job = Job::builder()
+            .reserve(1 << 28)
+            .patience(Duration::from_millis(5))
+            .stall_policy(StallPolicy::Pin { after: LONG })
+            .embedded()
+            .unwrap();
+        let _watch = watch(&job);
+        let mut worker = job.worker().unwrap();
+        let child = spawn(NAME, &points.to_string(), &job);
+        let own = worker.attach_within::<u64>("own", LONG).unwrap();
+        let ready = |worker: &Worker| own.version(worker).unwrap().counter == 2 * u64::from(COPIES);
+        serve_until(&mut worker, "the last version that all come for", ready);
+        let (version, before) = (own.version(&worker).unwrap(), own.read(&worker).unwrap());
+        let value = uniform(before);
+        // Creating it may come to a synchronization point, so another worker does.
+        std::thread::scope(|scope| {
+            scope.spawn(|| drop(job.worker().unwrap().create::<u64>("go", 1).unwrap()));
+            until("the standstill", || child.has_stopped());
+        });
+        let now = own.read(&worker).unwrap();
+        assert_eq!((own.version(&worker).unwrap(), uniform(now)), (version, value), "point {points}");
+        assert_eq!((before.as_ptr(), uniform(before)), (now.as_ptr(), value), "point {points}");
+        seen += u64::from(own.newest_version().unwrap() > version);
+    }
+    assert!(seen > 0, "nothing was published without the reader");
 }

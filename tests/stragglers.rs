@@ -29,7 +29,7 @@ fn a_held_back_worker_keeps_its_version() {
         let job = impatient_job();
         let _watch = watch(&job);
         let (held, free) = (AtomicBool::new(false), AtomicBool::new(false));
-        job.run(2, |worker| {
+        run(&job, 2, |worker| {
             if worker.rank() == 0 {
                 let mut owned = worker.create::<u64>(AreaSpec::new("w").copies(copies), 20_011).unwrap();
                 worker.barrier().unwrap();
@@ -75,7 +75,7 @@ fn with_one_copy_publication_is_put_off_and_counted() {
     let job = impatient_job();
     let _watch = watch(&job);
     let (held, free) = (AtomicBool::new(false), AtomicBool::new(false));
-    job.run(2, |worker| {
+    run(&job, 2, |worker| {
         if worker.rank() == 0 {
             let mut owned = worker.create::<u64>("w", 100).unwrap();
             fill(&mut owned, worker, 1);
@@ -110,7 +110,7 @@ fn two_stragglers_at_different_versions() {
     let _watch = watch(&job);
     let holding = AtomicU64::new(0);
     let free = AtomicBool::new(false);
-    job.run(3, |worker| {
+    run(&job, 3, |worker| {
         let me = worker.rank();
         if me == 0 {
             let mut owned = worker.create::<u64>(AreaSpec::new("w").copies(3), 5000).unwrap();
@@ -155,7 +155,7 @@ fn stragglers_that_come_back_at_any_moment() {
     let job = Job::builder().reserve(1 << 28).patience(Duration::from_micros(200)).embedded().unwrap();
     let _watch = watch(&job);
     let stop = AtomicBool::new(false);
-    job.run(3, |worker| {
+    run(&job, 3, |worker| {
         if worker.rank() == 0 {
             let mut owned = worker.create::<u64>(AreaSpec::new("w").copies(3), 4000).unwrap();
             worker.barrier().unwrap();
@@ -193,7 +193,7 @@ fn the_first_version_is_held_too() {
         let job = Job::builder().reserve(1 << 28).patience(patience).stall_policy(policy).embedded().unwrap();
         let _watch = watch(&job);
         let (held, free) = (AtomicBool::new(false), AtomicBool::new(false));
-        job.run(2, |worker| {
+        run(&job, 2, |worker| {
             let spec = AreaSpec::new("w").copies(copies);
             let mut mine = (worker.rank() == 0).then(|| worker.create::<u64>(spec, 1000).unwrap());
             worker.barrier().unwrap();

@@ -21,7 +21,7 @@ fn options(more: &[&str]) -> Options {
 fn a_worker_alone_gives_the_bits_of_the_serial_twin() {
     let o = options(&["--passes", "2"]);
     let text = Text::load(&o).unwrap();
-    let twin = serial(&o, &text);
+    let twin = serial(&o, &text).unwrap();
     let ours = hectare::run(1, |w| train(w, &o, &text, Consistency::Async)).unwrap().swap_remove(0);
     let bits = |vectors: &[f32]| vectors.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     assert!(bits(&ours.vectors) == bits(&twin.vectors));
@@ -33,9 +33,9 @@ fn planted_structure_is_found_as_well_by_several_workers() {
     let o = options(&[]);
     let text = Text::load(&o).unwrap();
     let quality = |vectors: &[f32]| score(&text, vectors, width(&o)).unwrap();
-    let twin = quality(&serial(&o, &text).vectors);
+    let twin = quality(&serial(&o, &text).unwrap().vectors);
     let begun = quality(&word2vec::begin(&o, text.words.len()));
-    let shorter = quality(&serial(&options(&["--passes", "3"]), &text).vectors);
+    let shorter = quality(&serial(&options(&["--passes", "3"]), &text).unwrap().vectors);
     // The score tells good vectors from bad ones.
     println!("{begun} {shorter} {twin}");
     assert!(begun.abs() < 0.05 && shorter < 0.95 * twin && twin > 0.8, "{begun} {shorter} {twin}");
@@ -62,6 +62,8 @@ fn bad_input_is_one_line_and_a_code() {
             (&["--workers", "0"], "--workers 0"),
             (&["--negative", "0"], "--negative 0"),
             (&["--sample", "0"], "--sample and --rate"),
+            (&["--sentences", "200", "--rate", "1e38", "--serial"], "pass 1: the training loss is NaN"),
+            (&["--sentences", "200", "--rate", "1e38", "--workers", "2"], "try a smaller --rate"),
         ],
     );
     fs::remove_file(&file).unwrap();

@@ -1,5 +1,5 @@
 //! The write log: every way to write reaches the readers, and nothing else is claimed to have changed.
-use hectare::{Area, AreaSpec, Error, Job, Tracking, Version, Worker};
+use hectare::{Area, AreaSpec, Error, Job, Owned, Tracking, Version, Worker};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 mod common;
@@ -172,7 +172,7 @@ fn changes_since_a_version() {
 fn check_mode_finds_exactly_the_unlogged_writes() {
     let job = Job::builder().reserve(1 << 28).check(true).embedded().unwrap();
     let _watch = watch(&job);
-    job.run(2, |worker| {
+    run(&job, 2, |worker| {
         let name = format!("w/{}", worker.rank());
         let mut owned = worker.create::<u32>(AreaSpec::new(name.as_str()).copies(2), 100_003).unwrap();
         let mut random = Random::new(7 + u64::from(worker.rank()));
@@ -216,7 +216,7 @@ fn check_mode_finds_exactly_the_unlogged_writes() {
 fn automatic_tracking_in_a_round_that_others_asked_for() {
     let job = patient_job();
     let _watch = watch(&job);
-    job.run(3, |worker| {
+    run(&job, 3, |worker| {
         let me = worker.rank();
         let spec = AreaSpec::new("auto").tracking(Tracking::Automatic);
         let mut auto = (me == 0).then(|| worker.create::<u64>(spec, 5000).unwrap());
@@ -252,4 +252,67 @@ fn automatic_tracking_in_a_round_that_others_asked_for() {
         }
     })
     .unwrap();
+}
+
+/// `HECTARE_CHECK=1` reaches jobs that another process made without it, and says what was forgotten once.
+#[test]
+fn a_process_may_check_its_logging_in_any_job() {
+    const NAME: &str = "a_process_may_check_its_logging_in_any_job";
+    let forget = |owned: &mut Owned<u32>, worker: &Worker, at: usize, value: u32| {
+        // SAFETY: inside the area, which this worker owns; no view or guard of it lives.
+        unsafe { owned.as_mut_ptr(worker).unwrap().add(at).write(value) };
+    };
+    let Some((_, job)) = role() else {
+        let job = patient_job();
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", NAME]).env("HECTARE_CHECK", "1").env(ROLE, "checked");
+        job.pass_to(&mut command);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    };
+    let mut worker = job.worker().unwrap();
+    for tracking in [Tracking::Logged, Tracking::Whole] {
+        let name = format!("{tracking:?}");
+        let mut owned = worker.create::<u32>(AreaSpec::new(name.as_str()).tracking(tracking), 1000).unwrap();
+        let area = owned.area();
+        owned.write(&worker).unwrap().fill(1);
+        owned.as_mut_ptr(&worker).unwrap();
+        worker.sync().unwrap();
+        let pointer = owned.as_mut_ptr(&worker).unwrap();
+        worker.sync().unwrap();
+        for round in 0..3u32 {
+            // SAFETY: inside the area, which this worker owns; no view or guard of it lives.
+            unsafe { pointer.add(100).write(round + 2) };
+            let error = match round {
+                0 => worker.sync().unwrap_err(),
+                1 => worker.barrier().unwrap_err(),
+                _ => worker.sync_area(&area).unwrap_err(),
+            };
+            match &error {
+                Error::Unlogged { area, rank: 0, elements, bytes, lines: 1 } => {
+                    assert_eq!((area, elements, bytes), (&name, &(96..112), &(384..448)));
+                }
+                other => panic!("{other}"),
+            }
+            assert!(error.to_string().contains("ha_log_all"), "{error}");
+            assert_eq!(area.read(&worker).unwrap()[100], round + 2, "published all the same");
+            worker.sync().unwrap();
+            assert_eq!(worker.unlogged_writes().len(), 1);
+        }
+        // What is found at a hand-over is said at the next synchronization point.
+        if tracking == Tracking::Logged {
+            forget(&mut owned, &worker, 0, 9);
+            owned.give(&worker, 0).unwrap();
+            assert!(matches!(
+                worker.sync(),
+                Err(Error::Unlogged { elements: Range { start: 0, end: 16 }, .. })
+            ));
+            owned = area.take(&mut worker).unwrap();
+            assert_eq!(worker.unlogged_writes().len(), 1);
+        }
+        forget(&mut owned, &worker, 999, 9);
+        owned.log(&worker, 999..1000).unwrap();
+        worker.barrier().unwrap();
+    }
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) {
         let order: Vec<usize> = (0..corpus.train.len()).collect();
         let of = WORKERS.map(|workers| -> Vec<f64> {
             let curve = match workers {
-                0 => lda::serial(&o, &corpus, &order, &mut |_| ()),
+                0 => lda::serial(&o, &corpus, &order, &mut |_| ()).expect("a serial run"),
                 _ => {
                     let all = hectare::run(workers, |w| lda::train(w, &o, &corpus, args.topics_kind()));
                     all.expect("a run").swap_remove(0)

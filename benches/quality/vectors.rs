@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args) {
             let o = word2vec::Options::parse_from(["word2vec", "--quiet"].iter().chain(&sizes));
             let text = word2vec::Text::load(&o).expect("a text");
             let trained = match kind {
-                None => word2vec::serial(&o, &text),
+                None => word2vec::serial(&o, &text).expect("a serial run"),
                 Some(kind) => {
                     let all = hectare::run(workers, |w| word2vec::train(w, &o, &text, kind));
                     all.expect("a run").swap_remove(0)

@@ -1,8 +1,47 @@
 //! What clients that only look ask the daemon.
 use anyhow::{Result, bail};
 use hectare_dsm::{Job, Watch};
-use hectare_wire::{ClientLine, Connection, Error, JobLine, Refusal, Reply, Request};
+use hectare_wire::{ClientLine, Connection, Error, JobLine, Refusal, Reply, Request, RunDir};
 use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// A connection of somebody who outlives the daemon: when it ends, the next one is waited for.
+#[derive(Debug)]
+pub(crate) struct Lasting {
+    dir: RunDir,
+    connection: Option<Connection>,
+    /// Since when there is no daemon.
+    gone: Option<Instant>,
+    patience: Duration,
+}
+
+impl Lasting {
+    /// Connects to the daemon that runs; `patience` is for those after it.
+    pub(crate) fn open(dir: &RunDir, patience: Duration) -> Result<Lasting> {
+        let connection = Some(Connection::open(dir)?);
+        Ok(Lasting { dir: dir.clone(), connection, gone: None, patience })
+    }
+
+    /// Asks. `None` if there is no daemon now, but there may be one soon.
+    pub(crate) fn ask<T>(&mut self, ask: impl FnOnce(&Connection) -> Result<T>) -> Result<Option<T>> {
+        let connection = match self.connection.take() {
+            Some(connection) => Ok(connection),
+            None => Connection::open(&self.dir).map_err(anyhow::Error::from),
+        };
+        let asked = connection.and_then(|connection| Ok((ask(&connection)?, connection)));
+        match asked {
+            Ok((answer, connection)) => {
+                (self.connection, self.gone) = (Some(connection), None);
+                Ok(Some(answer))
+            }
+            Err(error) if error.downcast_ref().is_some_and(Error::is_absence) => {
+                let gone = *self.gone.get_or_insert_with(Instant::now);
+                if gone.elapsed() < self.patience { Ok(None) } else { Err(error) }
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
 
 /// Refuses an answer that does not fit the question.
 pub(crate) fn answer<T>(other: &Reply) -> Result<T> {

@@ -66,13 +66,15 @@ impl Default for Limits {
 pub struct Metrics {
     /// Where scrapes are answered; `None` for nowhere.
     pub listen: Option<SocketAddr>,
+    /// Whether scrapes are answered at the socket `metrics` in the run directory, too, which only this user can reach.
+    pub socket: bool,
     /// Areas of each job that have metrics of their own.
     pub areas: usize,
 }
 
 impl Default for Metrics {
     fn default() -> Metrics {
-        Metrics { listen: None, areas: 256 }
+        Metrics { listen: None, socket: false, areas: 256 }
     }
 }
 
@@ -84,8 +86,12 @@ pub struct Config {
     pub run_dir: Option<PathBuf>,
     /// Jobs at a time.
     pub max_jobs: usize,
-    /// Connections at a time.
+    /// Connections at a time. A few more may look at jobs.
     pub max_clients: usize,
+    /// Connections of one process at a time.
+    pub max_clients_per_process: usize,
+    /// After how many seconds a job is forgotten that nobody has joined, unless it is kept; 0 for never.
+    pub join_within_s: u64,
     /// The log.
     pub log: Log,
     /// Metrics.
@@ -102,6 +108,8 @@ impl Default for Config {
             run_dir: None,
             max_jobs: 64,
             max_clients: 1024,
+            max_clients_per_process: 256,
+            join_within_s: 3600,
             log: Log::default(),
             metrics: Metrics::default(),
             limits: Limits::default(),
@@ -196,6 +204,7 @@ impl Config {
     fn check(&self) -> Result<()> {
         ensure!(self.max_jobs > 0, "max_jobs is 0: no job could be made");
         ensure!(self.max_clients > 0, "max_clients is 0: nobody could connect");
+        ensure!(self.max_clients_per_process > 0, "max_clients_per_process is 0: nobody could connect");
         let (limits, defaults) = (&self.limits, &self.defaults);
         for (name, limit) in
             [("bytes", limits.bytes), ("areas", limits.areas.into()), ("workers", limits.workers.into())]
@@ -261,6 +270,7 @@ mod tests {
             ("[log]\nformat = \"xml\"", "line 2: unknown variant `xml`"),
             ("[defaults]\nbytes = 9\n[limits]\nbytes = 8", "defaults.bytes is 9"),
             ("max_clients = 0", "max_clients is 0"),
+            ("max_clients_per_process = 0", "max_clients_per_process is 0"),
             ("[limits]\nbytes = 0", "limits.bytes is 0"),
             ("[limits]\nareas = 0", "limits.areas is 0"),
             ("[limits]\nworkers = 0", "limits.workers is 0"),

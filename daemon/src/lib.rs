@@ -5,7 +5,10 @@
 //! can stop the daemon, and what the command line shows, that reads itself. `DAEMON.md` describes the protocol.
 mod ask;
 pub mod cli;
+mod closer;
 pub mod config;
+mod cut;
+mod lines;
 pub mod logging;
 mod memory;
 pub mod metrics;

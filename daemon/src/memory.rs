@@ -27,8 +27,7 @@ pub(crate) fn make(settings: &JobSettings) -> Result<OwnedFd, hectare_dsm::Error
             Stall::PinAfterMs(ms) => StallPolicy::Pin { after: Duration::from_millis(ms) },
         });
     }
-    let job = builder.check(settings.check.unwrap_or(false)).embedded()?;
-    job.descriptor().try_clone_to_owned().map_err(|source| hectare_dsm::Error::Os { call: "dup", source })
+    builder.check(settings.check.unwrap_or(false)).memory()
 }
 
 /// Which memory it is, as long as it exists: device and inode.
@@ -41,6 +40,12 @@ pub(crate) struct About {
     pub(crate) reserve_bytes: u64,
     pub(crate) max_workers: u32,
     pub(crate) max_areas: u32,
+}
+
+/// Whether a descriptor is of memory that has seals, as that of jobs does. Of anything else, even a question for its size
+/// may block (a file system in user space, for one); this one never does.
+pub(crate) fn is_memfd(descriptor: impl AsFd) -> bool {
+    rustix::fs::fcntl_get_seals(descriptor).is_ok()
 }
 
 /// Checks that a descriptor is one by which others may join a job: its memory, of this user, for reading and

@@ -1,4 +1,5 @@
-//! The process behind a connection, by a descriptor that no reused id can turn into another process.
+//! The process behind a connection, by a descriptor that no reused id can turn into another process; and what it has not
+//! received yet.
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
@@ -32,4 +33,12 @@ pub(crate) fn process_of(socket: impl AsFd) -> Option<OwnedFd> {
 pub(crate) fn is_alive(process: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(process, PollFlags::IN)];
     poll(&mut fds, Some(&Timespec::default())) == Ok(0)
+}
+
+/// Bytes of messages that the other side has not received yet, as the kernel counts them; 0 if it does not say.
+pub(crate) fn unread(socket: impl AsFd) -> usize {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the request (SIOCOUTQ) writes one int, and `bytes` is one.
+    let got = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if got == 0 { usize::try_from(bytes).unwrap_or(0) } else { 0 }
 }

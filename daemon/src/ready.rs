@@ -17,3 +17,9 @@ pub(crate) fn notify(state: &str) {
         tracing::warn!(%error, "the service manager could not be told {state}");
     }
 }
+
+/// Says that the configuration is being loaded again; "READY=1" has to follow.
+pub(crate) fn reloading() {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    notify(&format!("RELOADING=1\nMONOTONIC_USEC={}", now.tv_sec * 1_000_000 + now.tv_nsec / 1000));
+}

@@ -26,13 +26,13 @@ fn refused<T: std::fmt::Debug>(result: Result<T>) -> Refusal {
     }
 }
 
-fn small() -> Job {
-    Job::builder().reserve(1 << 20).max_workers(4).max_areas(4).embedded().unwrap()
+/// The memory of a job.
+fn small() -> OwnedFd {
+    Job::builder().reserve(1 << 20).max_workers(4).max_areas(4).memory().unwrap()
 }
 
 /// A copy of a job's memory that is writable, sealed as asked, and changed in one byte.
-fn copy_of(job: &Job, seals: SealFlags, change: Option<usize>) -> OwnedFd {
-    let source = job.descriptor();
+fn copy_of(source: &OwnedFd, seals: SealFlags, change: Option<usize>) -> OwnedFd {
     let size = rustix::fs::fstat(source).unwrap().st_size as u64;
     let copy = rustix::fs::memfd_create("copy", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
     rustix::fs::ftruncate(&copy, size).unwrap();
@@ -56,13 +56,13 @@ fn what_is_no_memory_of_a_job_is_refused_and_named() {
         assert!(matches!(&refusal, Refusal::NotAdopted { what, .. } if what.contains(part)), "{refusal}");
     };
     no(None, "no descriptor");
-    no(Some(std::fs::File::open("/dev/null").unwrap().as_fd()), "reading and writing");
+    no(Some(std::fs::File::open("/dev/null").unwrap().as_fd()), "not a memfd");
     no(Some(tempfile::tempfile().unwrap().as_fd()), "not a memfd");
     let job = small();
     let all = SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
     no(Some(copy_of(&job, SealFlags::GROW | SealFlags::SHRINK, None).as_fd()), "not a memfd that is sealed");
     no(Some(copy_of(&job, all | SealFlags::FUTURE_WRITE, None).as_fd()), "not a memfd that is sealed");
-    let read_only = format!("/proc/self/fd/{}", job.descriptor().as_raw_fd());
+    let read_only = format!("/proc/self/fd/{}", job.as_fd().as_raw_fd());
     let read_only = rustix::fs::open(read_only, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).unwrap();
     no(Some(read_only.as_fd()), "reading and writing");
     // A flipped bit anywhere in the header: most are found (not those of settings that have no size, such as
@@ -77,12 +77,12 @@ fn what_is_no_memory_of_a_job_is_refused_and_named() {
     }
     assert!(mattered > 80, "{mattered}");
     no(Some(rustix::fs::memfd_create("empty", MemfdFlags::CLOEXEC).unwrap().as_fd()), "not a memfd");
-    let refusal = refused(bring(&connection, "j", Some(job.descriptor()), &[3, 4]));
+    let refusal = refused(bring(&connection, "j", Some(job.as_fd()), &[3, 4]));
     assert!(refusal.to_string().contains("rank 4 is beyond its 4 worker slots"), "{refusal}");
-    let refusal = refused(bring(&connection, "../j", Some(job.descriptor()), &[]));
+    let refusal = refused(bring(&connection, "../j", Some(job.as_fd()), &[]));
     assert!(matches!(refusal, Refusal::InvalidName { .. }));
     // The connection is as good as before.
-    assert_eq!(bring(&connection, "j", Some(job.descriptor()), &[3, 1, 3]).unwrap(), []);
+    assert_eq!(bring(&connection, "j", Some(job.as_fd()), &[3, 1, 3]).unwrap(), []);
     assert!(!daemon.log().contains("panicked"));
 }
 
@@ -92,14 +92,14 @@ fn one_name_is_one_memory_and_a_rank_has_one_holder() {
     let _daemon = host.daemon("");
     let (job, other) = (small(), small());
     let [first, second, third] = [host.connect(), host.connect(), host.connect()];
-    assert_eq!(bring(&first, "j", Some(job.descriptor()), &[0, 2]).unwrap(), []);
-    let refusal = refused(bring(&second, "j", Some(other.descriptor()), &[1]));
+    assert_eq!(bring(&first, "j", Some(job.as_fd()), &[0, 2]).unwrap(), []);
+    let refusal = refused(bring(&second, "j", Some(other.as_fd()), &[1]));
     assert!(matches!(refusal, Refusal::OtherJob { .. }));
     // Another descriptor of the same memory is the same job.
-    let again = job.descriptor().try_clone_to_owned().unwrap();
+    let again = job.try_clone().unwrap();
     assert_eq!(bring(&second, "j", Some(again.as_fd()), &[1, 2]).unwrap(), [2]);
     assert_eq!((host.jobs()[0].members, host.jobs()[0].ranks), (2, 3));
-    assert!(matches!(refused(bring(&second, "k", Some(job.descriptor()), &[])), Refusal::OutOfTurn { .. }));
+    assert!(matches!(refused(bring(&second, "k", Some(job.as_fd()), &[])), Refusal::OutOfTurn { .. }));
     // Whoever attaches gets this memory and the lowest rank that nobody holds.
     let (reply, memory) = third.ask(&Request::Attach { job: "j".into(), rank: None }).unwrap();
     assert_eq!(reply, Reply::Attached { rank: 3, created: false });
@@ -122,17 +122,17 @@ fn quotas_hold_for_what_is_brought() {
     let host = Host::new();
     let _daemon = host.daemon("max_jobs = 1\n[limits]\nbytes = 1048576\nareas = 4\nworkers = 4\n");
     let connection = host.connect();
-    let by = |job: Job| match refused(bring(&connection, "j", Some(job.descriptor()), &[])) {
+    let by = |job: OwnedFd| match refused(bring(&connection, "j", Some(job.as_fd()), &[])) {
         Refusal::Quota { by, .. } => by,
         other => panic!("{other}"),
     };
     let build = || Job::builder().reserve(1 << 20).max_workers(4).max_areas(4);
-    assert!(by(build().reserve(2 << 20).embedded().unwrap()).contains("limits.bytes"));
-    assert!(by(build().max_workers(5).embedded().unwrap()).contains("limits.workers"));
-    assert!(by(build().max_areas(5).embedded().unwrap()).contains("limits.areas"));
+    assert!(by(build().reserve(2 << 20).memory().unwrap()).contains("limits.bytes"));
+    assert!(by(build().max_workers(5).memory().unwrap()).contains("limits.workers"));
+    assert!(by(build().max_areas(5).memory().unwrap()).contains("limits.areas"));
     let holder = host.connect();
-    bring(&holder, "other", Some(small().descriptor()), &[]).unwrap();
-    assert!(by(build().embedded().unwrap()).contains("max_jobs"));
+    bring(&holder, "other", Some(small().as_fd()), &[]).unwrap();
+    assert!(by(build().memory().unwrap()).contains("max_jobs"));
     drop(holder);
-    until("room for a job", || bring(&connection, "j", Some(small().descriptor()), &[]).is_ok());
+    until("room for a job", || bring(&connection, "j", Some(small().as_fd()), &[]).is_ok());
 }

@@ -136,7 +136,7 @@ fn every_code_is_documented() {
     assert!(page.contains(".SH \"EXIT STATUS\"") && page.contains(".TH hectare"), "{page}");
     for (code, meaning) in CODES {
         assert!(text.contains(&format!("| {code} | {meaning} |")), "{code} in docs/operators.md");
-        assert!(help.contains(&format!("  {code}  ")), "{help}");
+        assert!(help.contains(&format!("\n  {code:<3}  ")), "{help}");
         assert!(page.contains(&format!("\\fB{code}\\fR")), "{page}");
     }
 }

@@ -6,6 +6,7 @@ mod common;
 use common::process::{Member, ROLE, say, told};
 use common::{Host, WATCHDOG, until};
 use hectare_dsm::{Error, Job, Worker};
+use hectare_testing::skip;
 use hectare_wire::{Connection, JobSettings, Refusal, Reply, Request, Socket};
 
 /// What a started process does; nothing when the tests themselves run.
@@ -159,7 +160,7 @@ fn a_forked_child_that_keeps_the_socket_hides_no_death() {
     if notices {
         until("the job to go with its only member", || host.jobs().is_empty());
     } else {
-        println!("skipped in part: this kernel has no SO_PEERPIDFD");
+        skip("SO_PEERPIDFD", "half of the test: this kernel does not tell deaths of peers");
     }
     let child = rustix::process::Pid::from_raw(child.parse().unwrap()).unwrap();
     rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();

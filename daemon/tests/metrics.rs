@@ -161,16 +161,45 @@ fn slow_and_rude_scrapers_do_not_stop_the_daemon() {
     scrape(&daemon);
 }
 
+/// As many connections as there may be, none of which asks: a scrape does not wait for them.
 #[test]
-fn an_address_that_is_taken_is_one_line() {
+fn idle_connections_hide_nothing() {
+    let host = Host::new();
+    let daemon = host.daemon(LISTEN);
+    let address = address(&daemon);
+    let mut idle: Vec<TcpStream> = (0..120).map(|_| TcpStream::connect(address).unwrap()).collect();
+    // One that is slow, from the beginning to the end, has one limit for all of it.
+    let mut slow = TcpStream::connect(address).unwrap();
+    slow.write_all(b"GET /met").unwrap();
+    for _ in 0..20 {
+        let mut stream = TcpStream::connect(address).unwrap();
+        // One after the other, the idle ones would take more.
+        stream.set_read_timeout(Some(common::WATCHDOG)).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        assert!(said.starts_with("HTTP/1.1 200 OK"), "{said}");
+    }
+    common::until("the slow one to be given up", || {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        slow.write_all(b"x").is_err()
+    });
+    idle.clear();
+    assert!(daemon.terminate().success());
+}
+
+#[test]
+fn an_address_that_is_taken_is_a_warning_and_tried_again() {
     let host = Host::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut command = host.command(env!("CARGO_BIN_EXE_hectared"));
-    let output =
-        command.arg("--metrics-listen").arg(taken.local_addr().unwrap().to_string()).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && said.contains("metrics.listen"), "{said}");
-    assert!(!host.dir.socket().exists(), "nothing is left behind");
+    let address = taken.local_addr().unwrap();
+    let daemon = host.daemon(&format!("[metrics]\nlisten = \"{address}\"\n"));
+    daemon.wait_for("metrics.listen: ");
+    host.connect().ask(&Request::Ping).unwrap();
+    assert_eq!(daemon.log().matches("metrics.listen: ").count(), 1);
+    drop(taken);
+    scrape(&daemon);
+    assert!(daemon.terminate().success());
 }
 
 /// Names of metrics in an expression.

@@ -298,3 +298,78 @@ fn a_stopped_daemon_is_given_up_in_time() {
     member.finish();
     until("the job to go", || host.jobs().is_empty());
 }
+
+/// A command that looks on; nothing outlives a test that failed.
+struct Watcher(std::process::Child);
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Those who look on go on looking when the daemon is another one.
+#[test]
+fn top_and_wait_outlive_the_daemon() {
+    // As above: who is kept away for too long finds the name of its job given up.
+    assert!((0..20).any(|_| watchers_went_on()), "no member ever came back in time");
+}
+
+fn watchers_went_on() -> bool {
+    use std::io::BufRead;
+    use std::process::Stdio;
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let mut member = Member::start(&host, "beat");
+    member.hear();
+    let start = |args: &[&str]| {
+        let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
+        Watcher(command.args(args).stdout(Stdio::piped()).spawn().unwrap())
+    };
+    let patient = ["--daemon-within", "10000"];
+    let with = |args: &[&'static str]| [args, &patient].concat();
+    let mut end = start(&with(&["wait", "j"]));
+    let mut timed = start(&with(&["wait", "j", "--timeout", "100000"]));
+    let mut version = start(&with(&["wait", "j", "of/0", "--version", "3"]));
+    let mut top = start(&with(&["top", "j", "--json", "--interval", "0.05"]));
+    let mut ticks = std::io::BufReader::new(top.0.stdout.take().unwrap()).lines();
+    let mut rounds = move || {
+        let tick: serde_json::Value = serde_json::from_str(&ticks.next()?.unwrap()).unwrap();
+        assert_eq!(tick["jobs"][0]["job"], "j", "{tick}");
+        tick["jobs"][0]["rounds"].as_u64()
+    };
+    assert_eq!(member.ask("beat"), "1");
+    until("a tick", || rounds() >= Some(1));
+    // They are there before the daemon goes.
+    daemon.wait_for("Wait {");
+    let went_on = |watcher: &mut Watcher| watcher.0.try_wait().unwrap().is_none();
+    daemon.kill();
+    standing(&mut member, &Membership::Away);
+    let daemon = host.daemon("");
+    until("the member to be back", || host.jobs().first().is_some_and(|job| job.members == 1));
+    if daemon.log().contains("did not come back") {
+        return false;
+    }
+    assert!([&mut end, &mut timed, &mut version, &mut top].into_iter().all(went_on));
+    assert_eq!(member.ask("beat"), "2");
+    until("a tick of the next daemon", || rounds() >= Some(2));
+    assert!(daemon.terminate().success());
+    standing(&mut member, &Membership::Away);
+    // The memory is there without a daemon.
+    assert_eq!(member.ask("beat"), "3");
+    assert!(version.0.wait().unwrap().success());
+    let daemon = host.daemon("");
+    until("the member to be back", || host.jobs().first().is_some_and(|job| job.members == 1));
+    if daemon.log().contains("did not come back") {
+        return false;
+    }
+    until("a tick of the last daemon", || rounds() >= Some(3));
+    assert!([&mut end, &mut timed, &mut top].into_iter().all(went_on));
+    member.finish();
+    assert!(end.0.wait().unwrap().success() && timed.0.wait().unwrap().success());
+    // Its job is gone, which is no failure.
+    while rounds().is_some() {}
+    assert!(top.0.wait().unwrap().success());
+    true
+}

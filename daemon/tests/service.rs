@@ -1,6 +1,7 @@
 //! The daemon as a service: what it tells the service manager, and its unit file.
 mod common;
 use common::{Host, WATCHDOG};
+use hectare_testing::skip;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 
@@ -21,6 +22,11 @@ fn the_service_manager_is_told_when_it_is_ready_and_when_it_stops() {
     // Ready means that it can be reached.
     host.connect();
     let pid = rustix::process::Pid::from_child(&daemon);
+    rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+    let reloading = heard();
+    assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
+    assert_eq!(heard(), "READY=1");
+    host.connect();
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert_eq!(heard(), "STOPPING=1");
     assert!(daemon.wait().unwrap().success());
@@ -29,6 +35,10 @@ fn the_service_manager_is_told_when_it_is_ready_and_when_it_stops() {
 #[test]
 fn the_unit_file_is_one() {
     let unit = include_str!("../hectared.service");
+    // Signals that others send count as a good end for systemd, so on-failure would leave it at that.
+    for line in ["Restart=always", "ExecReload=/bin/kill -HUP $MAINPID", "RestartPreventExitStatus=2 4 5 6"] {
+        assert!(unit.lines().any(|found| found == line), "{line}");
+    }
     let host = Host::new();
     // The program of this build in place of the installed one, which is looked for, too.
     let program = format!("ExecStart={}", env!("CARGO_BIN_EXE_hectared"));
@@ -42,7 +52,7 @@ fn the_unit_file_is_one() {
     };
     for more in [&[][..], &["--user"]] {
         match verify(more) {
-            Err(error) => return println!("skipped: systemd-analyze cannot be run: {error}"),
+            Err(error) => return skip("systemd-analyze", error),
             Ok(said) => {
                 let err = String::from_utf8_lossy(&said.stderr);
                 assert!(said.status.success() && err.is_empty(), "{more:?}: {err}");

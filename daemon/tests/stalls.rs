@@ -4,6 +4,7 @@ mod common;
 use common::process::{Member, ROLE, say, told};
 use common::{Host, until};
 use hectare_dsm::{AreaSpec, Error, Job, Stats, Version, WorkerState};
+use hectare_testing::skip;
 use hectare_wire::{Reply, Request};
 use rustix::process::Signal;
 use std::time::Duration;
@@ -217,7 +218,7 @@ fn a_reused_process_id_is_another_process() {
     let mut second = None;
     for _ in 0..100 {
         if let Err(error) = std::fs::write("/proc/sys/kernel/ns_last_pid", (id - 1).to_string()) {
-            return println!("skipped: process ids cannot be chosen here: {error}");
+            return skip("chosen process ids", error);
         }
         let member = Member::start(&host, "companion");
         if member.child.id() == id {
@@ -226,7 +227,7 @@ fn a_reused_process_id_is_another_process() {
         }
     }
     let Some(mut second) = second else {
-        return println!("skipped: others took the process id {id} a hundred times");
+        return skip("free process id", format!("others took the process id {id} a hundred times"));
     };
     // It has asked by the time that the daemon goes on.
     std::thread::sleep(Duration::from_millis(200));

@@ -1,6 +1,7 @@
 //! Users who are not one's own.
 mod common;
 use common::{Host, until};
+use hectare_testing::skip;
 use hectare_wire::{Connection, Request, Socket};
 use std::process::Stdio;
 
@@ -9,7 +10,7 @@ use std::process::Stdio;
 fn other_users_are_refused() {
     use std::os::unix::process::CommandExt;
     if rustix::process::geteuid().as_raw() != 0 {
-        return println!("skipped: only root can be two users");
+        return skip("root", "only root can be two users");
     }
     let host = Host::new();
     host.dir.make().unwrap();

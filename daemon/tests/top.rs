@@ -90,6 +90,14 @@ impl OnTerminal {
     }
 }
 
+/// Nothing outlives a test that failed.
+impl Drop for OnTerminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 fn top(host: &Host, args: &[&str]) -> OnTerminal {
     let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
     command.arg("top").args(args).env("TERM", "xterm-256color");
@@ -127,13 +135,26 @@ fn a_terminal_is_given_back_however_it_ends() {
     assert!(!status.success());
     assert!(shown.find(LEAVE) < shown.find("in the middle of a picture"), "{shown:?}");
 
-    let orphan = top(&host, &["--interval", "0.1"]);
+    let orphan = top(&host, &["--interval", "0.1", "--daemon-within", "0"]);
     orphan.shows("weights");
     daemon.kill();
     let (status, shown) = orphan.end();
     assert_eq!(status.code(), Some(3), "{shown}");
     let said = shown.rsplit_once(LEAVE).unwrap().1;
     assert!(said.contains("hectare: the daemon closed the connection"), "{said}");
+
+    // With patience, it says that there is none, and goes on with the next.
+    let daemon = host.daemon("[defaults]\nbytes = 1048576\n");
+    let patient = top(&host, &["--interval", "0.1", "--daemon-within", "10000"]);
+    patient.shows("WAITED FOR");
+    daemon.kill();
+    // A picture changes by cell, and a blank does not.
+    patient.shows("DAEMON");
+    let _daemon = host.daemon("[defaults]\nbytes = 1048576\n");
+    let (_connection, _job) = member(&host, "of-the-next");
+    patient.shows("of-the-next");
+    patient.signal(Signal::TERM);
+    assert_eq!(patient.end().0.code(), Some(128 + 15));
 }
 
 #[test]
@@ -229,7 +250,7 @@ fn what_cannot_be_shown_is_one_line_and_a_code() {
     let (code, said) = end(of_job);
     assert!(code == Some(0) && said.contains("job \"mf\" is gone"), "{code:?} {said}");
     // The daemon goes: that is.
-    let of_all = start(&["top"]);
+    let of_all = start(&["top", "--daemon-within", "0"]);
     assert!(daemon.terminate().success());
     let (code, said) = end(of_all);
     assert!(code == Some(3) && said.lines().count() == 1, "{code:?} {said}");

@@ -2,6 +2,7 @@
 //!
 //! `Display` is whole: it says the cause, too. So `Error::source` does not (`r#source` keeps `thiserror` from that), and a
 //! program that prints an error with its sources prints no cause twice.
+use std::ops::Range;
 use std::time::Duration;
 
 /// The number of a worker in its job.
@@ -48,6 +49,21 @@ pub enum Error {
         call: &'static str,
         /// What the system said.
         r#source: std::io::Error,
+    },
+    /// A limit of this process stands in the way.
+    #[error(
+        "{what} is {asked} bytes, and this process has a limit of {limit} bytes (`{name}`): raise it, or let the job \
+         reserve less (`JobBuilder::reserve`)"
+    )]
+    ProcessLimit {
+        /// What would be beyond it.
+        what: &'static str,
+        /// Bytes asked for.
+        asked: u64,
+        /// The limit, in bytes (some shells take and print KiB).
+        limit: u64,
+        /// The limit's name in a shell.
+        name: &'static str,
     },
     /// The process was forked after it mapped the job.
     #[error(
@@ -101,10 +117,14 @@ pub enum Error {
         why: String,
     },
     /// An area of this name exists.
-    #[error("area {name:?} exists already; attach to it, or claim or delete it if its owner is gone")]
+    #[error(
+        "area {name:?} exists already ({holder}); attach to it, or claim or delete it if its owner is gone"
+    )]
     NameTaken {
         /// The name.
         name: String,
+        /// Who owns it, or is creating it at this moment.
+        holder: String,
     },
     /// No area of this name exists.
     #[error("there is no area {name:?}")]
@@ -230,6 +250,27 @@ pub enum Error {
         /// Elements of the area.
         len: usize,
     },
+    /// Under `HECTARE_CHECK=1`: the worker wrote to an area of its own through a raw pointer, and did not log that.
+    /// Without the check it is published late or never. The call that returns this has done what it does, the
+    /// publication of these writes included.
+    #[error(
+        "worker {rank} wrote elements {elements:?} (bytes {bytes:?}) of area {area:?} and did not log them{}: call \
+         Owned::log (in C ha_log, ha_log_rows or ha_log_all) between the write and the next synchronization point, or \
+         create the area with automatic tracking",
+        more_lines(.bytes, *.lines)
+    )]
+    Unlogged {
+        /// The area.
+        area: String,
+        /// Its owner, who wrote.
+        rank: Rank,
+        /// The first elements in a row that were found: those of whole lines of 64 bytes, of which some were written.
+        elements: Range<usize>,
+        /// The same in bytes.
+        bytes: Range<usize>,
+        /// How many lines of 64 bytes were found in all.
+        lines: usize,
+    },
     /// A wait ended without what it waited for.
     #[error("waited {waited:?} for {what}: {missing}")]
     TimedOut {
@@ -254,6 +295,14 @@ pub enum Error {
         /// What the system said.
         r#source: std::io::Error,
     },
+}
+
+/// What else was found than `bytes`.
+fn more_lines(bytes: &Range<usize>, lines: usize) -> String {
+    match lines.saturating_sub(bytes.len().div_ceil(64)) {
+        0 => String::new(),
+        more => format!(", nor what is in {more} more lines of 64 bytes"),
+    }
 }
 
 fn panics_text(panics: &[(Rank, String)]) -> String {

@@ -6,6 +6,7 @@ pub(crate) mod area;
 #[cfg(loom)]
 pub(crate) mod area {
     pub(crate) mod ownership;
+    pub(crate) mod words;
 }
 #[cfg(not(loom))]
 mod error;
@@ -15,6 +16,10 @@ pub mod fault;
 pub(crate) mod job;
 #[cfg(not(loom))]
 pub(crate) mod log;
+#[cfg(loom)]
+pub(crate) mod log {
+    pub(crate) mod generations;
+}
 #[cfg(not(loom))]
 pub(crate) mod memory;
 pub(crate) mod primitive;
@@ -39,6 +44,7 @@ pub use self::{
     area::scan::UnloggedWrite,
     area::spec::{AreaSpec, Tracking},
     area::transfer::{Claimed, Loss},
+    area::words::SlotRing,
     error::{Error, Rank, Result},
     job::info::{Stats, WorkerInfo, WorkerState},
     job::inspect::MemoryInfo,

@@ -14,7 +14,7 @@ use hectare::orion::{Context, Error, Result, dot, parallel_for};
 use hectare::{DistArray, SparseArray};
 use relaxed::Revised;
 use std::process::ExitCode;
-use training::{Curve, Options, Steps, load, parallel, uniform};
+use training::{Curve, Options, Steps, TOO_LONG, load, parallel, uniform};
 
 /// How loops may be run: as a rotation, or with the columns relaxed.
 const KINDS: [Consistency; 4] =
@@ -148,7 +148,7 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         _ => Columns::Plain(v),
     };
     let relax = Relax { consistency, every: o.run.every(CLOCKS) };
-    let mut curve = Curve::of("test RMSE").after(begun);
+    let mut curve = Curve::of("test RMSE", TOO_LONG).after(begun);
     for number in begun..o.passes {
         curve.begin();
         let squares = pass(w, (o, number == 0, relax), &r, &mut u, &mut v)?;
@@ -165,7 +165,7 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
                 c.array("v", v)
             })?;
         }
-        if !curve.add(&o.run, (squares, r.len()), (missed, test.len()), w.rank() == 0) {
+        if !curve.add(&o.run, (squares, r.len()), (missed, test.len()), w.rank() == 0)? {
             break;
         }
     }
@@ -188,7 +188,7 @@ pub(crate) fn serial(o: &Options) -> Result<Curve> {
     let mut u = uniform(m * wide, BELOW, 2 * o.seed);
     let mut v = uniform(n * narrow, BELOW, 2 * o.seed + 1);
     let mut revised = (o.steps == Steps::AdaRevision).then(|| Revised::new(o, n * rank));
-    let mut curve = Curve::of("test RMSE");
+    let mut curve = Curve::of("test RMSE", TOO_LONG);
     for pass in 0..o.passes {
         curve.begin();
         let mut squares = 0.0;
@@ -206,7 +206,7 @@ pub(crate) fn serial(o: &Options) -> Result<Curve> {
             let [i, j] = entry.key.map(|key| key as usize);
             ((entry.value - dot(&u[i * wide..][..rank], &v[j * narrow..][..rank])) as f64).powi(2)
         };
-        if !curve.add(&o.run, (squares, list.len()), (test.iter().map(miss).sum(), test.len()), true) {
+        if !curve.add(&o.run, (squares, list.len()), (test.iter().map(miss).sum(), test.len()), true)? {
             break;
         }
     }

@@ -25,6 +25,8 @@ use training::Curve;
 
 const KINDS: [Consistency; 3] = [Consistency::Bsp, Consistency::Bounded(1), Consistency::Async];
 const MEASURE: &str = "mean square distance";
+const ADVICE: &str =
+    "coordinates, and the squares of their differences, have to fit 32 bits: scale the points";
 
 /// When point `number` comes in the race for the next center: after a time that is exponentially distributed, the
 /// sooner the farther it is from the centers that there are. So the first is drawn with a probability proportional to the
@@ -100,7 +102,7 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         true => Relax { consistency: Consistency::Bsp, every: Every::Share(1) },
         false => Relax { consistency, every: o.run.every(count.div_ceil(o.batch)) },
     };
-    let mut curve = Curve::of(MEASURE);
+    let mut curve = Curve::of(MEASURE, ADVICE);
     for _ in 0..o.passes {
         curve.begin();
         if lloyd {
@@ -112,7 +114,7 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         for i in 0..count {
             squares += centers.nearest(points.row(i)).1;
         })?;
-        if !curve.push(&o.run, f64::NAN, squares / count as f64, w.rank() == 0) {
+        if !curve.push(&o.run, None, squares / count as f64, w.rank() == 0)? {
             break;
         }
     }
@@ -121,7 +123,7 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
 }
 
 /// The same without Hectare, for points in rows of `columns` numbers.
-pub(crate) fn serial(o: &Options, columns: usize, points: &[f32]) -> (Centers, Curve) {
+pub(crate) fn serial(o: &Options, columns: usize, points: &[f32]) -> Result<(Centers, Curve)> {
     let points: Vec<&[f32]> = points.chunks_exact(columns).collect();
     let (mut centers, mut chosen) = (Centers::new(columns), first(o, points.len()));
     let mut squares = vec![f32::INFINITY; points.len()];
@@ -138,7 +140,7 @@ pub(crate) fn serial(o: &Options, columns: usize, points: &[f32]) -> (Centers, C
         chosen = best.1;
     }
     let mut totals = vec![0.0f64; o.clusters * (columns + 1)];
-    let mut curve = Curve::of(MEASURE);
+    let mut curve = Curve::of(MEASURE, ADVICE);
     for _ in 0..o.passes {
         curve.begin();
         if o.batch == 0 {
@@ -155,11 +157,11 @@ pub(crate) fn serial(o: &Options, columns: usize, points: &[f32]) -> (Centers, C
         }
         curve.end();
         let squares: f64 = points.iter().map(|point| centers.nearest(point).1).sum();
-        if !curve.push(&o.run, f64::NAN, squares / points.len() as f64, true) {
+        if !curve.push(&o.run, None, squares / points.len() as f64, true)? {
             break;
         }
     }
-    (centers, curve)
+    Ok((centers, curve))
 }
 
 /// The points for the serial twin: dimensions, and coordinates.
@@ -176,7 +178,7 @@ fn run(o: &Options) -> anyhow::Result<()> {
     let twin = || {
         let (columns, points) = load(o)?;
         anyhow::ensure!(!points.is_empty(), "there are no points");
-        Ok(serial(o, columns, &points).1)
+        Ok(serial(o, columns, &points)?.1)
     };
     let parallel = |workers, consistency| {
         let all = hectare::run(workers, |w| train(w, o, consistency));

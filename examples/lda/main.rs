@@ -38,6 +38,8 @@ pub(crate) const KINDS: [Consistency; 4] =
     [Consistency::UNBOUNDED, Consistency::Bounded(1), Consistency::Bsp, Consistency::Serializable];
 /// Merges in a pass, for each worker, beside those at hand-overs.
 pub(crate) const MERGES: usize = 16;
+const MEASURE: &str = "held-out perplexity";
+const ADVICE: &str = "--alpha and --beta are too large or too small for 32 bits";
 /// Why [`Consistency::Async`] is refused.
 pub(crate) const LOSSY: &str = "async may lose counts of topics, of which two workers change one at once: bsp, bounded:S or unbounded add up all";
 
@@ -150,12 +152,12 @@ pub(crate) fn train(
     consistency: Consistency,
 ) -> Result<Curve> {
     let (sampler, mut model) = (sampler(o, corpus), Model::new(w, o, corpus, consistency)?);
-    let mut curve = Curve::of("held-out perplexity");
+    let mut curve = Curve::of(MEASURE, ADVICE);
     for pass in 0..o.passes {
         curve.begin();
         model.pass(w, &sampler, numbers(o, pass))?;
         curve.end();
-        if !curve.push(&o.run, f64::NAN, model.perplexity(w, &sampler)?, w.rank() == 0) {
+        if !curve.push(&o.run, None, model.perplexity(w, &sampler)?, w.rank() == 0)? {
             break;
         }
     }
@@ -167,9 +169,14 @@ pub(crate) fn train(
 }
 
 /// The same without Hectare, token by token in the given order.
-pub(crate) fn serial(o: &Options, corpus: &Corpus, order: &[usize], seen: &mut dyn FnMut(&Plain)) -> Curve {
+pub(crate) fn serial(
+    o: &Options,
+    corpus: &Corpus,
+    order: &[usize],
+    seen: &mut dyn FnMut(&Plain),
+) -> Result<Curve> {
     let (sampler, mut model) = (sampler(o, corpus), Plain::new(o, corpus));
-    let mut curve = Curve::of("held-out perplexity");
+    let mut curve = Curve::of(MEASURE, ADVICE);
     for pass in 0..o.passes {
         curve.begin();
         let numbers = numbers(o, pass);
@@ -184,11 +191,11 @@ pub(crate) fn serial(o: &Options, corpus: &Corpus, order: &[usize], seen: &mut d
         }
         curve.end();
         seen(&model);
-        if !curve.push(&o.run, f64::NAN, model.perplexity(corpus, &sampler), true) {
+        if !curve.push(&o.run, None, model.perplexity(corpus, &sampler), true)? {
             break;
         }
     }
-    curve
+    Ok(curve)
 }
 
 /// Prints the most frequent words of each topic.
@@ -217,7 +224,7 @@ fn run(o: &Options) -> anyhow::Result<()> {
     };
     let twin = || {
         let (order, mut last): (Vec<usize>, _) = ((0..tokens).collect(), Vec::new());
-        let curve = serial(o, &corpus, &order, &mut |model| last.clone_from(&model.word_topic));
+        let curve = serial(o, &corpus, &order, &mut |model| last.clone_from(&model.word_topic))?;
         show(o, &corpus, &last);
         Ok(speed(curve))
     };

@@ -121,7 +121,9 @@ fn run(options: &Options) -> Result<()> {
             test_rmse: evaluate::test_rmse(&kernels, end.model, &data.test, &data.test_unseen, workers),
             time: end.time,
         };
-        if epoch.train_loss.is_finite() {
+        // Without test ratings their error is not a number.
+        let tested = data.test.len() + data.test_unseen.len() > 0;
+        if epoch.train_loss.is_finite() && (epoch.test_rmse.is_finite() || !tested) {
             if let Some(report) = &mut report {
                 report.add(epoch);
             }

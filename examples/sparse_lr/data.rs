@@ -3,7 +3,7 @@ use super::Options;
 use hectare::SparseArray;
 use hectare::orion::array::random::Stream;
 use hectare::orion::array::text::{LabelledRow, Share, libsvm, read_rows};
-use hectare::orion::{Context, Result};
+use hectare::orion::{Context, Error, Result};
 
 /// Features of the generated examples, and how many an example has: those of RCV1 (Lewis et al., 2004), of which there
 /// are 47,236, and 71 in the mean.
@@ -63,6 +63,17 @@ pub(crate) fn parallel(
     }
     let features = w.all_reduce(most, u64::max)? as usize;
     Ok((train.named("train"), test.named("test"), features))
+}
+
+/// Refuses to learn from nothing, and to test with nothing.
+pub(crate) fn check(learned: usize, tested: usize) -> Result<()> {
+    match (learned, tested) {
+        (0, _) => Err(Error::Invalid("there are no examples to learn from".into())),
+        (_, 0) => {
+            Err(Error::Invalid(format!("there are no examples to test with: --test, or --rows {TEST}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Examples for the serial twin: labels, and the features of all one after the other.

@@ -1,12 +1,15 @@
 //! Sparse logistic regression through the loop layer, under every consistency, and its serial twin.
 //!
 //! `cargo run --release --example sparse_lr -- [--workers 2] [--consistency bsp|bounded:S|unbounded|async|serializable]
-//! [--rule ada-revision] [--serve] [--data FILE --test FILE] [--all --curve losses.svg] [--serial] [--help]`
+//! [--rule sgd] [--serve] [--data FILE --test FILE] [--all --curve losses.svg] [--serial] [--help]`
 //!
 //! A loop over the examples, whose weights are those of the features that an example has: `w.get(feature)`. What an
-//! iteration touches is in the data, so that as far as dependences go the loop is serial. It *relaxes* the weights
-//! instead, or, with `--rule ada-revision`, contributes gradients to them through a *buffer*. With `--serve` the weights
+//! iteration touches is in the data, so that as far as dependences go the loop is serial. It contributes gradients to the
+//! weights through a *buffer*, whose rule is AdaRevision, or, with `--rule sgd`, *relaxes* them. With `--serve` the weights
 //! that the examples between two clocks name are fetched in bulk before.
+//!
+//! AdaRevision is the default because it needs no tuning: gradients of all workers between two clocks are added up, and
+//! steps of SGD that fit one example overshoot where many examples share a feature.
 #![allow(dead_code)] // the bench and the tests use other parts
 pub(crate) mod data;
 pub(crate) mod options;
@@ -27,15 +30,22 @@ use training::Curve;
 /// Clocks in a pass, for each worker. Changes of all workers are added up: the fewer clocks and the more workers, the
 /// further steps overshoot.
 pub(crate) const CLOCKS: usize = 8;
-const KINDS: [Consistency; 4] =
+pub(crate) const KINDS: [Consistency; 4] =
     [Consistency::Bounded(1), Consistency::Bsp, Consistency::UNBOUNDED, Consistency::Async];
+
+const MEASURE: &str = "test loss";
+const ADVICE: &str =
+    "steps were too long; try a smaller --rate, or --rule ada-revision, which needs no tuning";
 
 /// The loss of an example with this margin, and its derivative.
 #[inline(always)]
 pub(crate) fn logistic(margin: f32, label: f32) -> (f32, f32) {
     let sign = if label > 0.0 { 1.0 } else { -1.0 };
-    let odds = (-sign * margin).exp();
-    (odds.ln_1p(), -sign * odds / (1.0 + odds))
+    let right = sign * margin;
+    // Never above 1: a greater one does not fit 32 bits from a margin of 89 on.
+    let odds = (-right.abs()).exp();
+    let wrong = if right > 0.0 { odds } else { 1.0 } / (1.0 + odds);
+    (odds.ln_1p() - right.min(0.0), -sign * wrong)
 }
 
 /// The weights, and how they are changed.
@@ -129,6 +139,7 @@ fn served_pass<A: Apply<f32> + 'static>(
 /// Trains on the workers.
 pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<Curve> {
     let (mut train, test, features) = data::parallel(w, o)?;
+    data::check(train.len(), test.len())?;
     if o.data.is_some() {
         // Examples of a class often stand together in files.
         train = train.permute(w, 0, 1)?;
@@ -142,7 +153,7 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         (Rule::AdaRevision, true) => Model::ServedAdaRevision(w.served(zeros, rule)?),
     };
     let every = o.run.every(CLOCKS * w.size());
-    let mut curve = Curve::of("test loss");
+    let mut curve = Curve::of(MEASURE, ADVICE);
     for number in 0..o.passes {
         curve.begin();
         let sum = match &mut model {
@@ -161,7 +172,7 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
             }
             missed += logistic(margin, row.label).0 as f64;
         })?;
-        if !curve.push(&o.run, sum / train.len() as f64, missed / test.len() as f64, w.rank() == 0) {
+        if !curve.push(&o.run, Some(sum / train.len() as f64), missed / test.len() as f64, w.rank() == 0)? {
             break;
         }
     }
@@ -191,10 +202,11 @@ pub(crate) fn serial_pass(train: &data::Rows, weights: &mut [f32], rate: f32) ->
 /// The same without Hectare.
 pub(crate) fn serial(o: &Options) -> Result<Curve> {
     let (train, test, features) = data::load(o)?;
+    data::check(train.labels.len(), test.labels.len())?;
     let mut weights = vec![0.0; features];
     let rule = AdaRevision::new(o.rate(0).into());
     let mut states = vec![Apply::<f32>::initial(&rule); features];
-    let mut curve = Curve::of("test loss");
+    let mut curve = Curve::of(MEASURE, ADVICE);
     for number in 0..o.passes {
         curve.begin();
         let sum = match o.rule {
@@ -222,8 +234,8 @@ pub(crate) fn serial(o: &Options) -> Result<Curve> {
                 logistic(margin, label).0 as f64
             })
             .sum();
-        let count = test.labels.len().max(1) as f64;
-        if !curve.push(&o.run, sum / train.labels.len().max(1) as f64, missed / count, true) {
+        let [learned, tested] = [&train, &test].map(|rows| rows.labels.len() as f64);
+        if !curve.push(&o.run, Some(sum / learned), missed / tested, true)? {
             break;
         }
     }
@@ -237,10 +249,10 @@ fn main() -> ExitCode {
         Ok(all?.swap_remove(0))
     };
     let manner = match (o.rule, o.serve) {
-        (Rule::Sgd, false) => None,
-        (Rule::Sgd, true) => Some("served"),
-        (Rule::AdaRevision, false) => Some("AdaRevision"),
-        (Rule::AdaRevision, true) => Some("AdaRevision, served"),
+        (Rule::AdaRevision, false) => None,
+        (Rule::AdaRevision, true) => Some("served"),
+        (Rule::Sgd, false) => Some("SGD"),
+        (Rule::Sgd, true) => Some("SGD, served"),
     };
     training::exit(o.run.by(manner).train(&KINDS, || Ok(serial(&o)?), parallel))
 }

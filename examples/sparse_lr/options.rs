@@ -6,19 +6,20 @@ use std::path::PathBuf;
 /// How weights are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Rule {
-    /// Stochastic gradient descent with a rate that falls from pass to pass.
+    /// Stochastic gradient descent with a rate that falls from pass to pass; relaxes the weights.
     Sgd,
-    /// AdaGrad's rates, corrected for late gradients (McMahan and Streeter, 2014), through a buffer.
+    /// AdaGrad's rates, corrected for late gradients (McMahan and Streeter, 2014), through a buffer. Needs no tuning.
     AdaRevision,
 }
 
 /// Sparse logistic regression; `--serial` runs the loop that one would write without Hectare.
 #[derive(Clone, Debug, Parser)]
+#[command(args_override_self = true)]
 pub(crate) struct Options {
     #[command(flatten)]
     pub(crate) run: Run,
     /// How weights are changed.
-    #[arg(long, value_enum, default_value_t = Rule::Sgd)]
+    #[arg(long, value_enum, default_value_t = Rule::AdaRevision)]
     pub(crate) rule: Rule,
     /// Serve the weights: fetch those that the examples of a clock name, instead of copying all.
     #[arg(long)]
@@ -48,7 +49,7 @@ impl Options {
     pub(crate) fn rate(&self, pass: usize) -> f32 {
         match self.rule {
             Rule::Sgd => self.rate.unwrap_or(0.5) * self.decay.powi(pass as i32),
-            Rule::AdaRevision => self.rate.unwrap_or(0.5),
+            Rule::AdaRevision => self.rate.unwrap_or(0.2),
         }
     }
 }

@@ -7,7 +7,8 @@ mod training;
 
 use clap::Parser;
 use hectare::orion::{Context, Result, parallel_for};
-use training::{Curve, Options, Steps, load, parallel, uniform};
+use std::process::ExitCode;
+use training::{Curve, Options, Steps, TOO_LONG, load, parallel, uniform};
 
 /// Of the generated tensor: extents, how many entries.
 const SHAPE: [usize; 3] = [3000, 2000, 400];
@@ -58,7 +59,7 @@ fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
     let mut u = w.uniform([l, rank + SEEN], 0.0..BELOW, 3 * o.seed)?;
     let mut v = w.uniform([m, rank + SEEN], 0.0..BELOW, 3 * o.seed + 1)?;
     let mut z = w.uniform([n, rank + SEEN], 0.0..BELOW, 3 * o.seed + 2)?;
-    let mut curve = Curve::of("test RMSE");
+    let mut curve = Curve::of("test RMSE", TOO_LONG);
     for _ in 0..o.passes {
         curve.begin();
         let squares = parallel_for!(w, unordered, read t, write [u, v, z], sum squares: f64;
@@ -72,7 +73,7 @@ fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
             let guess = predict(&u.row(i)[..rank], &v.row(j)[..rank], &z.row(k)[..rank]);
             missed += ((x - guess) as f64).powi(2);
         })?;
-        if !curve.add(&o.run, (squares, t.len()), (missed, test.len()), w.rank() == 0) {
+        if !curve.add(&o.run, (squares, t.len()), (missed, test.len()), w.rank() == 0)? {
             break;
         }
     }
@@ -86,7 +87,7 @@ fn serial(o: &Options) -> Result<Curve> {
     let (rank, width) = (o.rank, o.rank + SEEN);
     let start = |dim: usize| uniform(shape[dim] * width, BELOW, 3 * o.seed + dim as u64);
     let (mut u, mut v, mut z) = (start(0), start(1), start(2));
-    let mut curve = Curve::of("test RMSE");
+    let mut curve = Curve::of("test RMSE", TOO_LONG);
     for _ in 0..o.passes {
         curve.begin();
         let mut squares = 0.0;
@@ -100,16 +101,19 @@ fn serial(o: &Options) -> Result<Curve> {
             let [a, b, c] = entry.key.map(|key| key as usize * width);
             f64::from(entry.value - predict(&u[a..][..rank], &v[b..][..rank], &z[c..][..rank])).powi(2)
         };
-        if !curve.add(&o.run, (squares, list.len()), (test.iter().map(miss).sum(), test.len()), true) {
+        if !curve.add(&o.run, (squares, list.len()), (test.iter().map(miss).sum(), test.len()), true)? {
             break;
         }
     }
     Ok(curve)
 }
 
-fn main() -> anyhow::Result<()> {
-    let o = Options::parse();
+fn run(o: &Options) -> anyhow::Result<()> {
     anyhow::ensure!(o.steps != Steps::AdaRevision, "--steps: fixed or adaptive");
-    let parallel = |workers| hectare::run(workers, |w| train(w, &o)).map(|mut all| all.swap_remove(0));
-    o.run.by(o.steps.said()).train(&[], || Ok(serial(&o)?), |workers, _| Ok(parallel(workers)?))
+    let parallel = |workers| hectare::run(workers, |w| train(w, o)).map(|mut all| all.swap_remove(0));
+    o.run.by(o.steps.said()).train(&[], || Ok(serial(o)?), |workers, _| Ok(parallel(workers)?))
+}
+
+fn main() -> ExitCode {
+    training::exit(run(&Options::parse()))
 }

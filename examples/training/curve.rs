@@ -1,5 +1,6 @@
 //! Loss over passes and seconds of one run.
 use super::Run;
+use hectare::orion::{Error, Result};
 use std::time::{Duration, Instant};
 
 /// What was reached after each pass.
@@ -8,6 +9,8 @@ pub(crate) struct Curve {
     /// Passes of an earlier run, from whose checkpoint this one goes on.
     pub(super) begun: usize,
     pub(super) measure: &'static str,
+    /// What to do when it is not finite any more.
+    advice: &'static str,
     pub(super) points: Vec<Point>,
     time: Duration,
     began: Option<Instant>,
@@ -17,16 +20,16 @@ pub(crate) struct Curve {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
     pub(super) seconds: f64,
-    /// The same of what was learned from, if that is another; else not a number.
-    pub(super) train: f64,
+    /// The same of what was learned from, if that is another.
+    pub(super) train: Option<f64>,
     /// What the curve is of.
     pub(super) loss: f64,
 }
 
 impl Curve {
-    /// The curve of a measure.
-    pub(crate) fn of(measure: &'static str) -> Curve {
-        Curve { begun: 0, measure, points: Vec::new(), time: Duration::ZERO, began: None }
+    /// The curve of a measure, and what to do when that is not finite any more.
+    pub(crate) fn of(measure: &'static str, advice: &'static str) -> Curve {
+        Curve { begun: 0, measure, advice, points: Vec::new(), time: Duration::ZERO, began: None }
     }
 
     /// The same, of a run that goes on after `begun` passes.
@@ -45,22 +48,39 @@ impl Curve {
     }
 
     /// Adds the roots of the means of squared errors, given their sums; false when training may stop.
-    pub(crate) fn add(&mut self, run: &Run, train: (f64, usize), test: (f64, usize), speaks: bool) -> bool {
+    ///
+    /// # Errors
+    /// Those of [`Curve::push`].
+    pub(crate) fn add(
+        &mut self,
+        run: &Run,
+        train: (f64, usize),
+        test: (f64, usize),
+        speaks: bool,
+    ) -> Result<bool> {
         let root = |(squares, count): (f64, usize)| (squares / count.max(1) as f64).sqrt();
-        self.push(run, root(train), root(test), speaks)
+        self.push(run, Some(root(train)), root(test), speaks)
     }
 
-    /// Adds what was reached in whatever the curve is of; `train` is not a number if it is not measured. False when
-    /// training may stop.
-    pub(crate) fn push(&mut self, run: &Run, train: f64, loss: f64, speaks: bool) -> bool {
-        let seconds = self.time.as_secs_f64();
+    /// Adds what a pass has reached in whatever the curve is of, and what it is of the examples learned from, if that is
+    /// measured. False when training may stop.
+    ///
+    /// # Errors
+    /// One that names the pass and what to do, if one of the two is not finite: nothing is learned from there on. All
+    /// workers have the same values, and so the same error.
+    pub(crate) fn push(&mut self, run: &Run, train: Option<f64>, loss: f64, speaks: bool) -> Result<bool> {
+        let (pass, seconds) = (self.begun + self.points.len() + 1, self.time.as_secs_f64());
+        for (what, value) in [("training loss", train), (self.measure, Some(loss))] {
+            if let Some(value) = value.filter(|value| !value.is_finite()) {
+                return Err(Error::Invalid(format!("pass {pass}: the {what} is {value}: {}", self.advice)));
+            }
+        }
         self.points.push(Point { seconds, train, loss });
         if speaks && !run.quiet {
-            let training = if train.is_nan() { String::new() } else { format!("  training {train:.4}") };
-            let (pass, measure) = (self.begun + self.points.len(), self.measure);
-            println!("pass {pass:>3}{training}  {measure} {loss:.4}  {seconds:.3} s");
+            let training = train.map_or_else(String::new, |train| format!("  training {train:.4}"));
+            println!("pass {pass:>3}{training}  {} {loss:.4}  {seconds:.3} s", self.measure);
         }
-        run.target.is_none_or(|target| loss > target)
+        Ok(run.target.is_none_or(|target| loss > target))
     }
 
     /// Seconds of training and loss after each pass.

@@ -13,6 +13,9 @@ pub(crate) use self::options::{Options, Steps};
 pub(crate) use self::run::Run;
 use hectare::orion::{Context, Result};
 
+/// What to do when a loss of gradient descent is not finite any more.
+pub(crate) const TOO_LONG: &str = "steps were too long; try a smaller --rate";
+
 /// Says how each loop runs and why, and where the time of relaxed loops went, if the command line asks. Collective.
 pub(crate) fn explain(w: &mut Context<'_>, run: &Run) -> Result<()> {
     if run.explain {

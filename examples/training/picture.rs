@@ -23,7 +23,7 @@ fn csv(runs: &[Named]) -> String {
     let mut text = format!("run,pass,seconds,training,{measure}\n");
     for (name, curve) in runs {
         for (pass, point) in (curve.begun + 1..).zip(&curve.points) {
-            let train = if point.train.is_nan() { String::new() } else { point.train.to_string() };
+            let train = point.train.map_or_else(String::new, |train| train.to_string());
             let _ = writeln!(text, "\"{name}\",{pass},{:.6},{train},{}", point.seconds, point.loss);
         }
     }

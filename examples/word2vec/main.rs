@@ -29,6 +29,8 @@ const KINDS: [Consistency; 3] = [Consistency::Async, Consistency::Bsp, Consisten
 /// Of copies: clocks in a pass, for each worker, times the workers. Changes of all workers are added up, and with long
 /// clocks and many workers steps overshoot: with four workers and 16 clocks vectors diverge.
 const CLOCKS: usize = 16;
+const MEASURE: &str = "training loss";
+const ADVICE: &str = "steps were too long; try a smaller --rate, or more clocks (--every share:128)";
 
 /// The vectors, the curve, and the words that were learned from.
 #[derive(Clone, Debug)]
@@ -50,7 +52,7 @@ pub(crate) fn train(
     let start = begin(o, words);
     let mut input = w.from_fn([words, width], |[i, k]| start[i * width + k])?.named("input");
     let mut output = w.zeros::<f32, 2>([words, width])?.named("output");
-    let (mut curve, mut all) = (Curve::of("training loss"), 0);
+    let (mut curve, mut all) = (Curve::of(MEASURE, ADVICE), 0);
     for pass in 0..o.passes {
         curve.begin();
         let (learned, products, nats) = parallel_for!(w, unordered, read sentences, relax [input, output],
@@ -75,7 +77,7 @@ pub(crate) fn train(
         })?;
         curve.end();
         all += learned;
-        if !tell(o, &mut curve, (nats, products), text, w.rank() == 0, &input.to_vec(w)?) {
+        if !tell(o, &mut curve, (nats, products), text, w.rank() == 0, &input.to_vec(w)?)? {
             break;
         }
     }
@@ -84,11 +86,11 @@ pub(crate) fn train(
 }
 
 /// The same without Hectare.
-pub(crate) fn serial(o: &Options, text: &Text) -> Trained {
+pub(crate) fn serial(o: &Options, text: &Text) -> Result<Trained> {
     let learner = Learner::new(o, text);
     let (words, width) = (text.words.len(), learner.width);
     let (mut input, mut output) = (begin(o, words), vec![0.0f32; words * width]);
-    let (mut curve, mut all) = (Curve::of("training loss"), 0);
+    let (mut curve, mut all) = (Curve::of(MEASURE, ADVICE), 0);
     for pass in 0..o.passes {
         curve.begin();
         let (mut nats, mut products) = (0.0, 0);
@@ -111,11 +113,11 @@ pub(crate) fn serial(o: &Options, text: &Text) -> Trained {
             products += sentence.products();
         }
         curve.end();
-        if !tell(o, &mut curve, (nats, products), text, true, &input) {
+        if !tell(o, &mut curve, (nats, products), text, true, &input)? {
             break;
         }
     }
-    Trained { vectors: input, curve, words: all }
+    Ok(Trained { vectors: input, curve, words: all })
 }
 
 /// After a pass: the mean loss, and the quality of the vectors; false when training may stop.
@@ -126,12 +128,15 @@ fn tell(
     text: &Text,
     speaks: bool,
     vectors: &[f32],
-) -> bool {
-    let goes_on = curve.push(&o.run, f64::NAN, nats / products.max(1) as f64, speaks);
+) -> Result<bool> {
+    // The kernel looks losses up in a table, which has one for products that are not numbers, too.
+    let is_sound = vectors.iter().all(|number| number.is_finite());
+    let loss = if is_sound { nats / products.max(1) as f64 } else { f64::NAN };
+    let goes_on = curve.push(&o.run, None, loss, speaks)?;
     if let Some(score) = (speaks && !o.run.quiet).then(|| score(text, vectors, width(o))).flatten() {
         println!("          score {score:.4}");
     }
-    goes_on
+    Ok(goes_on)
 }
 
 fn run(o: &Options) -> anyhow::Result<()> {
@@ -162,7 +167,7 @@ fn run(o: &Options) -> anyhow::Result<()> {
         let all = hectare::run(workers, |w| train(w, o, &text, consistency));
         Ok(tell_all(all?.swap_remove(0)))
     };
-    o.run.train(&KINDS, || Ok(tell_all(serial(o, &text))), parallel)
+    o.run.train(&KINDS, || Ok(tell_all(serial(o, &text)?)), parallel)
 }
 
 fn main() -> ExitCode {

@@ -81,6 +81,7 @@ impl<K: Kind> Shell<K> {
                 unsafe {
                     *(*shell).hot.get() = K::Hot::default();
                     (*(*shell).body.get()).write(body);
+                    // Release: the body is written; pairs with the acquire in `check`.
                     (*shell).magic.store(K::MAGIC, Ordering::Release);
                 }
                 shell
@@ -109,6 +110,7 @@ impl<K: Kind> Shell<K> {
             return Err(null::<K>());
         }
         // SAFETY: by the contract above; a pointer that is not aligned is no handle.
+        // Acquire: pairs with the release in `open`.
         if !shell.is_aligned() || unsafe { (*shell).magic.load(Ordering::Acquire) } != K::MAGIC {
             // SAFETY: as above.
             return Err(unsafe { bad(shell) });
@@ -123,7 +125,8 @@ impl<K: Kind> Shell<K> {
     pub(crate) unsafe fn close(shell: *mut Shell<K>) -> K {
         // SAFETY: by the contract above. The body is read once: the handle is closed from here on.
         let body = unsafe {
-            (*shell).magic.store(CLOSED, Ordering::Release);
+            // Relaxed: who checks it is ordered with who closes by contract, or makes a mistake that this may find.
+            (*shell).magic.store(CLOSED, Ordering::Relaxed);
             *(*shell).hot.get() = K::Hot::default();
             (*(*shell).body.get()).assume_init_read()
         };

@@ -18,6 +18,9 @@
 // - Every function returns an ha_status, HA_OK or what went wrong, and ha_last_error() says more; the few that return
 //   something else say so. Results go to places that the caller gives. When a function fails, nothing has changed and
 //   no result is stored, unless it says otherwise. No function ends the program.
+// - A thread leaves before it ends (ha_worker_leave, ha_observer_close). One that ends as a worker or an observer ends
+//   the program, with a message: other threads may still use its pointers and views, and nothing protects them any
+//   longer. A program may end with workers; a destructor of pthread_key_create may leave for its thread.
 // - Handles (ha_job, ha_worker, ha_area, ...) are opaque. A null handle is refused with HA_NULL; one that was closed,
 //   or is of another kind, with HA_BAD_HANDLE. A closed handle is recognized until 256 others of its kind were closed
 //   after it. A pointer that never was a handle, but memory of the program's, is refused if its first eight bytes do
@@ -25,6 +28,9 @@
 // - A worker, and everything that belongs to it, is for the thread that made it: HA_WRONG_THREAD otherwise.
 // - Synchronization points are ha_service, ha_sync, ha_barrier, and what says of itself that it is one. There, what
 //   other workers published becomes visible, and pointers for reading become invalid.
+// - With HECTARE_CHECK=1 in the environment, what a worker wrote and did not log is found at its next synchronization
+//   point, which says so on the standard error output and returns HA_UNLOGGED, after it has done what it does. Run a new
+//   program once with it.
 // - Structs that may grow begin with a size field. Set it to sizeof the struct: ha_..._init does, and zeroes the rest,
 //   which means the defaults. So programs that were compiled with an older header go on to work.
 // - Text is UTF-8 and ends in a zero byte. Times are in nanoseconds. Ranges are in elements: first, count.

@@ -80,7 +80,8 @@ pub struct ha_job_options {
     /// Not 0: `ha_run` binds each worker to a core of its own.
     pub pin_cores: u32,
     /// Not 0: check mode. Before every publication areas are compared with what was published before, and lines that
-    /// were written and not logged are reported (`ha_unlogged_writes`).
+    /// were written and not logged are reported (`ha_unlogged_writes`). With `HECTARE_CHECK=1` in the environment that is
+    /// so in every job, and the worker's next synchronization point returns `HA_UNLOGGED`.
     pub check: u32,
     /// Not 0: 4 KiB pages only. Default: areas of 2 MiB and more on huge pages where possible.
     pub no_huge_pages: u32,
@@ -261,7 +262,8 @@ pub unsafe extern "C" fn ha_job_from_descriptor(descriptor: c_int, job: *mut *mu
 }
 
 /// The descriptor of the job's memory, close-on-exec: whoever has it can join the job. Valid as long as the handle is
-/// open; do not close it.
+/// open; do not close it. It is for passing on: what is written or mapped through it goes past the library, and
+/// changes memory that pointers for reading show.
 ///
 /// Pointers: `job` an open job; `descriptor` a place for the descriptor.
 /// Thread: any.

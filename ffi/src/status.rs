@@ -79,6 +79,9 @@ pub enum ha_status {
     HA_CALLBACK = 33,
     /// A defect of this library: please report it, with `ha_last_error`.
     HA_INTERNAL = 34,
+    /// Under `HECTARE_CHECK=1`: this worker wrote to an area of its own and did not log that. The synchronization point
+    /// that returns this has done what it does.
+    HA_UNLOGGED = 35,
 }
 
 use ha_status::*;
@@ -109,7 +112,7 @@ fn status_of(error: &Error) -> ha_status {
         Error::InvalidConfig { .. } => HA_INVALID_CONFIG,
         Error::NotASegment { .. } | Error::LayoutVersion { .. } => HA_NOT_A_JOB,
         Error::Daemon { .. } => HA_DAEMON,
-        Error::Os { .. } | Error::Spawn { .. } => HA_SYSTEM,
+        Error::Os { .. } | Error::Spawn { .. } | Error::ProcessLimit { .. } => HA_SYSTEM,
         Error::ForkedChild => HA_FORKED,
         Error::TooManyWorkers { .. }
         | Error::TooManyObservers { .. }
@@ -132,6 +135,7 @@ fn status_of(error: &Error) -> ha_status {
         Error::NoSuchWorker { .. } | Error::NotComing { .. } => HA_NO_SUCH_WORKER,
         Error::OutOfRange { .. } => HA_OUT_OF_RANGE,
         Error::TimedOut { .. } => HA_TIMED_OUT,
+        Error::Unlogged { .. } => HA_UNLOGGED,
         _ => HA_INTERNAL,
     }
 }
@@ -144,7 +148,7 @@ pub extern "C" fn ha_status_message(status: i32) -> *const c_char {
     MESSAGES.get(status as usize).map_or(c"unknown status", |text| *text).as_ptr()
 }
 
-const MESSAGES: [&CStr; 35] = [
+const MESSAGES: [&CStr; 36] = [
     c"success",
     c"a pointer that must not be null is null",
     c"not an open handle of this kind",
@@ -180,6 +184,7 @@ const MESSAGES: [&CStr; 35] = [
     c"this process was forked after the job was opened",
     c"a callback reported a failure",
     c"a defect of the library",
+    c"something was written and not logged",
 ];
 
 /// The longest text of a failure, its zero byte included.
@@ -247,7 +252,7 @@ mod tests {
 
     #[test]
     fn every_status_has_a_message() {
-        assert_eq!(MESSAGES.len(), HA_INTERNAL as usize + 1);
+        assert_eq!(MESSAGES.len(), HA_UNLOGGED as usize + 1);
         let text = |status| {
             // SAFETY: static text that ends in a zero byte.
             unsafe { CStr::from_ptr(ha_status_message(status)) }.to_str().unwrap()
@@ -255,7 +260,7 @@ mod tests {
         assert_eq!(text(HA_TIMED_OUT as i32), "timed out");
         assert_eq!(text(HA_WRONG_THREAD as i32), "a handle of another thread");
         assert_eq!(text(-1), "unknown status");
-        assert_eq!(text(35), "unknown status");
+        assert_eq!(text(36), "unknown status");
     }
 
     #[test]

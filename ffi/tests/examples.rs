@@ -1,7 +1,8 @@
 //! The programs of examples/c: built with plain `cc` and `c++`, run as threads and as processes, with good and bad input.
 mod common;
 
-use common::{compiler, has, library, program, root, run};
+use common::{build_with_cargo, compiler, has, library, program, root, run};
+use hectare_testing::is_current;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -230,13 +231,9 @@ struct Daemon {
 impl Daemon {
     fn start(directory: &Path) -> Daemon {
         let bin = library().to_owned();
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "-p", "hectare-daemon", "--bins", "--manifest-path"]);
-        cargo.arg(root().join("Cargo.toml")).arg("--target-dir").arg(bin.parent().unwrap());
-        if bin.ends_with("release") {
-            cargo.arg("--release");
+        if !is_current(&bin.join("hectared"), &["daemon", "dsm", "wire"]) {
+            build_with_cargo(&bin, &["-p", "hectare-daemon", "--bins"]);
         }
-        run(&mut cargo);
         let directory = directory.join("run");
         let mut command = program(bin.join("hectared"), &directory);
         command.env("HECTARE_RUN_DIR", &directory).stderr(Stdio::null());

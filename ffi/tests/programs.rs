@@ -12,6 +12,8 @@
 mod common;
 
 use common::{build, compiler, has, program, run};
+use hectare_testing::skip;
+use std::os::unix::process::ExitStatusExt;
 
 const C: [&str; 4] = ["basics.c", "bad_input.c", "workers.c", "arrays.c"];
 
@@ -58,8 +60,7 @@ fn with_address_sanitizer() {
     let mut cc = compiler("cc", "gnu99");
     cc.args(["-fsanitize=address,undefined", "-o"]).arg(directory.path().join("probe")).arg(&probe);
     if !cc.status().is_ok_and(|status| status.success()) {
-        println!("skipped: cc has no AddressSanitizer");
-        return;
+        return skip("AddressSanitizer", "cc does not link it");
     }
     for source in C {
         let mut cc = compiler("cc", "gnu99");
@@ -87,4 +88,53 @@ fn under_valgrind() {
         valgrind.arg("--fair-sched=try").arg(built).env("TEST_SHORT", "1");
         run(&mut valgrind);
     }
+}
+
+/// Pointers of a worker that has not left may be in use elsewhere: its thread does not end without the process.
+#[test]
+fn a_thread_that_ends_as_a_worker_ends_its_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let built = build(compiler("cc", "gnu99"), "thread_ends.c", directory.path());
+    for (way, what) in [
+        ("worker", "worker 0 of a job"),
+        ("observer", "observer 0 of a job"),
+        ("exit", "worker 0"),
+        ("cancel", "worker 0"),
+    ] {
+        let out = program(&built, directory.path()).arg(way).output().unwrap();
+        let text = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.signal(), Some(libc::SIGABRT), "{way}: {}\n{text}", out.status);
+        assert!(text.contains(&format!("ended while it was {what}")), "{way}: {text}");
+        assert!(text.contains("in C: ha_worker_leave, ha_observer_close"), "{way}: {text}");
+    }
+    for way in ["left", "key"] {
+        run(program(&built, directory.path()).arg(way));
+    }
+}
+
+/// A C program that logs too little: wrong sums without a word, and an error under `HECTARE_CHECK=1`.
+#[test]
+fn a_forgotten_log_is_an_error_under_check() {
+    let directory = tempfile::tempdir().unwrap();
+    let built = build(compiler("cc", "gnu99"), "forgotten.c", directory.path());
+    for (way, what) in [
+        ("range", "worker 1 wrote elements 320..328 (bytes 2560..2624) of area \"part/1\""),
+        (
+            "lines",
+            "elements 320..328 (bytes 2560..2624) of area \"part/1\" and did not log them, nor what is in 2 more",
+        ),
+        ("all", "worker 1 wrote elements 320..328 (bytes 2560..2624) of area \"part/1\""),
+    ] {
+        let out = run(program(&built, directory.path()).arg(way).env_remove("HECTARE_CHECK"));
+        assert!(String::from_utf8_lossy(&out.stdout).contains("wrong sum"), "{way}: {out:?}");
+        assert!(out.stderr.is_empty(), "{way}: {out:?}");
+        let out = run(program(&built, directory.path()).arg(way).env("HECTARE_CHECK", "1"));
+        let (said, printed) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+        assert!(said.contains("HA_UNLOGGED") && said.contains(what), "{way}: {said}");
+        assert!(said.contains("ha_log, ha_log_rows or ha_log_all"), "{way}: {said}");
+        assert!(said.contains("right sum"), "it is published all the same: {said}");
+        assert!(printed.contains("HECTARE_CHECK=1") && printed.contains(what), "{way}: {printed}");
+    }
+    let out = run(program(&built, directory.path()).arg("none").env("HECTARE_CHECK", "1"));
+    assert!(String::from_utf8_lossy(&out.stdout).contains("right sum") && out.stderr.is_empty(), "{out:?}");
 }

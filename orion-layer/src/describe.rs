@@ -139,6 +139,97 @@ impl<T: ?Sized> OfOther for &Captured<'_, T> {
     }
 }
 
+/// A number, truth value or character from outside the loop, and that of all workers: one that differs ends the loop with
+/// [`Error::Diverged`](crate::Error::Diverged).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Plain {
+    /// An integer.
+    Integer(i128),
+    /// One that is larger.
+    Large(u128),
+    /// The bits of a float.
+    Single(u32),
+    /// The bits of a float.
+    Double(u64),
+    /// A truth value.
+    Truth(bool),
+    /// A character.
+    Character(char),
+}
+
+impl std::fmt::Display for Plain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Plain::Integer(value) => write!(f, "{value}"),
+            Plain::Large(value) => write!(f, "{value}"),
+            Plain::Single(bits) => write!(f, "{:?}", f32::from_bits(*bits)),
+            Plain::Double(bits) => write!(f, "{:?}", f64::from_bits(*bits)),
+            Plain::Truth(value) => write!(f, "{value}"),
+            Plain::Character(value) => write!(f, "{value:?}"),
+        }
+    }
+}
+
+/// Types whose values are [`Plain`].
+pub trait PlainValue {
+    /// The value.
+    fn plain(&self) -> Plain;
+}
+
+macro_rules! plain_values {
+    ($($value:ident: $($of:ty)* => $plain:expr;)*) => { $($(
+        impl PlainValue for $of {
+            #[inline]
+            fn plain(&self) -> Plain {
+                let $value = *self;
+                $plain
+            }
+        }
+    )*)* };
+}
+
+plain_values! {
+    value: u8 u16 u32 u64 usize i8 i16 i32 i64 isize i128 => Plain::Integer(value as i128);
+    value: u128 => Plain::Large(value);
+    value: f32 => Plain::Single(value.to_bits());
+    value: f64 => Plain::Double(value.to_bits());
+    value: bool => Plain::Truth(value);
+    value: char => Plain::Character(value);
+}
+
+impl<T: PlainValue> PlainValue for &T {
+    #[inline]
+    fn plain(&self) -> Plain {
+        (**self).plain()
+    }
+}
+
+/// For plain values. Found as the traits above are.
+pub trait OfPlain {
+    /// The value.
+    fn plain(&self) -> Option<Plain>;
+}
+
+impl<T: PlainValue> OfPlain for Captured<'_, T> {
+    #[inline]
+    fn plain(&self) -> Option<Plain> {
+        Some(self.0.plain())
+    }
+}
+
+/// For all else.
+pub trait OfNothingPlain {
+    /// Nothing.
+    fn plain(&self) -> Option<Plain>;
+}
+
+impl<T: ?Sized> OfNothingPlain for &Captured<'_, T> {
+    #[inline]
+    fn plain(&self) -> Option<Plain> {
+        None
+    }
+}
+
 /// One number of several, if all can be told.
 pub fn basis(traces: &[Option<u64>]) -> Option<u64> {
     let mut hasher = Words(0);

@@ -113,7 +113,8 @@ pub enum Error {
         /// The worker with the other value.
         rank: Rank,
     },
-    /// A worker died, or left the program.
+    /// A worker died. (Of one whose program has ended while others wait for it, they say [`Error::Diverged`], or
+    /// [`Error::PeerFailed`] if it ended with an error.)
     #[error("{site}: worker {rank} is gone; what this pass wrote is lost: restore the last checkpoint")]
     WorkerLost {
         /// Where the others noticed.

@@ -90,6 +90,9 @@
 /// # Ok::<(), hectare_orion::Error>(())
 /// ```
 ///
+/// Numbers, truth values and characters from outside that the body names have to be the same on all workers, or the loop ends
+/// with [`Error::Diverged`](crate::Error::Diverged); what is meant to differ stands in a [`PerWorker`](crate::PerWorker).
+///
 /// Values from outside are followed if they are integers, and through arithmetic if it is done in 64 bits: what could wrap
 /// around counts as "any". So does a name of which a macro, a glob import or a `#[cfg]` in the body may change the meaning.
 ///

@@ -12,7 +12,16 @@ fn access(array: usize, subscripts: &[Affine], mode: Mode, text: &str) -> Access
 }
 
 fn head<'a>(order: Order, variables: &'a [&'a str], arrays: &'a [&'a str], site: Site) -> LoopHead<'a> {
-    LoopHead { site, order, variables, arrays, invariants: &[], schedule: None, relax: Relax::default() }
+    LoopHead {
+        site,
+        order,
+        variables,
+        arrays,
+        invariants: &[],
+        captured: &[],
+        schedule: None,
+        relax: Relax::default(),
+    }
 }
 
 #[test]

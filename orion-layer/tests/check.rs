@@ -21,6 +21,7 @@ fn head<'a>(order: Order, variables: &'a [&'a str], arrays: &'a [&'a str]) -> Lo
         variables,
         arrays,
         invariants: &[],
+        captured: &[],
         schedule: None,
         relax: Relax::default(),
     }

@@ -1,6 +1,6 @@
 //! Clocks by measured staleness: what reads lack is bounded, as counted by the loop's own body.
 use hectare_orion::relax::{Consistency, Every, Sum};
-use hectare_orion::{Error, parallel_for, run};
+use hectare_orion::{Error, PerWorker, parallel_for, run};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn lacking(workers: usize, consistency: Consistency, every: Every, sleeps: bool)
         let mut relaxed = w.zeros::<u64, 1>([workers])?;
         let zeros = w.zeros::<u64, 1>([workers])?;
         let mut buffered = w.buffered(zeros, Sum)?;
-        let me = w.rank() as usize;
+        let me = PerWorker::new(w.rank() as usize);
         parallel_for!(w, unordered, relax relaxed, buffer buffered, consistency = consistency, every = every;
         for k in 0..COUNT {
             let (mut others, mut all) = (0, 0);
@@ -24,16 +24,16 @@ fn lacking(workers: usize, consistency: Consistency, every: Every, sleeps: bool)
                 // Read first, so that what comes meanwhile does not count as lacking.
                 let now = really.load(SeqCst);
                 all += now.saturating_sub(buffered.get(of));
-                others += if of == me { 0 } else { now.saturating_sub(relaxed.get(of)) };
+                others += if of == *me { 0 } else { now.saturating_sub(relaxed.get(of)) };
             }
             most[0].fetch_max(others, SeqCst);
             most[1].fetch_max(all, SeqCst);
-            if sleeps && me == 0 && k % 1000 == 500 {
+            if sleeps && *me == 0 && k % 1000 == 500 {
                 std::thread::sleep(Duration::from_millis(3));
             }
-            relaxed.add(me, 1);
-            buffered.add(me, 1);
-            really[me].fetch_add(1, SeqCst);
+            relaxed.add(*me, 1);
+            buffered.add(*me, 1);
+            really[*me].fetch_add(1, SeqCst);
         })?;
         let counts = relaxed.to_vec(w)?;
         assert_eq!(counts.iter().sum::<u64>(), COUNT as u64);

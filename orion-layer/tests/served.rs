@@ -2,7 +2,7 @@
 //! counts twice.
 use hectare_orion::relax::{AdaGrad, AdaRevision, Consistency, Every, Sum};
 use hectare_orion::serve::Serving;
-use hectare_orion::{Context, Result, parallel_for, run};
+use hectare_orion::{Context, PerWorker, Result, parallel_for, run};
 use std::time::Duration;
 #[path = "common/relaxing.rs"]
 mod relaxing;
@@ -160,13 +160,13 @@ fn no_read_is_staler_than_the_bound() {
         let reports = run(3, |w| {
             let zeros = w.zeros::<u64, 1>([BINS])?;
             let mut bins = w.served(zeros, Sum)?;
-            let me = w.rank();
+            let me = PerWorker::new(w.rank());
             for _pass in 0..4 {
                 let (consistency, every) = (Consistency::Bounded(bound), Every::Share(20));
                 parallel_for!(w, unordered, serve bins, consistency = consistency, every = every;
                 for k in 0..COUNT {
                     bins.add(bin(k, BINS), 1);
-                    if me == 1 && k % 50 == 0 {
+                    if *me == 1 && k % 50 == 0 {
                         std::thread::sleep(Duration::from_micros(200));
                     }
                 })?;

@@ -4,7 +4,7 @@ mod common;
 use common::watchdog::watched;
 use hectare_orion::relax::{Apply, Consistency, Every, Sum};
 use hectare_orion::serve::Serving;
-use hectare_orion::{Context, Result, parallel_for, run};
+use hectare_orion::{Context, PerWorker, Result, parallel_for, run};
 use std::cell::Cell;
 
 const RELAXED: [Consistency; 3] = [Consistency::Bsp, Consistency::Bounded(1), Consistency::Async];
@@ -86,14 +86,14 @@ fn what_was_seen_of_a_key_is_seen_anew_when_others_begin_to_use_it() {
         let mut reads = Vec::new();
         for pass in 0..4 {
             // Worker 1 reads key 0 from pass 2 on; the lists of worker 0 stay as they are.
-            let offset = if w.rank() == 1 && pass >= 2 { 0 } else { 50 };
-            let me = w.rank() as usize;
+            let offset = PerWorker::new(if w.rank() == 1 && pass >= 2 { 0 } else { 50 });
+            let me = PerWorker::new(w.rank());
             parallel_for!(w, unordered, serve lags, consistency = Consistency::Bsp, every = Every::Share(5), sum read: u64;
             for k in 0..20 {
-                if me == 0 {
+                if *me == 0 {
                     lags.add(0, 1);
                 } else {
-                    read += lags.get(offset + k % 2);
+                    read += lags.get(*offset + k % 2);
                 }
             })?;
             reads.push(lags.array().get(w, [0])?);

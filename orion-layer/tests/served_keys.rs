@@ -1,7 +1,7 @@
 //! Which keys of served arrays are fetched, how often, and whose they are.
 use hectare_orion::relax::{Every, Sum};
 use hectare_orion::serve::Serving;
-use hectare_orion::{Context, Result, parallel_for, run};
+use hectare_orion::{Context, PerWorker, Result, parallel_for, run};
 
 /// What serving has cost.
 fn serving(w: &mut Context<'_>) -> Result<Serving> {
@@ -119,16 +119,16 @@ fn intents_by_hand() {
     let found = run(2, |w| {
         let start = w.zeros::<u64, 1>([1000])?;
         let mut sums = w.served(start, Sum)?;
-        let me = w.rank() as usize;
+        let me = PerWorker::new(w.rank() as usize);
         assert!(sums.intend(&[1000], 1).unwrap_err().to_string().contains("1000 is to be used"));
-        sums.intend(&(0..10).map(|k| 100 * k + me).collect::<Vec<_>>(), 2)?;
+        sums.intend(&(0..10).map(|k| 100 * k + *me).collect::<Vec<_>>(), 2)?;
         let mut counts = Vec::new();
         for _pass in 0..3 {
             parallel_for!(w, unordered, serve sums, prefetch = false;
             for k in 0..960 {
                 // The next key depends on what is served.
-                let next = sums.get(me) as usize % 10;
-                sums.add(100 * ((k + next) % 10) + me, 1);
+                let next = sums.get(*me) as usize % 10;
+                sums.add(100 * ((k + next) % 10) + *me, 1);
             })?;
             let serving = serving(w)?;
             counts.push((serving.looked_up, serving.unforeseen, serving.lists_made));

@@ -5,6 +5,7 @@ use common::Scratch;
 use hectare_orion::array::text::{LabelledRow, csv, libsvm, libsvm_from, movielens, tsv, whitespace};
 use hectare_orion::array::{Entry, SparseArray};
 use hectare_orion::{Context, Error, Result, run};
+use hectare_testing::skip;
 use std::fs;
 use std::path::Path;
 
@@ -159,7 +160,7 @@ fn nobody_waits_for_a_worker_whose_parser_panics_or_that_does_not_come() {
         });
         for (rank, error) in gone.unwrap().into_iter().enumerate() {
             assert_eq!(rank == 1, error.is_none());
-            assert!(error.is_none_or(|error| matches!(error, Error::WorkerLost { rank: 1, .. })));
+            assert!(error.is_none_or(|error| matches!(error, Error::Diverged { there_rank: 1, .. })));
         }
     }
 }
@@ -169,8 +170,7 @@ fn nobody_waits_for_a_worker_whose_parser_panics_or_that_does_not_come() {
 fn real_files() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
     if !data.join("ml1m.train.txt").exists() || !data.join("a9a").exists() {
-        println!("skipped: no data in {}", data.display());
-        return;
+        return skip("shared data", data.display());
     }
     for workers in [1, 2, 3] {
         same(workers, |w| {

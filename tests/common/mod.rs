@@ -1,8 +1,10 @@
 //! What the tests share: a watchdog, child processes on the parent's job, and small helpers.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
+mod crew;
+pub(crate) use self::crew::{Crew, run};
+
 use hectare::orion::Context;
 use hectare::{Element, Job, Owned, Worker};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -11,8 +13,6 @@ use std::time::{Duration, Instant};
 /// Long enough for anything to happen on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
 pub(crate) const ROLE: &str = "HECTARE_TEST_ROLE";
-/// Where a child finds the descriptor of its parent's job.
-const DESCRIPTOR: i32 = 100;
 
 /// Aborts a test that hangs, after it said who is where; dropping it ends the watch.
 pub(crate) struct Watchdog(Sender<()>);
@@ -100,15 +100,14 @@ impl Drop for Process {
 
 /// Starts the test `name` of this binary in a process of its own, in `role`, on `job`.
 pub(crate) fn spawn(name: &str, role: &str, job: &Job) -> Process {
-    let fd = job.descriptor().as_raw_fd();
     let mut command = Command::new(std::env::current_exe().unwrap());
+    job.pass_to(&mut command);
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]).env(ROLE, role).stdout(Stdio::null());
-    // SAFETY: dup2 is async-signal-safe; the new descriptor is not close-on-exec. A child does not outlive
-    // its parent.
+    // SAFETY: a plain system call. A child does not outlive its parent.
     unsafe {
-        command.pre_exec(move || {
+        command.pre_exec(|| {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            if libc::dup2(fd, DESCRIPTOR) < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+            Ok(())
         });
     }
     Process(command.spawn().unwrap())
@@ -134,10 +133,7 @@ pub(crate) fn as_host(name: &str) {
 /// In a child: its role and its parent's job.
 pub(crate) fn role() -> Option<(String, Job)> {
     let role = std::env::var(ROLE).ok()?;
-    // SAFETY: the parent put the descriptor there, and nobody else in this process owns it: a child runs
-    // one test, which asks once.
-    let fd = unsafe { OwnedFd::from_raw_fd(DESCRIPTOR) };
-    Some((role, Job::from_descriptor(fd).unwrap()))
+    Some((role, Job::inherited().unwrap().expect("the parent's job")))
 }
 
 /// Runs `program` on three processes, of which worker `killed`, if any, does not come to its end.

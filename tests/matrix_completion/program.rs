@@ -1,6 +1,7 @@
 //! The program: a run in parts, bad input, its curves.
 use crate::matrix_completion::generate::generate;
 use crate::support::SMALL;
+use hectare_testing::skip;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -210,8 +211,7 @@ fn movielens_reaches_the_quality_of_libmf() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     let (train, test) = (data.join("ml1m.train.txt"), data.join("ml1m.test.txt"));
     if !train.exists() || !test.exists() {
-        println!("skipped: {} is absent", train.display());
-        return;
+        return skip("shared data", train.display());
     }
     for mode in ["serial", "shared", "areas", "handover"] {
         // Without optimization a short run has to do.

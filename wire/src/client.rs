@@ -74,7 +74,11 @@ impl Connection {
         let patient = matches!(request, Request::Wait { .. });
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let since = Instant::now();
-        self.socket.send(&bytes, descriptor).map_err(late)?;
+        match self.socket.send(&bytes, descriptor).map_err(late) {
+            // A daemon that refuses a connection says why before it closes it.
+            Ok(()) | Err(Error::Closed) => {}
+            Err(error) => return Err(error),
+        }
         loop {
             match self.socket.receive()? {
                 Received::Message(bytes, descriptor) => {

@@ -23,6 +23,6 @@ pub use member::{Member, Membership};
 pub use message::{ClientLine, JobLine, Reply, Request};
 pub use page::{PAGE_BYTES, Page, Standing};
 pub use refusal::Refusal;
-pub use run_dir::{LOCK, RunDir, SOCKET};
+pub use run_dir::{METRICS, RunDir, SOCKET};
 pub use settings::{JobSettings, Stall, check_job_name};
 pub use socket::{Received, Socket};

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 pub const SOCKET: &str = "control";
 /// The longest path that the address of a Unix socket holds.
 const LONGEST_SOCKET: usize = 107;
-/// The name of the daemon's lock file in the run directory.
-pub const LOCK: &str = "lock";
+/// The name of the socket of metrics in the run directory.
+pub const METRICS: &str = "metrics";
 
 /// The directory of one daemon, of mode 0700 and of the user that runs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +47,11 @@ impl RunDir {
     /// The path of the daemon's socket.
     pub fn socket(&self) -> PathBuf {
         self.path.join(SOCKET)
+    }
+
+    /// The path of the socket at which metrics are, if the daemon is told to have one.
+    pub fn metrics(&self) -> PathBuf {
+        self.path.join(METRICS)
     }
 
     /// Makes the directory if there is none, and checks it as [`RunDir::check`] does.
@@ -101,20 +106,32 @@ impl RunDir {
         Ok(())
     }
 
-    /// Takes the lock of the directory's daemon, which is held as long as the descriptor is open; the kernel
-    /// gives it back when the process ends in whatever way. `None` if another process has it.
+    /// Takes the lock of the directory's daemon, which is on the directory itself: nothing in it can be removed to
+    /// make room for a second daemon. It is held as long as the descriptor is open; the kernel gives it back when the
+    /// process ends in whatever way. `None` if another process has it.
     ///
     /// # Errors
     /// [`Error::Os`].
     pub fn lock(&self) -> Result<Option<OwnedFd>> {
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::open(self.path.join(LOCK), flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|error| Error::os("opening the lock file", error))?;
-        match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(file)),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(Error::os("flock", error)),
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        loop {
+            let directory = rustix::fs::open(&self.path, flags, Mode::empty())
+                .map_err(|error| Error::os("opening the run directory", error))?;
+            match rustix::fs::flock(&directory, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+                // It may have been replaced meanwhile; then this is the lock of nothing.
+                Ok(()) if self.is(&directory) => return Ok(Some(directory)),
+                Ok(()) => {}
+                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+                Err(error) => return Err(Error::os("flock of the run directory", error)),
+            }
         }
+    }
+
+    /// Whether the directory at this path is the one that is open here.
+    pub fn is(&self, directory: &OwnedFd) -> bool {
+        let there = std::fs::symlink_metadata(&self.path).map(|about| (about.dev(), about.ino()));
+        let open = rustix::fs::fstat(directory).map(|about| (about.st_dev, about.st_ino));
+        matches!((there, open), (Ok(there), Ok(open)) if there == open)
     }
 
     fn wrong(&self, what: String) -> Error {

@@ -47,8 +47,9 @@ impl JobSettings {
     }
 }
 
-/// The longest name of a job, in bytes.
+/// The longest name of a job, in bytes, and how many characters of one that is refused are shown.
 const MAX_NAME: usize = 128;
+const MAX_SHOWN: usize = 64;
 
 /// Checks the name of a job: 1 to 128 of letters, digits, `-`, `_` and `.`, not beginning with `-` or `.`.
 ///
@@ -61,7 +62,8 @@ const MAX_NAME: usize = 128;
 /// [`Refusal::InvalidName`] with the rule that the name breaks.
 pub fn check_job_name(job: &str) -> Result<(), Refusal> {
     let refuse = |why: &str| {
-        let job = job.chars().take(MAX_NAME).collect();
+        // It goes into messages, where each character may take ten.
+        let job = job.chars().take(MAX_SHOWN).collect();
         Err(Refusal::InvalidName { job, why: why.into() })
     };
     if job.is_empty() || job.len() > MAX_NAME {

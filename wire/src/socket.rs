@@ -11,6 +11,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
+/// The most descriptors that the kernel lets go with one message (`SCM_MAX_FD`).
+const MOST_DESCRIPTORS: usize = 253;
+
 /// One end of a connection, or a listener.
 #[derive(Debug)]
 pub struct Socket {
@@ -152,32 +155,46 @@ impl Socket {
     /// # Errors
     /// [`Error::Os`].
     pub fn receive(&self) -> Result<Received> {
+        let mut descriptors = Vec::new();
+        match self.receive_with(&mut descriptors)? {
+            Received::Message(bytes, _) => Ok(Received::Message(bytes, descriptors.into_iter().next())),
+            other => Ok(other),
+        }
+    }
+
+    /// Takes the next message without its descriptors; all of those go into a list, whatever else comes of it. None is
+    /// closed here, by this process or by the kernel for want of room: that may block.
+    ///
+    /// # Errors
+    /// [`Error::Os`].
+    pub fn receive_with(&self, descriptors: &mut Vec<OwnedFd>) -> Result<Received> {
         let mut bytes = vec![0; MAX_MESSAGE];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut reset = false;
         let got = loop {
             let mut data = [IoSliceMut::new(&mut bytes)];
             match rustix::net::recvmsg(&self.fd, &mut data, &mut control, RecvFlags::CMSG_CLOEXEC) {
                 Err(Errno::INTR) => {}
+                // The other side has closed without reading all; what it said before is behind this.
+                Err(Errno::CONNRESET) if !reset => reset = true,
                 other => break other,
             }
         };
         let got = match got {
             Ok(got) => got,
+            Err(Errno::AGAIN) if reset => return Ok(Received::Closed),
             Err(Errno::AGAIN) => return Ok(Received::Nothing),
             Err(Errno::CONNRESET) => return Ok(Received::Closed),
             Err(error) => return Err(Error::os("recvmsg", error)),
         };
-        let mut descriptor = None;
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(fds) = message {
-                for fd in fds {
-                    descriptor.get_or_insert(fd);
-                }
+                descriptors.extend(fds);
             }
         }
         // The kernel drops a descriptor that this process has no room for, and delivers the message.
-        if got.flags.contains(ReturnFlags::CTRUNC) && descriptor.is_none() {
+        if got.flags.contains(ReturnFlags::CTRUNC) && descriptors.is_empty() {
             return Err(Error::os("recvmsg of a descriptor", Errno::MFILE));
         }
         if got.flags.contains(ReturnFlags::TRUNC) {
@@ -188,6 +205,6 @@ impl Socket {
             return Ok(Received::Closed);
         }
         bytes.truncate(got.bytes);
-        Ok(Received::Message(bytes, descriptor))
+        Ok(Received::Message(bytes, None))
     }
 }

@@ -1,15 +1,19 @@
 //! What the exit codes mean.
+use super::run::NotStarted;
 use super::wait::InVain;
 use super::{BadConfig, Found};
 use hectare_wire::{Error, Refusal};
 use std::fmt::Write;
 
 /// Every code of `hectare` and `hectared`, and what it means.
-pub const CODES: [(u8, &str); 8] = [
+pub const CODES: [(u8, &str); 10] = [
     (0, "Done. `hectared`: told to stop. `top`: ended by a key, or the job that it showed is gone."),
     (1, "Failed, for a reason that the message names; or `check` found something."),
     (2, "Wrong usage."),
-    (3, "No daemon runs for the run directory, or it ended meanwhile."),
+    (
+        3,
+        "No daemon runs for the run directory, or it ended meanwhile. `top`, `wait`: and none came after it in time.",
+    ),
     (
         4,
         "Refused: no such job or area, a name that is taken or cannot be one, a quota, a daemon of another \
@@ -18,6 +22,8 @@ pub const CODES: [(u8, &str); 8] = [
     (5, "The configuration is wrong."),
     (6, "The run directory is wrong: no directory, of another user, or open to others."),
     (7, "`wait --timeout`: it did not come in time."),
+    (126, "`run`: the program cannot be executed."),
+    (127, "`run`: there is no such program."),
 ];
 
 /// What of the codes is not `hectare`'s own.
@@ -34,6 +40,9 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
     }
     if error.is::<InVain>() {
         return 7;
+    }
+    if let Some(not_started) = error.downcast_ref::<NotStarted>() {
+        return not_started.code();
     }
     if let Some(hectare_dsm::Error::NoSuchArea { .. }) = error.downcast_ref() {
         return 4;
@@ -57,7 +66,7 @@ pub(crate) fn help() -> String {
     let mut text = "Exit codes:\n".to_owned();
     for (code, meaning) in CODES {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "  {code}  {meaning}");
+        let _ = writeln!(text, "  {code:<3}  {meaning}");
     }
     text + "\n" + PASSED_ON
 }

@@ -12,6 +12,7 @@ mod tether;
 pub mod top;
 mod wait;
 
+use crate::logging;
 use clap::{Args, Parser, Subcommand};
 use hectare_wire::{Connection, RunDir};
 use std::path::PathBuf;
@@ -108,7 +109,7 @@ pub fn main_of(options: Options) -> ExitCode {
     match execute(options) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("hectare: {}", output::one_line(&error));
+            logging::say(&format!("hectare: {}", output::one_line(&error)));
             ExitCode::from(exit::code_of(&error))
         }
     }
@@ -124,9 +125,9 @@ fn execute(options: Options) -> anyhow::Result<u8> {
         Command::Areas(of) => look::areas(&connect()?, &of.job, of.json)?,
         Command::Stat(of) => look::stat(&connect()?, &of.job, of.json)?,
         Command::Check(of) => look::check(&connect()?, &of.job, of.json)?,
-        Command::Top(top) => return top::top(connect()?, &top),
+        Command::Top(top) => return top::top(&dir, &top),
         Command::Read(read) => read::read(&connect()?, &read)?,
-        Command::Wait(wait) => wait::wait(&connect()?, &wait)?,
+        Command::Wait(wait) => wait::wait(&dir, &wait)?,
         Command::Job(job) => manage::job(&connect()?, job)?,
         Command::Config(config) => manage::config(config)?,
         Command::Ping { json } => look::ping(&connect()?, json)?,

@@ -1,4 +1,4 @@
-//! Processes that end with the one that started them, however that ends.
+//! Processes that end with the one that started them, however that ends; and what has to be unsafe about a terminal.
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -17,4 +17,11 @@ fn bind_to(parent: Pid) -> std::io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // The parent may have ended before: then nobody sends the signal.
     if getppid() == Some(parent) { Ok(()) } else { Err(rustix::io::Errno::SRCH.into()) }
+}
+
+/// Lets this process hand its terminal on, and take it back, while another group has it: otherwise the kernel would
+/// stop it for that (SIGTTOU). To be called when all children are started, since they would inherit it.
+pub(super) fn ignore_background_output() {
+    // SAFETY: ignoring a signal runs no code, and nothing here handles this one.
+    unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
 }

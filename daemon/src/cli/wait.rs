@@ -1,17 +1,19 @@
 //! `hectare wait`: until a job is gone, or an area is as far as it should be.
 use super::output::json;
 use super::parse::{VersionArgument, seconds};
-use crate::ask::{all_jobs, is_there, watch};
+use crate::ask::{Lasting, is_there, watch};
 use anyhow::Result;
 use clap::Args;
 use hectare_dsm::AreaGlance;
-use hectare_wire::{Connection, Error, Refusal, Request};
+use hectare_wire::{Error, Refusal, Request, RunDir};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
 /// How often an area is looked at, and how often the daemon is asked whether its job is there.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 const ASK_EVERY: Duration = Duration::from_millis(500);
+/// The pause between two looks for the end of a job, or for a daemon.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What to wait for: the end of a job, or the first version of an area that is as new as it should be. An area
 /// that is not there is waited for, too; a job that is not there is refused, since nothing tells one that has ended
@@ -34,6 +36,9 @@ pub(super) struct Wait {
     /// Give up after this many seconds, with exit code 7.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
+    /// When the daemon ends, how long the next one is waited for, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    daemon_within: Duration,
     /// As JSON.
     #[arg(long)]
     json: bool,
@@ -48,47 +53,69 @@ pub(super) struct InVain {
     missing: String,
 }
 
-pub(super) fn wait(connection: &Connection, what: &Wait) -> Result<()> {
+pub(super) fn wait(dir: &RunDir, what: &Wait) -> Result<()> {
+    let mut daemon = Lasting::open(dir, what.daemon_within)?;
     match &what.area {
-        Some(area) => wait_for_area(connection, what, area),
-        None => wait_for_end(connection, what),
+        Some(area) => wait_for_area(&mut daemon, what, area),
+        None => wait_for_end(&mut daemon, what),
     }
 }
 
-fn wait_for_end(connection: &Connection, what: &Wait) -> Result<()> {
-    // From here on its absence is what is waited for.
-    if !is_there(connection, &what.job)? && !what.absent_ok {
-        return Err(Error::Refused(Refusal::NoSuchJob { job: what.job.clone() }).into());
-    }
-    match what.timeout {
-        None => connection.order(&Request::Wait { job: what.job.clone() })?,
-        Some(timeout) => {
-            let since = Instant::now();
-            while all_jobs(connection)?.iter().any(|line| line.job == what.job) {
-                let left = timeout.saturating_sub(since.elapsed());
-                if left.is_zero() {
-                    let (waited, what) = (since.elapsed(), format!("the end of job {:?}", what.job));
-                    return Err(InVain { waited, what, missing: "it has members".into() }.into());
-                }
-                std::thread::sleep(left.min(Duration::from_millis(20)));
+/// How much of the time-out is left; `None` without one.
+fn left(what: &Wait, since: Instant) -> Option<Duration> {
+    what.timeout.map(|timeout| timeout.saturating_sub(since.elapsed()))
+}
+
+fn wait_for_end(daemon: &mut Lasting, what: &Wait) -> Result<()> {
+    let (since, mut seen) = (Instant::now(), false);
+    loop {
+        // A daemon that is new waits for those who bring the job before it says that there is none.
+        let answer = daemon.ask(|connection| {
+            if !is_there(connection, &what.job)? {
+                return Ok(false);
             }
+            seen = true;
+            if what.timeout.is_none() {
+                connection.order(&Request::Wait { job: what.job.clone() })?;
+            }
+            Ok(true)
+        })?;
+        match answer {
+            // It ended while it was waited for.
+            Some(true) if what.timeout.is_none() => break,
+            // From the first look on, its absence is what is waited for.
+            Some(false) if seen || what.absent_ok => break,
+            Some(false) => return Err(Error::Refused(Refusal::NoSuchJob { job: what.job.clone() }).into()),
+            _ => {}
         }
+        let left = left(what, since);
+        if left == Some(Duration::ZERO) {
+            let (waited, what) = (since.elapsed(), format!("the end of job {:?}", what.job));
+            return Err(InVain { waited, what, missing: "it has members".into() }.into());
+        }
+        std::thread::sleep(left.map_or(ASK_AGAIN, |left| left.min(ASK_AGAIN)));
     }
     if what.json { json(&json!({ "job": what.job, "gone": true })) } else { Ok(()) }
 }
 
-fn wait_for_area(connection: &Connection, what: &Wait, area: &str) -> Result<()> {
-    let watch = watch(connection, &what.job)?;
-    let (since, mut asked) = (Instant::now(), Instant::now());
+fn wait_for_area(daemon: &mut Lasting, what: &Wait, area: &str) -> Result<()> {
+    let since = Instant::now();
+    let watch = loop {
+        if let Some(watch) = daemon.ask(|connection| watch(connection, &what.job))? {
+            break watch;
+        }
+        std::thread::sleep(ASK_AGAIN);
+    };
+    let mut asked = Instant::now();
     loop {
+        // The memory is there, whether or not there is a daemon.
         let glance = watch.look(usize::MAX)?;
         let found = glance.areas.into_iter().find(|found| found.name == area);
         let missing = match &found {
             None => Some("nobody has created it".into()),
             Some(found) => missing(what, found),
         };
-        let (Some(missing), left) = (missing, what.timeout.map(|most| most.saturating_sub(since.elapsed())))
-        else {
+        let (Some(missing), left) = (missing, left(what, since)) else {
             return report(what, area, found.as_ref());
         };
         if left == Some(Duration::ZERO) {
@@ -96,7 +123,7 @@ fn wait_for_area(connection: &Connection, what: &Wait, area: &str) -> Result<()>
             return Err(InVain { waited: since.elapsed(), what, missing }.into());
         }
         if asked.elapsed() >= ASK_EVERY {
-            if !all_jobs(connection)?.iter().any(|line| line.job == what.job) {
+            if daemon.ask(|connection| is_there(connection, &what.job))? == Some(false) {
                 return Err(Error::Refused(Refusal::NoSuchJob { job: what.job.clone() }).into());
             }
             asked = Instant::now();

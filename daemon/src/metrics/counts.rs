@@ -14,6 +14,7 @@ pub struct Counts {
     members_back: AtomicU64,
     deaths: AtomicU64,
     leaves: AtomicU64,
+    log_lines_dropped: AtomicU64,
     /// Rare, so a lock will do.
     refusals: Mutex<BTreeMap<&'static str, u64>>,
     evictions: Mutex<BTreeMap<&'static str, u64>>,
@@ -25,7 +26,7 @@ pub static COUNTS: Counts = Counts::new();
 
 /// Why connections and requests are refused, whether or not it has happened: a counter that is not there
 /// before it is needed has no rise.
-const REFUSALS: [&str; 15] = [
+const REFUSALS: [&str; 16] = [
     "version",
     "malformed",
     "no_such_job",
@@ -40,10 +41,11 @@ const REFUSALS: [&str; 15] = [
     "not_adopted",
     "other_user",
     "max_clients",
+    "max_clients_per_process",
     "accept",
 ];
-const EVICTIONS: [&str; 3] = ["version", "malformed", "takes_no_answer"];
-const REMOVALS: [&str; 2] = ["last_member", "request"];
+const EVICTIONS: [&str; 4] = ["version", "malformed", "descriptors", "takes_no_answer"];
+const REMOVALS: [&str; 3] = ["last_member", "request", "nobody_joined"];
 
 fn add(map: &Mutex<BTreeMap<&'static str, u64>>, cause: &'static str) {
     *map.lock().unwrap_or_else(PoisonError::into_inner).entry(cause).or_default() += 1;
@@ -66,6 +68,7 @@ impl Counts {
             members_back: AtomicU64::new(0),
             deaths: AtomicU64::new(0),
             leaves: AtomicU64::new(0),
+            log_lines_dropped: AtomicU64::new(0),
             refusals: Mutex::new(BTreeMap::new()),
             evictions: Mutex::new(BTreeMap::new()),
             removals: Mutex::new(BTreeMap::new()),
@@ -97,7 +100,7 @@ impl Counts {
         self.jobs_made.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A job was removed: `last_member` left it, or on `request`.
+    /// A job was removed: `last_member` left it, on `request`, or `nobody_joined` it in time.
     pub fn job_removed(&self, cause: &'static str) {
         add(&self.removals, cause);
     }
@@ -113,14 +116,25 @@ impl Counts {
         add(&self.refusals, refusal.cause());
     }
 
-    /// A connection was refused: of `other_user`, beyond `max_clients`, or `accept` failed.
+    /// A connection was refused: of `other_user`, beyond `max_clients` or `max_clients_per_process`, or `accept` failed.
     pub fn refused_connection(&self, cause: &'static str) {
         add(&self.refusals, cause);
     }
 
-    /// A client was given up: what it says is of another `version` or `malformed`, or it `takes_no_answer`.
+    /// A client was given up: what it says is of another `version` or `malformed`, it sends `descriptors` that nobody
+    /// asked for, or it `takes_no_answer`.
     pub fn evicted(&self, cause: &'static str) {
         add(&self.evictions, cause);
+    }
+
+    /// A line of the log was dropped: nobody reads the log, or it cannot be written.
+    pub fn log_line_dropped(&self) {
+        self.log_lines_dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Lines of the log that were dropped.
+    pub fn log_lines_dropped(&self) -> u64 {
+        self.log_lines_dropped.load(Ordering::Relaxed)
     }
 
     /// Every counter: its name, what it counts, and its values by cause (an empty cause where there is one
@@ -138,6 +152,11 @@ impl Counts {
             ("member_leaves_total", "Members that left.", one(&self.leaves)),
             ("refusals_total", "Connections and requests refused, by cause.", of(&self.refusals, &REFUSALS)),
             ("evictions_total", "Clients given up, by cause.", of(&self.evictions, &EVICTIONS)),
+            (
+                "log_lines_dropped_total",
+                "Lines of the log that could not be written.",
+                one(&self.log_lines_dropped),
+            ),
         ]
     }
 }

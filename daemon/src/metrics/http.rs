@@ -1,22 +1,85 @@
-//! As much of HTTP as a scrape needs: one request a connection, one connection at a time.
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+//! As much of HTTP as a scrape needs: one request a connection, several connections at a time in one thread.
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, SocketFlags, accept_with, send};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// The longest head of a request.
 const LONGEST_HEAD: usize = 8 << 10;
-/// How long a client has for its request, and for taking the answer: the next one waits for it.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// How long a client has, from connecting to taking the last byte of the answer.
+const LONGEST: Duration = Duration::from_secs(10);
+/// Connections at a time; one more takes the place of the oldest.
+const MOST: usize = 64;
+/// How often listeners are looked after.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Answers requests until the process ends.
-pub(super) fn serve(listener: &TcpListener, mut scrape: impl FnMut() -> String) {
-    loop {
-        match listener.accept() {
-            Ok((stream, from)) => {
-                if let Err(error) = answer(stream, &mut scrape) {
-                    tracing::debug!(%from, %error, "a scrape was not answered");
+/// Connections that are being answered.
+#[derive(Debug, Default)]
+pub(super) struct Http {
+    /// The oldest first.
+    connections: Vec<Connection>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    stream: OwnedFd,
+    since: Instant,
+    head: Vec<u8>,
+    /// What is to be sent; empty while the request is read.
+    answer: Vec<u8>,
+    sent: usize,
+}
+
+impl Http {
+    /// Waits a second at most, and does what can be done then. Requests are answered by `scrape`, one by one.
+    pub(super) fn turn<'l>(
+        &mut self,
+        listeners: impl Iterator<Item = BorrowedFd<'l>>,
+        scrape: &mut impl FnMut() -> String,
+    ) {
+        let listeners: Vec<BorrowedFd<'_>> = listeners.collect();
+        let mut fds: Vec<PollFd<'_>> =
+            listeners.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+        for connection in &self.connections {
+            let flags = if connection.answer.is_empty() { PollFlags::IN } else { PollFlags::OUT };
+            fds.push(PollFd::new(&connection.stream, flags));
+        }
+        let left = self.connections.iter().map(|it| LONGEST.saturating_sub(it.since.elapsed()));
+        let left = left.chain([LOOK_EVERY]).min().unwrap_or_default();
+        let time = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        if poll(&mut fds, Some(&time)).is_err() {
+            // Interrupted, or out of memory: not in a hurry.
+            return std::thread::sleep(Duration::from_millis(10));
+        }
+        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let (come, busy) = ready.split_at(listeners.len());
+        let mut busy = busy.iter();
+        self.connections.retain_mut(|connection| {
+            let goes_on = !busy.next().is_some_and(|busy| *busy) || connection.go_on(scrape);
+            goes_on && connection.since.elapsed() < LONGEST
+        });
+        for (listener, _) in listeners.iter().zip(come).filter(|(_, come)| **come) {
+            self.accept(*listener);
+        }
+    }
+
+    fn accept(&mut self, listener: BorrowedFd<'_>) {
+        match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok(stream) => {
+                if self.connections.len() >= MOST {
+                    self.connections.remove(0);
                 }
+                let since = Instant::now();
+                self.connections.push(Connection {
+                    stream,
+                    since,
+                    head: Vec::new(),
+                    answer: Vec::new(),
+                    sent: 0,
+                });
             }
+            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => {}
             Err(error) => {
                 tracing::warn!(%error, "no scrape can be taken");
                 std::thread::sleep(Duration::from_millis(100));
@@ -25,13 +88,38 @@ pub(super) fn serve(listener: &TcpListener, mut scrape: impl FnMut() -> String) 
     }
 }
 
-fn answer(mut stream: TcpStream, scrape: &mut impl FnMut() -> String) -> std::io::Result<()> {
-    stream.set_write_timeout(Some(LONGEST_WAIT))?;
-    let head = read_head(&mut stream)?;
+impl Connection {
+    /// Reads or writes as much as can be; false at the end.
+    fn go_on(&mut self, scrape: &mut impl FnMut() -> String) -> bool {
+        if self.answer.is_empty() {
+            let mut piece = [0; 1024];
+            match rustix::io::read(&self.stream, &mut piece) {
+                Ok(0) => return false,
+                Ok(got) => self.head.extend(&piece[..got]),
+                Err(Errno::AGAIN | Errno::INTR) => return true,
+                Err(_) => return false,
+            }
+            let whole = self.head.windows(4).any(|bytes| bytes == b"\r\n\r\n");
+            if !whole && self.head.len() < LONGEST_HEAD {
+                return true;
+            }
+            self.answer = answer(&self.head, whole, scrape);
+        }
+        while self.sent < self.answer.len() {
+            match send(&self.stream, &self.answer[self.sent..], SendFlags::NOSIGNAL) {
+                Ok(sent) => self.sent += sent,
+                Err(Errno::INTR) => {}
+                Err(error) => return error == Errno::AGAIN,
+            }
+        }
+        false
+    }
+}
+
+fn answer(head: &[u8], whole: bool, scrape: &mut impl FnMut() -> String) -> Vec<u8> {
     let mut words = head.split(|byte| byte.is_ascii_whitespace());
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
-    let whole = head.windows(4).any(|bytes| bytes == b"\r\n\r\n");
     let (status, body) = match (method, path) {
         _ if !whole => {
             ("431 Request Header Fields Too Large", "the head of the request is too long\n".into())
@@ -45,47 +133,35 @@ fn answer(mut stream: TcpStream, scrape: &mut impl FnMut() -> String) -> std::io
          Content-Length: {}\r\nAllow: GET, HEAD\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    stream.write_all(head.as_bytes())?;
-    if method != b"HEAD" {
-        stream.write_all(body.as_bytes())?;
-    }
-    stream.flush()
-}
-
-/// The request up to the empty line that ends its head, or as much as there may be.
-fn read_head(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
-    let (since, mut head, mut piece) = (Instant::now(), Vec::new(), [0; 1024]);
-    while head.len() < LONGEST_HEAD && !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
-        let left = LONGEST_WAIT.saturating_sub(since.elapsed());
-        if left.is_zero() {
-            return Err(std::io::ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut piece)? {
-            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
-            got => head.extend(&piece[..got]),
-        }
-    }
-    Ok(head)
+    let body = if method == b"HEAD" { String::new() } else { body };
+    (head + &body).into_bytes()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd;
 
     fn ask(request: &[u8]) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let server = std::thread::spawn(move || {
-            let (stream, _) = listener.accept().unwrap();
-            let _ = answer(stream, &mut || "a 1\n".into());
-        });
-        let mut stream = TcpStream::connect(address).unwrap();
-        let _ = stream.write_all(request);
-        let mut said = Vec::new();
-        let _ = stream.read_to_end(&mut said);
-        server.join().unwrap();
-        String::from_utf8(said).unwrap()
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut http = Http::default();
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    http.turn([listener.as_fd()].into_iter(), &mut || "a 1\n".into());
+                }
+            });
+            let mut stream = TcpStream::connect(address).unwrap();
+            let _ = stream.write_all(request);
+            let mut said = Vec::new();
+            let _ = stream.read_to_end(&mut said);
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            String::from_utf8(said).unwrap()
+        })
     }
 
     #[test]

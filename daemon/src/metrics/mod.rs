@@ -6,31 +6,75 @@
 pub mod counts;
 mod exposition;
 mod http;
+mod listeners;
 mod scrape;
 
 use crate::config::Metrics;
-use anyhow::{Context, Result};
 use hectare_wire::RunDir;
-use std::net::TcpListener;
+use http::Http;
+use listeners::Listeners;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Starts the thread that answers scrapes, if the configuration says where.
-///
-/// # Errors
-/// When the address cannot be listened on.
-pub fn start(settings: &Metrics, dir: &RunDir) -> Result<()> {
-    let Some(address) = settings.listen else { return Ok(()) };
-    let listener = TcpListener::bind(address)
-        .with_context(|| format!("metrics.listen: {address} cannot be listened on"))?;
-    let address = listener.local_addr().context("metrics.listen")?;
-    if !address.ip().is_loopback() {
-        tracing::warn!(%address, "metrics can be read from other hosts: there is no access control");
+/// The thread that answers scrapes, as its daemon sees it.
+#[derive(Debug)]
+pub struct Scrapes {
+    dir: RunDir,
+    state: Arc<Mutex<State>>,
+    runs: bool,
+}
+
+#[derive(Debug)]
+struct State {
+    wanted: Metrics,
+    listeners: Listeners,
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Scrapes {
+    /// Of a daemon of this run directory; answers nothing yet.
+    pub fn of(dir: RunDir) -> Scrapes {
+        let state = State { wanted: Metrics::default(), listeners: Listeners::new(dir.clone()) };
+        Scrapes { dir, state: Arc::new(Mutex::new(state)), runs: false }
     }
-    let mut scraper = scrape::Scraper::new(dir.clone(), settings.areas, Instant::now());
-    let thread = std::thread::Builder::new().name("metrics".into());
-    thread
-        .spawn(move || http::serve(&listener, || scraper.scrape()))
-        .context("starting the metrics thread")?;
-    tracing::info!(%address, "metrics");
-    Ok(())
+
+    /// Answers scrapes as these settings say, within a second. What cannot be listened at is tried again.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn set(&mut self, wanted: &Metrics) -> std::io::Result<()> {
+        lock(&self.state).wanted = wanted.clone();
+        if self.runs || (wanted.listen.is_none() && !wanted.socket) {
+            return Ok(());
+        }
+        let mut scraper = scrape::Scraper::new(self.dir.clone(), Instant::now());
+        let state = self.state.clone();
+        let serve = move || {
+            let mut http = Http::default();
+            loop {
+                let mut now = lock(&state);
+                let State { wanted, listeners } = &mut *now;
+                listeners.keep(wanted);
+                let areas = wanted.areas;
+                let fds: Vec<_> = listeners.fds().filter_map(|fd| fd.try_clone_to_owned().ok()).collect();
+                drop(now);
+                http.turn(fds.iter().map(std::os::fd::AsFd::as_fd), &mut || scraper.scrape(areas));
+            }
+        };
+        std::thread::Builder::new().name("metrics".into()).spawn(serve)?;
+        self.runs = true;
+        Ok(())
+    }
+}
+
+/// Leaves no socket behind.
+impl Drop for Scrapes {
+    fn drop(&mut self) {
+        let mut state = lock(&self.state);
+        state.wanted = Metrics::default();
+        state.listeners.leave();
+    }
 }

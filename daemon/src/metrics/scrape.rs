@@ -15,19 +15,17 @@ use std::time::Instant;
 pub(super) struct Scraper {
     dir: RunDir,
     connection: Option<Connection>,
-    /// Areas of each job that are shown.
-    areas: usize,
     since: Instant,
     errors: u64,
 }
 
 impl Scraper {
-    pub(super) fn new(dir: RunDir, areas: usize, since: Instant) -> Scraper {
-        Scraper { dir, connection: None, areas, since, errors: 0 }
+    pub(super) fn new(dir: RunDir, since: Instant) -> Scraper {
+        Scraper { dir, connection: None, since, errors: 0 }
     }
 
-    /// The metrics as they are now. What cannot be had is left out, counted and logged.
-    pub(super) fn scrape(&mut self) -> String {
+    /// The metrics as they are now, with so many areas of each job. What cannot be had is left out, counted and logged.
+    pub(super) fn scrape(&mut self, areas: usize) -> String {
         let begin = Instant::now();
         let mut out = Exposition::default();
         let (release, protocol) = (env!("CARGO_PKG_VERSION"), VERSION.to_string());
@@ -42,7 +40,7 @@ impl Scraper {
                 out.add(Counter, &format!("hectare_daemon_{name}"), help, labels, value);
             }
         }
-        if let Err(error) = self.jobs(&mut out) {
+        if let Err(error) = self.jobs(&mut out, areas) {
             tracing::warn!(%error, "a scrape has no jobs");
             self.errors += 1;
             self.connection = None;
@@ -54,7 +52,7 @@ impl Scraper {
         out.text()
     }
 
-    fn jobs(&mut self, out: &mut Exposition) -> Result<()> {
+    fn jobs(&mut self, out: &mut Exposition, areas: usize) -> Result<()> {
         if self.connection.is_none() {
             self.connection = Some(Connection::open(&self.dir)?);
         }
@@ -64,7 +62,7 @@ impl Scraper {
         for line in jobs {
             listed(out, &line);
             // A job may be gone since it was listed.
-            match watch(connection, &line.job).and_then(|watch| Ok(watch.look(self.areas)?)) {
+            match watch(connection, &line.job).and_then(|watch| Ok(watch.look(areas)?)) {
                 Ok(glance) => seen(out, &line.job, &glance),
                 Err(error) => {
                     tracing::debug!(job = line.job, %error, "a scrape lacks a job");

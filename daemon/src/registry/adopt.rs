@@ -43,11 +43,34 @@ impl Registry {
         brought: Brought,
         is_stale: impl Fn(ClientId) -> bool,
     ) -> Result<Adopted, Refusal> {
-        let Brought { job, memory, keep, mut ranks } = brought;
+        let Brought { job, memory, keep, ranks } = brought;
+        let mut memory = Some(memory);
+        let adopted = self.take_on(client, pid, &job, &mut memory, keep, ranks, is_stale);
+        // Not taken, or known already.
+        memory.into_iter().for_each(|memory| self.closer.close(memory));
+        adopted
+    }
+
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the parts of what is brought, one of which may stay behind"
+    )]
+    fn take_on(
+        &mut self,
+        client: ClientId,
+        pid: u32,
+        job: &str,
+        brought: &mut Option<OwnedFd>,
+        keep: bool,
+        mut ranks: Vec<u32>,
+        is_stale: impl Fn(ClientId) -> bool,
+    ) -> Result<Adopted, Refusal> {
+        let job = job.to_owned();
         self.not_a_member(client)?;
         check_job_name(&job)?;
         let refuse = |what: String| Refusal::NotAdopted { job: job.clone(), what };
-        let about = memory::check(&memory).map_err(refuse)?;
+        let checked = brought.as_ref().map(memory::check);
+        let about = checked.unwrap_or_else(|| Err("it brings no memory".into())).map_err(refuse)?;
         if let Some(rank) = ranks.iter().find(|rank| **rank >= about.max_workers) {
             return Err(refuse(format!("rank {rank} is beyond its {} worker slots", about.max_workers)));
         }
@@ -58,7 +81,9 @@ impl Registry {
             Some(_) => false,
             None => {
                 self.room_for(about.reserve_bytes, about.max_areas, about.max_workers)?;
-                self.insert(&job, memory, about, keep);
+                if let Some(memory) = brought.take() {
+                    self.insert(&job, memory, about, keep);
+                }
                 true
             }
         };

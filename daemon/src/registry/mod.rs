@@ -6,6 +6,7 @@ mod marks;
 mod members;
 mod returning;
 
+use crate::closer::Closer;
 use crate::config::{Config, Limits};
 use crate::memory;
 pub use adopt::{Adopted, Brought};
@@ -15,7 +16,7 @@ pub use members::Gone;
 use members::Member;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The daemon's number of a connection; never used twice.
 pub type ClientId = u64;
@@ -50,6 +51,9 @@ pub struct Registry {
     members: BTreeMap<ClientId, Member>,
     serial: u64,
     marks: Marks,
+    closer: Closer,
+    /// How long a job that nobody has joined stays; for ever if it is zero.
+    join_within: Duration,
     /// Names of jobs of an earlier daemon that nobody brought yet.
     awaited: BTreeSet<String>,
     since: Instant,
@@ -58,6 +62,11 @@ pub struct Registry {
 impl Registry {
     /// Without jobs.
     pub fn new(config: &Config) -> Registry {
+        Registry::with_closer(config, Closer::default())
+    }
+
+    /// The same with who closes descriptors.
+    pub(crate) fn with_closer(config: &Config, closer: Closer) -> Registry {
         let marks = Marks::of(config.run_dir().path());
         Registry {
             limits: config.limits.clone(),
@@ -68,8 +77,38 @@ impl Registry {
             serial: 0,
             awaited: marks.left(),
             marks,
+            closer,
+            join_within: Duration::from_secs(config.join_within_s),
             since: Instant::now(),
         }
+    }
+
+    /// Takes other limits and defaults. They are for what comes; jobs that are there stay as they are.
+    pub fn configure(&mut self, config: &Config) {
+        self.limits = config.limits.clone();
+        self.defaults = config.defaults.clone();
+        self.max_jobs = config.max_jobs;
+        self.join_within = Duration::from_secs(config.join_within_s);
+    }
+
+    /// Forgets the jobs that nobody has joined in time, but for those that are kept; their names.
+    pub fn drop_unjoined(&mut self) -> Vec<String> {
+        // A job that had a member went with its last one.
+        let over = |entry: &Entry| {
+            entry.members.is_empty() && !entry.keep && entry.made.elapsed() >= self.join_within
+        };
+        if self.join_within.is_zero() {
+            return Vec::new();
+        }
+        let names: Vec<String> =
+            self.jobs.iter().filter(|(_, entry)| over(entry)).map(|(job, _)| job.clone()).collect();
+        names.iter().for_each(|job| drop(self.forget(job)));
+        names
+    }
+
+    /// Marks all jobs, in a run directory that is made anew.
+    pub fn mark_all(&self) {
+        self.jobs.keys().for_each(|job| self.marks.set(job));
     }
 
     /// Whether there is a job of this name.
@@ -124,9 +163,13 @@ impl Registry {
         self.marks.set(job);
     }
 
-    fn forget(&mut self, job: &str) -> Option<Entry> {
+    /// Forgets a job; who its members were.
+    fn forget(&mut self, job: &str) -> Option<BTreeSet<ClientId>> {
         self.marks.unset(job);
-        self.jobs.remove(job)
+        let entry = self.jobs.remove(job)?;
+        // The last descriptor of much memory takes long to close.
+        self.closer.close(entry.memory);
+        Some(entry.members)
     }
 
     fn entry(&mut self, job: &str) -> Result<&mut Entry, Refusal> {
@@ -142,7 +185,7 @@ impl Registry {
         if members > 0 && !force {
             return Err(Refusal::JobInUse { job: job.into(), members });
         }
-        Ok(self.forget(job).map(|entry| entry.members).unwrap_or_default())
+        Ok(self.forget(job).unwrap_or_default())
     }
 
     /// Whether the job of a member stays when its last member has left.

@@ -1,5 +1,6 @@
 //! Jobs of the daemon before this one, whose members may come back.
 use super::Registry;
+use crate::cut::Cut;
 use std::time::{Duration, Instant};
 use tracing::warn;
 
@@ -23,7 +24,7 @@ impl Registry {
             return;
         }
         let awaited = std::mem::take(&mut self.awaited);
-        warn!(jobs = ?awaited, "the members of jobs of an earlier daemon did not come back");
+        warn!(jobs = %Cut(&awaited), "the members of jobs of an earlier daemon did not come back");
         awaited.iter().for_each(|job| self.marks.unset(job));
     }
 

@@ -1,5 +1,6 @@
 //! What the daemon tells members on their control pages, and members that come back.
 use super::Server;
+use crate::cut::Cut;
 use crate::metrics::counts::COUNTS;
 use crate::peer;
 use crate::registry::{Brought, ClientId};
@@ -33,6 +34,15 @@ impl Server {
         }
     }
 
+    /// Forgets jobs that nobody joined in time.
+    pub(super) fn drop_unjoined(&mut self) {
+        for job in self.registry.drop_unjoined() {
+            info!(job, "job removed: nobody joined it in time");
+            COUNTS.job_removed("nobody_joined");
+        }
+        self.tell_waiters();
+    }
+
     /// Makes a client a member of the job that it brings.
     pub(super) fn adopt(&mut self, id: ClientId, brought: Brought) -> Result<Reply, Refusal> {
         let Some(pid) = self.clients.get(&id).map(|client| client.pid) else {
@@ -41,7 +51,8 @@ impl Server {
         let job = brought.job.clone();
         // As long as the process of an earlier connection lives, its id means it.
         let is_stale = |other: ClientId| {
-            let silent = self.clients.get(&other).filter(|client| client.silent && client.pid == pid);
+            let silent =
+                self.clients.get(&other).filter(|client| client.socket.is_none() && client.pid == pid);
             pid != 0 && silent.is_some_and(|client| client.process.as_ref().is_some_and(peer::is_alive))
         };
         let ranks = brought.ranks.clone();
@@ -50,10 +61,10 @@ impl Server {
             info!(job, pid, "job of an earlier daemon taken on");
             COUNTS.job_adopted();
         }
-        info!(job, pid, ?ranks, missing = ?adopted.missing, "member came back");
+        info!(job, pid, ranks = %Cut(&ranks), missing = %Cut(&adopted.missing), "member came back");
         COUNTS.member_back();
         for (old, gone) in adopted.replaced {
-            info!(job, pid, client = old, ranks = ?gone.ranks, "its earlier connection is forgotten");
+            info!(job, pid, client = old, ranks = %Cut(&gone.ranks), "its earlier connection is forgotten");
             self.clients.remove(&old);
         }
         Ok(Reply::Adopted { missing: adopted.missing })

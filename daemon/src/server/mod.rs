@@ -1,16 +1,22 @@
 //! The daemon itself: one thread that waits for connections, messages and deaths.
 mod clients;
+mod in_flight;
+mod limiter;
 mod membership;
+pub(crate) mod place;
+mod replies;
 mod requests;
 
+use crate::closer::Closer;
 use crate::config::Config;
 use crate::ready;
 use crate::registry::{ClientId, Registry};
 use clients::Client;
-use hectare_wire::{Error, Result, RunDir, Socket, VERSION};
+use hectare_wire::{Error, Result, VERSION};
+use limiter::Limiter;
+use place::{Look, Place};
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 use tracing::{info, warn};
@@ -18,18 +24,35 @@ use tracing::{info, warn};
 /// A daemon that has its run directory to itself and listens.
 #[derive(Debug)]
 pub struct Server {
-    dir: RunDir,
-    _lock: OwnedFd,
-    listener: Socket,
+    place: Place,
     clients: BTreeMap<ClientId, Client>,
     max_clients: usize,
+    max_clients_per_process: usize,
+    closer: Closer,
     last_id: ClientId,
     registry: Registry,
+    /// Which refusals have a line in the log.
+    limiter: Limiter,
     /// Whether deaths are being looked for, see `bury`.
     burying: bool,
     since: Instant,
     /// Tells this daemon from others, on control pages.
     boot: u64,
+    reload: Option<Reload>,
+}
+
+/// How the configuration is loaded again.
+struct Reload {
+    /// Readable when it is to be.
+    asked: UnixStream,
+    /// `None` if there is nothing new, or what there is cannot be used.
+    load: Box<dyn FnMut() -> Option<Config> + Send>,
+}
+
+impl std::fmt::Debug for Reload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reload").field("asked", &self.asked).finish_non_exhaustive()
+    }
 }
 
 /// Why a daemon could not begin.
@@ -45,88 +68,108 @@ pub enum StartError {
     /// The run directory or the socket.
     #[error(transparent)]
     Wire(#[from] Error),
-    /// A system call failed.
-    #[error("{what}: {source}")]
-    Os {
-        /// What was tried.
-        what: String,
-        /// What the system said.
-        r#source: std::io::Error,
-    },
 }
 
 impl Server {
     /// Takes the run directory, removes what a killed daemon left in it, and listens.
     ///
     /// # Errors
-    /// [`StartError::Running`], [`StartError::Wire`], [`StartError::Os`].
+    /// [`StartError::Running`], [`StartError::Wire`].
     pub fn start(config: &Config) -> Result<Server, StartError> {
         let dir = config.run_dir();
-        dir.make()?;
         let running = || StartError::Running { dir: dir.path().display().to_string() };
-        let lock = dir.lock()?.ok_or_else(running)?;
-        let path = dir.socket();
-        let os = |what: &str, source| StartError::Os { what: format!("{what} {}", path.display()), source };
-        // Whoever has the lock is the only daemon: a socket that is there belongs to one that was killed.
-        match std::fs::remove_file(&path) {
-            Ok(()) => info!("removed the socket of a daemon that was killed"),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(os("removing", error)),
-        }
-        let listener = Socket::listen(&path)?;
-        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        std::fs::set_permissions(&path, private).map_err(|error| os("setting the mode of", error))?;
+        let place = Place::take(dir.clone())?.ok_or_else(running)?;
         raise_descriptor_limit();
+        let closer = Closer::default();
         Ok(Server {
-            dir,
-            _lock: lock,
-            listener,
+            place,
             clients: BTreeMap::new(),
             max_clients: config.max_clients,
+            max_clients_per_process: config.max_clients_per_process,
+            closer: closer.clone(),
             last_id: 0,
-            registry: Registry::new(config),
+            registry: Registry::with_closer(config, closer),
+            limiter: Limiter::new(),
             burying: false,
             since: Instant::now(),
             boot: boot_number(),
+            reload: None,
         })
+    }
+
+    /// Has the daemon take the settings that `load` returns whenever a byte comes through `asked`.
+    #[must_use]
+    pub fn reload_with(
+        mut self,
+        asked: UnixStream,
+        load: impl FnMut() -> Option<Config> + Send + 'static,
+    ) -> Server {
+        self.reload = Some(Reload { asked, load: Box::new(load) });
+        self
     }
 
     /// Serves until a byte comes through `stop`, or its other end is closed. Then removes the socket. Jobs go
     /// on among their members.
     ///
     /// # Errors
-    /// [`Error::Os`] if waiting fails.
+    /// [`hectare_wire::Error::Os`] if waiting fails.
     pub fn serve(mut self, mut stop: UnixStream) -> Result<()> {
-        info!(dir = %self.dir.path().display(), pid = std::process::id(), protocol = VERSION, "ready");
+        info!(dir = %self.place.dir.path().display(), pid = std::process::id(), protocol = VERSION, "ready");
         ready::notify("READY=1");
         self.registry.open();
         loop {
-            let (stopped, new, busy, dead) = self.wait(&stop)?;
+            let woken = self.wait(&stop)?;
             // The dead first: what was theirs may be asked for.
-            for id in dead {
+            for id in woken.dead {
                 self.drop_dead(id);
             }
-            for id in busy {
+            for id in woken.busy {
                 if let Some(end) = self.read(id) {
                     self.drop_client(id, end);
                 }
             }
-            if new {
+            if woken.connection {
                 self.accept();
             }
             self.serve_parked();
-            if stopped {
+            self.limiter.tell();
+            if woken.reload {
+                self.reload();
+            }
+            match self.place.look(&self.closer) {
+                Look::Early => {}
+                Look::Same => self.drop_unjoined(),
+                Look::Made => self.registry.mark_all(),
+                Look::Lost => {
+                    warn!("another daemon has the run directory now; members go to it");
+                    break;
+                }
+            }
+            if woken.stop {
                 let _ = stop.read(&mut [0]);
+                self.registry.close();
                 break;
             }
         }
         ready::notify("STOPPING=1");
-        self.registry.close();
+        self.limiter.finish();
         info!(clients = self.clients.len(), "stopping");
-        if let Err(error) = std::fs::remove_file(self.dir.socket()) {
-            warn!(%error, "the socket could not be removed");
-        }
+        self.place.leave();
         Ok(())
+    }
+
+    /// Takes new settings, if there are any. What was granted by the old ones stays.
+    fn reload(&mut self) {
+        let Some(reload) = &mut self.reload else { return };
+        let _ = reload.asked.read(&mut [0; 64]);
+        ready::reloading();
+        if let Some(config) = (reload.load)() {
+            self.max_clients = config.max_clients;
+            self.max_clients_per_process = config.max_clients_per_process;
+            self.registry.configure(&config);
+            info!("configuration loaded again");
+        }
+        ready::notify("READY=1");
     }
 }
 

@@ -1,22 +1,47 @@
 //! Requests of clients, and what is answered.
 use super::Server;
 use super::clients::End;
+use super::replies::Passed;
+use crate::cut::Cut;
+use crate::memory;
 use crate::metrics::counts::COUNTS;
 use crate::registry::{Brought, ClientId, Registry};
-use hectare_wire::{FrameError, Received, Refusal, Reply, Request, Result, Socket, VERSION, decode, encode};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use hectare_wire::{FrameError, Received, Refusal, Reply, Request, VERSION, check_job_name, decode};
+use std::os::fd::OwnedFd;
 use tracing::{debug, info, warn};
 
 impl Server {
     /// Reads one message of a client and answers it. One at a time, so that nobody is kept waiting by a
     /// client that talks much. Returns why the client has to go, if it has.
     pub(super) fn read(&mut self, id: ClientId) -> Option<End> {
-        let client = self.clients.get_mut(&id)?;
-        let refused = match client.socket.receive() {
-            Ok(Received::Message(bytes, descriptor)) => match decode::<Request>(&bytes) {
-                Ok(request) => return self.serve_or_park(id, request, descriptor),
+        let client = self.clients.get(&id)?;
+        let mut descriptors = Vec::new();
+        let received = client.socket.as_ref()?.receive_with(&mut descriptors);
+        let request = match &received {
+            Ok(Received::Message(bytes, _)) => Some(decode::<Request>(bytes)),
+            _ => None,
+        };
+        // One descriptor comes with one kind of request. Others are closed where nobody waits for it. What a message of
+        // another version may bring is not known.
+        let takes = match &request {
+            Some(Ok(Request::Adopt { .. })) => 1,
+            Some(Err(FrameError::Version { .. })) => usize::MAX,
+            _ => 0,
+        };
+        let (pid, count) = (client.pid, descriptors.len());
+        let brought = if count == 1 && takes == 1 { descriptors.pop() } else { None };
+        descriptors.into_iter().for_each(|descriptor| self.closer.close(descriptor));
+        if count > takes {
+            let what = format!("{count} descriptors came with it, and {takes} may: process {pid} sent them");
+            return self.give_up(id, "descriptors", Refusal::Malformed { what });
+        }
+        let refused = match received {
+            Ok(Received::Message(..)) => match request? {
+                Ok(request) => return self.serve_or_park(id, request, brought),
                 Err(FrameError::Version { theirs }) => {
-                    warn!(pid = client.pid, theirs, ours = VERSION, "refused a client of another version");
+                    if self.limiter.admits("version") {
+                        warn!(pid, theirs, ours = VERSION, "gave a client of another version up");
+                    }
                     Refusal::Version { daemon: VERSION }
                 }
                 Err(error) => Refusal::Malformed { what: error.to_string() },
@@ -25,21 +50,48 @@ impl Server {
             Ok(Received::Nothing) => return None,
             Ok(Received::Closed) | Err(_) => return Some(End::Closed),
         };
-        warn!(pid = client.pid, why = %refused, "gave a client up");
-        COUNTS.evicted(refused.cause());
-        let _ = answer(&client.socket, &Reply::Refused(refused), None);
-        Some(End::Refused)
+        self.give_up(id, refused.cause(), refused)
     }
 
     fn serve_or_park(&mut self, id: ClientId, request: Request, descriptor: Option<OwnedFd>) -> Option<End> {
-        debug!(client = id, ?request);
+        debug!(client = id, request = %Cut(&request));
         COUNTS.requested();
+        let refusal = match named(&request).map(check_job_name) {
+            Some(Err(refusal)) => Some(refusal),
+            _ if descriptor.as_ref().is_some_and(|brought| !memory::is_memfd(brought)) => {
+                let job = named(&request).unwrap_or_default().into();
+                Some(Refusal::NotAdopted { job, what: "what it brings is not a memfd".into() })
+            }
+            _ => self.has_no_room(id, &request).then(|| self.no_room()),
+        };
+        if let Some(refusal) = refusal {
+            descriptor.into_iter().for_each(|descriptor| self.closer.close(descriptor));
+            return self.reply(id, Err(refusal), Passed::Nothing);
+        }
         if job_of(&request).is_some_and(|job| self.registry.is_awaited(job)) {
             debug!(client = id, "waits for the members of the job to come back");
             self.clients.get_mut(&id)?.parked = Some(request);
             return None;
         }
         self.serve_request(id, request, descriptor)
+    }
+
+    /// Whether the request would make a member of a visitor, for whom there is still no room.
+    fn has_no_room(&mut self, id: ClientId, request: &Request) -> bool {
+        use Request::{Adopt, Attach, Create, Hold};
+        if !self.clients.get(&id).is_some_and(|client| client.visitor)
+            || !matches!(request, Create { .. } | Attach { .. } | Hold { .. } | Adopt { .. })
+        {
+            return false;
+        }
+        let full = self.is_full();
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.visitor = full;
+        }
+        if full {
+            COUNTS.refused_connection("max_clients");
+        }
+        full
     }
 
     /// Serves those who waited for a job that is back, or whose members had their time.
@@ -59,10 +111,7 @@ impl Server {
     }
 
     /// Asks for something of which there may be no more, and if so, once more when the dead have given back theirs.
-    fn if_room<T>(
-        &mut self,
-        ask: impl Fn(&mut Registry) -> std::result::Result<T, Refusal>,
-    ) -> std::result::Result<T, Refusal> {
+    fn if_room<T>(&mut self, ask: impl Fn(&mut Registry) -> Result<T, Refusal>) -> Result<T, Refusal> {
         match ask(&mut self.registry) {
             Err(Refusal::Quota { .. } | Refusal::RankTaken { .. }) => {
                 self.bury();
@@ -161,23 +210,16 @@ impl Server {
                 Ok(Reply::Done)
             }
         };
-        let reply = reply.unwrap_or_else(|refusal| {
-            warn!(pid, why = %refusal, "refused a request");
-            COUNTS.refused(&refusal);
-            Reply::Refused(refusal)
-        });
-        let memory = memory_of.and_then(|job| self.registry.memory(&job).ok());
-        let passed = memory.or(page.as_ref().map(OwnedFd::as_fd));
-        let sent = answer(&self.clients.get(&id)?.socket, &reply, passed);
-        self.tell_waiters();
-        match sent {
-            Ok(()) => None,
-            Err(error) => {
-                warn!(pid, %error, "gave a client up that takes no answer");
-                COUNTS.evicted("takes_no_answer");
-                Some(End::Closed)
-            }
-        }
+        let passed = page.map_or_else(|| memory_of.map_or(Passed::Nothing, Passed::Memory), Passed::Page);
+        self.reply(id, reply, passed)
+    }
+}
+
+/// The job that a request names.
+fn named(request: &Request) -> Option<&str> {
+    match request {
+        Request::Adopt { job, .. } => Some(job),
+        other => job_of(other),
     }
 }
 
@@ -192,9 +234,4 @@ fn job_of(request: &Request) -> Option<&str> {
         | Request::Wait { job } => Some(job),
         _ => None,
     }
-}
-
-/// Sends an answer, with a descriptor if there is one to pass.
-pub(super) fn answer(socket: &Socket, reply: &Reply, memory: Option<BorrowedFd<'_>>) -> Result<()> {
-    socket.send(&encode(reply)?, memory)
 }

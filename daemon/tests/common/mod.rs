@@ -4,7 +4,7 @@ pub mod process;
 
 use hectare_wire::{Connection, JobLine, Reply, Request, RunDir};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -132,13 +132,12 @@ pub fn until(what: &str, mut so: impl FnMut() -> bool) {
 }
 
 /// An example's program: built beside this test by `cargo test --workspace`, else built now, also if it is older than
-/// the daemon, whose protocol may have changed since.
+/// its sources.
 pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(|deps| deps.parent()).expect("tests lie in PROFILE/deps");
     let program = profile.join("examples").join(name);
-    let built = |path: &Path| std::fs::metadata(path).and_then(|about| about.modified()).ok();
-    if built(&program) < built(Path::new(env!("CARGO_BIN_EXE_hectared"))) {
+    if !hectare_testing::is_current(&program, &["examples", "orion-layer", "dsm", "wire"]) {
         let mut command = Command::new(env!("CARGO"));
         command.args(["build", "-p", "hectare", "--example", name]);
         if !cfg!(debug_assertions) {

@@ -1,8 +1,8 @@
 //! The bytes of an area for those who do not know its element type.
 use super::element::ElementType;
+use super::find;
 use super::handle::{Area, AreaCore, Version};
 use super::observer::Observer;
-use super::table::Directory;
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -49,16 +49,18 @@ impl Observer {
     pub fn read_bytes(&self, name: &str, range: Option<Range<usize>>) -> Result<AreaBytes> {
         let shared = self.shared();
         shared.check_process()?;
-        let directory = Directory::lock(shared, std::thread::yield_now);
-        let id = directory.find(name).ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
-        let about = &shared.segment.areas()[id.index as usize].about;
+        let segment = &shared.segment;
+        let id = find::find(segment, name).ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
+        let about = &segment.areas()[id.index as usize].about;
         let element = ElementType {
             size: about.elem_size.load(Ordering::Relaxed),
             align: about.elem_align.load(Ordering::Relaxed),
             kind: about.elem_kind.load(Ordering::Relaxed),
         };
+        if !find::unchanged(id, &segment.areas()[id.index as usize]) {
+            return Err(Error::NoSuchArea { name: name.into() });
+        }
         let mut core = AreaCore::of(shared, id, name, element)?;
-        drop(directory);
         let (len, row, size) = (core.len, core.row, element.size as usize);
         let range = range.unwrap_or(0..len);
         if range.start > range.end || range.end > len {

@@ -5,6 +5,7 @@
 //! them whole. On x86-64 and on ARM such a load or store is the same instruction as a plain one.
 use super::copy;
 use super::element::Element;
+use super::words;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -213,8 +214,7 @@ impl Cells<'_, u64> {
     /// If there is none at `index`.
     #[inline]
     pub fn observe(&self, index: usize) -> u64 {
-        // Acquire: pairs with the release in `publish`.
-        self.word(index).load(Ordering::Acquire)
+        words::observe(self.word(index))
     }
 
     /// Writes an element after all that this worker wrote before.
@@ -223,8 +223,7 @@ impl Cells<'_, u64> {
     /// If there is none at `index`.
     #[inline]
     pub fn publish(&self, index: usize, value: u64) {
-        // Release: pairs with the acquire in `observe`.
-        self.word(index).store(value, Ordering::Release);
+        words::publish(self.word(index), value);
     }
 }
 

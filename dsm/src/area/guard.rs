@@ -119,18 +119,13 @@ impl<'w, T: Element> WriteGuard<'w, T> {
             self.outside(format_args!("row {row}"), self.rows, "rows");
         }
         let start = row * self.row;
-        match self.probe {
-            Some((probe, lines)) => {
-                // SAFETY: an area whose rows are logged as a whole has a log, and the row is in the area.
-                if !unsafe { lines.has((start * size_of::<T>() + probe) / LINE as usize) } {
-                    self.log.mark_bytes(start * size_of::<T>(), self.row * size_of::<T>());
-                }
-            }
-            None => {
-                let bytes = start * size_of::<T>();
-                let last = (bytes + self.row * size_of::<T>() - 1) / LINE as usize;
-                self.log.mark_row(bytes / LINE as usize, last);
-            }
+        let bytes = start * size_of::<T>();
+        // SAFETY: an area whose rows are logged as a whole has a log, and the row is in the area.
+        let logged =
+            |(probe, lines): (usize, Lines<'_>)| unsafe { lines.has((bytes + probe) / LINE as usize) };
+        if !self.probe.is_some_and(logged) {
+            let last = (bytes + self.row * size_of::<T>() - 1) / LINE as usize;
+            self.log.mark_row(bytes / LINE as usize, last);
         }
         // SAFETY: `rows * row` elements exist, and `row` is below `rows`.
         unsafe { self.data.get_unchecked_mut(start..start + self.row) }

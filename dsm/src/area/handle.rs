@@ -1,12 +1,12 @@
 //! The readers' side of an area.
 use super::element::{Element, ElementType};
+use super::find;
 use super::ownership;
 use super::parts::Parts;
-use super::table::{AreaId, Directory};
+use super::table::AreaId;
 use crate::error::{Error, Result};
 use crate::job::Shared;
 use crate::log::bitmap::Log;
-use crate::log::generations;
 use crate::memory::layout::{AreaLayout, AreaSlot, LINE};
 use crate::sync::clock;
 use crate::worker::Worker;
@@ -30,6 +30,9 @@ impl std::fmt::Display for Version {
         write!(f, "{}.{}", self.term, self.counter)
     }
 }
+
+/// How often a reader looks again at what is being published, which takes microseconds.
+const LOOKS: u32 = 10_000;
 
 /// The longest row that is logged as a whole, in bytes.
 const LARGEST_LOGGED_ROW: u64 = 4096;
@@ -62,17 +65,23 @@ unsafe impl Send for AreaCore {}
 unsafe impl Sync for AreaCore {}
 
 impl AreaCore {
-    pub(crate) fn find(
-        shared: &Arc<Shared>,
-        directory: &Directory<'_>,
-        name: &str,
-        element: ElementType,
-    ) -> Result<AreaCore> {
+    pub(crate) fn find(shared: &Arc<Shared>, name: &str, element: ElementType) -> Result<AreaCore> {
         super::spec::check_name(name, shared.segment.config().max_name_bytes as usize)?;
-        let id = directory.find(name).ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
-        AreaCore::of(shared, id, name, element)
+        loop {
+            let id =
+                find::find(&shared.segment, name).ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
+            match AreaCore::of(shared, id, name, element) {
+                // Deleted between two looks at it: there may be another of the name.
+                Err(Error::Deleted { .. }) => {}
+                other => return other,
+            }
+        }
     }
 
+    /// What a handle needs to know of an area.
+    ///
+    /// # Errors
+    /// [`Error::Deleted`] if the area was deleted before all was read, [`Error::WrongType`].
     pub(crate) fn of(shared: &Arc<Shared>, id: AreaId, name: &str, element: ElementType) -> Result<AreaCore> {
         let slot = &shared.segment.areas()[id.index as usize];
         let about = &slot.about;
@@ -81,6 +90,14 @@ impl AreaCore {
             align: about.elem_align.load(Ordering::Relaxed),
             kind: about.elem_kind.load(Ordering::Relaxed),
         };
+        let offset = about.extent_offset.load(Ordering::Relaxed);
+        let row = about.row_len.load(Ordering::Relaxed).max(1) as usize;
+        let len = about.len.load(Ordering::Relaxed) as usize;
+        let flags = about.flags.load(Ordering::Relaxed);
+        let layout = slot.layout_copy();
+        if !find::unchanged(id, slot) {
+            return Err(Error::Deleted { name: name.into() });
+        }
         if found != element {
             return Err(Error::WrongType {
                 name: name.into(),
@@ -88,18 +105,18 @@ impl AreaCore {
                 found: found.to_string(),
             });
         }
-        let parts = Parts::of(&shared.segment, id.index as usize);
+        let parts = Parts::with(&shared.segment, slot, &layout, offset);
         let log = Log {
             level0: parts.level0(),
             level1: parts.level1(),
-            dirty: &shared.segment.dirty()[id.index as usize],
+            dirty: shared.segment.dirty(id.index as usize),
         };
         // SAFETY: the lifetime is that of the mapping, which `shared` keeps for as long as the core exists.
         let log = unsafe { std::mem::transmute::<Log<'_>, Log<'static>>(log) };
-        let row = about.row_len.load(Ordering::Relaxed).max(1) as usize;
         let row_bytes = row as u64 * u64::from(element.size);
-        let looked_through = about.flags.load(Ordering::Relaxed) & super::parts::flag::AUTOMATIC != 0
-            || shared.segment.config().check != 0;
+        let looked_through = flags & super::parts::flag::AUTOMATIC != 0
+            || shared.segment.config().check != 0
+            || super::scan::is_asked_for();
         let by_rows = row > 1
             && parts.layout.is_logged()
             && !looked_through
@@ -109,11 +126,11 @@ impl AreaCore {
             shared: shared.clone(),
             id,
             name: name.into(),
-            layout: *parts.layout,
+            layout,
             // SAFETY: as for `log` above.
             slot: unsafe { &*std::ptr::from_ref(parts.slot) },
             start: parts.start(),
-            len: about.len.load(Ordering::Relaxed) as usize,
+            len,
             row,
             by_rows,
             looked_through,
@@ -174,8 +191,8 @@ impl AreaCore {
     }
 
     pub(crate) fn version_of(&self, copy: usize) -> Version {
-        let record = &self.parts().copies()[copy];
-        Version { term: record.term.load(Ordering::Relaxed), counter: record.counter.load(Ordering::Relaxed) }
+        let (term, counter) = self.parts().copies()[copy].version();
+        Version { term, counter }
     }
 
     /// The newest version, read without a pin: both halves from one publication.
@@ -184,17 +201,16 @@ impl AreaCore {
         if parts.layout.copies == 0 {
             return None;
         }
-        loop {
-            let copy = parts.current();
-            // A deleted area's slot may be another's by now, with more copies.
-            let record = parts.copies().get(copy)?;
-            let round = record.round.load(Ordering::SeqCst);
-            let version = self.version_of(copy);
-            std::sync::atomic::fence(Ordering::SeqCst);
-            if parts.current() == copy && record.round.load(Ordering::SeqCst) == round {
-                return Some(version);
+        for _ in 0..LOOKS {
+            if let Some((term, counter)) = parts.reader_copies().version() {
+                return Some(Version { term, counter });
             }
+            // A deleted area's slot may be another's by now, with more copies.
+            parts.copies().get(parts.current())?;
+            std::hint::spin_loop();
         }
+        // Whoever publishes stands still or is dead.
+        Some(self.version_of(parts.current()))
     }
 
     /// The lines to log for some elements, which exist: of their rows, if rows are logged as a whole.
@@ -209,7 +225,7 @@ impl AreaCore {
     }
 
     pub(crate) fn force(&self) {
-        self.shared.segment.forced()[self.id.index as usize].store(1, Ordering::Relaxed);
+        self.shared.segment.forced(self.id.index as usize).set();
     }
 }
 
@@ -250,8 +266,8 @@ impl<T: Element> Area<T> {
         Area { core, element: PhantomData }
     }
 
-    pub(crate) fn attach(shared: &Arc<Shared>, directory: &Directory<'_>, name: &str) -> Result<Area<T>> {
-        let core = AreaCore::find(shared, directory, name, ElementType::of::<T>())?;
+    pub(crate) fn attach(shared: &Arc<Shared>, name: &str) -> Result<Area<T>> {
+        let core = AreaCore::find(shared, name, ElementType::of::<T>())?;
         Ok(Area::around(Arc::new(core)))
     }
 
@@ -295,8 +311,9 @@ impl<T: Element> Area<T> {
         let copy = self.visible(worker)?;
         let data = self.core.parts().reader(copy).cast::<T>();
         // SAFETY: the copy has `len` elements of `T` (checked on attaching), any bytes are a `T`. Nobody
-        // writes this copy while the slice lives: the worker's arrival word pins it, and the word moves
-        // only in calls that need `&mut Worker`. The mapping lives as long as the worker.
+        // writes this copy while the slice lives: the worker's arrival word pins it, the word moves only in
+        // calls that need `&mut Worker`, and the worker, which the slice borrows, lives: a thread that ends
+        // with one ends the process (`Tenure`). The mapping lives as long as the worker.
         Ok(unsafe { std::slice::from_raw_parts(data, self.core.len) })
     }
 
@@ -363,7 +380,7 @@ impl<T: Element> Area<T> {
 
     /// The elements that may have changed after version `since` up to the version that this worker sees, as
     /// ascending ranges. Exact to 64-byte lines and to generations: possibly more than changed, never less.
-    /// An area without a log answers with everything.
+    /// An area without a log answers with everything, and so does one whose publisher stands still in the middle.
     ///
     /// # Errors
     /// Those of [`Area::read`].
@@ -377,19 +394,21 @@ impl<T: Element> Area<T> {
         if !parts.layout.is_logged() {
             return Ok(std::iter::once(0..self.core.len).collect());
         }
-        loop {
-            if let Some(bits) = generations::changed_since(&parts, since.counter) {
+        for _ in 0..LOOKS {
+            if let Some(bits) = parts.generations().changed_since(since.counter) {
                 return Ok(ranges_of(&bits, size_of::<T>(), self.core.len));
             }
             std::hint::spin_loop();
         }
+        // Whoever publishes stands still or is dead, and the round may wait for this worker.
+        Ok(std::iter::once(0..self.core.len).collect())
     }
 
     /// Seals the newest generation at the next publication, so that a later
     /// [`changed_since`](Area::changed_since) of that version does not see what came before it.
     pub fn seal(&self) {
         if self.core.is_there() {
-            self.core.slot().round.seal_requested.store(1, Ordering::Relaxed);
+            self.core.slot().round.generations.seal_requested.store(1, Ordering::Relaxed);
         }
     }
 
@@ -398,11 +417,12 @@ impl<T: Element> Area<T> {
     pub fn request_sync(&self) {
         if self.core.is_there() {
             self.core.force();
-            self.core.shared.segment.header().sync.requested.store(1, Ordering::SeqCst);
+            self.core.shared.segment.header().sync.request();
         }
     }
 
-    /// How often a publication of the area was put off because every copy was pinned.
+    /// How often a publication of the area was put off because every copy was pinned, because a worker stood
+    /// still while it copied it (`StallPolicy::Pin`), or for the sake of its group.
     pub fn put_off(&self) -> u64 {
         if self.core.is_there() { self.core.slot().round.put_off.load(Ordering::Relaxed) } else { 0 }
     }
@@ -425,6 +445,10 @@ fn ranges_of(bits: &[u64], size: usize, len: usize) -> Vec<Range<usize>> {
             let line = index * 64 + word.trailing_zeros() as usize;
             word &= word - 1;
             let start = line * LINE as usize / size;
+            // A word may have bits for lines behind the last.
+            if start >= len {
+                break;
+            }
             let end = ((line + 1) * LINE as usize).div_ceil(size).min(len);
             match ranges.last_mut() {
                 Some(last) if last.end >= start => last.end = end,

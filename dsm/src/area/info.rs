@@ -1,7 +1,8 @@
 //! What can be said of an area without attaching to it.
+use super::find;
 use super::handle::Version;
 use super::ownership;
-use super::table::{AreaId, Directory};
+use super::table::AreaId;
 use crate::memory::segment::Segment;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -34,42 +35,48 @@ pub struct AreaInfo {
     pub epoch: u64,
     /// The newest published version; `None` without reader copies.
     pub version: Option<Version>,
-    /// Publications put off because every copy was pinned.
+    /// Publications put off: see [`Area::put_off`](crate::Area::put_off).
     pub put_off: u64,
 }
 
 impl AreaInfo {
-    pub(crate) fn of(segment: &Segment, directory: &Directory<'_>, id: AreaId) -> AreaInfo {
-        let parts = super::parts::Parts::of(segment, id.index as usize);
-        let about = &parts.slot.about;
-        let word = ownership::load(&parts.slot.own.ownership);
+    /// `None` if the area was deleted meanwhile.
+    pub(crate) fn of(segment: &Segment, id: AreaId) -> Option<AreaInfo> {
+        let index = id.index as usize;
+        let slot = &segment.areas()[index];
+        let about = &slot.about;
+        let word = ownership::load(&slot.own.ownership);
         let element = super::element::ElementType {
             size: about.elem_size.load(Ordering::Relaxed),
             align: about.elem_align.load(Ordering::Relaxed),
             kind: about.elem_kind.load(Ordering::Relaxed),
         };
         let interval = about.interval_ns.load(Ordering::Relaxed);
-        let newest = (parts.layout.copies > 0).then(|| {
-            let record = &parts.copies()[parts.current()];
-            Version {
-                term: record.term.load(Ordering::Relaxed),
-                counter: record.counter.load(Ordering::Relaxed),
-            }
-        });
-        AreaInfo {
-            name: directory.name(id),
-            group: directory.group(id),
+        let layout = slot.layout_copy();
+        let info = AreaInfo {
+            name: find::name(segment, index),
+            group: find::group(segment, index),
             len: about.len.load(Ordering::Relaxed) as usize,
             bytes: about.bytes.load(Ordering::Relaxed),
-            footprint: parts.layout.footprint(),
+            footprint: layout.footprint(),
             element: element.to_string(),
             row: about.row_len.load(Ordering::Relaxed).max(1) as usize,
-            copies: parts.layout.copies,
+            copies: layout.copies,
             interval: (interval != 0).then(|| Duration::from_nanos(interval)),
             owner: word.holder(),
             epoch: word.epoch(),
-            version: newest,
-            put_off: parts.slot.round.put_off.load(Ordering::Relaxed),
+            version: None,
+            put_off: slot.round.put_off.load(Ordering::Relaxed),
+        };
+        let offset = about.extent_offset.load(Ordering::Relaxed);
+        if !find::unchanged(id, slot) {
+            return None;
         }
+        let parts = super::parts::Parts::with(segment, slot, &layout, offset);
+        let newest = parts.copies().get(parts.current()).map(|record| Version {
+            term: record.term.load(Ordering::Relaxed),
+            counter: record.counter.load(Ordering::Relaxed),
+        });
+        Some(AreaInfo { version: newest, ..info })
     }
 }

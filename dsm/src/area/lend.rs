@@ -8,6 +8,7 @@ use super::handle::{Area, AreaCore};
 use super::owned::{GiveError, Owned};
 use super::ownership;
 use crate::error::{Error, Rank, Result};
+use crate::sync::lock;
 use crate::sync::wait::{futex_wake_all, low_half};
 use crate::worker::Worker;
 use std::marker::PhantomData;
@@ -106,8 +107,7 @@ impl<T: Element> Lent<T> {
     pub fn delete(self, worker: &mut Worker) -> Result<()> {
         self.core.check_job(worker)?;
         self.core.check_live()?;
-        worker.delete(self.core.id);
-        Ok(())
+        worker.delete(self.core.id)
     }
 }
 
@@ -134,17 +134,17 @@ impl<T: Element> Recalled<T> {
     ) -> Result<Recalled<T>> {
         core.check_job(worker)?;
         core.check_live()?;
-        if worker.rank() != rank || !change(&core.slot().own.ownership, rank, epoch) {
+        let (word, rounds) = (&core.slot().own.ownership, worker.shared().segment.rounds());
+        let taken =
+            if worker.rank() == rank { lock::take_back(word, &rounds, (rank, epoch), change) } else { None };
+        let Some(round) = taken else {
             return Err(Error::NotOwner {
                 name: core.name.clone(),
                 rank: worker.rank(),
                 owner: core.ownership().to_string(),
             });
-        }
-        let owned = Owned::begin(core, worker, epoch + 1);
-        // SeqCst, after the change of the word: whoever views the area after this passed the word that we see.
-        let round = worker.shared().segment.rounds().load_total().round();
-        Ok(Recalled { owned, round })
+        };
+        Ok(Recalled { owned: Owned::begin(core, worker, epoch + 1), round })
     }
 
     /// The area, once every other worker has passed a synchronization point since the recall; until then
@@ -183,8 +183,9 @@ impl<T: Element> Area<T> {
         let data = self.core.parts().writer().cast::<T>();
         // SAFETY: the writer copy has `len` elements of `T`. Nobody writes it while it is lent; after a recall
         // or a claim the new owner waits (`wait_for_readers`) until this worker has been at a synchronization
-        // point, which needs `&mut Worker` and so ends the slice's lifetime. The mapping lives as long as the
-        // worker, which keeps the job.
+        // point, which needs `&mut Worker` and so ends the slice's lifetime, or is gone, which its thread's end does
+        // not bring about before the process ends (`Tenure`). The mapping lives as long as the worker, which
+        // keeps the job.
         Ok(unsafe { std::slice::from_raw_parts(data, self.core.len) })
     }
 }
@@ -196,6 +197,10 @@ impl Worker {
     /// Waits until every other worker has stood at a synchronization point in `round` or later: then none
     /// holds a view that it took before the caller saw `round`.
     pub(crate) fn wait_for_readers(&mut self, core: &AreaCore, round: u64) -> Result<()> {
+        self.within(Some(PATIENCE), |worker| worker.wait_for_late_readers(core, round))
+    }
+
+    fn wait_for_late_readers(&mut self, core: &AreaCore, round: u64) -> Result<()> {
         let since = Instant::now();
         loop {
             let late: Vec<Rank> = self.shared().segment.rounds().late_readers(self.rank(), round).collect();

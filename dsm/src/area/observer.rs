@@ -9,6 +9,7 @@ use crate::job::{Job, Shared};
 use crate::memory::layout::ObserverRecord;
 use crate::memory::mutex::Locked;
 use crate::memory::segment::Segment;
+use crate::memory::tenure::Tenure;
 use crate::sync::pin;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -26,11 +27,11 @@ pub(crate) fn pin_word(area: usize, copy: usize) -> u64 {
 
 /// Whether any living observer pins the copy.
 pub(crate) fn is_pinned(segment: &Segment, area: usize, copy: usize) -> bool {
+    // SeqCst: comes after `pin::mark`'s store; pairs with `Observer::register`, which raises this before it pins.
     let high = segment.header().sync.observers_high.load(Ordering::SeqCst) as usize;
     let wanted = pin_word(area, copy);
     (0..high).any(|observer| {
-        segment.pins(observer).iter().any(|pin| pin.load(Ordering::SeqCst) == wanted)
-            && !reap_if_dead(segment, observer)
+        segment.pins(observer).iter().any(|pin| pin::is_at(pin, wanted)) && !reap_if_dead(segment, observer)
     })
 }
 
@@ -46,7 +47,7 @@ pub(crate) fn reap_if_dead(segment: &Segment, observer: usize) -> bool {
         }
         Some(Locked::OwnerDied) => {
             clear(segment, observer);
-            record.state.store(FREE, Ordering::SeqCst);
+            record.state.store(FREE, Ordering::Relaxed);
             record.life.unlock();
             true
         }
@@ -54,19 +55,20 @@ pub(crate) fn reap_if_dead(segment: &Segment, observer: usize) -> bool {
 }
 
 fn clear(segment: &Segment, observer: usize) {
-    for pin in segment.pins(observer) {
-        pin.store(0, Ordering::SeqCst);
-    }
+    segment.pins(observer).iter().for_each(pin::unpin);
 }
 
 /// Somebody who reads areas without being a worker.
 ///
-/// It is tied to the thread that made it. Reading with it never delays a worker: at most, publications of
+/// It is tied to the thread that made it, which must not end before it is dropped, as with a
+/// [`Worker`](crate::Worker). Reading with it never delays a worker: at most, publications of
 /// an area are put off while all of its copies are pinned (see [`AreaSpec::copies`](crate::AreaSpec::copies)).
 #[derive(Debug)]
 pub struct Observer {
     shared: Arc<Shared>,
     index: usize,
+    /// Ends with the observer, after its pins.
+    _tenure: Tenure,
     _thread: PhantomData<*const ()>,
 }
 
@@ -75,7 +77,9 @@ impl Observer {
         let shared = job.shared.clone();
         shared.check_process()?;
         let segment = &shared.segment;
+        let tenure = Tenure::begin(segment.canary)?;
         let records: &[ObserverRecord] = segment.observers();
+        // SeqCst, as below: comes before the observer's first pin; pairs with the load in `is_pinned`.
         let mut high = segment.header().sync.observers_high.load(Ordering::SeqCst);
         for (index, record) in records.iter().enumerate() {
             // Whoever gets the mutex has the record: its last observer is gone, or dead with its pins held.
@@ -83,12 +87,14 @@ impl Observer {
                 continue;
             }
             clear(segment, index);
-            record.state.store(LIVE, Ordering::SeqCst);
+            record.state.store(LIVE, Ordering::Relaxed);
             record.pid.store(std::process::id(), Ordering::Relaxed);
             while (high as usize) <= index {
+                // SeqCst: as above.
                 high = segment.header().sync.observers_high.fetch_max(index as u32 + 1, Ordering::SeqCst);
             }
-            return Ok(Observer { shared, index, _thread: PhantomData });
+            let tenure = tenure.is(format!("observer {index} of {}", shared.name()));
+            return Ok(Observer { shared, index, _tenure: tenure, _thread: PhantomData });
         }
         Err(Error::TooManyObservers { max: records.len() })
     }
@@ -128,11 +134,12 @@ impl Observer {
             };
             if pin::pin(pin, word, &record.state, || parts.current() == copy) {
                 if let Err(error) = core.check_live() {
-                    pin.store(0, Ordering::SeqCst);
+                    pin::unpin(pin);
                     return Err(error);
                 }
                 // The pin keeps rounds from choosing this copy as a target and the directory from freeing the
-                // area; the copy has `len` elements of `T`, checked when the area was attached.
+                // area. It is forgotten when the observer, which the view borrows, is dropped or dead; a thread
+                // that ends with one ends the process (`Tenure`). And the copy has `len` elements of `T`, checked when the area was attached.
                 let data = std::ptr::slice_from_raw_parts(parts.reader(copy).cast::<T>(), core.len);
                 let round = record.round.load(Ordering::Relaxed);
                 return Ok(Pinned { area, data, version: core.version_of(copy), round, pin });
@@ -160,7 +167,7 @@ impl Drop for Observer {
         }
         clear(&self.shared.segment, self.index);
         let record = &self.shared.segment.observers()[self.index];
-        record.state.store(FREE, Ordering::SeqCst);
+        record.state.store(FREE, Ordering::Relaxed);
         record.life.unlock();
     }
 }
@@ -210,7 +217,7 @@ impl<T: Element> Deref for Pinned<'_, T> {
 impl<T: Element> Drop for Pinned<'_, T> {
     fn drop(&mut self) {
         if self.area.core.shared.check_process().is_ok() {
-            self.pin.store(0, Ordering::SeqCst);
+            pin::unpin(self.pin);
         }
     }
 }

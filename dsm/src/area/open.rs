@@ -104,8 +104,7 @@ impl<T: Element> Opened<T> {
     pub fn delete(self, worker: &mut Worker) -> Result<()> {
         self.core.check_job(worker)?;
         self.core.check_live()?;
-        worker.delete(self.core.id);
-        Ok(())
+        worker.delete(self.core.id)
     }
 }
 
@@ -138,7 +137,7 @@ impl<T: Element> Area<T> {
         // SAFETY: the writer copy has `len` elements of `T`, as of every handle, for types are checked when areas are
         // attached. While it is open all access is through `Cells`; after it was closed or claimed the new owner
         // waits (`wait_for_readers`) until this worker has been at a synchronization point, which needs `&mut Worker`
-        // and so ends the cells' lifetime. The mapping lives as long as the worker, which keeps the job.
+        // and so ends the cells' lifetime, or is gone, see `Area::read_lent`. The mapping lives as long as the worker, which keeps the job.
         Ok(unsafe { Cells::new(start, self.core.len) })
     }
 }

@@ -178,7 +178,8 @@ impl<T: Element> Owned<T> {
         self.check(worker)?;
         let data = self.core().parts().writer().cast::<T>();
         // SAFETY: the writer copy has `len` elements of `T`; this worker owns it, and writing needs
-        // `&mut self`, which the slice's lifetime excludes.
+        // `&mut self`, which the slice's lifetime excludes. Nobody claims the area: the worker, which the slice
+        // borrows, lives, for a thread that ends with one ends the process (`Tenure`).
         Ok(unsafe { std::slice::from_raw_parts(data, self.core().len) })
     }
 
@@ -190,7 +191,8 @@ impl<T: Element> Owned<T> {
     pub fn write<'w>(&'w mut self, worker: &'w Worker) -> Result<WriteGuard<'w, T>> {
         self.check(worker)?;
         // SAFETY: this worker owns the area, and the guard borrows `self` mutably and the worker, so that nobody
-        // else reads or writes the writer copy while it lives; the type was checked when the area was attached.
+        // else reads or writes the writer copy while it lives, nor claims the area (see `Owned::read`); the type
+        // was checked when the area was attached.
         Ok(unsafe { WriteGuard::new(self.core()) })
     }
 
@@ -207,7 +209,8 @@ impl<T: Element> Owned<T> {
         }
         let data = self.core().parts().writer().cast::<T>();
         // SAFETY: the writer copy has `len` elements of `T`; this worker owns it, and the slice borrows `self`
-        // mutably, so that nobody else reads or writes the writer copy while it lives.
+        // mutably and the worker, so that nobody else reads or writes the writer copy while it lives, nor claims
+        // the area (see `Owned::read`).
         Ok(unsafe { std::slice::from_raw_parts_mut(data, self.core().len) })
     }
 
@@ -291,7 +294,7 @@ impl<T: Element> Owned<T> {
         }
         self.scan();
         let parts = self.core().parts();
-        if self.core().log().dirty.load(Ordering::Relaxed) != 0 {
+        if self.core().log().dirty.is_set() {
             let writers = &parts.writers()[self.hand.rank as usize / 64];
             let bits = writers.load(Ordering::Relaxed);
             if bits >> (self.hand.rank % 64) & 1 == 0 {
@@ -327,11 +330,10 @@ impl<T: Element> Owned<T> {
     /// Deletes the area. See [`Job::delete`](crate::Job::delete).
     ///
     /// # Errors
-    /// Those of [`Owned::write`].
+    /// Those of [`Owned::write`], and [`Error::TimedOut`] as there; the area is claimable then.
     pub fn delete(self, worker: &mut Worker) -> Result<()> {
         self.check(worker)?;
-        worker.delete(self.core().id);
-        Ok(())
+        worker.delete(self.core().id)
     }
 
     /// Logs what was written behind the log's back, before somebody else sees the area.

@@ -29,8 +29,8 @@ pub(crate) struct OwnedSet {
 struct Inner {
     /// By area slot.
     slots: Vec<Entry>,
-    /// The slots of the areas that the worker owns, in no order.
-    owned: Vec<u32>,
+    /// A bit for each area that the worker owns and that has reader copies, as in `Marks`.
+    published: Vec<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -38,8 +38,6 @@ struct Entry {
     hand: Option<Rc<Hand>>,
     /// The epoch under which the worker owns the area; 0: it does not.
     epoch: u64,
-    /// Where the slot stands in `Inner::owned`, if the worker owns the area.
-    at: u32,
 }
 
 impl Entry {
@@ -49,8 +47,9 @@ impl Entry {
 }
 
 #[cold]
-fn grow(slots: &mut Vec<Entry>, index: usize) {
+fn grow(slots: &mut Vec<Entry>, published: &mut Vec<u64>, index: usize) {
     slots.resize_with(index + 1, Entry::default);
+    published.resize(index / 64 + 1, 0);
 }
 
 impl Entry {
@@ -65,21 +64,19 @@ impl OwnedSet {
     /// The worker of this `local` owns the area from now on; `None` if it has taken it under this epoch already.
     #[inline(always)]
     pub(crate) fn begin(local: &Rc<Local>, rank: Rank, core: &Arc<AreaCore>, epoch: u64) -> Option<Rc<Hand>> {
-        let Inner { slots, owned } = &mut *local.owned.inner.borrow_mut();
+        let Inner { slots, published } = &mut *local.owned.inner.borrow_mut();
         let index = core.id.index as usize;
         if index >= slots.len() {
-            grow(slots, index);
+            grow(slots, published, index);
         }
         let entry = &mut slots[index];
         let known = entry.hand.as_ref().filter(|hand| hand.core.id == core.id);
         if entry.epoch == epoch && known.is_some() {
             return None;
         }
-        if entry.epoch == 0 {
-            entry.at = owned.len() as u32;
-            owned.push(index as u32);
-        }
         entry.epoch = epoch;
+        let bit = u64::from(core.layout.copies != 0) << (index % 64);
+        published[index / 64] = published[index / 64] & !(1 << (index % 64)) | bit;
         Some(match known {
             Some(known) => known.clone(),
             None => entry.take_hand(local, rank, core),
@@ -94,21 +91,20 @@ impl OwnedSet {
     /// The worker no longer owns the area under this epoch.
     #[inline(always)]
     pub(crate) fn end(&self, id: AreaId, epoch: u64) {
-        let Inner { slots, owned } = &mut *self.inner.borrow_mut();
+        let Inner { slots, published } = &mut *self.inner.borrow_mut();
         let Some(entry) = slots.get_mut(id.index as usize) else { return };
         if entry.epoch != epoch || !entry.is_of(id) {
             return;
         }
         entry.epoch = 0;
-        let at = entry.at as usize;
-        owned.swap_remove(at);
-        if let Some(moved) = owned.get(at) {
-            slots[*moved as usize].at = at as u32;
-        }
+        published[id.index as usize / 64] &= !(1 << (id.index % 64));
     }
 
-    /// Visits the slots of the areas that the worker owns.
-    pub(crate) fn for_each(&self, visit: impl FnMut(u32)) {
-        self.inner.borrow().owned.iter().copied().for_each(visit);
+    /// Visits the areas that the worker owns and that rounds may publish, 64 at a time: the number of the word, and a bit
+    /// for each.
+    pub(crate) fn for_each_word(&self, mut visit: impl FnMut(usize, u64)) {
+        let inner = self.inner.borrow();
+        let words = inner.published.iter().copied().enumerate().filter(|(_, owned)| *owned != 0);
+        words.for_each(|(word, owned)| visit(word, owned));
     }
 }

@@ -126,6 +126,13 @@ pub(crate) fn load_to_read(word: &AtomicU64) -> Word {
     Word(word.load(Ordering::SeqCst))
 }
 
+/// The word, for one who is about to ask whether its holder is gone, and then to [`seize`] it.
+pub(crate) fn load_to_claim(word: &AtomicU64) -> Word {
+    // SeqCst: comes before the look at the holder's seat; pairs with `orphan`, which comes after the store of the seat's
+    // state: if the seat was free at that look, `orphan` finds what is seen here, or newer.
+    Word(word.load(Ordering::SeqCst))
+}
+
 /// Gives the area, which the caller holds under `epoch`, to `to`; true if `to` sleeps and must be woken.
 #[inline]
 pub(crate) fn give(word: &AtomicU64, to: u32, epoch: u64) -> bool {
@@ -237,7 +244,7 @@ pub(crate) fn seize(word: &AtomicU64, seen: Word, me: u32) -> bool {
 
 /// Makes claimable what worker `dead` held, or was given. True if there was something.
 pub(crate) fn orphan(word: &AtomicU64, dead: u32) -> bool {
-    // SeqCst: comes after the store of the seat's state, see SYNC.md, "the ownership lock".
+    // SeqCst: comes after the store of the seat's state, see SYNC.md, "the ownership lock"; pairs with `load_to_claim`.
     let mut seen = Word(word.load(Ordering::SeqCst));
     while seen.holder() == Some(dead) {
         let left = if seen.is_lent() { Word::left_lent } else { Word::claimable };
@@ -252,5 +259,6 @@ pub(crate) fn orphan(word: &AtomicU64, dead: u32) -> bool {
 
 /// Sets the sleep mark if the word is still `seen`.
 pub(crate) fn mark_sleeper(word: &AtomicU64, seen: Word) -> bool {
-    word.compare_exchange(seen.0, seen.0 | SLEEP, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    // Relaxed: it orders nothing, and the release sequence of the giver goes on.
+    word.compare_exchange(seen.0, seen.0 | SLEEP, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }

@@ -1,6 +1,8 @@
 //! Where one area's parts are in this process: its slot and the typed pieces of its extent.
-use crate::memory::layout::{AreaLayout, AreaSlot, CopyRecord, GenerationRecord, LINE};
+use crate::log::generations::Generations;
+use crate::memory::layout::{AreaLayout, AreaSlot, LINE};
 use crate::memory::segment::Segment;
+use crate::sync::record::{Copies, CopyRecord};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bits of `AboutLines::flags`.
@@ -25,6 +27,16 @@ impl<'s> Parts<'s> {
         // state that the caller saw, and does not change.
         let layout = unsafe { &*slot.layout.get() };
         let offset = slot.about.extent_offset.load(Ordering::Relaxed);
+        Parts { slot, layout, start: segment.heap_at(offset, layout.end) }
+    }
+
+    /// The parts of an area that lies at `offset` of the segment, for one who has copied its layout.
+    pub(crate) fn with(
+        segment: &'s Segment,
+        slot: &'s AreaSlot,
+        layout: &'s AreaLayout,
+        offset: u64,
+    ) -> Parts<'s> {
         Parts { slot, layout, start: segment.heap_at(offset, layout.end) }
     }
 
@@ -99,17 +111,21 @@ impl<'s> Parts<'s> {
         visit(&level0[run]);
     }
 
-    pub(crate) fn generation_records(&self) -> &'s [GenerationRecord] {
+    /// The generations of the log; there are none if the area is not logged.
+    #[inline]
+    pub(crate) fn generations(&self) -> Generations<'s> {
+        let count = u64::from(self.layout.generations);
         // SAFETY: `AreaLayout` places `generations` records there.
-        unsafe { self.piece(self.layout.generation_records, u64::from(self.layout.generations)) }
+        let records = unsafe { self.piece(self.layout.generation_records, count) };
+        // SAFETY: `AreaLayout` places `generations` bitmaps of `words` words there.
+        let bits = unsafe { self.piece(self.layout.generation_bits, count * self.bit_words()) };
+        Generations { words: &self.slot.round.generations, records, bits }
     }
 
-    /// The lines that changed in generation `index`.
-    pub(crate) fn generation(&self, index: usize) -> &'s [AtomicU64] {
-        assert!(index < self.layout.generations as usize, "generation {index}");
-        let words = self.bit_words();
-        // SAFETY: `AreaLayout` places `generations` bitmaps of `words` words there.
-        unsafe { self.piece(self.layout.generation_bits + index as u64 * words * 8, words) }
+    /// The lines of the generation that the log goes to now.
+    pub(crate) fn open_generation(&self) -> &'s [AtomicU64] {
+        let generations = self.generations();
+        generations.lines(generations.words.open.load(Ordering::Relaxed) as usize)
     }
 
     /// The lines that reader copy `copy` lacks; empty if there is only one copy.
@@ -140,28 +156,20 @@ impl<'s> Parts<'s> {
         (self.layout.lines * LINE) as usize
     }
 
+    /// The reader copies, as their records tell of them.
+    #[inline]
+    pub(crate) fn reader_copies(&self) -> Copies<'s> {
+        Copies { records: self.copies(), current: &self.slot.read.current }
+    }
+
     /// The newest published copy.
     pub(crate) fn current(&self) -> usize {
-        self.slot.read.current.load(Ordering::Acquire) as usize
+        self.reader_copies().newest()
     }
 
     /// The newest copy published at or before `round`, which a worker that arrived there may read.
     #[inline]
     pub(crate) fn visible(&self, round: u64) -> usize {
-        let copies = self.copies();
-        // Acquire: pairs with the publisher's release, for readers that were not in the round.
-        let current = self.slot.read.current.load(Ordering::Acquire) as usize;
-        if copies[current].round.load(Ordering::Acquire) <= round {
-            return current;
-        }
-        self.visible_slow(round)
-    }
-
-    #[cold]
-    fn visible_slow(&self, round: u64) -> usize {
-        crate::sync::pin::newest_at(
-            round,
-            self.copies().iter().map(|copy| copy.round.load(Ordering::Acquire)),
-        )
+        self.reader_copies().visible(round)
     }
 }

@@ -1,14 +1,15 @@
 //! Looking an area through for writes that the log does not know: automatic tracking and check mode.
 use super::handle::AreaCore;
 use super::parts::{Parts, flag};
+use crate::error::Error;
 use crate::job::Shared;
 use crate::log::track::Tracker;
 use crate::memory::copy::diff_lines;
 use crate::memory::layout::LINE;
 use crate::sync::runtime::Local;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 /// Writes that were not logged, found in check mode. They are published all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,13 @@ pub struct UnloggedWrite {
     pub rank: crate::Rank,
     /// The bytes, exact to lines of 64.
     pub bytes: Range<usize>,
+}
+
+/// Whether `HECTARE_CHECK=1` asks for check mode in every job that this process is in, whoever made it. What is found
+/// is then an error of the worker's next synchronization point, too.
+pub(crate) fn is_asked_for() -> bool {
+    static ASKED: OnceLock<bool> = OnceLock::new();
+    *ASKED.get_or_init(|| std::env::var_os("HECTARE_CHECK").is_some_and(|value| value == "1"))
 }
 
 /// How an owned area is looked through.
@@ -54,9 +62,11 @@ impl Scanned {
 
     fn begin(core: &Arc<AreaCore>) -> Option<Scanned> {
         let automatic = core.slot().about.flags.load(Ordering::Relaxed) & flag::AUTOMATIC != 0;
-        if !core.layout.is_logged() || core.len == 0 {
+        // Without a reader copy there is nothing to be published, and nothing to compare with.
+        if core.layout.copies == 0 || core.len == 0 {
             return None;
         }
+        let automatic = automatic && core.layout.is_logged();
         let means = if automatic { track(core) } else { Means::Compare };
         let scanned = Scanned { core: core.clone(), means, automatic };
         if automatic {
@@ -70,6 +80,11 @@ impl Scanned {
         Arc::ptr_eq(&self.core, core) || self.core.id == core.id
     }
 
+    /// Whether there is still an area to look through.
+    pub(crate) fn is_there(&self) -> bool {
+        self.core.is_there()
+    }
+
     fn bytes(&self) -> usize {
         self.core.layout.lines as usize * LINE as usize
     }
@@ -77,7 +92,7 @@ impl Scanned {
     /// Whether the area is to be published in the next round, as far as one can tell.
     pub(crate) fn is_due(&self, shared: &Shared, now: impl Fn() -> u64) -> bool {
         let slot = self.core.slot();
-        shared.segment.forced()[self.core.id.index as usize].load(Ordering::Relaxed) != 0
+        shared.segment.forced(self.core.id.index as usize).is_set()
             || slot.about.group.load(Ordering::Relaxed) != 0
             || (slot.about.interval_ns.load(Ordering::Relaxed) != 0
                 && slot.round.next_due_ns.load(Ordering::Relaxed) <= now())
@@ -92,10 +107,16 @@ impl Scanned {
     /// Logs what was written without being logged; in check mode, reports it.
     pub(crate) fn scan(&mut self, shared: &Shared, local: &Local, rank: crate::Rank) {
         let mut found: Vec<Range<usize>> = Vec::new();
+        let log = self.core.log();
+        let logged = self.core.layout.is_logged();
+        if !logged && log.dirty.is_set() {
+            // All of it is to be published.
+            return;
+        }
         let mut collect = |core: &AreaCore, lines: Range<usize>| {
             let log = core.log();
             for line in lines {
-                if !log.is_marked(line) {
+                if !logged || !log.is_marked(line) {
                     log.mark(line..line + 1);
                     match found.last_mut() {
                         Some(last) if last.end == line => last.end += 1,
@@ -162,6 +183,20 @@ impl Scanned {
             local.unlogged.borrow_mut().push(UnloggedWrite { area: self.core.name.clone(), rank, bytes });
         }
         let lines: usize = found.iter().map(|lines| lines.len()).sum();
+        if is_asked_for() {
+            let size = self.core.slot().about.elem_size.load(Ordering::Relaxed).max(1) as usize;
+            let bytes = found[0].start * line..found[0].end * line;
+            let error = Error::Unlogged {
+                area: self.core.name.clone(),
+                rank,
+                elements: bytes.start / size..bytes.end.div_ceil(size).min(self.core.len),
+                bytes,
+                lines,
+            };
+            // Also for programs that do not look at what calls return.
+            eprintln!("hectare: HECTARE_CHECK=1: {error}");
+            local.complaint.borrow_mut().get_or_insert(error);
+        }
         crate::sync::tally::count(&shared.segment.header().counters.unlogged_lines, lines as u64);
     }
 }

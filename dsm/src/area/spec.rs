@@ -71,7 +71,8 @@ impl AreaSpec {
 
     /// Publishes the area in the same rounds as the others of this group, so that reading them together
     /// gives one consistent state: that of a moment at which all their living owners stood at a
-    /// synchronization point. While one of them does not come, none is published.
+    /// synchronization point. While one of them does not come, none is published. An area whose owner has
+    /// died, or has dropped it, stays at its last version until somebody claims it; the others go on.
     pub fn group(mut self, group: impl Into<String>) -> AreaSpec {
         self.group = Some(group.into());
         self
@@ -98,6 +99,9 @@ impl AreaSpec {
         }
         if self.interval.is_some() && self.copies == 0 {
             return bad("an interval without a reader copy to publish into".into());
+        }
+        if self.group.is_some() && self.copies == 0 {
+            return bad("a group without a reader copy to publish into".into());
         }
         if self.row == 0 || u32::try_from(self.row).is_err() {
             return bad(format!("rows of {} elements", self.row));

@@ -58,7 +58,7 @@ impl<T: Element> Area<T> {
     /// [`Error::TimedOut`], and those of [`Area::take`].
     pub fn take_within(&self, worker: &mut Worker, timeout: Duration) -> Result<Owned<T>> {
         self.core.check_job(worker)?;
-        self.take_waiting(worker, Some(timeout))
+        worker.within(Some(timeout), |worker| self.take_waiting(worker, Some(timeout)))
     }
 
     /// Takes the area if it is on its way to this worker already.
@@ -141,41 +141,45 @@ impl Worker {
     pub fn claim<T: Element>(&mut self, name: &str) -> Result<Claimed<T>> {
         let core = self.find::<T>(name)?;
         let word = &core.slot().own.ownership;
-        let last = loop {
+        let last = lock::seize_from(word, self.rank(), |seen| {
             core.check_live()?;
-            let seen = ownership::load(word);
-            if let Some(holder) = seen.holder()
-                && !self.shared().is_gone(holder)
-            {
-                let owner = holder;
-                return self.shared().counted(Err(Error::OwnerAlive { name: name.into(), owner }));
+            match seen.holder() {
+                Some(owner) if !self.shared().is_gone(owner) => {
+                    self.shared().counted(Err(Error::OwnerAlive { name: name.into(), owner }))
+                }
+                _ => Ok(()),
             }
-            if ownership::seize(word, seen, self.rank()) {
-                break seen;
-            }
-        };
+        })?;
         crate::primitive::fault_point();
         self.wait_for_lock(&core);
+        let shared = self.shared().clone();
+        // No round from here on publishes what the last owner had not, though its readers are waited for in rounds.
+        let dirty = shared.segment.dirty(core.id.index as usize);
+        let was_dirty = dirty.take();
         if core.slot().own.lent.load(Ordering::Relaxed) != 0 {
             // Whoever may read it since it was lent must be gone before it is written.
-            let round = self.shared().segment.rounds().load_total().round();
+            let round = shared.segment.rounds().load_total().round();
             if let Err(error) = self.wait_for_readers(&core, round) {
+                dirty.put(was_dirty);
                 ownership::let_go(word, self.rank(), last.epoch() + 1);
                 return Err(error);
             }
         }
         let mut loss = Loss { last_version: core.newest(), lost_writers: Vec::new() };
         let parts = core.parts();
-        let dirty = &self.shared().segment.dirty()[core.id.index as usize];
-        if dirty.load(Ordering::Relaxed) != 0 || parts.layout.copies == 0 {
+        // The log does not know all: what was written through raw pointers may not have been looked for yet, and
+        // another claimer may have died here.
+        let differs = differs(&parts);
+        if was_dirty || differs || parts.layout.copies == 0 {
             loss.lost_writers = lost_writers(&parts, last.rank());
         }
-        restore(&parts);
+        if differs {
+            restore(&parts);
+        }
         crate::primitive::fault_point();
         for word in parts.level0().iter().chain(parts.level1()).chain(parts.writers()) {
             word.store(0, Ordering::Relaxed);
         }
-        dirty.store(0, Ordering::Relaxed);
         parts.slot.round.term.fetch_add(1, Ordering::Relaxed);
         count(&self.shared().segment.header().counters.claims, 1);
         let owned = Owned::begin(&core, self, last.epoch() + 1);
@@ -186,9 +190,7 @@ impl Worker {
     fn wait_for_lock(&self, core: &Arc<AreaCore>) {
         let runtime = self.runtime();
         let rounds = runtime.rounds();
-        while let Some(seen) = lock::locked_by(&core.slot().round.lock, rounds.word) {
-            rounds.drive_past(self.rank(), seen.round(), &runtime);
-        }
+        lock::wait_past(&core.slot().round.lock, &rounds, self.rank(), &runtime);
     }
 }
 
@@ -204,14 +206,27 @@ fn lost_writers(parts: &Parts<'_>, last: Rank) -> Vec<Rank> {
     ranks
 }
 
-/// Copies the newest published copy over the writer copy, whole.
-fn restore(parts: &Parts<'_>) {
+/// Whether the writer copy holds something else than the newest published copy.
+fn differs(parts: &Parts<'_>) -> bool {
     if parts.layout.copies == 0 {
-        return;
+        return false;
     }
     let bytes = parts.padded_bytes();
     // SAFETY: both copies have `padded_bytes` bytes. The caller has just become the owner and waited until no
-    // round that planned the area is under way; no later round plans it before the caller arrives there, so
-    // neither copy is written by anybody else.
+    // round that planned the area is under way; no later round plans it, since it is not dirty, so neither copy
+    // is written by anybody else.
+    unsafe {
+        let newest = std::slice::from_raw_parts(parts.reader(parts.current()), bytes);
+        std::slice::from_raw_parts(parts.writer(), bytes) != newest
+    }
+}
+
+/// Copies the newest published copy over the writer copy, whole.
+fn restore(parts: &Parts<'_>) {
+    let bytes = parts.padded_bytes();
+    // SAFETY: as in `differs`; nobody reads the writer copy either (`wait_for_readers`).
     unsafe { Kernels::get().copy_dense(parts.writer(), parts.reader(parts.current()), bytes, bytes) };
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,11 @@
 //! Sleeping until a word of an open area changes.
 use super::cells::Cells;
 use super::handle::Area;
+use super::words;
 use crate::error::{Error, Result};
 use crate::sync::wait::{futex_wake_all, low_half};
 use crate::worker::Worker;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 impl Cells<'_, u64> {
     /// Adds one to an element, after all that this worker wrote before, and wakes all workers that sleep on it
@@ -14,9 +15,7 @@ impl Cells<'_, u64> {
     /// If there is no element at `index`.
     pub fn ring(&self, index: usize) {
         let word = self.word(index);
-        // Release: pairs with the acquire in `observe`. To add, and not to store, keeps the rings of all workers in one
-        // release sequence: who sees the last sees what was written before each.
-        word.fetch_add(1, Ordering::Release);
+        words::ring(word);
         futex_wake_all(low_half(word));
     }
 }
@@ -54,16 +53,14 @@ impl Worker {
         &mut self,
         area: &Area<u64>,
         index: usize,
-        mut look: impl FnMut(&mut Worker) -> Result<Option<R>, E>,
+        look: impl FnMut(&mut Worker) -> Result<Option<R>, E>,
     ) -> Result<R, E> {
         self.forget_waiting();
-        loop {
-            let seen = area.cells(self)?.observe(index);
-            if let Some(found) = look(self)? {
-                return Ok(found);
-            }
-            self.wait_step(Some((area.word(index), seen)))?;
-        }
+        let observe = |worker: &mut Worker| Ok(area.cells(worker)?.observe(index));
+        words::wait(self, observe, look, |worker, seen| {
+            worker.wait_step(Some((area.word(index), seen)))?;
+            Ok(())
+        })
     }
 }
 

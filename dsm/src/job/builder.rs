@@ -1,8 +1,10 @@
 //! The settings of a job.
 use super::{Job, STALL_KILL, STALL_PIN, STALL_WAIT};
+use crate::area::scan::is_asked_for;
 use crate::error::{Error, Result};
 use crate::memory::layout::Config;
 use crate::sync::clock::nanos;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// What happens when a living worker stands still in the middle of a round, where it cannot be left behind.
@@ -18,8 +20,8 @@ pub enum StallPolicy {
         after: Duration,
     },
     /// After this long, the reader copy that it was writing is pinned, away from readers and writers, until the
-    /// worker moves, and its area is published in a later round. For areas with three reader copies or more;
-    /// others wait.
+    /// worker moves, and its area is published in a later round, with its group. For areas with three reader
+    /// copies or more, and groups of such areas; others wait.
     Pin {
         /// How long a stall may last.
         after: Duration,
@@ -124,6 +126,10 @@ impl JobBuilder {
     /// Check mode: before every publication, owners compare their areas with the newest reader copy and
     /// report what differs without having been logged ([`Worker::unlogged_writes`](crate::Worker::unlogged_writes)).
     /// Costs a pass over every area that is due. Default: off.
+    ///
+    /// `HECTARE_CHECK=1` in the environment does so in every job that a process is in, whoever made it. Then a
+    /// synchronization point of a worker that has not logged something prints and returns [`Error::Unlogged`], after
+    /// it has done what it does.
     pub fn check(mut self, check: bool) -> Self {
         self.check = check;
         self
@@ -170,10 +176,19 @@ impl JobBuilder {
     /// Makes the job inside this program.
     ///
     /// # Errors
-    /// [`Error::InvalidConfig`] for settings that make no sense, [`Error::Os`] if the system refuses.
+    /// [`Error::InvalidConfig`] for settings that make no sense, [`Error::ProcessLimit`] if this process may not map so
+    /// much or make so large a file, [`Error::Os`] if the system refuses.
     pub fn embedded(self) -> Result<Job> {
         let pin_cores = self.pin_cores;
         Job::make(self.config()?, pin_cores)
+    }
+
+    /// Makes the memory of a job for other processes, which join by [`Job::from_descriptor`]; this one does not.
+    ///
+    /// # Errors
+    /// Those of [`JobBuilder::embedded`].
+    pub fn memory(self) -> Result<OwnedFd> {
+        self.embedded()?.duplicate()
     }
 
     fn config(self) -> Result<Config> {
@@ -217,7 +232,7 @@ impl JobBuilder {
             seal_every: self.seal_every,
             stall_policy,
             huge_pages: u32::from(self.huge_pages == HugePages::Auto),
-            check: u32::from(self.check),
+            check: u32::from(self.check || is_asked_for()),
         })
     }
 }

@@ -5,7 +5,6 @@ use crate::memory::segment::Segment;
 use crate::sync::round::slot_state;
 use crate::worker::Worker;
 use hectare_wire::{Launch, LaunchError, Member, Membership, Refusal, RunDir};
-use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 /// This process's membership in a job of the daemon. As long as it exists, its ranks are handed to nobody
@@ -124,12 +123,17 @@ impl Shared {
     pub(super) fn live_process(&self, rank: Rank) -> Option<u32> {
         let seat = self.segment.all_seats().get(rank as usize)?;
         // SeqCst: as everywhere for the state of a seat.
-        let free = seat.state.load(Ordering::SeqCst) == slot_state::FREE;
+        let free = seat.state() == slot_state::FREE;
         (!free && !self.is_dead(rank)).then(|| self.process_of(rank).0)
     }
 }
 
 impl Link {
+    /// The name of the job.
+    pub(super) fn job(&self) -> &str {
+        self.member.job()
+    }
+
     fn failed(&self, source: hectare_wire::Error) -> Error {
         Error::Daemon { job: self.member.job().into(), source }
     }

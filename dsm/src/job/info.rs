@@ -179,7 +179,7 @@ impl Job {
         let mut workers = Vec::new();
         for (rank, seat) in segment.seats().iter().enumerate() {
             self.shared.is_dead(rank as Rank);
-            let state = match seat.state.load(Ordering::SeqCst) {
+            let state = match seat.state() {
                 slot_state::FREE => continue,
                 slot_state::LIVE if seat.is_straggler() => WorkerState::Straggler,
                 slot_state::LIVE => WorkerState::Live,

@@ -25,8 +25,8 @@ impl Job {
     ///
     /// ```
     /// use hectare_dsm::Job;
-    /// let job = Job::builder().max_workers(3).embedded()?;
-    /// assert_eq!(Job::inspect(job.descriptor())?.max_workers, 3);
+    /// let memory = Job::builder().max_workers(3).memory()?;
+    /// assert_eq!(Job::inspect(&memory)?.max_workers, 3);
     /// assert!(Job::inspect(std::fs::File::open("/dev/null").unwrap()).is_err());
     /// # Ok::<(), hectare_dsm::Error>(())
     /// ```

@@ -5,14 +5,17 @@ pub(crate) mod connect;
 pub(crate) mod info;
 pub(crate) mod inspect;
 pub(crate) mod notify;
+mod pass;
 pub(crate) mod process;
 pub(crate) mod run;
 pub(crate) mod watch;
 
 use crate::area::element::Element;
+use crate::area::find;
 use crate::area::handle::Area;
 use crate::area::info::AreaInfo;
 use crate::area::observer::Observer;
+use crate::area::reclaim::reclaim;
 use crate::area::table::{self, Directory};
 use crate::error::{Error, Result};
 use crate::memory::fork;
@@ -23,6 +26,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
+use watch::Watch;
 
 pub use builder::{HugePages, JobBuilder, StallPolicy};
 
@@ -49,13 +53,20 @@ impl Shared {
     pub(crate) fn check_process(&self) -> Result<()> {
         if fork::is_child(self.canary) { Err(Error::ForkedChild) } else { Ok(()) }
     }
+
+    /// The job, for messages.
+    pub(crate) fn name(&self) -> String {
+        self.link
+            .as_ref()
+            .map_or_else(|| "a job without a name".into(), |link| format!("job {:?}", link.job()))
+    }
 }
 
 /// A job: workers and areas that synchronize together.
 ///
-/// Cheap to clone; clones are the same job. [`Job::embedded`] makes one inside the program; another process
-/// joins it through the descriptor of its memory ([`Job::descriptor`], [`Job::from_descriptor`]).
-/// [`Job::connect`] joins one of the host's daemon by name.
+/// Cheap to clone; clones are the same job. [`Job::embedded`] makes one inside the program; a child process
+/// joins it if it is passed on ([`Job::pass_to`], [`Job::inherited`]), any other through the descriptor of its
+/// memory ([`Job::descriptor`], [`Job::from_descriptor`]). [`Job::connect`] joins one of the host's daemon by name.
 ///
 /// ```
 /// use hectare_dsm::{AreaSpec, Job};
@@ -112,16 +123,45 @@ impl Job {
     /// Joins the job behind a descriptor that came from [`Job::descriptor`] of another process, by
     /// inheritance or over a Unix socket.
     ///
+    /// The job is the trust boundary: whoever has a descriptor of its memory can write all of it, and is trusted to
+    /// do so by this library alone. That holds for the caller, too: what it writes through a duplicate of this
+    /// descriptor, it writes as another process would, into memory that views of this process show.
+    ///
     /// # Errors
-    /// [`Error::NotASegment`], [`Error::LayoutVersion`], [`Error::Os`].
+    /// [`Error::NotASegment`], [`Error::LayoutVersion`], [`Error::ProcessLimit`], [`Error::Os`].
     pub fn from_descriptor(descriptor: OwnedFd) -> Result<Job> {
         Ok(Job::around(Segment::open(descriptor)?, false, None))
     }
 
     /// The descriptor of the job's memory, close-on-exec: whoever has it can join the job and write
-    /// everything in it.
-    pub fn descriptor(&self) -> BorrowedFd<'_> {
+    /// everything in it. For passing it on, over a Unix socket for instance; a child process gets it by
+    /// [`Job::pass_to`].
+    ///
+    /// ```compile_fail,E0133
+    /// # let job = hectare_dsm::Job::embedded().unwrap();
+    /// let memory = std::fs::File::from(job.descriptor().try_clone_to_owned().unwrap());
+    /// std::os::unix::fs::FileExt::write_at(&memory, b"what others see change", 1 << 21).unwrap();
+    /// ```
+    ///
+    /// # Safety
+    /// Neither the caller nor whoever it gives the descriptor or a duplicate to writes, punches or maps the memory
+    /// for writing, but by this library ([`Job::from_descriptor`]). Slices that views of this process hand out lie in
+    /// it, and may not change.
+    pub unsafe fn descriptor(&self) -> BorrowedFd<'_> {
         self.shared.segment.fd()
+    }
+
+    /// Somebody who looks at this job without being part of it.
+    ///
+    /// # Errors
+    /// [`Error::Os`] if the process has no descriptor left.
+    pub fn watch(&self) -> Result<Watch> {
+        Watch::open(self.duplicate()?)
+    }
+
+    /// A descriptor of the job's memory of its own.
+    fn duplicate(&self) -> Result<OwnedFd> {
+        self.shared.segment.fd().try_clone_to_owned().map_err(|source| Error::Os { call: "dup", source })
     }
 
     /// Makes the calling thread a worker, with the lowest free rank, or with the next that the daemon hands to
@@ -164,8 +204,7 @@ impl Job {
     /// [`Error::NoSuchArea`], [`Error::WrongType`], [`Error::ForkedChild`].
     pub fn attach<T: Element>(&self, name: &str) -> Result<Area<T>> {
         self.shared.check_process()?;
-        let directory = Directory::lock(&self.shared, std::thread::yield_now);
-        Area::attach(&self.shared, &directory, name)
+        Area::attach(&self.shared, name)
     }
 
     /// Attaches to an area, waiting for it to be created. For threads that are not workers: a worker calls
@@ -180,7 +219,9 @@ impl Job {
                 Err(Error::NoSuchArea { .. }) if since.elapsed() < timeout => {
                     std::thread::sleep(Duration::from_micros(200));
                 }
-                Err(Error::NoSuchArea { name }) => return Err(attach_timed_out(&name, since.elapsed())),
+                Err(Error::NoSuchArea { name }) => {
+                    return Err(attach_timed_out(&self.shared, &name, since.elapsed()));
+                }
                 other => return other,
             }
         }
@@ -192,9 +233,8 @@ impl Job {
     /// [`Error::ForkedChild`].
     pub fn areas(&self) -> Result<Vec<AreaInfo>> {
         self.shared.check_process()?;
-        let directory = Directory::lock(&self.shared, std::thread::yield_now);
-        let ids: Vec<_> = directory.live().collect();
-        Ok(ids.into_iter().map(|id| AreaInfo::of(&self.shared.segment, &directory, id)).collect())
+        let segment = &self.shared.segment;
+        Ok(find::all(segment).filter_map(|id| AreaInfo::of(segment, id)).collect())
     }
 
     /// Deletes an area, whoever owns it. Its name is free at once; its memory is given back after a round in
@@ -202,24 +242,27 @@ impl Job {
     /// [`Error::Deleted`].
     ///
     /// # Errors
-    /// [`Error::NoSuchArea`], [`Error::ForkedChild`].
+    /// [`Error::NoSuchArea`], also while it is being created; [`Error::ForkedChild`]; [`Error::TimedOut`] after five
+    /// seconds if a process stands still while it creates or deletes one.
     pub fn delete(&self, name: &str) -> Result<()> {
         self.shared.check_process()?;
-        let directory = Directory::lock(&self.shared, std::thread::yield_now);
-        let id = directory.find(name).ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
+        let directory = Directory::lock_outside(&self.shared)?;
+        let id =
+            find::find(&self.shared.segment, name).ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
         directory.delete(id);
+        drop(directory);
+        reclaim(&self.shared);
         Ok(())
     }
 
     /// Bytes that are free in the job's reserved range (not all of which the host may be able to back).
     ///
     /// # Errors
-    /// [`Error::ForkedChild`].
+    /// [`Error::ForkedChild`], [`Error::TimedOut`] as [`Job::delete`].
     pub fn free_bytes(&self) -> Result<u64> {
         self.shared.check_process()?;
-        let directory = Directory::lock(&self.shared, std::thread::yield_now);
-        directory.reclaim();
-        Ok(directory.free_bytes())
+        reclaim(&self.shared);
+        Ok(Directory::lock_outside(&self.shared)?.free_bytes().0)
     }
 
     /// Bytes of memory that the job takes at this moment, from the system's point of view.
@@ -231,6 +274,7 @@ impl Job {
     }
 }
 
-pub(crate) fn attach_timed_out(name: &str, waited: Duration) -> Error {
-    Error::TimedOut { what: format!("area {name:?}"), waited, missing: "nobody created it".into() }
+pub(crate) fn attach_timed_out(shared: &Shared, name: &str, waited: Duration) -> Error {
+    let missing = find::creator(shared, name).unwrap_or_else(|| "nobody created it".into());
+    Error::TimedOut { what: format!("area {name:?}"), waited, missing }
 }

@@ -103,10 +103,11 @@ impl<T: Element> Area<T> {
 /// Signals subscriptions until none is left.
 fn watch(shared: &Shared) {
     let header = shared.segment.header();
+    // SeqCst: comes before the look at `published`; pairs with `Shared::wake_notifiers`, which looks the other way around.
     header.notifiers.fetch_add(1, Ordering::SeqCst);
     loop {
-        // Acquire: pairs with the publisher's increment.
-        let seen = header.sync.published.load(Ordering::Acquire);
+        // SeqCst: after the increment above; pairs with the publisher's, of which it acquires the publication.
+        let seen = header.sync.published.load(Ordering::SeqCst);
         {
             let mut list = shared.notifier.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
             list.retain(|subscription| subscription.upgrade().is_some_and(|live| live.look()));
@@ -116,7 +117,7 @@ fn watch(shared: &Shared) {
         }
         futex_wait(&header.sync.published, seen, Duration::from_millis(200));
     }
-    header.notifiers.fetch_sub(1, Ordering::SeqCst);
+    header.notifiers.fetch_sub(1, Ordering::Relaxed);
 }
 
 impl Subscription {

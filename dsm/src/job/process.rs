@@ -23,6 +23,49 @@ pub(crate) fn is_there(pid: u32, tid: u32, started: u64) -> bool {
     !matches!(state, Some('Z' | 'X') | None) && start_time(pid) == started
 }
 
+/// Whether `/proc` says that this thread of this process is stopped.
+pub(crate) fn is_stopped(pid: u32, tid: u32) -> bool {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
+    text.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
+}
+
+/// The ids of this process and of the calling thread, asked for once per thread: not in forked children.
+pub(crate) fn this_thread() -> (u32, u32) {
+    thread_local! { static IDS: (u32, u32) = (std::process::id(), thread_id()) }
+    IDS.with(|ids| *ids)
+}
+
+/// Whether a thread of the process that started at `started` may run a program's code again; `None` if the system does
+/// not say. No, if each of its threads is in the middle of its end, or past it: such a thread does not come back from the
+/// kernel, and has nothing to write there any more.
+pub(crate) fn may_run(pid: u32, started: u64) -> Option<bool> {
+    /// PF_EXITING of the kernel's flags of a thread, which it sets before it gives up the thread's mutexes.
+    const ENDS: u64 = 4;
+    if started == 0 {
+        return None;
+    }
+    // SAFETY: asks whether the process is there, and sends nothing.
+    let gone = unsafe { libc::kill(pid as libc::pid_t, 0) } != 0
+        && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
+    if gone {
+        return Some(false);
+    }
+    let found = start_time(pid);
+    if found != started {
+        // Another process by now; or one that this user may not look at.
+        return (found != 0).then_some(false);
+    }
+    // Threads that are on their way out start no others. One that ends meanwhile has no file any more.
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let runs = threads.filter_map(Result::ok).any(|thread| {
+        let text = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        let flags =
+            text.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(6)?.parse::<u64>().ok());
+        flags.is_some_and(|flags| flags & ENDS == 0)
+    });
+    Some(runs)
+}
+
 /// Ends a process by SIGKILL if it is still the one that started at `started`; true if a signal was sent.
 pub(crate) fn kill(pid: u32, started: u64) -> bool {
     let Ok(id) = libc::pid_t::try_from(pid) else { return false };

@@ -9,14 +9,15 @@ use crate::area::element::ElementType;
 use crate::area::handle::Version;
 use crate::area::{ownership, table};
 use crate::error::{Error, Rank, Result};
-use crate::memory::layout::{AreaSlot, CopyRecord, Header, WorkerRecord};
+use crate::memory::layout::{AreaSlot, Header, Marks, WorkerRecord};
 use crate::memory::peek::Peek;
 use crate::sync::clock::now_ns;
+use crate::sync::record::CopyRecord;
 use crate::sync::round::{Seat, slot_state};
 use crate::sync::tally::Tally;
 use crate::sync::word::{Phase, Word};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Area slots that are read at a time.
@@ -33,7 +34,7 @@ const SLOTS: usize = 256;
 /// let mut area = worker.create::<u64>("counts", 100)?;
 /// area.write(&mut worker)?.fill(1);
 /// worker.sync()?;
-/// let watch = Watch::open(job.descriptor().try_clone_to_owned().unwrap())?;
+/// let watch = job.watch()?;
 /// let glance = watch.look(16)?;
 /// assert_eq!((glance.stats.rounds, glance.stats.published), (1, 1));
 /// assert_eq!((glance.workers[0].rounds, glance.areas[0].name.as_str()), (1, "counts"));
@@ -53,7 +54,8 @@ fn get32(word: &AtomicU32) -> u32 {
 }
 
 impl Watch {
-    /// Looks at the job behind a descriptor that came from [`Job::descriptor`](crate::Job::descriptor).
+    /// Looks at the job behind a descriptor that came from [`Job::descriptor`](crate::Job::descriptor); at one that
+    /// this process is in, by [`Job::watch`](crate::Job::watch).
     ///
     /// # Errors
     /// [`Error::NotASegment`], [`Error::LayoutVersion`], [`Error::Os`].
@@ -119,7 +121,7 @@ impl Watch {
     fn areas(&self, header: &Header, most: usize) -> Result<(Vec<AreaGlance>, usize)> {
         let (peek, map) = (&self.peek, &self.peek.map);
         let used = get32(&header.sync.areas_high).min(self.peek.config.max_areas) as usize;
-        let dirty: Vec<AtomicU8> = peek.table(map.dirty, used)?;
+        let marks: Vec<Marks> = peek.table(map.marks, used.div_ceil(64))?;
         let (now, mut areas, mut left_out) = (now_ns(), Vec::new(), 0);
         for first in (0..used).step_by(SLOTS) {
             let at = map.areas + (first * size_of::<AreaSlot>()) as u64;
@@ -130,7 +132,8 @@ impl Watch {
                     left_out += 1;
                     continue;
                 }
-                let dirty = dirty.get(index).is_some_and(|flag| flag.load(Ordering::Relaxed) != 0);
+                let dirty =
+                    marks.get(index / 64).is_some_and(|marks| get(&marks.dirty) >> (index % 64) & 1 != 0);
                 areas.push(self.area(index, slot, dirty, now)?);
             }
         }

@@ -1,17 +1,18 @@
 //! The two-level bitmap of dirty lines, as its only writer, the owner, marks it.
-use crate::memory::layout::LINE;
+use crate::memory::layout::Mark;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The owner's hand on an area's log.
 ///
-/// Plain loads and stores: nobody else writes these words while the owner is outside a round, and rounds
-/// are ordered by its arrival.
+/// Plain loads and stores: nobody else writes the words of the log while the owner is outside a round, and rounds
+/// are ordered by its arrival. Only the mark in `dirty` shares its word with other areas; it is set once per
+/// publication.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Log<'s> {
     pub(crate) level0: &'s [AtomicU64],
     pub(crate) level1: &'s [AtomicU64],
-    pub(crate) dirty: &'s AtomicU8,
+    pub(crate) dirty: Mark<'s>,
 }
 
 /// The bits `low..=high` of a word.
@@ -60,14 +61,6 @@ impl<'s> Log<'s> {
         }
     }
 
-    /// Marks the lines of bytes `start..start + len`, which the area has. Out of the way of a loop that seldom
-    /// needs it.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn mark_bytes(&self, start: usize, len: usize) {
-        self.mark(start / LINE as usize..(start + len).div_ceil(LINE as usize));
-    }
-
     /// [`Log::mark`], out of the way of a loop that seldom needs it.
     #[cold]
     #[inline(never)]
@@ -93,16 +86,21 @@ impl<'s> Log<'s> {
         }
     }
 
-    /// Marks lines `first..=last`, which the area has: for the short runs of a row, inline up to the compare
-    /// that finds them marked already.
+    /// Marks lines `first..=last`, which the area has: for the short runs of a row, inline but for the first mark in a
+    /// word, of which there is one in 64 lines.
     #[inline(always)]
     pub(crate) fn mark_row(&self, first: usize, last: usize) {
         if let Some(word) = self.level0.get(first / 64)
             && last / 64 == first / 64
         {
             let bits = (u64::MAX >> (63 - (last - first))) << (first % 64);
-            if word.load(Ordering::Relaxed) & bits == bits {
+            let old = word.load(Ordering::Relaxed);
+            if old & bits == bits {
                 return;
+            }
+            // A word with a mark has its bit in the upper level, and the area is known to be dirty.
+            if old != 0 {
+                return word.store(old | bits, Ordering::Relaxed);
             }
         }
         self.mark_cold(first, last);
@@ -147,9 +145,7 @@ impl<'s> Log<'s> {
     /// Marks the area as having something to publish.
     #[inline]
     pub(crate) fn touch(&self) {
-        if self.dirty.load(Ordering::Relaxed) == 0 {
-            self.dirty.store(1, Ordering::Relaxed);
-        }
+        self.dirty.set();
     }
 
     /// Whether line `line` is marked.
@@ -163,28 +159,43 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Marks lines of a log, by one of its means, so that at least lines `start..end` are marked.
+    type Means = fn(&Log<'_>, usize, usize);
+    const MEANS: [(&str, Means); 4] = [
+        ("mark", |log, start, end| log.mark(start..end)),
+        ("mark_line", |log, start, end| (start..end).for_each(|line| log.mark_line(line))),
+        ("mark_row", |log, start, end| log.mark_row(start, end - 1)),
+        ("mark_cold", |log, start, end| log.mark_cold(start, end - 1)),
+    ];
+
     proptest! {
         #[test]
-        fn marks_exactly_the_ranges(lines in 1usize..20_000, marks in prop::collection::vec((0usize..20_000, 0usize..9000), 1..12)) {
+        fn every_means_marks_exactly_the_ranges(
+            lines in 1usize..5000,
+            marks in prop::collection::vec((0usize..5000, 0usize..4500, 0usize..4), 1..12),
+            short in prop::collection::vec((0usize..5000, 0usize..200, 0usize..4), 1..40),
+        ) {
             let words = lines.div_ceil(64);
             let level0: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
             let level1: Vec<AtomicU64> = (0..words.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-            let dirty = AtomicU8::new(0);
-            let log = Log { level0: &level0, level1: &level1, dirty: &dirty };
+            let dirty = AtomicU64::new(0);
+            let log = Log { level0: &level0, level1: &level1, dirty: Mark::new(&dirty, 65) };
             let mut model = vec![false; lines];
-            for (start, len) in marks {
+            for (start, len, means) in marks.into_iter().chain(short) {
                 let range = start.min(lines)..(start + len).min(lines);
-                log.mark(range.clone());
+                if means == 0 || !range.is_empty() {
+                    MEANS[means].1(&log, range.start, range.end);
+                }
                 model[range].fill(true);
-            }
-            for (line, marked) in model.iter().enumerate() {
-                prop_assert_eq!(log.is_marked(line), *marked);
+                for (line, marked) in model.iter().enumerate() {
+                    prop_assert_eq!(log.is_marked(line), *marked, "line {} by {}", line, MEANS[means].0);
+                }
             }
             for (index, word) in level0.iter().enumerate() {
                 let upper = level1[index / 64].load(Ordering::Relaxed) >> (index % 64) & 1 != 0;
                 prop_assert_eq!(upper, word.load(Ordering::Relaxed) != 0);
             }
-            prop_assert_eq!(dirty.load(Ordering::Relaxed) != 0, model.contains(&true));
+            prop_assert_eq!(dirty.load(Ordering::Relaxed), u64::from(model.contains(&true)) << 1);
         }
     }
 }

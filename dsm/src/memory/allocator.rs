@@ -216,6 +216,13 @@ impl<'a> FreeList<'a> {
         Ok(())
     }
 
+    /// Takes the free extent with the highest address.
+    pub(crate) fn pop(&mut self) -> Option<Extent> {
+        let last = *self.extents().last()?;
+        *self.len -= 1;
+        Some(last)
+    }
+
     /// How many bytes are free.
     pub(crate) fn total(&self) -> u64 {
         self.extents().iter().fold(0, |total, extent| total.saturating_add(extent.len))

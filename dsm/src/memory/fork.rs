@@ -11,6 +11,7 @@ static CANARY: AtomicPtr<AtomicU32> = AtomicPtr::new(std::ptr::null_mut());
 /// A word that is 1 in this process and 0 in children that it forks from now on. A forked child that asks
 /// gets one of its own, for what it maps itself.
 pub(crate) fn canary() -> &'static AtomicU32 {
+    // Acquire: pairs with the release below, after which the word is 1.
     let known = CANARY.load(Ordering::Acquire);
     // SAFETY: either null or a word of a page that is never unmapped.
     if let Some(word) = unsafe { known.as_ref() }
@@ -20,6 +21,7 @@ pub(crate) fn canary() -> &'static AtomicU32 {
     }
     let fresh = make();
     let (own, old) = (std::ptr::from_ref(fresh).cast_mut(), known);
+    // Release: pairs with the loads of others. Acquire: with the release of who was faster.
     match CANARY.compare_exchange(old, own, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => fresh,
         // SAFETY: somebody else's, made in the same way; this thread's page is left unused.
@@ -70,12 +72,13 @@ static KEPT: AtomicPtr<Kept> = AtomicPtr::new(std::ptr::null_mut());
 const CLAIMED: usize = 1;
 
 fn records() -> impl Iterator<Item = &'static Kept> {
-    // Acquire, here and below: pairs with the release in `keep_place`.
+    // Acquire: pairs with the release in `keep_place`.
     let mut at = KEPT.load(Ordering::Acquire);
     std::iter::from_fn(move || {
         // SAFETY: null, or a record that is never freed.
         let record: &'static Kept = unsafe { at.as_ref() }?;
-        at = record.next.load(Ordering::Acquire);
+        // Relaxed: does not change any more when the record can be found.
+        at = record.next.load(Ordering::Relaxed);
         Some(record)
     })
 }
@@ -89,11 +92,13 @@ pub(crate) fn keep_place(start: *mut u8, len: usize) {
         // process with threads may. If the system has no memory for it, children go without.
         unsafe { libc::pthread_atfork(None, None, Some(fill_places)) };
     });
+    // Acquire: pairs with the release in `give_place_up`.
     let unused = |record: &&Kept| {
-        record.start.compare_exchange(0, CLAIMED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        record.start.compare_exchange(0, CLAIMED, Ordering::Acquire, Ordering::Relaxed).is_ok()
     };
     if let Some(record) = records().find(unused) {
         record.len.store(len, Ordering::Relaxed);
+        // Release: the length comes before; pairs with the acquire in `fill_places`.
         record.start.store(start as usize, Ordering::Release);
         return;
     }
@@ -102,11 +107,12 @@ pub(crate) fn keep_place(start: *mut u8, len: usize) {
         len: AtomicUsize::new(len),
         next: AtomicPtr::new(std::ptr::null_mut()),
     }));
-    let mut head = KEPT.load(Ordering::Acquire);
+    let mut head = KEPT.load(Ordering::Relaxed);
     loop {
         fresh.next.store(head, Ordering::Relaxed);
         let own = std::ptr::from_ref(fresh).cast_mut();
-        match KEPT.compare_exchange(head, own, Ordering::AcqRel, Ordering::Acquire) {
+        // Release: the record comes before; pairs with the acquire in `records`.
+        match KEPT.compare_exchange(head, own, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => return,
             Err(now) => head = now,
         }
@@ -115,7 +121,8 @@ pub(crate) fn keep_place(start: *mut u8, len: usize) {
 
 /// Ends what [`keep_place`] began. To be called before the range is unmapped.
 pub(crate) fn give_place_up(start: *mut u8) {
-    if let Some(record) = records().find(|record| record.start.load(Ordering::Acquire) == start as usize) {
+    // Relaxed: the caller kept it. Release: pairs with the acquire in `keep_place`, whose range is another.
+    if let Some(record) = records().find(|record| record.start.load(Ordering::Relaxed) == start as usize) {
         record.start.store(0, Ordering::Release);
     }
 }
@@ -123,6 +130,7 @@ pub(crate) fn give_place_up(start: *mut u8) {
 /// Runs in a forked child, before anything else does.
 unsafe extern "C" fn fill_places() {
     for record in records() {
+        // Acquire: pairs with the release in `keep_place`.
         let start = record.start.load(Ordering::Acquire);
         if start == 0 || start == CLAIMED {
             continue;

@@ -72,15 +72,24 @@ pub(crate) fn headroom() -> io::Result<Headroom> {
 /// them cannot fail later. Both are multiples of the page size.
 ///
 /// The range should hold nothing yet, since a failure punches out what was reserved until then, with what it
-/// held. Two reservations at a time may both fail where one of them alone would not.
+/// held. Two reservations at a time may both fail where one of them alone would not. `pause` is called between slices,
+/// which take some milliseconds each.
 ///
 /// # Errors
 /// [`ReserveError::OutOfMemory`] when there is not enough memory, [`ReserveError::Os`] when the range is not
 /// aligned, the limits cannot be read or the kernel refuses. The range is a hole afterwards.
-pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: u64, len: u64) -> Result<(), ReserveError> {
+pub(crate) fn reserve(
+    fd: BorrowedFd<'_>,
+    offset: u64,
+    len: u64,
+    pause: &mut dyn FnMut(),
+) -> Result<(), ReserveError> {
     let os = |source| ReserveError::Os { call: "read the memory limits", source };
     let limits = Limits::discover(Path::new("/")).map_err(os)?;
-    reserve_within(fd, offset, len, || limits.headroom().map_err(os))
+    reserve_within(fd, offset, len, || {
+        pause();
+        limits.headroom().map_err(os)
+    })
 }
 
 /// Gives the pages of `offset..offset + len` back to the host; they read as zeros. The file keeps its length.

@@ -1,12 +1,12 @@
 //! Copies of a segment's tables, read like a file: nothing is mapped, so nothing that others do with the
 //! memory, truncating and scribbling included, can stop the reader.
-use super::layout::{AreaSlot, Config, CopyRecord, Header, Map, WorkerRecord};
+use super::layout::{AreaSlot, Config, Header, Map, Marks, WorkerRecord};
 use super::segment::Segment;
 use crate::error::Error;
+use crate::sync::record::CopyRecord;
 use crate::sync::round::Seat;
 use crate::sync::tally::Tally;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::atomic::AtomicU8;
 
 /// Bytes that are asked for in one call.
 const PIECE: usize = 1 << 20;
@@ -29,7 +29,7 @@ unsafe impl Plain for AreaSlot {}
 // SAFETY: as for the header.
 unsafe impl Plain for CopyRecord {}
 // SAFETY: as for the header.
-unsafe impl Plain for AtomicU8 {}
+unsafe impl Plain for Marks {}
 // SAFETY: an integer.
 unsafe impl Plain for u8 {}
 

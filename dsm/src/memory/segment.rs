@@ -1,14 +1,15 @@
 //! The segment: a sparse memfd, sealed in size, mapped once per process.
+use super::index::Index;
 use super::layout::{
-    AreaSlot, Chunk, Config, Flags, HUGE, Header, LAYOUT_VERSION, MAGIC, Map, ObserverRecord, PlanEntry,
-    WorkerRecord,
+    AreaSlot, Chunk, Config, HUGE, Header, LAYOUT_VERSION, MAGIC, Map, Mark, Marks, ObserverRecord, PAGE,
+    PlanEntry, WorkerRecord,
 };
 use super::mutex::RobustMutex;
 use crate::error::Error;
 use crate::sync::round::{Rounds, Seat};
 use crate::sync::tally::Tally;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// One process's mapping of a job's segment.
 #[derive(Debug)]
@@ -51,6 +52,7 @@ impl Segment {
             what: "reserve_bytes or a table size overflows the address space".into(),
         };
         let map = Map::of(&config).ok_or_else(too_large)?;
+        super::process_limits::check_file_size(map.end)?;
         // SAFETY: a plain system call with a valid C string.
         let fd =
             unsafe { libc::memfd_create(c"hectare".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
@@ -99,14 +101,15 @@ impl Segment {
                 0,
             );
             if reserved == libc::MAP_FAILED {
-                return Err(last_os_error("mmap of the reserved range"));
+                let call = "mmap of the reserved range";
+                return Err(super::process_limits::no_address_space(call, (len + huge) as u64));
             }
             let start = reserved as usize;
             let aligned = start.next_multiple_of(huge);
             let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
             let base = libc::mmap(aligned as *mut _, len, prot, flags, fd.as_raw_fd(), 0);
             if base == libc::MAP_FAILED {
-                let error = last_os_error("mmap of the segment");
+                let error = super::process_limits::no_address_space("mmap of the segment", len as u64);
                 libc::munmap(reserved, len + huge);
                 return Err(error);
             }
@@ -144,7 +147,8 @@ impl Segment {
             .store(crate::sync::word::Word::new(1, crate::sync::word::Phase::Idle).0, Ordering::Relaxed);
         header.sync.next_due_ns.store(u64::MAX, Ordering::Relaxed);
         header.layout_version.store(LAYOUT_VERSION, Ordering::Relaxed);
-        header.magic.store(MAGIC, Ordering::Release);
+        // Relaxed: nobody else has the segment before its descriptor is handed on.
+        header.magic.store(MAGIC, Ordering::Relaxed);
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -225,20 +229,34 @@ impl Segment {
         unsafe { self.table(self.map.areas, self.config.max_areas as usize) }
     }
 
+    /// The group of the area in slot `index`; 0 for none.
+    pub(crate) fn group_of(&self, index: u32) -> u32 {
+        self.areas()[index as usize].about.group.load(Ordering::Relaxed)
+    }
+
     /// Area slots that have ever been taken.
     pub(crate) fn used_areas(&self) -> usize {
+        // Acquire: pairs with the release of who takes a new slot.
         self.header().sync.areas_high.load(Ordering::Acquire).min(self.config.max_areas) as usize
     }
 
+    /// What rounds look for, 64 areas at a time.
     #[inline]
-    pub(crate) fn dirty(&self) -> Flags<'_> {
-        // SAFETY: `Map::of` places `max_areas` bytes there.
-        unsafe { self.table(self.map.dirty, self.config.max_areas as usize) }
+    pub(crate) fn marks(&self) -> &[Marks] {
+        // SAFETY: `Map::of` places marks for `max_areas` areas there.
+        unsafe { self.table(self.map.marks, self.config.max_areas.div_ceil(64) as usize) }
     }
 
-    pub(crate) fn forced(&self) -> Flags<'_> {
-        // SAFETY: `Map::of` places `max_areas` bytes there.
-        unsafe { self.table(self.map.forced, self.config.max_areas as usize) }
+    /// Whether the owner of an area wrote something that is not published.
+    #[inline]
+    pub(crate) fn dirty(&self, area: usize) -> Mark<'_> {
+        Mark::new(&self.marks()[area / 64].dirty, area)
+    }
+
+    /// Whether an area is to be published in the next round.
+    #[inline]
+    pub(crate) fn forced(&self, area: usize) -> Mark<'_> {
+        Mark::new(&self.marks()[area / 64].forced, area)
     }
 
     pub(crate) fn plan_entries(&self) -> &[PlanEntry] {
@@ -251,18 +269,48 @@ impl Segment {
         unsafe { self.table(self.map.plan_chunks, self.map.max_chunks as usize) }
     }
 
-    /// Bytes of a name table's row; written and read under the directory mutex only.
-    pub(crate) fn name_row(&self, groups: bool, index: usize) -> *mut u8 {
-        assert!(index < self.config.max_areas as usize, "area index {index} out of the table");
-        let start = if groups { self.map.groups } else { self.map.names };
-        // SAFETY: `Map::of` places `max_areas` rows of `max_name_bytes` there and `index` is one of them.
-        unsafe { self.base.add(start as usize + index * self.config.max_name_bytes as usize) }
+    /// The bytes of a name table's row; written under the directory mutex only.
+    pub(crate) fn name_row(&self, groups: bool, index: usize) -> &[AtomicU8] {
+        let (start, row) =
+            (if groups { self.map.groups } else { self.map.names }, self.config.max_name_bytes as usize);
+        // SAFETY: `Map::of` places `max_areas` rows of `max_name_bytes` there.
+        unsafe { &self.table(start, self.config.max_areas as usize * row)[index * row..][..row] }
     }
 
-    /// The storage of the heap's free list; used under the directory mutex only.
-    pub(crate) fn extents(&self) -> *mut super::allocator::Extent {
-        // SAFETY: `Map::of` places `max_extents` extents there.
-        unsafe { self.base.add(self.map.extents as usize).cast() }
+    /// The index of names.
+    pub(crate) fn index(&self) -> Index<'_> {
+        // SAFETY: `Map::of` places `index_cells` words there.
+        Index::new(unsafe { self.table(self.map.index, self.map.index_cells as usize) })
+    }
+
+    /// Empties the index of names; under the directory mutex.
+    pub(crate) fn clear_index(&self) {
+        let len = (self.map.index_cells * 4).next_multiple_of(PAGE);
+        // A table has pages of its own, and one that has memory no more is zero: what was never used stays so.
+        if let Err(error) = super::limits::punch(self.fd(), self.map.index, len) {
+            tracing::warn!(%error, "the index of names keeps old entries");
+        }
+    }
+
+    /// The stack of free area slots; used under the directory mutex only.
+    pub(crate) fn free_slots(&self) -> &[AtomicU32] {
+        // SAFETY: `Map::of` places `max_areas` words there.
+        unsafe { self.table(self.map.free_slots, self.config.max_areas as usize) }
+    }
+
+    /// The queue of deleted areas, a ring; used under the directory mutex only.
+    pub(crate) fn deleted(&self) -> &[AtomicU32] {
+        // SAFETY: `Map::of` places `max_areas` words there.
+        unsafe { self.table(self.map.deleted, self.config.max_areas as usize) }
+    }
+
+    /// The storage of the heap's free list, or of that of memory that was reserved ahead, and how many extents it has;
+    /// used under the directory mutex only.
+    pub(crate) fn extents(&self, backed: bool) -> (*mut super::allocator::Extent, usize) {
+        let map = &self.map;
+        let (at, count) = if backed { (map.backed, map.max_backed) } else { (map.extents, map.max_extents) };
+        // SAFETY: `Map::of` places so many extents there.
+        (unsafe { self.base.add(at as usize).cast() }, count as usize)
     }
 
     /// The words of the round.

@@ -9,9 +9,8 @@ use super::tally::add;
 use crate::area::parts::Parts;
 use crate::memory::copy::{Kernels, LineBuffer, words};
 use crate::memory::layout::{Chunk, LINE};
-use crate::primitive::fault_point;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Words of the log that are looked at together: one word of the upper level.
 const BLOCK_WORDS: usize = 64;
@@ -35,38 +34,12 @@ impl Runtime<'_> {
         let segment = &self.shared.segment;
         let plan = &segment.header().sync.acting.plan;
         let chunks = &segment.plan_chunks()[..plan.chunks.load(Ordering::Relaxed) as usize];
-        let mut passes = 0;
         if chunks.is_empty() {
             return;
         }
         let start = self.first_chunk(chunks, me);
-        let mut at = start;
-        while passes < chunks.len() {
-            let chunk = &chunks[at];
-            // What the plan says of the chunk is read before the claim is made or looked at again: a claim
-            // that holds says that it was this round's plan, also for a worker that stood still meanwhile and
-            // was left behind (`StallPolicy::Pin`).
-            match claim::read(&chunk.claim, round) {
-                Claim::Free => {
-                    let piece = self.piece(chunk);
-                    if claim::take(&chunk.claim, round, me) {
-                        self.copy_claimed(chunk, &piece, round, me);
-                    }
-                }
-                // Planned for this worker, or inherited.
-                Claim::Claimed(rank) if rank == me => {
-                    let piece = self.piece(chunk);
-                    // Acquire: the second look comes after the loads of the plan.
-                    fence(Ordering::Acquire);
-                    if claim::read(&chunk.claim, round) == Claim::Claimed(me) {
-                        self.copy_claimed(chunk, &piece, round, me);
-                    }
-                }
-                _ => {}
-            }
-            passes += 1;
-            at = if at + 1 == chunks.len() { 0 } else { at + 1 };
-        }
+        let copy = |chunk: &Chunk, piece: &Piece| self.copy_claimed(chunk, piece, round, me);
+        claim::copy_all(chunks, |chunk| &chunk.claim, (start, round, me), |chunk| self.piece(chunk), copy);
     }
 
     /// Where this worker begins: at the first chunk of an area that it owns, else at its own part.
@@ -102,14 +75,9 @@ impl Runtime<'_> {
             target: piece.target,
             round_bytes: piece.round_bytes,
             whole: piece.whole,
-            threshold: if may_copy_whole(&parts, segment.config().check != 0) {
-                whole_threshold(piece.workers)
-            } else {
-                1.0
-            },
+            threshold: if may_copy_whole(&parts) { whole_threshold(piece.workers) } else { 1.0 },
             shared_words: segment.config().stall_policy == crate::job::STALL_PIN,
         };
-        fault_point();
         let of_speed = (LEAST_BYTES..=OWNER_BYTES).contains(&(parts.padded_bytes() as u64));
         let since = (of_speed && piece.workers > 1 && Speeds::are_noted(round)).then(clock::now_ns);
         let bytes = copying.run(piece.first, piece.words, &mut self.local.copy_scratch.borrow_mut());
@@ -121,7 +89,6 @@ impl Runtime<'_> {
         let tally = self.shared.tally(me);
         add(&tally.chunks, 1);
         add(&tally.copied_bytes, bytes as u64);
-        claim::finish(&chunk.claim, round, me);
     }
 
     /// Whether every chunk of the round is done.
@@ -169,8 +136,7 @@ impl Copying<'_> {
                 }
             }
             if layout.is_logged() {
-                let open = self.parts.slot.round.open_generation.load(Ordering::Relaxed) as usize;
-                fill(self.parts.generation(open), first, count);
+                fill(self.parts.open_generation(), first, count);
             }
             return copied;
         }
@@ -216,8 +182,7 @@ impl Copying<'_> {
         let parts = &self.parts;
         let range = first..first + bits.len();
         let log = &parts.level0()[range.clone()];
-        let open = parts.slot.round.open_generation.load(Ordering::Relaxed) as usize;
-        let generation = &parts.generation(open)[range.clone()];
+        let generation = &parts.open_generation()[range.clone()];
         if self.shared_words {
             for ((out, log), seen) in bits.iter_mut().zip(log).zip(generation) {
                 *out = log.load(Ordering::Relaxed);

@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 fn set_counter(job: &Job, index: usize, counter: u64) {
     let parts = crate::area::parts::Parts::of(&job.shared.segment, index);
     parts.copies()[parts.current()].counter.store(counter, Ordering::Relaxed);
-    let open = parts.slot.round.open_generation.load(Ordering::Relaxed) as usize;
-    parts.generation_records()[open].newest.store(counter, Ordering::Relaxed);
+    let generations = parts.generations();
+    let open = generations.words.open.load(Ordering::Relaxed) as usize;
+    generations.records[open].newest.store(counter, Ordering::Relaxed);
 }
 
 fn write(worker: &mut Worker, owned: &mut crate::Owned<u64>, value: u64) {

@@ -1,4 +1,5 @@
 //! Internal sync: rounds among the workers of one host. `SYNC.md` has the protocol.
+pub(crate) mod abandon;
 pub(crate) mod claim;
 #[cfg(not(loom))]
 pub(crate) mod clock;
@@ -16,9 +17,12 @@ pub(crate) mod pin;
 pub(crate) mod plan;
 #[cfg(not(loom))]
 pub(crate) mod publish;
+pub(crate) mod record;
 pub(crate) mod round;
 #[cfg(not(loom))]
 pub(crate) mod runtime;
+#[cfg(all(test, not(loom)))]
+mod steps;
 #[cfg(not(loom))]
 pub(crate) mod tally;
 #[cfg(not(loom))]

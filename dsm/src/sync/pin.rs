@@ -8,38 +8,49 @@ pub(crate) mod copy_state {
     /// Is being written by the round under way.
     pub(crate) const WRITING: u32 = 1;
     /// May still be written by workers that stalled in round `CopyRecord::quarantine`.
-    #[cfg(not(loom))]
     pub(crate) const QUARANTINED: u32 = 2;
 }
 
 /// Marks a copy as being written, unless `is_pinned` finds that an observer holds it. True if it is marked.
 pub(crate) fn mark(state: &AtomicU32, is_pinned: impl FnOnce() -> bool) -> bool {
     // SeqCst: an observer writes its pin first and reads this state second; this writes the state first and
-    // reads the pins second. One of the two sees the other. `is_pinned` loads with SeqCst.
+    // reads the pins second (`is_at`). One of the two sees the other.
     state.store(copy_state::WRITING, Ordering::SeqCst);
     if !is_pinned() {
         return true;
     }
-    state.store(copy_state::VALID, Ordering::SeqCst);
+    unmark(state);
     false
 }
 
 /// Makes a copy that was marked readable again, with what was written into it.
 pub(crate) fn unmark(state: &AtomicU32) {
-    // SeqCst, hence release: an observer that finds the copy valid finds its bytes.
-    state.store(copy_state::VALID, Ordering::SeqCst);
+    // Release: an observer that finds the copy valid finds its bytes; pairs with the load in `pin`.
+    state.store(copy_state::VALID, Ordering::Release);
 }
 
 /// Pins the copy that `word` stands for and whose state is `state`. False, and no pin, if a round is writing it.
 /// `is_current` tells whether the copy is the newest one still.
 pub(crate) fn pin(pin: &AtomicU64, word: u64, state: &AtomicU32, is_current: impl FnOnce() -> bool) -> bool {
+    // SeqCst, twice: pairs with `mark`, and with `unmark`, of which it acquires the copy's bytes.
     pin.store(word, Ordering::SeqCst);
-    // SeqCst: pairs with `mark`.
     if state.load(Ordering::SeqCst) == copy_state::VALID && is_current() {
         return true;
     }
-    pin.store(0, Ordering::SeqCst);
+    unpin(pin);
     false
+}
+
+/// Takes a pin away.
+pub(crate) fn unpin(pin: &AtomicU64) {
+    // Release: whoever finds the pin gone (`is_at`) writes the copy after the observer has read it.
+    pin.store(0, Ordering::Release);
+}
+
+/// Whether a pin is at the copy that `word` stands for.
+pub(crate) fn is_at(pin: &AtomicU64, word: u64) -> bool {
+    // SeqCst: pairs with the store in `pin`. Acquire: with the one in `unpin`.
+    pin.load(Ordering::SeqCst) == word
 }
 
 /// The copy that a worker which stood at `round` reads when the newest is too new for it: the one published

@@ -1,17 +1,21 @@
 //! Planning a round: which areas, into which copies, with which versions, in which chunks.
 mod chunks;
+mod planned;
+mod select;
+mod standing;
 mod target;
 
 use self::chunks::ALONE_BYTES;
 pub(super) use self::chunks::OWNER_BYTES;
-use self::target::{dirty_bytes, unmark};
+pub(crate) use self::planned::Planned;
+pub(crate) use self::standing::Standing;
+use self::target::dirty_bytes;
+use super::lock;
 use super::pin;
-use super::runtime::{Runtime, Scratch};
+use super::runtime::{Runtime, Scratch, Stuck};
 use super::tally::count;
-use super::{clock, lock};
-use crate::area::parts::{Parts, flag};
+use crate::area::parts::Parts;
 use crate::area::scan::is_scanned;
-use crate::area::table;
 use crate::memory::copy::Kernels;
 use crate::memory::layout::{AreaSlot, PlanEntry};
 use std::sync::atomic::Ordering;
@@ -23,7 +27,7 @@ impl Runtime<'_> {
         let mut scratch = self.local.scratch.borrow_mut();
         scratch.held_back = false;
         // Before areas are looked at: of a worker that is found here, they find the areas.
-        let mut lowest = self.lowest_clock(round);
+        let mut lowest = self.look_around(round, &mut scratch.standing);
         let some = self.plan_areas(round, me, &mut scratch);
         if scratch.held_back {
             lowest = lowest.min(acting.lowest_clock.load(Ordering::Relaxed));
@@ -64,94 +68,6 @@ impl Runtime<'_> {
         true
     }
 
-    /// The lowest clock that every worker had reached when it arrived here. Of a worker that does
-    /// not take part, only what was known before counts: what it did since is not published.
-    fn lowest_clock(&self, round: u64) -> u64 {
-        let segment = &self.shared.segment;
-        let header = segment.header();
-        let known = header.sync.acting.lowest_clock.load(Ordering::Relaxed);
-        let mut lowest = u64::MAX;
-        let mut workers = 0;
-        for (rank, seat) in segment.seats().iter().enumerate() {
-            if seat.is_live() {
-                let takes_part = segment.rounds().takes_part(rank as u32, round);
-                // Nobody waits for a known straggler, so nobody else asks whether it is dead; its pins and its
-                // clock would stay.
-                if !takes_part && self.shared.is_dead(rank as u32) {
-                    continue;
-                }
-                let clock = seat.clock.load(Ordering::Relaxed);
-                // A worker outside of the clocks has the highest.
-                lowest = lowest.min(if takes_part || clock == u64::MAX { clock } else { clock.min(known) });
-                workers += u32::from(takes_part);
-            }
-        }
-        header.sync.acting.plan.workers.store(workers, Ordering::Relaxed);
-        // A worker that enters the clocks meanwhile may show one that was the lowest a round ago.
-        if known == u64::MAX { lowest } else { lowest.max(known) }
-    }
-
-    /// Fills `scratch.selected` with the areas that are forced or due, and their groups; returns the time.
-    fn select(&self, used: usize, scratch: &mut Scratch) -> u64 {
-        let segment = &self.shared.segment;
-        let sync = &segment.header().sync;
-        let known_due = sync.next_due_ns.load(Ordering::Relaxed);
-        let timed = known_due != u64::MAX;
-        let mut now = if timed { clock::now_ns() } else { 0 };
-        let mut next_due = u64::MAX;
-        scratch.selected.clear();
-        scratch.stuck.clear();
-        scratch.groups.clear();
-        for index in 0..used {
-            let forced = segment.forced()[index].load(Ordering::Relaxed) != 0;
-            if !forced && !timed {
-                continue;
-            }
-            let slot = &segment.areas()[index];
-            if !table::is_live(slot.read.state.load(Ordering::SeqCst)) {
-                continue;
-            }
-            let interval = slot.about.interval_ns.load(Ordering::Relaxed);
-            let due_ns = slot.round.next_due_ns.load(Ordering::Relaxed);
-            let due = interval != 0 && due_ns <= now;
-            if interval != 0 {
-                next_due = next_due.min(if due { now.saturating_add(interval) } else { due_ns });
-            }
-            if forced || due {
-                scratch.selected.push(index as u32);
-                let group = slot.about.group.load(Ordering::Relaxed);
-                if group != 0 && !scratch.groups.contains(&group) {
-                    scratch.groups.push(group);
-                }
-            }
-        }
-        let due = &sync.next_due_ns;
-        if timed && due.compare_exchange(known_due, next_due, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-            // An area that this look at the table missed was created meanwhile.
-            due.fetch_min(next_due, Ordering::Relaxed);
-        }
-        if !scratch.groups.is_empty() {
-            self.select_groups(used, scratch);
-        }
-        if now == 0 && !scratch.selected.is_empty() {
-            now = clock::now_ns();
-        }
-        now
-    }
-
-    fn select_groups(&self, used: usize, scratch: &mut Scratch) {
-        for (index, slot) in self.shared.segment.areas()[..used].iter().enumerate() {
-            let group = slot.about.group.load(Ordering::Relaxed);
-            if group != 0
-                && scratch.groups.contains(&group)
-                && table::is_live(slot.read.state.load(Ordering::SeqCst))
-                && !scratch.selected.contains(&(index as u32))
-            {
-                scratch.selected.push(index as u32);
-            }
-        }
-    }
-
     /// Moves the area's next due time on: it was looked at now.
     pub(crate) fn postpone(&self, slot: &AreaSlot, now: u64) {
         let interval = slot.about.interval_ns.load(Ordering::Relaxed);
@@ -169,35 +85,32 @@ impl Runtime<'_> {
         // Before anything else of the area is looked at: see `lock`.
         let word = lock::lock_for_round(&slot.round.lock, &slot.own.ownership, round);
         let parts = Parts::of(segment, index);
-        unmark(parts.copies());
-        let owner = match word.holder() {
-            Some(owner) if segment.rounds().takes_part(owner, round) => owner,
-            holder => {
-                self.postpone(slot, now);
-                // A group waits for an owner that lives; what a dead one had not published is lost.
-                if holder.is_some_and(|owner| segment.all_seats()[owner as usize].is_live()) {
-                    scratch.stuck.push(area);
-                    if segment.dirty()[index].load(Ordering::Relaxed) != 0 {
-                        count(&segment.header().counters.put_off_owner, 1);
-                        tracing::debug!(area, round, owner = ?holder, "put off: the owner is not in the round");
-                    }
+        let holder = word.holder().map(|owner| (owner, scratch.standing_of(owner)));
+        let Some((owner, Standing::Present)) = holder else {
+            self.postpone(slot, now);
+            // A group waits for an owner that lives; what a dead one had not published is lost.
+            if let Some((owner, Standing::Outside)) = holder {
+                scratch.stuck.push(Stuck { area, holds_clocks: true });
+                if segment.dirty(index).is_set() {
+                    count(&segment.header().counters.put_off_owner, 1);
+                    tracing::debug!(area, round, owner, "put off: the owner is not in the round");
                 }
-                return false;
             }
+            return false;
         };
         if !word.is_transit() && self.is_unscanned(&parts, round) {
             // It was asked for, or fell due, after its owner had arrived: what was written behind the log's
             // back is not known. The next round takes it.
-            segment.forced()[index].store(1, Ordering::Relaxed);
-            segment.header().sync.requested.store(1, Ordering::SeqCst);
+            segment.forced(index).set();
+            segment.header().sync.request();
             scratch.held_back = true;
-            scratch.stuck.push(area);
+            scratch.stuck.push(Stuck { area, holds_clocks: true });
             count(&segment.header().counters.put_off_unscanned, 1);
             tracing::debug!(area, round, owner, "put off: the owner has not looked the area through");
             return false;
         }
-        if segment.dirty()[index].load(Ordering::Relaxed) == 0 {
-            segment.forced()[index].store(0, Ordering::Relaxed);
+        if !segment.dirty(index).is_set() {
+            segment.forced(index).clear();
             self.postpone(slot, now);
             slot.round.confirmed_ns.store(now, Ordering::Relaxed);
             return false;
@@ -207,7 +120,6 @@ impl Runtime<'_> {
             count(&segment.header().counters.put_off_pinned, 1);
             tracing::debug!(area, round, owner, "put off: every reader copy is pinned");
             self.postpone(slot, now);
-            scratch.stuck.push(area);
             return false;
         };
         let newest = &parts.copies()[parts.current()];
@@ -247,9 +159,8 @@ impl Runtime<'_> {
     /// pinned. Returns how many entries are left.
     fn drop_partial_groups(&self, entries: usize, scratch: &mut Scratch) -> usize {
         let segment = &self.shared.segment;
-        let group_of = |area: u32| segment.areas()[area as usize].about.group.load(Ordering::Relaxed);
-        let broken: Vec<u32> =
-            scratch.stuck.iter().map(|&area| group_of(area)).filter(|&group| group != 0).collect();
+        let stuck = scratch.stuck.iter().map(|stuck| (segment.group_of(stuck.area), stuck.holds_clocks));
+        let broken: Vec<(u32, bool)> = stuck.filter(|(group, _)| *group != 0).collect();
         if broken.is_empty() {
             return entries;
         }
@@ -257,7 +168,10 @@ impl Runtime<'_> {
         let mut kept = 0;
         for entry in 0..entries {
             let area = table[entry].area.load(Ordering::Relaxed);
-            if broken.contains(&group_of(area)) {
+            let group = segment.group_of(area);
+            if broken.iter().any(|(of, _)| *of == group) {
+                // Its owner has come, and what it wrote is not published.
+                scratch.held_back |= broken.contains(&(group, true));
                 let copy = table[entry].copy.load(Ordering::Relaxed) as usize;
                 let parts = Parts::of(segment, area as usize);
                 pin::unmark(&parts.copies()[copy].state);
@@ -274,11 +188,10 @@ impl Runtime<'_> {
     }
 }
 
-/// Whether the copy kernels may copy more than the logged lines of the area.
-pub(crate) fn may_copy_whole(parts: &Parts<'_>, config_check: bool) -> bool {
-    let raw = parts.slot.own.raw.load(Ordering::Relaxed) != 0;
-    let automatic = parts.slot.about.flags.load(Ordering::Relaxed) & flag::AUTOMATIC != 0;
-    !(raw || automatic || config_check)
+/// Whether the copy kernels may copy more than the logged lines of the area: whether guards alone can have written
+/// it, which log.
+pub(crate) fn may_copy_whole(parts: &Parts<'_>) -> bool {
+    parts.slot.own.raw.load(Ordering::Relaxed) == 0
 }
 
 /// The density above which a block is copied whole.

@@ -1,10 +1,11 @@
 //! Publishing: generations, clear log, owed bitmaps, version, all as absolute values, so that whoever finds
 //! it half done finishes it.
-use super::pin;
+use super::abandon::{self, Entries};
+use super::plan::Planned;
+use super::record::Published;
 use super::runtime::Runtime;
 use super::tally::add;
 use crate::area::parts::Parts;
-use crate::log::generations;
 use crate::memory::copy::words;
 use crate::memory::layout::PlanEntry;
 use crate::primitive::fault_point;
@@ -16,24 +17,29 @@ impl Runtime<'_> {
         let header = self.shared.segment.header();
         let plan = &header.sync.acting.plan;
         let now = plan.now_ns.load(Ordering::Relaxed);
-        let entries = plan.entries.load(Ordering::Relaxed) as usize;
+        let planned = Planned::of(&self.shared.segment);
+        let is_left = abandon::left(&planned);
         let mut published = 0;
-        for entry in &self.shared.segment.plan_entries()[..entries] {
+        for (index, entry) in planned.entries.iter().enumerate() {
             fault_point();
-            if entry.abandoned.load(Ordering::Relaxed) == 0 {
+            if is_left(index) {
+                // Whoever abandoned it may have died in the middle.
+                planned.set_aside(index, round);
+            } else {
                 self.publish_entry(entry, round, now);
                 published += 1;
             }
         }
         let clock = &header.sync.acting.lowest_clock;
         let mut lowest = plan.lowest_clock.load(Ordering::Relaxed);
-        if published < entries as u64 {
+        if published < planned.count() as u64 {
             // An area was abandoned: what its owner wrote is not published.
             lowest = lowest.min(clock.load(Ordering::Relaxed));
         }
         clock.store(lowest, Ordering::Relaxed);
         add(&self.shared.tally(me).published, published);
-        header.sync.published.fetch_add(1, Ordering::Release);
+        // SeqCst: comes before the look at `notifiers`; pairs with the load in `notify::watch`.
+        header.sync.published.fetch_add(1, Ordering::SeqCst);
         self.shared.wake_notifiers();
     }
 
@@ -55,24 +61,21 @@ impl Runtime<'_> {
                 parts.copies()[index].owes.store(0, Ordering::Relaxed);
             }
             fault_point();
-            generations::after_publication(&parts, entry.counter.load(Ordering::Relaxed), segment.config());
+            let counter = entry.counter.load(Ordering::Relaxed);
+            parts.generations().after_publication(counter, segment.config().seal_every);
         }
         clear(parts.writers());
         fault_point();
-        let copy = &parts.copies()[index];
-        copy.term.store(entry.term.load(Ordering::Relaxed), Ordering::Relaxed);
-        copy.counter.store(entry.counter.load(Ordering::Relaxed), Ordering::Relaxed);
-        copy.clock.store(entry.clock.load(Ordering::Relaxed), Ordering::Relaxed);
-        copy.timestamp_ns.store(now, Ordering::Relaxed);
         slot.round.confirmed_ns.store(now, Ordering::Relaxed);
-        // Release: who finds the round in the copy's record, or the copy in `current`, finds its bytes and
-        // the rest of its record; pairs with the acquire loads in `Parts::visible`.
-        copy.round.store(round, Ordering::Release);
-        fault_point();
-        slot.read.current.store(index as u32, Ordering::Release);
-        pin::unmark(&copy.state);
-        segment.dirty()[area].store(0, Ordering::Relaxed);
-        segment.forced()[area].store(0, Ordering::Relaxed);
+        let published = Published {
+            term: entry.term.load(Ordering::Relaxed),
+            counter: entry.counter.load(Ordering::Relaxed),
+            clock: entry.clock.load(Ordering::Relaxed),
+            timestamp_ns: now,
+        };
+        parts.reader_copies().publish(index, round, published);
+        segment.dirty(area).clear();
+        segment.forced(area).clear();
         self.postpone(slot, now);
     }
 }

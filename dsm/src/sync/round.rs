@@ -1,5 +1,6 @@
 //! The round: arrive, plan, copy, publish. See `SYNC.md` beside this file for the protocol and its argument.
 mod actor;
+mod burial;
 mod seat;
 mod work;
 
@@ -86,9 +87,7 @@ impl Rounds<'_> {
     fn is_complete(&self, word: Word) -> bool {
         let round = word.round();
         self.seats().iter().all(|seat| {
-            !seat.is_live()
-                || seat.arrived.load(Ordering::SeqCst) >= round
-                || (!word.waits_for_all() && seat.is_straggler())
+            !seat.is_live() || seat.arrived() >= round || (!word.waits_for_all() && seat.is_straggler())
         })
     }
 
@@ -96,7 +95,7 @@ impl Rounds<'_> {
     pub(crate) fn takes_part(&self, rank: u32, round: u64) -> bool {
         let seat = &self.all_seats[rank as usize];
         // SeqCst: ordered with the shift from Open to Plan, see SYNC.md, "late arrival".
-        seat.arrived.load(Ordering::SeqCst) == round && seat.is_live()
+        seat.arrived() == round && seat.is_live()
     }
 
     /// The live workers but `me` that may hold a view of an area which was recalled before `round` was seen in the
@@ -106,7 +105,7 @@ impl Rounds<'_> {
         // SeqCst: whoever arrived in `round` is inside it, or left it after the area was recalled. See SYNC.md,
         // "lending".
         let is_late = move |(rank, seat): &(usize, &Seat)| {
-            *rank != me as usize && seat.is_live() && seat.arrived.load(Ordering::SeqCst) < round
+            *rank != me as usize && seat.is_live() && seat.arrived() < round
         };
         seats.filter(is_late).map(|(rank, _)| rank as u32)
     }
@@ -127,9 +126,12 @@ impl Rounds<'_> {
         if !self.load_total().is_past(round) {
             return Some(self.drive(me, round, work));
         }
-        // Past already. If it was completed with everybody in it, it waited for this arrival.
+        // Acquire: pairs with the release in `finish`.
+        //
+        // Past already. If it was completed with everybody in it, it waited for this arrival. A mark of a later round,
+        // which may be under way by now, says nothing of this one.
         let completed = self.completed.load(Ordering::Acquire) == round;
-        if completed && self.partial.load(Ordering::Relaxed) != round {
+        if completed && self.partial.load(Ordering::Relaxed) < round {
             return Some(Ended::Completed(round));
         }
         // Else it may have gone on without this worker, and later ones may have been planned without knowing
@@ -155,6 +157,7 @@ impl Rounds<'_> {
         loop {
             let seen = self.load_total();
             if seen.is_past(round) {
+                // Acquire: pairs with the release in `finish`.
                 let completed = self.completed.load(Ordering::Acquire) == round;
                 return if completed { Ended::Completed(round) } else { Ended::GivenUp(round) };
             }
@@ -199,7 +202,7 @@ impl Rounds<'_> {
         let round = seen.round();
         let mut found_dead = false;
         for (rank, seat) in self.seats().iter().enumerate() {
-            if seat.is_live() && seat.arrived.load(Ordering::SeqCst) < round {
+            if seat.is_live() && seat.arrived() < round {
                 found_dead |= work.is_dead(rank as u32);
             }
         }
@@ -222,13 +225,11 @@ impl Rounds<'_> {
         if !self.shift(seen, Word::new(round + 1, Phase::Idle), work) {
             return;
         }
-        let missing = |seat: &Seat| {
-            seat.is_live() && seat.arrived.load(Ordering::SeqCst) < round && !seat.is_straggler()
-        };
+        let missing = |seat: &Seat| seat.is_live() && seat.arrived() < round && !seat.is_straggler();
         let mut late =
             self.seats().iter().enumerate().filter(|(_, seat)| missing(seat)).map(|(rank, seat)| {
                 fault_point();
-                seat.missed.fetch_max(round, Ordering::SeqCst);
+                seat.set_missed(round);
                 rank as u32
             });
         work.gave_up(round, &mut late);
@@ -252,9 +253,10 @@ impl Rounds<'_> {
                     }
                 }
                 Phase::Idle => {
+                    // SeqCst: comes before the next look at the word; pairs with `Seat::arrived`. If the word still says
+                    // idle then, every later actor sees the new value.
                     seat.arrived.fetch_max(round - 1, Ordering::SeqCst);
                     fault_point();
-                    // SeqCst: if the word still says idle here, every later actor sees the new value.
                     let now = self.load_total();
                     if now.round() == round && now.phase() == Phase::Idle {
                         return None;
@@ -290,7 +292,7 @@ impl Rounds<'_> {
     pub(crate) fn leave(&self, me: u32, work: &impl Work) {
         self.participate(me, work);
         fault_point();
-        self.all_seats[me as usize].state.store(slot_state::LEAVING, Ordering::SeqCst);
+        self.all_seats[me as usize].set_state(slot_state::LEAVING);
         fault_point();
         let seen = self.load_total();
         if seen.phase() == Phase::Open && self.is_complete(seen) {

@@ -1,13 +1,12 @@
 //! The round's work as the runtime does it, on behalf of one worker.
-use super::claim::{self, Claim};
 use super::copying::CopyScratch;
-use super::pin::copy_state;
+use super::plan::{Planned, Standing};
 use super::round::{Pause, Rounds, Work};
 use super::tally::{add, count};
 use super::wait::{Waiter, futex_wake_all, low_half};
 use super::word::{Phase, Word};
+use super::{abandon, claim};
 use crate::area::owned_set::OwnedSet;
-use crate::area::parts::Parts;
 use crate::area::scan::Scanned;
 use crate::error::Rank;
 use crate::job::{STALL_KILL, STALL_PIN, Shared};
@@ -19,15 +18,24 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     pub(crate) selected: Vec<u32>,
-    /// Selected areas that could not be planned although they may have something to publish.
-    pub(crate) stuck: Vec<u32>,
+    /// Where each worker stands.
+    pub(crate) standing: Vec<Standing>,
+    pub(crate) stuck: Vec<Stuck>,
     pub(crate) groups: Vec<u32>,
-    /// Whether a publication is put off because of a worker that joins or comes back, or because its owner
-    /// could not look the area through: the clocks wait for it.
+    /// Whether a publication is put off because of a worker outside of the round, or because its owner could not
+    /// look the area through: the clocks wait for it.
     pub(crate) held_back: bool,
     /// Bytes to copy, by plan entry.
     pub(crate) bytes: Vec<u64>,
     pub(crate) pinned: Vec<bool>,
+}
+
+/// A selected area that could not be planned although it may have something to publish.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stuck {
+    pub(crate) area: u32,
+    /// Whether the clocks wait for the areas of its group: not if only observers hold it up.
+    pub(crate) holds_clocks: bool,
 }
 
 /// What belongs to one worker alone.
@@ -41,6 +49,8 @@ pub(crate) struct Local {
     /// Owned areas that are looked through before every arrival.
     pub(crate) scanned: RefCell<Vec<Scanned>>,
     pub(crate) unlogged: RefCell<Vec<crate::UnloggedWrite>>,
+    /// What the worker's next synchronization point returns (`HECTARE_CHECK=1`).
+    pub(crate) complaint: RefCell<Option<crate::Error>>,
     pub(crate) stalled_since: Cell<Option<(u64, Instant)>>,
 }
 
@@ -53,6 +63,7 @@ impl Local {
             owned: OwnedSet::default(),
             scanned: RefCell::default(),
             unlogged: RefCell::default(),
+            complaint: RefCell::default(),
             stalled_since: Cell::new(None),
         }
     }
@@ -107,34 +118,15 @@ impl Runtime<'_> {
         }
     }
 
-    /// Sets the copy that a stalled worker writes aside and leaves its area for a later round.
-    fn quarantine(&self, round: u64, entry_index: usize, rank: Rank) {
-        let segment = &self.shared.segment;
-        let plan = &segment.header().sync.acting.plan;
-        let entry = &segment.plan_entries()[entry_index];
-        let area = entry.area.load(Ordering::Relaxed) as usize;
-        let parts = Parts::of(segment, area);
-        if parts.layout.copies < 3 {
-            return;
+    /// Leaves an area with its group for a later round, since worker `rank` stands still while it copies it.
+    fn leave(&self, round: u64, entry: usize, rank: Rank) {
+        let planned = Planned::of(&self.shared.segment);
+        for left in abandon::abandon(&planned, round, entry) {
+            planned.parts(left).slot.round.put_off.fetch_add(1, Ordering::Relaxed);
+            count(&self.shared.segment.header().counters.pinned_copies, 1);
+            let area = planned.area(left);
+            tracing::warn!(rank, area, round, "worker stalled while copying; the copy is pinned");
         }
-        let index = entry.copy.load(Ordering::Relaxed) as usize;
-        let copy = &parts.copies()[index];
-        entry.abandoned.store(1, Ordering::Relaxed);
-        copy.quarantine.store(round, Ordering::Relaxed);
-        for word in parts.owed(index) {
-            word.store(u64::MAX, Ordering::Relaxed);
-        }
-        copy.owes.store(1, Ordering::Relaxed);
-        copy.state.store(copy_state::QUARANTINED, Ordering::SeqCst);
-        // Nothing that was published lies in this copy any more: no reader may come to it.
-        copy.round.store(u64::MAX, Ordering::SeqCst);
-        let chunks = &segment.plan_chunks()[..plan.chunks.load(Ordering::Relaxed) as usize];
-        for chunk in chunks.iter().filter(|chunk| chunk.entry.load(Ordering::Relaxed) as usize == entry_index)
-        {
-            claim::abandon(&chunk.claim, round);
-        }
-        count(&segment.header().counters.pinned_copies, 1);
-        tracing::warn!(rank, area, copy = index, round, "worker stalled while copying; the copy is pinned");
     }
 }
 
@@ -147,6 +139,10 @@ impl Work for Runtime<'_> {
         self.make_plan(round, me)
     }
 
+    fn plan_again(&self) {
+        self.take_marks_back();
+    }
+
     fn copy(&self, round: u64, me: u32) {
         self.copy_chunks(round, me);
     }
@@ -157,13 +153,8 @@ impl Work for Runtime<'_> {
 
     fn tend(&self, round: u64, me: u32) {
         let segment = &self.shared.segment;
-        let plan = &segment.header().sync.acting.plan;
-        let chunks = &segment.plan_chunks()[..plan.chunks.load(Ordering::Relaxed) as usize];
-        for chunk in chunks {
-            let Claim::Claimed(rank) = claim::read(&chunk.claim, round) else { continue };
-            if rank == me {
-                continue;
-            }
+        let chunks = Planned::of(segment).chunks;
+        for (chunk, rank) in claim::of_others(chunks, |chunk| &chunk.claim, round, me) {
             if self.is_dead(rank) {
                 if claim::inherit(&chunk.claim, round, rank, me) {
                     count(&segment.header().counters.takeovers, 1);
@@ -175,7 +166,7 @@ impl Work for Runtime<'_> {
                     // Only the actor decides, so that it cannot be publishing meanwhile; at work, so that nobody
                     // has replaced it and gone on.
                     STALL_PIN if self.rounds().take_up(me, round) => {
-                        self.quarantine(round, chunk.entry.load(Ordering::Relaxed) as usize, rank);
+                        self.leave(round, chunk.entry.load(Ordering::Relaxed) as usize, rank);
                         self.rounds().lay_down(me, round);
                     }
                     _ => {}
@@ -258,6 +249,8 @@ impl Shared {
     /// Lets the notifiers of all processes look for new versions.
     pub(crate) fn wake_notifiers(&self) {
         let header = self.segment.header();
+        // SeqCst: comes after the increment of `published`; pairs with `notify::watch`, which raises this before it looks at
+        // that.
         if header.notifiers.load(Ordering::SeqCst) != 0 {
             futex_wake_all(&header.sync.published);
         }

@@ -62,8 +62,9 @@ impl Waiter {
             return Pause::OutOfTime;
         }
         let sleeping = Word(seen.0 | SLEEP);
+        // Relaxed: the mark orders nothing, and the release sequence of the last shift goes on.
         if !seen.has_sleepers()
-            && word.compare_exchange(seen.0, sleeping.0, Ordering::SeqCst, Ordering::SeqCst).is_err()
+            && word.compare_exchange(seen.0, sleeping.0, Ordering::Relaxed, Ordering::Relaxed).is_err()
         {
             return Pause::Again;
         }

@@ -121,7 +121,7 @@ impl Worker {
                 }
                 worker.one_round(timeout.is_none());
             }
-            Ok(())
+            worker.complain()
         })
     }
 
@@ -195,13 +195,15 @@ impl Worker {
         since: Instant,
     ) -> Result<()> {
         loop {
+            // Relaxed, all of it: the lowest clock rises in rounds that this worker was in, with what it stands for.
+            //
             // A publication that found nothing to write leaves the version and its clock as they were, so
             // an owner that has moved on without writing is fresh enough too.
             let owner = area.core.ownership().holder();
             let seats = self.shared.segment.seats();
             let idle = owner.and_then(|rank| seats.get(rank as usize)).is_some_and(|seat| {
-                seat.clock.load(Ordering::Acquire) >= wanted
-                    && self.shared.segment.dirty()[area.core.id.index as usize].load(Ordering::Relaxed) == 0
+                seat.clock.load(Ordering::Relaxed) >= wanted
+                    && !self.shared.segment.dirty(area.core.id.index as usize).is_set()
             });
             if area.clock(self)? >= wanted || (idle && self.lowest_clock() >= wanted) {
                 return Ok(());

@@ -1,11 +1,48 @@
 //! Who lives: asked of the kernel, which is never wrong, and of nobody's clock.
 use crate::error::Rank;
-use crate::job::Shared;
+use crate::job::{Shared, process};
 use crate::memory::layout::WorkerRecord;
 use crate::memory::mutex::Locked;
+use crate::sync::clock;
 use crate::sync::round::slot_state;
 use crate::sync::tally::count;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How long a process that was seen to end is waited for: one that replaces itself (`exec`) looks as if it went on, and
+/// one that waits for a device may take as long as that does.
+const LONGEST_END: Duration = Duration::from_secs(1);
+/// The same for a process that cannot be looked at.
+const UNSEEN_END: Duration = Duration::from_millis(10);
+
+/// Whether another thread may still run in the process of a worker whose thread has ended. The kernel ends the threads of
+/// a process each for itself, some microseconds apart, and one that runs may write through a view that was lent to it
+/// (`std::thread::scope`).
+///
+/// To be called with the mutex `life`. Notes when the end was first seen.
+fn may_run(record: &WorkerRecord) -> bool {
+    let now = clock::now_ns();
+    let seen = match record.ended_ns.load(Ordering::Relaxed) {
+        0 => {
+            record.ended_ns.store(now, Ordering::Relaxed);
+            now
+        }
+        seen => seen,
+    };
+    let namespace = record.namespace.load(Ordering::Relaxed);
+    let runs = if namespace != 0 && namespace == process::namespace() {
+        let pid = record.pid.load(Ordering::Relaxed);
+        process::may_run(pid, record.started.load(Ordering::Relaxed))
+    } else {
+        None
+    };
+    let limit = match runs {
+        Some(false) => return false,
+        Some(true) => LONGEST_END,
+        None => UNSEEN_END,
+    };
+    u128::from(now.saturating_sub(seen)) < limit.as_nanos()
+}
 
 impl Shared {
     /// The rank in whose name a round of the dead is finished: no worker has it.
@@ -42,25 +79,28 @@ impl Shared {
     }
 
     /// Asks the kernel whether a worker is dead: a thread that ends, by whatever means, gives up the mutex
-    /// that it holds for life. A reaper holds the membership mutex instead; it is dead when nobody holds that,
-    /// since one that lives does not let go before the round is past.
+    /// that it holds for life. It ends without leaving only with its whole process (`Tenure`), and is dead when no
+    /// other thread of that can still write through a view ([`may_run`]). A reaper holds the membership mutex
+    /// instead; it is dead when nobody holds that, since one that lives does not let go before the round is past.
     pub(crate) fn is_dead(&self, rank: Rank) -> bool {
         if rank == self.reaper_rank() {
             return self.while_no_reaper(|| true);
         }
         let seat = &self.segment.all_seats()[rank as usize];
-        match seat.state.load(Ordering::SeqCst) {
+        match seat.state() {
             slot_state::DEAD => return true,
             slot_state::FREE => return false,
             _ => {}
         }
         let record = &self.segment.workers()[rank as usize];
         let Some(how) = record.life.try_lock() else { return false };
-        let now = seat.state.load(Ordering::SeqCst);
-        // In a free slot, who held it died after it had given the slot back, or before it had taken it.
-        let died = how == Locked::OwnerDied && !matches!(now, slot_state::FREE | slot_state::DEAD);
+        let now = seat.state();
+        // In a free slot, who held it died after it had given the slot back, or before it had taken it. The kernel
+        // tells the first who asks; `ended_ns`, which is written under the mutex, tells the others.
+        let ended = how == Locked::OwnerDied || record.ended_ns.load(Ordering::Relaxed) != 0;
+        let died = ended && !matches!(now, slot_state::FREE | slot_state::DEAD) && !may_run(record);
         if died {
-            seat.state.store(slot_state::DEAD, Ordering::SeqCst);
+            seat.set_state(slot_state::DEAD);
         }
         record.life.unlock();
         if died {
@@ -84,7 +124,7 @@ impl Shared {
 
     /// Whether nobody living sits at this rank any more: it left, or it is dead.
     pub(crate) fn is_gone(&self, rank: Rank) -> bool {
-        let state = self.segment.all_seats().get(rank as usize).map(|seat| seat.state.load(Ordering::SeqCst));
+        let state = self.segment.all_seats().get(rank as usize).map(|seat| seat.state());
         matches!(state, None | Some(slot_state::FREE)) || self.is_dead(rank)
     }
 }

@@ -6,7 +6,6 @@ use crate::primitive::fault_point;
 use crate::sync::round::slot_state;
 use crate::sync::runtime::{Local, Runtime};
 use crate::sync::wait::{futex_wake_all, low_half};
-use crate::sync::word::{Phase, Word};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -50,7 +49,7 @@ pub(super) fn take_slot(shared: &Shared, wanted: Option<Rank>) -> Result<Rank> {
         Some(rank) => rank..rank + 1,
         None => 0..max,
     };
-    let is_free = |rank: &Rank| seats[*rank as usize].state.load(Ordering::SeqCst) == slot_state::FREE;
+    let is_free = |rank: &Rank| seats[*rank as usize].state() == slot_state::FREE;
     let since = Instant::now();
     loop {
         if let Some(membership) = Membership::try_lock(shared) {
@@ -93,7 +92,7 @@ fn try_slot(shared: &Shared, rank: Rank) -> bool {
         return false;
     }
     // Only the holder of `life` takes a slot; whoever left stored this before it unlocked.
-    if seat.state.load(Ordering::SeqCst) != slot_state::FREE {
+    if seat.state() != slot_state::FREE {
         record.life.unlock();
         return false;
     }
@@ -102,6 +101,7 @@ fn try_slot(shared: &Shared, rank: Rank) -> bool {
     record.tid.store(process::thread_id(), Ordering::Relaxed);
     record.started.store(process::start_time(pid), Ordering::Relaxed);
     record.namespace.store(process::namespace(), Ordering::Relaxed);
+    record.ended_ns.store(0, Ordering::Relaxed);
     fault_point();
     seat.incarnation.fetch_add(1, Ordering::Relaxed);
     seat.missed.store(0, Ordering::Relaxed);
@@ -110,7 +110,7 @@ fn try_slot(shared: &Shared, rank: Rank) -> bool {
     // SeqCst: before the seat is live and settles; pairs with `Rounds::seats`. And before the seat is taken, so
     // that no look at the seats that were ever taken lacks one that is.
     header.sync.workers_high.fetch_max(rank + 1, Ordering::SeqCst);
-    seat.state.store(slot_state::JOINING, Ordering::SeqCst);
+    seat.set_state(slot_state::JOINING);
     // SeqCst: after the seat's state; pairs with `Job::note_absence`, which stores and then looks at the state.
     record.absent.store(0, Ordering::SeqCst);
     fault_point();
@@ -125,7 +125,7 @@ fn reap(membership: &Membership<'_>, wanted: Option<Rank>) {
     let shared = membership.0;
     let seats = shared.segment.seats();
     for (rank, seat) in seats.iter().enumerate() {
-        match seat.state.load(Ordering::SeqCst) {
+        match seat.state() {
             slot_state::FREE => {}
             // Asking the kernel about everybody is left to those who need the slot.
             slot_state::LIVE if wanted.is_some_and(|wanted| wanted as usize != rank) => {}
@@ -136,42 +136,15 @@ fn reap(membership: &Membership<'_>, wanted: Option<Rank>) {
     }
     // Those who are dead now. Who dies in a round that begins meanwhile may leave a claim behind, and waits
     // for the next reaper.
-    let is_dead = |rank: &usize| seats[*rank].state.load(Ordering::SeqCst) == slot_state::DEAD;
-    let dead: Vec<usize> = (0..seats.len()).filter(is_dead).collect();
+    let is_dead = |rank: &Rank| seats[*rank as usize].state() == slot_state::DEAD;
+    let dead: Vec<Rank> = (0..seats.len() as Rank).filter(is_dead).collect();
     if !dead.is_empty() {
         let local = Local::new();
         let runtime = Runtime { shared, local: &local };
-        loop {
-            let word: Word = runtime.rounds().load();
-            // An open round has no claims yet, and a dead worker makes none.
-            if matches!(word.phase(), Phase::Idle | Phase::Open) {
-                break;
-            }
-            drive_orphaned_round(&runtime, word);
-            std::thread::yield_now();
-        }
-        for rank in dead {
-            orphan_areas(shared, rank as Rank);
-            runtime.rounds().depose(rank as u32);
-            fault_point();
-            seats[rank].state.store(slot_state::FREE, Ordering::SeqCst);
-            fault_point();
-        }
+        let orphan = |rank| orphan_areas(shared, rank);
+        runtime.rounds().bury(&dead, shared.reaper_rank(), &runtime, orphan, std::thread::yield_now);
     }
     shared.recount();
-}
-
-/// Finishes a round all of whose participants are dead, unless somebody living is at it.
-fn drive_orphaned_round(runtime: &Runtime<'_>, word: Word) {
-    let rounds = runtime.rounds();
-    let round = word.round();
-    let lives = |rank: Rank| rounds.takes_part(rank, round) && !runtime.shared.is_dead(rank);
-    if (0..rounds.seats().len() as Rank).any(lives) {
-        return;
-    }
-    fault_point();
-    // Chunks are inherited from the dead.
-    rounds.finish_for_the_dead(runtime.shared.reaper_rank(), round, runtime);
 }
 
 /// Makes claimable what worker `rank` held, or was given.
@@ -189,7 +162,7 @@ pub(super) fn free_slot(shared: &Shared, rank: Rank) {
     let segment = &shared.segment;
     orphan_areas(shared, rank);
     fault_point();
-    segment.all_seats()[rank as usize].state.store(slot_state::FREE, Ordering::SeqCst);
+    segment.all_seats()[rank as usize].set_state(slot_state::FREE);
     fault_point();
     shared.recount();
     fault_point();
@@ -209,24 +182,9 @@ impl Shared {
         self.segment.header().live_workers.load(Ordering::Relaxed) as u32 as usize
     }
 
-    /// Counts the seats that are taken. Whoever changes a seat calls this afterwards; who dies in between
-    /// leaves it to the next.
-    ///
-    /// The high half of the word rises with every count: one that began before another ended, and may not have
-    /// seen what that one saw, is done again. So once the last change is counted, the number is right.
+    /// Counts the seats that are taken: see [`Rounds::recount`](crate::sync::round::Rounds::recount).
     pub(crate) fn recount(&self) {
-        let word = &self.segment.header().live_workers;
-        let mut seen = word.load(Ordering::SeqCst);
-        loop {
-            let taken = |state: u32| !matches!(state, slot_state::FREE | slot_state::DEAD);
-            let seats = self.segment.seats().iter();
-            let count = seats.filter(|seat| taken(seat.state.load(Ordering::SeqCst))).count() as u64;
-            let next = (seen >> 32).wrapping_add(1) << 32 | count;
-            match word.compare_exchange(seen, next, Ordering::SeqCst, Ordering::SeqCst) {
-                Ok(_) => return,
-                Err(now) => seen = now,
-            }
-        }
+        self.segment.rounds().recount(&self.segment.header().live_workers);
     }
 }
 

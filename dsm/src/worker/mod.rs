@@ -5,14 +5,17 @@ mod liveness;
 mod membership;
 mod waiting;
 
+use crate::area::create::{Creation, Draft};
 use crate::area::element::{Element, ElementType};
 use crate::area::handle::{Area, AreaCore};
 use crate::area::owned::Owned;
-use crate::area::scan::UnloggedWrite;
+use crate::area::reclaim::reclaim;
+use crate::area::scan::{Scanned, UnloggedWrite};
 use crate::area::spec::AreaSpec;
-use crate::area::table::{AreaId, Directory};
+use crate::area::table::{self, AreaId, Directory};
 use crate::error::{Error, Rank, Result};
 use crate::job::{Job, Shared};
+use crate::memory::tenure::Tenure;
 use crate::sync::clock;
 use crate::sync::round::{Ended, Work};
 use crate::sync::runtime::{Local, Runtime};
@@ -22,10 +25,13 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// How often `service` looks at the clock, in time: it adapts the number of calls in between to this.
 const LOOK_EVERY_NS: u64 = 20_000;
 const LONGEST_STRIDE: u32 = 1024;
+/// How long an area that is to be given published may be put off.
+const LONGEST_PUBLICATION: Duration = Duration::from_secs(10);
 
 /// What a forced sync did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +50,9 @@ pub struct Synced {
 ///
 /// A worker calls [`service`](Worker::service) regularly, at points where it holds no view of any area: the
 /// borrow checker sees to that. It is tied to the thread that made it; dropping it leaves the job.
+///
+/// A thread must not end before its worker is dropped: if the value was leaked (`Box::leak`, `mem::forget`), other
+/// threads may still have views of it. The end of such a thread ends the process, with a message.
 #[derive(Debug)]
 pub struct Worker {
     shared: Arc<Shared>,
@@ -55,6 +64,8 @@ pub struct Worker {
     countdown: u32,
     stride: u32,
     looked_ns: u64,
+    /// Ends with the worker, after it has left.
+    _tenure: Tenure,
     _thread: PhantomData<*const ()>,
 }
 
@@ -95,7 +106,7 @@ impl Worker {
     /// by at most that, or by the time between two calls.
     ///
     /// # Errors
-    /// [`Error::ForkedChild`].
+    /// [`Error::ForkedChild`]; [`Error::Unlogged`] under `HECTARE_CHECK=1`, as of every synchronization point.
     #[inline]
     pub fn service(&mut self) -> Result<()> {
         self.shared.check_process()?;
@@ -106,7 +117,12 @@ impl Worker {
             return Ok(());
         }
         self.serve();
-        Ok(())
+        self.complain()
+    }
+
+    /// What check mode has to say of this worker's log (`HECTARE_CHECK=1`), once.
+    pub(crate) fn complain(&self) -> Result<()> {
+        self.local.complaint.take().map_or(Ok(()), Err)
     }
 
     #[cold]
@@ -123,7 +139,7 @@ impl Worker {
                 sync.next_due_ns.fetch_max(later, Ordering::Relaxed);
             }
             // What was asked for is still to be published; the next round does not wait for those who were missing.
-            sync.requested.store(1, Ordering::SeqCst);
+            sync.request();
         }
         if self.countdown == 0 {
             self.countdown = self.stride;
@@ -152,10 +168,10 @@ impl Worker {
 
     /// Gives the memory of deleted areas back, outside of the round.
     fn reclaim(&self) {
-        if self.shared.segment.header().pending_frees.load(Ordering::Relaxed) != 0
-            && let Some(directory) = Directory::try_lock(&self.shared)
+        let header = self.shared.segment.header();
+        if header.pending_frees.load(Ordering::Relaxed) != 0 || header.creations.load(Ordering::Relaxed) != 0
         {
-            directory.reclaim();
+            reclaim(&self.shared);
         }
     }
 
@@ -168,6 +184,8 @@ impl Worker {
         if word.phase() != Phase::Open {
             return;
         }
+        // Where another worker has deleted one, this worker's arrival gives its memory away.
+        self.local.scanned.borrow_mut().retain(Scanned::is_there);
         for scanned in self.local.scanned.borrow_mut().iter_mut() {
             if scanned.is_due(&self.shared, clock::now_ns) {
                 scanned.scan(&self.shared, &self.local, self.rank);
@@ -186,9 +204,7 @@ impl Worker {
         self.countdown = 0;
         let sync = &self.shared.segment.header().sync;
         // Relaxed: only whether to open a round depends on it.
-        let requested =
-            sync.requested.load(Ordering::Relaxed) != 0 && sync.requested.swap(0, Ordering::SeqCst) != 0;
-        requested || sync.next_due_ns.load(Ordering::Relaxed) <= now
+        sync.take_request() || sync.next_due_ns.load(Ordering::Relaxed) <= now
     }
 
     /// Publishes what this worker wrote, now: forces a round of the areas that it owns, and waits for it.
@@ -203,6 +219,7 @@ impl Worker {
         self.force_owned();
         let (round, given_up) = self.complete_round(false);
         let put_off = self.put_off_areas();
+        self.complain()?;
         Ok(Synced { round, given_up, put_off })
     }
 
@@ -216,29 +233,29 @@ impl Worker {
         area.core.check_live()?;
         area.core.force();
         let (round, given_up) = self.complete_round(false);
-        let forced = &self.shared.segment.forced()[area.core.id.index as usize];
-        Ok(Synced { round, given_up, put_off: u32::from(forced.load(Ordering::Relaxed) != 0) })
+        self.complain()?;
+        let forced = self.shared.segment.forced(area.core.id.index as usize);
+        Ok(Synced { round, given_up, put_off: u32::from(forced.is_set()) })
     }
 
     /// Marks the areas that this worker owns to be published in the next round: those that can be.
     fn force_owned(&self) {
-        let segment = &self.shared.segment;
+        let marks = self.shared.segment.marks();
         let scanned = !self.local.scanned.borrow().is_empty();
-        self.local.owned.for_each(|index| {
-            let index = index as usize;
-            let dirty = segment.dirty()[index].load(Ordering::Relaxed) != 0;
-            let slot = &segment.areas()[index];
-            if (dirty || scanned) && slot.about.copies.load(Ordering::Relaxed) != 0 {
-                segment.forced()[index].store(1, Ordering::Relaxed);
+        self.local.owned.for_each_word(|word, owned| {
+            let marks = &marks[word];
+            let wanted = if scanned { owned } else { owned & marks.dirty.load(Ordering::Relaxed) };
+            if wanted & !marks.forced.load(Ordering::Relaxed) != 0 {
+                marks.forced.fetch_or(wanted, Ordering::Relaxed);
             }
         });
     }
 
     fn put_off_areas(&self) -> u32 {
-        let segment = &self.shared.segment;
+        let marks = self.shared.segment.marks();
         let mut count = 0;
-        self.local.owned.for_each(|index| {
-            count += u32::from(segment.forced()[index as usize].load(Ordering::Relaxed) != 0);
+        self.local.owned.for_each_word(|word, owned| {
+            count += (owned & marks[word].forced.load(Ordering::Relaxed)).count_ones();
         });
         count
     }
@@ -266,16 +283,20 @@ impl Worker {
 
     /// Forces the area and waits until it is published.
     pub(crate) fn publish(&mut self, core: &AreaCore) -> Result<()> {
-        let since = std::time::Instant::now();
+        self.within(Some(LONGEST_PUBLICATION), |worker| worker.publish_once_possible(core))
+    }
+
+    fn publish_once_possible(&mut self, core: &AreaCore) -> Result<()> {
+        let since = Instant::now();
         let index = core.id.index as usize;
         loop {
             core.check_live()?;
             core.force();
             self.complete_round(false);
-            if self.shared.segment.dirty()[index].load(Ordering::Relaxed) == 0 {
+            if !self.shared.segment.dirty(index).is_set() {
                 return Ok(());
             }
-            if since.elapsed() > std::time::Duration::from_secs(10) {
+            if since.elapsed() >= LONGEST_PUBLICATION {
                 return Err(Error::TimedOut {
                     what: format!("the publication of area {:?}", core.name),
                     waited: since.elapsed(),
@@ -291,6 +312,9 @@ impl Worker {
     /// May take part in rounds while it waits for the directory or for memory: hold no lock across it that a
     /// worker needs on its way to a synchronization point.
     ///
+    /// The name is taken from the beginning: others who create it meanwhile get [`Error::NameTaken`], also if this one
+    /// then fails for want of memory; others who attach to it find nothing before the area is whole.
+    ///
     /// ```
     /// # let job = hectare_dsm::Job::embedded()?;
     /// # let mut worker = job.worker()?;
@@ -304,7 +328,8 @@ impl Worker {
     /// # Errors
     /// [`Error::InvalidName`], [`Error::NameTaken`], [`Error::InvalidArea`], [`Error::OutOfMemory`] (also
     /// for lengths that overflow, and under a cgroup's limit), [`Error::TooManyAreas`], [`Error::Os`],
-    /// [`Error::ForkedChild`].
+    /// [`Error::ForkedChild`]; [`Error::TimedOut`] after five seconds if a process stands still while it takes or
+    /// frees a slot.
     pub fn create<T: Element>(&mut self, spec: impl Into<AreaSpec>, len: usize) -> Result<Owned<T>> {
         self.shared.check_process()?;
         let spec = spec.into();
@@ -319,7 +344,7 @@ impl Worker {
         // Memory of deleted areas may still wait for their grace rounds.
         for _ in 0..2 {
             let full = matches!(result, Err(Error::OutOfMemory { .. } | Error::TooManyAreas { .. }));
-            if !full || self.shared.segment.header().pending_frees.load(Ordering::SeqCst) == 0 {
+            if !full || self.shared.segment.header().pending_frees.load(Ordering::Relaxed) == 0 {
                 break;
             }
             self.complete_round(false);
@@ -332,21 +357,68 @@ impl Worker {
 
     fn try_create(&mut self, spec: &AreaSpec, element: ElementType, len: usize) -> Result<AreaId> {
         let shared = self.shared.clone();
-        let rank = self.rank;
-        let directory = Directory::lock(&shared, || self.keep_up());
-        directory.create(spec, element, len, rank)
+        let mut draft = Draft::of(spec, element, len, shared.segment.config())?;
+        self.reclaim();
+        let (mut result, ahead) = self.create_once(&shared, &draft);
+        if ahead && matches!(result, Err(Error::OutOfMemory { .. })) {
+            draft = draft.with_own_memory();
+            result = self.create_once(&shared, &draft).0;
+        }
+        result
+    }
+
+    /// Creates an area; says too whether it tried to reserve memory ahead.
+    fn create_once(&mut self, shared: &Shared, draft: &Draft<'_>) -> (Result<AreaId>, bool) {
+        let begun = self.lock_directory(shared).and_then(|directory| directory.begin(draft, self.rank));
+        let creation = match begun {
+            Ok(creation) => creation,
+            Err(error) => return (Err(error), false),
+        };
+        let ahead = creation.is_slab();
+        (self.fill(shared, draft, creation), ahead)
+    }
+
+    fn fill(&mut self, shared: &Shared, draft: &Draft<'_>, creation: Creation) -> Result<AreaId> {
+        match creation.fill(shared, draft, &mut || self.keep_up()) {
+            Ok(()) => {
+                // If the directory cannot be had, the area keeps all of it.
+                if creation.is_slab()
+                    && let Ok(directory) = self.lock_directory(shared)
+                {
+                    creation.share(&directory, draft);
+                }
+                Ok(creation.finish(shared, draft))
+            }
+            Err(error) => {
+                // If the directory cannot be had, the range is given up once this worker creates again, leaves or
+                // dies.
+                if let Ok(directory) = self.lock_directory(shared) {
+                    creation.abandon(&directory);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Locks the directory, serving rounds meanwhile.
+    fn lock_directory<'s>(&mut self, shared: &'s Shared) -> Result<Directory<'s>> {
+        self.within(Some(table::LONGEST_WAIT), |worker| Directory::lock(shared, || worker.keep_up()))
     }
 
     /// Serves rounds while waiting for something else.
     fn keep_up(&mut self) {
-        // The process was checked by whoever waits.
-        let _ = self.service();
+        // The process was checked by whoever waits. A complaint is for a call that returns it.
+        if let Err(complaint @ Error::Unlogged { .. }) = self.service() {
+            self.local.complaint.replace(Some(complaint));
+        }
         std::thread::yield_now();
     }
 
-    pub(crate) fn delete(&mut self, id: AreaId) {
+    pub(crate) fn delete(&mut self, id: AreaId) -> Result<()> {
         let shared = self.shared.clone();
-        Directory::lock(&shared, || self.keep_up()).delete(id);
+        self.lock_directory(&shared)?.delete(id);
+        self.reclaim();
+        Ok(())
     }
 
     /// Attaches to an area that exists. See also [`Worker::attach_within`].
@@ -355,8 +427,7 @@ impl Worker {
     /// [`Error::NoSuchArea`], [`Error::WrongType`], [`Error::ForkedChild`].
     pub fn attach<T: Element>(&self, name: &str) -> Result<Area<T>> {
         self.shared.check_process()?;
-        let directory = Directory::lock(&self.shared, std::thread::yield_now);
-        Area::attach(&self.shared, &directory, name)
+        Area::attach(&self.shared, name)
     }
 
     /// The unlogged writes that check mode ([`JobBuilder::check`](crate::JobBuilder::check)) has found in

@@ -2,7 +2,6 @@
 use super::Worker;
 use crate::area::element::{Element, ElementType};
 use crate::area::handle::{Area, AreaCore, Version};
-use crate::area::table::Directory;
 use crate::error::{Error, Result};
 use crate::job::attach_timed_out;
 use crate::sync::round::Pause;
@@ -70,7 +69,7 @@ impl Worker {
     }
 
     /// Runs a wait with a limit: while it lasts, this worker gives up rounds that others hold open for longer.
-    pub(super) fn within<R>(&mut self, limit: Option<Duration>, wait: impl FnOnce(&mut Worker) -> R) -> R {
+    pub(crate) fn within<R>(&mut self, limit: Option<Duration>, wait: impl FnOnce(&mut Worker) -> R) -> R {
         let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
         let local = self.local.clone();
         let before = local.waiter.set_deadline(deadline);
@@ -90,7 +89,7 @@ impl Worker {
                 Err(Error::NoSuchArea { .. }) => Ok(None),
                 other => other.map(Some),
             },
-            |_, waited| attach_timed_out(name, waited),
+            |worker, waited| attach_timed_out(&worker.shared, name, waited),
         )
     }
 
@@ -176,10 +175,8 @@ impl Worker {
     }
 
     /// Finds an area by name, as a handle that knows no type yet.
-    pub(crate) fn find<T: Element>(&mut self, name: &str) -> Result<Arc<AreaCore>> {
+    pub(crate) fn find<T: Element>(&self, name: &str) -> Result<Arc<AreaCore>> {
         self.shared.check_process()?;
-        let shared = self.shared.clone();
-        let directory = Directory::lock(&shared, || self.keep_up());
-        Ok(Arc::new(AreaCore::find(&shared, &directory, name, ElementType::of::<T>())?))
+        Ok(Arc::new(AreaCore::find(&self.shared, name, ElementType::of::<T>())?))
     }
 }

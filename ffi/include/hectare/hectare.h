@@ -18,6 +18,9 @@
 // - Every function returns an ha_status, HA_OK or what went wrong, and ha_last_error() says more; the few that return
 //   something else say so. Results go to places that the caller gives. When a function fails, nothing has changed and
 //   no result is stored, unless it says otherwise. No function ends the program.
+// - A thread leaves before it ends (ha_worker_leave, ha_observer_close). One that ends as a worker or an observer ends
+//   the program, with a message: other threads may still use its pointers and views, and nothing protects them any
+//   longer. A program may end with workers; a destructor of pthread_key_create may leave for its thread.
 // - Handles (ha_job, ha_worker, ha_area, ...) are opaque. A null handle is refused with HA_NULL; one that was closed,
 //   or is of another kind, with HA_BAD_HANDLE. A closed handle is recognized until 256 others of its kind were closed
 //   after it. A pointer that never was a handle, but memory of the program's, is refused if its first eight bytes do
@@ -25,6 +28,9 @@
 // - A worker, and everything that belongs to it, is for the thread that made it: HA_WRONG_THREAD otherwise.
 // - Synchronization points are ha_service, ha_sync, ha_barrier, and what says of itself that it is one. There, what
 //   other workers published becomes visible, and pointers for reading become invalid.
+// - With HECTARE_CHECK=1 in the environment, what a worker wrote and did not log is found at its next synchronization
+//   point, which says so on the standard error output and returns HA_UNLOGGED, after it has done what it does. Run a new
+//   program once with it.
 // - Structs that may grow begin with a size field. Set it to sizeof the struct: ha_..._init does, and zeroes the rest,
 //   which means the defaults. So programs that were compiled with an older header go on to work.
 // - Text is UTF-8 and ends in a zero byte. Times are in nanoseconds. Ranges are in elements: first, count.
@@ -54,7 +60,7 @@
 
 // The version of this interface. Its major part, `HA_ABI_VERSION / 1000`, is the number of the shared library
 // (`libhectare.so.0`) and changes when a program has to be compiled again; the rest grows with what is added.
-#define HA_ABI_VERSION 1
+#define HA_ABI_VERSION 2
 
 // The outcome of a call. `HA_OK` is 0; every other value is a failure, after which nothing has changed unless
 // the function says so. `ha_last_error` has the details.
@@ -133,6 +139,9 @@ enum ha_status
     HA_CALLBACK = 33,
     // A defect of this library: please report it, with `ha_last_error`.
     HA_INTERNAL = 34,
+    // Under `HECTARE_CHECK=1`: this worker wrote to an area of its own and did not log that. The synchronization point
+    // that returns this has done what it does.
+    HA_UNLOGGED = 35,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -330,7 +339,8 @@ typedef struct ha_job_options {
     // Not 0: `ha_run` binds each worker to a core of its own.
     uint32_t pin_cores;
     // Not 0: check mode. Before every publication areas are compared with what was published before, and lines that
-    // were written and not logged are reported (`ha_unlogged_writes`).
+    // were written and not logged are reported (`ha_unlogged_writes`). With `HECTARE_CHECK=1` in the environment that is
+    // so in every job, and the worker's next synchronization point returns `HA_UNLOGGED`.
     uint32_t check;
     // Not 0: 4 KiB pages only. Default: areas of 2 MiB and more on huge pages where possible.
     uint32_t no_huge_pages;
@@ -620,7 +630,8 @@ ha_status ha_job_from_descriptor(int descriptor,
                                  struct ha_job **job);
 
 // The descriptor of the job's memory, close-on-exec: whoever has it can join the job. Valid as long as the handle is
-// open; do not close it.
+// open; do not close it. It is for passing on: what is written or mapped through it goes past the library, and
+// changes memory that pointers for reading show.
 //
 // Pointers: `job` an open job; `descriptor` a place for the descriptor.
 // Thread: any.

@@ -297,8 +297,8 @@ static void *other_thread(void *argument)
     return NULL;
 }
 
-/* A thread that ends without leaving: its worker is dead, its handles are refused. */
-static void *forgetful(void *argument)
+/* A thread that leaves with an area: others may claim it, and its handles are refused. */
+static void *testator(void *argument)
 {
     struct borrowed *borrowed = (struct borrowed *)argument;
     void *data;
@@ -310,6 +310,7 @@ static void *forgetful(void *argument)
     OK(ha_sync(borrowed->worker, NULL));
     ((double *)data)[0] = 5.0;
     OK(ha_log(borrowed->area, 0, 1));
+    OK(ha_worker_leave(borrowed->worker));
     return NULL;
 }
 
@@ -338,11 +339,11 @@ static void threads(void)
     OK(ha_area_delete(borrowed.area));
     OK(ha_worker_leave(borrowed.worker));
 
-    pthread_create(&thread, NULL, forgetful, &borrowed);
+    pthread_create(&thread, NULL, testator, &borrowed);
     pthread_join(thread, NULL);
+    FAILS(HA_BAD_HANDLE, ha_service(borrowed.worker));
+    FAILS(HA_BAD_HANDLE, ha_area_detach(borrowed.area));
     OK(ha_worker_join(job, &worker));
-    FAILS(HA_WRONG_THREAD, ha_service(borrowed.worker));
-    FAILS(HA_WRONG_THREAD, ha_area_detach(borrowed.area));
     OK(ha_area_attach(worker, "orphan", HA_F64, 0, &area));
     FAILS(HA_OWNER_GONE, ha_area_take(area, HA_SECOND));
     OK(ha_area_detach(area));

@@ -1,5 +1,6 @@
 //! Building the library, and C and C++ programs against it.
 #![allow(dead_code, reason = "not every test uses all of it")]
+use hectare_testing::{is_current, skip};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -17,22 +18,29 @@ pub(crate) fn library() -> &'static Path {
         // Tests lie in target/PROFILE/deps.
         let test = std::env::current_exe().expect("the test's own path");
         let profile = test.parent().and_then(Path::parent).expect("a target directory").to_owned();
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "-p", "hectare-ffi", "--lib", "--manifest-path"]).arg(root().join("Cargo.toml"));
-        cargo.arg("--target-dir").arg(profile.parent().expect("a target directory"));
-        if profile.ends_with("release") {
-            cargo.arg("--release");
+        if !is_current(&profile.join("libhectare.a"), &["ffi", "dsm", "wire"]) {
+            build_with_cargo(&profile, &["-p", "hectare-ffi", "--lib"]);
         }
-        run(&mut cargo);
         profile
     })
 }
 
-/// Whether a program is there; prints why its test is skipped where it is not.
+/// Has cargo build something in `profile`, the directory of a profile.
+pub(crate) fn build_with_cargo(profile: &Path, what: &[&str]) {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.arg("build").args(what).arg("--manifest-path").arg(root().join("Cargo.toml"));
+    cargo.arg("--target-dir").arg(profile.parent().expect("a target directory"));
+    if profile.ends_with("release") {
+        cargo.arg("--release");
+    }
+    run(&mut cargo);
+}
+
+/// Whether a program is there; a test that it is not for is skipped.
 pub(crate) fn has(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok_and(|out| out.status.success());
     if !found {
-        println!("skipped: there is no {program}");
+        skip(program, "it does not run");
     }
     found
 }

@@ -4,6 +4,7 @@ use super::clauses::{Input, Treatment};
 use super::nest::{Nest, Space};
 use super::rewrite::rewrite;
 use super::slice::{basis, slice};
+use super::text::text;
 use super::walk::Walker;
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -21,7 +22,8 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
     let nest = Nest::of(input)?;
     let mut walker = Walker::new(input, &nest);
     let invariants = walker.walk(nest.body)?;
-    let description = &walker.description;
+    let (description, captured) = (&walker.description, &walker.captured);
+    let captured_text = captured.iter().map(text);
     let Input { root, context, ordered, arrays, accumulators, schedule, .. } = input;
     let names: Vec<&Ident> = arrays.iter().map(|array| &array.name).collect();
     let array_names = names.iter().map(ToString::to_string);
@@ -93,7 +95,9 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
     Ok(quote! {{
         let __accumulators = #tuple;
         #[allow(unused_imports)]
-        use #root::describe::{Clauses as _, OfInteger as _, OfAnything as _, OfHash as _, OfOther as _};
+        use #root::describe::{
+            Clauses as _, OfInteger as _, OfAnything as _, OfHash as _, OfOther as _, OfPlain as _, OfNothingPlain as _,
+        };
         let __invariants = [
             #root::describe::Invariant::fingerprint(#fingerprint),
             #((&#root::describe::Captured(&(#invariants))).invariant()),*
@@ -105,6 +109,7 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
             variables: &[#(#variables),*],
             arrays: &[#(#array_names),*],
             invariants: __key.as_flattened(),
+            captured: &[#((#captured_text, (&#root::describe::Captured(&(#captured))).plain())),*],
             schedule: #schedule,
             relax: #relax,
         };

@@ -1,6 +1,7 @@
 //! What the body does: every access to a declared array, with its subscripts, and everything that may not be done.
 mod access;
 mod bind;
+mod captured;
 mod control;
 mod macros;
 
@@ -9,6 +10,7 @@ use super::clauses::{Array, Input};
 use super::form::{Form, Used};
 use super::nest::{Nest, mentions};
 use super::scope::{Binding, Scopes, writes};
+use super::text::text;
 use proc_macro2::TokenStream;
 use std::fmt::Display;
 use syn::spanned::Spanned;
@@ -32,6 +34,10 @@ pub(crate) struct Walker<'a> {
     pub(crate) used: Used,
     /// Code that completes the description `__nest`, in the order of the source.
     pub(crate) description: Vec<TokenStream>,
+    /// Variables from outside that the body uses, and fields of them, each once.
+    pub(crate) captured: Vec<Expr>,
+    /// In how many pieces of code it is whose variables are not noted.
+    unseen: usize,
     inner: usize,
     /// Whether the place is among the arguments of a macro.
     in_macro: bool,
@@ -51,6 +57,8 @@ impl<'a> Walker<'a> {
             scopes: Scopes::new(&input.ambiguous),
             used: Used::default(),
             description: Vec::new(),
+            captured: Vec::new(),
+            unseen: 0,
             inner: 0,
             in_macro: false,
             errors: None,
@@ -149,9 +157,16 @@ impl<'a> Visit<'a> for Walker<'_> {
             }
             // Functions and types cannot reach the loop's variables.
             Stmt::Item(_) => {}
+            // An attribute may take it away.
+            Stmt::Expr(expr, _) if text(expr).starts_with('#') => {
+                self.unseen(|walker| walker.visit_expr(expr));
+            }
             Stmt::Expr(expr, _) => self.visit_expr(expr),
-            Stmt::Macro(StmtMacro { mac, .. }) => {
-                self.visit_macro_call(mac);
+            Stmt::Macro(StmtMacro { mac, attrs, .. }) => {
+                match bind::is_conditional(attrs) {
+                    true => self.unseen(|walker| walker.visit_macro_call(mac)),
+                    false => self.visit_macro_call(mac),
+                }
                 if !macros::is_followed(mac) {
                     self.bind_arguments(mac);
                 }
@@ -161,12 +176,14 @@ impl<'a> Visit<'a> for Walker<'_> {
 
     fn visit_local(&mut self, local: &'a Local) {
         let init = local.init.as_ref();
+        self.unseen += usize::from(bind::is_conditional(&local.attrs));
         if let Some(init) = init {
             self.matched(&init.expr, writes(&local.pat));
             if let Some((_, diverge)) = &init.diverge {
                 self.visit_expr(diverge);
             }
         }
+        self.unseen -= usize::from(bind::is_conditional(&local.attrs));
         if bind::is_conditional(&local.attrs) {
             self.bind_pattern(&local.pat);
         } else {
@@ -175,6 +192,8 @@ impl<'a> Visit<'a> for Walker<'_> {
     }
 
     fn visit_arm(&mut self, arm: &'a Arm) {
+        let unseen = usize::from(bind::is_conditional(&arm.attrs));
+        self.unseen += unseen;
         self.scoped(|walker| {
             walker.bind_pattern(&arm.pat);
             if let Some((_, guard)) = &arm.guard {
@@ -182,6 +201,7 @@ impl<'a> Visit<'a> for Walker<'_> {
             }
             walker.visit_expr(&arm.body);
         });
+        self.unseen -= unseen;
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
@@ -218,6 +238,16 @@ impl<'a> Visit<'a> for Walker<'_> {
             }
             Expr::Index(_) | Expr::Field(_) | Expr::Path(_) => self.place(expr, Mode::Read),
             Expr::MethodCall(call) => self.visit_method(call),
+            // What is called is a function, or a closure of values.
+            Expr::Call(call) => {
+                match &*call.func {
+                    Expr::Path(_) => self.unseen(|walker| walker.visit_expr(&call.func)),
+                    func => self.visit_expr(func),
+                }
+                call.args.iter().for_each(|argument| self.visit_expr(argument));
+            }
+            // There may be fields that are read in unsafe code only.
+            Expr::Unsafe(code) => self.unseen(|walker| walker.visit_block(&code.block)),
             Expr::Let(condition) => {
                 self.matched(&condition.expr, writes(&condition.pat));
                 self.bind_pattern(&condition.pat);

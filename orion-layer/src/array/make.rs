@@ -2,6 +2,7 @@
 use super::dense::DistArray;
 use super::entries::Entries;
 use super::random::{Real, Stream};
+use super::shown;
 use super::sparse::{SparseArray, Value};
 use crate::checkpoint::checksum;
 use crate::context::{Context, Site};
@@ -16,7 +17,8 @@ impl Context<'_> {
     /// [`Error::Shape`], [`Error::Core`] when there is no memory, [`Error::Diverged`], [`Error::WorkerLost`].
     #[track_caller]
     pub fn zeros<T: Element, const N: usize>(&mut self, shape: [usize; N]) -> Result<DistArray<T, N>> {
-        DistArray::make(self, Site::here(), shape, |_, _| Ok(()))
+        let site = Site::here();
+        self.with_arguments(site, of::<T, N>(shape), |w| DistArray::make(w, site, shape, |_, _| Ok(())))
     }
 
     /// An array of one value. Collective.
@@ -29,13 +31,18 @@ impl Context<'_> {
         shape: [usize; N],
         value: T,
     ) -> Result<DistArray<T, N>> {
-        DistArray::make(self, Site::here(), shape, |_, data| {
-            data.fill(value);
-            Ok(())
+        let (site, mut words) = (Site::here(), of::<T, N>(shape));
+        words.push(format!("the value {}", shown::element(&value)));
+        self.with_arguments(site, words, |w| {
+            DistArray::make(w, site, shape, |_, data| {
+                data.fill(value);
+                Ok(())
+            })
         })
     }
 
-    /// An array whose elements are a function of their index. Collective.
+    /// An array whose elements are a function of their index. Every worker makes its share of them; while loops are checked
+    /// ([`Context::check_loops`]), every worker makes all, and they are compared. Collective.
     ///
     /// ```
     /// hectare_orion::run(3, |w| {
@@ -54,11 +61,21 @@ impl Context<'_> {
         shape: [usize; N],
         value: impl Fn([usize; N]) -> T,
     ) -> Result<DistArray<T, N>> {
-        DistArray::make(self, Site::here(), shape, |first, data| {
-            for (number, element) in (first as usize..).zip(data) {
-                *element = value(unflatten(&shape, number));
-            }
-            Ok(())
+        let site = Site::here();
+        self.with_arguments(site, of::<T, N>(shape), |w| {
+            // A shape that cannot be is refused below.
+            let count = shape.iter().try_fold(1usize, |product, extent| product.checked_mul(*extent));
+            let sum = |number| checksum(bytemuck::bytes_of(&value(unflatten(&shape, number))));
+            w.check_values(site, count.unwrap_or(0), sum, |number| {
+                let index = unflatten(&shape, number);
+                format!("element {index:?} = {}", shown::element(&value(index)))
+            })?;
+            DistArray::make(w, site, shape, |first, data| {
+                for (number, element) in (first as usize..).zip(data) {
+                    *element = value(unflatten(&shape, number));
+                }
+                Ok(())
+            })
         })
     }
 
@@ -78,10 +95,13 @@ impl Context<'_> {
     pub fn range(&mut self, range: Range<i64>) -> Result<DistArray<i64, 1>> {
         let site = Site::here();
         let len = range.end.saturating_sub(range.start).max(0) as usize;
-        DistArray::make(self, site, [len], |first, data| {
-            let place = |(k, element): (usize, &mut i64)| *element = range.start + (first as i64 + k as i64);
-            data.iter_mut().enumerate().for_each(place);
-            Ok(())
+        self.with_arguments(site, vec![format!("the range {range:?}")], |w| {
+            DistArray::make(w, site, [len], |first, data| {
+                let place =
+                    |(k, element): (usize, &mut i64)| *element = range.start + (first as i64 + k as i64);
+                data.iter_mut().enumerate().for_each(place);
+                Ok(())
+            })
         })
     }
 
@@ -101,9 +121,13 @@ impl Context<'_> {
         if !(sd.is_finite() && sd >= 0.0) {
             return Err(Error::Invalid(format!("a standard deviation of {sd}")));
         }
-        DistArray::make(self, Site::here(), shape, |first, data| {
-            stream.fill_normal(data, first, sd);
-            Ok(())
+        let (site, mut words) = (Site::here(), of::<T, N>(shape));
+        words.extend([format!("sd {sd}"), format!("seed {seed}"), format!("set_seed({})", self.seed())]);
+        self.with_arguments(site, words, |w| {
+            DistArray::make(w, site, shape, |first, data| {
+                stream.fill_normal(data, first, sd);
+                Ok(())
+            })
         })
     }
 
@@ -123,14 +147,23 @@ impl Context<'_> {
         if !T::is_range(range.start, range.end) {
             return Err(Error::Invalid(format!("uniform numbers from the range {range:?}")));
         }
-        DistArray::make(self, Site::here(), shape, |first, data| {
-            stream.fill_uniform(data, first, range.start..range.end);
-            Ok(())
+        let (site, mut words) = (Site::here(), of::<T, N>(shape));
+        words.extend([
+            format!("the range {range:?}"),
+            format!("seed {seed}"),
+            format!("set_seed({})", self.seed()),
+        ]);
+        self.with_arguments(site, words, |w| {
+            DistArray::make(w, site, shape, |first, data| {
+                stream.fill_uniform(data, first, range.start..range.end);
+                Ok(())
+            })
         })
     }
 
     /// A sparse array of `count` entries, of which entry `k` is `entry(k)`: every worker makes its share. The
-    /// shape must hold all keys. Collective.
+    /// shape must hold all keys. While loops are checked ([`Context::check_loops`]), every worker makes all, and they are
+    /// compared. Collective.
     ///
     /// ```
     /// hectare_orion::run(2, |w| {
@@ -154,12 +187,24 @@ impl Context<'_> {
         let site = Site::here();
         let (me, all) = (self.rank() as usize, self.size());
         let share = count * me / all..count * (me + 1) / all;
-        let mine = Entries::new(shape).and_then(|mut mine| {
-            share.map(&entry).try_for_each(|(key, value)| mine.push(key, value)).map(|()| mine)
-        });
-        let mine = mine.map_err(|error| Error::Shape { array: site.to_string(), what: error.to_string() });
-        let mine = self.agree_on_same(site, mine)?;
-        SparseArray::make(self, site, mine)
+        let words = vec![format!("shape {shape:?}"), format!("{count} entries")];
+        self.with_arguments(site, words, |w| {
+            let sum = |number| {
+                let (key, value) = entry(number);
+                checksum(&[shown::encoded(&key.as_slice()), shown::encoded(&value)].concat())
+            };
+            w.check_values(site, count, sum, |number| {
+                let (key, value) = entry(number);
+                format!("entry {number} = {} at {key:?}", shown::value(&value))
+            })?;
+            let mine = Entries::new(shape).and_then(|mut mine| {
+                share.map(&entry).try_for_each(|(key, value)| mine.push(key, value)).map(|()| mine)
+            });
+            let mine =
+                mine.map_err(|error| Error::Shape { array: site.to_string(), what: error.to_string() });
+            let mine = w.agree_on_same(site, mine)?;
+            SparseArray::make(w, site, mine)
+        })
     }
 
     /// An array of the elements of `values` in row-major order. Every worker passes the same and takes its part of
@@ -183,11 +228,18 @@ impl Context<'_> {
         if self.checking {
             self.agree(checksum(bytemuck::cast_slice(values)))?;
         }
-        DistArray::make(self, site, shape, |first, data| {
-            data.copy_from_slice(&values[first as usize..][..data.len()]);
-            Ok(())
+        self.with_arguments(site, of::<T, N>(shape), |w| {
+            DistArray::make(w, site, shape, |first, data| {
+                data.copy_from_slice(&values[first as usize..][..data.len()]);
+                Ok(())
+            })
         })
     }
+}
+
+/// What all workers have to say alike of an array.
+fn of<T, const N: usize>(shape: [usize; N]) -> Vec<String> {
+    vec![format!("shape {shape:?} of {}", std::any::type_name::<T>())]
 }
 
 /// The index of element `number` in row-major order.

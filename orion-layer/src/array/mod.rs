@@ -14,6 +14,7 @@ mod read_table;
 mod read_text;
 mod save_text;
 pub(crate) mod share;
+mod shown;
 mod sparse;
 pub mod text;
 pub(crate) mod transfer;

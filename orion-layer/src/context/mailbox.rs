@@ -1,5 +1,6 @@
 //! How workers of one program tell each other things: a published area each, read by all after a barrier.
 use super::Site;
+use super::farewell::Farewell;
 use crate::error::{Error, Result};
 use hectare_dsm::{Area, AreaSpec, Owned, Rank, Worker, WorkerState};
 use std::cell::Cell;
@@ -13,13 +14,18 @@ const SITE: usize = 224;
 /// Marks of a letter that carries an error.
 const FAILED: u8 = 1;
 const FOLLOWED: u8 = 2;
+/// The number of a worker's last letter, which is no collective call's.
+const LAST: u64 = u64::MAX;
 
 /// One worker's mailbox, and its view of the others'.
 #[derive(Debug)]
 pub(super) struct Mailbox {
-    mine: Owned<u8>,
+    /// `None` when the last letter is written.
+    mine: Option<Owned<u8>>,
     all: Vec<Area<u8>>,
     sequence: u64,
+    /// Where the last collective call was.
+    last: Option<Site>,
     /// What this worker says of the loop that it is in, as one number; 0 outside of loops.
     stamp: u64,
     /// Whether another worker has been found to say something else. Until all have heard what, nothing is exchanged.
@@ -49,7 +55,8 @@ impl Mailbox {
         for rank in 0..size {
             all.push(worker.attach_within::<u8>(&name(rank), patience)?);
         }
-        Ok(Mailbox { mine, all, sequence: 0, stamp: 0, differs: Cell::new(false) })
+        let mine = Some(mine);
+        Ok(Mailbox { mine, all, sequence: 0, last: None, stamp: 0, differs: Cell::new(false) })
     }
 
     /// Every letter carries `stamp` from now on, and is refused by who has another.
@@ -65,6 +72,39 @@ impl Mailbox {
 
     pub(super) fn sequence(&self) -> u64 {
         self.sequence
+    }
+
+    /// Where the last collective call of the program was.
+    pub(super) fn last(&self) -> Option<Site> {
+        self.last
+    }
+
+    /// What was called until now is not the program's.
+    pub(super) fn forget_last(&mut self) {
+        self.last = None;
+    }
+
+    /// Writes the last letter, and lends it: it needs no round to be read, and stays when the worker has left.
+    pub(super) fn close(&mut self, worker: &Worker, farewell: &Farewell) -> Result<()> {
+        let Some(mut mine) = self.mine.take() else { return Ok(()) };
+        let bytes = farewell.encode(PAYLOAD)?;
+        {
+            let mut guard = mine.write(worker)?;
+            let letter = guard.range_mut(0..HEAD + SITE + bytes.len());
+            letter[..8].copy_from_slice(&LAST.to_le_bytes());
+            letter[8..16].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+            letter[HEAD + SITE..].copy_from_slice(&bytes);
+        }
+        mine.lend(worker).map_err(hectare_dsm::Error::from)?;
+        Ok(())
+    }
+
+    /// The last letter of worker `rank`, if it has written one.
+    fn farewell(&self, worker: &Worker, rank: usize) -> Option<Farewell> {
+        let bytes = self.all[rank].read_lent(worker).ok()?;
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[at + k]));
+        let payload = bytes[HEAD + SITE..].get(..word(8) as usize).filter(|_| word(0) == LAST);
+        payload.and_then(Farewell::decode)
     }
 
     /// Says `say` to all and hears what each of them says; `hear` is called once per worker, by rank,
@@ -87,6 +127,7 @@ impl Mailbox {
             ));
         }
         self.sequence += 1;
+        self.last = Some(site);
         let (bytes, failed) = match say {
             Say::Value(bytes) => (bytes, 0),
             Say::Failure(text) => (&text.as_bytes()[..text.len().min(PAYLOAD)], FAILED),
@@ -163,7 +204,8 @@ impl Mailbox {
         let place = site.to_string();
         // The end of a path says more than its beginning.
         let place = &place.as_bytes()[place.len().saturating_sub(SITE)..];
-        let mut guard = self.mine.write(worker)?;
+        let Some(mine) = &mut self.mine else { return Ok(()) };
+        let mut guard = mine.write(worker)?;
         let head = guard.range_mut(0..HEAD + SITE + piece.len());
         head[..8].copy_from_slice(&self.sequence.to_le_bytes());
         head[8..16].copy_from_slice(&(whole as u64).to_le_bytes());
@@ -192,6 +234,16 @@ impl Mailbox {
 
     #[cold]
     fn behind(&self, worker: &Worker, site: Site, rank: usize, there: &[u8], sequence: u64) -> Error {
+        if let Some(farewell) = self.farewell(worker, rank) {
+            return match farewell {
+                Farewell::Returned { place } => {
+                    self.diverged(worker, site.to_string(), rank, place.as_bytes())
+                }
+                Farewell::Failed { message } => {
+                    Error::PeerFailed { site: site.to_string(), rank: rank as Rank, message }
+                }
+            };
+        }
         let workers = worker.job().workers().unwrap_or_default();
         let alive =
             workers.iter().any(|other| other.rank as usize == rank && other.state != WorkerState::Dead);

@@ -1,6 +1,8 @@
 //! A worker's hand on the program: SPMD execution, collective calls, and where arrays and loops come from.
 mod agree;
+mod alike;
 mod collective;
+mod farewell;
 mod mailbox;
 mod run;
 mod site;
@@ -40,6 +42,8 @@ pub struct Context<'w> {
     pub(crate) checking: bool,
     pub(crate) patience: Duration,
     board: Option<Rc<Board>>,
+    /// The error with which the program has ended.
+    failed: Option<String>,
 }
 
 impl<'w> Context<'w> {
@@ -69,8 +73,10 @@ impl<'w> Context<'w> {
             checking,
             patience: PATIENCE,
             board: None,
+            failed: None,
         };
         context.barrier()?;
+        context.mailbox.forget_last();
         Ok(context)
     }
 

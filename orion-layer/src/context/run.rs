@@ -55,7 +55,9 @@ pub fn run_on<R: Send>(
 ) -> Result<Vec<R>> {
     let results = job.run(workers, |worker| {
         let mut context = Context::join(worker, workers)?;
-        program(&mut context)
+        let result = program(&mut context);
+        context.ended(&result);
+        result
     })?;
     let (values, mut errors): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
     // What a worker says of itself is the cause; what others say of it is the consequence.
@@ -79,5 +81,7 @@ fn run_one_of<R>(launch: &Launch, program: impl Fn(&mut Context<'_>) -> Result<R
         )));
     }
     let mut context = Context::join(&mut worker, launch.size as usize)?;
-    program(&mut context)
+    let result = program(&mut context);
+    context.ended(&result);
+    result
 }

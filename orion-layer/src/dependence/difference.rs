@@ -146,6 +146,21 @@ mod tests {
     }
 
     #[test]
+    fn an_inner_variable_without_bounds_may_have_any_value() {
+        // A[i] and A[i + 10 + m], i < 4: the same place for some m below zero; A[2i] and A[2i + 1 + 2m] never meet.
+        let with = |constant, factor, inner| Difference {
+            inner: vec![(inner, None)],
+            ..one(constant, factor, factor, Some((0, 3)))
+        };
+        for signs in [ALL, ZERO, POSITIVE, NEGATIVE] {
+            assert!(with(10, 1, 1).may_vanish(&[signs]) && with(-10, 1, -1).may_vanish(&[signs]));
+            assert!(!with(1, 2, 2).may_vanish(&[signs]));
+            // One that does not occur adds nothing.
+            assert!(!with(10, 1, 0).may_vanish(&[signs]));
+        }
+    }
+
+    #[test]
     fn triangles_have_the_extent_that_trying_every_pair_gives() {
         for (source, sink) in (-3..=3).flat_map(|a| (-3..=3).map(move |b| (a, b))) {
             for signs in [ZERO, POSITIVE, NEGATIVE, ALL] {

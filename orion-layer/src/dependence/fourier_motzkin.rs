@@ -131,6 +131,7 @@ pub(super) type Range = (Option<i128>, Option<i128>);
 
 #[cfg(test)]
 mod tests {
+    use super::super::search::{Answer, Search};
     use super::*;
 
     fn rows(rows: &[(i128, [i128; 2])]) -> Vec<Option<Row>> {
@@ -146,6 +147,23 @@ mod tests {
         assert_eq!(projection.range(1, &[4, 0]).unwrap(), (Some(4), Some(8)));
         let empty = rows(&[(0, [-1, 1]), (-1, [1, -1])]);
         assert!(project(empty.into_iter(), 2, 1, &mut Budget::new(1000)).is_none());
+    }
+
+    #[test]
+    fn a_row_that_is_left_out_leaves_the_answer_open() {
+        // x from 3 to 10, and perhaps something that did not fit its numbers.
+        let known = || rows(&[(-3, [1, 0]), (10, [-1, 0]), (0, [0, 1]), (0, [0, -1])]).into_iter();
+        let mut budget = Budget::new(1000);
+        for (left_out, answer) in [(false, Answer::Yes), (true, Answer::Unknown)] {
+            let given = known().chain(left_out.then_some(None));
+            let projection = project(given, 2, 1, &mut budget).unwrap();
+            assert_eq!(projection.complete, !left_out);
+            assert_eq!(Search::new(&projection, &mut budget).witness(), answer);
+        }
+        // What is known may rule out all points nevertheless.
+        assert!(
+            project(known().chain([None, rows(&[(-11, [1, 0])]).remove(0)]), 2, 1, &mut budget).is_none()
+        );
     }
 
     #[test]

@@ -8,7 +8,6 @@ use crate::describe::Words;
 use crate::error::{Error, Result};
 use crate::loop_nest::Space;
 use crate::relax::Treatment;
-use hectare_dsm::Rank;
 use std::fmt::{Debug, Write};
 use std::hash::{Hash, Hasher};
 
@@ -67,7 +66,7 @@ pub(super) fn stamp<A: Arrays>(
     arrays: &mut A,
 ) -> u64 {
     let mut hash = Hashed(Words::default());
-    (head.relax, space, checking, schedule).hash(&mut hash.0);
+    (head.relax, space, checking, schedule, head.captured).hash(&mut hash.0);
     for array in arrays.each() {
         (array.number(), array.is_written(), array.treatment()).hash(&mut hash.0);
         if let Some(rule) = array.rule() {
@@ -122,61 +121,29 @@ fn words<S: IterationSpace>(
     words.push(format!("every = {:?}", head.relax.every));
     words.extend(head.schedule.map(|schedule| format!("schedule {schedule:?}")));
     words.extend(checking.then(|| "check_loops".to_owned()));
+    let captured = head.captured.iter().filter_map(|(name, value)| Some((name, (*value)?)));
+    words.extend(captured.map(|(name, value)| format!("{name} = {value}")));
     words
-}
-
-/// What the first list has and the second has not.
-fn only<'a>(list: &'a [String], other: &[String]) -> Vec<&'a str> {
-    list.iter().filter(|word| !other.contains(word)).map(String::as_str).collect()
 }
 
 impl Context<'_> {
     /// After an exchange that found that workers say different things of a loop: what differs. Collective.
-    pub(super) fn tell_apart<S: IterationSpace, A: Arrays>(
+    pub(super) fn tell_loops_apart<S: IterationSpace, A: Arrays>(
         &mut self,
         head: &LoopHead<'_>,
         space: &S,
         arrays: &mut A,
         stamp: u64,
     ) -> Error {
-        let mine = (stamp, words(head, space, self.checking, &arrays.each()));
-        let sequence = self.sequence();
-        let mut found: Option<(Rank, Vec<String>)> = None;
-        let told = self.exchange_values(head.site, &mine, |rank, other: (u64, Vec<String>)| {
-            if other.0 != mine.0 && found.is_none() {
-                found = Some((rank, other.1));
-            }
-            Ok(())
-        });
-        let (there_rank, theirs) = match (told, found) {
-            (Err(error), _) => return error,
-            (_, None) => return Error::Message("found".into()),
-            (_, Some(other)) => other,
-        };
-        let mine = mine.1;
+        let words = words(head, space, self.checking, &arrays.each());
         // If the words are the same, what was planned by them is not.
-        let subscripts = if mine == theirs { &["other values in its subscripts"][..] } else { &[] };
-        let only = |list, other| [&only(list, other)[..], subscripts].concat();
-        Error::Diverged {
-            sequence,
-            here_rank: self.rank(),
-            here: place(head.site, &only(&mine, &theirs)),
-            there_rank,
-            there: place(head.site, &only(&theirs, &mine)),
-        }
+        self.tell_apart(head.site, stamp, words, "other values in its subscripts")
     }
 
     /// Says that this worker is ready to plan a loop: of those that say something else of it, it would otherwise hear in
     /// the middle. Collective.
     pub(super) fn agree_to_plan(&mut self, site: Site) -> Result<()> {
         self.exchange(site, crate::context::Say::Value(&[]), |_, _| Ok(()))
-    }
-}
-
-fn place(site: Site, words: &[&str]) -> String {
-    match words {
-        [] => format!("{site} without that"),
-        words => format!("{site} with {}", words.join(", ")),
     }
 }
 

@@ -15,7 +15,9 @@ impl Context<'_> {
     /// Runs loops serially from now on, and compares what their bodies touch with their descriptions and schedules: a
     /// loop that touches what its description does not name, or whose schedule would let two workers touch an
     /// element at once that one of them writes, ends with [`Error::Check`]. Results are those of the serial
-    /// program. To be called by every worker with the same value; also switched on by `HECTARE_CHECK=1`.
+    /// program. What the closures of [`Context::entries`] and [`Context::from_fn`] make is made by every worker, and compared:
+    /// [`Error::Diverged`] if it differs. To be called by every worker with the same value; also switched on by
+    /// `HECTARE_CHECK=1`.
     ///
     /// It is slow, and keeps a note of every element that is touched: meant for small data.
     pub fn check_loops(&mut self, on: bool) {

@@ -14,7 +14,7 @@ mod apply;
 use super::Control;
 use super::lacking::Lacking;
 use crate::error::{Error, Result};
-use crate::relax::{Board, Consistency, Every, LoopReport, Moved, Pace, RING};
+use crate::relax::{Board, Consistency, Every, LoopReport, Moved, Pace, SLOTS};
 use hectare_dsm::Worker;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -118,7 +118,7 @@ impl Clocks {
 
     fn tick_once(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn Control], last: bool) -> Result<()> {
         if self.buffers {
-            self.wait_for_servers(worker, arrays, (self.clock + 1).saturating_sub(RING))?;
+            self.wait_for_servers(worker, arrays, SLOTS.needed(self.clock))?;
         }
         let since = Instant::now();
         for array in arrays.iter_mut() {

@@ -35,6 +35,7 @@ pub use self::unwound::begin_iteration;
 pub(crate) use self::unwound::{merging, merging_at};
 
 use crate::context::Site;
+use crate::describe::Plain;
 use crate::loop_nest::{LoopNest, Order};
 use crate::relax::Relax;
 use crate::schedule::Schedule;
@@ -52,6 +53,9 @@ pub struct LoopHead<'a> {
     pub arrays: &'a [&'a str],
     /// Values that the description depends on besides the shapes of the arrays: a plan is kept for each.
     pub invariants: &'a [i64],
+    /// Numbers from outside that the body uses, with their names: the same on all workers, or the loop ends with
+    /// [`Error::Diverged`](crate::Error::Diverged). What is no number, truth value or character is not compared.
+    pub captured: &'a [(&'static str, Option<Plain>)],
     /// A schedule of one's own, instead of one that the runtime chooses.
     pub schedule: Option<&'a dyn Schedule>,
     /// What is promised about the arrays that it relaxes and buffers. [`Relax::default`] relaxes nothing.

@@ -107,7 +107,7 @@ impl Context<'_> {
         let stamp = self.set_stamp(0);
         match self.take_differs() {
             false => result,
-            true => Err(self.tell_apart(head, space, &mut arrays, stamp)),
+            true => Err(self.tell_loops_apart(head, space, &mut arrays, stamp)),
         }
     }
 

@@ -4,7 +4,7 @@
 //! A slot is written anew when its contributions have been applied by all; until then its worker waits. Who applies them
 //! counts the clocks of each worker that it has applied, in order; so each is applied exactly once, also if a bound on
 //! delay makes workers wait in the middle of a pass.
-use super::{Additive, Apply, Moved, Pace, RING};
+use super::{Additive, Apply, Moved, Pace, SLOTS};
 use crate::error::{Error, Result};
 use hectare_dsm::bytemuck::Zeroable;
 use hectare_dsm::{Area, AreaSpec, Cells, Element, Opened, Worker};
@@ -24,7 +24,7 @@ struct Ring<T: Element> {
 impl<T: Element> Ring<T> {
     fn make(worker: &mut Worker, name: &str, len: usize, pace: &Pace) -> Result<Ring<T>> {
         let name = |rank: usize| format!("{name}/{rank}");
-        let slots = worker.create::<T>(AreaSpec::new(name(pace.me)).copies(0), RING as usize * len)?;
+        let slots = worker.create::<T>(AreaSpec::new(name(pace.me)).copies(0), SLOTS.slots() * len)?;
         let mine = slots.open(worker).map_err(hectare_dsm::Error::from)?;
         let mut all = Vec::with_capacity(pace.workers);
         for rank in 0..pace.workers {
@@ -34,7 +34,7 @@ impl<T: Element> Ring<T> {
     }
 
     fn slot<'w>(&self, worker: &'w Worker, rank: usize, clock: u64) -> Result<Cells<'w, T>> {
-        Ok(self.all[rank].cells(worker)?.part((clock % RING) as usize * self.len, self.len))
+        Ok(self.all[rank].cells(worker)?.part(SLOTS.slot(clock) * self.len, self.len))
     }
 }
 

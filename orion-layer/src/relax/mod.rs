@@ -42,6 +42,7 @@ pub use self::view::{ElementIndex, RelaxedView};
 
 /// Contributions of so many clocks of a worker may be on their way to a buffered array.
 pub(crate) const RING: u64 = 4;
+pub(crate) const SLOTS: hectare_dsm::SlotRing = hectare_dsm::SlotRing::new(RING);
 
 /// What this worker's part of a pass is like, for an array that takes part in its clocks.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@
 //! and the homes find these when they see the next clock.
 use super::boxes::Boxes;
 use crate::error::Result;
-use crate::relax::RING;
+use crate::relax::{RING, SLOTS};
 use hectare_dsm::{Cells, Element, Worker};
 
 /// The slots of all workers.
@@ -109,7 +109,7 @@ impl<T: Element, S: Element> Ring<T, S> {
         clock: u64,
         homes: impl Iterator<Item = usize>,
     ) -> Result<Out<'w, T, S>> {
-        let slot = (clock % RING) as usize;
+        let slot = SLOTS.slot(clock);
         let heads = self.heads.cells(worker, self.me)?.part(slot * (self.workers + 1), self.workers + 1);
         let mut next = vec![0usize; self.workers + 1];
         homes.for_each(|home| next[home + 1] += 1);
@@ -135,7 +135,7 @@ impl<T: Element, S: Element> Ring<T, S> {
 
     /// What worker `from` contributed in clock `clock` to keys whose home is this worker.
     pub(super) fn batch<'w>(&self, worker: &'w Worker, from: usize, clock: u64) -> Result<Batch<'w, T, S>> {
-        let slot = (clock % RING) as usize;
+        let slot = SLOTS.slot(clock);
         let heads = self.heads.cells(worker, from)?.part(slot * (self.workers + 1), self.workers + 1);
         let (first, end) = (heads.get(self.me) as usize, heads.get(self.me + 1) as usize);
         let (keys, count, unit) = (self.keys.cells(worker, from)?, end - first, self.unit);

@@ -29,6 +29,7 @@ pub fn head<'a>(variables: &'a [&'a str], arrays: &'a [&'a str]) -> LoopHead<'a>
         variables,
         arrays,
         invariants: &[],
+        captured: &[],
         schedule: None,
         relax: Relax::default(),
     }

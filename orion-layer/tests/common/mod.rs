@@ -10,6 +10,7 @@ pub mod case;
 pub mod check;
 pub mod collected;
 pub mod difficult;
+pub mod diverging;
 pub mod generate;
 pub mod hand;
 pub mod random;

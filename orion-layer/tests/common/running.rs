@@ -146,6 +146,7 @@ impl Runner<'_> {
             arrays: &names[..case.shapes.len()],
             // All loops stand at one place: what tells them apart is this.
             invariants: &[number as i64],
+            captured: &[],
             schedule: self.options.schedule.map(|schedule| schedule as &dyn Schedule),
             relax: Relax::default(),
         };

@@ -208,7 +208,7 @@ impl Host {
 pub(crate) fn serve(config: &str) -> Result<()> {
     use hectare_daemon::{config::Config, logging, server::Server};
     let config = Config::load(Some(config.into()))?;
-    logging::start(&config.log);
+    logging::start(&config.log)?;
     let (stop, signalled) = UnixStream::pair()?;
     signal_hook::low_level::pipe::register(signal_hook::consts::SIGTERM, signalled)?;
     Ok(Server::start(&config)?.serve(stop)?)

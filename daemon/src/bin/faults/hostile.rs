@@ -1,5 +1,4 @@
 //! Faults 53 to 57: clients that mean harm.
-use crate::areas::Guest;
 use crate::content;
 use crate::host::{Host, descriptors, until};
 use crate::promises::{Promise, Violation};
@@ -242,8 +241,9 @@ pub(crate) fn changing_words(stage: &mut Stage) -> Result<Verdict> {
 
 /// 56: a client truncates the memory that others map.
 pub(crate) fn truncation(stage: &mut Stage) -> Result<Verdict> {
-    let guest = Guest::of(&stage.host, JOB)?;
-    let memory = std::fs::File::from(guest.job.descriptor().try_clone_to_owned()?);
+    let connection = stage.host.connect()?;
+    let (_, memory) = connection.ask(&Request::Attach { job: JOB.into(), rank: None })?;
+    let memory = std::fs::File::from(memory.context("the job's memory")?);
     let len = memory.metadata()?.len();
     for wrong in [0, 4096, len / 2, len - 1, len + 4096, 1 << 50] {
         let error = memory.set_len(wrong).err().context("the memory changed its size")?;

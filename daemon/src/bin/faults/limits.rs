@@ -150,12 +150,12 @@ pub(crate) fn full(stage: &mut Stage) -> Result<Verdict> {
     let host = Host::new()?;
     let place = host.dir.path();
     std::fs::create_dir(place)?;
-    // Room for the directory itself and the lock, and for no socket.
+    // Room for the directory itself, and for no socket.
     let mount = |args: &[&str]| {
         let mut command = Command::new("mount");
         command.args(args).arg(place).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     };
-    if !mount(&["-t", "tmpfs", "-o", "size=4k,nr_inodes=2,mode=0700", "tmpfs"]) {
+    if !mount(&["-t", "tmpfs", "-o", "size=4k,nr_inodes=1,mode=0700", "tmpfs"]) {
         return Ok(Verdict::Held(
             "an area beyond a control group's limit refused; no tmpfs can be mounted".into(),
         ));

@@ -26,7 +26,7 @@ mod worker;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use list::FAULTS;
-use report::Report;
+use report::{Outcome, Report};
 use stage::{Random, Stage};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -34,7 +34,8 @@ use std::time::{Duration, Instant};
 /// Injects faults into a running job and judges what it promises.
 ///
 /// Exits with 1 if a promise was broken, and prints the seed that repeats the order of faults and every random
-/// number in them; what the kernel's scheduler does besides is not repeated.
+/// number in them; what the kernel's scheduler does besides is not repeated. Exits with 3 if none was broken and a
+/// fault could not be injected here, which it names.
 #[derive(Debug, Parser)]
 struct Options {
     /// How long; each fault is injected once at least. Default: each once.
@@ -46,6 +47,9 @@ struct Options {
     /// Only these faults, by number.
     #[arg(long, value_delimiter = ',')]
     only: Vec<u8>,
+    /// Faults, by number, without which the campaign is still a success where they cannot be injected.
+    #[arg(long, value_delimiter = ',')]
+    may_skip: Vec<u8>,
     /// How long a fault that lasts (54) lasts.
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     seconds: u64,
@@ -63,12 +67,13 @@ struct Options {
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let done = match args.split_first() {
-        Some((first, role)) if first == "role" => play(role).map(|()| true),
+        Some((first, role)) if first == "role" => play(role).map(|()| Outcome::Held),
         _ => campaign(&Options::parse()),
     };
     match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+        Ok(Outcome::Held) => ExitCode::SUCCESS,
+        Ok(Outcome::Broken) => ExitCode::FAILURE,
+        Ok(Outcome::Skipped) => ExitCode::from(3),
         Err(error) => {
             eprintln!("faults: {error:#}");
             ExitCode::FAILURE
@@ -102,16 +107,15 @@ fn play(role: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Says whether every promise held.
-fn campaign(options: &Options) -> Result<bool> {
+fn campaign(options: &Options) -> Result<Outcome> {
     if options.list {
         FAULTS.iter().for_each(|fault| println!("{:>3}  {}", fault.number, fault.name));
-        return Ok(true);
+        return Ok(Outcome::Held);
     }
     let chosen: Vec<usize> = (0..FAULTS.len())
         .filter(|index| options.only.is_empty() || options.only.contains(&FAULTS[*index].number))
         .collect();
-    for number in &options.only {
+    for number in options.only.iter().chain(&options.may_skip) {
         let known = FAULTS.iter().any(|fault| fault.number == *number);
         anyhow::ensure!(known, "there is no fault {number}; --list lists them");
     }
@@ -119,7 +123,7 @@ fn campaign(options: &Options) -> Result<bool> {
     let seed = options.seed.unwrap_or(since_epoch.as_nanos() as u64 >> 10);
     let lasting = Duration::from_secs(if options.short { 2 } else { options.seconds });
     let mut random = Random::new(seed ^ 0x5eed);
-    let mut report = Report::new(seed);
+    let mut report = Report::new(seed, &options.may_skip);
     let began = Instant::now();
     let mut stage = Stage::new(seed, options.short, lasting).context("setting the stage")?;
     loop {

@@ -20,9 +20,21 @@ struct Line {
     survivors_ms: f64,
 }
 
+/// What a campaign comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Held,
+    /// A promise was broken, or an injection failed.
+    Broken,
+    /// What was injected held, and a fault was never injected.
+    Skipped,
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Report {
     seed: u64,
+    #[serde(skip)]
+    may_skip: Vec<u8>,
     lines: Vec<Line>,
     /// Versions that the workers of the load saw and that were judged.
     versions_judged: u64,
@@ -30,10 +42,10 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(seed: u64) -> Report {
+    pub(crate) fn new(seed: u64, may_skip: &[u8]) -> Report {
         println!("seed {seed}");
         println!("{:>5}  {:<52} {:<8} {:>7} {:>9}  what", "fault", "", "verdict", "s", "survivors");
-        Report { seed, lines: Vec::new(), versions_judged: 0, held: true }
+        Report { seed, may_skip: may_skip.into(), lines: Vec::new(), versions_judged: 0, held: true }
     }
 
     /// Notes what became of a fault; false if the campaign ends with it.
@@ -89,8 +101,19 @@ impl Report {
         well
     }
 
-    /// Sums up, writes the file, and says whether every promise held.
-    pub(crate) fn end(mut self, seen: u64, json: Option<&Path>) -> Result<bool> {
+    /// The faults that were skipped each time, though they may not be.
+    fn never_injected(&self) -> Vec<u8> {
+        let lines_of = |fault: u8| self.lines.iter().filter(move |line| line.fault == fault);
+        let mut never: Vec<u8> = self.lines.iter().map(|line| line.fault).collect();
+        never.retain(|fault| lines_of(*fault).all(|line| line.verdict == "skipped"));
+        never.retain(|fault| !self.may_skip.contains(fault));
+        never.sort_unstable();
+        never.dedup();
+        never
+    }
+
+    /// Sums up, writes the file, and says what the campaign comes to.
+    pub(crate) fn end(mut self, seen: u64, json: Option<&Path>) -> Result<Outcome> {
         self.versions_judged = seen;
         let count = |verdict: &str| self.lines.iter().filter(|line| line.verdict == verdict).count();
         println!(
@@ -107,6 +130,14 @@ impl Report {
             let text = serde_json::to_string_pretty(&self)?;
             std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
         }
-        Ok(self.held)
+        if !self.held {
+            return Ok(Outcome::Broken);
+        }
+        let never = self.never_injected();
+        if never.is_empty() {
+            return Ok(Outcome::Held);
+        }
+        println!("never injected, for the reasons above: {never:?} (--may-skip allows it)");
+        Ok(Outcome::Skipped)
     }
 }

@@ -4,9 +4,12 @@ pub mod tick;
 pub mod view;
 
 use super::output::table_text;
+use crate::ask::Lasting;
+use crate::cli::parse::seconds;
+use crate::logging;
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
-use hectare_wire::{Connection, Error, Refusal};
+use hectare_wire::{Error, Refusal, RunDir};
 use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers, poll, read};
 use screen::Screen;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -52,6 +55,9 @@ pub(super) struct Top {
     /// One tick, after one interval, and no more.
     #[arg(long)]
     once: bool,
+    /// When the daemon ends, how long the next one is waited for, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    daemon_within: Duration,
 }
 
 fn interval(text: &str) -> Result<f64, String> {
@@ -61,13 +67,19 @@ fn interval(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Shows ticks until it is told to stop, the job that was asked for is gone, or the daemon is.
+/// Shows ticks until it is told to stop, the job that was asked for is gone, or the daemon is and none comes after it.
 ///
 /// # Errors
-/// No daemon, or one that ends meanwhile; no such job; no terminal. The terminal is given back before.
-pub(super) fn top(connection: Connection, what: &Top) -> Result<u8> {
-    let mut sampler = Sampler::new(connection, what.job.clone(), MOST_AREAS);
-    let first = sampler.tick()?;
+/// No daemon, or one that ends and is not followed in time; no such job; no terminal. The terminal is given back before.
+pub(super) fn top(dir: &RunDir, what: &Top) -> Result<u8> {
+    let daemon = Lasting::open(dir, what.daemon_within)?;
+    let mut sampler = Sampler::new(daemon, what.job.clone(), MOST_AREAS);
+    let first = loop {
+        match sampler.tick()? {
+            Some(tick) => break tick,
+            None => std::thread::sleep(LOOK_EVERY),
+        }
+    };
     let ended = if what.once || what.json {
         lines(&mut sampler, what, &first).map(|()| 0)
     } else {
@@ -78,7 +90,7 @@ pub(super) fn top(connection: Connection, what: &Top) -> Result<u8> {
     match ended {
         // It was there when this began: its end is no failure.
         Err(error) if is_gone(&error) => {
-            eprintln!("hectare: job {:?} is gone", what.job.as_deref().unwrap_or_default());
+            logging::say(&format!("hectare: job {:?} is gone", what.job.as_deref().unwrap_or_default()));
             Ok(0)
         }
         other => other,
@@ -110,7 +122,8 @@ fn lines(sampler: &mut Sampler, what: &Top, first: &Tick) -> Result<()> {
     loop {
         next += Duration::from_secs_f64(what.interval);
         pause(sampler, next);
-        let tick = sampler.tick()?;
+        // Without a daemon, there is nothing to print.
+        let Some(tick) = sampler.tick()? else { continue };
         let more = match what.json {
             true => put(&format!("{}\n", serde_json::to_string(&tick)?))?,
             false => put(&text(&tick, what.sort))?,
@@ -145,7 +158,8 @@ fn text(tick: &Tick, sort: Sort) -> String {
 fn pictures(sampler: &mut Sampler, what: &Top, first: Tick) -> Result<u8> {
     let mut screen = Screen::enter()?;
     let interval_s = what.interval;
-    let mut view = View { sort: what.sort, areas_by_name: false, paused: false, interval_s, scroll: 0 };
+    let (sort, areas_by_name, paused, absent) = (what.sort, false, false, false);
+    let mut view = View { sort, areas_by_name, paused, absent, interval_s, scroll: 0 };
     let (mut tick, every) = (first, Duration::from_secs_f64(what.interval));
     let mut next = Instant::now() + every;
     loop {
@@ -158,7 +172,9 @@ fn pictures(sampler: &mut Sampler, what: &Top, first: Tick) -> Result<u8> {
             let left = next.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let fresh = sampler.tick()?;
-                if !view.paused {
+                changed = view.absent != fresh.is_none();
+                view.absent = fresh.is_none();
+                if let (false, Some(fresh)) = (view.paused, fresh) {
                     tick = fresh;
                     changed = true;
                 }
@@ -210,8 +226,14 @@ mod keys {
 
     #[test]
     fn keys_do_what_the_last_line_says() {
-        let mut view =
-            View { sort: Sort::Rank, areas_by_name: false, paused: false, interval_s: 1.0, scroll: 0 };
+        let mut view = View {
+            sort: Sort::Rank,
+            areas_by_name: false,
+            paused: false,
+            absent: false,
+            interval_s: 1.0,
+            scroll: 0,
+        };
         let key = |code| Event::Key(KeyEvent::new(code, KeyModifiers::NONE));
         for (c, sort) in [('o', Sort::Rounds), ('b', Sort::Bytes), ('l', Sort::Late), ('r', Sort::Rank)] {
             assert!(hear(&key(KeyCode::Char(c)), &mut view));

@@ -64,7 +64,8 @@ fn picture(view: View, width: u16, height: u16) -> (Vec<String>, ratatui::buffer
     ((0..height).map(line).collect(), buffer)
 }
 
-const VIEW: View = View { sort: Sort::Rank, areas_by_name: false, paused: false, interval_s: 1.0, scroll: 0 };
+const VIEW: View =
+    View { sort: Sort::Rank, areas_by_name: false, paused: false, absent: false, interval_s: 1.0, scroll: 0 };
 
 #[test]
 fn everything_is_in_the_picture() {
@@ -115,7 +116,7 @@ fn a_small_terminal_and_a_pause_are_no_trouble() {
     for (width, height) in [(1, 1), (20, 3), (40, 6), (300, 4)] {
         picture(VIEW, width, height);
     }
-    assert!(picture(View { paused: true, ..VIEW }, 100, 16).0[0].ends_with("PAUSED"));
+    assert!(picture(View { paused: true, absent: false, ..VIEW }, 100, 16).0[0].ends_with("PAUSED"));
     let by_name = picture(View { areas_by_name: true, ..VIEW }, 100, 16).0.join("\n");
     assert!(by_name.find("items/0") < by_name.find("users/0"));
 }

@@ -1,5 +1,5 @@
 //! What `top` shows: counters of two looks at every job, as rates.
-use crate::ask::{all_jobs, watch};
+use crate::ask::{Lasting, all_jobs, is_there, watch};
 use anyhow::Result;
 use hectare_dsm::{AreaGlance, Glance, Watch, WorkerGlance, WorkerState};
 use hectare_wire::{Connection, Error, JobLine, Refusal};
@@ -113,7 +113,7 @@ struct Watched {
 /// Looks at jobs.
 #[derive(Debug)]
 pub(super) struct Sampler {
-    connection: Connection,
+    daemon: Lasting,
     /// The job to look at; all if there is none.
     job: Option<String>,
     watched: BTreeMap<String, (u64, Watched)>,
@@ -122,26 +122,27 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    pub(super) fn new(connection: Connection, job: Option<String>, most_areas: usize) -> Sampler {
-        Sampler { connection, job, watched: BTreeMap::new(), last: None, most_areas }
+    pub(super) fn new(daemon: Lasting, job: Option<String>, most_areas: usize) -> Sampler {
+        Sampler { daemon, job, watched: BTreeMap::new(), last: None, most_areas }
     }
 
-    /// Looks at everything; the rates are those since the last call.
-    pub(super) fn tick(&mut self) -> Result<Tick> {
+    /// Looks at everything; the rates are those since the last call. `None` while there is no daemon.
+    pub(super) fn tick(&mut self) -> Result<Option<Tick>> {
         let now = Instant::now();
-        let mut lines = all_jobs(&self.connection)?;
-        if let Some(job) = &self.job {
-            lines.retain(|line| line.job == *job);
-            if lines.is_empty() {
-                return Err(Error::Refused(Refusal::NoSuchJob { job: job.clone() }).into());
-            }
-        }
-        self.watched.retain(|job, _| lines.iter().any(|line| line.job == *job));
-        let jobs = lines.iter().filter_map(|line| self.job(line, now).transpose()).collect::<Result<_>>()?;
+        let Sampler { daemon, job, watched, most_areas, .. } = self;
+        let jobs = daemon.ask(|connection| {
+            let lines = lines(connection, job.as_deref())?;
+            watched.retain(|job, _| lines.iter().any(|line| line.job == *job));
+            let ticks = lines
+                .iter()
+                .filter_map(|line| look_at(connection, watched, line, now, *most_areas).transpose());
+            ticks.collect::<Result<Vec<_>>>()
+        })?;
+        let Some(jobs) = jobs else { return Ok(None) };
         let interval_s = self.last.map_or(0.0, |last| now.duration_since(last).as_secs_f64());
         self.last = Some(now);
         let time_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-        Ok(Tick { time_s, interval_s, jobs })
+        Ok(Some(Tick { time_s, interval_s, jobs }))
     }
 
     /// Looks at who is waited for, in between.
@@ -155,32 +156,56 @@ impl Sampler {
             }
         }
     }
+}
 
-    /// `None` if the job went since it was listed.
-    fn job(&mut self, line: &JobLine, now: Instant) -> Result<Option<JobTick>> {
-        // A job that is younger than the one that is watched is another one of its name.
-        let known = self.watched.get(&line.job).is_some_and(|(age_s, _)| *age_s <= line.age_s);
-        if !known {
-            let watch = match watch(&self.connection, &line.job) {
-                Ok(watch) => watch,
-                Err(error) => {
-                    return match error.downcast_ref() {
-                        Some(Error::Refused(Refusal::NoSuchJob { .. })) => Ok(None),
-                        _ => Err(error),
-                    };
-                }
-            };
-            let watched = Watched { watch, last: None, looks: 0, named: BTreeMap::new() };
-            self.watched.insert(line.job.clone(), (line.age_s, watched));
-        }
-        let Some((age_s, watched)) = self.watched.get_mut(&line.job) else { return Ok(None) };
-        *age_s = line.age_s;
-        let glance = watched.watch.look(self.most_areas)?;
-        let tick = job_tick(line, &glance, now, watched);
-        (watched.looks, watched.last) = (0, Some((now, glance)));
-        watched.named.clear();
-        Ok(Some(tick))
+/// The jobs, or the one that is asked for.
+fn lines(connection: &Connection, job: Option<&str>) -> Result<Vec<JobLine>> {
+    let all = all_jobs(connection)?;
+    let Some(job) = job else { return Ok(all) };
+    let of = |all: Vec<JobLine>| all.into_iter().filter(|line| line.job == job).collect::<Vec<_>>();
+    let lines = of(all);
+    if !lines.is_empty() {
+        return Ok(lines);
     }
+    // A daemon that is new waits for those who bring the job before it says that there is none.
+    let lines = if is_there(connection, job)? { of(all_jobs(connection)?) } else { Vec::new() };
+    if lines.is_empty() {
+        Err(Error::Refused(Refusal::NoSuchJob { job: job.into() }).into())
+    } else {
+        Ok(lines)
+    }
+}
+
+/// `None` if the job went since it was listed.
+fn look_at(
+    connection: &Connection,
+    watched: &mut BTreeMap<String, (u64, Watched)>,
+    line: &JobLine,
+    now: Instant,
+    most_areas: usize,
+) -> Result<Option<JobTick>> {
+    // A job that is younger than the one that is watched is another one of its name, or the daemon is.
+    let known = watched.get(&line.job).is_some_and(|(age_s, _)| *age_s <= line.age_s);
+    if !known {
+        let watch = match watch(connection, &line.job) {
+            Ok(watch) => watch,
+            Err(error) => {
+                return match error.downcast_ref() {
+                    Some(Error::Refused(Refusal::NoSuchJob { .. })) => Ok(None),
+                    _ => Err(error),
+                };
+            }
+        };
+        let new = Watched { watch, last: None, looks: 0, named: BTreeMap::new() };
+        watched.insert(line.job.clone(), (line.age_s, new));
+    }
+    let Some((age_s, watched)) = watched.get_mut(&line.job) else { return Ok(None) };
+    *age_s = line.age_s;
+    let glance = watched.watch.look(most_areas)?;
+    let tick = job_tick(line, &glance, now, watched);
+    (watched.looks, watched.last) = (0, Some((now, glance)));
+    watched.named.clear();
+    Ok(Some(tick))
 }
 
 fn job_tick(line: &JobLine, glance: &Glance, now: Instant, watched: &Watched) -> JobTick {

@@ -18,6 +18,8 @@ pub struct View {
     pub areas_by_name: bool,
     /// Whether ticks are not shown for now.
     pub paused: bool,
+    /// Whether the daemon is gone, and the next one waited for.
+    pub absent: bool,
     /// Seconds from tick to tick.
     pub interval_s: f64,
     /// How many lines the list of workers is moved up.
@@ -162,8 +164,9 @@ pub fn draw(frame: &mut Frame<'_>, tick: &Tick, view: View) {
     let workers = sorted(tick, view.sort);
     let late = workers.iter().filter(|(_, worker)| worker.state != "live").count();
     let paused = if view.paused { "   PAUSED" } else { "" };
+    let absent = if view.absent { "   NO DAEMON" } else { "" };
     let text = format!(
-        "hectare top: {}, {}, {late} not at work, every {:.1} s{paused}",
+        "hectare top: {}, {}, {late} not at work, every {:.1} s{paused}{absent}",
         counted(tick.jobs.len(), "job"),
         counted(workers.len(), "worker"),
         view.interval_s

@@ -1,15 +1,17 @@
 use super::*;
 use crate::{AreaSpec, Job};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::AsRawFd;
 
 fn watch(job: &Job) -> Watch {
-    Watch::open(job.descriptor().try_clone_to_owned().unwrap()).unwrap()
+    job.watch().unwrap()
 }
 
-fn scribble(fd: BorrowedFd<'_>, bytes: &[u8], at: u64) {
+fn scribble(job: &Job, bytes: &[u8], at: u64) {
     let length = bytes.len();
-    // SAFETY: `bytes` is readable for its length.
-    let put = unsafe { libc::pwrite(fd.as_raw_fd(), bytes.as_ptr().cast(), length, at as libc::off_t) };
+    // SAFETY: `bytes` is readable for its length. The job has no views, and nobody uses it any more.
+    let put = unsafe {
+        libc::pwrite(job.descriptor().as_raw_fd(), bytes.as_ptr().cast(), length, at as libc::off_t)
+    };
     assert_eq!(put, length as isize);
 }
 
@@ -115,15 +117,15 @@ fn rubbish_makes_the_numbers_wrong_and_nothing_else() {
                 (state >> 56) as u8
             })
             .collect();
-        scribble(job.descriptor(), &bytes, 0);
+        scribble(&job, &bytes, 0);
         let glance = watch.look(1000).unwrap();
         assert!(glance.workers.len() <= 4 && glance.areas.len() <= 64);
     }
     // Nobody makes room for what it says, either: where the tables are was asked once.
-    scribble(job.descriptor(), &vec![0xff; end as usize], 0);
+    scribble(&job, &vec![0xff; end as usize], 0);
     let glance = watch.look(1000).unwrap();
     assert!(glance.workers.len() <= 4 && glance.areas.len() + glance.areas_left_out <= 64);
-    scribble(job.descriptor(), &vec![0; end as usize], 0);
+    scribble(&job, &vec![0; end as usize], 0);
     assert!(watch.look(1000).unwrap().workers.is_empty());
     std::mem::forget(job);
 }

@@ -72,7 +72,7 @@ fn reports_exactly_the_pages_written_of_huge_pages() {
     let mapping = Mapping::new(&memfd(4 * HUGE));
     mapping.write_all();
     if let Err(error) = mapping.advise(libc::MADV_COLLAPSE) {
-        return eprintln!("skipped: no huge pages: {error}");
+        return hectare_testing::skip("huge pages", error);
     }
     let Some(mut tracker) = mapping.track() else { return };
     assert_eq!(collect(&mut tracker), []);

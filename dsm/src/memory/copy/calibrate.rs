@@ -1,16 +1,21 @@
-//! Thresholds: sizes of the caches, corrected by one measurement.
+//! Thresholds: sizes of the caches, corrected by two measurements.
 //!
-//! What is measured is the crossing of ordinary and non-temporal stores: a buffer of half the last-level cache (at most
+//! The first is the crossing of ordinary and non-temporal stores: a buffer of half the last-level cache (at most
 //! 16 MiB) is rewritten and copied, rewriting in between so that the source is as warm as a writer leaves it, a few
 //! times with either kind of stores, one kind after the other because non-temporal stores push the destination out of
 //! the cache. The best time of each counts. Their ratio moves the threshold between the half and 7/8 of the cache and
 //! no farther, so that a preempted measurement, a busy neighbour or an odd machine cannot choose an absurd one.
 //!
-//! The other thresholds are not measured at start-up, for that would need several times the cache in memory and tens
-//! of milliseconds: where lists go around the cache follows from the sizes of the caches, and the shares above which
-//! a full copy wins are those of a machine with 32 MiB of last-level cache, for areas of 64 MiB.
+//! The second is the share of dirty lines above which one worker copies everything faster than a list, of an area that
+//! the caches do not hold: a few MiB are flushed from the caches, and copied whole and by a list of half of the lines,
+//! its decoding included. Processors differ by a factor of two here (0.33 on an EPYC, 0.7 to 0.8 on a Cascade Lake).
+//!
+//! The other thresholds are not measured at start-up: where lists go around the cache follows from the sizes of the
+//! caches, and the share for several workers, who are bound by the bandwidth of memory rather than by its latency, is
+//! that of one machine, or that of one worker if this is higher.
 
 use super::kernels::Stores;
+use super::sparse::LineBuffer;
 use super::{Isa, Kernels, LINE};
 use crate::memory::limits::headroom;
 use std::time::{Duration, Instant};
@@ -32,8 +37,36 @@ const REPEATS: usize = 3;
 /// When this much time has passed, no further copy is measured.
 const PATIENCE: Duration = Duration::from_millis(20);
 
+/// Bytes that are flushed and copied to compare lists with full copies.
+const COLD_BYTES: usize = 2 * MIB;
+
 /// Share of dirty lines above which a full copy of a large area is faster: one worker, several.
 const SPARSE_TO_FULL: [f32; 2] = [0.33, 0.65];
+
+/// What a machine is measured for; processes of a job tell each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Measured {
+    /// Bytes of a round from which on dense copies use non-temporal stores.
+    pub(super) nt_bytes: usize,
+    /// Share of dirty lines above which one worker's full copy is faster.
+    pub(super) sparse_to_full: f32,
+}
+
+impl Measured {
+    pub(super) fn of(kernels: &Kernels) -> Measured {
+        Measured { nt_bytes: kernels.nt_bytes, sparse_to_full: kernels.sparse_to_full[0] }
+    }
+
+    /// In a word that is not 0: KiB below, the share in percent in the highest byte.
+    pub(super) fn to_word(self) -> u32 {
+        let (kib, percent) = (self.nt_bytes / 1024, self.sparse_to_full * 100.0);
+        (kib as u32 & 0xff_ffff) | (percent.round() as u32 & 0xff) << 24
+    }
+
+    pub(super) fn of_word(word: u32) -> Measured {
+        Measured { nt_bytes: (word & 0xff_ffff) as usize * 1024, sparse_to_full: (word >> 24) as f32 / 100.0 }
+    }
+}
 
 /// The kernels of an instruction set with thresholds for this machine.
 pub(super) fn calibrated(isa: Isa) -> Kernels {
@@ -43,17 +76,26 @@ pub(super) fn calibrated(isa: Isa) -> Kernels {
     }
     let llc = cache_bytes(3).unwrap_or(DEFAULT_LLC_BYTES);
     let probe = (llc / 2).clamp(2 * MIB, PROBE_BYTES);
-    match non_temporal_speed(&kernels, probe) {
-        Some(speed) => Kernels { nt_bytes: crossing(llc, probe, speed), ..kernels },
-        None => kernels,
+    let nt_bytes =
+        non_temporal_speed(&kernels, probe).map_or(kernels.nt_bytes, |speed| crossing(llc, probe, speed));
+    let sparse_to_full = full_copy_share(&kernels).unwrap_or(kernels.sparse_to_full[0]);
+    as_measured(isa, Measured { nt_bytes, sparse_to_full })
+}
+
+/// The kernels with what was measured, here or by another process of the job.
+pub(super) fn as_measured(isa: Isa, measured: Measured) -> Kernels {
+    let llc = cache_bytes(3);
+    let one = clamp_share(measured.sparse_to_full);
+    Kernels {
+        nt_bytes: clamp_to_cache(llc.unwrap_or(DEFAULT_LLC_BYTES), measured.nt_bytes),
+        sparse_to_full: [one, SPARSE_TO_FULL[1].max(one)],
+        ..by_cache_sizes(isa, cache_bytes(2), llc)
     }
 }
 
-/// The kernels with the threshold of non-temporal stores that another process of the job measured.
-pub(super) fn as_measured(isa: Isa, nt_bytes: usize) -> Kernels {
-    let llc = cache_bytes(3);
-    let nt_bytes = clamp_to_cache(llc.unwrap_or(DEFAULT_LLC_BYTES), nt_bytes);
-    Kernels { nt_bytes, ..by_cache_sizes(isa, cache_bytes(2), llc) }
+/// A share that some machine may have.
+pub(super) fn clamp_share(share: f32) -> f32 {
+    if share.is_nan() { SPARSE_TO_FULL[0] } else { share.clamp(0.25, 0.9) }
 }
 
 /// Thresholds from the sizes of the second-level and the last-level cache alone.
@@ -106,6 +148,93 @@ fn non_temporal_speed(kernels: &Kernels, bytes: usize) -> Option<f64> {
         }
     }
     best.iter().all(|seconds| seconds.is_finite() && *seconds > 0.0).then(|| best[0] / best[1])
+}
+
+/// The share of lines whose copying by a list takes as long as a full copy, in memory that no cache holds; `None` if
+/// there is no memory or no time to find out, or no way to flush lines.
+#[cfg(target_arch = "x86_64")]
+fn full_copy_share(kernels: &Kernels) -> Option<f32> {
+    let start = Instant::now();
+    let probe = Probe::new(2 * COLD_BYTES).filter(|_| can_flush())?;
+    let mut lines = LineBuffer::with_isa(kernels.isa);
+    let mut best = [f64::INFINITY; 2];
+    for repeat in 0..=REPEATS {
+        for (best, listed) in best.iter_mut().zip([false, true]) {
+            // SAFETY: the probe has `2 * COLD_BYTES` bytes, the second half of which starts at a line; lists name lines
+            // of a half; the processor can flush.
+            unsafe {
+                // The target is not in the caches: it was written around them.
+                flush(probe.start, COLD_BYTES);
+                let (source, target) = (probe.start, probe.start.add(COLD_BYTES));
+                let copying = Instant::now();
+                if listed {
+                    copy_half(kernels, &mut lines, target, source);
+                } else {
+                    kernels.copy_whole(target, source, COLD_BYTES / LINE, Stores::NonTemporal);
+                }
+                if repeat > 0 {
+                    *best = best.min(copying.elapsed().as_secs_f64());
+                }
+            }
+        }
+        if start.elapsed() > PATIENCE {
+            break;
+        }
+    }
+    let [full, half] = best;
+    (full.is_finite() && half > 0.0).then(|| (0.5 * full / half) as f32)
+}
+
+/// Whether the processor flushes lines without waiting for each (CLFLUSHOPT: leaf 7, EBX, bit 23).
+#[cfg(target_arch = "x86_64")]
+fn can_flush() -> bool {
+    use std::arch::x86_64::{__cpuid, __cpuid_count};
+    __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ebx >> 23 & 1 != 0
+}
+
+/// Writes memory back and takes it out of the caches.
+///
+/// # Safety
+///
+/// `start` is readable for `bytes`, and [`can_flush`] says so.
+#[cfg(target_arch = "x86_64")]
+unsafe fn flush(start: *const u8, bytes: usize) {
+    for line in 0..bytes / LINE {
+        let address = start.wrapping_add(line * LINE);
+        // SAFETY: flushing changes no value; the instruction exists by the contract, and the line is readable.
+        unsafe { std::arch::asm!("clflushopt [{}]", in(reg) address, options(nostack, preserves_flags)) };
+    }
+    // SAFETY: every x86-64 processor has the fence, which waits for the flushes.
+    unsafe { std::arch::x86_64::_mm_mfence() };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn full_copy_share(_: &Kernels) -> Option<f32> {
+    None
+}
+
+/// Copies about half of the lines, in no pattern that a prefetcher learns, as a round does: from bits to lists to lines.
+///
+/// # Safety
+///
+/// `source` is readable and `target` writable for [`COLD_BYTES`] from a line on; they do not overlap.
+#[cfg(target_arch = "x86_64")]
+unsafe fn copy_half(kernels: &Kernels, lines: &mut LineBuffer, target: *mut u8, source: *const u8) {
+    let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+    let bits: [u64; COLD_BYTES / LINE / 64] = std::array::from_fn(|_| {
+        // xorshift64 (Marsaglia, 2003).
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed
+    });
+    let mut done = 0;
+    while done < bits.len() {
+        done += lines.decode(&bits[done..], (done * 64) as u32);
+        // SAFETY: the caller's contract; there is a bit for each line of the two.
+        unsafe { kernels.copy_lines(target, source, lines.as_slice(), usize::MAX, usize::MAX) };
+        lines.clear();
+    }
 }
 
 /// Writes something new to every word.

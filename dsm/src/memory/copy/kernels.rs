@@ -1,6 +1,7 @@
 //! The choice of a kernel for each copy.
 
-use super::{Isa, LINE, calibrate, portable};
+use super::calibrate::{self, Measured};
+use super::{Isa, LINE, portable};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -33,22 +34,22 @@ pub(crate) struct Kernels {
 }
 
 impl Kernels {
-    /// The kernels of this process; the first call calibrates them, which takes up to 30 ms and 32 MiB for its length.
+    /// The kernels of this process; the first call calibrates them, which takes up to 40 ms and 32 MiB for its length.
     pub(crate) fn get() -> &'static Self {
         Self::get_for(&AtomicU32::new(0))
     }
 
-    /// The kernels of this process, calibrated as `non_temporal_kib` of its job says, or, if that is 0, measured and
-    /// noted there: processes of one job calibrate once, and copy the same way. The word says nothing about other
-    /// memory, so its accesses are relaxed; one that makes no sense is taken for the nearest that does.
-    pub(crate) fn get_for(non_temporal_kib: &AtomicU32) -> &'static Self {
+    /// The kernels of this process, calibrated as `measured` of its job says, or, if that is 0, measured and noted
+    /// there: processes of one job calibrate once, and copy the same way. The word says nothing about other memory, so
+    /// its accesses are relaxed; one that makes no sense is taken for the nearest that does.
+    pub(crate) fn get_for(measured: &AtomicU32) -> &'static Self {
         static KERNELS: OnceLock<Kernels> = OnceLock::new();
         KERNELS.get_or_init(|| {
-            let kernels = match non_temporal_kib.load(Ordering::Relaxed) {
+            let kernels = match measured.load(Ordering::Relaxed) {
                 0 => calibrate::calibrated(Isa::detect()),
-                kib => calibrate::as_measured(Isa::detect(), kib as usize * 1024),
+                word => calibrate::as_measured(Isa::detect(), Measured::of_word(word)),
             };
-            non_temporal_kib.store((kernels.nt_bytes / 1024) as u32, Ordering::Relaxed);
+            measured.store(Measured::of(&kernels).to_word(), Ordering::Relaxed);
             tracing::debug!(?kernels, "copy kernels chosen");
             kernels
         })

@@ -1,6 +1,8 @@
 //! Every kernel of every instruction set that this processor can run, against models that cannot be wrong.
 
-use super::calibrate::{by_cache_sizes, crossing, parse_size};
+use super::calibrate::{
+    Measured, as_measured, by_cache_sizes, calibrated, clamp_share, crossing, parse_size,
+};
 use super::diff::diff_lines_with;
 use super::{Isa, Kernels, LINE, LineBuffer, diff_lines};
 use proptest::prelude::*;
@@ -254,6 +256,7 @@ proptest! {
         prop_assert!((MIB / 8..=2 * MIB).contains(&kernels.list_nt_bytes));
         prop_assert!((2 * MIB..=64 * MIB).contains(&crossing(llc >> 20, 2 * MIB, speed)));
         prop_assert!((MIB..=48 * MIB).contains(&kernels.list_nt_span_bytes));
+        prop_assert!((0.25..=0.9).contains(&clamp_share(speed as f32)) && clamp_share(f32::NAN) >= 0.25);
     }
 }
 
@@ -286,12 +289,16 @@ fn sizes_are_read_as_sysfs_prints_them() {
 #[test]
 fn what_another_process_measured_is_taken_within_reason() {
     let isa = Isa::detect();
-    let calibrated = super::calibrate::calibrated(isa);
-    let taken = |bytes: usize| super::calibrate::as_measured(isa, bytes);
-    assert_eq!(taken(calibrated.nt_bytes).nt_bytes, calibrated.nt_bytes);
-    assert_eq!(taken(calibrated.nt_bytes).near_bytes, calibrated.near_bytes);
-    for absurd in [1, usize::MAX / 2] {
-        let bytes = taken(absurd).nt_bytes;
-        assert!((2 << 20..=64 << 20).contains(&bytes), "{bytes}");
+    let measured = calibrated(isa);
+    let word = Measured::of(&measured).to_word();
+    assert_ne!(word, 0);
+    let taken = as_measured(isa, Measured::of_word(word));
+    assert_eq!((taken.nt_bytes, taken.near_bytes), (measured.nt_bytes, measured.near_bytes));
+    let [one, more] = [0, 1].map(|at| (taken.sparse_to_full[at] - measured.sparse_to_full[at]).abs());
+    assert!(one <= 0.005 && more <= 0.005, "{taken:?} {measured:?}");
+    for absurd in [1, 0x00ff_ffff, 0xff00_0000, u32::MAX] {
+        let taken = as_measured(isa, Measured::of_word(absurd));
+        assert!((2 << 20..=64 << 20).contains(&taken.nt_bytes), "{taken:?}");
+        assert!(taken.sparse_to_full.iter().all(|share| (0.25..=0.9).contains(share)), "{taken:?}");
     }
 }

@@ -1,6 +1,8 @@
 //! An area's slot in the table, and what lies in its extent.
 use super::{Config, HUGE, LINE, PAGE};
-use crate::primitive::{AtomicU32, AtomicU64};
+use crate::log::generations::{GenerationRecord, GenerationWords};
+use crate::primitive::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::record::CopyRecord;
 use std::cell::UnsafeCell;
 
 /// An area's slot in the table.
@@ -13,6 +15,35 @@ pub(crate) struct AreaSlot {
     pub(crate) about: AboutLines,
     /// Written while the slot is being created, read while the area lives.
     pub(crate) layout: UnsafeCell<AreaLayout>,
+}
+
+/// The layout as words that may be read while the slot is made another area's.
+type LayoutWords = [AtomicU64; size_of::<AreaLayout>() / 8];
+
+impl AreaSlot {
+    fn layout_words(&self) -> &LayoutWords {
+        const { assert!(size_of::<AreaLayout>().is_multiple_of(8) && align_of::<AreaLayout>() == 8) };
+        // SAFETY: as large and as aligned; the layout is written only through these atomics (`set_layout`), and read
+        // otherwise only while nobody writes it.
+        unsafe { &*self.layout.get().cast::<LayoutWords>() }
+    }
+
+    /// Writes the layout; the caller is creating the area.
+    pub(crate) fn set_layout(&self, layout: &AreaLayout) {
+        let words: [u64; size_of::<AreaLayout>() / 8] = bytemuck::cast(*layout);
+        for (place, word) in self.layout_words().iter().zip(words) {
+            place.store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// A copy of the layout; mixed, unless the caller finds the slot unchanged afterwards.
+    pub(crate) fn layout_copy(&self) -> AreaLayout {
+        let mut words = [0u64; size_of::<AreaLayout>() / 8];
+        for (word, place) in words.iter_mut().zip(self.layout_words()) {
+            *word = place.load(Ordering::Relaxed);
+        }
+        bytemuck::cast(words)
+    }
 }
 
 // SAFETY: everything but `layout` is atomics; `layout` is written by the creator alone, before the release
@@ -55,12 +86,7 @@ pub(crate) struct RoundLine {
     pub(crate) term: AtomicU64,
     /// Monotonic nanoseconds at which the newest copy was last known to equal the writer's.
     pub(crate) confirmed_ns: AtomicU64,
-    /// Which generation the log goes to now.
-    pub(crate) open_generation: AtomicU32,
-    pub(crate) since_seal: AtomicU32,
-    pub(crate) seal_requested: AtomicU32,
-    /// Rises before and after generations change places; odd in between.
-    pub(crate) generations_seq: AtomicU32,
+    pub(crate) generations: GenerationWords,
     pub(crate) put_off: AtomicU64,
 }
 
@@ -83,42 +109,23 @@ pub(crate) struct AboutLines {
     pub(crate) row_len: AtomicU32,
     pub(crate) name_len: AtomicU32,
     pub(crate) group_len: AtomicU32,
+    /// The last round in which somebody may have seen the area; `u64::MAX` until it is known, 0 if nobody has.
     pub(crate) deleted_round: AtomicU64,
-}
-
-/// A reader copy's record, at the start of the area's extent.
-#[repr(C, align(64))]
-#[derive(Debug)]
-pub(crate) struct CopyRecord {
-    /// The round that published what the copy holds.
-    pub(crate) round: AtomicU64,
-    pub(crate) term: AtomicU64,
-    pub(crate) counter: AtomicU64,
-    /// Monotonic nanoseconds of that round.
-    pub(crate) timestamp_ns: AtomicU64,
-    /// The owner's clock at that round.
-    pub(crate) clock: AtomicU64,
-    /// 0: holds a version; 1: being written; 2: quarantined.
-    pub(crate) state: AtomicU32,
-    /// Whether the copy's `owed` bitmap has any bit.
-    pub(crate) owes: AtomicU32,
-    /// For a quarantined copy: the round whose participants may still be writing it.
-    pub(crate) quarantine: AtomicU64,
-}
-
-/// The range of versions that a generation covers.
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct GenerationRecord {
-    /// The newest counter whose changes it holds; 0: none.
-    pub(crate) newest: AtomicU64,
+    /// While the area is being created: `incarnation << 32 | rank` of the worker that does.
+    pub(crate) creator: AtomicU64,
+    /// If the area is a small one, the bytes with which it counts in `Header::small_bytes`.
+    pub(crate) small: AtomicU64,
+    /// Not 0: the extent goes to the memory that is reserved ahead when the area is gone.
+    pub(crate) backed: AtomicU32,
+    /// After deletion: how much of the extent was given back.
+    pub(crate) punched: AtomicU64,
 }
 
 /// Where the parts of an area lie, in bytes from the start of its extent.
 ///
 /// Computed when the area is created and kept in its slot.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub(crate) struct AreaLayout {
     pub(crate) copies: u32,
     logged: u32,

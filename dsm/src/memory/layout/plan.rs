@@ -22,7 +22,7 @@ pub(crate) struct PlanEntry {
     pub(crate) area: AtomicU32,
     pub(crate) copy: AtomicU32,
     pub(crate) owner: AtomicU32,
-    /// 0: copy and publish; 1: abandoned, its copy is quarantined.
+    /// 0: copy and publish, unless another entry of its group was abandoned; 1: abandoned, its copy is quarantined.
     pub(crate) abandoned: AtomicU32,
     /// 1: every line, whatever the log says.
     pub(crate) whole: AtomicU32,

@@ -8,9 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::super::cgroup::{self, tests::Fixture};
-use super::{Headroom, Limits, ReserveError, headroom, punch, reserve, reserve_within};
+use super::{Headroom, Limits, ReserveError, headroom, punch, reserve_within};
 
 const MIB: u64 = 1 << 20;
+
+fn reserve(fd: std::os::fd::BorrowedFd<'_>, offset: u64, len: u64) -> Result<(), ReserveError> {
+    super::reserve(fd, offset, len, &mut || {})
+}
 
 fn memfd(len: u64) -> File {
     // SAFETY: the name is a string with a terminating zero.
@@ -185,7 +189,7 @@ fn a_cgroup_limit_is_an_error_and_not_a_kill() {
     }
     let group = match TestGroup::create() {
         Ok(group) => group,
-        Err(error) => return eprintln!("skipped: cannot make a memory cgroup: {error}"),
+        Err(error) => return hectare_testing::skip("cgroup", error),
     };
     let name = "memory::limits::tests::a_cgroup_limit_is_an_error_and_not_a_kill";
     let child = Command::new(std::env::current_exe().unwrap())

@@ -2,6 +2,7 @@
 use super::super::word::{Phase, Word};
 use super::{get, put};
 use crate::area::ownership;
+use crate::primitive::model::Access;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -68,16 +69,16 @@ fn of_two_claimers_one_gets_it_under_a_new_epoch() {
 
 /// An area on its way to a slot whose worker has gone: a claimer, and the next worker in the slot, which takes
 /// without writing. One of them gets it at most, and the giver's bytes come along.
-#[test]
-fn a_new_worker_takes_nothing_that_is_claimed() {
+fn claimed_on_its_way(weaken: impl Fn(&AtomicU64, &AtomicU32) + Sync + Send + 'static) {
     const FREE: u32 = 0;
     const JOINING: u32 = 1;
-    super::explore(3, || {
+    super::explore(3, move || {
         let area = Arc::new(Handed {
             word: AtomicU64::new(ownership::Word::held(0, 1).0),
             bytes: UnsafeCell::new(0),
         });
         let seat = Arc::new(AtomicU32::new(FREE));
+        weaken(&area.word, &seat);
         let giver = {
             let area = area.clone();
             thread::spawn(move || {
@@ -89,7 +90,7 @@ fn a_new_worker_takes_nothing_that_is_claimed() {
         let claimer = {
             let (area, seat) = (area.clone(), seat.clone());
             thread::spawn(move || {
-                let seen = ownership::load(&area.word);
+                let seen = ownership::load_to_claim(&area.word);
                 let gone = seen.rank() == 1 && seat.load(Ordering::SeqCst) == FREE;
                 let claimed = gone && ownership::seize(&area.word, seen, 2);
                 if claimed {
@@ -109,6 +110,29 @@ fn a_new_worker_takes_nothing_that_is_claimed() {
         assert!(!(taken && claimed));
         assert_eq!(get(&area.bytes), 5 + u64::from(taken || claimed));
     });
+}
+
+#[test]
+fn a_new_worker_takes_nothing_that_is_claimed() {
+    claimed_on_its_way(|_, _| {});
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_a_claimer_and_a_new_worker_that_look_at_the_word_weakly() {
+    claimed_on_its_way(|word, _| word.weaken(Access::Load, Ordering::SeqCst, Ordering::Acquire));
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_a_new_worker_that_takes_its_seat_weakly() {
+    claimed_on_its_way(|_, seat| seat.weaken(Access::Store, Ordering::SeqCst, Ordering::Release));
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_an_area_that_is_given_weakly() {
+    claimed_on_its_way(|word, _| word.weaken(Access::Change, Ordering::AcqRel, Ordering::Acquire));
 }
 
 #[test]
@@ -132,23 +156,25 @@ fn letting_go_does_not_undo_a_claim() {
     });
 }
 
+/// What a claimer and a planner share.
+struct Shared {
+    ownership: AtomicU64,
+    lock: AtomicU64,
+    round: AtomicU64,
+    writer: UnsafeCell<u64>,
+}
+
 /// A claimer and a planner: either the planner sees the new owner and leaves the area out, or the claimer
 /// sees the lock and waits until the round is past before it touches the writer copy.
-#[test]
-fn a_claim_waits_for_the_round_that_planned_the_area() {
-    struct Shared {
-        ownership: AtomicU64,
-        lock: AtomicU64,
-        round: AtomicU64,
-        writer: UnsafeCell<u64>,
-    }
-    super::explore(3, || {
+fn claimed_while_planned(weaken: impl Fn(&Shared) + Sync + Send + 'static) {
+    super::explore(3, move || {
         let shared = Arc::new(Shared {
             ownership: AtomicU64::new(ownership::Word::held(9, 1).0),
             lock: AtomicU64::new(0),
             round: AtomicU64::new(Word::new(5, Phase::Open).0),
             writer: UnsafeCell::new(3),
         });
+        weaken(&shared);
         let planner = {
             let shared = shared.clone();
             thread::spawn(move || {
@@ -169,4 +195,37 @@ fn a_claim_waits_for_the_round_that_planned_the_area() {
         put(&shared.writer, 4);
         planner.join().unwrap();
     });
+}
+
+#[test]
+fn a_claim_waits_for_the_round_that_planned_the_area() {
+    claimed_while_planned(|_| {});
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_an_area_that_is_seized_weakly() {
+    claimed_while_planned(|shared| {
+        shared.ownership.weaken(Access::Change, Ordering::SeqCst, Ordering::AcqRel);
+    });
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_a_planner_that_locks_weakly() {
+    claimed_while_planned(|shared| shared.lock.weaken(Access::Store, Ordering::SeqCst, Ordering::Release));
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_a_planner_that_looks_at_the_owner_weakly() {
+    claimed_while_planned(|shared| {
+        shared.ownership.weaken(Access::Load, Ordering::SeqCst, Ordering::Acquire)
+    });
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_a_claimer_that_looks_at_the_lock_weakly() {
+    claimed_while_planned(|shared| shared.lock.weaken(Access::Load, Ordering::SeqCst, Ordering::Acquire));
 }

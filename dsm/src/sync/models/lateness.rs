@@ -160,7 +160,7 @@ fn planners_and_stragglers_mean_the_same_copies() {
         leave_out(1, 0);
         leave_out(2, 0);
         // The view that worker 1 holds all the time.
-        let held = memory.visible(0);
+        let held = memory.copies().visible(0);
         memory.write(7);
         let round = hand.sync(0);
         leave_out(2, round);

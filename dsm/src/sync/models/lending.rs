@@ -5,6 +5,7 @@
 use super::super::round::{Pause, slot_state};
 use super::{Hand, Memory, Phase, Word, explore, get, lock, put};
 use crate::area::ownership;
+use crate::primitive::model::Access;
 use crate::primitive::{AtomicU64, Ordering, fault_point};
 use loom::sync::Arc;
 use loom::thread;
@@ -21,6 +22,10 @@ enum Mutant {
     LooksWeakly,
     /// Asks whether the area is lent, not whether it ever was.
     ForgetsOldLoans,
+    /// Recalls the area with acquire and release only.
+    RecallsWeakly,
+    /// Lends it without release.
+    LendsWeakly,
 }
 
 /// Lent memory: the area's bytes are `writer[0]` of `memory`.
@@ -33,6 +38,18 @@ struct Lent {
 impl Lent {
     fn new(workers: usize) -> Lent {
         Lent { memory: Memory::new(workers, 1), ever: AtomicU64::new(0) }
+    }
+
+    fn mutated(workers: usize, mutant: Mutant) -> Lent {
+        let lent = Lent::new(workers);
+        let ownership = &lent.memory.ownership;
+        match mutant {
+            Mutant::LooksWeakly => lent.memory.word.weaken(Access::Load, Ordering::SeqCst, Ordering::Acquire),
+            Mutant::RecallsWeakly => ownership.weaken(Access::Change, Ordering::SeqCst, Ordering::AcqRel),
+            Mutant::LendsWeakly => ownership.weaken(Access::Change, Ordering::AcqRel, Ordering::Acquire),
+            _ => {}
+        }
+        lent
     }
 
     /// `Owned::lend`.
@@ -55,14 +72,10 @@ impl Lent {
 
     /// `Lent::recall`; returns the round that `Recalled::finish` waits for.
     fn recall(&self, mutant: Mutant) -> u64 {
-        let rounds = self.memory.rounds();
-        let early = if mutant == Mutant::LooksEarly { rounds.load_total().round() } else { 0 };
-        assert!(ownership::recall(&self.memory.ownership, 0, 1));
-        match mutant {
-            Mutant::LooksEarly => early,
-            Mutant::LooksWeakly => rounds.load().round(),
-            _ => rounds.load_total().round(),
-        }
+        let (rounds, word) = (self.memory.rounds(), &self.memory.ownership);
+        let early = (mutant == Mutant::LooksEarly).then(|| rounds.load_total().round());
+        let round = lock::take_back(word, &rounds, (0, 1), ownership::recall).unwrap();
+        early.unwrap_or(round)
     }
 
     /// `Lent::recall`, `Recalled::finish`, and a write.
@@ -85,15 +98,11 @@ impl Lent {
     /// `Worker::claim`, and a write; false if the owner is not dead.
     fn claim(&self, me: u32, mutant: Mutant, hand: &Hand<'_>) -> bool {
         let memory = &self.memory;
-        let seen = ownership::load(&memory.ownership);
-        if seen.holder().is_some_and(|holder| !super::Work::is_dead(hand, holder))
-            || !ownership::seize(&memory.ownership, seen, me)
-        {
-            return false;
-        }
-        while let Some(seen) = lock::locked_by(&memory.lock, &memory.word) {
-            memory.rounds().drive_past(me, seen.round(), hand);
-        }
+        let is_gone = |seen: ownership::Word| {
+            seen.holder().is_none_or(|holder| super::Work::is_dead(hand, holder)).then_some(()).ok_or(())
+        };
+        let Ok(seen) = lock::seize_from(&memory.ownership, me, is_gone) else { return false };
+        lock::wait_past(&memory.lock, &memory.rounds(), me, hand);
         let lent = match mutant {
             Mutant::ForgetsOldLoans => seen.is_lent(),
             _ => self.ever.load(Ordering::Relaxed) != 0,
@@ -143,7 +152,7 @@ fn mutant_an_owner_that_does_not_wait() {
 /// A reader arrives in round 1, which is given up, and reads again. An owner that finds it late does not write.
 fn recalled_in_a_round_given_up(mutant: Mutant) {
     explore(4, move || {
-        let lent = Arc::new(Lent::new(2));
+        let lent = Arc::new(Lent::mutated(2, mutant));
         lent.lend(7);
         lent.memory.word.store(Word::new(1, Phase::Open).0, Ordering::SeqCst);
         let reader = {
@@ -180,6 +189,36 @@ fn mutant_an_owner_that_looks_at_the_round_before_it_recalls() {
 #[should_panic(expected = "Causality violation")]
 fn mutant_an_owner_that_looks_at_the_round_weakly() {
     recalled_in_a_round_given_up(Mutant::LooksWeakly);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_an_owner_that_recalls_weakly() {
+    recalled_in_a_round_given_up(Mutant::RecallsWeakly);
+}
+
+/// A reader that comes while the area is lent sees nothing yet, or what the owner wrote before.
+fn lent_while_read(mutant: Mutant) {
+    explore(3, move || {
+        let lent = Arc::new(Lent::mutated(2, mutant));
+        let reader = {
+            let lent = lent.clone();
+            thread::spawn(move || lent.read(1, 1, &Hand { memory: &lent.memory, pause: Pause::Check }))
+        };
+        lent.lend(7);
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn who_finds_an_area_lent_sees_what_its_owner_wrote() {
+    lent_while_read(Mutant::None);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_an_owner_that_lends_weakly() {
+    lent_while_read(Mutant::LendsWeakly);
 }
 
 /// A reader that joins while the area is recalled reads it before, or finds it recalled.

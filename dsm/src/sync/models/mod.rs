@@ -3,18 +3,26 @@
 //! The bytes of copies are loom cells, so that loom reports any read that a write could tear. A worker dies by
 //! a panic at a fault point (its fuse burns down); its `alive` word stands for the mutex that the kernel
 //! releases. `SYNC.md` says how to run them.
+mod chunks;
 mod claims;
 mod death;
+mod generations;
+mod groups;
 mod handover;
 mod lateness;
 mod lending;
 mod observers;
 mod opening;
 mod passing;
+mod records;
+mod rings;
 mod rounds;
+mod slots;
 mod waking;
+mod weakened;
 
 use super::claim::{self, Claim};
+use super::record::{Copies, CopyRecord, Published};
 use super::round::{Ended, Pause, Rounds, Seat, Work, slot_state};
 use super::word::{Phase, Word};
 use super::{lock, pin};
@@ -35,6 +43,10 @@ fn put(cell: &UnsafeCell<u64>, value: u64) {
     cell.with_mut(|slot| unsafe { *slot = value });
 }
 
+fn itself(word: &AtomicU64) -> &AtomicU64 {
+    word
+}
+
 /// Chunks of the one area.
 pub(super) const CHUNKS: usize = 2;
 
@@ -53,17 +65,15 @@ pub(super) struct Memory {
     pub(super) writer: Vec<UnsafeCell<u64>>,
     /// The reader copies' bytes, by copy and chunk.
     readers: Vec<Vec<UnsafeCell<u64>>>,
-    /// The round that published each copy.
-    published: Vec<AtomicU64>,
-    current: AtomicU64,
-    claims: Vec<AtomicU64>,
+    pub(super) records: Vec<CopyRecord>,
+    pub(super) current: AtomicU32,
+    pub(super) claims: Vec<AtomicU64>,
     target: AtomicU64,
     pub(super) dirty: AtomicU64,
     pub(super) ownership: AtomicU64,
     pub(super) lock: AtomicU64,
-    /// The states of the copies, and the one pin of the one observer.
-    states: Vec<AtomicU32>,
-    pin: AtomicU64,
+    /// The one pin of the one observer.
+    pub(super) pin: AtomicU64,
     /// 1 while a reaper is at work: the membership mutex.
     reaping: AtomicU64,
     /// Touched by whoever plans or publishes: loom reports two who do so at once.
@@ -90,14 +100,13 @@ impl Memory {
             writer: cells(),
             readers: (0..copies).map(|_| cells()).collect(),
             // As `Directory::create` leaves them: copies after the first hold nothing.
-            published: (0..copies).map(|copy| AtomicU64::new(if copy == 0 { 0 } else { u64::MAX })).collect(),
-            current: AtomicU64::new(0),
+            records: (0..copies).map(|copy| CopyRecord::new(copy == 0)).collect(),
+            current: AtomicU32::new(0),
             claims: words(CHUNKS),
             target: AtomicU64::new(0),
             dirty: AtomicU64::new(0),
             ownership: AtomicU64::new(ownership::Word::held(0, 1).0),
             lock: AtomicU64::new(0),
-            states: (0..copies).map(|_| AtomicU32::new(0)).collect(),
             pin: AtomicU64::new(0),
             acting: UnsafeCell::new(0),
             passes_over: false,
@@ -120,18 +129,13 @@ impl Memory {
         }
     }
 
-    /// The copy that a worker at `round` may read.
-    fn visible(&self, round: u64) -> usize {
-        let current = self.current.load(Ordering::Acquire) as usize;
-        if self.published[current].load(Ordering::Acquire) <= round {
-            return current;
-        }
-        pin::newest_at(round, self.published.iter().map(|at| at.load(Ordering::Acquire)))
+    pub(super) fn copies(&self) -> Copies<'_> {
+        Copies { records: &self.records, current: &self.current }
     }
 
     /// What worker `me`, outside of rounds, reads: one whole version.
     pub(super) fn read(&self, me: usize) -> u64 {
-        self.whole(self.visible(self.seats[me].arrived.load(Ordering::Relaxed)))
+        self.whole(self.copies().visible(self.seats[me].arrived.load(Ordering::Relaxed)))
     }
 
     /// What a copy holds.
@@ -143,30 +147,26 @@ impl Memory {
 
     /// What the observer reads, if it gets a pin.
     pub(super) fn observe(&self) -> Option<u64> {
-        let copy = self.current.load(Ordering::Acquire) as usize;
-        let is_current = || self.current.load(Ordering::Acquire) as usize == copy;
-        if !pin::pin(&self.pin, copy as u64 + 1, &self.states[copy], is_current) {
+        let copies = self.copies();
+        let copy = copies.newest();
+        let is_current = || copies.newest() == copy;
+        if !pin::pin(&self.pin, copy as u64 + 1, &self.records[copy].state, is_current) {
             return None;
         }
         let value = self.whole(copy);
         assert_eq!(self.whole(copy), value);
-        self.pin.store(0, Ordering::SeqCst);
+        pin::unpin(&self.pin);
         Some(value)
     }
 
     /// Worker `me` claims the area of a dead owner and writes `value`, as `Worker::claim` does.
     pub(super) fn claim(&self, me: u32, value: u64, hand: &Hand<'_>) -> bool {
-        let seen = ownership::load(&self.ownership);
-        if seen.holder().is_some_and(|holder| !hand.is_dead(holder))
-            || !ownership::seize(&self.ownership, seen, me)
-        {
+        let is_gone = |seen: ownership::Word| seen.holder().is_none_or(|holder| hand.is_dead(holder));
+        if lock::seize_from(&self.ownership, me, |seen| is_gone(seen).then_some(()).ok_or(())).is_err() {
             return false;
         }
-        while let Some(seen) = lock::locked_by(&self.lock, &self.word) {
-            self.rounds().drive_past(me, seen.round(), hand);
-        }
-        let current = self.current.load(Ordering::Acquire) as usize;
-        self.whole(current);
+        lock::wait_past(&self.lock, &self.rounds(), me, hand);
+        self.whole(self.copies().newest());
         self.write(value);
         true
     }
@@ -239,29 +239,16 @@ impl Work for Hand<'_> {
     fn plan(&self, round: u64, _me: u32) -> bool {
         let memory = self.memory;
         put(&memory.acting, round);
-        for state in &memory.states {
-            pin::unmark(state);
-        }
+        memory.copies().take_marks_back();
         let owner = lock::lock_for_round(&memory.lock, &memory.ownership, round).holder();
         if !owner.is_some_and(|owner| memory.rounds().takes_part(owner, round))
             || memory.dirty.load(Ordering::Relaxed) == 0
         {
             return false;
         }
-        let mut pinned = vec![false; memory.readers.len()];
-        for seat in memory.seats.iter().filter(|seat| seat.is_live()) {
-            let arrived = seat.arrived.load(Ordering::SeqCst);
-            if arrived < round {
-                pinned[memory.visible(arrived)] = true;
-            }
-        }
-        let current = memory.current.load(Ordering::Relaxed) as usize;
-        let mut candidates = std::iter::once(current).chain(0..pinned.len());
-        let is_free = |copy: &usize| {
-            let is_pinned = || memory.pin.load(Ordering::SeqCst) == *copy as u64 + 1;
-            !pinned[*copy] && pin::mark(&memory.states[*copy], is_pinned)
-        };
-        let Some(target) = candidates.find(is_free) else { return false };
+        let is_observed = |copy| pin::is_at(&memory.pin, copy as u64 + 1);
+        let target = memory.copies().target(&memory.rounds(), round, false, &mut Vec::new(), is_observed);
+        let Ok(target) = target else { return false };
         fault_point();
         memory.target.store(target as u64, Ordering::Relaxed);
         for claim in &memory.claims {
@@ -272,20 +259,19 @@ impl Work for Hand<'_> {
 
     fn copy(&self, round: u64, me: u32) {
         let memory = self.memory;
-        let target = memory.target.load(Ordering::Relaxed) as usize;
-        for (chunk, word) in memory.claims.iter().enumerate() {
-            let mine = match claim::read(word, round) {
-                Claim::Free => claim::take(word, round, me),
-                Claim::Claimed(rank) => rank == me,
-                _ => false,
-            };
-            if mine {
-                fault_point();
-                let value = get(&memory.writer[chunk]);
-                put(&memory.readers[target][chunk], value);
-                claim::finish(word, round, me);
-            }
-        }
+        // Each begins with another chunk, as workers do.
+        let start = me as usize % CHUNKS;
+        let chunks: Vec<(usize, &AtomicU64)> = memory.claims.iter().enumerate().collect();
+        let target = |_: &(usize, &AtomicU64)| memory.target.load(Ordering::Relaxed) as usize;
+        claim::copy_all(
+            &chunks,
+            |(_, claim)| claim,
+            (start, round, me),
+            target,
+            |(chunk, _), target| {
+                put(&memory.readers[*target][*chunk], get(&memory.writer[*chunk]));
+            },
+        );
     }
 
     fn copied(&self, round: u64) -> bool {
@@ -293,11 +279,8 @@ impl Work for Hand<'_> {
     }
 
     fn tend(&self, round: u64, me: u32) {
-        for word in &self.memory.claims {
-            if let Claim::Claimed(rank) = claim::read(word, round)
-                && rank != me
-                && self.is_dead(rank)
-            {
+        for (word, rank) in claim::of_others(&self.memory.claims, itself, round, me) {
+            if self.is_dead(rank) {
                 claim::inherit(word, round, rank, me);
             }
         }
@@ -307,11 +290,9 @@ impl Work for Hand<'_> {
         let memory = self.memory;
         put(&memory.acting, round);
         let target = memory.target.load(Ordering::Relaxed);
-        memory.published[target as usize].store(round, Ordering::Release);
-        fault_point();
-        memory.current.store(target, Ordering::Release);
-        fault_point();
-        pin::unmark(&memory.states[target as usize]);
+        // The version is the round, so that a mixture of two is found.
+        let published = Published { term: round, counter: round, clock: round, timestamp_ns: round };
+        memory.copies().publish(target as usize, round, published);
         memory.dirty.store(0, Ordering::Relaxed);
     }
 

@@ -8,6 +8,7 @@ use super::super::round::Pause;
 use super::{Hand, Memory, Phase, Word, explore, get, put};
 use crate::area::ownership;
 use crate::primitive::Ordering;
+use crate::primitive::model::Access;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
@@ -67,14 +68,13 @@ impl Opened {
 
     /// `Opened::close`; returns the round that `Recalled::finish` waits for.
     fn close(&self, mutant: Mutant) -> u64 {
-        let rounds = self.memory.rounds();
-        let early = if mutant == Mutant::LooksEarly { rounds.load_total().round() } else { 0 };
-        assert!(ownership::close(&self.memory.ownership, 0, 1));
-        match mutant {
-            Mutant::LooksEarly => early,
-            Mutant::LooksWeakly => rounds.load().round(),
-            _ => rounds.load_total().round(),
+        let (rounds, word) = (self.memory.rounds(), &self.memory.ownership);
+        let early = (mutant == Mutant::LooksEarly).then(|| rounds.load_total().round());
+        if mutant == Mutant::LooksWeakly {
+            self.memory.word.weaken(Access::Load, Ordering::SeqCst, Ordering::Acquire);
         }
+        let round = super::lock::take_back(word, &rounds, (0, 1), ownership::close).unwrap();
+        early.unwrap_or(round)
     }
 
     /// The owner's look at all of the area: the element of all, and how often each worker changed its own.

@@ -1,12 +1,13 @@
-//! Waking: a worker that sleeps on a word until what it waits for has been written never sleeps on (`area/wake.rs`).
+//! Waking: a worker that sleeps on a word until what it waits for has been written never sleeps on (`area/wake.rs`, `area/words.rs`).
 //!
 //! The kernel compares the word and puts the caller to sleep in one step, as far as those who wake on the same word can
 //! see: who sleeps is woken by every ring after the value that it compared with. So the worker sleeps on if it falls asleep
 //! on the value of the last ring.
 use super::explore;
-use crate::primitive::Ordering;
+use crate::area::words;
+use crate::primitive::model::Access;
+use crate::primitive::{AtomicU64, Ordering};
 use loom::sync::Arc;
-use loom::sync::atomic::AtomicU64;
 use loom::thread;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -31,32 +32,29 @@ impl Words {
     /// `Cells::publish` of what is waited for, then `Cells::ring`.
     fn tell(&self, me: usize, mutant: Mutant) {
         if mutant != Mutant::RingsEarly {
-            self.awaited[me].store(1, Ordering::Release);
+            words::publish(&self.awaited[me], 1);
         }
         match mutant {
-            Mutant::RingsWeakly => _ = self.bell.fetch_add(1, Ordering::Relaxed),
-            Mutant::Overwrites => self.bell.store(me as u64 + 1, Ordering::Release),
-            _ => _ = self.bell.fetch_add(1, Ordering::Release),
+            Mutant::Overwrites => words::publish(&self.bell, me as u64 + 1),
+            _ => words::ring(&self.bell),
         }
         if mutant == Mutant::RingsEarly {
-            self.awaited[me].store(1, Ordering::Release);
+            words::publish(&self.awaited[me], 1);
         }
     }
 
     /// `Worker::wait_on_bell`, to where it first sleeps: the value that it sleeps on.
     fn wait(&self, mutant: Mutant) -> Option<u64> {
-        loop {
-            let mut seen = self.bell.load(Ordering::Acquire);
-            if self.awaited.iter().all(|word| word.load(Ordering::Acquire) == 1) {
-                return None;
-            }
-            if mutant == Mutant::LooksEarly {
-                seen = self.bell.load(Ordering::Acquire);
-            }
-            if self.bell.load(Ordering::Relaxed) == seen {
-                return Some(seen);
-            }
-        }
+        let look = |_: &mut ()| {
+            let found = self.awaited.iter().all(|word| words::observe(word) == 1);
+            Ok(found.then_some(()))
+        };
+        let sleep = |_: &mut (), seen| {
+            let seen = if mutant == Mutant::LooksEarly { words::observe(&self.bell) } else { seen };
+            // The kernel compares, and reads the newest value.
+            if self.bell.load(Ordering::Relaxed) == seen { Err(seen) } else { Ok(()) }
+        };
+        words::wait(&mut (), |()| Ok(words::observe(&self.bell)), look, sleep).err()
     }
 }
 
@@ -65,6 +63,9 @@ fn told(mutant: Mutant) {
     explore(3, move || {
         let awaited = [AtomicU64::new(0), AtomicU64::new(0)];
         let words = Arc::new(Words { awaited, bell: AtomicU64::new(0) });
+        if mutant == Mutant::RingsWeakly {
+            words.bell.weaken(Access::Change, Ordering::Release, Ordering::Relaxed);
+        }
         let tellers = [0, 1].map(|me| {
             let words = words.clone();
             thread::spawn(move || words.tell(me, mutant))

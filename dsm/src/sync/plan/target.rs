@@ -1,12 +1,12 @@
 //! The copy that an area is published into.
-use super::super::pin::{self, copy_state};
-use super::super::round::Seat;
-use super::super::runtime::{Runtime, Scratch};
+use super::super::abandon;
+use super::super::runtime::{Runtime, Scratch, Stuck};
 use crate::area::observer::is_pinned;
 use crate::area::parts::Parts;
+use crate::area::table;
 use crate::job::STALL_PIN;
 use crate::memory::copy::words;
-use crate::memory::layout::{CopyRecord, LINE};
+use crate::memory::layout::LINE;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Runtime<'_> {
@@ -19,82 +19,32 @@ impl Runtime<'_> {
         round: u64,
         scratch: &mut Scratch,
     ) -> Option<usize> {
-        let copies = parts.copies();
-        let current = parts.current();
-        let pinned = &mut scratch.pinned;
-        pinned.clear();
-        pinned.resize(copies.len(), false);
-        let behind = self.pin_stragglers(parts, round, pinned);
-        for (index, copy) in copies.iter().enumerate() {
-            if self.is_quarantined(copy) {
-                pinned[index] = true;
-            }
-        }
-        // The newest copy owes nothing, so it comes first; then the one that was published last.
-        let mut order: Vec<usize> = Vec::new();
-        let candidates: &[usize] = if copies.len() == 1 {
-            &[0]
-        } else {
-            order.extend(0..copies.len());
-            order.sort_by_key(|&index| {
-                // One that holds nothing (`u64::MAX`) comes last.
-                let at = copies[index].round.load(Ordering::Relaxed).wrapping_add(1);
-                (index != current, std::cmp::Reverse(at))
-            });
-            &order
-        };
+        let segment = &self.shared.segment;
         // A copy that may have to be quarantined in the middle must not be the newest one.
-        let spare_newest = copies.len() >= 3 && self.shared.segment.config().stall_policy == STALL_PIN;
-        for &index in candidates {
-            if pinned[index] || (spare_newest && index == current) {
+        let spares_newest =
+            parts.copies().len() >= abandon::COPIES && segment.config().stall_policy == STALL_PIN;
+        let is_observed = |index| is_pinned(segment, area, index);
+        let rounds = segment.rounds();
+        let target =
+            parts.reader_copies().target(&rounds, round, spares_newest, &mut scratch.pinned, is_observed);
+        target
+            .inspect_err(|&behind| {
+                scratch.held_back |= behind;
+                scratch.stuck.push(Stuck { area: area as u32, holds_clocks: behind });
+            })
+            .ok()
+    }
+
+    /// Takes back the marks that a planner left which died: nothing was copied yet. Of all areas: this plan may not
+    /// come to each that the last one had marked, and observers do not read a marked copy.
+    pub(in crate::sync) fn take_marks_back(&self) {
+        let segment = &self.shared.segment;
+        for (index, slot) in segment.areas()[..segment.used_areas()].iter().enumerate() {
+            // SeqCst: comes after the shift to Plan; pairs with the store in `Directory::delete`.
+            if !table::is_live(slot.read.state.load(Ordering::SeqCst)) {
                 continue;
             }
-            if pin::mark(&copies[index].state, || is_pinned(&self.shared.segment, area, index)) {
-                return Some(index);
-            }
-        }
-        scratch.held_back |= behind;
-        None
-    }
-
-    /// Marks the copies that workers outside of the round may be reading; false if there are none.
-    fn pin_stragglers(&self, parts: &Parts<'_>, round: u64, pinned: &mut [bool]) -> bool {
-        let mut any = false;
-        for seat in self.shared.segment.seats() {
-            if seat.is_live() {
-                // SeqCst: see `Rounds::takes_part`.
-                let arrived = seat.arrived.load(Ordering::SeqCst);
-                if arrived < round {
-                    pinned[parts.visible(arrived)] = true;
-                    any = true;
-                }
-            }
-        }
-        any
-    }
-
-    fn is_quarantined(&self, copy: &CopyRecord) -> bool {
-        if copy.state.load(Ordering::Relaxed) != copy_state::QUARANTINED {
-            return false;
-        }
-        // Whoever was in that round and has not moved since may be at the copy: not only the worker that was
-        // found stalled, but any that had a chunk of it.
-        let round = copy.quarantine.load(Ordering::Relaxed);
-        let stays = |seat: &Seat| seat.is_live() && seat.arrived.load(Ordering::SeqCst) == round;
-        if !self.shared.segment.seats().iter().any(stays) {
-            copy.state.store(copy_state::VALID, Ordering::Relaxed);
-            return false;
-        }
-        true
-    }
-}
-
-/// Takes back the marks that a planner left which died: nothing was copied yet. Also where the area cannot be
-/// planned any more, as when the planner owned it: observers do not read a marked copy.
-pub(super) fn unmark(copies: &[CopyRecord]) {
-    for copy in copies {
-        if copy.state.load(Ordering::Relaxed) == copy_state::WRITING {
-            pin::unmark(&copy.state);
+            Parts::of(segment, index).reader_copies().take_marks_back();
         }
     }
 }

@@ -1,18 +1,32 @@
 //! The actor of a round: elected, at work, replaced.
+use super::super::claim;
 use super::super::word::{Actor, Phase, Word};
 use super::{Pause, Rounds, Seat, Work};
 use crate::primitive::{Ordering, fault_point};
 
 impl Rounds<'_> {
+    fn actor(&self) -> Actor {
+        // Acquire: pairs with the release in `change_actor`. What the actor before did in this round, at work, comes
+        // before what its successor does.
+        Actor(self.actor.load(Ordering::Acquire))
+    }
+
+    /// False if the actor is another than `from`.
+    fn change_actor(&self, from: Actor, to: Actor) -> bool {
+        // Acquire and release: pairs with `actor` and with itself. No more: who runs a round is decided by this word
+        // alone, and that the round goes on by its own.
+        self.actor.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
     /// The round is complete: elects an actor, which shifts it to Plan. One that does not is given time, and then the
     /// round is given up: its shift will fail.
     pub(super) fn lead(&self, me: u32, seen: Word, work: &impl Work) {
         let round = seen.round();
-        let now = Actor(self.actor.load(Ordering::SeqCst));
+        let now = self.actor();
         let mine = Actor::new(round, me).at_work();
         // Never over the election of a newer round, if this look at the round is an old one.
         if now.is_before(round) {
-            let _ = self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst);
+            self.change_actor(now, mine);
             fault_point();
         }
         if self.take_up(me, round) {
@@ -41,11 +55,12 @@ impl Rounds<'_> {
 
     fn plan(&self, me: u32, round: u64, work: &impl Work) {
         let here = Word::new(round, Phase::Plan);
-        let left_out = |seat: &Seat| seat.is_live() && seat.arrived.load(Ordering::SeqCst) != round;
+        let left_out = |seat: &Seat| seat.is_live() && seat.arrived() != round;
         if self.seats().iter().any(left_out) {
             // Relaxed: read by those who see the round past; the shift below releases it.
             self.partial.store(round, Ordering::Relaxed);
         }
+        claim::begin_plan();
         if work.plan(round, me) {
             fault_point();
             self.shift(here, Word::new(round, Phase::Copy), work);
@@ -72,6 +87,7 @@ impl Rounds<'_> {
                 self.watch_actor(me, seen, work);
             }
         } else if seen.phase() == Phase::Plan {
+            work.plan_again();
             self.plan(me, round, work);
         } else {
             work.publish(round, me);
@@ -81,7 +97,7 @@ impl Rounds<'_> {
     }
 
     pub(super) fn is_actor(&self, me: u32, round: u64) -> bool {
-        let now = Actor(self.actor.load(Ordering::SeqCst));
+        let now = self.actor();
         now.is_for(round) && now.rank() == me
     }
 
@@ -89,18 +105,14 @@ impl Rounds<'_> {
     /// is the actor, also if it was this worker once.
     pub(crate) fn take_up(&self, me: u32, round: u64) -> bool {
         let (rest, work) = (Actor::new(round, me), Actor::new(round, me).at_work());
-        let now = self.actor.load(Ordering::SeqCst);
-        // SeqCst, acquire at least: what the actor before did in this round comes before what this one does.
-        now == work.0
-            || (now == rest.0
-                && self.actor.compare_exchange(rest.0, work.0, Ordering::SeqCst, Ordering::SeqCst).is_ok())
+        let now = self.actor();
+        now == work || (now == rest && self.change_actor(rest, work))
     }
 
     /// Ends what [`Rounds::take_up`] began: from now on the actor may be replaced if it stands still.
     pub(crate) fn lay_down(&self, me: u32, round: u64) {
         let (rest, work) = (Actor::new(round, me), Actor::new(round, me).at_work());
-        // SeqCst, release at least: what was done at work comes before what a successor does.
-        let _ = self.actor.compare_exchange(work.0, rest.0, Ordering::SeqCst, Ordering::SeqCst);
+        self.change_actor(work, rest);
         fault_point();
     }
 
@@ -111,7 +123,7 @@ impl Rounds<'_> {
         if self.replace_dead_actor(me, round, work) || self.pass_over_actor(me, seen, work) {
             return true;
         }
-        let now = Actor(self.actor.load(Ordering::SeqCst));
+        let now = self.actor();
         if now.is_for(round) && now.rank() != me {
             work.stalled_actor(now.rank());
         }
@@ -122,14 +134,14 @@ impl Rounds<'_> {
     /// worker is the actor now.
     pub(super) fn pass_over_actor(&self, me: u32, seen: Word, work: &impl Work) -> bool {
         let round = seen.round();
-        let now = Actor(self.actor.load(Ordering::SeqCst));
+        let now = self.actor();
         if !now.is_for(round) || now.rank() == me || now.is_at_work() || !work.passes_over(seen) {
             return false;
         }
         // An actor goes to work by a compare-and-swap on the same word: one of the two fails. A round is planned,
         // published and ended at work only, so it is not past if this one succeeds.
         let mine = Actor::new(round, me);
-        let ok = self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        let ok = self.change_actor(now, mine);
         if ok {
             work.passed_over(now.rank());
         }
@@ -138,22 +150,20 @@ impl Rounds<'_> {
 
     /// Takes the round over from an actor that the kernel says is dead. True if there is now another actor.
     pub(super) fn replace_dead_actor(&self, me: u32, round: u64, work: &impl Work) -> bool {
-        let now = Actor(self.actor.load(Ordering::SeqCst));
+        let now = self.actor();
         if !now.is_for(round) || now.rank() == me {
             return false;
         }
         let mine = Actor::new(round, me);
-        work.while_dead(now.rank(), || {
-            self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
-        })
+        work.while_dead(now.rank(), || self.change_actor(now, mine))
     }
 
     /// Takes a dead worker's election as actor of an open round back, before its slot is anybody's: nobody
     /// would find a free slot's worker dead. In later phases there is none to take back (see `reap`).
     pub(crate) fn depose(&self, dead: u32) {
-        let now = Actor(self.actor.load(Ordering::SeqCst));
+        let now = self.actor();
         if now.is_for(self.load_total().round()) && now.rank() == dead {
-            let _ = self.actor.compare_exchange(now.0, 0, Ordering::SeqCst, Ordering::SeqCst);
+            self.change_actor(now, Actor(0));
         }
     }
 
@@ -161,12 +171,12 @@ impl Rounds<'_> {
     /// that makes it the only one to do so; `me` is a rank that no worker has. A living actor is left at it:
     /// a straggler that waits for the round to be past takes over too, without being part of it.
     pub(crate) fn finish_for_the_dead(&self, me: u32, round: u64, work: &impl Work) {
-        let now = Actor(self.actor.load(Ordering::SeqCst));
+        let now = self.actor();
         if !now.is_for(round) || (now.rank() != me && !work.is_dead(now.rank())) {
             return;
         }
         let mine = Actor::new(round, me);
-        if self.actor.compare_exchange(now.0, mine.0, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+        if self.change_actor(now, mine) {
             loop {
                 let seen = self.load_total();
                 if seen.is_past(round) {

@@ -43,13 +43,44 @@ impl Seat {
         }
     }
 
+    /// The last round in which the worker arrived.
+    #[inline]
+    pub(crate) fn arrived(&self) -> u64 {
+        // SeqCst: pairs with the stores in `Rounds::arrive` and `Rounds::settle`. Whoever looks has changed the word
+        // (to Plan) or its own seat before, which the arriving worker looks at after its store: see SYNC.md, "late
+        // arrival", and the table of pairs.
+        self.arrived.load(Ordering::SeqCst)
+    }
+
+    /// One of [`slot_state`].
+    #[inline]
+    pub(crate) fn state(&self) -> u32 {
+        // SeqCst: pairs with `set_state`.
+        self.state.load(Ordering::SeqCst)
+    }
+
+    /// Changes the state of the slot.
+    pub(crate) fn set_state(&self, state: u32) {
+        // SeqCst: pairs with `state`. A joiner settles after it, who leaves looks at the round after it, and a new worker
+        // looks at what is on its way to it: see the table of pairs in SYNC.md. Release, as it is too: whoever frees the
+        // slot has made the areas of its worker claimable.
+        self.state.store(state, Ordering::SeqCst);
+    }
+
     #[inline]
     pub(crate) fn is_live(&self) -> bool {
-        self.state.load(Ordering::SeqCst) == slot_state::LIVE
+        self.state() == slot_state::LIVE
     }
 
     /// Whether rounds go on without this worker until it comes back to a synchronization point.
     pub(crate) fn is_straggler(&self) -> bool {
-        self.missed.load(Ordering::SeqCst) > self.arrived.load(Ordering::SeqCst)
+        // SeqCst: pairs with `set_missed`. Who is found to be one is not waited for, whatever it does next.
+        self.missed.load(Ordering::SeqCst) > self.arrived()
+    }
+
+    /// Notes that `round` was given up because this worker did not come.
+    pub(crate) fn set_missed(&self, round: u64) {
+        // SeqCst: pairs with `is_straggler`.
+        self.missed.fetch_max(round, Ordering::SeqCst);
     }
 }

@@ -19,6 +19,9 @@ pub(crate) trait Work {
     /// Chooses the areas and lays out chunks; false when there is nothing to publish. Called by the actor,
     /// again by its successor if it died: must not depend on how far the first got.
     fn plan(&self, round: u64, me: u32) -> bool;
+    /// Takes back what the plan of an actor left that died in the middle of it; the same round is planned again
+    /// after this.
+    fn plan_again(&self) {}
     /// Claims and copies chunks until none is free.
     fn copy(&self, round: u64, me: u32);
     /// Whether every chunk is done (or abandoned with its area).

@@ -4,7 +4,8 @@ use crate::{Job, fault};
 /// Joins and leaves in a forked child that opens the job by its descriptor and is killed after `points` fault
 /// points; true if it was.
 fn killed_child(job: &Job, points: u32) -> bool {
-    // SAFETY: the child calls the library, which allocates (glibc's allocator works after a fork), and `_exit`.
+    // SAFETY: the child calls the library, which allocates (glibc's allocator works after a fork), and `_exit`. Only the
+    // library writes through the descriptor.
     unsafe {
         let pid = libc::fork();
         assert!(pid >= 0);

@@ -4,6 +4,7 @@ use super::super::form::form;
 use super::super::nest::inner_range;
 use super::super::rewrite::{is_in_written, is_pure};
 use super::super::text::text;
+use super::captured::root;
 use super::{Mode, Walker};
 use crate::accumulators::is;
 use proc_macro2::TokenStream;
@@ -37,7 +38,16 @@ impl Walker<'_> {
                     self.visit_expr(&index.index);
                 }
             },
-            Expr::Field(field) => self.place(&field.base, part),
+            Expr::Field(field) => {
+                if root(expr).is_none() {
+                    return self.place(&field.base, part);
+                }
+                // The field is noted, and not all of its variable.
+                if mode == Mode::Read {
+                    self.capture(expr);
+                }
+                self.unseen(|walker| walker.place(&field.base, part));
+            }
             Expr::Paren(inner) => self.place(&inner.expr, mode),
             Expr::Group(inner) => self.place(&inner.expr, mode),
             Expr::Path(path) => {
@@ -56,6 +66,9 @@ impl Walker<'_> {
                 let accumulators = self.input.accumulators.iter();
                 if let Some(accumulator) = accumulators.into_iter().find(|known| is(expr, &known.name)) {
                     self.error(name, accumulator.advice());
+                }
+                if mode == Mode::Read {
+                    self.capture(expr);
                 }
             }
             other => self.visit_expr(other),
@@ -99,7 +112,7 @@ impl Walker<'_> {
 
     /// A method call: of an array, of an element, of anything.
     pub(super) fn visit_method(&mut self, call: &ExprMethodCall) {
-        call.args.iter().for_each(|argument| self.visit_expr(argument));
+        self.visit_arguments(call);
         if let Some((number, array)) = self.array_of(&call.receiver) {
             if array.treatment != Treatment::Kept {
                 return self.relaxed_method(number, array, call);

@@ -201,8 +201,7 @@ fn rows_are_written_as_lines() {
 fn real_files() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
     if !data.join("ml1m.train.txt").exists() || !data.join("a9a").exists() {
-        println!("skipped: no data in {}", data.display());
-        return;
+        return hectare_testing::skip("shared data", data.display());
     }
     let read = |part| {
         read_entries(data.join("ml1m.train.txt"), Share { part, of: 3 }, whitespace::<f32, 2>).unwrap()

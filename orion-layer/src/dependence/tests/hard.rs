@@ -49,6 +49,20 @@ fn empty_loops_and_single_iterations_have_no_dependences() {
 }
 
 #[test]
+fn an_inner_loop_without_known_bounds_reaches_everything() {
+    // a[i + 100] is what another iteration's a[i + m] may be, although the quick tests see i < 4 only.
+    let mut nest = nest(Order::Ordered, Space::Dense, &[4]);
+    nest.inner.push(var("m", None));
+    access(&mut nest, 0, Mode::Write, vec![at(100, &[1])]);
+    access(&mut nest, 0, Mode::Read, vec![at(0, &[1, 1])]);
+    let found = analyze(&nest);
+    for (source, sink) in [(0, 1), (1, 0)] {
+        let mut between = found.list.iter().filter(|d| (d.source, d.sink) == (source, sink));
+        assert!(between.any(|d| d.covers(&[1]) && d.covers(&[3])), "{:?}", found.list);
+    }
+}
+
+#[test]
 fn what_may_wrap_is_unknown() {
     // i64::MAX * i wraps around from i = 2 on, so that index -2 is reached, although no multiple of the factor is.
     let huge = [at(0, &[i64::MAX]), at(i64::MAX, &[1]), at(i64::MIN, &[1]), at(0, &[1 << 40])];

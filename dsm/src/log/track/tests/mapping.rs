@@ -91,7 +91,7 @@ impl Mapping {
             Err(
                 error @ (Unsupported::Userfaultfd(_) | Unsupported::Feature { .. } | Unsupported::Scan(_)),
             ) => {
-                eprintln!("skipped: {error}");
+                hectare_testing::skip("page tracking", error);
                 None
             }
             Err(error) => panic!("{error:?}"),

@@ -1,0 +1,215 @@
+//! The launcher while its processes run: signals, failures, and the end.
+use super::processes::{Process, any_alive};
+use super::signals::Signals;
+use super::terminal::{Terminal, Wanted};
+use crate::logging::Sink;
+use anyhow::{Context, Result};
+use hectare_dsm::Job;
+use rustix::event::{Timespec, poll};
+use rustix::process::{Pid, Signal, getpid, kill_process};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+/// How often those that an ended process left behind are looked for, once all are to end.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// After this, what was killed is killed again: it may have started others meanwhile.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How often it is tried to kill what an ended process left behind.
+const TRIES: u32 = 3;
+
+/// The processes and how they are to end.
+pub(super) struct Conductor<'a> {
+    pub(super) processes: Vec<Process>,
+    pub(super) signals: &'a Signals,
+    pub(super) shared: &'a Job,
+    pub(super) voice: &'a Sink,
+    pub(super) keep_going: bool,
+    pub(super) grace: Duration,
+    pub(super) terminal: Terminal,
+    /// Groups that are stopped until the terminal is free.
+    pub(super) wait_for_terminal: Vec<Pid>,
+    /// When those that were told to end are killed.
+    pub(super) kill_at: Option<Instant>,
+    pub(super) kills: u32,
+    pub(super) first_failure: Option<u8>,
+}
+
+impl Conductor<'_> {
+    /// Waits until all have ended; the exit code.
+    pub(super) fn conduct(mut self) -> Result<u8> {
+        loop {
+            self.wait()?;
+            for (signal, count) in self.signals.came() {
+                self.hear(signal, count);
+            }
+            self.note_ends()?;
+            if self.kill_at.is_some_and(|at| Instant::now() >= at) {
+                self.kill();
+            }
+            if self.is_over() {
+                break;
+            }
+        }
+        self.terminal.take_back();
+        self.processes.drain(..).for_each(Process::reap);
+        Ok(self.first_failure.unwrap_or(0))
+    }
+
+    /// Whether all have ended, and, if they had to, also what they started.
+    fn is_over(&self) -> bool {
+        if self.processes.iter().any(Process::runs) {
+            return false;
+        }
+        self.kill_at.is_none() || self.kills >= TRIES || !any_alive(&self.groups())
+    }
+
+    fn groups(&self) -> Vec<Pid> {
+        self.processes.iter().map(Process::group).collect()
+    }
+
+    /// Sleeps until something happens.
+    fn wait(&self) -> Result<()> {
+        let mut fds: Vec<_> = self.signals.fds().collect();
+        fds.extend(self.processes.iter().filter(|process| process.runs()).map(Process::end_fd));
+        let mut left = self.kill_at.map(|at| at.saturating_duration_since(Instant::now()));
+        if !self.processes.iter().any(Process::runs) {
+            left = left.map(|left| left.min(LOOK_EVERY));
+        }
+        let timeout =
+            left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(std::io::Error::from(error)).context("poll"),
+        }
+    }
+
+    fn send(&self, signal: Signal) {
+        self.processes.iter().for_each(|process| process.signal(signal));
+    }
+
+    fn hear(&mut self, signal: Signal, count: usize) {
+        match signal {
+            Signal::CHILD => self.look_who_stopped(),
+            Signal::TSTP => self.stop_all(),
+            // Who asks twice means it. (A terminal that goes away may send SIGHUP twice.)
+            Signal::INT | Signal::QUIT if self.kill_at.is_some() || count > 1 => {
+                self.voice.say("hectare: the processes are killed");
+                self.kill();
+            }
+            Signal::INT | Signal::QUIT | Signal::TERM | Signal::HUP => self.end(signal),
+            other => self.send(other),
+        }
+    }
+
+    /// Tells all to end, and kills them after the grace.
+    pub(super) fn end(&mut self, signal: Signal) {
+        self.send(signal);
+        // Who is stopped hears nothing.
+        self.send(Signal::CONT);
+        if self.kill_at.is_none() {
+            self.kill_at = Some(Instant::now() + self.grace);
+        }
+    }
+
+    fn kill(&mut self) {
+        self.send(Signal::KILL);
+        self.kills += u32::from(!self.processes.iter().any(Process::runs));
+        self.kill_at = Some(Instant::now() + AGAIN);
+    }
+
+    /// Stops all and then this process, for a shell to have its terminal back; and goes on when it is told to.
+    fn stop_all(&mut self) {
+        self.terminal.take_back();
+        self.send(Signal::TSTP);
+        let since = Instant::now();
+        // It stops here. Only the signal that cannot be caught stops a process surely.
+        let _ = kill_process(getpid(), Signal::STOP);
+        self.kill_at = self.kill_at.map(|at| at + since.elapsed());
+        self.send(Signal::CONT);
+    }
+
+    /// Hands the terminal to who was stopped because it reads it; a rank that has it and was stopped by it stops all.
+    fn look_who_stopped(&mut self) {
+        let mut stop = false;
+        for process in self.processes.iter().filter(|process| process.runs()) {
+            let (group, rank) = (process.group(), process.rank);
+            match process.has_stopped() {
+                Some(Signal::TTIN | Signal::TTOU) => match self.terminal.want(group) {
+                    Wanted::Given => process.signal(Signal::CONT),
+                    Wanted::Background => stop = true,
+                    Wanted::Held => {
+                        self.wait_for_terminal.push(group);
+                        self.voice.say(&format!(
+                            "hectare: rank {rank} waits for the terminal, which another rank has"
+                        ));
+                    }
+                    Wanted::Nothing => {
+                        self.voice.say(&format!(
+                            "hectare: rank {rank} is stopped: it wants a terminal that there is not"
+                        ));
+                    }
+                },
+                Some(Signal::TSTP) if self.terminal.is_held_by(group) => stop = true,
+                _ => {}
+            }
+        }
+        if stop {
+            self.stop_all();
+        }
+    }
+
+    /// Notes who has ended; the first failure ends the others, or is told to those who wait for it.
+    fn note_ends(&mut self) -> Result<()> {
+        let mut failures = Vec::new();
+        let mut terminal_is_free = false;
+        for process in &mut self.processes {
+            let Some(status) = process.has_ended()? else { continue };
+            if self.terminal.is_held_by(process.group()) {
+                self.terminal.take_back();
+                terminal_is_free = true;
+            }
+            if !status.success() {
+                failures.push((process.rank, status));
+            }
+        }
+        if terminal_is_free {
+            // They ask again.
+            let next = std::mem::take(&mut self.wait_for_terminal);
+            let waits = |process: &&Process| next.contains(&process.group());
+            self.processes.iter().filter(waits).for_each(|process| process.signal(Signal::CONT));
+        }
+        // Of those that ended between two looks, one that a signal ended is rather the cause than a consequence.
+        failures.sort_by_key(|(_, status)| status.signal().is_none());
+        for (rank, status) in failures {
+            self.note_failure(rank, status);
+        }
+        Ok(())
+    }
+
+    fn note_failure(&mut self, rank: u32, status: ExitStatus) {
+        let is_first = self.first_failure.is_none();
+        let told_to_end = self.kill_at.is_some();
+        self.first_failure = self.first_failure.or(Some(code_of(status)));
+        if self.keep_going {
+            // The others go on: those who wait for this one to join need not wait any longer.
+            let _ = self.shared.note_absence(rank);
+        }
+        match (told_to_end, self.keep_going, is_first) {
+            (true, ..) => {}
+            (_, true, true) => {
+                self.voice.say(&format!("hectare: rank {rank} failed first: {status}; the others go on"))
+            }
+            (_, true, false) => self.voice.say(&format!("hectare: rank {rank} failed: {status}")),
+            (_, false, _) => {
+                self.voice.say(&format!("hectare: rank {rank} failed first: {status}; the others are ended"));
+                self.end(Signal::TERM);
+            }
+        }
+    }
+}
+
+fn code_of(status: ExitStatus) -> u8 {
+    let signal = status.signal().map(|signal| 128 + signal);
+    status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

@@ -1,0 +1,113 @@
+//! What the processes print, on its way to the launcher's own standard output and error.
+use crate::lines::Lines;
+use crate::logging::Sink;
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The most bytes of a line that is copied in one piece, so that no program fills the memory of this one.
+const LONGEST_PIECE: u64 = 64 << 10;
+/// Descendants that ended processes leave behind may hold their output open: those are not waited for long.
+const LAST_OUTPUT_WITHIN: Duration = Duration::from_secs(2);
+
+/// One of the launcher's streams.
+#[derive(Debug)]
+struct Stream {
+    name: &'static str,
+    /// Not `std::io::stdout`, which keeps what it could not write and tries it again in pieces.
+    lines: Mutex<Lines<File>>,
+    lost: Mutex<u64>,
+}
+
+/// Both streams, and the threads that copy to them.
+pub(super) struct Output {
+    streams: [Arc<Stream>; 2],
+    copying: Sender<()>,
+    done: Receiver<()>,
+    voice: Sink,
+}
+
+impl Output {
+    pub(super) fn new(voice: Sink) -> Result<Output> {
+        let stream = |name, fd: std::os::fd::BorrowedFd<'_>| -> Result<Arc<Stream>> {
+            let file = File::from(fd.try_clone_to_owned().context("dup")?);
+            Ok(Arc::new(Stream { name, lines: Mutex::new(Lines::new(file)), lost: Mutex::new(0) }))
+        };
+        let streams = [
+            stream("standard output", std::io::stdout().as_fd())?,
+            stream("standard error", std::io::stderr().as_fd())?,
+        ];
+        let (copying, done) = channel();
+        Ok(Output { streams, copying, done, voice })
+    }
+
+    /// Copies what a process prints, each line behind `prefix`, in a thread for each stream.
+    pub(super) fn copy(
+        &self,
+        stdout: Option<impl Read + Send + 'static>,
+        stderr: Option<impl Read + Send + 'static>,
+        prefix: &str,
+    ) {
+        let [out, err] = self.streams.clone();
+        if let Some(from) = stdout {
+            self.copy_stream(from, out, prefix);
+        }
+        if let Some(from) = stderr {
+            self.copy_stream(from, err, prefix);
+        }
+    }
+
+    fn copy_stream(&self, from: impl Read + Send + 'static, to: Arc<Stream>, prefix: &str) {
+        let (copying, voice, prefix) = (self.copying.clone(), self.voice.clone(), prefix.to_owned());
+        std::thread::spawn(move || {
+            let _copying = copying;
+            let mut from = BufReader::new(from);
+            let mut line = prefix.clone().into_bytes();
+            while let Ok(1..) = from.by_ref().take(LONGEST_PIECE).read_until(b'\n', &mut line) {
+                if line.last() != Some(&b'\n') {
+                    line.push(b'\n');
+                }
+                to.put(&line, &voice);
+                line.truncate(prefix.len());
+            }
+        });
+    }
+
+    /// Waits for what ended processes printed last, and says what was lost.
+    pub(super) fn finish(self) {
+        let Output { streams, copying, done, voice } = self;
+        drop(copying);
+        // An end of the channel is the end of all copying.
+        let _ = done.recv_timeout(LAST_OUTPUT_WITHIN);
+        for stream in streams {
+            let lost = *stream.lost.lock().unwrap_or_else(PoisonError::into_inner);
+            if lost > 0 {
+                voice.say(&format!("hectare: {lost} lines for {} are lost", stream.name));
+            }
+        }
+        voice.finish();
+    }
+}
+
+impl Stream {
+    /// Writes a line. One that cannot be written is lost, which ends nobody: the process goes on, and may do so for
+    /// its files and its job.
+    fn put(&self, line: &[u8], voice: &Sink) {
+        // Held while it is written, so that lines of several processes do not mix.
+        let put = self.lines.lock().unwrap_or_else(PoisonError::into_inner).put(line);
+        if let Err(error) = put {
+            let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+            *lost += 1;
+            if *lost == 1 {
+                let name = self.name;
+                voice.say(&format!(
+                    "hectare: {name} cannot be written ({error}); the processes go on without it"
+                ));
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The processes of a program, each in a group of its own.
+use super::{NotStarted, Run, output::Output};
+use crate::cli::tether::tether;
+use anyhow::{Context, Result};
+use hectare_wire::RunDir;
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
+};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// A process of the program. It is not waited for before the launcher ends: until then its id means its group, also
+/// when the process has ended and what it started has not.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) rank: u32,
+    child: Child,
+    /// Readable when it has ended.
+    ended: OwnedFd,
+    status: Option<ExitStatus>,
+}
+
+impl Process {
+    pub(super) fn start(dir: &RunDir, what: &Run, job: &str, rank: u32, output: &Output) -> Result<Process> {
+        let mut command = Command::new(&what.program[0]);
+        command.args(&what.program[1..]).stdin(Stdio::null()).process_group(0);
+        command.env("HECTARE_JOB", job).env("HECTARE_RANK", rank.to_string());
+        command.env("HECTARE_SIZE", what.processes.to_string()).env("HECTARE_RUN_DIR", dir.path());
+        if !what.plain {
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
+        tether(&mut command);
+        let program = &what.program[0];
+        let failed = |source| NotStarted { program: program.clone(), source };
+        let mut child = command.spawn().map_err(failed)?;
+        output.copy(child.stdout.take(), child.stderr.take(), &format!("[{rank}] "));
+        // The child is not waited for yet, so that its id means it.
+        match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+            Ok(ended) => Ok(Process { rank, child, ended, status: None }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(std::io::Error::from(error)).context("pidfd_open")
+            }
+        }
+    }
+
+    pub(super) fn group(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    pub(super) fn runs(&self) -> bool {
+        self.status.is_none()
+    }
+
+    /// What to poll for its end.
+    pub(super) fn end_fd(&self) -> PollFd<'_> {
+        PollFd::new(&self.ended, PollFlags::IN)
+    }
+
+    /// Sends a signal to its group.
+    pub(super) fn signal(&self, signal: Signal) {
+        // A group in which nobody is left takes no signal.
+        let _ = kill_process_group(self.group(), signal);
+    }
+
+    /// How it ended, if it has since the last call.
+    pub(super) fn has_ended(&mut self) -> Result<Option<ExitStatus>> {
+        if self.status.is_some() {
+            return Ok(None);
+        }
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let ended = waitid(WaitId::PidFd(self.ended.as_fd()), look);
+        let ended = ended.map_err(std::io::Error::from).context("waitid")?;
+        self.status = ended.map(|ended| {
+            // As wait(2) would say it.
+            let code = ended.exit_status().map(|code| (code & 0xff) << 8);
+            ExitStatus::from_raw(code.or(ended.terminating_signal()).unwrap_or(1 << 8))
+        });
+        Ok(self.status)
+    }
+
+    /// The signal that stopped it, if one has since the last call.
+    pub(super) fn has_stopped(&self) -> Option<Signal> {
+        let look = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+        let stopped = waitid(WaitId::PidFd(self.ended.as_fd()), look).ok().flatten()?;
+        stopped.stopping_signal().and_then(Signal::from_named_raw)
+    }
+
+    /// Waits for a process that has ended, after which its id may mean another one.
+    pub(super) fn reap(mut self) {
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether anybody in one of the groups is alive.
+pub(super) fn any_alive(groups: &[Pid]) -> bool {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return false };
+    entries.flatten().any(|entry| {
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        // The name of the program, in parentheses, may hold anything; state, parent and group follow it.
+        let Some((_, rest)) = stat.rsplit_once(") ") else { return false };
+        let mut fields = rest.split(' ');
+        let (state, group) = (fields.next().unwrap_or("X"), fields.nth(1));
+        let group = group.and_then(|group| group.parse().ok()).and_then(Pid::from_raw);
+        !matches!(state, "Z" | "X") && group.is_some_and(|group| groups.contains(&group))
+    })
+}

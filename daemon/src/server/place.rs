@@ -1,0 +1,126 @@
+//! The place of the daemon: the run directory, which is locked, and the socket in it. Either may be removed by others
+//! (a cleaner of temporary files, the end of a login session, a mistake), and is looked after.
+use crate::closer::Closer;
+use hectare_wire::{Error, Result, RunDir, Socket};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tracing::{info, warn};
+
+/// How often it is looked whether the socket is there. It costs one system call.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Device and inode of a file, by which it is told from another one of its name.
+pub(crate) type Identity = (u64, u64);
+
+/// Which file is at a path.
+pub(crate) fn identity(path: &Path) -> Option<Identity> {
+    std::fs::symlink_metadata(path).ok().map(|about| (about.dev(), about.ino()))
+}
+
+/// The run directory of a daemon, locked, and its socket.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) dir: RunDir,
+    lock: OwnedFd,
+    pub(super) listener: Socket,
+    socket: Option<Identity>,
+    looked: Instant,
+    /// Whether the last look failed, so that one warning is enough.
+    failing: bool,
+}
+
+/// What a look at the place found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// It is not time to look.
+    Early,
+    /// All is as it was, or the next look will tell.
+    Same,
+    /// The socket is made anew, in a run directory that may be a new one.
+    Made,
+    /// Another daemon has the run directory of this name.
+    Lost,
+}
+
+impl Place {
+    /// Takes the run directory, removes what a killed daemon left in it, and listens. `None` if another daemon has it.
+    pub(super) fn take(dir: RunDir) -> Result<Option<Place>> {
+        dir.make()?;
+        let Some(lock) = dir.lock()? else { return Ok(None) };
+        let (listener, socket) = listen(&dir)?;
+        Ok(Some(Place { dir, lock, listener, socket, looked: Instant::now(), failing: false }))
+    }
+
+    /// How long until the next look.
+    pub(super) fn due(&self) -> Duration {
+        LOOK_EVERY.saturating_sub(self.looked.elapsed())
+    }
+
+    /// Looks whether directory and socket are there, if it is time to, and makes them anew if not.
+    pub(super) fn look(&mut self, closer: &Closer) -> Look {
+        if !self.due().is_zero() {
+            return Look::Early;
+        }
+        self.looked = Instant::now();
+        if self.is_here() {
+            return Look::Same;
+        }
+        let made = self.make_anew(closer);
+        match &made {
+            Ok(Look::Made) => {
+                warn!(dir = %self.dir.path().display(), "the socket was removed by somebody; it is made anew")
+            }
+            Err(error) if !self.failing => {
+                warn!(%error, "the socket was removed by somebody and cannot be made anew yet")
+            }
+            _ => {}
+        }
+        self.failing = made.is_err();
+        made.unwrap_or(Look::Same)
+    }
+
+    fn is_here(&self) -> bool {
+        self.socket.is_some() && identity(&self.dir.socket()) == self.socket && self.dir.is(&self.lock)
+    }
+
+    fn make_anew(&mut self, closer: &Closer) -> Result<Look> {
+        if !self.dir.is(&self.lock) {
+            self.dir.make()?;
+            match self.dir.lock()? {
+                Some(lock) => self.lock = lock,
+                None => return Ok(Look::Lost),
+            }
+        }
+        let (listener, socket) = listen(&self.dir)?;
+        // Connections that wait at the old one may have sent anything.
+        closer.hang_up(std::mem::replace(&mut self.listener, listener));
+        self.socket = socket;
+        Ok(Look::Made)
+    }
+
+    /// Removes the socket, if it is this daemon's.
+    pub(super) fn leave(&self) {
+        if self.is_here()
+            && let Err(error) = std::fs::remove_file(self.dir.socket())
+        {
+            warn!(%error, "the socket could not be removed");
+        }
+    }
+}
+
+/// Listens in a directory whose lock is held: a socket that is there belongs to a daemon that was killed.
+fn listen(dir: &RunDir) -> Result<(Socket, Option<Identity>)> {
+    let path = dir.socket();
+    match std::fs::remove_file(&path) {
+        Ok(()) => info!("removed the socket of a daemon that was killed"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(source) => return Err(Error::Os { call: "removing the socket", source }),
+    }
+    let listener = Socket::listen(&path)?;
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    let set = std::fs::set_permissions(&path, private);
+    set.map_err(|source| Error::Os { call: "setting the mode of the socket", source })?;
+    Ok((listener, identity(&path)))
+}

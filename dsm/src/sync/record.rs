@@ -1,0 +1,213 @@
+//! The reader copies of an area as their records tell of them: which one is whose, and what each holds.
+use super::pin::{self, copy_state};
+use super::round::{Rounds, Seat};
+use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point, fence};
+
+/// A reader copy's record, at the start of the area's extent.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct CopyRecord {
+    /// The round that published what the copy holds; `u64::MAX`: nothing that a reader may come to.
+    pub(crate) round: AtomicU64,
+    pub(crate) term: AtomicU64,
+    pub(crate) counter: AtomicU64,
+    /// Monotonic nanoseconds of that round.
+    pub(crate) timestamp_ns: AtomicU64,
+    /// The owner's clock at that round.
+    pub(crate) clock: AtomicU64,
+    /// 0: holds a version; 1: being written; 2: quarantined.
+    pub(crate) state: AtomicU32,
+    /// Whether the copy's `owed` bitmap has any bit.
+    pub(crate) owes: AtomicU32,
+    /// For a quarantined copy: the round whose participants may still be writing it.
+    pub(crate) quarantine: AtomicU64,
+}
+
+/// What a publication writes into the record of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Published {
+    pub(crate) term: u64,
+    pub(crate) counter: u64,
+    pub(crate) clock: u64,
+    pub(crate) timestamp_ns: u64,
+}
+
+impl CopyRecord {
+    /// The record of a copy that holds the area as it was created, or nothing.
+    #[cfg(loom)]
+    pub(crate) fn new(holds: bool) -> CopyRecord {
+        let [term, counter, timestamp_ns, clock, quarantine] = [0; 5].map(AtomicU64::new);
+        let [state, owes] = [0; 2].map(AtomicU32::new);
+        let round = AtomicU64::new(if holds { 0 } else { u64::MAX });
+        CopyRecord { round, term, counter, timestamp_ns, clock, state, owes, quarantine }
+    }
+
+    /// Writes the record of what `round` publishes. Repeatable.
+    fn write(&self, round: u64, published: Published) {
+        // The record is a sequence lock, of which the round is the sequence: no two publications have the same one.
+        // Nobody comes to a copy that is being published, so nobody misses its round.
+        self.round.store(u64::MAX, Ordering::Relaxed);
+        // Release: pairs with the acquire fence in `Copies::version`. Who sees anything of the new record sees that the
+        // round is another.
+        fence(Ordering::Release);
+        self.term.store(published.term, Ordering::Relaxed);
+        self.counter.store(published.counter, Ordering::Relaxed);
+        self.clock.store(published.clock, Ordering::Relaxed);
+        self.timestamp_ns.store(published.timestamp_ns, Ordering::Relaxed);
+        fault_point();
+        // Release: who finds the round in the record finds the copy's bytes and the rest of the record; pairs with the
+        // acquire loads in `Copies::visible` and `Copies::version`.
+        self.round.store(round, Ordering::Release);
+    }
+
+    /// Sets the copy aside, of which participants of `round` may go on writing all that they had claimed: no reader comes
+    /// to it, and no plan before they have moved on. It lacks every line then; the caller has noted that. Repeatable.
+    pub(crate) fn set_aside(&self, round: u64) {
+        // Relaxed, all of them: for actors, each of which acquires what the last one did. To an observer the copy is one
+        // that is being written, as before; and no reader comes to it by its round, old as that is.
+        self.quarantine.store(round, Ordering::Relaxed);
+        self.owes.store(1, Ordering::Relaxed);
+        self.state.store(copy_state::QUARANTINED, Ordering::Relaxed);
+        self.round.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// Term and counter, for one who keeps the copy from being written.
+    pub(crate) fn version(&self) -> (u64, u64) {
+        (self.term.load(Ordering::Relaxed), self.counter.load(Ordering::Relaxed))
+    }
+
+    /// Whether a worker that stalled may still be writing the copy. Asked by the actor; the answer no is noted.
+    fn is_quarantined(&self, rounds: &Rounds<'_>) -> bool {
+        if self.state.load(Ordering::Relaxed) != copy_state::QUARANTINED {
+            return false;
+        }
+        // Whoever was in that round and has not moved since may be at the copy: not only the worker that was
+        // found stalled, but any that had a chunk of it.
+        let round = self.quarantine.load(Ordering::Relaxed);
+        let stays = |seat: &Seat| seat.is_live() && seat.arrived() == round;
+        if !rounds.seats().iter().any(stays) {
+            self.state.store(copy_state::VALID, Ordering::Relaxed);
+            return false;
+        }
+        true
+    }
+}
+
+/// The reader copies of one area.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copies<'s> {
+    pub(crate) records: &'s [CopyRecord],
+    /// The index of the newest.
+    pub(crate) current: &'s AtomicU32,
+}
+
+impl Copies<'_> {
+    /// The newest published copy.
+    #[inline]
+    pub(crate) fn newest(&self) -> usize {
+        // Acquire: pairs with the release in `publish`, for readers that were not in the round.
+        self.current.load(Ordering::Acquire) as usize
+    }
+
+    /// The newest copy published at or before `round`, which a worker that arrived there may read.
+    #[inline]
+    pub(crate) fn visible(&self, round: u64) -> usize {
+        let newest = self.newest();
+        // Acquire: pairs with the release in `CopyRecord::write`.
+        if self.records[newest].round.load(Ordering::Acquire) <= round {
+            return newest;
+        }
+        self.visible_slow(round)
+    }
+
+    #[cold]
+    fn visible_slow(&self, round: u64) -> usize {
+        // Acquire: as in `visible`.
+        pin::newest_at(round, self.records.iter().map(|copy| copy.round.load(Ordering::Acquire)))
+    }
+
+    /// The newest version, for one who holds no copy: term and counter of one publication. `None` while a publication
+    /// is under way; ask again.
+    pub(crate) fn version(&self) -> Option<(u64, u64)> {
+        let newest = self.newest();
+        // A deleted area's slot may be another's by now, with more copies.
+        let record = self.records.get(newest)?;
+        // Acquire: pairs with the release at the end of `CopyRecord::write`.
+        let round = record.round.load(Ordering::Acquire);
+        let version = record.version();
+        // Acquire: pairs with the release fence in `CopyRecord::write`.
+        fence(Ordering::Acquire);
+        let is_same = round != u64::MAX && record.round.load(Ordering::Relaxed) == round;
+        (is_same && self.newest() == newest).then_some(version)
+    }
+
+    /// Makes copy `index`, which was marked and written, the newest, with what `round` publishes. Repeatable.
+    pub(crate) fn publish(&self, index: usize, round: u64, published: Published) {
+        self.records[index].write(round, published);
+        fault_point();
+        // Release: who finds the copy here finds its bytes and its record; pairs with the acquire in `newest`.
+        self.current.store(index as u32, Ordering::Release);
+        fault_point();
+        pin::unmark(&self.records[index].state);
+    }
+
+    /// Takes back the marks that a planner left which died: nothing was copied yet.
+    pub(crate) fn take_marks_back(&self) {
+        for copy in self.records {
+            // Relaxed: whoever marked it was the actor, or is.
+            if copy.state.load(Ordering::Relaxed) == copy_state::WRITING {
+                pin::unmark(&copy.state);
+            }
+        }
+    }
+
+    /// The copy to publish into: one that no straggler and no observer may be reading, with the least to bring up to
+    /// date. It is marked as being written. `pinned` is room for an answer per copy; `spares_newest` says that the newest
+    /// copy may not be taken, and `is_observed` whether an observer pins a copy. If there is none: whether workers
+    /// outside of the round are why.
+    pub(crate) fn target(
+        &self,
+        rounds: &Rounds<'_>,
+        round: u64,
+        spares_newest: bool,
+        pinned: &mut Vec<bool>,
+        is_observed: impl Fn(usize) -> bool,
+    ) -> Result<usize, bool> {
+        let (copies, newest) = (self.records, self.newest());
+        pinned.clear();
+        pinned.resize(copies.len(), false);
+        let behind = self.pin_stragglers(rounds, round, pinned);
+        for (copy, pinned) in copies.iter().zip(pinned.iter_mut()) {
+            *pinned |= copy.is_quarantined(rounds);
+        }
+        // The newest copy owes nothing, so it comes first; then the one that was published last.
+        let mut order: Vec<usize> = Vec::new();
+        let candidates: &[usize] = if copies.len() == 1 {
+            &[0]
+        } else {
+            order.extend(0..copies.len());
+            order.sort_by_key(|&index| {
+                // One that holds nothing (`u64::MAX`) comes last.
+                let at = copies[index].round.load(Ordering::Relaxed).wrapping_add(1);
+                (index != newest, std::cmp::Reverse(at))
+            });
+            &order
+        };
+        let is_spared = |index: usize| pinned[index] || (spares_newest && index == newest);
+        let mut free = candidates.iter().copied().filter(|index| !is_spared(*index));
+        free.find(|index| pin::mark(&copies[*index].state, || is_observed(*index))).ok_or(behind)
+    }
+
+    /// Marks the copies that workers outside of the round may be reading; false if there are none.
+    fn pin_stragglers(&self, rounds: &Rounds<'_>, round: u64, pinned: &mut [bool]) -> bool {
+        let mut any = false;
+        for seat in rounds.seats().iter().filter(|seat| seat.is_live()) {
+            let arrived = seat.arrived();
+            if arrived < round {
+                pinned[self.visible(arrived)] = true;
+                any = true;
+            }
+        }
+        any
+    }
+}

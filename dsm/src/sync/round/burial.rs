@@ -1,0 +1,69 @@
+//! The slots of workers that are gone: when a slot may be another worker's, and how many are taken.
+use super::super::word::{Phase, Word};
+use super::{Rounds, Seat, Work, slot_state};
+use crate::primitive::{AtomicU64, Ordering, fault_point};
+
+impl Rounds<'_> {
+    /// Frees the slots of the workers `dead`, who were dead before this call. Only between rounds, so that a claim on a
+    /// chunk that names a dead worker is never taken for one of the slot's next worker. The caller is the only one to do
+    /// so, as `reaper`, a rank that no worker has; `orphan` makes the areas of a worker claimable.
+    pub(crate) fn bury(
+        &self,
+        dead: &[u32],
+        reaper: u32,
+        work: &impl Work,
+        orphan: impl Fn(u32),
+        wait: impl Fn(),
+    ) {
+        loop {
+            let seen = self.load();
+            // An open round has no claims yet, and a dead worker makes none.
+            if matches!(seen.phase(), Phase::Idle | Phase::Open) {
+                break;
+            }
+            self.drive_orphaned(seen, reaper, work);
+            wait();
+        }
+        for rank in dead {
+            orphan(*rank);
+            self.depose(*rank);
+            fault_point();
+            self.all_seats[*rank as usize].set_state(slot_state::FREE);
+            fault_point();
+        }
+    }
+
+    /// Finishes a round all of whose participants are dead, unless somebody living is at it.
+    fn drive_orphaned(&self, seen: Word, reaper: u32, work: &impl Work) {
+        let round = seen.round();
+        let lives = |rank: u32| self.takes_part(rank, round) && !work.is_dead(rank);
+        if (0..self.seats().len() as u32).any(lives) {
+            return;
+        }
+        fault_point();
+        // Chunks are inherited from the dead.
+        self.finish_for_the_dead(reaper, round, work);
+    }
+
+    /// Counts the seats that are taken into `word`, in its low half. Whoever changes a seat calls this afterwards; who
+    /// dies in between leaves it to the next.
+    ///
+    /// The high half of the word rises with every count: one that began before another ended, and may not have seen what
+    /// that one saw, is done again. So once the last change is counted, the number is right.
+    pub(crate) fn recount(&self, word: &AtomicU64) {
+        // Acquire: pairs with the release below. What is counted from here on is not older than what the count before this
+        // saw.
+        let mut seen = word.load(Ordering::Acquire);
+        loop {
+            let is_taken = |seat: &&Seat| !matches!(seat.state(), slot_state::FREE | slot_state::DEAD);
+            let count = self.seats().iter().filter(is_taken).count() as u64;
+            let next = (seen >> 32).wrapping_add(1) << 32 | count;
+            // Release: the caller's change of a seat comes before; pairs with the acquire above, and here if another was
+            // faster.
+            match word.compare_exchange(seen, next, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
+    }
+}

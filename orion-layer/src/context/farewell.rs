@@ -1,0 +1,61 @@
+//! What a worker leaves behind when its program ends: those who wait for it in a collective call say why it does not come.
+use super::{Context, Site, collective};
+use crate::error::Result;
+use serde::{Deserialize, Serialize};
+
+/// How a worker's program has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Farewell {
+    /// It came to its end here: whoever waits for it runs another program.
+    Returned { place: String },
+    /// It returned an error, or panicked.
+    Failed { message: String },
+}
+
+impl Farewell {
+    /// In at most so many bytes.
+    pub(super) fn encode(&self, most: usize) -> Result<Vec<u8>> {
+        // Lengths take a few bytes more.
+        let room = most / 2;
+        let cut = |text: &str| text.chars().take(room / 4).collect::<String>();
+        collective::encode(&match self {
+            Farewell::Returned { place } => Farewell::Returned { place: cut(place) },
+            Farewell::Failed { message } => Farewell::Failed { message: cut(message) },
+        })
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Farewell> {
+        collective::decode(bytes).ok()
+    }
+}
+
+/// Where a program stands after its last collective call.
+fn past(last: Option<Site>) -> String {
+    match last {
+        Some(site) => format!("past {site}"),
+        None => "before any collective call".into(),
+    }
+}
+
+impl Context<'_> {
+    /// Notes how the program has ended.
+    pub(super) fn ended<R>(&mut self, result: &Result<R>) {
+        self.failed = result.as_ref().err().map(ToString::to_string);
+    }
+}
+
+/// Tells those who may wait for this worker that it does not come: without a round, for nobody may be there any more.
+impl Drop for Context<'_> {
+    fn drop(&mut self) {
+        let past = past(self.mailbox.last());
+        let farewell = match self.failed.take() {
+            Some(message) => Farewell::Failed { message },
+            None if std::thread::panicking() => {
+                Farewell::Failed { message: format!("its program panicked, {past}") }
+            }
+            None => Farewell::Returned { place: format!("the end of its program, {past}") },
+        };
+        // Who cannot write it is told to be lost, as who was killed is.
+        let _ = self.mailbox.close(self.worker, &farewell);
+    }
+}

@@ -1,0 +1,64 @@
+//! What the tests of all crates share: skips that are seen, and programs that are built once.
+//!
+//! A test that lacks what it needs (rights, a tool, a file that is not part of the project) calls [`skip`] and
+//! returns. Three variables say what becomes of that:
+//!
+//! - `HECTARE_SKIPS=FILE` appends a line to a file: the test, what is missing, and why.
+//! - `HECTARE_NO_SKIP=1` makes it a failure.
+//! - `HECTARE_MAY_SKIP=a,b` names what may be missing all the same.
+use std::fmt::Display;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// Notes that the test of this thread cannot run here; the caller returns.
+///
+/// `missing` is a short name of what the test lacks, by which `HECTARE_MAY_SKIP` allows it; `why` is what the system said.
+///
+/// # Panics
+/// If `HECTARE_NO_SKIP` is set and `HECTARE_MAY_SKIP` does not name `missing`, or if `HECTARE_SKIPS` cannot be written.
+#[track_caller]
+pub fn skip(missing: &str, why: impl Display) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("?");
+    let line = format!("{test}: skipped, no {missing}: {why}");
+    println!("{line}");
+    if let Some(path) = std::env::var_os("HECTARE_SKIPS") {
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        // One write: tests of several processes share the file.
+        file.and_then(|mut file| file.write_all(format!("{}\n", line.replace('\n', " ")).as_bytes()))
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    let strict = std::env::var_os("HECTARE_NO_SKIP").is_some_and(|value| !value.is_empty() && value != "0");
+    let allowed = std::env::var("HECTARE_MAY_SKIP").unwrap_or_default();
+    assert!(!strict || allowed.split(',').any(|name| name == missing), "{line} (HECTARE_NO_SKIP is set)");
+}
+
+/// Whether a built file is newer than every source in these directories of the workspace (`dsm`, `ffi`, ...), their
+/// manifests included.
+///
+/// Tests that need a program of another crate ask this before they call cargo: `cargo test --workspace` has built it,
+/// and with other features than a build of that crate alone, which would replace it under the tests that use it.
+pub fn is_current(built: &Path, crates: &[&str]) -> bool {
+    let modified = |path: &Path| std::fs::metadata(path).and_then(|about| about.modified()).ok();
+    let Some(built) = modified(built) else { return false };
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two directories down");
+    let newest = crates.iter().filter_map(|name| newest(&workspace.join(name))).max();
+    newest.is_some_and(|newest| newest < built)
+}
+
+/// When the newest Rust file or manifest below a directory was changed, `target` left out.
+fn newest(directory: &Path) -> Option<SystemTime> {
+    let entries = std::fs::read_dir(directory).ok()?.filter_map(Result::ok);
+    entries
+        .filter_map(|entry| {
+            let (path, about) = (entry.path(), entry.metadata().ok()?);
+            if about.is_dir() {
+                return if entry.file_name() == "target" { None } else { newest(&path) };
+            }
+            let counts = path.extension().is_some_and(|extension| extension == "rs" || extension == "toml");
+            counts.then(|| about.modified().ok()).flatten()
+        })
+        .max()
+}
