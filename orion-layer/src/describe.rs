@@ -4,7 +4,7 @@ mod clauses;
 pub use self::clauses::{Buffer, Clauses, Entries, Read, Relax, Serve, Write};
 
 use crate::accumulate::Fold;
-use crate::loop_nest::{Access, Affine, LoopNest, LoopVar, Mode, Subscript};
+use hectare_dependence::loop_nest::{Access, Affine, LoopNest, LoopVar, Mode, Subscript};
 use std::hash::{Hash, Hasher};
 
 /// Turns of the loops in a slice for one iteration of the loop, at most.

@@ -1,12 +1,12 @@
 //! Why a loop runs as it does, in words for people who never heard of dependence vectors.
 use crate::context::{Context, by_place};
-use crate::dependence::analyze;
 use crate::execute::LoopPlan;
-use crate::loop_nest::{LoopNest, Order, Space};
-use crate::placement::ArrayPlacement;
 use crate::relax::{Relax, explained};
-use crate::schedule::{Candidate, Cost, Verdict, choose};
 use crate::words::counted;
+use hectare_dependence::analysis::analyze;
+use hectare_dependence::loop_nest::{LoopNest, Order, Space};
+use hectare_dependence::placement::ArrayPlacement;
+use hectare_dependence::schedule::{Candidate, Cost, Verdict, choose};
 use serde::Serialize;
 use std::fmt::{self, Write};
 
@@ -182,7 +182,7 @@ fn space(nest: &LoopNest) -> String {
             format!("({}) over the {entries} of {array}", names.join(", "))
         }
         Space::Dense => {
-            let range = |dim: &crate::loop_nest::LoopVar| match dim.bounds {
+            let range = |dim: &hectare_dependence::loop_nest::LoopVar| match dim.bounds {
                 Some((start, end)) => format!("{} in {start}..{end}", dim.name),
                 None => dim.name.clone(),
             };

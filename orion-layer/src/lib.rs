@@ -68,7 +68,6 @@ pub mod collections;
 #[path = "../tests/common/mod.rs"]
 mod common;
 mod context;
-pub mod dependence;
 #[doc(hidden)]
 pub mod describe;
 mod error;
@@ -76,16 +75,34 @@ pub mod execute;
 pub mod explain;
 mod file;
 pub mod lazy;
-pub mod loop_nest;
 mod panics;
 mod parallel_for;
 mod per_worker;
-pub mod placement;
 pub mod relax;
-pub mod schedule;
 pub mod serve;
 pub mod view;
 mod words;
+
+#[doc(inline)]
+pub use hectare_dependence::{analysis as dependence, loop_nest};
+
+/// Where the arrays of a loop are.
+pub mod placement {
+    #[doc(inline)]
+    pub use hectare_dependence::placement::ArrayPlacement;
+}
+
+/// Which worker runs which iterations, and when.
+///
+/// A loop's space is cut into a grid of *cells*. A schedule gives, for every step and worker, a *tile*: a box of
+/// cells. Steps are not separated by barriers: what orders them is that a worker needs the partitions of the
+/// arrays that its tile writes, and gets them from whoever used them last.
+pub mod schedule {
+    #[doc(inline)]
+    pub use hectare_dependence::schedule::{
+        Blocks, Candidate, Choice, Cost, Rotation, Schedule, Serial, Steps, Tile, Verdict,
+    };
+}
 
 #[doc(hidden)]
 pub use hectare_orion_macros::__parallel_for;

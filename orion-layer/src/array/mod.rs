@@ -1,10 +1,8 @@
 //! Distributed arrays.
-pub mod cuts;
 mod dense;
 pub mod entries;
 pub(crate) mod exchange;
 pub mod grid;
-pub mod histogram;
 pub(crate) mod layout;
 mod make;
 mod npy;
@@ -20,11 +18,15 @@ pub mod text;
 pub(crate) mod transfer;
 pub(crate) mod wire;
 
-pub use self::cuts::{BlockWeights, Cuts};
 pub use self::dense::DistArray;
 pub use self::entries::{Entries, EntriesError, Entry};
 pub use self::grid::Grid;
-pub use self::histogram::Histogram;
 pub use self::layout::Layout;
 pub use self::npy::NpyElement;
 pub use self::sparse::{LocalEntries, PlacedEntries, Slices, SparseArray, Value};
+
+#[doc(inline)]
+pub use hectare_dependence::{
+    cuts::{self, BlockWeights, Cuts},
+    histogram::{self, Histogram},
+};

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::execute::mutant::{self, Mutant};
 
 use crate::execute::{Family, IterationSpace, Of, Visit};
-use crate::loop_nest::Space;
+use hectare_dependence::loop_nest::Space;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::RefCell;

@@ -1,7 +1,7 @@
 //! Whether the description names what an iteration touches.
 use super::{Findings, all_points, elements, iteration};
-use crate::loop_nest::{Access, Affine, LoopNest, Subscript};
 use crate::view::Touch;
+use hectare_dependence::loop_nest::{Access, Affine, LoopNest, Subscript};
 use std::ops::Range;
 
 /// Values of the inner variables that are tried one by one; beyond, their bounds are used.

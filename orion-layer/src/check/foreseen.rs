@@ -1,7 +1,7 @@
 //! Whether the slice of a body names the keys of served arrays that the body uses.
 use super::{Findings, iteration};
-use crate::loop_nest::LoopNest;
 use crate::view::Touch;
+use hectare_dependence::loop_nest::LoopNest;
 use std::ops::Range;
 
 /// Keys that are told of, at most.

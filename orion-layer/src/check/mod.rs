@@ -12,7 +12,7 @@ pub(crate) use self::cover::Covers;
 pub(crate) use self::foreseen::Foreseen;
 pub(crate) use self::races::Races;
 
-use crate::loop_nest::LoopNest;
+use hectare_dependence::loop_nest::LoopNest;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -68,9 +68,12 @@ fn elements(nest: &LoopNest, array: usize, ranges: &[Range<usize>]) -> String {
 /// Calls `visit` with every index in a box until it returns false; whether it never did.
 fn all_points(ranges: &[Range<usize>], mut visit: impl FnMut(&[usize]) -> bool) -> bool {
     let mut going = true;
-    crate::schedule::for_each_cell(&crate::schedule::Tile { cells: ranges.to_vec() }, |point| {
-        going = visit(point);
-        going
-    });
+    hectare_dependence::schedule::for_each_cell(
+        &hectare_dependence::schedule::Tile { cells: ranges.to_vec() },
+        |point| {
+            going = visit(point);
+            going
+        },
+    );
     going
 }

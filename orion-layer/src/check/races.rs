@@ -1,10 +1,10 @@
 //! Whether the schedule orders iterations that touch the same element.
 use super::{Findings, all_points, elements, iteration};
 use crate::execute::LoopPlan;
-use crate::loop_nest::Order;
-use crate::placement::ArrayPlacement;
-use crate::schedule::{Tile, cell_number, for_each_cell};
 use crate::view::Touch;
+use hectare_dependence::loop_nest::Order;
+use hectare_dependence::placement::ArrayPlacement;
+use hectare_dependence::schedule::{Tile, cell_number, for_each_cell};
 use std::collections::HashMap;
 
 /// A worker in a step.

@@ -7,8 +7,8 @@ pub(super) const BYTES: usize = 128;
 macro_rules! control {
     ($arg:ty, [$($of:tt)*], $is_written:literal, $treatment:ident, { $($own:tt)* }) => {
         impl<$($of)*> $crate::execute::Control for $arg {
-            fn describe(&self, name: &str) -> $crate::loop_nest::NamedArray {
-                $crate::loop_nest::NamedArray { name: name.into(), shape: vec![1], element_bytes: $crate::collections::control::BYTES }
+            fn describe(&self, name: &str) -> hectare_dependence::loop_nest::NamedArray {
+                hectare_dependence::loop_nest::NamedArray { name: name.into(), shape: vec![1], element_bytes: $crate::collections::control::BYTES }
             }
 
             fn number(&self) -> u64 {

@@ -6,8 +6,8 @@ use super::{Arrays, Control, IterationSpace, LoopHead};
 use crate::context::{Context, Site};
 use crate::describe::Words;
 use crate::error::{Error, Result};
-use crate::loop_nest::Space;
 use crate::relax::Treatment;
+use hectare_dependence::loop_nest::Space;
 use std::fmt::{Debug, Write};
 use std::hash::{Hash, Hasher};
 

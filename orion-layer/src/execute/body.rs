@@ -2,9 +2,9 @@
 use super::unwound::{self, Ruled};
 use crate::collections::Missing;
 use crate::error::Error;
-use crate::loop_nest::LoopNest;
 use crate::panics;
 use crate::view::Refused;
+use hectare_dependence::loop_nest::LoopNest;
 use hectare_dsm::Rank;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -3,9 +3,9 @@ use super::Rule;
 use crate::array::Layout;
 use crate::context::{Context, Site};
 use crate::error::Result;
-use crate::loop_nest::NamedArray;
 use crate::relax::{Moved, Pace, Treatment};
 use crate::serve::Serves;
+use hectare_dependence::loop_nest::NamedArray;
 use hectare_dsm::{Rank, Worker};
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! What is done to the description of a loop before it is analyzed.
 use super::LoopHead;
-use crate::loop_nest::{LoopNest, Order, Subscript};
 use crate::relax::Treatment;
+use hectare_dependence::loop_nest::{LoopNest, Order, Subscript};
 
 /// Whether a loop may write an array, and how it treats it.
 pub(super) type Treated = (bool, Treatment);
@@ -48,7 +48,7 @@ pub(super) fn relax(
         }
     }
     if !head.relax.is_exact() {
-        nest.least_cells = head.relax.cells(crate::schedule::iterations(nest), workers);
+        nest.least_cells = head.relax.cells(hectare_dependence::schedule::iterations(nest), workers);
     }
     Ok(())
 }

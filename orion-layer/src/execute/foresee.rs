@@ -5,7 +5,7 @@ use super::{Arrays, IterationSpace, Of};
 use crate::context::Context;
 use crate::error::Result;
 use crate::relax::{Every, LoopReport, Treatment};
-use crate::schedule::cell_number;
+use hectare_dependence::schedule::cell_number;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 

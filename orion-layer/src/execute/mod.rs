@@ -36,9 +36,9 @@ pub(crate) use self::unwound::{merging, merging_at};
 
 use crate::context::Site;
 use crate::describe::Plain;
-use crate::loop_nest::{LoopNest, Order};
 use crate::relax::Relax;
-use crate::schedule::Schedule;
+use hectare_dependence::loop_nest::{LoopNest, Order};
+use hectare_dependence::schedule::Schedule;
 
 /// What `parallel_for!` says of a loop, besides its body.
 #[derive(Debug)]

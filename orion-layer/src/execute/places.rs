@@ -1,8 +1,8 @@
 //! Where the arrays of a loop have to be when a pass begins, and where they are when it ends.
 use super::LoopPlan;
 use crate::array::Layout;
-use crate::loop_nest::Subscript;
-use crate::placement::ArrayPlacement;
+use hectare_dependence::loop_nest::Subscript;
+use hectare_dependence::placement::ArrayPlacement;
 use hectare_dsm::Rank;
 
 impl LoopPlan {

@@ -4,15 +4,15 @@ use super::clocks::Clocks;
 use super::description::{self, Treated, check};
 use super::mutant::{self, Mutant};
 use super::{Describe, IterationSpace, LoopHead, Timing};
-use crate::array::BlockWeights;
 use crate::context::{Context, Site};
-use crate::dependence::{Dependences, analyze};
 use crate::error::{Error, Result};
-use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space};
-use crate::placement::TilePlan;
 use crate::relax::{Every, LoopReport, Relax, Sharing, Trials};
-use crate::schedule::{Choice, Tile, VISITS, cell_number, choose, for_each_cell, scrambled};
 use crate::serve::Serving;
+use hectare_dependence::analysis::{Dependences, analyze};
+use hectare_dependence::cuts::BlockWeights;
+use hectare_dependence::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space};
+use hectare_dependence::placement::TilePlan;
+use hectare_dependence::schedule::{Choice, Tile, VISITS, cell_number, choose, for_each_cell, scrambled};
 use hectare_dsm::Worker;
 use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
@@ -199,7 +199,7 @@ impl LoopPlan {
 
     /// Iterations in a cell, in the mean.
     fn per_cell(&self) -> f64 {
-        crate::schedule::iterations(&self.nest) / self.cells as f64
+        hectare_dependence::schedule::iterations(&self.nest) / self.cells as f64
     }
 
     /// After how many cells of a tile a worker ends a clock, or with [`Every::Time`] and [`Every::Staleness`] may end one.

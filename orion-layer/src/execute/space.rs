@@ -1,10 +1,11 @@
 //! What a loop runs over.
 use super::arrays::{Family, Of};
-use crate::array::{BlockWeights, Entry};
+use crate::array::Entry;
 use crate::context::{Context, Site};
 use crate::error::Result;
-use crate::loop_nest::Space;
-use crate::schedule::{Tile, for_each_cell};
+use hectare_dependence::cuts::BlockWeights;
+use hectare_dependence::loop_nest::Space;
+use hectare_dependence::schedule::{Tile, for_each_cell};
 use std::ops::Range;
 use std::rc::Rc;
 

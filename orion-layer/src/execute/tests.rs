@@ -5,8 +5,25 @@ use crate::common::generate;
 use crate::common::running::{Options, run_case};
 use crate::common::schedules::Arbitrary;
 use crate::common::watchdog::watched;
-use crate::schedule::{Rotation, Schedule};
+use hectare_dependence::mutant as of_schedules;
+use hectare_dependence::schedule::{Rotation, Schedule};
 use std::sync::atomic::AtomicU64;
+
+/// A fault of the executor, or of the schedules that it is given.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Executor(Mutant),
+    Schedules(of_schedules::Mutant),
+}
+
+/// Runs something with this fault on this thread, or without one.
+fn with<R>(fault: Option<Fault>, run: impl FnOnce() -> R) -> R {
+    match fault {
+        Some(Fault::Executor(mutant)) => mutant::with(mutant, run),
+        Some(Fault::Schedules(mutant)) => of_schedules::with(Some(mutant), run),
+        None => run(),
+    }
+}
 
 /// Who chooses the schedules.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +38,7 @@ enum Choice {
 }
 
 /// Runs a random case with a fault. An error is what the checks found, or what the loop itself refused.
-fn run(fault: Option<Mutant>, choice: Choice, seed: u64) -> Result<(), String> {
+fn run(fault: Option<Fault>, choice: Choice, seed: u64) -> Result<(), String> {
     let case = generate::case(seed);
     let rotation = Rotation::over(if case.space.dims() > 1 { vec![0, 1] } else { vec![0] });
     let arbitrary = Arbitrary { seed, broken: matches!(choice, Choice::Arbitrary { broken: true }) };
@@ -34,14 +51,13 @@ fn run(fault: Option<Mutant>, choice: Choice, seed: u64) -> Result<(), String> {
     let options = Options { schedule, slow: false };
     let what = format!("{fault:?}, {choice:?}, case {seed}");
     let workers = 2 + seed as usize % 3;
-    let passes = watched(&what, || {
-        crate::run(workers, |w| mutant::with(fault, || run_case(w, &case, &clock, options)))
-    });
+    let passes =
+        watched(&what, || crate::run(workers, |w| with(fault, || run_case(w, &case, &clock, options))));
     check(&case, &passes.map_err(|error| error.to_string())?)
 }
 
 /// Which of the first `cases` cases gives away the fault: one that goes well without it.
-fn noticed(fault: Mutant, choice: Choice, cases: u64) -> Option<String> {
+fn noticed(fault: Fault, choice: Choice, cases: u64) -> Option<String> {
     (0..cases).find_map(|seed| {
         let what = run(Some(fault), choice, seed).err()?;
         run(None, choice, seed).ok().map(|()| what)
@@ -51,14 +67,14 @@ fn noticed(fault: Mutant, choice: Choice, cases: u64) -> Option<String> {
 #[test]
 fn random_loops_notice_every_fault_of_the_executor() {
     let faults = [
-        Mutant::EarlyGive,
-        Mutant::TileTwice,
-        Mutant::TileOmitted,
-        Mutant::WrongOwner,
-        Mutant::StaleEntries,
-        Mutant::Unsorted,
-        Mutant::LostPartial,
-        Mutant::EmptyPart,
+        Fault::Executor(Mutant::EarlyGive),
+        Fault::Executor(Mutant::TileTwice),
+        Fault::Executor(Mutant::TileOmitted),
+        Fault::Executor(Mutant::WrongOwner),
+        Fault::Executor(Mutant::StaleEntries),
+        Fault::Executor(Mutant::Unsorted),
+        Fault::Executor(Mutant::LostPartial),
+        Fault::Schedules(of_schedules::Mutant::EmptyPart),
     ];
     for fault in faults {
         let what = noticed(fault, Choice::Runtime, 300);
@@ -69,13 +85,17 @@ fn random_loops_notice_every_fault_of_the_executor() {
 
 #[test]
 fn a_rotation_out_of_step_is_refused() {
-    let what = noticed(Mutant::RotationAhead, Choice::Rotation, 300).expect("the fault survives");
+    let what = noticed(Fault::Schedules(of_schedules::Mutant::RotationAhead), Choice::Rotation, 300)
+        .expect("the fault survives");
     assert!(what.contains("would run at once what must not"), "{what}");
 }
 
 #[test]
 fn random_schedules_notice_faults_of_the_verification() {
-    for fault in [Mutant::CellsTwice, Mutant::CellsMissing] {
+    for fault in [
+        Fault::Schedules(of_schedules::Mutant::CellsTwice),
+        Fault::Schedules(of_schedules::Mutant::CellsMissing),
+    ] {
         // Wrong schedules that are accepted now: the checks find what is wrong with what they did.
         let found = (0..300).any(|seed| {
             let choice = Choice::Arbitrary { broken: true };

@@ -8,9 +8,9 @@ use super::{Arrays, Control, IterationSpace, Notes, Of};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::Context;
 use crate::error::Result;
-use crate::placement::{ArrayPlacement, TilePlan};
 use crate::relax::LoopReport;
-use crate::schedule::cell_number;
+use hectare_dependence::placement::{ArrayPlacement, TilePlan};
+use hectare_dependence::schedule::cell_number;
 use std::cell::Cell;
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
 //! How an array whose dependences are given up is shared, and what is promised instead, in words.
 use super::{Consistency, Relax, Treatment};
-use crate::loop_nest::LoopNest;
 use crate::words::counted;
+use hectare_dependence::loop_nest::LoopNest;
 use std::fmt;
 
 /// Subscripts that are told of, at most.

@@ -1,5 +1,5 @@
 //! What a test runs: arrays, a space, and loops over it.
-use hectare_orion::loop_nest::{Access, LoopNest, LoopVar, Order, Space, Subscript};
+use hectare_dependence::loop_nest::{Access, LoopNest, LoopVar, Order, Space, Subscript};
 use std::fmt;
 use std::ops::Range;
 

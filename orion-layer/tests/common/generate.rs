@@ -1,7 +1,7 @@
 //! Random cases.
 use super::case::{Case, LoopSpec, SpaceSpec};
 use super::random::Random;
-use hectare_orion::loop_nest::{Access, Affine, Mode, Order, Subscript};
+use hectare_dependence::loop_nest::{Access, Affine, Mode, Order, Subscript};
 
 /// Elements of an array, at most.
 const MOST_ELEMENTS: usize = 4096;

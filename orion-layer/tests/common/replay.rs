@@ -1,6 +1,6 @@
 //! The loops again, by other means: plain vectors, one iteration after the other, in a given order.
 use super::case::{Case, LoopSpec, initial, mix, unknown};
-use hectare_orion::loop_nest::{Affine, Mode, Subscript};
+use hectare_dependence::loop_nest::{Affine, Mode, Subscript};
 use std::collections::BTreeMap;
 
 /// All arrays, elements in row-major order.

@@ -1,7 +1,7 @@
 //! Random schedules, right and wrong.
 #![allow(clippy::single_range_in_vec_init)]
 use super::random::Random;
-use hectare_orion::schedule::{Schedule, Steps, Tile};
+use hectare_dependence::schedule::{Schedule, Steps, Tile};
 use std::ops::Range;
 
 /// The schedule of a seed: right for a loop without dependences, unless it is broken on purpose.

@@ -66,7 +66,7 @@ impl BlockWeights {
     }
 
     /// Sets all counts to zero.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.weights.fill(0);
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 ///
 /// # Examples
 /// ```
-/// use hectare_orion::dependence::Distance;
+/// use hectare_dependence::analysis::Distance;
 /// assert!(Distance::NonZero.contains(-3) && !Distance::NonZero.contains(0));
 /// assert_eq!(Distance::Exact(1).to_string(), "+1");
 /// ```

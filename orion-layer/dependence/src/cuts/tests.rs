@@ -1,5 +1,4 @@
 use super::*;
-use crate::array::random::Stream;
 use proptest::prelude::*;
 
 fn some_bounds() -> impl Strategy<Value = Vec<usize>> {
@@ -61,9 +60,26 @@ proptest! {
     }
 }
 
+/// Random numbers by their index (SplitMix64: Steele, Lea and Flood, 2014).
+struct Stream(u64);
+
+impl Stream {
+    fn bits(&self, index: u64) -> u64 {
+        let z = self.0.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// A number of `[0, 1)`.
+    fn uniform(&self, index: u64) -> f64 {
+        (self.bits(index) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
 /// Keys of which small indices are the more frequent the larger `skew`, and more so together.
 fn skewed<const N: usize>(seed: u64, extents: [usize; N], skew: u32, len: u64) -> Vec<[u32; N]> {
-    let stream = Stream::new(seed, "skewed");
+    let stream = Stream(seed);
     let index = |at: u64, extent: usize| (stream.uniform(at).powi(skew as i32) * extent as f64) as u32;
     let n = N as u64;
     let key = |at| {

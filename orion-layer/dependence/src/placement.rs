@@ -1,9 +1,11 @@
 //! Where the arrays of a loop have to be: which parts each tile needs, and who hands what to whom.
-use crate::execute::mutant::{self, Mutant};
 use crate::loop_nest::{Affine, LoopNest, Subscript};
+use crate::mutant::{self, Mutant};
 use crate::schedule::{Steps, Tile};
-use hectare_dsm::Rank;
 use std::ops::Range;
+
+/// The number of a worker.
+pub type Rank = u32;
 
 /// How one array of a loop is placed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -29,24 +31,26 @@ pub enum ArrayPlacement {
 
 /// What one worker does in one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TilePlan {
-    pub(crate) tile: Tile,
+pub struct TilePlan {
+    /// Its cells.
+    pub tile: Tile,
     /// The parts of each array that it needs: empty for those that are read in place.
-    pub(crate) parts: Vec<Range<usize>>,
+    pub parts: Vec<Range<usize>>,
     /// What it hands on afterwards: array, part, to whom.
-    pub(crate) gives: Vec<(usize, usize, Rank)>,
+    pub gives: Vec<(usize, usize, Rank)>,
 }
 
 /// Everything about the arrays of a loop under one schedule.
 #[derive(Clone, Debug)]
-pub(crate) struct Placement {
-    pub(crate) arrays: Vec<ArrayPlacement>,
+pub struct Placement {
+    /// One for each array of the loop.
+    pub arrays: Vec<ArrayPlacement>,
     /// By worker, in the order of the steps.
-    pub(crate) tiles: Vec<Vec<TilePlan>>,
+    pub tiles: Vec<Vec<TilePlan>>,
     /// Who needs each part first, by array and part; `None` for parts that nobody needs.
-    pub(crate) first: Vec<Vec<Option<Rank>>>,
+    pub first: Vec<Vec<Option<Rank>>>,
     /// Who has each part at the end.
-    pub(crate) last: Vec<Vec<Option<Rank>>>,
+    pub last: Vec<Vec<Option<Rank>>>,
     /// Parts handed over in a pass: array, part.
     handed: Vec<(usize, usize)>,
 }
@@ -54,7 +58,7 @@ pub(crate) struct Placement {
 impl Placement {
     /// Places the arrays of `nest`; `cuts[d]` are the values of loop dimension `d` between the cells. An error says
     /// why it cannot be.
-    pub(crate) fn of(
+    pub fn of(
         nest: &LoopNest,
         cuts: &[Vec<i64>],
         steps: &Steps,
@@ -133,12 +137,12 @@ impl Placement {
     }
 
     /// How many parts change hands in a pass.
-    pub(crate) fn hand_overs(&self) -> usize {
+    pub fn hand_overs(&self) -> usize {
         self.handed.len()
     }
 
     /// Bytes that change hands in a pass.
-    pub(crate) fn moved_bytes(&self, nest: &LoopNest) -> f64 {
+    pub fn moved_bytes(&self, nest: &LoopNest) -> f64 {
         let bytes = |&(array, part): &(usize, usize)| {
             let named = &nest.arrays[array];
             let all = named.shape.iter().map(|extent| *extent as f64).product::<f64>();

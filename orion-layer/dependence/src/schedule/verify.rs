@@ -1,15 +1,15 @@
 //! Checks a schedule against the loop's dependences: the runtime's own, and those of users.
 use super::{Steps, Tile, cell_number, for_each_cell};
-use crate::dependence::{Dependence, Dependences, Distance};
-use crate::execute::mutant::{self, Mutant};
+use crate::analysis::{Dependence, Dependences, Distance};
 use crate::loop_nest::{LoopNest, Order};
+use crate::mutant::{self, Mutant};
 
 /// Refuses a schedule that misses a cell, runs one twice, runs conflicting iterations at once, or breaks the
 /// order of an ordered loop. The error says what it would break.
 ///
 /// Only tiles of one step need a look: tiles of different steps that conflict write a part of one array, and
 /// that part goes from one worker to the next in the order of the steps.
-pub(crate) fn verify(
+pub fn verify(
     nest: &LoopNest,
     dependences: &Dependences,
     grid: &[usize],

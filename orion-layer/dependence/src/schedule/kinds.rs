@@ -1,7 +1,7 @@
 //! The schedules that the runtime chooses from.
 use super::{Schedule, Steps, Tile, cells_for};
-use crate::array::{BlockWeights, Cuts};
-use crate::execute::mutant::{self, Mutant};
+use crate::cuts::{BlockWeights, Cuts};
+use crate::mutant::{self, Mutant};
 use std::ops::Range;
 
 /// One worker runs everything, in the order of the serial program.

@@ -1,8 +1,8 @@
 //! Which schedule a loop gets: those that its dependences allow, the cheapest of them.
 use super::cost::{self, Cost, estimate};
 use super::{Blocks, Rotation, Schedule, Serial, Steps, verify};
-use crate::array::BlockWeights;
-use crate::dependence::Dependences;
+use crate::analysis::Dependences;
+use crate::cuts::BlockWeights;
 use crate::loop_nest::{LoopNest, Order};
 use crate::placement::Placement;
 
@@ -38,10 +38,12 @@ pub struct Choice {
     pub grid: Vec<usize>,
     /// The tiles.
     pub steps: Steps,
-    pub(crate) cuts: Vec<Vec<i64>>,
-    pub(crate) placement: Placement,
+    /// The values of each dimension of the loop between its cells.
+    pub cuts: Vec<Vec<i64>>,
+    /// Where the arrays of the loop are.
+    pub placement: Placement,
     /// If it is a rotation of the runtime's own: which.
-    pub(crate) rotation: Option<Rotation>,
+    pub rotation: Option<Rotation>,
 }
 
 impl Choice {
@@ -51,7 +53,7 @@ impl Choice {
     }
 
     /// Moves the bounds of a rotation's blocks to where its steps are short, by the iterations in each cell.
-    pub(crate) fn rebalance(
+    pub fn rebalance(
         &mut self,
         nest: &LoopNest,
         dependences: &Dependences,
@@ -94,7 +96,7 @@ struct Built {
 }
 
 /// The values of the loop's dimensions between cells: dimension, number of cells.
-pub(crate) type Cut<'a> = &'a dyn Fn(usize, usize) -> Vec<i64>;
+pub type Cut<'a> = &'a dyn Fn(usize, usize) -> Vec<i64>;
 
 fn build(
     nest: &LoopNest,
@@ -172,8 +174,8 @@ fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<(String, Kind)>
 const TEAM: usize = 12;
 
 /// Chooses. A loop on one worker gets the schedule that two would get, so that their results compare; a loop that
-/// accumulates gets that of [`TEAM`] workers.
-pub(crate) fn choose(
+/// accumulates gets that of twelve workers.
+pub fn choose(
     nest: &LoopNest,
     dependences: &Dependences,
     own: Option<&dyn Schedule>,

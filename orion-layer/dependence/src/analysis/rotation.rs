@@ -21,8 +21,8 @@ impl Dependences {
     ///
     /// # Examples
     /// ```
-    /// use hectare_orion::dependence::analyze;
-    /// use hectare_orion::loop_nest::*;
+    /// use hectare_dependence::analysis::analyze;
+    /// use hectare_dependence::loop_nest::*;
     /// // for (i, j) in ratings { u[i] and v[j] are updated }
     /// let var = |name: &str| LoopVar { name: name.into(), bounds: Some((0, 1000)) };
     /// let space = Space::Entries { array: "ratings".into(), count: 5000 };

@@ -1,12 +1,12 @@
 //! The verification of schedules against brute force over concrete iterations.
 use super::{Schedule, Steps, for_each_cell, verify};
+use crate::analysis::{Dependences, analyze};
 use crate::common::case::{Case, Iteration, SpaceSpec};
 use crate::common::generate;
 use crate::common::replay::touched;
 use crate::common::schedules::Arbitrary;
-use crate::dependence::{Dependences, analyze};
-use crate::execute::mutant::{self, Mutant};
 use crate::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space};
+use crate::mutant::{self, Mutant};
 use std::collections::BTreeMap;
 
 /// An iteration that touches an element: whether it writes it, and when it runs.

@@ -10,13 +10,10 @@ mod kinds;
 mod tests;
 mod verify;
 
-pub use self::choose::{Candidate, Choice, Verdict};
-pub use self::cost::Cost;
+pub use self::choose::{Candidate, Choice, Cut, Verdict, choose};
+pub use self::cost::{Cost, iterations};
 pub use self::kinds::{Blocks, Rotation, Serial};
-
-pub(crate) use self::choose::choose;
-pub(crate) use self::cost::iterations;
-pub(crate) use self::verify::verify;
+pub use self::verify::verify;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -43,10 +40,10 @@ pub type Steps = Vec<Vec<Option<Tile>>>;
 ///
 /// The runtime checks what a schedule of one's own returns as it checks its own: every cell is run exactly once,
 /// tiles of different workers in one step never conflict, and ordered dependences are kept. A schedule that
-/// fails is refused with [`Error::InvalidSchedule`](crate::Error::InvalidSchedule).
+/// fails is refused with `Error::InvalidSchedule`.
 ///
 /// ```
-/// use hectare_orion::schedule::{Schedule, Steps, Tile};
+/// use hectare_dependence::schedule::{Schedule, Steps, Tile};
 ///
 /// /// Rows of cells, dealt out in turn.
 /// #[derive(Debug)]
@@ -86,21 +83,21 @@ pub trait Schedule: Debug {
 /// How many cells a dimension is cut into if `cut` of them are: a multiple of 48 (24 where more than two are cut),
 /// so that two, three, four, six, eight, twelve or twenty-four workers get equal shares, and the cells, in which
 /// accumulators are combined, do not depend on how many workers there are.
-pub(crate) fn cells_for(extent: usize, workers: usize, cut: usize) -> usize {
+fn cells_for(extent: usize, workers: usize, cut: usize) -> usize {
     let cells = if cut > 2 { 24 } else { 48 };
     (cells * (2 * workers).div_ceil(cells)).min(extent).max(1)
 }
 
 /// How often a pass visits what belongs to an index of the dimension that stays, at least.
-pub(crate) const VISITS: usize = 4;
+pub const VISITS: usize = 4;
 
 /// The number of a cell in row-major order.
-pub(crate) fn cell_number(grid: &[usize], cell: &[usize]) -> usize {
+pub fn cell_number(grid: &[usize], cell: &[usize]) -> usize {
     grid.iter().zip(cell).fold(0, |number, (extent, at)| number * extent + at)
 }
 
 /// Calls `visit` with every cell of the tile in row-major order; stops when it returns false.
-pub(crate) fn for_each_cell(tile: &Tile, mut visit: impl FnMut(&[usize]) -> bool) {
+pub fn for_each_cell(tile: &Tile, mut visit: impl FnMut(&[usize]) -> bool) {
     if tile.is_empty() {
         return;
     }
@@ -128,7 +125,7 @@ pub(crate) fn for_each_cell(tile: &Tile, mut visit: impl FnMut(&[usize]) -> bool
 /// rows and columns at much the same pace; but not quite: cells with the same index in dimension `stays` come in
 /// `visits` groups, so that what belongs to that index is brought into the cache so often and no oftener. The order
 /// depends on nothing else.
-pub(crate) fn scrambled(tile: &Tile, stays: usize, visits: usize) -> Vec<usize> {
+pub fn scrambled(tile: &Tile, stays: usize, visits: usize) -> Vec<usize> {
     // The finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
     let mix = |hash: u64, word: usize| {
         let mixed = (hash ^ word as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);

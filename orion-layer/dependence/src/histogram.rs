@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Workers count what they hold and add up their histograms with [`merge`](Histogram::merge).
 ///
 /// ```
-/// use hectare_orion::array::Histogram;
+/// use hectare_dependence::histogram::Histogram;
 /// let mut histogram = Histogram::new(10, 3);
 /// for index in [0, 3, 4, 9] {
 ///     histogram.add(index);

@@ -8,14 +8,14 @@ pub use self::blocks::BlockWeights;
 pub use self::rotation::Rotation;
 pub use self::table::PartTable;
 
-use super::Histogram;
+use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// A dimension cut into parts of consecutive indices. Parts may be empty.
 ///
 /// ```
-/// use hectare_orion::array::{Cuts, Histogram};
+/// use hectare_dependence::{cuts::Cuts, histogram::Histogram};
 /// let mut histogram = Histogram::with_width(6, 1);
 /// histogram.add_all([0, 0, 0, 1, 2, 3, 4, 5]);
 /// let cuts = Cuts::balanced(&histogram, 2);

@@ -29,7 +29,7 @@ pub struct Cost {
 }
 
 /// How many iterations.
-pub(crate) fn iterations(nest: &LoopNest) -> f64 {
+pub fn iterations(nest: &LoopNest) -> f64 {
     match nest.space {
         Space::Entries { count, .. } => count as f64,
         Space::Dense => nest.dims.iter().map(|dim| extent(dim.bounds) as f64).product(),
