@@ -5,6 +5,7 @@
 pub(crate) mod area;
 #[cfg(loom)]
 pub(crate) mod area {
+    pub(crate) mod clock_words;
     pub(crate) mod ownership;
     pub(crate) mod words;
 }
@@ -31,6 +32,7 @@ pub(crate) mod worker;
 pub use self::{
     area::bytes::AreaBytes,
     area::cells::Cells,
+    area::clock_words::ClockWords,
     area::element::Element,
     area::guard::WriteGuard,
     area::handle::{Area, Version},

@@ -1,6 +1,7 @@
 //! Areas: the table of them, who owns one, the writer's and the readers' side.
 pub(crate) mod bytes;
 pub(crate) mod cells;
+pub(crate) mod clock_words;
 mod copy;
 pub(crate) mod create;
 pub(crate) mod element;

@@ -128,10 +128,8 @@ impl Clocks {
         self.report.moving += since.elapsed();
         self.clock += 1;
         self.report.clocks += 1;
-        if let Some(lacking) = &self.lacking {
-            lacking.tell(&self.board, worker, self.clock)?;
-        }
-        self.board.set_clock(worker, self.clock, last)?;
+        let cells = self.lacking.as_ref().map_or(0, Lacking::cells);
+        self.board.set_clock(worker, self.clock, last, cells)?;
         let bound = self.pace.relax.consistency.bound();
         if last {
             return self.finish(worker, arrays);

@@ -21,9 +21,9 @@ impl Lacking {
         Lacking { cells: 0, own }
     }
 
-    /// This worker is about to publish clock `clock`, with all that it has run.
-    pub(super) fn tell(&self, board: &Board, worker: &Worker, clock: u64) -> Result<()> {
-        board.set_told(worker, clock, self.cells)
+    /// How many cells this worker has run.
+    pub(super) fn cells(&self) -> u64 {
+        self.cells
     }
 
     /// From now on this worker reads what `of` had run at its clock `clock`.

@@ -1,23 +1,20 @@
 //! How far each worker is within a pass: words of shared memory, one writer each, read by all.
-use super::RING;
+use super::SLOTS;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use hectare_dsm::{Area, AreaSpec, Opened, Rank, Worker, WorkerState};
+use hectare_dsm::{Area, AreaSpec, Cells, ClockWords, Opened, Rank, Worker, WorkerState};
 use std::time::{Duration, Instant};
 
-/// How many clocks the worker has published, doubled; one more when it will not publish any more in this pass.
-const CLOCK: usize = 0;
+/// How many clocks the worker has published, whether it publishes more in this pass, and how many cells it had run at the
+/// last of them.
+const CLOCKS: ClockWords = ClockWords::new(0, SLOTS);
 /// Whether the worker has failed.
-const FAILED: usize = 1;
+const FAILED: usize = CLOCKS.end();
 /// How many cells the worker has run.
-const PROGRESS: usize = 2;
-/// How many it had run at its last clocks: number `c` at `c % TOLD_SLOTS`.
-const TOLD: usize = 3;
-/// More than the clocks of a worker whose contributions may be on their way.
-const TOLD_SLOTS: usize = 2 * RING as usize;
+const PROGRESS: usize = FAILED + 1;
 /// How many clocks of each worker this one has applied to its share of the buffered arrays; behind these, how many cells
 /// of each are in what it reads.
-const APPLIED: usize = TOLD + TOLD_SLOTS;
+const APPLIED: usize = PROGRESS + 1;
 
 /// Words in a line of memory.
 const LINE: usize = 8;
@@ -63,12 +60,13 @@ impl Board {
         Ok(())
     }
 
+    fn words<'w>(&self, worker: &'w Worker, rank: usize) -> Result<Cells<'w, u64>> {
+        // The words of a worker are open for as long as it lives.
+        self.all[rank].cells(worker).map_err(|_| lost(rank))
+    }
+
     fn observe(&self, worker: &Worker, rank: usize, word: usize) -> Result<u64> {
-        match self.all[rank].cells(worker) {
-            Ok(words) => Ok(words.observe(word)),
-            // The words of a worker are open for as long as it lives.
-            Err(_) => Err(lost(rank)),
-        }
+        Ok(self.words(worker, rank)?.observe(word))
     }
 
     fn publish(&self, worker: &Worker, word: usize, value: u64) -> Result<()> {
@@ -78,13 +76,12 @@ impl Board {
 
     /// How many clocks a worker has published, and whether these are all.
     pub(crate) fn clock(&self, worker: &Worker, rank: usize) -> Result<(u64, bool)> {
-        let word = self.observe(worker, rank, CLOCK)?;
-        Ok((word >> 1, word & 1 == 1))
+        Ok(CLOCKS.get(&self.words(worker, rank)?))
     }
 
-    /// This worker has published so many.
-    pub(crate) fn set_clock(&self, worker: &Worker, clock: u64, done: bool) -> Result<()> {
-        self.publish(worker, CLOCK, clock << 1 | u64::from(done))?;
+    /// This worker has published so many, and had run so many cells: who sees the clock sees the number.
+    pub(crate) fn set_clock(&self, worker: &Worker, clock: u64, done: bool, cells: u64) -> Result<()> {
+        CLOCKS.set(&self.all[self.me as usize].cells(worker)?, clock, done, cells);
         self.ring(worker)
     }
 
@@ -109,17 +106,10 @@ impl Board {
         self.publish(worker, PROGRESS, cells)
     }
 
-    /// How many cells a worker had run when it published `clock`, one of its last clocks.
+    /// How many cells a worker had run when it published `clock`, one of its last clocks. Without buffered arrays nobody
+    /// keeps it from publishing more meanwhile: then it may be a later number, of changes that are read after this.
     pub(crate) fn told(&self, worker: &Worker, rank: usize, clock: u64) -> Result<u64> {
-        match clock {
-            0 => Ok(0),
-            _ => self.observe(worker, rank, TOLD + clock as usize % TOLD_SLOTS),
-        }
-    }
-
-    /// This worker has run so many, and is about to publish `clock`: who sees the clock sees the number.
-    pub(crate) fn set_told(&self, worker: &Worker, clock: u64, cells: u64) -> Result<()> {
-        self.publish(worker, TOLD + clock as usize % TOLD_SLOTS, cells)
+        Ok(CLOCKS.told(&self.words(worker, rank)?, clock))
     }
 
     /// How many cells of `of` are in what worker `reader` reads.
@@ -141,7 +131,7 @@ impl Board {
     /// Lets those who sleep in [`Board::wait`] look again.
     fn ring(&self, worker: &Worker) -> Result<()> {
         if self.all.len() > 1 {
-            self.all[0].cells(worker).map_err(|_| lost(0))?.ring(bell(self.all.len()));
+            self.words(worker, 0)?.ring(bell(self.all.len()));
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ mod records;
 mod rings;
 mod rounds;
 mod slots;
+mod told;
 mod waking;
 mod weakened;
 
