@@ -1,9 +1,8 @@
 //! Areas: creation, names, limits, attaching, deletion and the return of their memory.
+use crate::common::*;
 use hectare::{AreaSpec, Error, Job, Tracking};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
-mod common;
-use common::*;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]

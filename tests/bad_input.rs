@@ -1,4 +1,5 @@
 //! What cannot be a job, or a worker of one.
+use crate::common::this_program;
 use hectare::{Error, Job, JobBuilder};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
@@ -146,8 +147,8 @@ fn what_a_process_does_not_inherit() {
     for (number, expected) in
         [("x", "HECTARE_DESCRIPTOR"), ("-1", "F_DUPFD"), ("777", "F_DUPFD"), ("0", "memfd")]
     {
-        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", NAME]).env("HECTARE_DESCRIPTOR", number).env(EXPECTED, expected);
+        let mut command = this_program(NAME);
+        command.env("HECTARE_DESCRIPTOR", number).env(EXPECTED, expected);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{number}: {}", String::from_utf8_lossy(&output.stdout));
     }

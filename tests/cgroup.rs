@@ -1,10 +1,9 @@
 //! Memory limits of a control group: an error, not the end of the process.
+use crate::common::*;
 use hectare::{AreaSpec, Error, Tracking};
 use hectare_testing::skip;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-mod common;
-use common::*;
 
 const LIMIT: u64 = 64 << 20;
 

@@ -1,8 +1,7 @@
 //! Pipelines and maps on processes of one job: what threads give; a worker that is killed while it contributes.
+use crate::common::*;
 use hectare::orion::collections::{Append, Sum};
 use hectare::orion::{Context, Error, Result, parallel_for};
-mod common;
-use common::*;
 
 const LINES: usize = 400;
 

@@ -1,10 +1,9 @@
 //! Processes that are killed at every step of every protocol: the survivors go on, what they see is whole,
 //! and what the dead owned can be claimed at its last published version.
 #![cfg(feature = "fault-points")]
+use crate::common::*;
 use hectare::{AreaSpec, Error, Job, Owned, Version, Worker, fault};
 use std::time::Duration;
-mod common;
-use common::*;
 
 /// Lengths and reader copies of the areas that the victims write.
 const SHAPES: [(usize, u32); 3] = [(9, 1), (5_001, 2), (16_000, 3)];

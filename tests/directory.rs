@@ -1,10 +1,9 @@
 //! Waits that keep their limits while another process stands still or dies in the middle of creating an area, or holds
 //! a round open; and what such a process leaves behind.
 #![cfg(feature = "fault-points")]
+use crate::common::*;
 use hectare::{AreaSpec, Error, Job, fault};
 use std::time::{Duration, Instant};
-mod common;
-use common::*;
 
 const LEN: usize = 100_000;
 const SHORT: Duration = Duration::from_millis(20);

@@ -2,15 +2,13 @@
 #[allow(dead_code, reason = "the program's `main` and what only it uses")]
 #[path = "../examples/factorize/main.rs"]
 mod factorize;
-#[path = "common/program.rs"]
-mod program;
 
+use crate::common::program::{program, refuses};
 use clap::Parser;
 use factorize::training::{Curve, Options};
 use factorize::{serial, train};
 use hectare::orion::array::random::Stream;
 use hectare::orion::relax::Consistency;
-use program::{program, refuses};
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;

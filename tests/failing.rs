@@ -1,15 +1,12 @@
 //! What becomes of a test one of whose workers fails: the others, which may wait for it for ever, are ended, and its message is
 //! shown.
+use crate::common::*;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-mod common;
-use common::*;
 
 /// Runs the test `name` of this binary in a process of its own: how it ended, and what it said.
 fn fails(name: &str) -> (Option<i32>, String) {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    let output = command.args(["--exact", name]).env(ROLE, "fails").output().unwrap();
+    let output = this_program(name).env(ROLE, "fails").output().unwrap();
     (output.status.signal(), String::from_utf8(output.stderr).unwrap())
 }
 

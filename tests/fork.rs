@@ -1,9 +1,8 @@
 //! A forked child is refused by every call, and does its parent no harm.
+use crate::common::*;
 use hectare::{Area, AreaSpec, Error, Job, Observer, Owned, Tracking, Version, Worker};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
-mod common;
-use common::*;
 
 /// Runs `body` in a forked child, which must end well.
 fn in_child(body: impl FnOnce()) {

@@ -1,7 +1,6 @@
 //! Handles of areas that are gone, whose slot is another area's by now.
+use crate::common::*;
 use hectare::{AreaSpec, Error};
-mod common;
-use common::*;
 
 #[test]
 fn a_reused_slot_is_another_area() {

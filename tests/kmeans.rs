@@ -2,13 +2,11 @@
 #[allow(dead_code, reason = "the program's `main` and what only it uses")]
 #[path = "../examples/kmeans/main.rs"]
 mod kmeans;
-#[path = "common/program.rs"]
-mod program;
 
+use crate::common::program::refuses;
 use clap::Parser;
 use hectare::orion::relax::Consistency;
 use kmeans::{Centers, Options, load, points, seed, serial, train};
-use program::refuses;
 use std::fs;
 
 fn options(more: &[&str]) -> Options {

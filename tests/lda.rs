@@ -2,15 +2,13 @@
 #[allow(dead_code, reason = "the program's `main` and what only it uses")]
 #[path = "../examples/lda/main.rs"]
 mod lda;
-#[path = "common/program.rs"]
-mod program;
 
+use crate::common::program::refuses;
 use clap::Parser;
 use hectare::orion::array::random::Stream;
 use hectare::orion::parallel_for;
 use hectare::orion::relax::Consistency;
 use lda::{Corpus, Instructions, Model, Options, ROUNDS, Rounds, Sampler, numbers, padded};
-use program::refuses;
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;

@@ -1,7 +1,6 @@
-//! Nothing is left behind: descriptors and mappings, in a binary of its own so that it is alone.
+//! Nothing is left behind: descriptors and mappings, in a process of its own.
+use crate::common::*;
 use hectare::{AreaSpec, Job, Tracking};
-mod common;
-use common::*;
 
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
@@ -14,13 +13,16 @@ fn mappings() -> usize {
 
 #[test]
 fn jobs_leave_nothing_behind() {
-    if let Some((_, job)) = role() {
+    const NAME: &str = "jobs_leave_nothing_behind";
+    let Some((role, job)) = role() else { return spawn(NAME, "alone", &patient_job()).finish() };
+    if role == "child" {
         let mut worker = job.worker().unwrap();
         let mut owned = worker.create::<u64>("child", 100).unwrap();
         fill(&mut owned, &worker, 1);
         worker.sync().unwrap();
         return;
     }
+    drop(job);
     let mut before = 0;
     for turn in 0..6 {
         {
@@ -35,7 +37,7 @@ fn jobs_leave_nothing_behind() {
             })
             .unwrap();
             assert!(job.run(2, |worker| assert_eq!(worker.rank(), 5)).is_err());
-            spawn("jobs_leave_nothing_behind", "child", &job).finish();
+            spawn(NAME, "child", &job).finish();
             // SAFETY: only the library writes through it.
             let again = unsafe { job.descriptor() }.try_clone_to_owned().unwrap();
             let again = Job::from_descriptor(again).unwrap();

@@ -1,6 +1,5 @@
 //! Lent areas: read in place by everybody, written again only when nobody can hold a view.
-mod common;
-use common::{spawn, until, watch};
+use crate::common::{self, spawn, until, watch};
 use hectare::{AreaSpec, Error, Job};
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,10 +1,9 @@
 //! A model of areas as plain vectors: random writes by every means, random syncs; what every worker reads is
 //! the model at the published version, bit for bit, and what changed since any version is reported.
+use crate::common::*;
 use hectare::{Area, AreaSpec, Element, Job, Owned, Tracking, Version, Worker};
 use std::collections::HashMap;
 use std::sync::Mutex;
-mod common;
-use common::*;
 
 const WORKERS: usize = 3;
 /// Every published version of every area, as its owner knew it.

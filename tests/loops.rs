@@ -1,5 +1,6 @@
 //! Loops on processes of one job: the bits that threads give; a worker that is killed inside a loop; going on
 //! from a checkpoint with fewer workers.
+use crate::common::*;
 use hectare::orion::accumulate::Sum;
 use hectare::orion::execute::{LoopHead, entry_parts};
 use hectare::orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript};
@@ -7,8 +8,6 @@ use hectare::orion::relax::Relax;
 use hectare::orion::{Context, Error, Result, Site};
 use hectare::{DistArray, SparseArray};
 use std::path::{Path, PathBuf};
-mod common;
-use common::*;
 
 const USERS: usize = 90;
 const ITEMS: usize = 70;

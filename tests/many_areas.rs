@@ -1,9 +1,8 @@
 //! Jobs with many areas: names, groups, memory and intervals among hundreds of others that come and go.
+use crate::common::*;
 use hectare::{AreaSpec, Error, Job, Owned};
 use std::collections::HashMap;
 use std::time::Duration;
-mod common;
-use common::*;
 
 fn job() -> Job {
     Job::builder().reserve(1 << 30).max_areas(512).patience(LONG).embedded().unwrap()

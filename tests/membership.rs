@@ -1,9 +1,8 @@
 //! Joining, leaving and the return of dead workers' slots, with processes that die or stand still in the middle.
 #![cfg(feature = "fault-points")]
+use crate::common::*;
 use hectare::{AreaSpec, Error, Job, WorkerState, fault};
 use std::time::Duration;
-mod common;
-use common::*;
 
 fn small_job(workers: u32) -> Job {
     let patience = Duration::from_millis(2);

@@ -1,9 +1,8 @@
 //! Observers: whole versions, nobody blocked, limits, and pins that are forgotten with their process.
+use crate::common::*;
 use hectare::{AreaSpec, Error, Job};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
-mod common;
-use common::*;
 
 #[test]
 fn observers_see_whole_versions_and_block_nobody() {

@@ -4,13 +4,13 @@
 //! Each test runs itself in a child process. There, a thread leaks a worker or an observer, sends a `&'static` view
 //! away, and ends; another worker then tries to change what the view shows.
 #![forbid(unsafe_code)]
+use crate::common::{ROLE, this_program};
 use hectare::{AreaSpec, Context, Error, Job, Worker};
 use std::cell::RefCell;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::{Duration, Instant};
 
-const ROLE: &str = "HECTARE_TEST_ROLE";
 const SIGABRT: i32 = 6;
 const LEN: usize = 1000;
 
@@ -18,12 +18,13 @@ const LEN: usize = 1000;
 const CHANGED: &str = "a shared slice has changed";
 
 /// Runs the test `name` in a child process; `None` in the child.
+#[track_caller]
 fn child(name: &str) -> Option<Output> {
     if std::env::var_os(ROLE).is_some() {
         return None;
     }
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", name, "--nocapture", "--test-threads=1"]).env(ROLE, "child");
+    let mut command = this_program(name);
+    command.args(["--nocapture", "--test-threads=1"]).env(ROLE, "child");
     Some(command.output().unwrap())
 }
 

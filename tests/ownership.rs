@@ -1,8 +1,7 @@
 //! Ownership: handed over, refused, claimed, and named where it was lost.
+use crate::common::*;
 use hectare::{AreaSpec, Error, Owned, Tracking, Version, Worker};
 use std::time::Duration;
-mod common;
-use common::*;
 
 #[test]
 fn a_ring_of_four() {

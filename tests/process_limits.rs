@@ -1,7 +1,6 @@
 //! Limits of the process (`ulimit`): errors that name what was asked for and the limit, and no signals.
+use crate::common::*;
 use hectare::{Error, Job};
-mod common;
-use common::*;
 
 fn limit(resource: libc::__rlimit_resource_t, bytes: u64) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };

@@ -1,10 +1,9 @@
 //! Three processes on one job, joined through an inherited descriptor: what is promised between threads
 //! holds between processes.
+use crate::common::*;
 use hectare::{Area, AreaSpec, Error, Job, Owned, Version, Worker, WorkerState};
 use std::collections::HashSet;
 use std::time::Duration;
-mod common;
-use common::*;
 
 fn three(name: &str, job: &Job) -> [Process; 2] {
     [spawn(name, "1", job), spawn(name, "2", job)]

@@ -1,8 +1,7 @@
 //! Relaxed loops on processes of one job: what threads give, and a worker that is killed in the middle.
+use crate::common::*;
 use hectare::orion::relax::{AdaRevision, Consistency, Every, Relax, Sum};
 use hectare::orion::{Context, Error, PerWorker, Result, parallel_for};
-mod common;
-use common::*;
 
 const BINS: usize = 41;
 const COUNT: usize = 9000;

@@ -1,9 +1,8 @@
 //! Rounds: barriers, forced syncs, intervals, groups, and workers that come, go, panic and stay away.
+use crate::common::*;
 use hectare::{AreaSpec, Error, Job, Worker, WorkerState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
-mod common;
-use common::*;
 
 #[test]
 fn everybody_sees_everybody_at_every_barrier() {

@@ -1,9 +1,8 @@
 //! A process whose threads do not end together, as those of a killed one do not: its worker is dead when none of them can
 //! write any more.
+use crate::common::*;
 use hectare::{Error, Job};
 use std::path::PathBuf;
-mod common;
-use common::*;
 
 /// A worker's thread ends, in a way in which only the kernel ends threads, while another writes what was lent to it.
 fn writer(job: Job) -> ! {

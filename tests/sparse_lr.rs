@@ -1,13 +1,11 @@
 //! The example `sparse_lr`: the serial twin, every rule under every consistency, LIBSVM files, bad input.
-#[path = "common/program.rs"]
-mod program;
 #[path = "../examples/sparse_lr/main.rs"]
 mod sparse_lr;
 
+use crate::common::program::refuses;
 use clap::Parser;
 use hectare::orion::array::random::Stream;
 use hectare::orion::relax::Consistency;
-use program::refuses;
 use sparse_lr::training::Curve;
 use sparse_lr::{KINDS, Options, logistic, serial, train};
 use std::fs;

@@ -1,10 +1,9 @@
 //! Versions, ages, waits, notification and clocks.
+use crate::common::*;
 use hectare::{Area, AreaSpec, Error, Job, Version};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
-mod common;
-use common::*;
 
 #[test]
 fn versions_timestamps_and_ages() {

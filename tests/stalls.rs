@@ -1,8 +1,7 @@
 //! Processes that are stopped (SIGSTOP) and go on (SIGCONT), under each stall policy.
+use crate::common::*;
 use hectare::{AreaSpec, Job, StallPolicy, Stats, Version, Worker, WorkerState};
 use std::time::Duration;
-mod common;
-use common::*;
 
 const SHORT: Duration = Duration::from_millis(30);
 

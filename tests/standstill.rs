@@ -1,9 +1,8 @@
 //! Processes that stand still at every step of a round, under each stall policy, and go on later.
 #![cfg(feature = "fault-points")]
+use crate::common::*;
 use hectare::{AreaSpec, Job, StallPolicy, Stats, Version, Worker, WorkerState, fault};
 use std::time::Duration;
-mod common;
-use common::*;
 
 const LEN: usize = 200_000;
 /// Areas of a group, with `beat`: small ones, which their owner copies, and a large one, which all copy.

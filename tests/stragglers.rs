@@ -1,9 +1,8 @@
 //! Stragglers: old versions stay readable, bit for bit, and nobody is blocked.
+use crate::common::*;
 use hectare::{Area, AreaSpec, Job, StallPolicy, Worker};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
-mod common;
-use common::*;
 
 fn impatient_job() -> Job {
     Job::builder().reserve(1 << 28).patience(Duration::from_millis(10)).embedded().unwrap()

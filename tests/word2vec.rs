@@ -1,13 +1,11 @@
 //! The example `word2vec`: the serial twin, what it learns on several workers, bad input.
-#[path = "common/program.rs"]
-mod program;
 #[allow(dead_code, reason = "the program's `main` and what only it uses")]
 #[path = "../examples/word2vec/main.rs"]
 mod word2vec;
 
+use crate::common::program::refuses;
 use clap::Parser;
 use hectare::orion::relax::Consistency;
-use program::refuses;
 use std::fs;
 use word2vec::{Options, Text, score, serial, train, width};
 

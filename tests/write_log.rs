@@ -1,9 +1,8 @@
 //! The write log: every way to write reaches the readers, and nothing else is claimed to have changed.
+use crate::common::*;
 use hectare::{Area, AreaSpec, Error, Job, Owned, Tracking, Version, Worker};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-mod common;
-use common::*;
 
 fn changed(area: &Area<u64>, worker: &Worker, since: Version) -> Vec<Range<usize>> {
     area.changed_since(worker, since).unwrap()
@@ -264,8 +263,8 @@ fn a_process_may_check_its_logging_in_any_job() {
     };
     let Some((_, job)) = role() else {
         let job = patient_job();
-        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", NAME]).env("HECTARE_CHECK", "1").env(ROLE, "checked");
+        let mut command = this_program(NAME);
+        command.env("HECTARE_CHECK", "1").env(ROLE, "checked");
         job.pass_to(&mut command);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));

@@ -1,11 +1,14 @@
 //! What the tests share: a watchdog, child processes on the parent's job, and small helpers.
 #![allow(dead_code, unused_imports)]
 mod crew;
+pub(crate) mod program;
 pub(crate) use self::crew::{Crew, run};
 
 use hectare::orion::Context;
 use hectare::{Element, Job, Owned, Worker};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::panic::Location;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -98,11 +101,25 @@ impl Drop for Process {
     }
 }
 
-/// Starts the test `name` of this binary in a process of its own, in `role`, on `job`.
-pub(crate) fn spawn(name: &str, role: &str, job: &Job) -> Process {
+/// The test `name` of the caller's file, as the only one of this program that a process of its own is to run.
+#[track_caller]
+pub(crate) fn this_program(name: &str) -> Command {
+    let module = Path::new(Location::caller().file()).file_stem().unwrap().to_str().unwrap();
+    let path = format!("{module}::{name}");
+    // A name that no test has would run nothing, with success. Threads of tests have the names of these.
+    let thread = std::thread::current();
+    assert!(thread.name().is_none_or(|own| !own.contains("::") || own == path), "{path} starts itself");
     let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", &path]);
+    command
+}
+
+/// Starts the test `name` of the caller's file in a process of its own, in `role`, on `job`.
+#[track_caller]
+pub(crate) fn spawn(name: &str, role: &str, job: &Job) -> Process {
+    let mut command = this_program(name);
     job.pass_to(&mut command);
-    command.args(["--exact", name, "--nocapture", "--test-threads=1"]).env(ROLE, role).stdout(Stdio::null());
+    command.args(["--nocapture", "--test-threads=1"]).env(ROLE, role).stdout(Stdio::null());
     // SAFETY: a plain system call. A child does not outlive its parent.
     unsafe {
         command.pre_exec(|| {
@@ -137,6 +154,7 @@ pub(crate) fn role() -> Option<(String, Job)> {
 }
 
 /// Runs `program` on three processes, of which worker `killed`, if any, does not come to its end.
+#[track_caller]
 pub(crate) fn as_processes(name: &str, killed: Option<usize>, program: impl Fn(&mut Context<'_>)) {
     let child = role();
     let job = child.as_ref().map_or_else(patient_job, |(_, job)| job.clone());

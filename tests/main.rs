@@ -1,0 +1,46 @@
+//! The tests that cross threads and processes, as one program: what they share is compiled once. Each file is a module.
+#![allow(clippy::duplicate_mod, reason = "several examples have the same part")]
+#![allow(clippy::module_inception, reason = "the tests of an example have its name")]
+mod areas;
+mod bad_input;
+mod cgroup;
+mod collections;
+mod common;
+mod death;
+mod directory;
+mod factorize;
+mod failing;
+mod fork;
+mod handles;
+mod kmeans;
+mod lda;
+mod leftovers;
+mod lending;
+mod local_areas;
+mod log_model;
+mod loops;
+mod many_areas;
+mod membership;
+mod observers;
+mod orderings;
+mod outliving;
+mod ownership;
+mod parallel_for;
+mod process_limits;
+mod processes;
+mod reduce;
+mod relaxed_loops;
+mod rounds;
+mod siblings;
+mod sparse_lr;
+mod staleness;
+mod stalls;
+mod standstill;
+mod stragglers;
+mod word2vec;
+mod write_log;
+
+#[test]
+fn every_file_is_a_module() {
+    hectare_testing::every_file_is_a_module(concat!(env!("CARGO_MANIFEST_DIR"), "/tests"));
+}
