@@ -1,12 +1,12 @@
 //! Making dense arrays. All calls are collective.
 use super::dense::DistArray;
-use super::entries::Entries;
-use super::random::{Real, Stream};
 use super::shown;
 use super::sparse::{SparseArray, Value};
 use crate::checkpoint::checksum;
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
+use hectare_data::entries::Entries;
+use hectare_data::random::{Real, Stream};
 use hectare_dsm::{Element, bytemuck};
 use std::ops::Range;
 

@@ -1,10 +1,10 @@
 //! Sparse arrays from text files, of which every worker parses its share. All calls are collective.
-use super::entries::Entries;
 use super::sparse::{SparseArray, Value};
-use super::text::{Parsed, Share, TextError, read_entries, read_rows};
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
 use crate::file;
+use hectare_data::entries::Entries;
+use hectare_data::text::{Parsed, Share, TextError, read_entries, read_rows};
 use std::path::Path;
 
 impl From<TextError> for Error {
@@ -23,8 +23,8 @@ impl From<TextError> for Error {
 
 impl Context<'_> {
     /// A sparse array of the lines of a text file: `parser` makes a key and a value of each line, or passes it
-    /// over. [`movielens`](super::text::movielens), [`csv`](super::text::csv), [`tsv`](super::text::tsv) and
-    /// [`whitespace`](super::text::whitespace) are ready made; a closure gets the line without its end, and the
+    /// over. [`movielens`](hectare_data::text::movielens), [`csv`](hectare_data::text::csv), [`tsv`](hectare_data::text::tsv) and
+    /// [`whitespace`](hectare_data::text::whitespace) are ready made; a closure gets the line without its end, and the
     /// byte of the file at which it begins. Every worker parses its share. The shape is the largest index plus
     /// one in each dimension. Collective.
     ///
@@ -97,7 +97,7 @@ impl Context<'_> {
     /// A data set of the rows of a text file, as an array of one dimension: row `i` of the file is entry `i`,
     /// of any serde type. `parser` makes a value of each line (`Ok(Some(value))`), passes it over (`Ok(None)`: it is no
     /// row, and gets no number), or says what is wrong with it (`Err(text)`); it gets the line without its end, and the
-    /// byte of the file at which it begins. [`libsvm`](super::text::libsvm) is a ready-made one. Every worker parses its
+    /// byte of the file at which it begins. [`libsvm`](hectare_data::text::libsvm) is a ready-made one. Every worker parses its
     /// share. Collective.
     ///
     /// ```

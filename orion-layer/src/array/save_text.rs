@@ -2,10 +2,10 @@
 use super::dense::DistArray;
 use super::share::share_bytes;
 use super::sparse::{SparseArray, Value};
-use super::text::{write_entries, write_rows};
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
 use crate::file::{self, NewFile};
+use hectare_data::text::{write_entries, write_rows};
 use hectare_dsm::Element;
 use std::fmt::Display;
 use std::path::Path;
@@ -52,7 +52,7 @@ impl<T: Element + Display, const N: usize> DistArray<T, N> {
 }
 
 impl<T: Value + Display, const N: usize> SparseArray<T, N> {
-    /// Saves the entries as text: lines such as `3 4 0.5`, which [`whitespace`](super::text::whitespace) reads,
+    /// Saves the entries as text: lines such as `3 4 0.5`, which [`whitespace`](hectare_data::text::whitespace) reads,
     /// in the order in which the workers have them. The shape is not stored: read with
     /// [`Context::text_file_with_shape`] if it is larger than the entries need. Collective.
     ///

@@ -2,14 +2,14 @@
 //!
 //! Entries live in each worker's own memory, in the order in which a loop runs through them; they are no areas,
 //! for nobody writes them and nobody else reads them. When a loop wants them elsewhere they move once.
-use super::cuts::{BlockWeights, Cuts, PartTable};
-use super::entries::{Entries, Entry};
 use super::exchange::exchange_entries;
-use super::grid::Grid;
-use super::histogram::Histogram;
 use crate::context::{Context, Say, Site};
 use crate::error::{Error, Result};
 use crate::execute::mutant::{self, Mutant};
+use hectare_data::entries::{Entries, Entry};
+use hectare_data::grid::Grid;
+use hectare_dependence::cuts::{BlockWeights, Cuts, PartTable};
+use hectare_dependence::histogram::Histogram;
 
 use crate::execute::{Family, IterationSpace, Of, Visit};
 use hectare_dependence::loop_nest::Space;

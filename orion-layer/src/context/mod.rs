@@ -13,10 +13,10 @@ pub(crate) use self::site::by_place;
 
 use self::mailbox::Mailbox;
 pub(crate) use self::mailbox::Say;
-use crate::array::random::{Permutation, Stream};
 use crate::error::{Error, Result};
 use crate::execute::Plans;
 use crate::relax::Board;
+use hectare_data::random::{Permutation, Stream};
 use hectare_dsm::{Rank, Worker};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

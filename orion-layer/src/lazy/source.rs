@@ -1,9 +1,9 @@
 //! Where pipelines begin: entries of sparse arrays, lines of text files.
 use super::{Lazy, Pipe, Refuse};
-use crate::array::text::{Share, TextError, for_each_line};
 use crate::array::{LocalEntries, Value};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use hectare_data::text::{Share, TextError, for_each_line};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
 //! Arrays made of dense arrays. All calls are collective.
 use super::DistArray;
-use crate::array::entries::{Entries, Entry};
 use crate::array::sparse::{SparseArray, Value};
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
+use hectare_data::entries::{Entries, Entry};
 use hectare_dsm::Element;
 
 impl<T: Element, const N: usize> DistArray<T, N> {

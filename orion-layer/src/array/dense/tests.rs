@@ -1,6 +1,6 @@
 use super::*;
-use crate::array::random::Stream;
 use crate::run;
+use hectare_data::random::Stream;
 
 const SHAPE: [usize; 3] = [7, 5, 3];
 

@@ -1,8 +1,8 @@
 //! Sparse arrays made of others. All calls are collective; nothing moves between workers.
 use super::{SparseArray, Value};
-use crate::array::entries::{Entries, Entry};
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
+use hectare_data::entries::{Entries, Entry};
 use std::rc::Rc;
 
 impl<T: Value, const N: usize> SparseArray<T, N> {

@@ -1,9 +1,9 @@
 //! Looking at the entries of a sparse array outside of loops.
 use super::{PlacedEntries, SparseArray, Value};
-use crate::array::entries::Entry;
 use crate::array::share::share_bytes;
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
+use hectare_data::entries::Entry;
 use std::ops::Deref;
 use std::rc::Rc;
 

@@ -12,7 +12,7 @@ const MIN_BITS: u32 = 6;
 /// A random permutation of `0..len`, the same for everyone who has the stream.
 ///
 /// ```
-/// use hectare_orion::array::random::{Permutation, Stream};
+/// use hectare_data::random::{Permutation, Stream};
 /// let permutation = Permutation::new(Stream::new(1, "users"), 1000);
 /// let place = permutation.apply(17);
 /// assert!(place < 1000);

@@ -15,7 +15,7 @@ pub enum Separator {
 /// Empty lines are passed over. Everything else that is not as described is an error.
 ///
 /// ```
-/// use hectare_orion::array::text::{Columns, Separator};
+/// use hectare_data::text::{Columns, Separator};
 /// // `userId,movieId,rating,timestamp`, with ids from 1.
 /// let parser = Columns { first_index: 1, more_columns: true, ..Columns::CSV }.parser::<f32, 2>();
 /// assert_eq!(parser("userId,movieId,rating,timestamp", 0), Ok(None));

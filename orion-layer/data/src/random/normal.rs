@@ -105,7 +105,7 @@ use self::coefficients::*;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::random::Stream;
+    use crate::random::Stream;
 
     #[test]
     fn quantiles_of_tables() {

@@ -25,7 +25,7 @@ fn mix(mut x: u64) -> u64 {
 /// An endless sequence of random numbers, each addressed by its index.
 ///
 /// ```
-/// use hectare_orion::array::random::Stream;
+/// use hectare_data::random::Stream;
 /// let stream = Stream::new(7, "weights");
 /// let mut whole = [0.0f32; 10];
 /// stream.fill_normal(&mut whole, 0, 0.1);

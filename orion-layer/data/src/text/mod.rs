@@ -4,7 +4,7 @@
 //! an entry of each line; [`whitespace`], [`tsv`], [`csv`], [`movielens`] and [`libsvm`] are ready made.
 //!
 //! ```
-//! use hectare_orion::array::text::{Share, read_entries, whitespace};
+//! use hectare_data::text::{Share, read_entries, whitespace};
 //! # let path = std::env::temp_dir().join(format!("hectare-text-{}", std::process::id()));
 //! # std::fs::write(&path, "0 4 3.5\n2 1 4\n")?;
 //! // The file holds lines such as `0 4 3.5`.
@@ -25,7 +25,7 @@ pub use self::libsvm::{LabelledRow, libsvm, libsvm_from};
 pub use self::lines::{Share, for_each_line};
 pub use self::write::{write_entries, write_rows};
 
-use super::{Entries, EntriesError};
+use crate::entries::{Entries, EntriesError};
 use std::path::{Path, PathBuf};
 
 /// What a parser makes of a line: an entry, nothing (a header, a comment, an empty line), or what is wrong with

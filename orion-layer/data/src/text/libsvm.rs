@@ -16,7 +16,7 @@ pub struct LabelledRow {
 /// labels are refused.
 ///
 /// ```
-/// use hectare_orion::array::text::libsvm;
+/// use hectare_data::text::libsvm;
 /// let row = libsvm("-1 3:1 11:0.5", 0)?.expect("a row");
 /// assert_eq!(row.label, -1.0);
 /// assert_eq!(row.features, [(2, 1.0), (10, 0.5)]);

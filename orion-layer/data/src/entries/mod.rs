@@ -3,8 +3,8 @@ mod entry;
 
 pub use self::entry::Entry;
 
-use super::Histogram;
-use super::random::{Permutation, Stream};
+use crate::random::{Permutation, Stream};
+use hectare_dependence::histogram::Histogram;
 
 /// The largest extent of a dimension: keys are `u32`.
 const MAX_EXTENT: usize = 1 << 32;
@@ -36,14 +36,14 @@ pub enum EntriesError {
 /// 12 bytes.
 ///
 /// ```
-/// use hectare_orion::array::Entries;
+/// use hectare_data::entries::Entries;
 /// let mut ratings = Entries::new([3, 4])?;
 /// ratings.push([0, 2], 4.0f32)?;
 /// ratings.push([2, 2], 1.0)?;
 /// let mut high = ratings.map(|_key, rating| rating / 2.0);
 /// high.filter(|_key, rating| *rating > 1.0);
 /// assert_eq!(high.iter().map(|entry| entry.key).collect::<Vec<_>>(), [[0, 2]]);
-/// # Ok::<(), hectare_orion::array::EntriesError>(())
+/// # Ok::<(), hectare_data::entries::EntriesError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entries<T, const N: usize> {

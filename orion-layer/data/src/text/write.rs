@@ -1,5 +1,5 @@
 //! Arrays to text: what [`whitespace`](super::whitespace) reads.
-use crate::array::Entry;
+use crate::entries::Entry;
 use std::fmt::Display;
 use std::io::{self, Write};
 

@@ -180,7 +180,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read(values in prop::collection::vec((0u32..100, any::<u32>(), any::<f32>()), 0..40)) {
         let list = values.into_iter().filter(|(_, _, value)| value.is_finite());
-        let list: Vec<_> = list.map(|(i, j, value)| crate::array::Entry { key: [i, j], value }).collect();
+        let list: Vec<_> = list.map(|(i, j, value)| crate::entries::Entry { key: [i, j], value }).collect();
         let mut text = Vec::new();
         write_entries(&mut text, &list).unwrap();
         let file = Temporary::new(text);
@@ -199,7 +199,7 @@ fn rows_are_written_as_lines() {
 /// MovieLens-1M and a9a, where they are (they are not part of the project).
 #[test]
 fn real_files() {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     if !data.join("ml1m.train.txt").exists() || !data.join("a9a").exists() {
         return hectare_testing::skip("shared data", data.display());
     }

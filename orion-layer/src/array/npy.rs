@@ -1,11 +1,9 @@
 //! NumPy's `.npy` files: read and written in row-major order, little-endian, with elements of one number each.
-mod header;
-
-use self::header::{Header, PREAMBLE};
 use super::dense::DistArray;
 use crate::context::{Context, Site};
 use crate::error::{Error, Result};
 use crate::file::{self, NewFile};
+use hectare_data::npy::{Header, PREAMBLE, text_range};
 use hectare_dsm::{Element, bytemuck};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -80,7 +78,7 @@ fn open<T: NpyElement, const N: usize>(path: &Path) -> Result<(File, u64, [usize
     }
     let mut beginning = Vec::with_capacity(PREAMBLE);
     (&file).take(PREAMBLE as u64).read_to_end(&mut beginning).map_err(io)?;
-    let range = header::text_range(&beginning).map_err(wrong)?;
+    let range = text_range(&beginning).map_err(wrong)?;
     let start = range.end as u64;
     if start > metadata.len() {
         return Err(wrong("cut off within its header".into()));

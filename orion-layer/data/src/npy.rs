@@ -4,7 +4,7 @@
 /// What stands at the beginning of every file.
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// Bytes of magic string, version and the longest length.
-pub(super) const PREAMBLE: usize = 12;
+pub const PREAMBLE: usize = 12;
 /// The longest header that is read. NumPy's own limit is 10,000 unless told otherwise.
 const LONGEST: usize = 1 << 20;
 /// The most dimensions that NumPy has.
@@ -14,17 +14,20 @@ const ALIGNMENT: usize = 64;
 
 /// What a header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub struct Header {
     /// The element type in NumPy's notation, such as `<f4`.
-    pub(super) descr: String,
+    pub descr: String,
     /// Whether the first index runs fastest.
-    pub(super) fortran_order: bool,
+    pub fortran_order: bool,
     /// The extents of the dimensions.
-    pub(super) shape: Vec<usize>,
+    pub shape: Vec<usize>,
 }
 
 /// Where the header's text lies, by the first [`PREAMBLE`] bytes of the file (fewer if it is shorter).
-pub(super) fn text_range(preamble: &[u8]) -> Result<std::ops::Range<usize>, String> {
+///
+/// # Errors
+/// What is wrong with the file, in words.
+pub fn text_range(preamble: &[u8]) -> Result<std::ops::Range<usize>, String> {
     if !preamble.starts_with(MAGIC) {
         return Err("not an .npy file: it does not begin with \\x93NUMPY".into());
     }
@@ -46,7 +49,10 @@ pub(super) fn text_range(preamble: &[u8]) -> Result<std::ops::Range<usize>, Stri
 
 impl Header {
     /// Reads the header's text.
-    pub(super) fn parse(text: &[u8]) -> Result<Header, String> {
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn parse(text: &[u8]) -> Result<Header, String> {
         let (mut descr, mut fortran_order, mut shape) = (None, None, None);
         let mut rest = Literal { text, at: 0 };
         rest.expect(b'{')?;
@@ -79,7 +85,7 @@ impl Header {
     }
 
     /// The whole beginning of a file, up to its data: version 1.0 if the length allows.
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    pub fn to_bytes(&self) -> Vec<u8> {
         let extents: String = self.shape.iter().map(|extent| format!("{extent}, ")).collect();
         let extents = if self.shape.len() == 1 { extents.trim_end() } else { extents.trim_end_matches(", ") };
         let order = if self.fortran_order { "True" } else { "False" };

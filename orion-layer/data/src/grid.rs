@@ -1,8 +1,8 @@
 //! Placing: entries into the cells of a grid.
-use super::cuts::PartTable;
-use super::entries::{Entries, Entry};
-use super::random::Stream;
-use super::{BlockWeights, Cuts, Histogram};
+use crate::entries::{Entries, Entry};
+use crate::random::Stream;
+use hectare_dependence::cuts::{BlockWeights, Cuts, PartTable};
+use hectare_dependence::histogram::Histogram;
 use std::mem;
 
 /// Keys that cuts are chosen by, at least, if there are as many entries.
@@ -18,14 +18,15 @@ const COARSE_BLOCKS: usize = 1 << 17;
 /// are one slice. Within a cell they keep the order in which they came.
 ///
 /// ```
-/// use hectare_orion::array::{Cuts, Entries, Grid};
+/// use hectare_data::{entries::Entries, grid::Grid};
+/// use hectare_dependence::cuts::Cuts;
 /// let mut entries = Entries::new([4, 4])?;
 /// for (key, value) in [([3, 0], 'a'), ([0, 3], 'b'), ([1, 2], 'c'), ([0, 0], 'd')] {
 ///     entries.push(key, value)?;
 /// }
 /// let grid = Grid::place(entries, [Cuts::even(4, 2), Cuts::even(4, 2)]);
 /// assert_eq!(grid.cell([0, 1]).iter().map(|entry| entry.value).collect::<String>(), "bc");
-/// # Ok::<(), hectare_orion::array::EntriesError>(())
+/// # Ok::<(), hectare_data::entries::EntriesError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid<T, const N: usize> {
@@ -99,7 +100,7 @@ impl<T, const N: usize> Grid<T, N> {
         &self.starts
     }
 
-    /// The entries of each cell, counted: what [`Rotation::cost`](super::cuts::Rotation::cost) weighs.
+    /// The entries of each cell, counted: what [`Rotation::cost`](hectare_dependence::cuts::Rotation::cost) weighs.
     pub fn weights(&self) -> Vec<u64> {
         self.starts.array_windows().map(|[start, end]| (end - start) as u64).collect()
     }
@@ -177,7 +178,7 @@ impl<T, const N: usize> Sort<T, N> {
 
 impl<T, const N: usize> Entries<T, N> {
     /// Cuts of the dimensions into so many parts each, by a sample of these entries, that balance the blocks of
-    /// a [`Rotation`](super::cuts::Rotation). Where other workers hold entries too, they have to do these steps
+    /// a [`Rotation`](hectare_dependence::cuts::Rotation). Where other workers hold entries too, they have to do these steps
     /// together: [`sample_keys`](Entries::sample_keys), [`Histogram::merge`], [`Cuts::balanced`],
     /// [`BlockWeights::merge`], [`BlockWeights::balance`].
     ///
@@ -214,7 +215,7 @@ pub fn coarse_axes<const N: usize>(histograms: &[Histogram; N], parts: [usize; N
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::cuts::Rotation;
+    use hectare_dependence::cuts::Rotation;
     use proptest::prelude::*;
 
     fn check<const N: usize>(shape: [usize; N], keys: &[[u32; N]], cuts: [Cuts; N]) {

@@ -1,11 +1,13 @@
 //! What it costs to bring a sparse array into its place: random numbers, balanced cuts, cells, and reading text.
 //!
-//! `cargo bench -p hectare-orion --bench placing [-- --quick] [-- PART_OF_A_CASE]`
+//! `cargo bench -p hectare-data --bench placing [-- --quick] [-- PART_OF_A_CASE]`
 //!
 //! The column `aim` is what each case should need on one core of a machine of 2024.
-use hectare_orion::array::random::{Permutation, Stream};
-use hectare_orion::array::text::{Share, csv, libsvm, movielens, read_entries, read_rows, whitespace};
-use hectare_orion::array::{Cuts, Entries, Entry, Grid};
+use hectare_data::entries::{Entries, Entry};
+use hectare_data::grid::Grid;
+use hectare_data::random::{Permutation, Stream};
+use hectare_data::text::{Share, csv, libsvm, movielens, read_entries, read_rows, whitespace};
+use hectare_dependence::cuts::Cuts;
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
