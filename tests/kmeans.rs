@@ -52,6 +52,21 @@ fn first_centers_are_points_that_lie_apart_and_the_same_on_any_number_of_workers
 }
 
 #[test]
+fn the_baseline_is_a_single_cluster() {
+    let o = options(&["--clusters", "1", "--passes", "1"]);
+    let (columns, points) = load(&o).unwrap();
+    let alone = serial(&o, columns, &points).unwrap().1;
+    let one = losses(&alone)[0];
+    let near = |found: f64| (found / one - 1.0).abs() < 1e-5;
+    assert!(near(alone.baseline().unwrap()) && alone.warning().is_none(), "{alone:?}");
+    for workers in [1, 3] {
+        let all = hectare::run(workers, |w| train(w, &o, Consistency::Bsp)).unwrap();
+        let curve = &all[0].1;
+        assert!(near(curve.baseline().unwrap()) && curve.warning().is_none(), "{workers}: {curve:?}");
+    }
+}
+
+#[test]
 fn passes_give_what_the_serial_twin_gives() {
     let o = options(&[]);
     let (centers, curve) = twin(&o);

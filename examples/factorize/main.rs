@@ -14,7 +14,7 @@ use hectare::orion::{Context, Error, Result, dot, parallel_for};
 use hectare::{DistArray, SparseArray};
 use relaxed::Revised;
 use std::process::ExitCode;
-use training::{Curve, Options, Steps, TOO_LONG, load, parallel, uniform};
+use training::{Curve, Options, Steps, TOO_LONG, guess_of_entries, load, mean_guess, parallel, uniform};
 
 /// How loops may be run: as a rotation, or with the columns relaxed.
 const KINDS: [Consistency; 4] =
@@ -148,7 +148,8 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         _ => Columns::Plain(v),
     };
     let relax = Relax { consistency, every: o.run.every(CLOCKS) };
-    let mut curve = Curve::of("test RMSE", TOO_LONG).after(begun);
+    let baseline = mean_guess(w, &r, &test)?;
+    let mut curve = Curve::of("test RMSE", TOO_LONG).against(baseline).after(begun);
     for number in begun..o.passes {
         curve.begin();
         let squares = pass(w, (o, number == 0, relax), &r, &mut u, &mut v)?;
@@ -188,7 +189,7 @@ pub(crate) fn serial(o: &Options) -> Result<Curve> {
     let mut u = uniform(m * wide, BELOW, 2 * o.seed);
     let mut v = uniform(n * narrow, BELOW, 2 * o.seed + 1);
     let mut revised = (o.steps == Steps::AdaRevision).then(|| Revised::new(o, n * rank));
-    let mut curve = Curve::of("test RMSE", TOO_LONG);
+    let mut curve = Curve::of("test RMSE", TOO_LONG).against(guess_of_entries(&list, &test));
     for pass in 0..o.passes {
         curve.begin();
         let mut squares = 0.0;

@@ -21,7 +21,7 @@ use hectare::orion::relax::{Buffered, Consistency, Every, Relax, Sum};
 use hectare::orion::{Context, Error, Result, parallel_for};
 use std::cell::RefCell;
 use std::process::ExitCode;
-use training::Curve;
+use training::{Baseline, Curve};
 
 const KINDS: [Consistency; 3] = [Consistency::Bsp, Consistency::Bounded(1), Consistency::Async];
 const MEASURE: &str = "mean square distance";
@@ -91,6 +91,20 @@ fn pass(
     Ok(())
 }
 
+/// One cluster whose center is the mean of all points; `sums` has the sum of each coordinate, and of its squares.
+fn one_cluster(sums: &[[f64; 2]], count: usize) -> Baseline {
+    let count = count.max(1) as f64;
+    let variance = |[sum, squares]: &[f64; 2]| squares / count - (sum / count).powi(2);
+    let advice = "larger batches, or whole passes (--batch 0)";
+    Baseline { loss: sums.iter().map(variance).sum(), of: "a single center in the middle", advice }
+}
+
+/// Adds coordinate `x` to the sums of its column.
+fn tally(sums: &mut [f64; 2], x: f32) {
+    let x = f64::from(x);
+    *sums = [sums[0] + x, sums[1] + x * x];
+}
+
 /// The centers, and the mean square of the distances to them after each pass. Collective.
 pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<(Centers, Curve)> {
     let points = points(w, o)?;
@@ -102,7 +116,12 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         true => Relax { consistency: Consistency::Bsp, every: Every::Share(1) },
         false => Relax { consistency, every: o.run.every(count.div_ceil(o.batch)) },
     };
-    let mut curve = Curve::of(MEASURE, ADVICE);
+    let mut sums = vec![[0.0; 2]; columns];
+    points.for_each_local(w, |[_, column], x| tally(&mut sums[column], x))?;
+    for sums in &mut sums {
+        *sums = w.all_reduce(*sums, |a, b| [a[0] + b[0], a[1] + b[1]])?;
+    }
+    let mut curve = Curve::of(MEASURE, ADVICE).against(one_cluster(&sums, count));
     for _ in 0..o.passes {
         curve.begin();
         if lloyd {
@@ -140,7 +159,11 @@ pub(crate) fn serial(o: &Options, columns: usize, points: &[f32]) -> Result<(Cen
         chosen = best.1;
     }
     let mut totals = vec![0.0f64; o.clusters * (columns + 1)];
-    let mut curve = Curve::of(MEASURE, ADVICE);
+    let mut sums = vec![[0.0; 2]; columns];
+    for point in &points {
+        sums.iter_mut().zip(*point).for_each(|(sums, x)| tally(sums, *x));
+    }
+    let mut curve = Curve::of(MEASURE, ADVICE).against(one_cluster(&sums, points.len()));
     for _ in 0..o.passes {
         curve.begin();
         if o.batch == 0 {

@@ -29,7 +29,7 @@ use hectare::{DistArray, SparseArray};
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
-use training::Curve;
+use training::{Baseline, Curve};
 
 /// How the totals of the topics may be relaxed, and as a check not at all. All add up the changes of every worker; under
 /// [`Consistency::Async`], where of two changes at once one may be lost, totals would drift away from the counts. The
@@ -145,6 +145,12 @@ impl Model {
     }
 }
 
+/// Held-out words are guessed from all.
+fn uniform(corpus: &Corpus) -> Baseline {
+    let advice = "too few passes (--passes), or too little text for so many topics (--topics)";
+    Baseline { loss: corpus.words.len() as f64, of: "guessing among all words", advice }
+}
+
 pub(crate) fn train(
     w: &mut Context<'_>,
     o: &Options,
@@ -152,7 +158,7 @@ pub(crate) fn train(
     consistency: Consistency,
 ) -> Result<Curve> {
     let (sampler, mut model) = (sampler(o, corpus), Model::new(w, o, corpus, consistency)?);
-    let mut curve = Curve::of(MEASURE, ADVICE);
+    let mut curve = Curve::of(MEASURE, ADVICE).against(uniform(corpus));
     for pass in 0..o.passes {
         curve.begin();
         model.pass(w, &sampler, numbers(o, pass))?;
@@ -176,7 +182,7 @@ pub(crate) fn serial(
     seen: &mut dyn FnMut(&Plain),
 ) -> Result<Curve> {
     let (sampler, mut model) = (sampler(o, corpus), Plain::new(o, corpus));
-    let mut curve = Curve::of(MEASURE, ADVICE);
+    let mut curve = Curve::of(MEASURE, ADVICE).against(uniform(corpus));
     for pass in 0..o.passes {
         curve.begin();
         let numbers = numbers(o, pass);

@@ -24,8 +24,9 @@ use hectare::orion::relax::{AdaRevision, Apply, Buffered, Consistency, Every, Su
 use hectare::orion::serve::Served;
 use hectare::orion::{Context, Result, parallel_for};
 use hectare::{DistArray, SparseArray};
+use std::f64::consts::LN_2;
 use std::process::ExitCode;
-use training::Curve;
+use training::{Baseline, Curve};
 
 /// Clocks in a pass, for each worker. Changes of all workers are added up: the fewer clocks and the more workers, the
 /// further steps overshoot.
@@ -36,6 +37,9 @@ pub(crate) const KINDS: [Consistency; 4] =
 const MEASURE: &str = "test loss";
 const ADVICE: &str =
     "steps were too long; try a smaller --rate, or --rule ada-revision, which needs no tuning";
+
+/// Weights of zero.
+const UNTRAINED: Baseline = Baseline { loss: LN_2, of: "a model that learns nothing", advice: ADVICE };
 
 /// The loss of an example with this margin, and its derivative.
 #[inline(always)]
@@ -153,7 +157,7 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         (Rule::AdaRevision, true) => Model::ServedAdaRevision(w.served(zeros, rule)?),
     };
     let every = o.run.every(CLOCKS * w.size());
-    let mut curve = Curve::of(MEASURE, ADVICE);
+    let mut curve = Curve::of(MEASURE, ADVICE).against(UNTRAINED);
     for number in 0..o.passes {
         curve.begin();
         let sum = match &mut model {
@@ -206,7 +210,7 @@ pub(crate) fn serial(o: &Options) -> Result<Curve> {
     let mut weights = vec![0.0; features];
     let rule = AdaRevision::new(o.rate(0).into());
     let mut states = vec![Apply::<f32>::initial(&rule); features];
-    let mut curve = Curve::of(MEASURE, ADVICE);
+    let mut curve = Curve::of(MEASURE, ADVICE).against(UNTRAINED);
     for number in 0..o.passes {
         curve.begin();
         let sum = match o.rule {

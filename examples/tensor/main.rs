@@ -8,7 +8,7 @@ mod training;
 use clap::Parser;
 use hectare::orion::{Context, Result, parallel_for};
 use std::process::ExitCode;
-use training::{Curve, Options, Steps, TOO_LONG, load, parallel, uniform};
+use training::{Curve, Options, Steps, TOO_LONG, guess_of_entries, load, mean_guess, parallel, uniform};
 
 /// Of the generated tensor: extents, how many entries.
 const SHAPE: [usize; 3] = [3000, 2000, 400];
@@ -59,7 +59,7 @@ fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
     let mut u = w.uniform([l, rank + SEEN], 0.0..BELOW, 3 * o.seed)?;
     let mut v = w.uniform([m, rank + SEEN], 0.0..BELOW, 3 * o.seed + 1)?;
     let mut z = w.uniform([n, rank + SEEN], 0.0..BELOW, 3 * o.seed + 2)?;
-    let mut curve = Curve::of("test RMSE", TOO_LONG);
+    let mut curve = Curve::of("test RMSE", TOO_LONG).against(mean_guess(w, &t, &test)?);
     for _ in 0..o.passes {
         curve.begin();
         let squares = parallel_for!(w, unordered, read t, write [u, v, z], sum squares: f64;
@@ -87,7 +87,7 @@ fn serial(o: &Options) -> Result<Curve> {
     let (rank, width) = (o.rank, o.rank + SEEN);
     let start = |dim: usize| uniform(shape[dim] * width, BELOW, 3 * o.seed + dim as u64);
     let (mut u, mut v, mut z) = (start(0), start(1), start(2));
-    let mut curve = Curve::of("test RMSE", TOO_LONG);
+    let mut curve = Curve::of("test RMSE", TOO_LONG).against(guess_of_entries(&list, &test));
     for _ in 0..o.passes {
         curve.begin();
         let mut squares = 0.0;

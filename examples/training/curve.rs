@@ -11,9 +11,24 @@ pub(crate) struct Curve {
     pub(super) measure: &'static str,
     /// What to do when it is not finite any more.
     advice: &'static str,
+    baseline: Option<Baseline>,
     pub(super) points: Vec<Point>,
     time: Duration,
     began: Option<Instant>,
+}
+
+/// Sums in another order, and of 32 bits, are not worse.
+const SLACK: f64 = 1.01;
+
+/// The loss of a program that learns nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Baseline {
+    /// Its loss.
+    pub(crate) loss: f64,
+    /// Who has that loss.
+    pub(crate) of: &'static str,
+    /// How to do better.
+    pub(crate) advice: &'static str,
 }
 
 /// After a pass.
@@ -29,12 +44,25 @@ pub(super) struct Point {
 impl Curve {
     /// The curve of a measure, and what to do when that is not finite any more.
     pub(crate) fn of(measure: &'static str, advice: &'static str) -> Curve {
-        Curve { begun: 0, measure, advice, points: Vec::new(), time: Duration::ZERO, began: None }
+        Curve {
+            begun: 0,
+            measure,
+            advice,
+            baseline: None,
+            points: Vec::new(),
+            time: Duration::ZERO,
+            began: None,
+        }
     }
 
     /// The same, of a run that goes on after `begun` passes.
     pub(crate) fn after(self, begun: usize) -> Curve {
         Curve { begun, ..self }
+    }
+
+    /// The same, which ends with a warning if its last loss is above that of the baseline.
+    pub(crate) fn against(self, baseline: Baseline) -> Curve {
+        Curve { baseline: Some(baseline), ..self }
     }
 
     /// Times a pass: what is not between `begin` and `end` (reading, testing) does not count.
@@ -93,10 +121,27 @@ impl Curve {
         self.time.as_secs_f64()
     }
 
-    /// Says what was reached at last.
+    /// The loss of the baseline.
+    pub(crate) fn baseline(&self) -> Option<f64> {
+        self.baseline.map(|baseline| baseline.loss)
+    }
+
+    /// Of a finite loss that is worse than the baseline's: training did harm.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let (last, baseline) = (self.points.last()?, self.baseline?);
+        let Baseline { loss, of, advice } = baseline;
+        let text =
+            || format!("{} {:.4} is worse than {loss:.4}, which {of} has: {advice}", self.measure, last.loss);
+        (last.loss > SLACK * loss).then(text)
+    }
+
+    /// Says what was reached at last, and on the standard error if that is worse than nothing.
     pub(super) fn say_end(&self, name: &str) {
         let Some(last) = self.points.last() else { return };
         let passes = self.begun + self.points.len();
         println!("{name}: {} {:.4} after {passes} passes, {:.3} s", self.measure, last.loss, last.seconds);
+        if let Some(warning) = self.warning() {
+            eprintln!("warning: {name}: {warning}");
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! Entries of sparse matrices and tensors, from files or generated, for workers or for the serial twin.
-use super::Options;
+use super::{Baseline, Options};
 use hectare::SparseArray;
 use hectare::orion::array::Entry;
 use hectare::orion::array::random::Stream;
@@ -14,6 +14,9 @@ type Entries<const N: usize> = Vec<Entry<f32, N>>;
 const TEST: usize = 10;
 /// Columns of the factors that generated entries come from.
 const PLANTED: u64 = 8;
+
+/// Instead of predictions that are worse than none.
+const AT_A_LOSS: &str = "steps were too long, or too few: try another --rate, or more --passes";
 
 /// Entry `number` of a generated set: the product of planted factors, and noise.
 fn planted<const N: usize>(shape: [usize; N], number: u64) -> ([usize; N], f32) {
@@ -71,6 +74,35 @@ pub(crate) fn load<const N: usize>(
     let mut train: Entries<N> = all.collect();
     let test = train.split_off(count - count / TEST);
     Ok((shape, train, test))
+}
+
+/// The baseline of predictions of values: the root of the mean squared error of saying the mean of those that are learned
+/// from each time. Collective.
+pub(crate) fn mean_guess<const N: usize>(
+    w: &mut Context<'_>,
+    train: &SparseArray<f32, N>,
+    test: &SparseArray<f32, N>,
+) -> Result<Baseline> {
+    let mut sum = 0.0;
+    train.for_each_local(|_, x| sum += f64::from(*x));
+    let mean = w.all_reduce(sum, |a, b| a + b)? / train.len().max(1) as f64;
+    let mut squares = 0.0;
+    test.for_each_local(|_, x| squares += (f64::from(*x) - mean).powi(2));
+    Ok(guess(w.all_reduce(squares, |a, b| a + b)?, test.len()))
+}
+
+/// The same for the serial twin.
+pub(crate) fn guess_of_entries<const N: usize>(train: &[Entry<f32, N>], test: &[Entry<f32, N>]) -> Baseline {
+    let values = |entries: &[Entry<f32, N>]| -> Vec<f64> {
+        entries.iter().map(|entry| f64::from(entry.value)).collect()
+    };
+    let mean = values(train).iter().sum::<f64>() / train.len().max(1) as f64;
+    guess(values(test).iter().map(|x| (x - mean).powi(2)).sum(), test.len())
+}
+
+fn guess(squares: f64, count: usize) -> Baseline {
+    let loss = (squares / count.max(1) as f64).sqrt();
+    Baseline { loss, of: "saying the mean of the training values each time", advice: AT_A_LOSS }
 }
 
 /// The numbers that [`Context::uniform`] gives.

@@ -7,8 +7,8 @@ mod picture;
 mod run;
 pub(crate) mod text;
 
-pub(crate) use self::curve::Curve;
-pub(crate) use self::data::{load, parallel, uniform};
+pub(crate) use self::curve::{Baseline, Curve};
+pub(crate) use self::data::{guess_of_entries, load, mean_guess, parallel, uniform};
 pub(crate) use self::options::{Options, Steps};
 pub(crate) use self::run::Run;
 use hectare::orion::{Context, Result};

@@ -20,8 +20,9 @@ pub(crate) use self::text::Text;
 use clap::Parser;
 use hectare::orion::relax::Consistency;
 use hectare::orion::{Context, Result, parallel_for};
+use std::f64::consts::LN_2;
 use std::process::ExitCode;
-use training::Curve;
+use training::{Baseline, Curve};
 
 /// Who relaxes both matrices may do it in these ways.
 const KINDS: [Consistency; 3] = [Consistency::Async, Consistency::Bsp, Consistency::Bounded(1)];
@@ -31,6 +32,9 @@ const KINDS: [Consistency; 3] = [Consistency::Async, Consistency::Bsp, Consisten
 const CLOCKS: usize = 16;
 const MEASURE: &str = "training loss";
 const ADVICE: &str = "steps were too long; try a smaller --rate, or more clocks (--every share:128)";
+/// Products of zero.
+const UNTRAINED: Baseline =
+    Baseline { loss: LN_2, of: "a model whose products are all zero", advice: ADVICE };
 
 /// The vectors, the curve, and the words that were learned from.
 #[derive(Clone, Debug)]
@@ -52,7 +56,7 @@ pub(crate) fn train(
     let start = begin(o, words);
     let mut input = w.from_fn([words, width], |[i, k]| start[i * width + k])?.named("input");
     let mut output = w.zeros::<f32, 2>([words, width])?.named("output");
-    let (mut curve, mut all) = (Curve::of(MEASURE, ADVICE), 0);
+    let (mut curve, mut all) = (Curve::of(MEASURE, ADVICE).against(UNTRAINED), 0);
     for pass in 0..o.passes {
         curve.begin();
         let (learned, products, nats) = parallel_for!(w, unordered, read sentences, relax [input, output],
@@ -90,7 +94,7 @@ pub(crate) fn serial(o: &Options, text: &Text) -> Result<Trained> {
     let learner = Learner::new(o, text);
     let (words, width) = (text.words.len(), learner.width);
     let (mut input, mut output) = (begin(o, words), vec![0.0f32; words * width]);
-    let (mut curve, mut all) = (Curve::of(MEASURE, ADVICE), 0);
+    let (mut curve, mut all) = (Curve::of(MEASURE, ADVICE).against(UNTRAINED), 0);
     for pass in 0..o.passes {
         curve.begin();
         let (mut nats, mut products) = (0.0, 0);
