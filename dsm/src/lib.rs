@@ -2,58 +2,48 @@
 //!
 //! Programs use it through the facade crate `hectare`.
 #[cfg(not(loom))]
-pub(crate) mod area;
-#[cfg(loom)]
-pub(crate) mod area {
-    pub(crate) mod clock_words;
-    pub(crate) mod ownership;
-    pub(crate) mod words;
-}
+pub(crate) mod api;
+#[cfg(not(loom))]
+pub(crate) mod engine;
 #[cfg(not(loom))]
 mod error;
 #[cfg(all(not(loom), feature = "fault-points"))]
 pub mod fault;
 #[cfg(not(loom))]
-pub(crate) mod job;
-#[cfg(not(loom))]
 pub(crate) mod log;
-#[cfg(loom)]
-pub(crate) mod log {
-    pub(crate) mod generations;
-}
 #[cfg(not(loom))]
 pub(crate) mod memory;
 pub(crate) mod primitive;
-pub(crate) mod sync;
+pub(crate) mod protocol;
 #[cfg(not(loom))]
-pub(crate) mod worker;
+pub(crate) mod segment;
 
 #[cfg(not(loom))]
 pub use self::{
-    area::bytes::AreaBytes,
-    area::cells::Cells,
-    area::clock_words::ClockWords,
-    area::element::Element,
-    area::guard::WriteGuard,
-    area::handle::{Area, Version},
-    area::info::AreaInfo,
-    area::lend::{Lent, Recalled},
-    area::observer::{Observer, Pinned},
-    area::open::Opened,
-    area::own_or_shared::OwnOrShared,
-    area::owned::{GiveError, Owned, RawLog},
-    area::reduce::{Number, Reducer},
-    area::scan::UnloggedWrite,
-    area::spec::{AreaSpec, Tracking},
-    area::transfer::{Claimed, Loss},
-    area::words::SlotRing,
+    api::area::bytes::AreaBytes,
+    api::area::cells::Cells,
+    api::area::guard::WriteGuard,
+    api::area::handle::{Area, Version},
+    api::area::info::AreaInfo,
+    api::area::lend::{Lent, Recalled},
+    api::area::observer::{Observer, Pinned},
+    api::area::open::Opened,
+    api::area::own_or_shared::OwnOrShared,
+    api::area::owned::{GiveError, Owned, RawLog},
+    api::area::reduce::{Number, Reducer},
+    api::area::transfer::{Claimed, Loss},
+    api::job::info::{Stats, WorkerInfo, WorkerState},
+    api::job::inspect::MemoryInfo,
+    api::job::notify::Notification,
+    api::job::watch::{AreaGlance, Glance, Watch, WorkerGlance},
+    api::job::{HugePages, Job, JobBuilder, StallPolicy},
+    api::worker::{Synced, Worker},
+    engine::directory::spec::{AreaSpec, Tracking},
+    engine::scan::UnloggedWrite,
     error::{Error, Rank, Result},
-    job::info::{Stats, WorkerInfo, WorkerState},
-    job::inspect::MemoryInfo,
-    job::notify::Notification,
-    job::watch::{AreaGlance, Glance, Watch, WorkerGlance},
-    job::{HugePages, Job, JobBuilder, StallPolicy},
-    worker::{Synced, Worker},
+    protocol::clock_words::ClockWords,
+    protocol::words::SlotRing,
+    segment::element::Element,
 };
 /// The traits and derives of plain old data, for element types of one's own.
 #[cfg(not(loom))]

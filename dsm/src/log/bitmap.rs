@@ -1,5 +1,5 @@
 //! The two-level bitmap of dirty lines, as its only writer, the owner, marks it.
-use crate::memory::layout::Mark;
+use crate::segment::layout::Mark;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,3 @@
 //! The write log: which lines the owner wrote since the last publication. See `LOG.md`.
 pub(crate) mod bitmap;
-pub(crate) mod generations;
 pub(crate) mod track;

@@ -1,14 +1,11 @@
-//! The segment: one sparse memfd per job and host, what lies where in it, and what moves bytes inside it.
+//! What the system and the processor give: limits, mutexes, processes and their ends, memory to carve up, copy kernels.
 pub(crate) mod allocator;
 pub(crate) mod cgroup;
+pub(crate) mod clock;
 pub(crate) mod copy;
 pub(crate) mod fork;
-pub(crate) mod index;
-mod inspect;
-pub(crate) mod layout;
 pub(crate) mod limits;
 pub(crate) mod mutex;
-pub(crate) mod peek;
-mod process_limits;
-pub(crate) mod segment;
+pub(crate) mod process;
+pub(crate) mod process_limits;
 pub(crate) mod tenure;

@@ -1,0 +1,82 @@
+//! What can be said of an area without attaching to it.
+use super::handle::Version;
+use crate::engine::directory::AreaId;
+use crate::engine::directory::find;
+use crate::protocol::ownership;
+use crate::segment::mapping::Segment;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// One line of the list of areas ([`Job::areas`](crate::Job::areas)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AreaInfo {
+    /// Its name.
+    pub name: String,
+    /// Its group.
+    pub group: Option<String>,
+    /// Elements.
+    pub len: usize,
+    /// Bytes of one copy.
+    pub bytes: u64,
+    /// Bytes of memory that it takes, with all copies, logs and bitmaps.
+    pub footprint: u64,
+    /// The element type, for people.
+    pub element: String,
+    /// Elements of one row.
+    pub row: usize,
+    /// Reader copies.
+    pub copies: u32,
+    /// Its interval.
+    pub interval: Option<Duration>,
+    /// The rank that owns it or that it is on its way to; `None` if it can be claimed.
+    pub owner: Option<crate::Rank>,
+    /// The owner epoch.
+    pub epoch: u64,
+    /// The newest published version; `None` without reader copies.
+    pub version: Option<Version>,
+    /// Publications put off: see [`Area::put_off`](crate::Area::put_off).
+    pub put_off: u64,
+}
+
+impl AreaInfo {
+    /// `None` if the area was deleted meanwhile.
+    pub(crate) fn of(segment: &Segment, id: AreaId) -> Option<AreaInfo> {
+        let index = id.index as usize;
+        let slot = &segment.areas()[index];
+        let about = &slot.about;
+        let word = ownership::load(&slot.own.ownership);
+        let element = crate::segment::element::ElementType {
+            size: about.elem_size.load(Ordering::Relaxed),
+            align: about.elem_align.load(Ordering::Relaxed),
+            kind: about.elem_kind.load(Ordering::Relaxed),
+        };
+        let interval = about.interval_ns.load(Ordering::Relaxed);
+        let layout = slot.layout_copy();
+        let info = AreaInfo {
+            name: find::name(segment, index),
+            group: find::group(segment, index),
+            len: about.len.load(Ordering::Relaxed) as usize,
+            bytes: about.bytes.load(Ordering::Relaxed),
+            footprint: layout.footprint(),
+            element: element.to_string(),
+            row: about.row_len.load(Ordering::Relaxed).max(1) as usize,
+            copies: layout.copies,
+            interval: (interval != 0).then(|| Duration::from_nanos(interval)),
+            owner: word.holder(),
+            epoch: word.epoch(),
+            version: None,
+            put_off: slot.round.put_off.load(Ordering::Relaxed),
+        };
+        let offset = about.extent_offset.load(Ordering::Relaxed);
+        if !find::unchanged(id, slot) {
+            return None;
+        }
+        let parts = crate::segment::parts::Parts::with(segment, slot, &layout, offset);
+        let newest = parts.copies().get(parts.current()).map(|record| Version {
+            term: record.term.load(Ordering::Relaxed),
+            counter: record.counter.load(Ordering::Relaxed),
+        });
+        Some(AreaInfo { version: newest, ..info })
+    }
+}

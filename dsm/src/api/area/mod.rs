@@ -1,0 +1,16 @@
+//! Areas: the writer's and the readers' side, and how ownership passes.
+pub(crate) mod bytes;
+pub(crate) mod cells;
+mod clock_words;
+mod copy;
+pub(crate) mod guard;
+pub(crate) mod handle;
+pub(crate) mod info;
+pub(crate) mod lend;
+pub(crate) mod observer;
+pub(crate) mod open;
+pub(crate) mod own_or_shared;
+pub(crate) mod owned;
+pub(crate) mod reduce;
+pub(crate) mod transfer;
+mod wake;

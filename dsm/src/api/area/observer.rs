@@ -1,0 +1,223 @@
+//! Observers: they read without taking part in rounds, and never block anybody.
+//!
+//! An observer pins a reader copy; a round that finds every copy pinned puts the publication off. A pin
+//! lies in the observer's own record, so that the pins of a dead observer are forgotten with it.
+use super::handle::{Area, Version};
+use crate::api::job::{Job, Shared};
+use crate::error::{Error, Result};
+use crate::memory::mutex::Locked;
+use crate::memory::tenure::Tenure;
+use crate::protocol::pin;
+use crate::segment::element::Element;
+use crate::segment::layout::ObserverRecord;
+use crate::segment::mapping::Segment;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+const FREE: u32 = 0;
+const LIVE: u32 = 1;
+
+/// The pin of an area's copy; never 0.
+pub(crate) fn pin_word(area: usize, copy: usize) -> u64 {
+    (area as u64 + 1) << 8 | copy as u64
+}
+
+/// Whether any living observer pins the copy.
+pub(crate) fn is_pinned(segment: &Segment, area: usize, copy: usize) -> bool {
+    // SeqCst: comes after `pin::mark`'s store; pairs with `Observer::register`, which raises this before it pins.
+    let high = segment.header().sync.observers_high.load(Ordering::SeqCst) as usize;
+    let wanted = pin_word(area, copy);
+    (0..high).any(|observer| {
+        segment.pins(observer).iter().any(|pin| pin::is_at(pin, wanted)) && !reap_if_dead(segment, observer)
+    })
+}
+
+/// Forgets the pins of an observer that the kernel says is dead; true if it did.
+pub(crate) fn reap_if_dead(segment: &Segment, observer: usize) -> bool {
+    let record = &segment.observers()[observer];
+    match record.life.try_lock() {
+        None => false,
+        Some(Locked::Clean) => {
+            record.life.unlock();
+            // Between being handed a record and locking it, an observer has no pins.
+            false
+        }
+        Some(Locked::OwnerDied) => {
+            clear(segment, observer);
+            record.state.store(FREE, Ordering::Relaxed);
+            record.life.unlock();
+            true
+        }
+    }
+}
+
+fn clear(segment: &Segment, observer: usize) {
+    segment.pins(observer).iter().for_each(pin::unpin);
+}
+
+/// Somebody who reads areas without being a worker.
+///
+/// It is tied to the thread that made it, which must not end before it is dropped, as with a
+/// [`Worker`](crate::Worker). Reading with it never delays a worker: at most, publications of
+/// an area are put off while all of its copies are pinned (see [`AreaSpec::copies`](crate::AreaSpec::copies)).
+#[derive(Debug)]
+pub struct Observer {
+    shared: Arc<Shared>,
+    index: usize,
+    /// Ends with the observer, after its pins.
+    _tenure: Tenure,
+    _thread: PhantomData<*const ()>,
+}
+
+impl Observer {
+    pub(crate) fn register(job: &Job) -> Result<Observer> {
+        let shared = job.shared.clone();
+        shared.check_process()?;
+        let segment = &shared.segment;
+        let tenure = Tenure::begin(segment.canary)?;
+        let records: &[ObserverRecord] = segment.observers();
+        // SeqCst, as below: comes before the observer's first pin; pairs with the load in `is_pinned`.
+        let mut high = segment.header().sync.observers_high.load(Ordering::SeqCst);
+        for (index, record) in records.iter().enumerate() {
+            // Whoever gets the mutex has the record: its last observer is gone, or dead with its pins held.
+            if record.life.try_lock().is_none() {
+                continue;
+            }
+            clear(segment, index);
+            record.state.store(LIVE, Ordering::Relaxed);
+            record.pid.store(std::process::id(), Ordering::Relaxed);
+            while (high as usize) <= index {
+                // SeqCst: as above.
+                high = segment.header().sync.observers_high.fetch_max(index as u32 + 1, Ordering::SeqCst);
+            }
+            let tenure = tenure.is(format!("observer {index} of {}", shared.name()));
+            return Ok(Observer { shared, index, _tenure: tenure, _thread: PhantomData });
+        }
+        Err(Error::TooManyObservers { max: records.len() })
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Pins the newest version of `area` and returns it. The pin ends when the value is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Deleted`], [`Error::NoReaderCopy`], [`Error::OtherJob`], [`Error::TooManyPins`], and
+    /// [`Error::TimedOut`] if a round that is writing the only copy stands still for ten seconds.
+    pub fn read<'o, T: Element>(&'o self, area: &'o Area<T>) -> Result<Pinned<'o, T>> {
+        self.shared.check_process()?;
+        if !Arc::ptr_eq(&self.shared, &area.core.shared) {
+            return Err(Error::OtherJob { name: area.core.name.clone() });
+        }
+        let core = &area.core;
+        core.check_live()?;
+        let parts = core.parts();
+        if parts.layout.copies == 0 {
+            return Err(Error::NoReaderCopy { name: core.name.clone() });
+        }
+        let pins = self.shared.segment.pins(self.index);
+        let free = pins.iter().find(|pin| pin.load(Ordering::Relaxed) == 0);
+        let pin = self.shared.counted(free.ok_or(Error::TooManyPins { max: pins.len() }))?;
+        let since = Instant::now();
+        let mut looks = 0u32;
+        loop {
+            let copy = parts.current();
+            let word = pin_word(core.id.index as usize, copy);
+            // A slot that is another area's by now may name a copy that this one does not have.
+            let Some(record) = parts.copies().get(copy) else {
+                core.check_live()?;
+                continue;
+            };
+            if pin::pin(pin, word, &record.state, || parts.current() == copy) {
+                if let Err(error) = core.check_live() {
+                    pin::unpin(pin);
+                    return Err(error);
+                }
+                // The pin keeps rounds from choosing this copy as a target and the directory from freeing the
+                // area. It is forgotten when the observer, which the view borrows, is dropped or dead; a thread
+                // that ends with one ends the process (`Tenure`). And the copy has `len` elements of `T`, checked when the area was attached.
+                let data = std::ptr::slice_from_raw_parts(parts.reader(copy).cast::<T>(), core.len);
+                let round = record.round.load(Ordering::Relaxed);
+                return Ok(Pinned { area, data, version: core.version_of(copy), round, pin });
+            }
+            looks += 1;
+            if looks < 100 {
+                std::hint::spin_loop();
+            } else if since.elapsed() > Duration::from_secs(10) {
+                return Err(Error::TimedOut {
+                    what: format!("a readable copy of area {:?}", core.name),
+                    waited: since.elapsed(),
+                    missing: "a round stands still in the middle of copying".into(),
+                });
+            } else {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        }
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        if self.shared.check_process().is_err() {
+            return;
+        }
+        clear(&self.shared.segment, self.index);
+        let record = &self.shared.segment.observers()[self.index];
+        record.state.store(FREE, Ordering::Relaxed);
+        record.life.unlock();
+    }
+}
+
+/// One version of an area, held still for an observer.
+///
+/// In a forked child, which has the areas no more, the elements of one that was inherited read as zero.
+pub struct Pinned<'o, T: Element> {
+    area: &'o Area<T>,
+    data: *const [T],
+    version: Version,
+    round: u64,
+    pin: &'o AtomicU64,
+}
+
+impl<T: Element> std::fmt::Debug for Pinned<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pinned")
+            .field("area", &self.area)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Element> Pinned<'_, T> {
+    /// The version that this is.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The round that published it.
+    pub fn round(&self) -> u64 {
+        self.round
+    }
+}
+
+impl<T: Element> Deref for Pinned<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: valid and unchanged while the pin holds, see `Observer::read`; `area` keeps the mapping
+        // (in a forked child, the empty memory that takes its place).
+        unsafe { &*self.data }
+    }
+}
+
+impl<T: Element> Drop for Pinned<'_, T> {
+    fn drop(&mut self) {
+        if self.area.core.shared.check_process().is_ok() {
+            pin::unpin(self.pin);
+        }
+    }
+}

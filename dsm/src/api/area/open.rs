@@ -1,0 +1,143 @@
+//! Opening: an owner lets all workers read and write its writer copy at once, by relaxed atomics, and closes it.
+//!
+//! The same protocol as lending: opening is one store, and after the owner has taken the area back it waits until
+//! everybody has passed a synchronization point, where views end. See `SYNC.md`, "lending".
+use super::cells::Cells;
+use super::handle::{Area, AreaCore};
+use super::lend::Recalled;
+use super::owned::{GiveError, Owned};
+use crate::api::worker::Worker;
+use crate::engine::wait::{futex_wake_all, low_half};
+use crate::error::{Error, Rank, Result};
+use crate::protocol::ownership;
+use crate::segment::element::Element;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// An area that its owner has opened to all workers ([`Owned::open`]).
+///
+/// Dropping it closes the area and makes it claimable ([`Worker::claim`]).
+pub struct Opened<T: Element> {
+    core: Arc<AreaCore>,
+    rank: Rank,
+    epoch: u64,
+    element: PhantomData<(T, *const ())>,
+}
+
+impl<T: Element> std::fmt::Debug for Opened<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opened")
+            .field("name", &self.core.name)
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Element> Owned<T> {
+    /// Opens the area to all workers: [`Area::cells`] lets each of them read and write its elements, all at once.
+    /// For programs that do without order (HogWild!, Recht et al., 2011), and for words by which workers tell each
+    /// other how far they are. Costs one atomic operation.
+    ///
+    /// ```
+    /// # use hectare_dsm::{AreaSpec, Job};
+    /// # let job = Job::embedded()?;
+    /// # let mut worker = job.worker()?;
+    /// let weights = worker.create::<f32>(AreaSpec::new("weights").copies(0), 4)?;
+    /// let (area, opened) = (weights.area(), weights.open(&worker)?);
+    /// area.cells(&worker)?.set(2, 0.5);
+    /// let weights = opened.close(&mut worker)?.finish(&mut worker)?;
+    /// assert_eq!(weights.read(&worker)?, [0.0, 0.0, 0.5, 0.0]);
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidArea`] for an area that has reader copies: rounds would copy what others write. Those of
+    /// [`Owned::write`]. The area comes back in the error.
+    pub fn open(self, worker: &Worker) -> Result<Opened<T>, GiveError<T>> {
+        let copies = self.core().layout.copies;
+        let checked = self.check(worker).and_then(|()| match copies {
+            0 => Ok(()),
+            _ => Err(Error::InvalidArea {
+                name: self.name().into(),
+                what: format!("opened to all writers, with {copies} reader copies: make it with `copies(0)`"),
+            }),
+        });
+        if let Err(error) = checked {
+            return Err(GiveError { error, owned: self });
+        }
+        self.scan();
+        let core = self.core().clone();
+        let (rank, epoch) = (worker.rank(), self.epoch());
+        // Relaxed: comes before the release of `ownership::open`, and a claimer acquires that. An area that was ever
+        // open may have views, as one that was lent.
+        core.slot().own.lent.store(1, Ordering::Relaxed);
+        let word = &core.slot().own.ownership;
+        if ownership::open(word, rank, epoch) {
+            futex_wake_all(low_half(word));
+        }
+        self.end();
+        self.forget();
+        Ok(Opened { core, rank, epoch, element: PhantomData })
+    }
+}
+
+impl<T: Element> Opened<T> {
+    /// The area.
+    pub fn area(&self) -> Area<T> {
+        Area::around(self.core.clone())
+    }
+
+    /// Refuses everybody from now on. The area is the owner's alone when those who had cells of it have passed a
+    /// synchronization point: see [`Recalled::finish`].
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`], [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`]; the area stays open then.
+    pub fn close(self, worker: &mut Worker) -> Result<Recalled<T>> {
+        Recalled::take_back(&self.core, self.rank, self.epoch, worker, ownership::close)
+    }
+
+    /// Deletes the area. See [`Job::delete`](crate::Job::delete).
+    ///
+    /// # Errors
+    /// [`Error::OtherJob`], [`Error::Deleted`], [`Error::ForkedChild`].
+    pub fn delete(self, worker: &mut Worker) -> Result<()> {
+        self.core.check_job(worker)?;
+        self.core.check_live()?;
+        worker.delete(self.core.id)
+    }
+}
+
+impl<T: Element> Drop for Opened<T> {
+    fn drop(&mut self) {
+        if self.core.is_there() {
+            let word = &self.core.slot().own.ownership;
+            if ownership::let_go_open(word, self.rank, self.epoch) {
+                futex_wake_all(low_half(word));
+            }
+        }
+    }
+}
+
+impl<T: Element> Area<T> {
+    /// The elements of an area that its owner has opened ([`Owned::open`]), in place, for reading and writing while
+    /// others do the same.
+    ///
+    /// # Errors
+    /// [`Error::NotOpen`], [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
+    #[inline]
+    pub fn cells<'w>(&self, worker: &'w Worker) -> Result<Cells<'w, T>> {
+        self.core.check_job(worker)?;
+        self.core.check_live()?;
+        let word = ownership::load_to_read(&self.core.slot().own.ownership);
+        if !word.is_open() {
+            return Err(Error::NotOpen { name: self.name().into(), owner: word.to_string() });
+        }
+        let start = self.core.parts().writer().cast::<T>();
+        // SAFETY: the writer copy has `len` elements of `T`, as of every handle, for types are checked when areas are
+        // attached. While it is open all access is through `Cells`; after it was closed or claimed the new owner
+        // waits (`wait_for_readers`) until this worker has been at a synchronization point, which needs `&mut Worker`
+        // and so ends the cells' lifetime, or is gone, see `Area::read_lent`. The mapping lives as long as the worker, which keeps the job.
+        Ok(unsafe { Cells::new(start, self.core.len) })
+    }
+}

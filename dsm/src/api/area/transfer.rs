@@ -1,0 +1,233 @@
+//! Ownership from worker to worker: take what was given, claim what a dead worker left.
+use super::handle::{Area, AreaCore, Version};
+use super::owned::Owned;
+use crate::api::worker::Worker;
+use crate::error::{Error, Rank, Result};
+use crate::memory::copy::Kernels;
+use crate::protocol::lock;
+use crate::protocol::ownership;
+use crate::protocol::ownership::Word;
+use crate::segment::element::Element;
+use crate::segment::parts::Parts;
+use crate::segment::tally::count;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// What a claim found lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The last published version, which the area was restored to; `None` for an area without reader
+    /// copies, whose bytes are as the last owner left them.
+    pub last_version: Option<Version>,
+    /// The workers whose unpublished writes are lost: the last owner, and earlier ones who had handed the
+    /// area on without publishing.
+    pub lost_writers: Vec<Rank>,
+}
+
+/// A claimed area.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Claimed<T: Element> {
+    /// The area.
+    pub owned: Owned<T>,
+    /// What was lost.
+    pub loss: Loss,
+}
+
+impl<T: Element> Area<T> {
+    /// Takes an area that another worker gives ([`Owned::give`]) to this one, waiting until it does; takes
+    /// part in rounds meanwhile. The writer copy goes on where the giver stopped.
+    ///
+    /// # Errors
+    /// [`Error::OwnerGone`] when whoever could give it is dead or has dropped it, [`Error::Deleted`],
+    /// [`Error::OtherJob`], [`Error::ForkedChild`].
+    #[inline]
+    pub fn take(&self, worker: &mut Worker) -> Result<Owned<T>> {
+        self.core.check_job(worker)?;
+        self.core.check_live()?;
+        match self.take_given(worker) {
+            Some(owned) => Ok(owned),
+            None => self.take_waiting(worker, None),
+        }
+    }
+
+    /// [`Area::take`] with a limit.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and those of [`Area::take`].
+    pub fn take_within(&self, worker: &mut Worker, timeout: Duration) -> Result<Owned<T>> {
+        self.core.check_job(worker)?;
+        worker.within(Some(timeout), |worker| self.take_waiting(worker, Some(timeout)))
+    }
+
+    /// Takes the area if it is on its way to this worker already.
+    ///
+    /// # Errors
+    /// [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
+    pub fn try_take(&self, worker: &Worker) -> Result<Option<Owned<T>>> {
+        self.core.check_job(worker)?;
+        self.core.check_live()?;
+        Ok(self.take_given(worker))
+    }
+
+    #[inline(always)]
+    fn take_given(&self, worker: &Worker) -> Option<Owned<T>> {
+        let epoch = ownership::given(&self.core.slot().own.ownership, worker.rank())?;
+        crate::primitive::fault_point();
+        Owned::taken(&self.core, worker, epoch)
+    }
+
+    fn take_waiting(&self, worker: &mut Worker, timeout: Option<Duration>) -> Result<Owned<T>> {
+        let word = &self.core.slot().own.ownership;
+        // The clock costs as much as the hand-over itself.
+        let since = timeout.map(|_| Instant::now());
+        worker.local().waiter.reset();
+        loop {
+            for _ in 0..worker.spins() {
+                // After every synchronization point: the slot may be another area's by then.
+                self.core.check_live()?;
+                if let Some(owned) = self.take_given(worker) {
+                    return Ok(owned);
+                }
+                worker.service()?;
+                std::hint::spin_loop();
+            }
+            self.core.check_live()?;
+            let seen = ownership::load(word);
+            if let Some(owned) = self.take_given(worker) {
+                return Ok(owned);
+            }
+            let asleep = Word(seen.0 | ownership::SLEEP);
+            let marked = seen == asleep || ownership::mark_sleeper(word, seen);
+            worker.wait_step(marked.then_some((word, asleep.0)))?;
+            // Also when there was a round to take part in: others may force one after the other.
+            self.check_giver(worker, seen)?;
+            if let (Some(timeout), Some(since)) = (timeout, since)
+                && since.elapsed() >= timeout
+            {
+                return Err(Error::TimedOut {
+                    what: format!("area {:?} to be given to worker {}", self.name(), worker.rank()),
+                    waited: since.elapsed(),
+                    missing: self.core.ownership().to_string(),
+                });
+            }
+        }
+    }
+
+    fn check_giver(&self, worker: &Worker, seen: Word) -> Result<()> {
+        let gone = match seen.holder() {
+            None => true,
+            Some(holder) => holder != worker.rank() && worker.shared().is_gone(holder),
+        };
+        // The word may have moved on since: a giver may have given and left.
+        if gone
+            && ownership::load(&self.core.slot().own.ownership).0 & !ownership::SLEEP
+                == seen.0 & !ownership::SLEEP
+        {
+            return Err(Error::OwnerGone { name: self.name().into(), rank: worker.rank() });
+        }
+        Ok(())
+    }
+}
+
+impl Worker {
+    /// Takes over an area whose owner is dead or has dropped it. The writer copy is restored whole from the
+    /// last published version; what was written after it is lost, and the answer says whose writes that
+    /// were.
+    ///
+    /// # Errors
+    /// [`Error::OwnerAlive`], [`Error::NoSuchArea`], [`Error::WrongType`], [`Error::ForkedChild`].
+    pub fn claim<T: Element>(&mut self, name: &str) -> Result<Claimed<T>> {
+        let core = self.find::<T>(name)?;
+        let word = &core.slot().own.ownership;
+        let last = lock::seize_from(word, self.rank(), |seen| {
+            core.check_live()?;
+            match seen.holder() {
+                Some(owner) if !self.shared().is_gone(owner) => {
+                    self.shared().counted(Err(Error::OwnerAlive { name: name.into(), owner }))
+                }
+                _ => Ok(()),
+            }
+        })?;
+        crate::primitive::fault_point();
+        self.wait_for_lock(&core);
+        let shared = self.shared().clone();
+        // No round from here on publishes what the last owner had not, though its readers are waited for in rounds.
+        let dirty = shared.segment.dirty(core.id.index as usize);
+        let was_dirty = dirty.take();
+        if core.slot().own.lent.load(Ordering::Relaxed) != 0 {
+            // Whoever may read it since it was lent must be gone before it is written.
+            let round = shared.segment.rounds().load_total().round();
+            if let Err(error) = self.wait_for_readers(&core, round) {
+                dirty.put(was_dirty);
+                ownership::let_go(word, self.rank(), last.epoch() + 1);
+                return Err(error);
+            }
+        }
+        let mut loss = Loss { last_version: core.newest(), lost_writers: Vec::new() };
+        let parts = core.parts();
+        // The log does not know all: what was written through raw pointers may not have been looked for yet, and
+        // another claimer may have died here.
+        let differs = differs(&parts);
+        if was_dirty || differs || parts.layout.copies == 0 {
+            loss.lost_writers = lost_writers(&parts, last.rank());
+        }
+        if differs {
+            restore(&parts);
+        }
+        crate::primitive::fault_point();
+        for word in parts.level0().iter().chain(parts.level1()).chain(parts.writers()) {
+            word.store(0, Ordering::Relaxed);
+        }
+        parts.slot.round.term.fetch_add(1, Ordering::Relaxed);
+        count(&self.shared().segment.header().counters.claims, 1);
+        let owned = Owned::begin(&core, self, last.epoch() + 1);
+        Ok(Claimed { owned, loss })
+    }
+
+    /// Waits until no round is under way that planned the area before it was claimed.
+    fn wait_for_lock(&self, core: &Arc<AreaCore>) {
+        let runtime = self.runtime();
+        let rounds = runtime.rounds();
+        lock::wait_past(&core.slot().round.lock, &rounds, self.rank(), &runtime);
+    }
+}
+
+fn lost_writers(parts: &Parts<'_>, last: Rank) -> Vec<Rank> {
+    let mut ranks = Vec::new();
+    for (index, word) in parts.writers().iter().enumerate() {
+        let bits = word.load(Ordering::Relaxed);
+        ranks.extend((0..64).filter(|bit| bits >> bit & 1 != 0).map(|bit| index as Rank * 64 + bit));
+    }
+    if !ranks.contains(&last) {
+        ranks.push(last);
+    }
+    ranks
+}
+
+/// Whether the writer copy holds something else than the newest published copy.
+fn differs(parts: &Parts<'_>) -> bool {
+    if parts.layout.copies == 0 {
+        return false;
+    }
+    let bytes = parts.padded_bytes();
+    // SAFETY: both copies have `padded_bytes` bytes. The caller has just become the owner and waited until no
+    // round that planned the area is under way; no later round plans it, since it is not dirty, so neither copy
+    // is written by anybody else.
+    unsafe {
+        let newest = std::slice::from_raw_parts(parts.reader(parts.current()), bytes);
+        std::slice::from_raw_parts(parts.writer(), bytes) != newest
+    }
+}
+
+/// Copies the newest published copy over the writer copy, whole.
+fn restore(parts: &Parts<'_>) {
+    let bytes = parts.padded_bytes();
+    // SAFETY: as in `differs`; nobody reads the writer copy either (`wait_for_readers`).
+    unsafe { Kernels::get().copy_dense(parts.writer(), parts.reader(parts.current()), bytes, bytes) };
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! The settings of a job.
+use super::{Job, STALL_KILL, STALL_PIN, STALL_WAIT};
+use crate::engine::scan::is_asked_for;
+use crate::error::{Error, Result};
+use crate::memory::clock::nanos;
+use crate::segment::layout::Config;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// What happens when a living worker stands still in the middle of a round, where it cannot be left behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StallPolicy {
+    /// The round waits. The default.
+    #[default]
+    Wait,
+    /// After this long, its process is killed, seen dead, and passed. A thread of the very process that
+    /// would have to send the signal is waited for instead.
+    Kill {
+        /// How long a stall may last.
+        after: Duration,
+    },
+    /// After this long, the reader copy that it was writing is pinned, away from readers and writers, until the
+    /// worker moves, and its area is published in a later round, with its group. For areas with three reader
+    /// copies or more, and groups of such areas; others wait.
+    Pin {
+        /// How long a stall may last.
+        after: Duration,
+    },
+}
+
+/// Whether large areas are put on huge pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HugePages {
+    /// Areas of 2 MiB and more are aligned to 2 MiB and collapsed into huge pages when they are created,
+    /// where the kernel agrees (about 4 ms per 2 MiB, once). The default.
+    #[default]
+    Auto,
+    /// 4 KiB pages only.
+    Never,
+}
+
+/// Settings of a job, fixed when it is made.
+///
+/// ```
+/// use hectare_dsm::{Job, StallPolicy};
+/// use std::time::Duration;
+/// let job = Job::builder()
+///     .reserve(1 << 30)
+///     .max_workers(16)
+///     .patience(Duration::from_millis(50))
+///     .stall_policy(StallPolicy::Kill { after: Duration::from_secs(10) })
+///     .embedded()?;
+/// # let _ = job;
+/// # Ok::<(), hectare_dsm::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct JobBuilder {
+    reserve: Option<u64>,
+    huge_pages: HugePages,
+    stall_policy: StallPolicy,
+    patience: Duration,
+    pin_cores: bool,
+    check: bool,
+    max_workers: u32,
+    max_observers: u32,
+    pins_per_observer: u32,
+    max_areas: u32,
+    max_name_bytes: u32,
+    generations: u32,
+    seal_every: u32,
+}
+
+impl Default for JobBuilder {
+    fn default() -> JobBuilder {
+        JobBuilder {
+            reserve: None,
+            huge_pages: HugePages::Auto,
+            stall_policy: StallPolicy::Wait,
+            patience: Duration::from_millis(100),
+            pin_cores: false,
+            check: false,
+            max_workers: 256,
+            max_observers: 64,
+            pins_per_observer: 16,
+            max_areas: 4096,
+            max_name_bytes: 255,
+            generations: 4,
+            seal_every: 16,
+        }
+    }
+}
+
+impl JobBuilder {
+    /// Address space for areas, in bytes. Memory is taken only for areas that exist. Default: twice the
+    /// host's memory.
+    pub fn reserve(mut self, bytes: u64) -> Self {
+        self.reserve = Some(bytes);
+        self
+    }
+
+    /// Whether large areas are put on huge pages.
+    pub fn huge_pages(mut self, huge_pages: HugePages) -> Self {
+        self.huge_pages = huge_pages;
+        self
+    }
+
+    /// What happens when a living worker stands still inside a round. Default: the round waits.
+    pub fn stall_policy(mut self, policy: StallPolicy) -> Self {
+        self.stall_policy = policy;
+        self
+    }
+
+    /// How long a round waits for workers to arrive before it is given up and those who did not come are no
+    /// longer waited for, until they are back. Default: 100 ms.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Whether [`Job::run`] binds each worker to a core of its own, as far as there are cores. Default: no.
+    pub fn pin_cores(mut self, pin: bool) -> Self {
+        self.pin_cores = pin;
+        self
+    }
+
+    /// Check mode: before every publication, owners compare their areas with the newest reader copy and
+    /// report what differs without having been logged ([`Worker::unlogged_writes`](crate::Worker::unlogged_writes)).
+    /// Costs a pass over every area that is due. Default: off.
+    ///
+    /// `HECTARE_CHECK=1` in the environment does so in every job that a process is in, whoever made it. Then a
+    /// synchronization point of a worker that has not logged something prints and returns [`Error::Unlogged`], after
+    /// it has done what it does.
+    pub fn check(mut self, check: bool) -> Self {
+        self.check = check;
+        self
+    }
+
+    /// Worker slots. Default: 256.
+    pub fn max_workers(mut self, workers: u32) -> Self {
+        self.max_workers = workers;
+        self
+    }
+
+    /// Observer slots. Default: 64.
+    pub fn max_observers(mut self, observers: u32) -> Self {
+        self.max_observers = observers;
+        self
+    }
+
+    /// How many versions one observer may hold at a time. Default: 16.
+    pub fn pins_per_observer(mut self, pins: u32) -> Self {
+        self.pins_per_observer = pins;
+        self
+    }
+
+    /// Area slots. Default: 4096.
+    pub fn max_areas(mut self, areas: u32) -> Self {
+        self.max_areas = areas;
+        self
+    }
+
+    /// The longest name of an area or group, in bytes. Default: 255.
+    pub fn max_name_bytes(mut self, bytes: u32) -> Self {
+        self.max_name_bytes = bytes;
+        self
+    }
+
+    /// How many generations of logs an area keeps, at least 3, and after how many publications one is
+    /// sealed. Default: 4 and 16.
+    pub fn generations(mut self, count: u32, seal_every: u32) -> Self {
+        self.generations = count;
+        self.seal_every = seal_every;
+        self
+    }
+
+    /// Makes the job inside this program.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] for settings that make no sense, [`Error::ProcessLimit`] if this process may not map so
+    /// much or make so large a file, [`Error::Os`] if the system refuses.
+    pub fn embedded(self) -> Result<Job> {
+        let pin_cores = self.pin_cores;
+        Job::make(self.config()?, pin_cores)
+    }
+
+    /// Makes the memory of a job for other processes, which join by [`Job::from_descriptor`]; this one does not.
+    ///
+    /// # Errors
+    /// Those of [`JobBuilder::embedded`].
+    pub fn memory(self) -> Result<OwnedFd> {
+        self.embedded()?.duplicate()
+    }
+
+    fn config(self) -> Result<Config> {
+        let bad = |what: String| Err(Error::InvalidConfig { what });
+        let limits = [
+            ("max_workers", self.max_workers, 1, 1 << 16),
+            ("max_observers", self.max_observers, 0, 1 << 16),
+            ("pins_per_observer", self.pins_per_observer, 1, 1 << 16),
+            ("max_areas", self.max_areas, 1, 1 << 22),
+            ("max_name_bytes", self.max_name_bytes, 1, 4096),
+            ("generations", self.generations, 3, 64),
+            ("seal_every", self.seal_every, 1, u32::MAX),
+        ];
+        for (name, value, low, high) in limits {
+            if !(low..=high).contains(&value) {
+                return bad(format!("{name} is {value}, it must be from {low} to {high}"));
+            }
+        }
+        if self.patience.is_zero() {
+            return bad("patience is zero: every round would be given up".into());
+        }
+        let reserve_bytes = self.reserve.unwrap_or_else(|| host_memory().saturating_mul(2));
+        if reserve_bytes == 0 || reserve_bytes > 1 << 46 {
+            return bad(format!("reserve is {reserve_bytes} bytes, it must be from 1 to 2^46"));
+        }
+        let (stall_policy, stall_after) = match self.stall_policy {
+            StallPolicy::Wait => (STALL_WAIT, Duration::ZERO),
+            StallPolicy::Kill { after } => (STALL_KILL, after),
+            StallPolicy::Pin { after } => (STALL_PIN, after),
+        };
+        Ok(Config {
+            reserve_bytes,
+            patience_ns: nanos(self.patience),
+            stall_after_ns: nanos(stall_after),
+            max_workers: self.max_workers,
+            max_observers: self.max_observers,
+            pins_per_observer: self.pins_per_observer,
+            max_areas: self.max_areas,
+            max_name_bytes: self.max_name_bytes,
+            generations: self.generations,
+            seal_every: self.seal_every,
+            stall_policy,
+            huge_pages: u32::from(self.huge_pages == HugePages::Auto),
+            check: u32::from(self.check || is_asked_for()),
+        })
+    }
+}
+
+/// Bytes of memory that the host has; 16 GiB if it does not say.
+fn host_memory() -> u64 {
+    // SAFETY: plain system calls.
+    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    if pages > 0 && size > 0 { pages as u64 * size as u64 } else { 16 << 30 }
+}

@@ -1,0 +1,187 @@
+//! Jobs of the host's daemon: unrelated processes share them by name.
+use super::{Job, Shared};
+use crate::api::worker::Worker;
+use crate::error::{Error, Rank, Result};
+use crate::protocol::round::slot_state;
+use crate::segment::mapping::Segment;
+use hectare_wire::{Launch, LaunchError, Member, Membership, Refusal, RunDir};
+use std::sync::{Mutex, PoisonError};
+
+/// This process's membership in a job of the daemon. As long as it exists, its ranks are handed to nobody
+/// else; the daemon takes them back when the process ends, in whatever way.
+#[derive(Debug)]
+pub(crate) struct Link {
+    member: Member,
+    first: Rank,
+    /// Held while a thread looks for a rank of its own.
+    choosing: Mutex<()>,
+}
+
+impl Job {
+    /// Makes this process a member of the job of this name on this host, which is made if there is none. Needs
+    /// the daemon, `hectared`; everything else is as with [`Job::embedded`].
+    ///
+    /// The daemon is found by its run directory: `HECTARE_RUN_DIR`, else `/run/user/UID/hectare`, else
+    /// `/tmp/hectare-UID`. It hands out a rank, which the first [`Job::worker`] of this process takes, and
+    /// one more for every further worker. Where `HECTARE_JOB` is `name`, which `hectare run` sets, the first
+    /// rank is the one that the launcher gave ([`Launch`]). The job goes when its last member has left.
+    ///
+    /// The daemon's death stops nothing: workers go on among themselves, and a further worker takes the lowest
+    /// free slot. A thread of this process, which sleeps otherwise, brings the job to the next daemon
+    /// ([`Job::membership`]).
+    ///
+    /// ```no_run
+    /// use hectare_dsm::Job;
+    /// let job = Job::connect("matrix")?; // instead of Job::embedded()?
+    /// let mut worker = job.worker()?;
+    /// worker.barrier()?;
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    ///
+    /// A program that runs alone, and under `hectare run` as one of several, asks its environment:
+    ///
+    /// ```
+    /// use hectare_dsm::{Job, Worker, wire::Launch};
+    /// use std::time::Duration;
+    ///
+    /// fn train(worker: &mut Worker, size: usize) -> hectare_dsm::Result<()> {
+    ///     worker.wait_for_workers(size, Duration::from_secs(60))?;
+    ///     // ..
+    ///     worker.barrier()
+    /// }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// match Launch::from_environment()? {
+    ///     Some(launch) => train(&mut Job::connect(&launch.job)?.worker()?, launch.size as usize)?,
+    ///     None => drop(Job::embedded()?.try_run(4, |worker| train(worker, 4))?),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Daemon`] with what the daemon or the way to it says (nobody listens, or answers within ten
+    /// seconds, another version of the protocol, a quota), [`Error::RankTaken`] if a worker that this daemon
+    /// does not know has the launcher's rank, [`Error::LayoutVersion`], [`Error::Os`].
+    pub fn connect(name: &str) -> Result<Job> {
+        let failed = |source: hectare_wire::Error| Error::Daemon { job: name.into(), source };
+        let dir = RunDir::of_user();
+        let given = given_rank(name)?;
+        let (attached, given) = match Member::attach(&dir, name, given) {
+            // This process is a member already, with the rank that it was given: another one will do.
+            Err(hectare_wire::Error::Refused(Refusal::RankTaken { pid, .. }))
+                if pid == std::process::id() =>
+            {
+                (Member::attach(&dir, name, None), None)
+            }
+            other => (other, given),
+        };
+        let (member, mut first, memory) = attached.map_err(failed)?;
+        // A daemon that was started again may not know all members yet: the memory tells who has a rank.
+        let job = Job::around(Segment::open(memory)?, false, None);
+        let mut taken = Vec::new();
+        while let Some(pid) = job.shared.live_process(first) {
+            if given == Some(first) {
+                return Err(Error::RankTaken { rank: first, pid });
+            }
+            taken.push(first);
+            first = member.rank().map_err(failed)?;
+        }
+        taken.into_iter().for_each(|rank| member.give_back(rank));
+        let link = Link { member, first, choosing: Mutex::new(()) };
+        Ok(job.linked(link))
+    }
+
+    /// The rank that the daemon handed to this process when it connected, whether or not a worker has taken
+    /// it; `None` for jobs that are not the daemon's.
+    pub fn rank(&self) -> Option<Rank> {
+        self.shared.link.as_ref().map(|link| link.first)
+    }
+
+    /// How this process stands to the daemon of the job, without asking it; `None` for jobs that are not the
+    /// daemon's. Whatever it is, reads, writes and rounds go on.
+    pub fn membership(&self) -> Option<Membership> {
+        self.shared.link.as_ref().map(|link| link.member.state())
+    }
+}
+
+/// The rank that the launcher gave to this process in this job.
+fn given_rank(job: &str) -> Result<Option<Rank>> {
+    if std::env::var("HECTARE_JOB").is_ok_and(|given| given == job) {
+        match Launch::from_environment() {
+            Ok(launch) => return Ok(launch.map(|launch| launch.rank)),
+            // Somebody set the job alone: any rank will do.
+            Err(LaunchError::NoRank) => {}
+            Err(error) => return Err(Error::InvalidConfig { what: error.to_string() }),
+        }
+    }
+    Ok(None)
+}
+
+impl Shared {
+    /// The process whose worker has a rank and lives.
+    pub(crate) fn live_process(&self, rank: Rank) -> Option<u32> {
+        let seat = self.segment.all_seats().get(rank as usize)?;
+        // SeqCst: as everywhere for the state of a seat.
+        let free = seat.state() == slot_state::FREE;
+        (!free && !self.is_dead(rank)).then(|| self.process_of(rank).0)
+    }
+}
+
+impl Link {
+    /// The name of the job.
+    pub(crate) fn job(&self) -> &str {
+        self.member.job()
+    }
+
+    fn failed(&self, source: hectare_wire::Error) -> Error {
+        Error::Daemon { job: self.member.job().into(), source }
+    }
+
+    /// Whether nobody hands out ranks of this job any more, or not now.
+    fn is_alone(&self, error: &hectare_wire::Error) -> bool {
+        error.is_absence() || self.member.state() != Membership::Member
+    }
+
+    /// Makes the calling thread a worker, with the first rank of this process's that no worker has, or with
+    /// one more from the daemon.
+    pub(crate) fn worker(&self, job: &Job) -> Result<Worker> {
+        job.shared.check_process()?;
+        let _choosing = self.choosing.lock().unwrap_or_else(PoisonError::into_inner);
+        for rank in self.member.ranks() {
+            match Worker::join(job, Some(rank)) {
+                Err(Error::RankTaken { .. }) => {}
+                other => return other,
+            }
+        }
+        let mut taken = Vec::new();
+        let joined = loop {
+            let rank = match self.member.rank() {
+                Ok(rank) => rank,
+                // The slots in the job's memory tell who is where.
+                Err(error) if self.is_alone(&error) => {
+                    break Worker::join(job, None).inspect(|worker| self.member.took(worker.rank()));
+                }
+                Err(error) => break Err(self.failed(error)),
+            };
+            match Worker::join(job, Some(rank)) {
+                Err(Error::RankTaken { .. }) => taken.push(rank),
+                other => break other,
+            }
+        };
+        taken.into_iter().for_each(|rank| self.member.give_back(rank));
+        joined
+    }
+
+    /// Makes the calling thread the worker of a rank, which the daemon hands to this process if it has not yet.
+    pub(crate) fn worker_at(&self, job: &Job, rank: Rank) -> Result<Worker> {
+        job.shared.check_process()?;
+        match self.member.rank_at(rank) {
+            Err(error) if self.is_alone(&error) => {
+                Worker::join(job, Some(rank)).inspect(|worker| self.member.took(worker.rank()))
+            }
+            Err(error) => Err(self.failed(error)),
+            Ok(()) => Worker::join(job, Some(rank)),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Looking at a job without being part of it: what `hectare top` and the daemon's metrics show.
+mod glance;
+
+pub use self::glance::{AreaGlance, Glance, WorkerGlance};
+
+use super::info::{Stats, WorkerState};
+use crate::api::area::handle::Version;
+use crate::engine::directory;
+use crate::error::{Error, Rank, Result};
+use crate::memory::clock::now_ns;
+use crate::memory::process;
+use crate::protocol::ownership;
+use crate::protocol::record::CopyRecord;
+use crate::protocol::round::{Seat, slot_state};
+use crate::protocol::word::{Phase, Word};
+use crate::segment::element::ElementType;
+use crate::segment::layout::{AreaSlot, Header, Marks, WorkerRecord};
+use crate::segment::peek::Peek;
+use crate::segment::tally::Tally;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Area slots that are read at a time.
+const SLOTS: usize = 256;
+
+/// A job to look at. Takes no lock, waits for nobody and writes nothing: it copies the tables of the job's
+/// memory through the descriptor and never maps it. So a process that writes rubbish into them, or truncates
+/// what it can, makes the numbers wrong and nothing else.
+///
+/// ```
+/// use hectare_dsm::{Job, Watch};
+/// let job = Job::embedded()?;
+/// let mut worker = job.worker()?;
+/// let mut area = worker.create::<u64>("counts", 100)?;
+/// area.write(&mut worker)?.fill(1);
+/// worker.sync()?;
+/// let watch = job.watch()?;
+/// let glance = watch.look(16)?;
+/// assert_eq!((glance.stats.rounds, glance.stats.published), (1, 1));
+/// assert_eq!((glance.workers[0].rounds, glance.areas[0].name.as_str()), (1, "counts"));
+/// # Ok::<(), hectare_dsm::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Watch {
+    peek: Peek,
+}
+
+fn get(word: &AtomicU64) -> u64 {
+    word.load(Ordering::Relaxed)
+}
+
+fn get32(word: &AtomicU32) -> u32 {
+    word.load(Ordering::Relaxed)
+}
+
+impl Watch {
+    /// Looks at the job behind a descriptor that came from [`Job::descriptor`](crate::Job::descriptor); at one that
+    /// this process is in, by [`Job::watch`](crate::Job::watch).
+    ///
+    /// # Errors
+    /// [`Error::NotASegment`], [`Error::LayoutVersion`], [`Error::Os`].
+    pub fn open(descriptor: OwnedFd) -> Result<Watch> {
+        Ok(Watch { peek: Peek::open(descriptor)? })
+    }
+
+    /// Everything at once, with the first `max_areas` areas.
+    ///
+    /// # Errors
+    /// [`Error::Os`], [`Error::NotASegment`] if the header is gone.
+    pub fn look(&self, max_areas: usize) -> Result<Glance> {
+        let (peek, map, config) = (&self.peek, &self.peek.map, &self.peek.config);
+        let no_header = || Error::NotASegment { what: "it has no header any more".into() };
+        let header: Header = peek.one(0)?.ok_or_else(no_header)?;
+        let sync = &header.sync;
+        let high = get32(&sync.workers_high).min(config.max_workers) as usize;
+        let seats: Vec<Seat> = peek.table(map.seats, high)?;
+        let records: Vec<WorkerRecord> = peek.table(map.workers, high)?;
+        let mut tallies: Vec<Tally> = peek.table(map.tallies, high)?;
+        let word = Word(get(&sync.word));
+        let waits = word.phase() == Phase::Open;
+        let workers = (0..).zip(&seats).zip(&records).zip(&tallies);
+        let workers = workers
+            .filter_map(|(((rank, seat), record), tally)| {
+                worker(rank, seat, record, tally, waits.then_some(word))
+            })
+            .collect();
+        let last = map.tallies + u64::from(config.max_workers) * size_of::<Tally>() as u64;
+        tallies.extend(peek.one::<Tally>(last)?);
+        let stats = Stats::of(get(&sync.acting.rounds), &header.counters, tallies.iter(), &seats);
+        let (areas, areas_left_out) = self.areas(&header, max_areas)?;
+        Ok(Glance {
+            stats,
+            round: word.round(),
+            waits,
+            resident_bytes: crate::segment::mapping::resident_bytes(peek.fd())?,
+            reserve_bytes: config.reserve_bytes,
+            workers,
+            areas,
+            areas_left_out,
+        })
+    }
+
+    /// The ranks that a round waits for at this moment: those in it whose workers have not arrived. Costs two
+    /// reads, so that it can be asked often.
+    ///
+    /// # Errors
+    /// [`Error::Os`], [`Error::NotASegment`] if the header is gone.
+    pub fn waited_for(&self) -> Result<Vec<Rank>> {
+        let no_header = || Error::NotASegment { what: "it has no header any more".into() };
+        let header: Header = self.peek.one(0)?.ok_or_else(no_header)?;
+        let word = Word(get(&header.sync.word));
+        if word.phase() != Phase::Open {
+            return Ok(Vec::new());
+        }
+        let high = get32(&header.sync.workers_high).min(self.peek.config.max_workers) as usize;
+        let seats: Vec<Seat> = self.peek.table(self.peek.map.seats, high)?;
+        let missing = |seat: &Seat| get32(&seat.state) == slot_state::LIVE && is_missing(seat, word);
+        Ok((0..).zip(&seats).filter(|(_, seat)| missing(seat)).map(|(rank, _)| rank).collect())
+    }
+
+    fn areas(&self, header: &Header, most: usize) -> Result<(Vec<AreaGlance>, usize)> {
+        let (peek, map) = (&self.peek, &self.peek.map);
+        let used = get32(&header.sync.areas_high).min(self.peek.config.max_areas) as usize;
+        let marks: Vec<Marks> = peek.table(map.marks, used.div_ceil(64))?;
+        let (now, mut areas, mut left_out) = (now_ns(), Vec::new(), 0);
+        for first in (0..used).step_by(SLOTS) {
+            let at = map.areas + (first * size_of::<AreaSlot>()) as u64;
+            let slots: Vec<AreaSlot> = peek.table(at, SLOTS.min(used - first))?;
+            let live = |slot: &&AreaSlot| directory::is_live(get(&slot.read.state));
+            for (index, slot) in (first..).zip(&slots).filter(|(_, slot)| live(slot)) {
+                if areas.len() == most {
+                    left_out += 1;
+                    continue;
+                }
+                let dirty =
+                    marks.get(index / 64).is_some_and(|marks| get(&marks.dirty) >> (index % 64) & 1 != 0);
+                areas.push(self.area(index, slot, dirty, now)?);
+            }
+        }
+        Ok((areas, left_out))
+    }
+
+    fn area(&self, index: usize, slot: &AreaSlot, dirty: bool, now: u64) -> Result<AreaGlance> {
+        let row = u64::from(self.peek.config.max_name_bytes);
+        let name_len = row.min(get32(&slot.about.name_len).into()) as usize;
+        let name: Vec<u8> = self.peek.table(self.peek.map.names + index as u64 * row, name_len)?;
+        let about = &slot.about;
+        let element = ElementType {
+            size: get32(&about.elem_size),
+            align: get32(&about.elem_align),
+            kind: get32(&about.elem_kind),
+        };
+        let copies = get32(&about.copies);
+        let current = get32(&slot.read.current);
+        // Where the records are, a client can change: whatever is read there is only shown.
+        let record = u64::from(current) * size_of::<CopyRecord>() as u64;
+        let record = match get(&about.extent_offset).checked_add(record) {
+            Some(at) if current < copies => self.peek.one::<CopyRecord>(at)?,
+            _ => None,
+        };
+        let confirmed = get(&slot.round.confirmed_ns);
+        let interval = get(&about.interval_ns);
+        Ok(AreaGlance {
+            name: String::from_utf8_lossy(&name).into_owned(),
+            element: element.to_string(),
+            len: get(&about.len),
+            bytes: get(&about.bytes),
+            copies,
+            owner: ownership::Word(get(&slot.own.ownership)).holder(),
+            version: record.map(|record| Version { term: get(&record.term), counter: get(&record.counter) }),
+            age: (confirmed != 0 && copies > 0).then(|| Duration::from_nanos(now.saturating_sub(confirmed))),
+            interval: (interval != 0).then(|| Duration::from_nanos(interval)),
+            dirty,
+            put_off: get(&slot.round.put_off),
+        })
+    }
+}
+
+/// Whether the open round `word` waits for the worker of this seat.
+fn is_missing(seat: &Seat, word: Word) -> bool {
+    let arrived = get(&seat.arrived);
+    arrived < word.round() && (get(&seat.missed) <= arrived || word.waits_for_all())
+}
+
+fn worker(
+    rank: Rank,
+    seat: &Seat,
+    record: &WorkerRecord,
+    tally: &Tally,
+    open: Option<Word>,
+) -> Option<WorkerGlance> {
+    let (pid, tid) = (get32(&record.pid), get32(&record.tid));
+    let arrived = get(&seat.arrived);
+    let straggler = get(&seat.missed) > arrived;
+    // Ids of another PID namespace mean somebody else here, or nobody: what the job itself has noticed counts.
+    let namespace = get(&record.namespace);
+    let foreign = namespace != 0 && namespace != process::namespace();
+    let there = || foreign || process::is_there(pid, tid, get(&record.started));
+    let state = match get32(&seat.state) {
+        slot_state::FREE => return None,
+        slot_state::DEAD => WorkerState::Dead,
+        _ if !there() => WorkerState::Dead,
+        slot_state::LIVE if straggler => WorkerState::Straggler,
+        slot_state::LIVE => WorkerState::Live,
+        _ => WorkerState::Changing,
+    };
+    Some(WorkerGlance {
+        rank,
+        pid,
+        tid,
+        state,
+        waited_for: state != WorkerState::Changing && open.is_some_and(|word| is_missing(seat, word)),
+        last_round: arrived,
+        clock: get(&seat.clock),
+        late: get(&seat.late),
+        rounds: get(&tally.rounds),
+        abandoned: get(&tally.abandoned),
+        planned: get(&tally.planned),
+        published: get(&tally.published),
+        chunks: get(&tally.chunks),
+        copied_bytes: get(&tally.copied_bytes),
+    })
+}
+
+#[cfg(test)]
+mod tests;

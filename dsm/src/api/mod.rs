@@ -1,0 +1,4 @@
+//! What programs use: jobs, workers and areas.
+pub(crate) mod area;
+pub(crate) mod job;
+pub(crate) mod worker;

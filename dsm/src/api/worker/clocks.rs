@@ -1,0 +1,232 @@
+//! Worker clocks: bulk-synchronous, stale-synchronous and asynchronous programs.
+//!
+//! After the stale synchronous parallel model (Ho et al., 2013): a worker with clock c sees every update
+//! that workers made before their clocks passed c - s. s = 0 is bulk-synchronous (BSP).
+use super::Worker;
+use crate::api::area::handle::Area;
+use crate::engine::runtime::Runtime;
+use crate::error::{Error, Rank, Result};
+use crate::primitive::fault_point;
+use crate::protocol::word::{Phase, Word};
+use crate::segment::element::Element;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Puts worker `rank`, which is live and holds no view, into the clocks at the lowest one, with a view that is
+/// not older.
+pub(crate) fn enter(runtime: &Runtime<'_>, rank: Rank) {
+    let rounds = runtime.rounds();
+    let seat = &rounds.all_seats[rank as usize];
+    let acting = &runtime.shared.segment.header().sync.acting;
+    let between = |word: Word| matches!(word.phase(), Phase::Idle | Phase::Open);
+    loop {
+        rounds.settle(rank, runtime);
+        let seen = rounds.load_total();
+        if !between(seen) || seat.arrived.load(Ordering::Relaxed) + 1 < seen.round() {
+            continue;
+        }
+        let lowest = acting.lowest_clock.load(Ordering::Relaxed);
+        // SeqCst: if no round has gone on by the next look, every later planner sees this clock, and the lowest
+        // one stays what it is until this worker ticks.
+        seat.clock.store(if lowest == u64::MAX { 0 } else { lowest }, Ordering::SeqCst);
+        fault_point();
+        let now = rounds.load_total();
+        if now.round() == seen.round() && between(now) {
+            return;
+        }
+    }
+}
+
+impl Worker {
+    /// The worker's clock: how many times it called [`Worker::tick`], counted from the lowest clock in the
+    /// job when it joined.
+    pub fn clock(&self) -> u64 {
+        if self.shared.check_process().is_err() {
+            return 0;
+        }
+        self.seat_clock().load(Ordering::Relaxed)
+    }
+
+    fn seat_clock(&self) -> &std::sync::atomic::AtomicU64 {
+        &self.shared.segment.all_seats()[self.rank as usize].clock
+    }
+
+    /// Ends a period of work: raises the worker's clock, and marks what it wrote to be published in the next
+    /// round. Does not wait. Returns the new clock.
+    ///
+    /// # Errors
+    /// [`Error::ForkedChild`].
+    pub fn tick(&mut self) -> Result<u64> {
+        self.shared.check_process()?;
+        self.force_owned();
+        let clock = self.clock().saturating_add(1);
+        self.seat_clock().store(clock, Ordering::Relaxed);
+        Ok(clock)
+    }
+
+    /// Takes this worker out of the clocks: nobody waits for it in [`Worker::wait_clocks`] any more. For
+    /// workers that do something else than train. The next [`Worker::rejoin_clocks`] undoes it.
+    pub fn leave_clocks(&mut self) {
+        if self.shared.check_process().is_err() {
+            return;
+        }
+        self.seat_clock().store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// Puts this worker back into the clocks, at the lowest one. A synchronization point: afterwards the worker
+    /// sees what the others wrote before that clock. Waits for a round that is under way.
+    pub fn rejoin_clocks(&mut self) {
+        if self.shared.check_process().is_err() {
+            return;
+        }
+        self.scan();
+        enter(&self.runtime(), self.rank);
+        self.idle = self.shared.segment.rounds().load();
+    }
+
+    /// Waits until no worker's published work is more than `staleness` clocks behind this worker's, forcing
+    /// rounds as needed. With `staleness` 0, after [`Worker::tick`], this is a barrier.
+    ///
+    /// # Errors
+    /// [`Error::ForkedChild`]. Workers that are dead or gone are not waited for; one that lives and never
+    /// comes is, as long as it takes: see [`Worker::wait_clocks_within`].
+    pub fn wait_clocks(&mut self, staleness: u64) -> Result<()> {
+        self.wait_clocks_until(staleness, None)
+    }
+
+    /// [`Worker::wait_clocks`] with a limit, which is kept to about a millisecond whatever the others wait for. Only
+    /// a worker that stands still in the middle of copying holds everybody who takes part in that round, as the
+    /// job's [`StallPolicy`](crate::StallPolicy) says.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], which names those who are behind; [`Error::ForkedChild`].
+    pub fn wait_clocks_within(&mut self, staleness: u64, timeout: Duration) -> Result<()> {
+        self.wait_clocks_until(staleness, Some(timeout))
+    }
+
+    fn wait_clocks_until(&mut self, staleness: u64, timeout: Option<Duration>) -> Result<()> {
+        self.shared.check_process()?;
+        let since = Instant::now();
+        let mine = self.clock();
+        if mine == u64::MAX {
+            return Ok(());
+        }
+        let wanted = mine.saturating_sub(staleness);
+        self.within(timeout, |worker| {
+            while worker.lowest_clock() < wanted {
+                if let Some(timeout) = timeout
+                    && since.elapsed() >= timeout
+                {
+                    return Err(worker.behind(wanted, since.elapsed()));
+                }
+                worker.one_round(timeout.is_none());
+            }
+            worker.complain()
+        })
+    }
+
+    fn lowest_clock(&self) -> u64 {
+        self.shared.segment.header().sync.acting.lowest_clock.load(Ordering::Relaxed)
+    }
+
+    fn behind(&self, wanted: u64, waited: Duration) -> Error {
+        let segment = &self.shared.segment;
+        let late: Vec<String> = segment
+            .seats()
+            .iter()
+            .enumerate()
+            .filter(|(_, seat)| seat.is_live() && seat.clock.load(Ordering::Relaxed) < wanted)
+            .map(|(rank, seat)| {
+                let pid = segment.workers()[rank].pid.load(Ordering::Relaxed);
+                format!("worker {rank} (process {pid}) is at {}", seat.clock.load(Ordering::Relaxed))
+            })
+            .collect();
+        let missing = if late.is_empty() { "a round with every worker".into() } else { late.join(", ") };
+        Error::TimedOut { what: format!("every worker to reach clock {wanted}"), waited, missing }
+    }
+
+    /// Ends a period of work, publishes what this worker wrote, and waits until every live worker has ended
+    /// the same period: afterwards each sees what all have written (except areas all of whose copies observers
+    /// pin: they are published later).
+    ///
+    /// Every live worker of the job has to tick, or to call [`Worker::leave_clocks`] once.
+    ///
+    /// The same as [`Worker::tick`] and [`Worker::wait_clocks`] with staleness 0.
+    ///
+    /// # Errors
+    /// [`Error::ForkedChild`].
+    pub fn barrier(&mut self) -> Result<()> {
+        self.tick()?;
+        self.wait_clocks(0)
+    }
+
+    /// [`Worker::barrier`] with a limit; see [`Worker::wait_clocks_within`].
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], which names those who did not come; the period has ended all the same, so wait
+    /// on with [`Worker::wait_clocks_within`]. [`Error::ForkedChild`].
+    pub fn barrier_within(&mut self, timeout: Duration) -> Result<()> {
+        self.tick()?;
+        self.wait_clocks_within(0, timeout)
+    }
+
+    /// Waits until the version of `area` that this worker sees was published by its owner no more than
+    /// `staleness` clocks before this worker's: the bound of Bösen's tables (Wei et al., 2015), by area.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`] after `timeout`, and those of [`Area::read`].
+    pub fn wait_clock_of<T: Element>(
+        &mut self,
+        area: &Area<T>,
+        staleness: u64,
+        timeout: Duration,
+    ) -> Result<()> {
+        area.core.check_job(self)?;
+        let since = Instant::now();
+        let wanted = self.clock().saturating_sub(staleness);
+        self.within(Some(timeout), |worker| worker.wait_clock_since(area, wanted, timeout, since))
+    }
+
+    fn wait_clock_since<T: Element>(
+        &mut self,
+        area: &Area<T>,
+        wanted: u64,
+        timeout: Duration,
+        since: Instant,
+    ) -> Result<()> {
+        loop {
+            // Relaxed, all of it: the lowest clock rises in rounds that this worker was in, with what it stands for.
+            //
+            // A publication that found nothing to write leaves the version and its clock as they were, so
+            // an owner that has moved on without writing is fresh enough too.
+            let owner = area.core.ownership().holder();
+            let seats = self.shared.segment.seats();
+            let idle = owner.and_then(|rank| seats.get(rank as usize)).is_some_and(|seat| {
+                seat.clock.load(Ordering::Relaxed) >= wanted
+                    && !self.shared.segment.dirty(area.core.id.index as usize).is_set()
+            });
+            if area.clock(self)? >= wanted || (idle && self.lowest_clock() >= wanted) {
+                return Ok(());
+            }
+            if since.elapsed() >= timeout {
+                return Err(Error::TimedOut {
+                    what: format!("area {:?} to reach clock {wanted}", area.name()),
+                    waited: since.elapsed(),
+                    missing: format!("it is at {}, {}", area.clock(self)?, area.core.ownership()),
+                });
+            }
+            area.core.force();
+            self.one_round(false);
+        }
+    }
+
+    /// Opens a round if none is, and takes part in one.
+    pub(crate) fn one_round(&mut self, all: bool) {
+        let runtime = self.runtime();
+        let seen = runtime.rounds().open(all, &runtime);
+        if self.take_part().is_none() {
+            let runtime = self.runtime();
+            runtime.rounds().drive_past(self.rank, seen.round(), &runtime);
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! Workers: threads of control that own areas and take part in rounds.
+mod clocks;
+mod join;
+mod waiting;
+
+use crate::api::area::handle::{Area, AreaCore};
+use crate::api::area::owned::Owned;
+use crate::api::job::{Job, Shared};
+use crate::engine::directory;
+use crate::engine::directory::create::{Creation, Draft};
+use crate::engine::directory::reclaim::reclaim;
+use crate::engine::directory::spec::AreaSpec;
+use crate::engine::directory::{AreaId, Directory};
+use crate::engine::runtime::{Local, Runtime};
+use crate::engine::scan::{Scanned, UnloggedWrite};
+use crate::error::{Error, Rank, Result};
+use crate::memory::clock;
+use crate::memory::tenure::Tenure;
+use crate::protocol::round::{Ended, Work};
+use crate::protocol::word::{Phase, Word};
+use crate::segment::element::{Element, ElementType};
+use crate::segment::tally::add;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How often `service` looks at the clock, in time: it adapts the number of calls in between to this.
+const LOOK_EVERY_NS: u64 = 20_000;
+const LONGEST_STRIDE: u32 = 1024;
+/// How long an area that is to be given published may be put off.
+const LONGEST_PUBLICATION: Duration = Duration::from_secs(10);
+
+/// What a forced sync did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Synced {
+    /// The round that was completed.
+    pub round: u64,
+    /// How many rounds were given up before it because somebody did not come.
+    pub given_up: u32,
+    /// How many of the areas asked for stay dirty, because every reader copy is pinned by a straggler or an
+    /// observer, or because their owner did not take part. They are published in a later round.
+    pub put_off: u32,
+}
+
+/// A thread of control registered with a job.
+///
+/// A worker calls [`service`](Worker::service) regularly, at points where it holds no view of any area: the
+/// borrow checker sees to that. It is tied to the thread that made it; dropping it leaves the job.
+///
+/// A thread must not end before its worker is dropped: if the value was leaked (`Box::leak`, `mem::forget`), other
+/// threads may still have views of it. The end of such a thread ends the process, with a message.
+#[derive(Debug)]
+pub struct Worker {
+    shared: Arc<Shared>,
+    local: Rc<Local>,
+    rank: Rank,
+    /// The idle word that the last service left behind.
+    idle: Word,
+    /// Calls until the next look at the clock.
+    countdown: u32,
+    stride: u32,
+    looked_ns: u64,
+    /// Ends with the worker, after it has left.
+    _tenure: Tenure,
+    _thread: PhantomData<*const ()>,
+}
+
+impl Worker {
+    /// The worker's number in its job. In a fresh job, [`Job::run`] numbers from 0.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// The job.
+    pub fn job(&self) -> Job {
+        Job { shared: self.shared.clone() }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn local(&self) -> &Rc<Local> {
+        &self.local
+    }
+
+    pub(crate) fn runtime(&self) -> Runtime<'_> {
+        Runtime { shared: &self.shared, local: &self.local }
+    }
+
+    /// The last round in which this worker stood at a synchronization point.
+    #[inline]
+    pub(crate) fn arrived(&self) -> u64 {
+        // Relaxed: the worker's own word.
+        self.shared.segment.all_seats()[self.rank as usize].arrived.load(Ordering::Relaxed)
+    }
+
+    /// A synchronization point: takes part in a round if one is open, and opens one if an area is due.
+    ///
+    /// Cheap when there is nothing to do (a few loads), so it can be called once per batch or per row. The
+    /// clock is looked at about every 20 us or every 1024 calls, whichever comes first; intervals are late
+    /// by at most that, or by the time between two calls.
+    ///
+    /// # Errors
+    /// [`Error::ForkedChild`]; [`Error::Unlogged`] under `HECTARE_CHECK=1`, as of every synchronization point.
+    #[inline]
+    pub fn service(&mut self) -> Result<()> {
+        self.shared.check_process()?;
+        self.countdown -= 1;
+        // Relaxed: only a hint; what follows a change loads it again.
+        let word = self.shared.segment.header().sync.word.load(Ordering::Relaxed);
+        if word == self.idle.0 && self.countdown != 0 {
+            return Ok(());
+        }
+        self.serve();
+        self.complain()
+    }
+
+    /// What check mode has to say of this worker's log (`HECTARE_CHECK=1`), once.
+    pub(crate) fn complain(&self) -> Result<()> {
+        self.local.complaint.take().map_or(Ok(()), Err)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn serve(&mut self) {
+        if self.countdown == 0 && self.is_round_due() {
+            self.runtime().rounds().open(false, &self.runtime());
+        }
+        if let Some(Ended::GivenUp(_)) = self.take_part() {
+            // Back off: those who came wait for nobody again before this long.
+            let sync = &self.shared.segment.header().sync;
+            let later = clock::now_ns().saturating_add(self.shared.segment.config().patience_ns);
+            if sync.next_due_ns.load(Ordering::Relaxed) != u64::MAX {
+                sync.next_due_ns.fetch_max(later, Ordering::Relaxed);
+            }
+            // What was asked for is still to be published; the next round does not wait for those who were missing.
+            sync.request();
+        }
+        if self.countdown == 0 {
+            self.countdown = self.stride;
+        }
+    }
+
+    /// Takes part in the round that is open, if one is.
+    fn take_part(&mut self) -> Option<Ended> {
+        self.scan();
+        let runtime = self.runtime();
+        let ended = runtime.rounds().participate(self.rank, &runtime);
+        match ended {
+            Some(Ended::Completed(_)) => add(&self.shared.tally(self.rank).rounds, 1),
+            Some(Ended::GivenUp(_)) => {
+                add(&self.shared.tally(self.rank).abandoned, 1);
+                self.local.waiter.reset();
+            }
+            None => {}
+        }
+        self.idle = self.shared.segment.rounds().load();
+        if ended.is_some() {
+            self.reclaim();
+        }
+        ended
+    }
+
+    /// Gives the memory of deleted areas back, outside of the round.
+    fn reclaim(&self) {
+        let header = self.shared.segment.header();
+        if header.pending_frees.load(Ordering::Relaxed) != 0 || header.creations.load(Ordering::Relaxed) != 0
+        {
+            reclaim(&self.shared);
+        }
+    }
+
+    /// Looks owned areas through that are tracked automatically or checked, if a round is open.
+    fn scan(&self) {
+        if self.local.scanned.borrow().is_empty() {
+            return;
+        }
+        let word = self.shared.segment.rounds().load();
+        if word.phase() != Phase::Open {
+            return;
+        }
+        // Where another worker has deleted one, this worker's arrival gives its memory away.
+        self.local.scanned.borrow_mut().retain(Scanned::is_there);
+        for scanned in self.local.scanned.borrow_mut().iter_mut() {
+            if scanned.is_due(&self.shared, clock::now_ns) {
+                scanned.scan(&self.shared, &self.local, self.rank);
+                scanned.note(word.round());
+            }
+        }
+    }
+
+    /// Looks at the clock, and adapts how many calls pass until the next look.
+    fn is_round_due(&mut self) -> bool {
+        let now = clock::now_ns();
+        let since = now.saturating_sub(self.looked_ns).max(1);
+        self.looked_ns = now;
+        let per_call = (since / u64::from(self.stride)).max(1);
+        self.stride = (LOOK_EVERY_NS / per_call).clamp(1, u64::from(LONGEST_STRIDE)) as u32;
+        self.countdown = 0;
+        let sync = &self.shared.segment.header().sync;
+        // Relaxed: only whether to open a round depends on it.
+        sync.take_request() || sync.next_due_ns.load(Ordering::Relaxed) <= now
+    }
+
+    /// Publishes what this worker wrote, now: forces a round of the areas that it owns, and waits for it.
+    ///
+    /// Workers that do not come within the job's patience are left out; see [`Worker::barrier`] for a round
+    /// that waits for everybody.
+    ///
+    /// # Errors
+    /// [`Error::ForkedChild`].
+    pub fn sync(&mut self) -> Result<Synced> {
+        self.shared.check_process()?;
+        self.force_owned();
+        let (round, given_up) = self.complete_round(false);
+        let put_off = self.put_off_areas();
+        self.complain()?;
+        Ok(Synced { round, given_up, put_off })
+    }
+
+    /// Publishes one area, whoever owns it, now: forces a round, and waits for it. Areas of the same group
+    /// are published with it.
+    ///
+    /// # Errors
+    /// [`Error::OtherJob`], [`Error::Deleted`], [`Error::ForkedChild`].
+    pub fn sync_area<T: Element>(&mut self, area: &Area<T>) -> Result<Synced> {
+        area.core.check_job(self)?;
+        area.core.check_live()?;
+        area.core.force();
+        let (round, given_up) = self.complete_round(false);
+        self.complain()?;
+        let forced = self.shared.segment.forced(area.core.id.index as usize);
+        Ok(Synced { round, given_up, put_off: u32::from(forced.is_set()) })
+    }
+
+    /// Marks the areas that this worker owns to be published in the next round: those that can be.
+    fn force_owned(&self) {
+        let marks = self.shared.segment.marks();
+        let scanned = !self.local.scanned.borrow().is_empty();
+        self.local.owned.for_each_word(|word, owned| {
+            let marks = &marks[word];
+            let wanted = if scanned { owned } else { owned & marks.dirty.load(Ordering::Relaxed) };
+            if wanted & !marks.forced.load(Ordering::Relaxed) != 0 {
+                marks.forced.fetch_or(wanted, Ordering::Relaxed);
+            }
+        });
+    }
+
+    fn put_off_areas(&self) -> u32 {
+        let marks = self.shared.segment.marks();
+        let mut count = 0;
+        self.local.owned.for_each_word(|word, owned| {
+            count += (owned & marks[word].forced.load(Ordering::Relaxed)).count_ones();
+        });
+        count
+    }
+
+    /// Opens rounds until one is completed; returns it and how many were given up.
+    fn complete_round(&mut self, all: bool) -> (u64, u32) {
+        let mut given_up = 0;
+        loop {
+            let runtime = self.runtime();
+            runtime.rounds().open(all, &runtime);
+            match self.take_part() {
+                Some(Ended::Completed(round)) => return (round, given_up),
+                Some(Ended::GivenUp(_)) => given_up += 1,
+                // A round that began without this worker, a straggler until now, is under way.
+                None => {
+                    let runtime = self.runtime();
+                    let seen = runtime.rounds().load();
+                    if !matches!(seen.phase(), Phase::Idle | Phase::Open) {
+                        runtime.rounds().drive_past(self.rank, seen.round(), &runtime);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Forces the area and waits until it is published.
+    pub(crate) fn publish(&mut self, core: &AreaCore) -> Result<()> {
+        self.within(Some(LONGEST_PUBLICATION), |worker| worker.publish_once_possible(core))
+    }
+
+    fn publish_once_possible(&mut self, core: &AreaCore) -> Result<()> {
+        let since = Instant::now();
+        let index = core.id.index as usize;
+        loop {
+            core.check_live()?;
+            core.force();
+            self.complete_round(false);
+            if !self.shared.segment.dirty(index).is_set() {
+                return Ok(());
+            }
+            if since.elapsed() >= LONGEST_PUBLICATION {
+                return Err(Error::TimedOut {
+                    what: format!("the publication of area {:?}", core.name),
+                    waited: since.elapsed(),
+                    missing: "every reader copy is pinned by a straggler or an observer".into(),
+                });
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Creates an area of `len` elements, all zero, owned by this worker.
+    ///
+    /// May take part in rounds while it waits for the directory or for memory: hold no lock across it that a
+    /// worker needs on its way to a synchronization point.
+    ///
+    /// The name is taken from the beginning: others who create it meanwhile get [`Error::NameTaken`], also if this one
+    /// then fails for want of memory; others who attach to it find nothing before the area is whole.
+    ///
+    /// ```
+    /// # let job = hectare_dsm::Job::embedded()?;
+    /// # let mut worker = job.worker()?;
+    /// use hectare_dsm::AreaSpec;
+    /// let weights = worker.create::<f32>("model/weights", 1000)?;
+    /// let counts = worker.create::<u64>(AreaSpec::new("model/counts").copies(2), 10)?;
+    /// # let _ = (weights, counts);
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidName`], [`Error::NameTaken`], [`Error::InvalidArea`], [`Error::OutOfMemory`] (also
+    /// for lengths that overflow, and under a cgroup's limit), [`Error::TooManyAreas`], [`Error::Os`],
+    /// [`Error::ForkedChild`]; [`Error::TimedOut`] after five seconds if a process stands still while it takes or
+    /// frees a slot.
+    pub fn create<T: Element>(&mut self, spec: impl Into<AreaSpec>, len: usize) -> Result<Owned<T>> {
+        self.shared.check_process()?;
+        let spec = spec.into();
+        let element = ElementType::of::<T>();
+        if element.size == 0 {
+            return Err(Error::InvalidArea { name: spec.name, what: "elements of no bytes".into() });
+        }
+        if element.align > 4096 {
+            return Err(Error::InvalidArea { name: spec.name, what: format!("alignment {}", element.align) });
+        }
+        let mut result = self.try_create(&spec, element, len);
+        // Memory of deleted areas may still wait for their grace rounds.
+        for _ in 0..2 {
+            let full = matches!(result, Err(Error::OutOfMemory { .. } | Error::TooManyAreas { .. }));
+            if !full || self.shared.segment.header().pending_frees.load(Ordering::Relaxed) == 0 {
+                break;
+            }
+            self.complete_round(false);
+            result = self.try_create(&spec, element, len);
+        }
+        let id = self.shared.counted(result)?;
+        let core = Arc::new(AreaCore::of(&self.shared, id, &spec.name, element)?);
+        Ok(Owned::begin(&core, self, 1))
+    }
+
+    fn try_create(&mut self, spec: &AreaSpec, element: ElementType, len: usize) -> Result<AreaId> {
+        let shared = self.shared.clone();
+        let mut draft = Draft::of(spec, element, len, shared.segment.config())?;
+        self.reclaim();
+        let (mut result, ahead) = self.create_once(&shared, &draft);
+        if ahead && matches!(result, Err(Error::OutOfMemory { .. })) {
+            draft = draft.with_own_memory();
+            result = self.create_once(&shared, &draft).0;
+        }
+        result
+    }
+
+    /// Creates an area; says too whether it tried to reserve memory ahead.
+    fn create_once(&mut self, shared: &Shared, draft: &Draft<'_>) -> (Result<AreaId>, bool) {
+        let begun = self.lock_directory(shared).and_then(|directory| directory.begin(draft, self.rank));
+        let creation = match begun {
+            Ok(creation) => creation,
+            Err(error) => return (Err(error), false),
+        };
+        let ahead = creation.is_slab();
+        (self.fill(shared, draft, creation), ahead)
+    }
+
+    fn fill(&mut self, shared: &Shared, draft: &Draft<'_>, creation: Creation) -> Result<AreaId> {
+        match creation.fill(shared, draft, &mut || self.keep_up()) {
+            Ok(()) => {
+                // If the directory cannot be had, the area keeps all of it.
+                if creation.is_slab()
+                    && let Ok(directory) = self.lock_directory(shared)
+                {
+                    creation.share(&directory, draft);
+                }
+                Ok(creation.finish(shared, draft))
+            }
+            Err(error) => {
+                // If the directory cannot be had, the range is given up once this worker creates again, leaves or
+                // dies.
+                if let Ok(directory) = self.lock_directory(shared) {
+                    creation.abandon(&directory);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Locks the directory, serving rounds meanwhile.
+    fn lock_directory<'s>(&mut self, shared: &'s Shared) -> Result<Directory<'s>> {
+        self.within(Some(directory::LONGEST_WAIT), |worker| Directory::lock(shared, || worker.keep_up()))
+    }
+
+    /// Serves rounds while waiting for something else.
+    fn keep_up(&mut self) {
+        // The process was checked by whoever waits. A complaint is for a call that returns it.
+        if let Err(complaint @ Error::Unlogged { .. }) = self.service() {
+            self.local.complaint.replace(Some(complaint));
+        }
+        std::thread::yield_now();
+    }
+
+    pub(crate) fn delete(&mut self, id: AreaId) -> Result<()> {
+        let shared = self.shared.clone();
+        self.lock_directory(&shared)?.delete(id);
+        self.reclaim();
+        Ok(())
+    }
+
+    /// Attaches to an area that exists. See also [`Worker::attach_within`].
+    ///
+    /// # Errors
+    /// [`Error::NoSuchArea`], [`Error::WrongType`], [`Error::ForkedChild`].
+    pub fn attach<T: Element>(&self, name: &str) -> Result<Area<T>> {
+        self.shared.check_process()?;
+        Area::attach(&self.shared, name)
+    }
+
+    /// The unlogged writes that check mode ([`JobBuilder::check`](crate::JobBuilder::check)) has found in
+    /// this worker's areas since the last call.
+    pub fn unlogged_writes(&mut self) -> Vec<UnloggedWrite> {
+        self.local.unlogged.take()
+    }
+
+    /// Refuses a rank that is not a live worker's.
+    #[inline]
+    pub(crate) fn check_peer(&self, rank: Rank) -> Result<()> {
+        let alive = self.shared.segment.seats().get(rank as usize).is_some_and(|seat| seat.is_live());
+        if alive { Ok(()) } else { Err(Error::NoSuchWorker { rank }) }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if self.shared.check_process().is_err() {
+            return;
+        }
+        self.local.owned.clear();
+        let runtime = self.runtime();
+        runtime.rounds().leave(self.rank, &runtime);
+        crate::engine::membership::free_slot(&self.shared, self.rank);
+        runtime.wake();
+    }
+}

@@ -1,0 +1,182 @@
+//! Waits of a worker that keep up with the rounds: for versions, freshness, areas, peers and ownership.
+use super::Worker;
+use crate::api::area::handle::{Area, AreaCore, Version};
+use crate::api::job::attach_timed_out;
+use crate::engine::wait::SPINS;
+use crate::error::{Error, Result};
+use crate::protocol::round::Pause;
+use crate::segment::element::{Element, ElementType};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+/// How long a wait may sleep before it looks around.
+const LOOK_AROUND: Duration = Duration::from_millis(1);
+
+impl Worker {
+    /// One step of a wait: serves a round if there is one, else waits a little. `other` is a word whose
+    /// change from the given value ends the step too.
+    pub(crate) fn wait_step(&mut self, other: Option<(&AtomicU64, u64)>) -> Result<Pause> {
+        self.service()?;
+        let shared = self.shared.clone();
+        let word = &shared.segment.header().sync.word;
+        let seen = shared.segment.rounds().load();
+        if seen != self.idle {
+            return Ok(Pause::Again);
+        }
+        let pause = self.local.waiter.pause(word, seen, other, shared.is_crowded(), LOOK_AROUND);
+        // The mark of this sleeper is not news.
+        self.idle = shared.segment.rounds().load();
+        if self.idle.phase() != crate::protocol::word::Phase::Idle {
+            self.idle = seen;
+        }
+        if pause != Pause::Again {
+            self.countdown = 1;
+        }
+        Ok(pause)
+    }
+
+    /// A wait begins: what was waited for before does not count.
+    pub(crate) fn forget_waiting(&mut self) {
+        self.local.waiter.reset();
+    }
+
+    /// How often to look at a word before sleeping on it.
+    pub(crate) fn spins(&self) -> u32 {
+        if self.shared.is_crowded() { 1 } else { SPINS }
+    }
+
+    fn wait_until<R>(
+        &mut self,
+        timeout: Duration,
+        mut look: impl FnMut(&mut Worker) -> Result<Option<R>>,
+        give_up: impl FnOnce(&mut Worker, Duration) -> Error,
+    ) -> Result<R> {
+        self.shared.check_process()?;
+        let since = Instant::now();
+        self.forget_waiting();
+        self.within(Some(timeout), |worker| {
+            loop {
+                if let Some(found) = look(worker)? {
+                    return Ok(found);
+                }
+                if since.elapsed() >= timeout {
+                    return Err(give_up(worker, since.elapsed()));
+                }
+                worker.wait_step(None)?;
+            }
+        })
+    }
+
+    /// Runs a wait with a limit: while it lasts, this worker gives up rounds that others hold open for longer.
+    pub(crate) fn within<R>(&mut self, limit: Option<Duration>, wait: impl FnOnce(&mut Worker) -> R) -> R {
+        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let local = self.local.clone();
+        let before = local.waiter.set_deadline(deadline);
+        let answer = wait(self);
+        local.waiter.set_deadline(before);
+        answer
+    }
+
+    /// Attaches to an area, waiting for it to be created; takes part in rounds meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and those of [`Worker::attach`].
+    pub fn attach_within<T: Element>(&mut self, name: &str, timeout: Duration) -> Result<Area<T>> {
+        self.wait_until(
+            timeout,
+            |worker| match worker.attach(name) {
+                Err(Error::NoSuchArea { .. }) => Ok(None),
+                other => other.map(Some),
+            },
+            |worker, waited| attach_timed_out(&worker.shared, name, waited),
+        )
+    }
+
+    /// Waits until this worker sees version `version` of `area`, or a later one; takes part in rounds
+    /// meanwhile. Does not force one.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and those of [`Area::read`].
+    pub fn wait_for<T: Element>(
+        &mut self,
+        area: &Area<T>,
+        version: Version,
+        timeout: Duration,
+    ) -> Result<Version> {
+        self.wait_until(
+            timeout,
+            |worker| Ok(Some(area.version(worker)?).filter(|seen| *seen >= version)),
+            |worker, waited| Error::TimedOut {
+                what: format!("version {version} of area {:?}", area.name()),
+                waited,
+                missing: match area.version(worker) {
+                    Ok(seen) => format!("it is at {seen}, {}", area.core.ownership()),
+                    Err(error) => error.to_string(),
+                },
+            },
+        )
+    }
+
+    /// Waits until what this worker sees of `area` is at most `age` old ([`Area::age`]), asking for a
+    /// publication if it is not.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and those of [`Area::read`].
+    pub fn wait_fresher_than<T: Element>(
+        &mut self,
+        area: &Area<T>,
+        age: Duration,
+        timeout: Duration,
+    ) -> Result<()> {
+        self.wait_until(
+            timeout,
+            |worker| {
+                if area.age(worker)? <= age {
+                    return Ok(Some(()));
+                }
+                area.core.force();
+                worker.one_round(false);
+                Ok((area.age(worker)? <= age).then_some(()))
+            },
+            |worker, waited| Error::TimedOut {
+                what: format!("area {:?} to be fresher than {age:?}", area.name()),
+                waited,
+                missing: match area.age(worker) {
+                    Ok(age) => format!("its age is {age:?}, {}", area.core.ownership()),
+                    Err(error) => error.to_string(),
+                },
+            },
+        )
+    }
+
+    /// Waits until `count` workers are in the job, this one included; takes part in rounds meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`]; [`Error::NotComing`] at once when the launcher says that one of the first `count` has
+    /// failed before it came ([`Job::note_absence`](crate::Job::note_absence)), as `hectare run --keep-going` does.
+    pub fn wait_for_workers(&mut self, count: usize, timeout: Duration) -> Result<()> {
+        let live =
+            |worker: &Worker| worker.shared.segment.seats().iter().filter(|seat| seat.is_live()).count();
+        self.wait_until(
+            timeout,
+            |worker| match live(worker) >= count {
+                true => Ok(Some(())),
+                false => {
+                    worker.shared.absent_worker(count).map_or(Ok(None), |rank| Err(Error::NotComing { rank }))
+                }
+            },
+            |worker, waited| Error::TimedOut {
+                what: format!("{count} workers"),
+                waited,
+                missing: format!("{} are there", live(worker)),
+            },
+        )
+    }
+
+    /// Finds an area by name, as a handle that knows no type yet.
+    pub(crate) fn find<T: Element>(&self, name: &str) -> Result<Arc<AreaCore>> {
+        self.shared.check_process()?;
+        Ok(Arc::new(AreaCore::find(&self.shared, name, ElementType::of::<T>())?))
+    }
+}

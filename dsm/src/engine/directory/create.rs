@@ -1,0 +1,402 @@
+//! Making areas: a slot, a name and a range are taken under the directory mutex, memory outside of it.
+//!
+//! In between the slot is `CREATING` and its creator's: `AboutLines::creator` says which worker that is, and whether
+//! it lives is asked of the kernel as for every worker. So a creator that stands still keeps its own name and range
+//! and nothing else, and what a dead one leaves is given up by whoever holds the directory next, in a round's wake or
+//! to create: it goes the way of deleted areas. The name is taken from the beginning: another who creates it is
+//! refused at once, and told who is at it; who attaches finds nothing, or waits, until the area is whole.
+use super::find;
+use super::heap::Source;
+use super::spec::{AreaSpec, Tracking};
+use crate::api::job::Shared;
+use crate::engine::directory::{AreaId, CREATING, DELETED, Directory, LIVE, extent_of, set_state, state_of};
+use crate::error::{Error, Rank, Result};
+use crate::memory::allocator::Extent;
+use crate::memory::clock;
+use crate::memory::limits::{self, ReserveError};
+use crate::primitive::fault_point;
+use crate::protocol::ownership;
+use crate::segment::element::ElementType;
+use crate::segment::index::{Kind, hash};
+use crate::segment::layout::{AreaLayout, AreaSlot, Config, HUGE, Mark, bits};
+use crate::segment::mapping::Segment;
+use crate::segment::parts::{Parts, flag};
+use std::sync::atomic::{Ordering, fence};
+
+/// What is collapsed into huge pages at a time, in bytes: some ten milliseconds.
+const COLLAPSE_PIECE: u64 = 16 << 20;
+
+/// An area to create, found possible as far as that can be said without the directory.
+#[derive(Debug)]
+pub(crate) struct Draft<'s> {
+    spec: &'s AreaSpec,
+    element: ElementType,
+    len: usize,
+    layout: AreaLayout,
+    /// Whether no more may be reserved than the area needs.
+    own_memory: bool,
+}
+
+impl Draft<'_> {
+    pub(crate) fn of<'s>(
+        spec: &'s AreaSpec,
+        element: ElementType,
+        len: usize,
+        config: &Config,
+    ) -> Result<Draft<'s>> {
+        spec.check(config.max_name_bytes as usize)?;
+        let logged = spec.tracking != Tracking::Whole;
+        let layout = (len as u64)
+            .checked_mul(u64::from(element.size))
+            .and_then(|bytes| AreaLayout::of(bytes, spec.copies, logged, config))
+            .ok_or_else(|| no_memory(spec, u64::MAX, 0, u64::MAX, "the address space"))?;
+        // A line number has 32 bits: 256 GiB.
+        if layout.lines > u64::from(u32::MAX) {
+            let limit = u64::from(u32::MAX) * 64;
+            return Err(no_memory(spec, layout.footprint(), 0, limit, "the log (32-bit line numbers)"));
+        }
+        Ok(Draft { spec, element, len, layout, own_memory: false })
+    }
+
+    /// Does without memory for further areas: there is none.
+    pub(crate) fn with_own_memory(self) -> Self {
+        Self { own_memory: true, ..self }
+    }
+}
+
+fn no_memory(spec: &AreaSpec, asked: u64, free: u64, limit: u64, payer: &str) -> Error {
+    Error::OutOfMemory { name: spec.name.clone(), asked, free, limit, payer: payer.to_owned() }
+}
+
+/// `incarnation << 32 | rank` of a worker that creates.
+fn creator_word(segment: &Segment, rank: Rank) -> u64 {
+    let incarnation = segment.all_seats()[rank as usize].incarnation.load(Ordering::Relaxed);
+    u64::from(incarnation) << 32 | u64::from(rank)
+}
+
+/// Whether the worker that this word names lives.
+fn lives(shared: &Shared, creator: u64) -> bool {
+    let rank = creator as u32;
+    let known = (rank as usize) < shared.segment.all_seats().len();
+    known && creator_word(&shared.segment, rank) == creator && !shared.is_gone(rank)
+}
+
+impl Directory<'_> {
+    /// Takes what an area needs but memory: its slot is `CREATING` from now on, and worker `rank`'s.
+    pub(crate) fn begin(&self, draft: &Draft<'_>, rank: Rank) -> Result<Creation> {
+        let segment = self.segment();
+        let own = creator_word(segment, rank);
+        // What this worker could not put away because the directory was held counts as left by a dead one.
+        self.give_up_creations(|creator| creator == own || !lives(self.shared, creator));
+        let name = &draft.spec.name;
+        if let Some(index) = self.holder_of(name) {
+            return Err(Error::NameTaken { name: name.clone(), holder: self.describe_holder(index) });
+        }
+        let layout = &draft.layout;
+        // The slot last: nothing after it fails.
+        let Some((extent, source)) = self.take_range(layout, draft.own_memory) else {
+            let limit = segment.config().reserve_bytes;
+            let payer = "the job's reserved range (`JobBuilder::reserve`)";
+            return Err(no_memory(draft.spec, layout.end, self.free_bytes().1, limit, payer));
+        };
+        let index = self.take_slot().inspect_err(|_| self.return_range(extent, source, layout))?;
+        let slot = &segment.areas()[index];
+        // Release: whoever reads what is written from here on, and then the state, finds that the slot was freed;
+        // pairs with the acquire fence of `find::unchanged`.
+        fence(Ordering::Release);
+        slot.about.extent_offset.store(extent.offset, Ordering::Relaxed);
+        slot.about.extent_len.store(extent.len, Ordering::Relaxed);
+        slot.about.backed.store(u32::from(source == Source::Ahead), Ordering::Relaxed);
+        let small = if source == Source::Own { 0 } else { layout.end };
+        slot.about.small.store(small, Ordering::Relaxed);
+        slot.about.creator.store(own, Ordering::Relaxed);
+        slot.set_layout(layout);
+        self.describe(index, draft, rank);
+        self.enter_name(index);
+        segment.workers()[rank as usize].creating.store(index as u32 + 1, Ordering::Relaxed);
+        segment.header().creations.store(1, Ordering::Relaxed);
+        set_state(slot, CREATING);
+        fault_point();
+        Ok(Creation { index, rank, source })
+    }
+
+    /// The slot that has a name: of an area, or of one that is being created.
+    fn holder_of(&self, name: &str) -> Option<usize> {
+        let segment = self.segment();
+        segment.index().find(Kind::Name, hash(name), |index| {
+            matches!(state_of(&segment.areas()[index]), LIVE | CREATING)
+                && find::has_name(segment, index, name)
+        })
+    }
+
+    fn describe_holder(&self, index: usize) -> String {
+        let slot = &self.segment().areas()[index];
+        if state_of(slot) == LIVE {
+            return ownership::load(&slot.own.ownership).to_string();
+        }
+        creator_text(self.shared, slot)
+    }
+
+    fn describe(&self, index: usize, draft: &Draft<'_>, rank: Rank) {
+        let segment = self.segment();
+        let slot = &segment.areas()[index];
+        let (about, spec, element) = (&slot.about, draft.spec, draft.element);
+        about.bytes.store(draft.len as u64 * u64::from(element.size), Ordering::Relaxed);
+        about.elem_size.store(element.size, Ordering::Relaxed);
+        about.elem_align.store(element.align, Ordering::Relaxed);
+        about.elem_kind.store(element.kind, Ordering::Relaxed);
+        about.copies.store(spec.copies, Ordering::Relaxed);
+        about.row_len.store(spec.row as u32, Ordering::Relaxed);
+        about.len.store(draft.len as u64, Ordering::Relaxed);
+        let logged = if spec.tracking == Tracking::Whole { 0 } else { flag::LOGGED };
+        let automatic = if spec.tracking == Tracking::Automatic { flag::AUTOMATIC } else { 0 };
+        about.flags.store(logged | automatic, Ordering::Relaxed);
+        about.interval_ns.store(spec.interval.map_or(0, clock::nanos), Ordering::Relaxed);
+        find::set_text(segment, false, index, &spec.name);
+        let id = spec.group.as_ref().map_or(0, |group| {
+            let id = self.group_id(group);
+            find::set_text(segment, true, index, group);
+            id
+        });
+        about.group.store(id, Ordering::Relaxed);
+        let round = &slot.round;
+        round.term.store(1, Ordering::Relaxed);
+        round.lock.store(0, Ordering::Relaxed);
+        round.generations.reset();
+        round.put_off.store(0, Ordering::Relaxed);
+        slot.own.raw.store(0, Ordering::Relaxed);
+        slot.own.scanned.store(0, Ordering::Relaxed);
+        slot.own.lent.store(0, Ordering::Relaxed);
+        slot.own.ownership.store(ownership::Word::held(rank, 1).0, Ordering::Relaxed);
+        slot.read.current.store(0, Ordering::Relaxed);
+        segment.dirty(index).clear();
+        segment.forced(index).clear();
+        let marks = &segment.marks()[index / 64];
+        Mark::new(&marks.grouped, index).put(spec.group.is_some());
+        Mark::new(&marks.timed, index).clear();
+    }
+
+    /// The number of a group: that of its areas, if it has any.
+    fn group_id(&self, group: &str) -> u32 {
+        let segment = self.segment();
+        let member = segment.index().find(Kind::Group, hash(group), |index| {
+            let slot = &segment.areas()[index];
+            slot.about.group.load(Ordering::Relaxed) != 0
+                && matches!(state_of(slot), LIVE | CREATING)
+                && find::has_text(segment, true, index, group)
+        });
+        match member {
+            Some(index) => segment.areas()[index].about.group.load(Ordering::Relaxed),
+            None => segment.header().next_group.fetch_add(1, Ordering::Relaxed) + 1,
+        }
+    }
+
+    /// Enters a slot's name into the index, and its group, if it is the first there.
+    pub(crate) fn enter_name(&self, index: usize) {
+        let segment = self.segment();
+        segment.index().insert(Kind::Name, hash(&find::name(segment, index)), index);
+        if let Some(group) = find::group(segment, index) {
+            self.enter_group(&group, index);
+        }
+    }
+
+    fn enter_group(&self, group: &str, index: usize) {
+        let segment = self.segment();
+        let number = |index: usize| segment.areas()[index].about.group.load(Ordering::Relaxed);
+        let is_it =
+            |other: usize| number(other) == number(index) && find::has_text(segment, true, other, group);
+        if segment.index().find(Kind::Group, hash(group), is_it).is_none() {
+            segment.index().insert(Kind::Group, hash(group), index);
+        }
+    }
+
+    /// Removes a slot's name from the index. If the slot stood for its group there, another of the group does from now
+    /// on. To be called while its mark says that it is in a group.
+    pub(crate) fn remove_name(&self, index: usize) {
+        let segment = self.segment();
+        segment.index().remove(Kind::Name, hash(&find::name(segment, index)), index);
+        let Some(group) = find::group(segment, index) else { return };
+        if !segment.index().remove(Kind::Group, hash(&group), index) {
+            return;
+        }
+        let number = segment.areas()[index].about.group.load(Ordering::Relaxed);
+        let words = segment.marks()[..segment.used_areas().div_ceil(64)].iter().enumerate();
+        let mut grouped = words.flat_map(|(word, marks)| {
+            bits(marks.grouped.load(Ordering::Relaxed)).map(move |bit| word * 64 + bit)
+        });
+        let heir = grouped.find(|other| {
+            let slot = &segment.areas()[*other];
+            *other != index
+                && slot.about.group.load(Ordering::Relaxed) == number
+                && matches!(state_of(slot), LIVE | CREATING)
+        });
+        if let Some(heir) = heir {
+            segment.index().insert(Kind::Group, hash(&group), heir);
+        }
+    }
+
+    /// Gives up what dead creators left.
+    pub(crate) fn give_up_dead_creations(&self) {
+        self.give_up_creations(|creator| !lives(self.shared, creator));
+    }
+
+    fn give_up_creations(&self, is_given_up: impl Fn(u64) -> bool) {
+        let segment = self.segment();
+        let header = segment.header();
+        if header.creations.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let mut left = 0;
+        for (rank, record) in segment.workers()[..segment.seats().len()].iter().enumerate() {
+            let Some(index) = record.creating.load(Ordering::Relaxed).checked_sub(1) else { continue };
+            let under_way = self.slots().get(index as usize).filter(|slot| {
+                state_of(slot) == CREATING
+                    && slot.about.creator.load(Ordering::Relaxed) as u32 as usize == rank
+            });
+            if let Some(slot) = under_way {
+                if !is_given_up(slot.about.creator.load(Ordering::Relaxed)) {
+                    left = 1;
+                    continue;
+                }
+                self.give_up(index as usize);
+                tracing::warn!(rank, area = index, "an area was given up that a dead worker was creating");
+            }
+            record.creating.store(0, Ordering::Relaxed);
+        }
+        header.creations.store(left, Ordering::Relaxed);
+    }
+
+    /// Turns a half made area into a deleted one that nobody has seen.
+    fn give_up(&self, index: usize) {
+        let slot = &self.segment().areas()[index];
+        slot.about.copies.store(0, Ordering::Relaxed);
+        slot.about.deleted_round.store(0, Ordering::Relaxed);
+        set_state(slot, DELETED);
+        fault_point();
+        self.put_away(index);
+    }
+}
+
+/// Who is creating the area in a slot, for people.
+pub(crate) fn creator_text(shared: &Shared, slot: &AreaSlot) -> String {
+    let rank = slot.about.creator.load(Ordering::Relaxed) as u32;
+    format!("worker {rank} (process {}) is creating it", shared.process_of(rank).0)
+}
+
+/// An area that its worker is creating.
+#[derive(Debug)]
+pub(crate) struct Creation {
+    index: usize,
+    rank: Rank,
+    source: Source,
+}
+
+impl Creation {
+    /// Whether more memory is reserved than the area needs: [`Creation::share`] is to follow.
+    pub(crate) fn is_slab(&self) -> bool {
+        self.source == Source::Slab
+    }
+
+    /// Leaves what the area does not need to others.
+    pub(crate) fn share(&self, directory: &Directory<'_>, draft: &Draft<'_>) {
+        directory.share_slab(&directory.segment().areas()[self.index], draft.layout.end);
+    }
+
+    /// Takes the memory, outside of the directory; `pause` is called every few milliseconds. After an error nothing
+    /// of it stays taken, and [`Creation::abandon`] is to follow.
+    pub(crate) fn fill(&self, shared: &Shared, draft: &Draft<'_>, pause: &mut dyn FnMut()) -> Result<()> {
+        fault_point();
+        let Extent { offset, len } = extent_of(&shared.segment.areas()[self.index]);
+        let result = match self.source {
+            Source::Ahead => {
+                // SAFETY: the range is this creation's, and lies in memory that was reserved.
+                unsafe { shared.segment.heap_at(offset, len).write_bytes(0, len as usize) };
+                Ok(())
+            }
+            Source::Slab => limits::reserve(shared.segment.fd(), offset, len, pause),
+            Source::Own => reserve(&shared.segment, offset, &draft.layout, pause),
+        };
+        fault_point();
+        result.map_err(|error| {
+            if let Err(error) = limits::punch(shared.segment.fd(), offset, len) {
+                tracing::warn!(%error, offset, len, "could not give memory back");
+            }
+            match error {
+                ReserveError::OutOfMemory { free, limit, payer, .. } => {
+                    no_memory(draft.spec, draft.layout.footprint(), free, limit, &payer)
+                }
+                ReserveError::Os { call, source } => Error::Os { call, source },
+            }
+        })
+    }
+
+    /// Makes the area live. Its bytes are zero, and `rank` owns it.
+    pub(crate) fn finish(self, shared: &Shared, draft: &Draft<'_>) -> AreaId {
+        let segment = &shared.segment;
+        let slot = &segment.areas()[self.index];
+        // Copy 0 holds version 0; the others hold nothing that a reader may come to. No two copies may name
+        // the same round, or a reader and a planner might not mean the same one.
+        for copy in Parts::of(segment, self.index).copies().iter().skip(1) {
+            copy.round.store(u64::MAX, Ordering::Relaxed);
+        }
+        let now = clock::now_ns();
+        let due = now.saturating_add(draft.spec.interval.map_or(0, clock::nanos));
+        slot.round.confirmed_ns.store(now, Ordering::Relaxed);
+        slot.round.next_due_ns.store(due, Ordering::Relaxed);
+        let generation = slot.read.state.load(Ordering::Relaxed) >> 3;
+        set_state(slot, LIVE);
+        fault_point();
+        segment.workers()[self.rank as usize].creating.store(0, Ordering::Relaxed);
+        if draft.spec.interval.is_some() {
+            // SeqCst, in this order: a planner that sees neither the mark nor the rise of `timed_areas` has moved its
+            // times before they are lowered here; see `Runtime::select`.
+            let (marks, sync) = (&segment.marks()[self.index / 64], &segment.header().sync);
+            marks.timed.fetch_or(1 << (self.index % 64), Ordering::SeqCst);
+            sync.timed_areas.fetch_add(1, Ordering::SeqCst);
+            marks.due_ns.fetch_min(due, Ordering::SeqCst);
+            sync.next_due_ns.fetch_min(due, Ordering::SeqCst);
+        }
+        AreaId { index: self.index as u32, generation }
+    }
+
+    /// Gives back what [`Directory::begin`] took, after [`Creation::fill`] has failed.
+    pub(crate) fn abandon(self, directory: &Directory<'_>) {
+        let segment = directory.segment();
+        let slot = &segment.areas()[self.index];
+        directory.remove_name(self.index);
+        directory.release_range(slot);
+        directory.free_slot(self.index);
+        segment.workers()[self.rank as usize].creating.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Backs an area by memory: its records and bitmaps, then each copy.
+fn reserve(
+    segment: &Segment,
+    offset: u64,
+    layout: &AreaLayout,
+    pause: &mut dyn FnMut(),
+) -> Result<(), ReserveError> {
+    if layout.meta_end != 0 {
+        limits::reserve(segment.fd(), offset, layout.meta_end, pause)?;
+    }
+    let bytes = layout.data_bytes();
+    if bytes == 0 {
+        return Ok(());
+    }
+    let mut huge = true;
+    for copy in 0..=u64::from(layout.copies) {
+        let start = offset + layout.writer + copy * layout.stride;
+        limits::reserve(segment.fd(), start, bytes, pause)?;
+        if layout.align == HUGE {
+            for piece in (0..bytes).step_by(COLLAPSE_PIECE as usize) {
+                pause();
+                huge &= segment.collapse(start + piece, COLLAPSE_PIECE.min(bytes - piece));
+            }
+        }
+    }
+    if layout.align == HUGE {
+        tracing::info!(bytes = layout.footprint(), huge_pages = huge, "area memory reserved");
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! Who lives: asked of the kernel, which is never wrong, and of nobody's clock.
+use crate::api::job::Shared;
+use crate::error::Rank;
+use crate::memory::clock;
+use crate::memory::mutex::Locked;
+use crate::memory::process;
+use crate::protocol::round::slot_state;
+use crate::segment::layout::WorkerRecord;
+use crate::segment::tally::count;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How long a process that was seen to end is waited for: one that replaces itself (`exec`) looks as if it went on, and
+/// one that waits for a device may take as long as that does.
+const LONGEST_END: Duration = Duration::from_secs(1);
+/// The same for a process that cannot be looked at.
+const UNSEEN_END: Duration = Duration::from_millis(10);
+
+/// Whether another thread may still run in the process of a worker whose thread has ended. The kernel ends the threads of
+/// a process each for itself, some microseconds apart, and one that runs may write through a view that was lent to it
+/// (`std::thread::scope`).
+///
+/// To be called with the mutex `life`. Notes when the end was first seen.
+fn may_run(record: &WorkerRecord) -> bool {
+    let now = clock::now_ns();
+    let seen = match record.ended_ns.load(Ordering::Relaxed) {
+        0 => {
+            record.ended_ns.store(now, Ordering::Relaxed);
+            now
+        }
+        seen => seen,
+    };
+    let namespace = record.namespace.load(Ordering::Relaxed);
+    let runs = if namespace != 0 && namespace == process::namespace() {
+        let pid = record.pid.load(Ordering::Relaxed);
+        process::may_run(pid, record.started.load(Ordering::Relaxed))
+    } else {
+        None
+    };
+    let limit = match runs {
+        Some(false) => return false,
+        Some(true) => LONGEST_END,
+        None => UNSEEN_END,
+    };
+    u128::from(now.saturating_sub(seen)) < limit.as_nanos()
+}
+
+impl Shared {
+    /// The rank in whose name a round of the dead is finished: no worker has it.
+    pub(crate) fn reaper_rank(&self) -> Rank {
+        self.segment.config().max_workers
+    }
+
+    /// The process of a worker, or of the reaper: its id and start time.
+    pub(crate) fn process_of(&self, rank: Rank) -> (u32, u64) {
+        let header = self.segment.header();
+        let (pid, started) = match self.segment.workers().get(rank as usize) {
+            Some(record) => (&record.pid, &record.started),
+            None => (&header.reaper_pid, &header.reaper_started),
+        };
+        (pid.load(Ordering::Relaxed), started.load(Ordering::Relaxed))
+    }
+
+    /// Marks a process as one to be killed for a stall; true for the first who does, in whatever process.
+    ///
+    /// Every slot of the process is marked, since each may be seen to stall, and the first of them decides. A
+    /// reaper without a slot is marked in the header.
+    pub(crate) fn condemn(&self, pid: u32, started: u64) -> bool {
+        let id = u64::from(pid) << 32 | started & 0xffff_ffff;
+        let of_it = |record: &&WorkerRecord| {
+            record.pid.load(Ordering::Relaxed) == pid && record.started.load(Ordering::Relaxed) == started
+        };
+        let segment = &self.segment;
+        let mut records = segment.workers().iter().filter(of_it);
+        // Relaxed: the swap alone decides, and nothing is read on its account.
+        let first = records.next().map_or(&segment.header().reaper_condemned, |record| &record.condemned);
+        let fresh = first.swap(id, Ordering::Relaxed) != id;
+        records.for_each(|record| record.condemned.store(id, Ordering::Relaxed));
+        fresh
+    }
+
+    /// Asks the kernel whether a worker is dead: a thread that ends, by whatever means, gives up the mutex
+    /// that it holds for life. It ends without leaving only with its whole process (`Tenure`), and is dead when no
+    /// other thread of that can still write through a view ([`may_run`]). A reaper holds the membership mutex
+    /// instead; it is dead when nobody holds that, since one that lives does not let go before the round is past.
+    pub(crate) fn is_dead(&self, rank: Rank) -> bool {
+        if rank == self.reaper_rank() {
+            return self.while_no_reaper(|| true);
+        }
+        let seat = &self.segment.all_seats()[rank as usize];
+        match seat.state() {
+            slot_state::DEAD => return true,
+            slot_state::FREE => return false,
+            _ => {}
+        }
+        let record = &self.segment.workers()[rank as usize];
+        let Some(how) = record.life.try_lock() else { return false };
+        let now = seat.state();
+        // In a free slot, who held it died after it had given the slot back, or before it had taken it. The kernel
+        // tells the first who asks; `ended_ns`, which is written under the mutex, tells the others.
+        let ended = how == Locked::OwnerDied || record.ended_ns.load(Ordering::Relaxed) != 0;
+        let died = ended && !matches!(now, slot_state::FREE | slot_state::DEAD) && !may_run(record);
+        if died {
+            seat.set_state(slot_state::DEAD);
+        }
+        record.life.unlock();
+        if died {
+            self.recount();
+            count(&self.segment.header().counters.deaths, 1);
+            tracing::warn!(rank, pid = record.pid.load(Ordering::Relaxed), "worker is dead");
+        }
+        died || now == slot_state::DEAD
+    }
+
+    /// Runs `act` while nobody frees slots or can begin to; false if somebody does.
+    pub(crate) fn while_no_reaper(&self, act: impl FnOnce() -> bool) -> bool {
+        let membership = &self.segment.header().membership;
+        if membership.try_lock().is_none() {
+            return false;
+        }
+        let answer = act();
+        membership.unlock();
+        answer
+    }
+
+    /// Whether nobody living sits at this rank any more: it left, or it is dead.
+    pub(crate) fn is_gone(&self, rank: Rank) -> bool {
+        let state = self.segment.all_seats().get(rank as usize).map(|seat| seat.state());
+        matches!(state, None | Some(slot_state::FREE)) || self.is_dead(rank)
+    }
+}

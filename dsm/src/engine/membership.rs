@@ -1,0 +1,193 @@
+//! Who is in the job: liveness, the number of workers, and the return of dead workers' slots.
+use crate::api::job::Shared;
+use crate::engine::runtime::{Local, Runtime};
+use crate::engine::wait::{futex_wake_all, low_half};
+use crate::error::{Error, Rank, Result};
+use crate::memory::process;
+use crate::primitive::fault_point;
+use crate::protocol::ownership;
+use crate::protocol::round::slot_state;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How long a join that needs the slot of a dead worker waits for another process that is freeing slots.
+const LONGEST_REAPING: Duration = Duration::from_secs(5);
+
+/// The membership mutex, held: its holder is the only one to free slots.
+#[derive(Debug)]
+struct Membership<'s>(&'s Shared);
+
+impl<'s> Membership<'s> {
+    fn try_lock(shared: &'s Shared) -> Option<Membership<'s>> {
+        let header = shared.segment.header();
+        // A reaper that died is of no consequence: everything that it does is repeated.
+        header.membership.try_lock()?;
+        let pid = std::process::id();
+        header.reaper_started.store(process::start_time(pid), Ordering::Relaxed);
+        header.reaper_pid.store(pid, Ordering::Relaxed);
+        Some(Membership(shared))
+    }
+}
+
+impl Drop for Membership<'_> {
+    fn drop(&mut self) {
+        self.0.segment.header().membership.unlock();
+    }
+}
+
+/// Takes a free slot and locks its life mutex; the seat is left in `JOINING`.
+///
+/// A slot is taken under its own life mutex, so a process that stands still in the middle of joining keeps
+/// one slot from the others and nothing else. The membership mutex is for those who free slots.
+pub(crate) fn take_slot(shared: &Shared, wanted: Option<Rank>) -> Result<Rank> {
+    let seats = shared.segment.all_seats();
+    let max = seats.len() as Rank;
+    let ranks = match wanted {
+        Some(rank) if rank >= max => {
+            let max = max as usize;
+            return Err(Error::TooManyWorkers { asked: rank as usize + 1, free: max, max });
+        }
+        Some(rank) => rank..rank + 1,
+        None => 0..max,
+    };
+    let is_free = |rank: &Rank| seats[*rank as usize].state() == slot_state::FREE;
+    let since = Instant::now();
+    loop {
+        if let Some(membership) = Membership::try_lock(shared) {
+            fault_point();
+            reap(&membership, wanted);
+        }
+        if let Some(rank) = ranks.clone().filter(is_free).find(|rank| try_slot(shared, *rank)) {
+            return Ok(rank);
+        }
+        // A slot that is free is being looked at by somebody; a dead worker's is yet to be freed.
+        if !ranks.clone().any(|rank| is_free(&rank) || shared.is_dead(rank)) {
+            return Err(match wanted {
+                Some(rank) => Error::RankTaken { rank, pid: shared.process_of(rank).0 },
+                None => Error::TooManyWorkers { asked: 1, free: 0, max: max as usize },
+            });
+        }
+        if since.elapsed() >= LONGEST_REAPING {
+            let holder = ranks.clone().find(is_free).unwrap_or(shared.reaper_rank());
+            let pid = shared.process_of(holder).0;
+            return Err(Error::TimedOut {
+                what: "a worker slot".into(),
+                waited: since.elapsed(),
+                missing: format!(
+                    "process {pid} stands still while it takes or frees one: let it go on, or end it"
+                ),
+            });
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// Takes the slot if it is free and nobody else is taking it.
+fn try_slot(shared: &Shared, rank: Rank) -> bool {
+    let segment = &shared.segment;
+    let header = segment.header();
+    let seat = &segment.all_seats()[rank as usize];
+    let record = &segment.workers()[rank as usize];
+    // Also from one who died before its seat was in `JOINING`, or after it was free again.
+    if record.life.try_lock().is_none() {
+        return false;
+    }
+    // Only the holder of `life` takes a slot; whoever left stored this before it unlocked.
+    if seat.state() != slot_state::FREE {
+        record.life.unlock();
+        return false;
+    }
+    let pid = std::process::id();
+    record.pid.store(pid, Ordering::Relaxed);
+    record.tid.store(process::thread_id(), Ordering::Relaxed);
+    record.started.store(process::start_time(pid), Ordering::Relaxed);
+    record.namespace.store(process::namespace(), Ordering::Relaxed);
+    record.ended_ns.store(0, Ordering::Relaxed);
+    fault_point();
+    seat.incarnation.fetch_add(1, Ordering::Relaxed);
+    seat.missed.store(0, Ordering::Relaxed);
+    let lowest = header.sync.acting.lowest_clock.load(Ordering::Relaxed);
+    seat.clock.store(if lowest == u64::MAX { 0 } else { lowest }, Ordering::Relaxed);
+    // SeqCst: before the seat is live and settles; pairs with `Rounds::seats`. And before the seat is taken, so
+    // that no look at the seats that were ever taken lacks one that is.
+    header.sync.workers_high.fetch_max(rank + 1, Ordering::SeqCst);
+    seat.set_state(slot_state::JOINING);
+    // SeqCst: after the seat's state; pairs with `Job::note_absence`, which stores and then looks at the state.
+    record.absent.store(0, Ordering::SeqCst);
+    fault_point();
+    shared.recount();
+    fault_point();
+    true
+}
+
+/// Frees the slots of workers that died: their areas become claimable. Only between rounds, so that a claim on
+/// a chunk that names a dead worker is never taken for one of the slot's next worker.
+fn reap(membership: &Membership<'_>, wanted: Option<Rank>) {
+    let shared = membership.0;
+    let seats = shared.segment.seats();
+    for (rank, seat) in seats.iter().enumerate() {
+        match seat.state() {
+            slot_state::FREE => {}
+            // Asking the kernel about everybody is left to those who need the slot.
+            slot_state::LIVE if wanted.is_some_and(|wanted| wanted as usize != rank) => {}
+            _ => {
+                shared.is_dead(rank as Rank);
+            }
+        }
+    }
+    // Those who are dead now. Who dies in a round that begins meanwhile may leave a claim behind, and waits
+    // for the next reaper.
+    let is_dead = |rank: &Rank| seats[*rank as usize].state() == slot_state::DEAD;
+    let dead: Vec<Rank> = (0..seats.len() as Rank).filter(is_dead).collect();
+    if !dead.is_empty() {
+        let local = Local::new();
+        let runtime = Runtime { shared, local: &local };
+        let orphan = |rank| orphan_areas(shared, rank);
+        runtime.rounds().bury(&dead, shared.reaper_rank(), &runtime, orphan, std::thread::yield_now);
+    }
+    shared.recount();
+}
+
+/// Makes claimable what worker `rank` held, or was given.
+pub(crate) fn orphan_areas(shared: &Shared, rank: Rank) {
+    let segment = &shared.segment;
+    for slot in &segment.areas()[..segment.used_areas()] {
+        if ownership::orphan(&slot.own.ownership, rank) {
+            futex_wake_all(low_half(&slot.own.ownership));
+        }
+    }
+}
+
+/// Gives the slot of a worker that has left back.
+pub(crate) fn free_slot(shared: &Shared, rank: Rank) {
+    let segment = &shared.segment;
+    orphan_areas(shared, rank);
+    fault_point();
+    segment.all_seats()[rank as usize].set_state(slot_state::FREE);
+    fault_point();
+    shared.recount();
+    fault_point();
+    segment.workers()[rank as usize].life.unlock();
+}
+
+impl Shared {
+    /// Whether more workers live than this process has cores.
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.live_workers() > self.cores
+    }
+
+    /// Workers that live, or join or leave, as counted last.
+    #[inline]
+    pub(crate) fn live_workers(&self) -> usize {
+        self.segment.header().live_workers.load(Ordering::Relaxed) as u32 as usize
+    }
+
+    /// Counts the seats that are taken: see [`Rounds::recount`](crate::protocol::round::Rounds::recount).
+    pub(crate) fn recount(&self) {
+        self.segment.rounds().recount(&self.segment.header().live_workers);
+    }
+}
+
+#[cfg(all(test, feature = "fault-points"))]
+mod tests;

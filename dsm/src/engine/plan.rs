@@ -1,0 +1,200 @@
+//! Planning a round: which areas, into which copies, with which versions, in which chunks.
+mod chunks;
+mod planned;
+mod select;
+mod standing;
+mod target;
+
+use self::chunks::ALONE_BYTES;
+pub(crate) use self::chunks::OWNER_BYTES;
+pub(crate) use self::planned::Planned;
+pub(crate) use self::standing::Standing;
+use self::target::dirty_bytes;
+use super::runtime::{Runtime, Scratch, Stuck};
+use crate::engine::scan::is_scanned;
+use crate::memory::copy::Kernels;
+use crate::protocol::lock;
+use crate::protocol::pin;
+use crate::segment::layout::{AreaSlot, PlanEntry};
+use crate::segment::parts::Parts;
+use crate::segment::tally::count;
+use std::sync::atomic::Ordering;
+
+impl Runtime<'_> {
+    /// Chooses areas and lays out chunks; false if there is nothing to publish.
+    pub(crate) fn make_plan(&self, round: u64, me: u32) -> bool {
+        let acting = &self.shared.segment.header().sync.acting;
+        let mut scratch = self.local.scratch.borrow_mut();
+        scratch.held_back = false;
+        // Before areas are looked at: of a worker that is found here, they find the areas.
+        let mut lowest = self.look_around(round, &mut scratch.standing);
+        let some = self.plan_areas(round, me, &mut scratch);
+        if scratch.held_back {
+            lowest = lowest.min(acting.lowest_clock.load(Ordering::Relaxed));
+        }
+        // Where there is something to publish, the clocks rise with its publication.
+        let clock = if some { &acting.plan.lowest_clock } else { &acting.lowest_clock };
+        clock.store(lowest, Ordering::Relaxed);
+        some
+    }
+
+    fn plan_areas(&self, round: u64, me: u32, scratch: &mut Scratch) -> bool {
+        let segment = &self.shared.segment;
+        let sync = &segment.header().sync;
+        let used = segment.used_areas();
+        if used == 0 {
+            return false;
+        }
+        let now = self.select(used, scratch);
+        if scratch.selected.is_empty() {
+            return false;
+        }
+        let mut entries = 0;
+        for index in 0..scratch.selected.len() {
+            let area = scratch.selected[index];
+            entries += usize::from(self.plan_area(area, round, now, entries, scratch));
+        }
+        if !scratch.groups.is_empty() {
+            entries = self.drop_partial_groups(entries, scratch);
+        }
+        if entries == 0 {
+            return false;
+        }
+        let bytes = scratch.bytes.iter().take(entries).sum();
+        sync.acting.plan.now_ns.store(now, Ordering::Relaxed);
+        sync.acting.plan.entries.store(entries as u32, Ordering::Relaxed);
+        sync.acting.plan.bytes.store(bytes, Ordering::Relaxed);
+        self.lay_out_chunks(round, me, entries, bytes, scratch);
+        true
+    }
+
+    /// Moves the area's next due time on: it was looked at now.
+    pub(crate) fn postpone(&self, slot: &AreaSlot, now: u64) {
+        let interval = slot.about.interval_ns.load(Ordering::Relaxed);
+        if interval != 0 {
+            slot.round.next_due_ns.store(now.saturating_add(interval), Ordering::Relaxed);
+        }
+    }
+
+    /// Plans one area as entry `entry`. False if it is clean, its owner does not take part, or every copy
+    /// is pinned.
+    fn plan_area(&self, area: u32, round: u64, now: u64, entry: usize, scratch: &mut Scratch) -> bool {
+        let segment = &self.shared.segment;
+        let index = area as usize;
+        let slot = &segment.areas()[index];
+        // Before anything else of the area is looked at: see `lock`.
+        let word = lock::lock_for_round(&slot.round.lock, &slot.own.ownership, round);
+        let parts = Parts::of(segment, index);
+        let holder = word.holder().map(|owner| (owner, scratch.standing_of(owner)));
+        let Some((owner, Standing::Present)) = holder else {
+            self.postpone(slot, now);
+            // A group waits for an owner that lives; what a dead one had not published is lost.
+            if let Some((owner, Standing::Outside)) = holder {
+                scratch.stuck.push(Stuck { area, holds_clocks: true });
+                if segment.dirty(index).is_set() {
+                    count(&segment.header().counters.put_off_owner, 1);
+                    tracing::debug!(area, round, owner, "put off: the owner is not in the round");
+                }
+            }
+            return false;
+        };
+        if !word.is_transit() && self.is_unscanned(&parts, round) {
+            // It was asked for, or fell due, after its owner had arrived: what was written behind the log's
+            // back is not known. The next round takes it.
+            segment.forced(index).set();
+            segment.header().sync.request();
+            scratch.held_back = true;
+            scratch.stuck.push(Stuck { area, holds_clocks: true });
+            count(&segment.header().counters.put_off_unscanned, 1);
+            tracing::debug!(area, round, owner, "put off: the owner has not looked the area through");
+            return false;
+        }
+        if !segment.dirty(index).is_set() {
+            segment.forced(index).clear();
+            self.postpone(slot, now);
+            slot.round.confirmed_ns.store(now, Ordering::Relaxed);
+            return false;
+        }
+        let Some(target) = self.target_copy(&parts, index, round, scratch) else {
+            slot.round.put_off.fetch_add(1, Ordering::Relaxed);
+            count(&segment.header().counters.put_off_pinned, 1);
+            tracing::debug!(area, round, owner, "put off: every reader copy is pinned");
+            self.postpone(slot, now);
+            return false;
+        };
+        let newest = &parts.copies()[parts.current()];
+        let whole = !parts.layout.is_logged();
+        let plan: &PlanEntry = &segment.plan_entries()[entry];
+        plan.area.store(area, Ordering::Relaxed);
+        plan.copy.store(target as u32, Ordering::Relaxed);
+        plan.owner.store(owner, Ordering::Relaxed);
+        plan.abandoned.store(0, Ordering::Relaxed);
+        plan.whole.store(u32::from(whole), Ordering::Relaxed);
+        plan.term.store(slot.round.term.load(Ordering::Relaxed), Ordering::Relaxed);
+        plan.counter.store(newest.counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        plan.clock
+            .store(segment.all_seats()[owner as usize].clock.load(Ordering::Relaxed), Ordering::Relaxed);
+        // A small area goes through the caches and to its owner however much of it is dirty: not counted.
+        let all = parts.padded_bytes() as u64;
+        let bytes = if whole || (ALONE_BYTES..=OWNER_BYTES).contains(&all) {
+            all
+        } else {
+            dirty_bytes(&parts, target)
+        };
+        if scratch.bytes.len() <= entry {
+            scratch.bytes.resize(entry + 1, 0);
+        }
+        scratch.bytes[entry] = bytes;
+        true
+    }
+
+    /// Whether the owner should have looked the area through for this round and did not.
+    fn is_unscanned(&self, parts: &Parts<'_>, round: u64) -> bool {
+        is_scanned(parts, self.shared.segment.config().check != 0)
+            && parts.slot.own.scanned.load(Ordering::Relaxed) != round
+    }
+
+    /// Groups are published whole or not at all: drops the entries of groups of which a member could not be
+    /// planned, because its owner is not here to say whether it is done writing, or because every copy is
+    /// pinned. Returns how many entries are left.
+    fn drop_partial_groups(&self, entries: usize, scratch: &mut Scratch) -> usize {
+        let segment = &self.shared.segment;
+        let stuck = scratch.stuck.iter().map(|stuck| (segment.group_of(stuck.area), stuck.holds_clocks));
+        let broken: Vec<(u32, bool)> = stuck.filter(|(group, _)| *group != 0).collect();
+        if broken.is_empty() {
+            return entries;
+        }
+        let table = segment.plan_entries();
+        let mut kept = 0;
+        for entry in 0..entries {
+            let area = table[entry].area.load(Ordering::Relaxed);
+            let group = segment.group_of(area);
+            if broken.iter().any(|(of, _)| *of == group) {
+                // Its owner has come, and what it wrote is not published.
+                scratch.held_back |= broken.contains(&(group, true));
+                let copy = table[entry].copy.load(Ordering::Relaxed) as usize;
+                let parts = Parts::of(segment, area as usize);
+                pin::unmark(&parts.copies()[copy].state);
+                parts.slot.round.put_off.fetch_add(1, Ordering::Relaxed);
+                count(&segment.header().counters.put_off_group, 1);
+                tracing::debug!(area, "put off: another area of its group cannot be published");
+                continue;
+            }
+            table[kept].copy_from(&table[entry]);
+            scratch.bytes[kept] = scratch.bytes[entry];
+            kept += 1;
+        }
+        kept
+    }
+}
+
+/// Whether the copy kernels may copy more than the logged lines of the area: whether guards alone can have written
+/// it, which log.
+pub(crate) fn may_copy_whole(parts: &Parts<'_>) -> bool {
+    parts.slot.own.raw.load(Ordering::Relaxed) == 0
+}
+
+/// The density above which a block is copied whole.
+pub(crate) fn whole_threshold(workers: u32) -> f32 {
+    Kernels::get().full_copy_fraction(workers as usize)
+}

@@ -1,0 +1,63 @@
+//! A plan as it was made.
+use crate::protocol::abandon::Entries;
+use crate::segment::layout::{Chunk, PlanEntry};
+use crate::segment::mapping::Segment;
+use crate::segment::parts::Parts;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// The plan of the round under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Planned<'s> {
+    segment: &'s Segment,
+    pub(crate) entries: &'s [PlanEntry],
+    pub(crate) chunks: &'s [Chunk],
+}
+
+impl<'s> Planned<'s> {
+    pub(crate) fn of(segment: &'s Segment) -> Planned<'s> {
+        let plan = &segment.header().sync.acting.plan;
+        let entries = &segment.plan_entries()[..plan.entries.load(Ordering::Relaxed) as usize];
+        let chunks = &segment.plan_chunks()[..plan.chunks.load(Ordering::Relaxed) as usize];
+        Planned { segment, entries, chunks }
+    }
+
+    pub(crate) fn area(&self, entry: usize) -> u32 {
+        self.entries[entry].area.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn parts(&self, entry: usize) -> Parts<'s> {
+        Parts::of(self.segment, self.area(entry) as usize)
+    }
+}
+
+impl Entries for Planned<'_> {
+    fn count(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn group(&self, entry: usize) -> u32 {
+        self.segment.group_of(self.area(entry))
+    }
+
+    fn copies(&self, entry: usize) -> usize {
+        self.parts(entry).copies().len()
+    }
+
+    fn abandoned(&self, entry: usize) -> &AtomicU32 {
+        &self.entries[entry].abandoned
+    }
+
+    fn set_aside(&self, entry: usize, round: u64) {
+        let (parts, copy) = (self.parts(entry), self.entries[entry].copy.load(Ordering::Relaxed) as usize);
+        for word in parts.owed(copy) {
+            word.store(u64::MAX, Ordering::Relaxed);
+        }
+        parts.copies()[copy].set_aside(round);
+    }
+
+    fn for_each_claim(&self, mut visit: impl FnMut(usize, &AtomicU64)) {
+        for chunk in self.chunks {
+            visit(chunk.entry.load(Ordering::Relaxed) as usize, &chunk.claim);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The copy that an area is published into.
+use super::super::runtime::{Runtime, Scratch, Stuck};
+use crate::api::area::observer::is_pinned;
+use crate::api::job::STALL_PIN;
+use crate::engine::directory;
+use crate::memory::copy::words;
+use crate::protocol::abandon;
+use crate::segment::layout::LINE;
+use crate::segment::parts::Parts;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+impl Runtime<'_> {
+    /// The copy to publish into: one that no straggler and no observer may be reading, with the least to
+    /// bring up to date. It is marked as being written.
+    pub(crate) fn target_copy(
+        &self,
+        parts: &Parts<'_>,
+        area: usize,
+        round: u64,
+        scratch: &mut Scratch,
+    ) -> Option<usize> {
+        let segment = &self.shared.segment;
+        // A copy that may have to be quarantined in the middle must not be the newest one.
+        let spares_newest =
+            parts.copies().len() >= abandon::COPIES && segment.config().stall_policy == STALL_PIN;
+        let is_observed = |index| is_pinned(segment, area, index);
+        let rounds = segment.rounds();
+        let target =
+            parts.reader_copies().target(&rounds, round, spares_newest, &mut scratch.pinned, is_observed);
+        target
+            .inspect_err(|&behind| {
+                scratch.held_back |= behind;
+                scratch.stuck.push(Stuck { area: area as u32, holds_clocks: behind });
+            })
+            .ok()
+    }
+
+    /// Takes back the marks that a planner left which died: nothing was copied yet. Of all areas: this plan may not
+    /// come to each that the last one had marked, and observers do not read a marked copy.
+    pub(crate) fn take_marks_back(&self) {
+        let segment = &self.shared.segment;
+        for (index, slot) in segment.areas()[..segment.used_areas()].iter().enumerate() {
+            // SeqCst: comes after the shift to Plan; pairs with the store in `Directory::delete`.
+            if !directory::is_live(slot.read.state.load(Ordering::SeqCst)) {
+                continue;
+            }
+            Parts::of(segment, index).reader_copies().take_marks_back();
+        }
+    }
+}
+
+/// Bytes that publishing into `target` copies, by counting the log; bounded above by the whole copy.
+pub(crate) fn dirty_bytes(parts: &Parts<'_>, target: usize) -> u64 {
+    // SAFETY: called by the actor while the area's owner, the log's only writer, is inside the round; what a
+    // copy owes is written only while chunks are copied.
+    let count = |words: &[AtomicU64]| unsafe { words::count(words) };
+    let mut lines = 0;
+    parts.for_each_logged_run(|words| lines += count(words));
+    if parts.copies()[target].owes.load(Ordering::Relaxed) != 0 {
+        lines += count(parts.owed(target));
+    }
+    (lines as u64 * LINE).min(parts.padded_bytes() as u64)
+}

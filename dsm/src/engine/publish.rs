@@ -1,0 +1,96 @@
+//! Publishing: generations, clear log, owed bitmaps, version, all as absolute values, so that whoever finds
+//! it half done finishes it.
+use super::plan::Planned;
+use super::runtime::Runtime;
+use crate::memory::copy::words;
+use crate::primitive::fault_point;
+use crate::protocol::abandon;
+use crate::protocol::abandon::Entries;
+use crate::protocol::record::Published;
+use crate::segment::layout::PlanEntry;
+use crate::segment::parts::Parts;
+use crate::segment::tally::add;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+impl Runtime<'_> {
+    /// Makes the new versions of the plan visible.
+    pub(crate) fn publish_plan(&self, round: u64, me: u32) {
+        let header = self.shared.segment.header();
+        let plan = &header.sync.acting.plan;
+        let now = plan.now_ns.load(Ordering::Relaxed);
+        let planned = Planned::of(&self.shared.segment);
+        let is_left = abandon::left(&planned);
+        let mut published = 0;
+        for (index, entry) in planned.entries.iter().enumerate() {
+            fault_point();
+            if is_left(index) {
+                // Whoever abandoned it may have died in the middle.
+                planned.set_aside(index, round);
+            } else {
+                self.publish_entry(entry, round, now);
+                published += 1;
+            }
+        }
+        let clock = &header.sync.acting.lowest_clock;
+        let mut lowest = plan.lowest_clock.load(Ordering::Relaxed);
+        if published < planned.count() as u64 {
+            // An area was abandoned: what its owner wrote is not published.
+            lowest = lowest.min(clock.load(Ordering::Relaxed));
+        }
+        clock.store(lowest, Ordering::Relaxed);
+        add(&self.shared.tally(me).published, published);
+        // SeqCst: comes before the look at `notifiers`; pairs with the load in `notify::watch`.
+        header.sync.published.fetch_add(1, Ordering::SeqCst);
+        self.shared.wake_notifiers();
+    }
+
+    fn publish_entry(&self, entry: &PlanEntry, round: u64, now: u64) {
+        let segment = &self.shared.segment;
+        let area = entry.area.load(Ordering::Relaxed) as usize;
+        let parts = Parts::of(segment, area);
+        let index = entry.copy.load(Ordering::Relaxed) as usize;
+        let slot = parts.slot;
+        if parts.layout.is_logged() {
+            if entry.whole.load(Ordering::Relaxed) != 0 {
+                clear(parts.level0());
+                clear(parts.level1());
+            } else {
+                clear_log(&parts);
+            }
+            if parts.copies()[index].owes.load(Ordering::Relaxed) != 0 {
+                clear(parts.owed(index));
+                parts.copies()[index].owes.store(0, Ordering::Relaxed);
+            }
+            fault_point();
+            let counter = entry.counter.load(Ordering::Relaxed);
+            parts.generations().after_publication(counter, segment.config().seal_every);
+        }
+        clear(parts.writers());
+        fault_point();
+        slot.round.confirmed_ns.store(now, Ordering::Relaxed);
+        let published = Published {
+            term: entry.term.load(Ordering::Relaxed),
+            counter: entry.counter.load(Ordering::Relaxed),
+            clock: entry.clock.load(Ordering::Relaxed),
+            timestamp_ns: now,
+        };
+        parts.reader_copies().publish(index, round, published);
+        segment.dirty(area).clear();
+        segment.forced(area).clear();
+        self.postpone(slot, now);
+    }
+}
+
+/// Clears bitmap words of an area that is being published.
+fn clear(words: &[AtomicU64]) {
+    // SAFETY: only the actor publishes; copying is over, and the area's owner is inside the round.
+    unsafe { words::clear(words) }
+}
+
+/// Clears both levels of the log where they have bits. Lower words first: a successor finds every lower
+/// word that is not clear through the upper bits that are left.
+fn clear_log(parts: &Parts<'_>) {
+    parts.for_each_logged_run(clear);
+    fault_point();
+    clear(parts.level1());
+}

@@ -1,0 +1,159 @@
+//! Waiting: spin while there is a core for everybody, yield when there is not, then sleep on a futex.
+use crate::protocol::round::Pause;
+use crate::protocol::word::{Phase, SLEEP, Word};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Looks at the word before sleeping, with a core for every worker: about 100 us.
+pub(crate) const SPINS: u32 = 4000;
+/// Turns given to others before sleeping, with more workers than cores.
+const YIELDS: u32 = 40;
+/// The first sleep; each further one is twice as long.
+const FIRST_SLEEP: Duration = Duration::from_millis(1);
+const LONGEST_SLEEP: Duration = Duration::from_millis(16);
+
+/// How long a worker has been waiting for the same value of a word.
+#[derive(Debug, Default)]
+pub(crate) struct Waiter {
+    seen: Cell<u64>,
+    looks: Cell<u32>,
+    sleeps: Cell<u32>,
+    since: Cell<Option<Instant>>,
+    /// When the worker's patience ends whatever the job's is.
+    deadline: Cell<Option<Instant>>,
+}
+
+impl Waiter {
+    /// Waits a little for `word` to differ from `seen`. `other`, if given, wakes the sleeper too.
+    pub(crate) fn pause(
+        &self,
+        word: &AtomicU64,
+        seen: Word,
+        other: Option<(&AtomicU64, u64)>,
+        crowded: bool,
+        patience: Duration,
+    ) -> Pause {
+        if self.seen.get() != seen.0 & !SLEEP {
+            self.seen.set(seen.0 & !SLEEP);
+            self.looks.set(0);
+            self.sleeps.set(0);
+            self.since.set(None);
+        }
+        let looks = self.looks.get() + 1;
+        self.looks.set(looks);
+        if !crowded && looks < SPINS {
+            std::hint::spin_loop();
+            return Pause::Again;
+        }
+        if crowded && looks < YIELDS {
+            std::thread::yield_now();
+            return Pause::Again;
+        }
+        let since = self.since.get().unwrap_or_else(|| {
+            let now = Instant::now();
+            self.since.set(Some(now));
+            now
+        });
+        // Only an open round can be given up; in any other phase there is nothing to do but wait.
+        let deadline = self.deadline.get().filter(|_| seen.phase() == Phase::Open);
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return Pause::OutOfTime;
+        }
+        let sleeping = Word(seen.0 | SLEEP);
+        // Relaxed: the mark orders nothing, and the release sequence of the last shift goes on.
+        if !seen.has_sleepers()
+            && word.compare_exchange(seen.0, sleeping.0, Ordering::Relaxed, Ordering::Relaxed).is_err()
+        {
+            return Pause::Again;
+        }
+        let sleeps = self.sleeps.get();
+        self.sleeps.set(sleeps + 1);
+        let length = (FIRST_SLEEP * (1 << sleeps.min(5))).min(LONGEST_SLEEP).min(patience.max(FIRST_SLEEP));
+        let length = left.map_or(length, |left| length.min(left));
+        let woken = match other {
+            None => futex_wait(low_half(word), sleeping.0 as u32, length),
+            Some((other, value)) => futex_wait_either(
+                [(low_half(word), sleeping.0 as u32), (low_half(other), value as u32)],
+                length,
+            ),
+        };
+        if since.elapsed() >= patience {
+            Pause::OutOfPatience
+        } else if woken {
+            Pause::Again
+        } else {
+            Pause::Check
+        }
+    }
+
+    /// Sets when pauses begin to say [`Pause::OutOfTime`]; returns what was set before.
+    pub(crate) fn set_deadline(&self, deadline: Option<Instant>) -> Option<Instant> {
+        self.deadline.replace(deadline)
+    }
+
+    /// Forgets how long it waited.
+    pub(crate) fn reset(&self) {
+        self.seen.set(u64::MAX);
+    }
+}
+
+/// The half of a word that changes first; a futex has 32 bits.
+pub(crate) fn low_half(word: &AtomicU64) -> &AtomicU32 {
+    let half = if cfg!(target_endian = "little") { 0 } else { 1 };
+    // SAFETY: a 64-bit atomic is two adjacent, aligned 32-bit words; this reference is only handed to the
+    // kernel as an address to compare and sleep on, and never accessed from here.
+    unsafe { &*std::ptr::from_ref(word).cast::<AtomicU32>().add(half) }
+}
+
+fn timespec(length: Duration) -> libc::timespec {
+    libc::timespec { tv_sec: length.as_secs() as libc::time_t, tv_nsec: length.subsec_nanos().into() }
+}
+
+/// Sleeps while `*word == value`, at most `length`. False if the time ran out.
+pub(crate) fn futex_wait(word: &AtomicU32, value: u32, length: Duration) -> bool {
+    let timeout = timespec(length);
+    // SAFETY: the address is valid for the call; not private, since other processes may wake.
+    let code = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &timeout) };
+    code == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ETIMEDOUT)
+}
+
+/// Wakes everybody who sleeps on the word.
+pub(crate) fn futex_wake_all(word: &AtomicU32) {
+    // SAFETY: the address is valid for the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}
+
+#[repr(C)]
+struct FutexWaitv {
+    value: u64,
+    address: u64,
+    flags: u32,
+    reserved: u32,
+}
+
+/// Sleeps while both words have their values (Linux 5.16; before that, a short sleep on the first).
+fn futex_wait_either(words: [(&AtomicU32, u32); 2], length: Duration) -> bool {
+    const FUTEX2_SIZE_U32: u32 = 2;
+    let waits = words.map(|(word, value)| FutexWaitv {
+        value: value.into(),
+        address: word.as_ptr() as u64,
+        flags: FUTEX2_SIZE_U32,
+        reserved: 0,
+    });
+    let deadline = crate::memory::clock::now_ns().saturating_add(crate::memory::clock::nanos(length));
+    let until = timespec(Duration::from_nanos(deadline));
+    // SAFETY: `waits` and `until` are valid for the call.
+    let code = unsafe {
+        libc::syscall(libc::SYS_futex_waitv, waits.as_ptr(), waits.len(), 0, &until, libc::CLOCK_MONOTONIC)
+    };
+    if code >= 0 {
+        return true;
+    }
+    match std::io::Error::last_os_error().raw_os_error() {
+        Some(libc::ENOSYS) => futex_wait(words[0].0, words[0].1, Duration::from_millis(1)),
+        Some(libc::ETIMEDOUT) => false,
+        _ => true,
+    }
+}

@@ -1,0 +1,17 @@
+//! The protocols of shared memory, as words and the rules for changing them: rounds, claims, ownership, pins, records
+//! of copies, generations. Knows no segment and no areas; loom checks what is here. `SYNC.md` has the protocols.
+pub(crate) mod abandon;
+pub(crate) mod claim;
+pub(crate) mod clock_words;
+#[cfg(not(loom))]
+pub(crate) mod division;
+pub(crate) mod generations;
+pub(crate) mod lock;
+#[cfg(all(test, loom))]
+mod models;
+pub(crate) mod ownership;
+pub(crate) mod pin;
+pub(crate) mod record;
+pub(crate) mod round;
+pub(crate) mod word;
+pub(crate) mod words;

@@ -1,0 +1,9 @@
+//! The segment: one sparse memfd per job and host, and what lies where in it.
+pub(crate) mod element;
+pub(crate) mod index;
+mod inspect;
+pub(crate) mod layout;
+pub(crate) mod mapping;
+pub(crate) mod parts;
+pub(crate) mod peek;
+pub(crate) mod tally;

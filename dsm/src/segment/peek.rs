@@ -1,0 +1,93 @@
+//! Copies of a segment's tables, read like a file: nothing is mapped, so nothing that others do with the
+//! memory, truncating and scribbling included, can stop the reader.
+use super::layout::{AreaSlot, Config, Header, Map, Marks, WorkerRecord};
+use crate::error::Error;
+use crate::protocol::record::CopyRecord;
+use crate::protocol::round::Seat;
+use crate::segment::mapping::Segment;
+use crate::segment::tally::Tally;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+/// Bytes that are asked for in one call.
+const PIECE: usize = 1 << 20;
+
+/// What a segment holds: any bytes are a value, and dropping it does nothing.
+///
+/// # Safety
+/// Both must be so.
+pub(crate) unsafe trait Plain {}
+// SAFETY: atomics, integers, and a pthread mutex in a cell, none of which has invalid bytes or a destructor.
+unsafe impl Plain for Header {}
+// SAFETY: as for the header.
+unsafe impl Plain for Seat {}
+// SAFETY: as for the header.
+unsafe impl Plain for Tally {}
+// SAFETY: as for the header.
+unsafe impl Plain for WorkerRecord {}
+// SAFETY: as for the header.
+unsafe impl Plain for AreaSlot {}
+// SAFETY: as for the header.
+unsafe impl Plain for CopyRecord {}
+// SAFETY: as for the header.
+unsafe impl Plain for Marks {}
+// SAFETY: an integer.
+unsafe impl Plain for u8 {}
+
+/// A segment that is read through its descriptor.
+#[derive(Debug)]
+pub(crate) struct Peek {
+    fd: OwnedFd,
+    pub(crate) map: Map,
+    pub(crate) config: Config,
+}
+
+impl Peek {
+    /// Looks once at what the segment says of itself; where its tables are is not asked again.
+    pub(crate) fn open(fd: OwnedFd) -> Result<Peek, Error> {
+        let (map, config) = Segment::inspect(fd.as_fd())?;
+        Ok(Peek { fd, map, config })
+    }
+
+    /// The descriptor.
+    pub(crate) fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    /// A copy of `count` values of a table at `offset`; fewer if the file ends before. Words that change
+    /// meanwhile are old or new: the kernel copies them whole, as they are aligned.
+    pub(crate) fn table<T: Plain>(&self, offset: u64, count: usize) -> Result<Vec<T>, Error> {
+        let mut table: Vec<T> = Vec::with_capacity(count);
+        let bytes = count * size_of::<T>();
+        let mut done = 0;
+        while done < bytes {
+            let Some(at) = offset.checked_add(done as u64).and_then(|at| libc::off_t::try_from(at).ok())
+            else {
+                break;
+            };
+            let length = (bytes - done).min(PIECE);
+            // SAFETY: `table` has room for `bytes` bytes, of which `done` are filled.
+            let got = unsafe {
+                let room = table.as_mut_ptr().cast::<u8>().add(done);
+                libc::pread(self.fd.as_raw_fd(), room.cast(), length, at)
+            };
+            match got {
+                0 => break,
+                got if got > 0 => done += got as usize,
+                _ => {
+                    let source = std::io::Error::last_os_error();
+                    if source.kind() != std::io::ErrorKind::Interrupted {
+                        return Err(Error::Os { call: "pread", source });
+                    }
+                }
+            }
+        }
+        // SAFETY: that many values were filled, and any bytes are one.
+        unsafe { table.set_len(done / size_of::<T>()) };
+        Ok(table)
+    }
+
+    /// A copy of the one value at `offset`.
+    pub(crate) fn one<T: Plain>(&self, offset: u64) -> Result<Option<T>, Error> {
+        Ok(self.table(offset, 1)?.pop())
+    }
+}

@@ -1,0 +1,99 @@
+//! What a job counts. What happens in every round goes to a line of the worker that does it; what goes wrong,
+//! which is rare, to words that all share.
+use crate::api::job::Shared;
+use crate::error::{Error, Rank, Result};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What one worker counts, on cache lines of its own.
+///
+/// Written relaxed, by a load and a store, by the thread that holds the rank; in the last place of the table by
+/// whoever holds the membership mutex. The next worker of a rank counts on from where the last one was.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub(crate) struct Tally {
+    /// Rounds that were completed with this worker in them.
+    pub(crate) rounds: AtomicU64,
+    /// Rounds that this worker waited in until they were given up.
+    pub(crate) abandoned: AtomicU64,
+    /// Rounds that it planned.
+    pub(crate) planned: AtomicU64,
+    /// Versions that it published, of its own areas and of others'.
+    pub(crate) published: AtomicU64,
+    /// Chunks that it copied.
+    pub(crate) chunks: AtomicU64,
+    /// Bytes that it copied into reader copies.
+    pub(crate) copied_bytes: AtomicU64,
+}
+
+/// Adds to a word of which the caller is the only writer.
+pub(crate) fn add(word: &AtomicU64, count: u64) {
+    // Relaxed: a reader wants a number that was right a moment ago, and nothing else hangs on it.
+    word.store(word.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
+}
+
+/// What goes wrong in a job, and what is done about it, counted by whoever sees it.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub(crate) struct Counters {
+    pub(crate) given_up: AtomicU64,
+    /// Publications put off because every reader copy was pinned.
+    pub(crate) put_off_pinned: AtomicU64,
+    /// Because another area of the group could not be published.
+    pub(crate) put_off_group: AtomicU64,
+    /// Because the owner was not in the round.
+    pub(crate) put_off_owner: AtomicU64,
+    /// Because the owner had not looked the area through.
+    pub(crate) put_off_unscanned: AtomicU64,
+    /// Chunks taken over from the dead.
+    pub(crate) takeovers: AtomicU64,
+    /// Rounds taken over from a dead actor.
+    pub(crate) round_takeovers: AtomicU64,
+    /// Rounds taken over from an actor that lives and stands still.
+    pub(crate) passed_over: AtomicU64,
+    pub(crate) deaths: AtomicU64,
+    pub(crate) claims: AtomicU64,
+    pub(crate) kills: AtomicU64,
+    pub(crate) pinned_copies: AtomicU64,
+    pub(crate) unlogged_lines: AtomicU64,
+    pub(crate) refused_workers: AtomicU64,
+    pub(crate) refused_observers: AtomicU64,
+    pub(crate) refused_pins: AtomicU64,
+    pub(crate) refused_areas: AtomicU64,
+    pub(crate) refused_claims: AtomicU64,
+}
+
+/// Counts an event that several may count at once.
+pub(crate) fn count(word: &AtomicU64, events: u64) {
+    // Relaxed: see `add`.
+    word.fetch_add(events, Ordering::Relaxed);
+}
+
+impl Shared {
+    /// The words that worker `rank`, or a reaper, counts in.
+    pub(crate) fn tally(&self, rank: Rank) -> &Tally {
+        &self.segment.tallies()[rank as usize]
+    }
+
+    /// Counts a refusal and logs its cause; everything else passes.
+    pub(crate) fn counted<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(cause) = &result {
+            let counters = &self.segment.header().counters;
+            let word = match cause {
+                Error::TooManyWorkers { .. } | Error::RankTaken { .. } => &counters.refused_workers,
+                Error::TooManyObservers { .. } => &counters.refused_observers,
+                Error::TooManyPins { .. } => &counters.refused_pins,
+                Error::OutOfMemory { .. } | Error::TooManyAreas { .. } => &counters.refused_areas,
+                // Whoever waits for a death asks again and again: counted, and in the log for those who look.
+                Error::OwnerAlive { .. } => {
+                    count(&counters.refused_claims, 1);
+                    tracing::debug!(%cause, "refused");
+                    return result;
+                }
+                _ => return result,
+            };
+            count(word, 1);
+            tracing::warn!(%cause, "refused");
+        }
+        result
+    }
+}
