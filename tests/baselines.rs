@@ -1,10 +1,6 @@
 //! Examples whose training does harm, or nothing, end with a warning that says so; those that learn do not.
-#[allow(dead_code, reason = "other tests use the rest")]
-#[path = "common/program.rs"]
-mod program;
-
+use crate::common::program::program;
 use hectare::orion::array::random::Stream;
-use program::program;
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
