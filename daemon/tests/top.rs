@@ -6,6 +6,7 @@ use common::{Host, WATCHDOG};
 use hectare_daemon::cli::top::screen::Screen;
 use hectare_dsm::Job;
 use hectare_wire::{Connection, Reply, Request};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
@@ -14,7 +15,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 const ROLE: &str = "TOP_TEST_ROLE";
 /// The alternate screen, entered and left.
@@ -31,11 +34,13 @@ fn member(host: &Host, job: &str) -> (Connection, Job) {
 /// A program on a terminal of its own.
 struct OnTerminal {
     child: Child,
-    ours: File,
+    ours: Option<File>,
     /// The program's end, to look at its settings.
     theirs: OwnedFd,
     before: Termios,
     shown: Arc<Mutex<String>>,
+    closing: Arc<AtomicBool>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl OnTerminal {
@@ -53,14 +58,22 @@ impl OnTerminal {
         drop(command);
         let ours = File::from(ours);
         let shown = Arc::new(Mutex::new(String::new()));
-        let (mut from, to) = (ours.try_clone().unwrap(), shown.clone());
-        std::thread::spawn(move || {
+        let closing = Arc::new(AtomicBool::new(false));
+        let (mut from, to, ends) = (ours.try_clone().unwrap(), shown.clone(), closing.clone());
+        let reader = std::thread::spawn(move || {
             let mut piece = [0; 4096];
-            while let Ok(got @ 1..) = from.read(&mut piece) {
+            // Relaxed: it hands over nothing but itself.
+            while !ends.load(Relaxed) {
+                let mut polled = [PollFd::new(&from, PollFlags::IN)];
+                let within = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+                if poll(&mut polled, Some(&within)).unwrap() == 0 {
+                    continue;
+                }
+                let Ok(got @ 1..) = from.read(&mut piece) else { return };
                 to.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..got]));
             }
         });
-        OnTerminal { child, ours, theirs, before, shown }
+        OnTerminal { child, ours: Some(ours), theirs, before, shown, closing, reader: Some(reader) }
     }
 
     fn shows(&self, part: &str) {
@@ -71,16 +84,31 @@ impl OnTerminal {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for the end; the terminal must be as it was.
-    fn end(mut self) -> (ExitStatus, String) {
+    fn type_in(&self, keys: &[u8]) {
+        self.ours.as_ref().unwrap().write_all(keys).unwrap();
+    }
+
+    /// Closes the window in which it runs, without a signal: the terminal is not the one that controls it.
+    fn vanish(&mut self) {
+        self.closing.store(true, Relaxed);
+        self.reader.take().unwrap().join().unwrap();
+        self.ours = None;
+    }
+
+    fn wait(&mut self) -> ExitStatus {
         let since = std::time::Instant::now();
-        let status = loop {
+        loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
+                return status;
             }
             assert!(since.elapsed() < WATCHDOG, "it does not end");
             std::thread::sleep(std::time::Duration::from_millis(5));
-        };
+        }
+    }
+
+    /// Waits for the end; the terminal must be as it was.
+    fn end(mut self) -> (ExitStatus, String) {
+        let status = self.wait();
         let after = tcgetattr(&self.theirs).unwrap();
         assert_eq!(after.local_modes, self.before.local_modes, "raw mode is left");
         assert_eq!(after.input_modes, self.before.input_modes);
@@ -112,12 +140,12 @@ fn a_terminal_is_given_back_however_it_ends() {
     let mut worker = job.worker().unwrap();
     worker.create::<u8>("weights", 10).unwrap();
 
-    let mut quits = top(&host, &["--interval", "0.1"]);
+    let quits = top(&host, &["--interval", "0.1"]);
     quits.shows(ENTER);
     quits.shows("weights");
-    quits.ours.write_all(b"p").unwrap();
+    quits.type_in(b"p");
     quits.shows("PAUSED");
-    quits.ours.write_all(b"q").unwrap();
+    quits.type_in(b"q");
     let (status, shown) = quits.end();
     assert!(status.success() && shown.contains("WAITED FOR"), "{status} {shown}");
 
@@ -158,11 +186,72 @@ fn a_terminal_is_given_back_however_it_ends() {
 }
 
 #[test]
-fn role() {
-    if std::env::var(ROLE).is_ok_and(|role| role == "panic") {
-        let _screen = Screen::enter().unwrap();
-        panic!("in the middle of a picture");
+fn a_terminal_that_vanishes_ends_it() {
+    let host = Host::new();
+    let _daemon = host.daemon("[defaults]\nbytes = 1048576\n");
+    let (_connection, job) = member(&host, "mf");
+    let mut worker = job.worker().unwrap();
+    worker.create::<u8>("weights", 10).unwrap();
+    // Between pictures, and as often as it draws them.
+    for interval in ["60", "0.05"] {
+        let mut lost = top(&host, &["--interval", interval]);
+        lost.shows("weights");
+        lost.vanish();
+        assert_eq!(lost.wait().code(), Some(128 + 1), "every {interval} s");
     }
+    // With keys that nobody has read, and the beginning of a sequence.
+    let mut lost = top(&host, &[]);
+    lost.shows("weights");
+    lost.signal(Signal::STOP);
+    lost.type_in(b"\x1b[");
+    lost.vanish();
+    lost.signal(Signal::CONT);
+    assert_eq!(lost.wait().code(), Some(128 + 1));
+    // A signal that comes with it counts.
+    let mut told = top(&host, &[]);
+    told.shows("weights");
+    told.signal(Signal::STOP);
+    told.vanish();
+    told.signal(Signal::TERM);
+    told.signal(Signal::CONT);
+    assert_eq!(told.wait().code(), Some(128 + 15));
+
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env(ROLE, "panic-late").env("TERM", "xterm").args(["--exact", "role", "--nocapture"]);
+    let mut panics = OnTerminal::start(command);
+    panics.shows(ENTER);
+    panics.vanish();
+    // Not aborted: the code of a test that failed.
+    assert_eq!(panics.wait().code(), Some(101));
+}
+
+#[test]
+fn role() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let mut screen = Screen::enter().unwrap();
+    screen.terminal.hide_cursor().unwrap();
+    while role == "panic-late" && !screen.is_gone() {
+        let _ = screen.wait(WATCHDOG).unwrap();
+    }
+    panic!("in the middle of a picture");
+}
+
+#[test]
+fn a_new_size_and_sequences_of_keys_are_seen() {
+    let host = Host::new();
+    let _daemon = host.daemon("[defaults]\nbytes = 1048576\n");
+    let top = top(&host, &["--interval", "3600"]);
+    top.shows("WAITED FOR");
+    top.shown.lock().unwrap().clear();
+    tcsetwinsize(&top.theirs, Winsize { ws_row: 30, ws_col: 90, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    // It is not the terminal that controls the process, whose kernel would send this.
+    top.signal(Signal::WINCH);
+    top.shows("WAITED FOR");
+    // None of it is a key of its own, though a q is in it.
+    top.type_in(b"\x1b[6~\x1bqp");
+    top.shows("PAUSED");
+    top.type_in(b"\x03");
+    assert_eq!(top.end().0.code(), Some(0));
 }
 
 #[test]

@@ -28,7 +28,8 @@ pub const CODES: [(u8, &str); 10] = [
 
 /// What of the codes is not `hectare`'s own.
 pub const PASSED_ON: &str = "`hectare run` ends with the code of the process that failed first, or with 128 and the \
-                             number of the signal that ended it; `top`, when a signal ends it, with 128 and its number.";
+                             number of the signal that ended it; `top`, when a signal ends it, with 128 and its number, and when its terminal \
+                             vanishes, with 129.";
 
 /// The code of an error.
 pub fn code_of(error: &anyhow::Error) -> u8 {

@@ -1,4 +1,5 @@
 //! `hectare top`: what jobs and their workers do, as it happens.
+pub mod keys;
 pub mod screen;
 pub mod tick;
 pub mod view;
@@ -10,8 +11,8 @@ use crate::logging;
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use hectare_wire::{Error, Refusal, RunDir};
-use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers, poll, read};
-use screen::Screen;
+use keys::Key;
+use screen::{Event, Screen};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::{Duration, Instant};
 use tick::{Sampler, Tick};
@@ -21,6 +22,8 @@ use view::View;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Areas of each job that are looked at.
 const MOST_AREAS: usize = 4096;
+/// The code of a program whose terminal is gone, as if SIGHUP had ended it.
+const HUNG_UP: u8 = 128 + 1;
 
 /// The order of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -163,66 +166,67 @@ fn pictures(sampler: &mut Sampler, what: &Top, first: Tick) -> Result<u8> {
     let (mut tick, every) = (first, Duration::from_secs_f64(what.interval));
     let mut next = Instant::now() + every;
     loop {
-        screen.terminal.draw(|frame| view::draw(frame, &tick, view))?;
+        let drawn = screen.terminal.draw(|frame| view::draw(frame, &tick, view)).map(|_| ());
+        match drawn {
+            Err(_) if screen.is_gone() => return Ok(HUNG_UP),
+            drawn => drawn?,
+        }
         let mut changed = false;
         while !changed {
-            if let Some(signal) = screen.signal() {
-                return Ok(u8::try_from(128 + signal).unwrap_or(1));
-            }
             let left = next.saturating_duration_since(Instant::now());
+            match screen.wait(left.min(LOOK_EVERY))? {
+                Event::Signal(signal) => return Ok(u8::try_from(128 + signal).unwrap_or(1)),
+                Event::Gone => return Ok(HUNG_UP),
+                Event::Keys(keys) => {
+                    for key in keys {
+                        if is_quit(key) {
+                            return Ok(0);
+                        }
+                        changed |= press(key, &mut view);
+                    }
+                }
+                Event::Resized => changed = true,
+                Event::Nothing if !left.is_zero() => sampler.look(),
+                Event::Nothing => (),
+            }
             if left.is_zero() {
                 let fresh = sampler.tick()?;
-                changed = view.absent != fresh.is_none();
+                changed |= view.absent != fresh.is_none();
                 view.absent = fresh.is_none();
                 if let (false, Some(fresh)) = (view.paused, fresh) {
                     tick = fresh;
                     changed = true;
                 }
                 next = Instant::now() + every;
-            } else if poll(left.min(LOOK_EVERY))? {
-                let event = read()?;
-                if is_quit(&event) {
-                    return Ok(0);
-                }
-                changed = hear(&event, &mut view);
-            } else {
-                sampler.look();
             }
         }
     }
 }
 
-fn is_quit(event: &Event) -> bool {
-    let Event::Key(key) = event else { return false };
-    let interrupt = key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
-    key.kind == KeyEventKind::Press && (interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc))
+fn is_quit(key: Key) -> bool {
+    matches!(key, Key::Char('q') | Key::Escape | Key::Interrupt)
 }
 
 /// Does what a key says; true if the picture is to be drawn again.
-fn hear(event: &Event, view: &mut View) -> bool {
-    match event {
-        Event::Resize(..) => return true,
-        Event::Key(key) if key.kind == KeyEventKind::Press => match key.code {
-            KeyCode::Char('p' | ' ') => view.paused = !view.paused,
-            KeyCode::Char('r') => view.sort = Sort::Rank,
-            KeyCode::Char('o') => view.sort = Sort::Rounds,
-            KeyCode::Char('b') => view.sort = Sort::Bytes,
-            KeyCode::Char('l') => view.sort = Sort::Late,
-            KeyCode::Char('a') => view.areas_by_name = !view.areas_by_name,
-            KeyCode::Up => view.scroll = view.scroll.saturating_sub(1),
-            KeyCode::Down => view.scroll = view.scroll.saturating_add(1),
-            KeyCode::Home => view.scroll = 0,
-            _ => return false,
-        },
+fn press(key: Key, view: &mut View) -> bool {
+    match key {
+        Key::Char('p' | ' ') => view.paused = !view.paused,
+        Key::Char('r') => view.sort = Sort::Rank,
+        Key::Char('o') => view.sort = Sort::Rounds,
+        Key::Char('b') => view.sort = Sort::Bytes,
+        Key::Char('l') => view.sort = Sort::Late,
+        Key::Char('a') => view.areas_by_name = !view.areas_by_name,
+        Key::Up => view.scroll = view.scroll.saturating_sub(1),
+        Key::Down => view.scroll = view.scroll.saturating_add(1),
+        Key::Home => view.scroll = 0,
         _ => return false,
     }
     true
 }
 
 #[cfg(test)]
-mod keys {
+mod pressed {
     use super::*;
-    use ratatui::crossterm::event::KeyEvent;
 
     #[test]
     fn keys_do_what_the_last_line_says() {
@@ -234,19 +238,18 @@ mod keys {
             interval_s: 1.0,
             scroll: 0,
         };
-        let key = |code| Event::Key(KeyEvent::new(code, KeyModifiers::NONE));
         for (c, sort) in [('o', Sort::Rounds), ('b', Sort::Bytes), ('l', Sort::Late), ('r', Sort::Rank)] {
-            assert!(hear(&key(KeyCode::Char(c)), &mut view));
+            assert!(press(Key::Char(c), &mut view));
             assert_eq!(view.sort, sort);
         }
-        assert!(hear(&key(KeyCode::Char('p')), &mut view) && view.paused);
-        assert!(hear(&key(KeyCode::Char('a')), &mut view) && view.areas_by_name);
-        assert!(hear(&key(KeyCode::Down), &mut view) && hear(&key(KeyCode::Down), &mut view));
-        assert!(hear(&key(KeyCode::Up), &mut view));
+        assert!(press(Key::Char('p'), &mut view) && view.paused);
+        assert!(press(Key::Char('a'), &mut view) && view.areas_by_name);
+        assert!(press(Key::Down, &mut view) && press(Key::Down, &mut view));
+        assert!(press(Key::Up, &mut view));
         assert_eq!(view.scroll, 1);
-        assert!(!hear(&key(KeyCode::Char('x')), &mut view));
-        assert!(is_quit(&key(KeyCode::Char('q'))) && is_quit(&key(KeyCode::Esc)));
-        assert!(is_quit(&Event::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL))));
-        assert!(!is_quit(&key(KeyCode::Char('c'))));
+        assert!(press(Key::Home, &mut view) && view.scroll == 0);
+        assert!(!press(Key::Char('x'), &mut view));
+        assert!(is_quit(Key::Char('q')) && is_quit(Key::Escape) && is_quit(Key::Interrupt));
+        assert!(!is_quit(Key::Char('c')));
     }
 }
