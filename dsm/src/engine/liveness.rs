@@ -2,9 +2,9 @@
 use crate::api::job::Shared;
 use crate::error::Rank;
 use crate::memory::clock;
-use crate::memory::mutex::Locked;
+use crate::memory::mutex::{Locked, RobustMutex};
 use crate::memory::process;
-use crate::protocol::round::slot_state;
+use crate::protocol::round::{Found, Life, slot_state};
 use crate::segment::layout::WorkerRecord;
 use crate::segment::tally::count;
 use std::sync::atomic::Ordering;
@@ -15,6 +15,16 @@ use std::time::Duration;
 const LONGEST_END: Duration = Duration::from_secs(1);
 /// The same for a process that cannot be looked at.
 const UNSEEN_END: Duration = Duration::from_millis(10);
+
+impl Life for RobustMutex {
+    fn try_lock(&self) -> Option<bool> {
+        RobustMutex::try_lock(self).map(|how| how == Locked::OwnerDied)
+    }
+
+    fn unlock(&self) {
+        RobustMutex::unlock(self);
+    }
+}
 
 /// Whether another thread may still run in the process of a worker whose thread has ended. The kernel ends the threads of
 /// a process each for itself, some microseconds apart, and one that runs may write through a view that was lent to it
@@ -87,29 +97,16 @@ impl Shared {
         if rank == self.reaper_rank() {
             return self.while_no_reaper(|| true);
         }
-        let seat = &self.segment.all_seats()[rank as usize];
-        match seat.state() {
-            slot_state::DEAD => return true,
-            slot_state::FREE => return false,
-            _ => {}
-        }
         let record = &self.segment.workers()[rank as usize];
-        let Some(how) = record.life.try_lock() else { return false };
-        let now = seat.state();
-        // In a free slot, who held it died after it had given the slot back, or before it had taken it. The kernel
-        // tells the first who asks; `ended_ns`, which is written under the mutex, tells the others.
-        let ended = how == Locked::OwnerDied || record.ended_ns.load(Ordering::Relaxed) != 0;
-        let died = ended && !matches!(now, slot_state::FREE | slot_state::DEAD) && !may_run(record);
-        if died {
-            seat.set_state(slot_state::DEAD);
-        }
-        record.life.unlock();
-        if died {
+        // The kernel tells the first who asks; `ended_ns`, which is written under the mutex, tells the others.
+        let has_ended = |died| (died || record.ended_ns.load(Ordering::Relaxed) != 0) && !may_run(record);
+        let found = self.segment.all_seats()[rank as usize].look(&record.life, has_ended);
+        if found == Found::Died {
             self.recount();
             count(&self.segment.header().counters.deaths, 1);
             tracing::warn!(rank, pid = record.pid.load(Ordering::Relaxed), "worker is dead");
         }
-        died || now == slot_state::DEAD
+        found != Found::Living
     }
 
     /// Runs `act` while nobody frees slots or can begin to; false if somebody does.

@@ -85,33 +85,20 @@ pub(crate) fn take_slot(shared: &Shared, wanted: Option<Rank>) -> Result<Rank> {
 /// Takes the slot if it is free and nobody else is taking it.
 fn try_slot(shared: &Shared, rank: Rank) -> bool {
     let segment = &shared.segment;
-    let header = segment.header();
-    let seat = &segment.all_seats()[rank as usize];
     let record = &segment.workers()[rank as usize];
-    // Also from one who died before its seat was in `JOINING`, or after it was free again.
-    if record.life.try_lock().is_none() {
+    let lowest = segment.header().sync.acting.lowest_clock.load(Ordering::Relaxed);
+    let clock = if lowest == u64::MAX { 0 } else { lowest };
+    let is_taken = segment.rounds().take_seat(rank, &record.life, clock, || {
+        let pid = std::process::id();
+        record.pid.store(pid, Ordering::Relaxed);
+        record.tid.store(process::thread_id(), Ordering::Relaxed);
+        record.started.store(process::start_time(pid), Ordering::Relaxed);
+        record.namespace.store(process::namespace(), Ordering::Relaxed);
+        record.ended_ns.store(0, Ordering::Relaxed);
+    });
+    if !is_taken {
         return false;
     }
-    // Only the holder of `life` takes a slot; whoever left stored this before it unlocked.
-    if seat.state() != slot_state::FREE {
-        record.life.unlock();
-        return false;
-    }
-    let pid = std::process::id();
-    record.pid.store(pid, Ordering::Relaxed);
-    record.tid.store(process::thread_id(), Ordering::Relaxed);
-    record.started.store(process::start_time(pid), Ordering::Relaxed);
-    record.namespace.store(process::namespace(), Ordering::Relaxed);
-    record.ended_ns.store(0, Ordering::Relaxed);
-    fault_point();
-    seat.incarnation.fetch_add(1, Ordering::Relaxed);
-    seat.missed.store(0, Ordering::Relaxed);
-    let lowest = header.sync.acting.lowest_clock.load(Ordering::Relaxed);
-    seat.clock.store(if lowest == u64::MAX { 0 } else { lowest }, Ordering::Relaxed);
-    // SeqCst: before the seat is live and settles; pairs with `Rounds::seats`. And before the seat is taken, so
-    // that no look at the seats that were ever taken lacks one that is.
-    header.sync.workers_high.fetch_max(rank + 1, Ordering::SeqCst);
-    seat.set_state(slot_state::JOINING);
     // SeqCst: after the seat's state; pairs with `Job::note_absence`, which stores and then looks at the state.
     record.absent.store(0, Ordering::SeqCst);
     fault_point();
@@ -163,11 +150,8 @@ pub(crate) fn free_slot(shared: &Shared, rank: Rank) {
     let segment = &shared.segment;
     orphan_areas(shared, rank);
     fault_point();
-    segment.all_seats()[rank as usize].set_state(slot_state::FREE);
-    fault_point();
-    shared.recount();
-    fault_point();
-    segment.workers()[rank as usize].life.unlock();
+    let life = &segment.workers()[rank as usize].life;
+    segment.all_seats()[rank as usize].give_back(life, || shared.recount());
 }
 
 impl Shared {

@@ -8,12 +8,11 @@ mod target;
 use self::chunks::ALONE_BYTES;
 pub(crate) use self::chunks::OWNER_BYTES;
 pub(crate) use self::planned::Planned;
-pub(crate) use self::standing::Standing;
 use self::target::dirty_bytes;
 use super::runtime::{Runtime, Scratch, Stuck};
 use crate::engine::scan::is_scanned;
 use crate::memory::copy::Kernels;
-use crate::protocol::lock;
+use crate::protocol::consider::{Found, Owning};
 use crate::protocol::pin;
 use crate::segment::layout::{AreaSlot, PlanEntry};
 use crate::segment::parts::Parts;
@@ -27,7 +26,7 @@ impl Runtime<'_> {
         let mut scratch = self.local.scratch.borrow_mut();
         scratch.held_back = false;
         // Before areas are looked at: of a worker that is found here, they find the areas.
-        let mut lowest = self.look_around(round, &mut scratch.standing);
+        let mut lowest = self.look_around(round, &mut scratch.standings);
         let some = self.plan_areas(round, me, &mut scratch);
         if scratch.held_back {
             lowest = lowest.min(acting.lowest_clock.load(Ordering::Relaxed));
@@ -82,44 +81,17 @@ impl Runtime<'_> {
         let segment = &self.shared.segment;
         let index = area as usize;
         let slot = &segment.areas()[index];
-        // Before anything else of the area is looked at: see `lock`.
-        let word = lock::lock_for_round(&slot.round.lock, &slot.own.ownership, round);
         let parts = Parts::of(segment, index);
-        let holder = word.holder().map(|owner| (owner, scratch.standing_of(owner)));
-        let Some((owner, Standing::Present)) = holder else {
-            self.postpone(slot, now);
-            // A group waits for an owner that lives; what a dead one had not published is lost.
-            if let Some((owner, Standing::Outside)) = holder {
-                scratch.stuck.push(Stuck { area, holds_clocks: true });
-                if segment.dirty(index).is_set() {
-                    count(&segment.header().counters.put_off_owner, 1);
-                    tracing::debug!(area, round, owner, "put off: the owner is not in the round");
-                }
-            }
-            return false;
-        };
-        if !word.is_transit() && self.is_unscanned(&parts, round) {
-            // It was asked for, or fell due, after its owner had arrived: what was written behind the log's
-            // back is not known. The next round takes it.
-            segment.forced(index).set();
-            segment.header().sync.request();
-            scratch.held_back = true;
-            scratch.stuck.push(Stuck { area, holds_clocks: true });
-            count(&segment.header().counters.put_off_unscanned, 1);
-            tracing::debug!(area, round, owner, "put off: the owner has not looked the area through");
-            return false;
-        }
-        if !segment.dirty(index).is_set() {
-            segment.forced(index).clear();
-            self.postpone(slot, now);
-            slot.round.confirmed_ns.store(now, Ordering::Relaxed);
-            return false;
-        }
-        let Some(target) = self.target_copy(&parts, index, round, scratch) else {
-            slot.round.put_off.fetch_add(1, Ordering::Relaxed);
-            count(&segment.header().counters.put_off_pinned, 1);
-            tracing::debug!(area, round, owner, "put off: every reader copy is pinned");
-            self.postpone(slot, now);
+        let owning = Owning { lock: &slot.round.lock, ownership: &slot.own.ownership };
+        let found = owning.consider(
+            round,
+            &scratch.standings,
+            || self.is_unscanned(&parts, round),
+            || segment.dirty(index).is_set(),
+            || self.target_copy(&parts, index, round, &mut scratch.pinned),
+        );
+        let Found::Planned { owner, copy: target } = found else {
+            self.put_off(area, round, now, found, scratch);
             return false;
         };
         let newest = &parts.copies()[parts.current()];
@@ -146,6 +118,49 @@ impl Runtime<'_> {
         }
         scratch.bytes[entry] = bytes;
         true
+    }
+
+    /// Notes why an area is not planned.
+    fn put_off(&self, area: u32, round: u64, now: u64, found: Found, scratch: &mut Scratch) {
+        let segment = &self.shared.segment;
+        let (slot, counters) = (&segment.areas()[area as usize], &segment.header().counters);
+        let mut stuck = |holds_clocks| scratch.stuck.push(Stuck { area, holds_clocks });
+        match found {
+            Found::Planned { .. } => {}
+            Found::Ownerless => self.postpone(slot, now),
+            Found::Outside { owner } => {
+                self.postpone(slot, now);
+                // A group waits for an owner that lives; what a dead one had not published is lost.
+                stuck(true);
+                if segment.dirty(area as usize).is_set() {
+                    count(&counters.put_off_owner, 1);
+                    tracing::debug!(area, round, owner, "put off: the owner is not in the round");
+                }
+            }
+            Found::Unscanned { owner } => {
+                // It was asked for, or fell due, after its owner had arrived: what was written behind the log's
+                // back is not known. The next round takes it.
+                segment.forced(area as usize).set();
+                segment.header().sync.request();
+                stuck(true);
+                scratch.held_back = true;
+                count(&counters.put_off_unscanned, 1);
+                tracing::debug!(area, round, owner, "put off: the owner has not looked the area through");
+            }
+            Found::Clean => {
+                segment.forced(area as usize).clear();
+                self.postpone(slot, now);
+                slot.round.confirmed_ns.store(now, Ordering::Relaxed);
+            }
+            Found::Pinned { owner, behind } => {
+                stuck(behind);
+                scratch.held_back |= behind;
+                slot.round.put_off.fetch_add(1, Ordering::Relaxed);
+                count(&counters.put_off_pinned, 1);
+                tracing::debug!(area, round, owner, "put off: every reader copy is pinned");
+                self.postpone(slot, now);
+            }
+        }
     }
 
     /// Whether the owner should have looked the area through for this round and did not.

@@ -1,12 +1,13 @@
 //! The round's work as the runtime does it, on behalf of one worker.
 use super::copying::CopyScratch;
-use super::plan::{Planned, Standing};
+use super::plan::Planned;
 use super::wait::{Waiter, futex_wake_all, low_half};
 use crate::api::job::{STALL_KILL, STALL_PIN, Shared};
 use crate::engine::owned_set::OwnedSet;
 use crate::engine::scan::Scanned;
 use crate::error::Rank;
 use crate::protocol::round::{Pause, Rounds, Work};
+use crate::protocol::standing::Standings;
 use crate::protocol::word::{Phase, Word};
 use crate::protocol::{abandon, claim};
 use crate::segment::tally::{add, count};
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Scratch {
     pub(crate) selected: Vec<u32>,
     /// Where each worker stands.
-    pub(crate) standing: Vec<Standing>,
+    pub(crate) standings: Standings,
     pub(crate) stuck: Vec<Stuck>,
     pub(crate) groups: Vec<u32>,
     /// Whether a publication is put off because of a worker outside of the round, or because its owner could not

@@ -2,7 +2,7 @@
 //! second, a planner locks first and looks at ownership second, so one of the two sees the other.
 use super::round::{Rounds, Work};
 use super::word::{Phase, Word};
-use crate::primitive::{AtomicU64, Ordering, fault_point};
+use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
 use crate::protocol::ownership;
 
 /// Locks the area for `round` and returns who owns it. The planner uses the area only if the owner that it
@@ -44,6 +44,13 @@ pub(crate) fn wait_past(lock: &AtomicU64, rounds: &Rounds<'_>, me: u32, work: &i
     while let Some(seen) = locked_by(lock, rounds.word) {
         rounds.drive_past(me, seen.round(), work);
     }
+}
+
+/// Of one who has seized an area that may have views, since `ever` says that there were some: the round whose end those who
+/// hold them have to have come to before it is written. See `Rounds::late_readers`.
+pub(crate) fn views_until(ever: &AtomicU32, rounds: &Rounds<'_>) -> Option<u64> {
+    // SeqCst, after the change of the word: as in `take_back`.
+    ownership::may_have_views(ever).then(|| rounds.load_total().round())
 }
 
 /// Takes back, by `change`, an area that `me` has lent or opened in `epoch`. The round whose end its readers have to have

@@ -3,6 +3,7 @@
 pub(crate) mod abandon;
 pub(crate) mod claim;
 pub(crate) mod clock_words;
+pub(crate) mod consider;
 #[cfg(not(loom))]
 pub(crate) mod division;
 pub(crate) mod generations;
@@ -13,5 +14,6 @@ pub(crate) mod ownership;
 pub(crate) mod pin;
 pub(crate) mod record;
 pub(crate) mod round;
+pub(crate) mod standing;
 pub(crate) mod word;
 pub(crate) mod words;

@@ -1,5 +1,5 @@
 //! The ownership word: who may write an area, under which epoch.
-use crate::primitive::{AtomicU64, Ordering, fault_point};
+use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
 
 /// `epoch << 24 | SLEEP | state << 20 | rank`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -173,9 +173,20 @@ pub(crate) fn let_go(word: &AtomicU64, me: u32, epoch: u64) -> bool {
     leave(word, |seen| seen.is_of(me, epoch), Word::claimable(me, epoch))
 }
 
-/// Lends the area to all readers; true if somebody sleeps on the word.
-pub(crate) fn lend(word: &AtomicU64, me: u32, epoch: u64) -> bool {
+/// Lends the area to all readers; true if somebody sleeps on the word. `ever` says from then on that there may be views.
+pub(crate) fn lend(word: &AtomicU64, ever: &AtomicU32, me: u32, epoch: u64) -> bool {
+    note_views(ever);
     leave(word, |seen| seen.is_of(me, epoch), Word::lent(me, epoch))
+}
+
+fn note_views(ever: &AtomicU32) {
+    // Relaxed: comes before the release of the ownership word, and a claimer acquires that.
+    ever.store(1, Ordering::Relaxed);
+}
+
+/// Whether there may be views of an area, lent or open now or before; for one who has claimed it.
+pub(crate) fn may_have_views(ever: &AtomicU32) -> bool {
+    ever.load(Ordering::Relaxed) != 0
 }
 
 /// Lets go of an area that is lent: it stays readable.
@@ -183,8 +194,9 @@ pub(crate) fn let_go_lent(word: &AtomicU64, me: u32, epoch: u64) -> bool {
     leave(word, |seen| seen.awake() == Word::lent(me, epoch), Word::left_lent(me, epoch))
 }
 
-/// Opens the area to all; true if somebody sleeps on the word.
-pub(crate) fn open(word: &AtomicU64, me: u32, epoch: u64) -> bool {
+/// Opens the area to all; true if somebody sleeps on the word. `ever` as in [`lend`].
+pub(crate) fn open(word: &AtomicU64, ever: &AtomicU32, me: u32, epoch: u64) -> bool {
+    note_views(ever);
     leave(word, |seen| seen.is_of(me, epoch), Word::open(me, epoch))
 }
 

@@ -1,9 +1,11 @@
 //! The round: arrive, plan, copy, publish. See `SYNC.md` beside this file for the protocol and its argument.
 mod actor;
 mod burial;
+mod life;
 mod seat;
 mod work;
 
+pub(crate) use self::life::{Found, Life};
 pub(crate) use self::seat::{Seat, slot_state};
 pub(crate) use self::work::{Ended, Pause, Work};
 

@@ -13,7 +13,7 @@ use crate::protocol::ownership;
 use crate::segment::element::Element;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 /// An area that its owner has lent to all workers for reading ([`Owned::lend`]).
@@ -72,11 +72,9 @@ impl<T: Element> Owned<T> {
         self.scan();
         let core = self.core().clone();
         let (rank, epoch) = (worker.rank(), self.epoch());
-        // Relaxed: comes before the release of `ownership::lend`, and a claimer acquires that.
-        core.slot().own.lent.store(1, Ordering::Relaxed);
-        let word = &core.slot().own.ownership;
-        if ownership::lend(word, rank, epoch) {
-            futex_wake_all(low_half(word));
+        let own = &core.slot().own;
+        if ownership::lend(&own.ownership, &own.lent, rank, epoch) {
+            futex_wake_all(low_half(&own.ownership));
         }
         self.end();
         self.forget();

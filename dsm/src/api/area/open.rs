@@ -13,7 +13,6 @@ use crate::protocol::ownership;
 use crate::segment::element::Element;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// An area that its owner has opened to all workers ([`Owned::open`]).
 ///
@@ -69,12 +68,9 @@ impl<T: Element> Owned<T> {
         self.scan();
         let core = self.core().clone();
         let (rank, epoch) = (worker.rank(), self.epoch());
-        // Relaxed: comes before the release of `ownership::open`, and a claimer acquires that. An area that was ever
-        // open may have views, as one that was lent.
-        core.slot().own.lent.store(1, Ordering::Relaxed);
-        let word = &core.slot().own.ownership;
-        if ownership::open(word, rank, epoch) {
-            futex_wake_all(low_half(word));
+        let own = &core.slot().own;
+        if ownership::open(&own.ownership, &own.lent, rank, epoch) {
+            futex_wake_all(low_half(&own.ownership));
         }
         self.end();
         self.forget();

@@ -157,14 +157,13 @@ impl Worker {
         // No round from here on publishes what the last owner had not, though its readers are waited for in rounds.
         let dirty = shared.segment.dirty(core.id.index as usize);
         let was_dirty = dirty.take();
-        if core.slot().own.lent.load(Ordering::Relaxed) != 0 {
-            // Whoever may read it since it was lent must be gone before it is written.
-            let round = shared.segment.rounds().load_total().round();
-            if let Err(error) = self.wait_for_readers(&core, round) {
-                dirty.put(was_dirty);
-                ownership::let_go(word, self.rank(), last.epoch() + 1);
-                return Err(error);
-            }
+        // Whoever may read it since it was lent must be gone before it is written.
+        if let Some(round) = lock::views_until(&core.slot().own.lent, &shared.segment.rounds())
+            && let Err(error) = self.wait_for_readers(&core, round)
+        {
+            dirty.put(was_dirty);
+            ownership::let_go(word, self.rank(), last.epoch() + 1);
+            return Err(error);
         }
         let mut loss = Loss { last_version: core.newest(), lost_writers: Vec::new() };
         let parts = core.parts();

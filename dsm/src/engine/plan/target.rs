@@ -1,5 +1,5 @@
 //! The copy that an area is published into.
-use super::super::runtime::{Runtime, Scratch, Stuck};
+use super::super::runtime::Runtime;
 use crate::api::area::observer::is_pinned;
 use crate::api::job::STALL_PIN;
 use crate::engine::directory;
@@ -11,28 +11,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Runtime<'_> {
     /// The copy to publish into: one that no straggler and no observer may be reading, with the least to
-    /// bring up to date. It is marked as being written.
+    /// bring up to date. It is marked as being written. If there is none: whether workers outside of the round are why.
     pub(crate) fn target_copy(
         &self,
         parts: &Parts<'_>,
         area: usize,
         round: u64,
-        scratch: &mut Scratch,
-    ) -> Option<usize> {
+        pinned: &mut Vec<bool>,
+    ) -> Result<usize, bool> {
         let segment = &self.shared.segment;
         // A copy that may have to be quarantined in the middle must not be the newest one.
         let spares_newest =
             parts.copies().len() >= abandon::COPIES && segment.config().stall_policy == STALL_PIN;
         let is_observed = |index| is_pinned(segment, area, index);
         let rounds = segment.rounds();
-        let target =
-            parts.reader_copies().target(&rounds, round, spares_newest, &mut scratch.pinned, is_observed);
-        target
-            .inspect_err(|&behind| {
-                scratch.held_back |= behind;
-                scratch.stuck.push(Stuck { area: area as u32, holds_clocks: behind });
-            })
-            .ok()
+        parts.reader_copies().target(&rounds, round, spares_newest, pinned, is_observed)
     }
 
     /// Takes back the marks that a planner left which died: nothing was copied yet. Of all areas: this plan may not

@@ -5,7 +5,7 @@
 use super::super::round::{Pause, slot_state};
 use super::{Hand, Memory, Phase, Word, explore, get, lock, put};
 use crate::primitive::model::Access;
-use crate::primitive::{AtomicU64, Ordering, fault_point};
+use crate::primitive::{AtomicU32, Ordering, fault_point};
 use crate::protocol::ownership;
 use loom::sync::Arc;
 use loom::thread;
@@ -32,12 +32,12 @@ enum Mutant {
 struct Lent {
     memory: Memory,
     /// `OwnLine::lent`.
-    ever: AtomicU64,
+    ever: AtomicU32,
 }
 
 impl Lent {
     fn new(workers: usize) -> Lent {
-        Lent { memory: Memory::new(workers, 1), ever: AtomicU64::new(0) }
+        Lent { memory: Memory::new(workers, 1), ever: AtomicU32::new(0) }
     }
 
     fn mutated(workers: usize, mutant: Mutant) -> Lent {
@@ -55,8 +55,7 @@ impl Lent {
     /// `Owned::lend`.
     fn lend(&self, value: u64) {
         put(&self.memory.writer[0], value);
-        self.ever.store(1, Ordering::Relaxed);
-        ownership::lend(&self.memory.ownership, 0, 1);
+        ownership::lend(&self.memory.ownership, &self.ever, 0, 1);
     }
 
     /// `Area::read_lent` and the use of the view, `times` times with a synchronization point after each.
@@ -103,12 +102,12 @@ impl Lent {
         };
         let Ok(seen) = lock::seize_from(&memory.ownership, me, is_gone) else { return false };
         lock::wait_past(&memory.lock, &memory.rounds(), me, hand);
-        let lent = match mutant {
-            Mutant::ForgetsOldLoans => seen.is_lent(),
-            _ => self.ever.load(Ordering::Relaxed) != 0,
+        let until = match mutant {
+            Mutant::ForgetsOldLoans => seen.is_lent().then(|| memory.rounds().load_total().round()),
+            _ => lock::views_until(&self.ever, &memory.rounds()),
         };
-        if lent {
-            self.wait_for_readers(me, memory.rounds().load_total().round(), mutant, hand);
+        if let Some(round) = until {
+            self.wait_for_readers(me, round, mutant, hand);
         }
         put(&memory.writer[0], 9);
         true

@@ -18,13 +18,16 @@ mod records;
 mod rings;
 mod rounds;
 mod slots;
+mod standing;
 mod told;
 mod waking;
 mod weakened;
 
 use super::claim::{self, Claim};
+use super::consider::{Found, Owning};
 use super::record::{Copies, CopyRecord, Published};
 use super::round::{Ended, Pause, Rounds, Seat, Work, slot_state};
+use super::standing::Standings;
 use super::word::{Phase, Word};
 use super::{lock, pin};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point, model};
@@ -241,15 +244,15 @@ impl Work for Hand<'_> {
         let memory = self.memory;
         put(&memory.acting, round);
         memory.copies().take_marks_back();
-        let owner = lock::lock_for_round(&memory.lock, &memory.ownership, round).holder();
-        if !owner.is_some_and(|owner| memory.rounds().takes_part(owner, round))
-            || memory.dirty.load(Ordering::Relaxed) == 0
-        {
-            return false;
-        }
+        let (rounds, copies) = (memory.rounds(), memory.copies());
+        let mut standings = Standings::default();
+        standings.look_around(&rounds, round, |rank| self.is_dead(rank), |_, _| {});
+        let is_dirty = || memory.dirty.load(Ordering::Relaxed) != 0;
         let is_observed = |copy| pin::is_at(&memory.pin, copy as u64 + 1);
-        let target = memory.copies().target(&memory.rounds(), round, false, &mut Vec::new(), is_observed);
-        let Ok(target) = target else { return false };
+        let target = || copies.target(&rounds, round, false, &mut Vec::new(), is_observed);
+        let owning = Owning { lock: &memory.lock, ownership: &memory.ownership };
+        let found = owning.consider(round, &standings, || false, is_dirty, target);
+        let Found::Planned { copy: target, .. } = found else { return false };
         fault_point();
         memory.target.store(target as u64, Ordering::Relaxed);
         for claim in &memory.claims {

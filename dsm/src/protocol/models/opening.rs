@@ -6,8 +6,8 @@
 //! its own besides: loom refuses any access to it that is not ordered with another.
 use super::super::round::Pause;
 use super::{Hand, Memory, Phase, Word, explore, get, put};
-use crate::primitive::Ordering;
 use crate::primitive::model::Access;
+use crate::primitive::{AtomicU32, Ordering};
 use crate::protocol::ownership;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -38,7 +38,7 @@ impl Opened {
     /// `Owned::open`.
     fn new(workers: usize) -> Opened {
         let memory = Memory::new(workers, 1);
-        ownership::open(&memory.ownership, 0, 1);
+        ownership::open(&memory.ownership, &AtomicU32::new(0), 0, 1);
         let own = (0..workers).map(|_| UnsafeCell::new(0)).collect();
         Opened { memory, shared: AtomicU64::new(0), own }
     }

@@ -45,6 +45,12 @@ impl Rounds<'_> {
         self.finish_for_the_dead(reaper, round, work);
     }
 
+    /// How many seats are taken.
+    pub(crate) fn taken(&self) -> u64 {
+        let is_taken = |seat: &&Seat| !matches!(seat.state(), slot_state::FREE | slot_state::DEAD);
+        self.seats().iter().filter(is_taken).count() as u64
+    }
+
     /// Counts the seats that are taken into `word`, in its low half. Whoever changes a seat calls this afterwards; who
     /// dies in between leaves it to the next.
     ///
@@ -55,9 +61,7 @@ impl Rounds<'_> {
         // saw.
         let mut seen = word.load(Ordering::Acquire);
         loop {
-            let is_taken = |seat: &&Seat| !matches!(seat.state(), slot_state::FREE | slot_state::DEAD);
-            let count = self.seats().iter().filter(is_taken).count() as u64;
-            let next = (seen >> 32).wrapping_add(1) << 32 | count;
+            let next = (seen >> 32).wrapping_add(1) << 32 | self.taken();
             // Release: the caller's change of a seat comes before; pairs with the acquire above, and here if another was
             // faster.
             match word.compare_exchange(seen, next, Ordering::AcqRel, Ordering::Acquire) {
