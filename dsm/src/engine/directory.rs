@@ -15,49 +15,30 @@ use crate::error::{Error, Result};
 use crate::memory::allocator::Extent;
 use crate::memory::mutex::Locked;
 use crate::memory::process;
+use crate::protocol::{area_state, lookup};
 use crate::segment::layout::AreaSlot;
 use crate::segment::mapping::Segment;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-pub(crate) const FREE: u64 = 0;
-/// Taken by a creator, which `AboutLines::creator` names, and which fills it with memory.
-pub(crate) const CREATING: u64 = 1;
-pub(crate) const LIVE: u64 = 2;
-pub(crate) const DELETED: u64 = 3;
-const STATE: u64 = 0b111;
+pub(crate) use crate::protocol::area_state::{AreaId, CREATING, DELETED, FREE, LIVE, is_live};
 
 /// How long the directory is waited for where the caller set no limit: its holder has microseconds of work, and
 /// stands still.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-pub(crate) const fn is_live(state: u64) -> bool {
-    state & STATE == LIVE
-}
-
 pub(crate) fn state_of(slot: &AreaSlot) -> u64 {
-    // Acquire: pairs with the release in `set_state`, and with that of a slot which becomes free.
-    slot.read.state.load(Ordering::Acquire) & STATE
+    area_state::get(&slot.read.state)
 }
 
-pub(crate) fn set_state(slot: &AreaSlot, state: u64) {
-    let generation = slot.read.state.load(Ordering::Relaxed) >> 3;
-    // Release: what was written into the slot comes before; pairs with the acquire of lookups.
-    slot.read.state.store(generation << 3 | state, Ordering::Release);
-}
-
-/// A place in the table together with the generation that tells a later area in the same slot apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AreaId {
-    pub(crate) index: u32,
-    pub(crate) generation: u64,
+pub(crate) fn set_state(slot: &AreaSlot, to: u64) {
+    area_state::set(&slot.read.state, to);
 }
 
 impl AreaId {
     #[inline]
     pub(crate) fn is_live(self, slot: &AreaSlot) -> bool {
-        // SeqCst: see `Directory::delete`.
-        slot.read.state.load(Ordering::SeqCst) == self.generation << 3 | LIVE
+        self.lives_in(&slot.read.state)
     }
 }
 
@@ -164,17 +145,14 @@ impl<'a> Directory<'a> {
     /// Makes the index of names anew; meanwhile, whoever does not find a name there looks at the table.
     fn make_index(&self) {
         let (segment, made) = (self.segment(), &self.segment().header().index_made);
-        // Odd, also if one who died left it odd. SeqCst: before the first change, and after the last; pairs with the
-        // loads in `find::find`.
-        made.store(made.load(Ordering::Relaxed) | 1, Ordering::SeqCst);
-        segment.clear_index();
-        for (index, slot) in self.slots().iter().enumerate() {
-            if matches!(state_of(slot), LIVE | CREATING) {
-                self.enter_name(index);
+        lookup::make_anew(made, || {
+            segment.clear_index();
+            for (index, slot) in self.slots().iter().enumerate() {
+                if matches!(state_of(slot), LIVE | CREATING) {
+                    self.enter_name(index);
+                }
             }
-        }
-        // SeqCst: see above.
-        made.fetch_add(1, Ordering::SeqCst);
+        });
     }
 
     /// Takes a slot that is free.

@@ -1,13 +1,16 @@
 //! The protocols of shared memory, as words and the rules for changing them: rounds, claims, ownership, pins, records
-//! of copies, generations. Knows no segment and no areas; loom checks what is here. `SYNC.md` has the protocols.
+//! of copies, generations, names. Knows no segment and no areas; loom checks what is here. `SYNC.md` has the protocols.
 pub(crate) mod abandon;
+pub(crate) mod area_state;
 pub(crate) mod claim;
 pub(crate) mod clock_words;
 pub(crate) mod consider;
 #[cfg(not(loom))]
 pub(crate) mod division;
 pub(crate) mod generations;
+pub(crate) mod index;
 pub(crate) mod lock;
+pub(crate) mod lookup;
 #[cfg(all(test, loom))]
 mod models;
 pub(crate) mod ownership;

@@ -1,11 +1,11 @@
 //! The segment: a sparse memfd, sealed in size, mapped once per process.
-use super::index::Index;
 use super::layout::{
     AreaSlot, Chunk, Config, HUGE, Header, LAYOUT_VERSION, MAGIC, Map, Mark, Marks, ObserverRecord, PAGE,
     PlanEntry, WorkerRecord,
 };
 use crate::error::Error;
 use crate::memory::mutex::RobustMutex;
+use crate::protocol::index::Index;
 use crate::protocol::round::{Rounds, Seat};
 use crate::segment::tally::Tally;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};

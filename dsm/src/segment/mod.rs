@@ -1,6 +1,5 @@
 //! The segment: one sparse memfd per job and host, and what lies where in it.
 pub(crate) mod element;
-pub(crate) mod index;
 mod inspect;
 pub(crate) mod layout;
 pub(crate) mod mapping;

@@ -15,13 +15,13 @@ use crate::memory::allocator::Extent;
 use crate::memory::clock;
 use crate::memory::limits::{self, ReserveError};
 use crate::primitive::fault_point;
-use crate::protocol::ownership;
+use crate::protocol::index::{Kind, hash};
+use crate::protocol::{area_state, ownership};
 use crate::segment::element::ElementType;
-use crate::segment::index::{Kind, hash};
 use crate::segment::layout::{AreaLayout, AreaSlot, Config, HUGE, Mark, bits};
 use crate::segment::mapping::Segment;
 use crate::segment::parts::{Parts, flag};
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 /// What is collapsed into huge pages at a time, in bytes: some ten milliseconds.
 const COLLAPSE_PIECE: u64 = 16 << 20;
@@ -101,9 +101,7 @@ impl Directory<'_> {
         };
         let index = self.take_slot().inspect_err(|_| self.return_range(extent, source, layout))?;
         let slot = &segment.areas()[index];
-        // Release: whoever reads what is written from here on, and then the state, finds that the slot was freed;
-        // pairs with the acquire fence of `find::unchanged`.
-        fence(Ordering::Release);
+        area_state::begin();
         slot.about.extent_offset.store(extent.offset, Ordering::Relaxed);
         slot.about.extent_len.store(extent.len, Ordering::Relaxed);
         slot.about.backed.store(u32::from(source == Source::Ahead), Ordering::Relaxed);

@@ -1,60 +1,45 @@
 //! Looking areas up without the directory mutex, so that nobody who creates or deletes keeps a reader waiting.
 //!
-//! A slot says in its state whether its area lives, and the generation there rises before the slot is another area's.
-//! So whoever finds the same live state before and after has read what belongs to one area (`unchanged`).
+//! `area_state` says how a lookup knows that what it has read of a slot belongs to one area, `lookup` what it does while the
+//! index is made anew.
 use crate::api::job::Shared;
 use crate::engine::directory::{AreaId, CREATING, state_of};
-use crate::segment::index::{Kind, hash};
+use crate::protocol::index::hash;
+use crate::protocol::lookup::{self, Table};
 use crate::segment::layout::AreaSlot;
 use crate::segment::mapping::Segment;
-use std::sync::atomic::{Ordering, fence};
-
-/// The area in a slot, if one lives there.
-fn live(segment: &Segment, index: usize) -> Option<AreaId> {
-    // SeqCst, hence acquire: pairs with the release of `set_state` after all that describes the area was written.
-    let state = segment.areas()[index].read.state.load(Ordering::SeqCst);
-    let id = AreaId { index: index as u32, generation: state >> 3 };
-    crate::engine::directory::is_live(state).then_some(id)
-}
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Whether what was just read of a slot belongs to this area.
 pub(crate) fn unchanged(id: AreaId, slot: &AreaSlot) -> bool {
-    // Acquire: pairs with the release fence in `Directory::begin`; who has read something of a later area finds the
-    // state of that one or a later.
-    fence(Ordering::Acquire);
-    id.is_live(slot)
+    id.is_unchanged(&slot.read.state)
+}
+
+/// The areas, for one who looks for a name.
+struct Named<'s>(&'s Segment, &'s str);
+
+impl Table for Named<'_> {
+    fn used(&self) -> usize {
+        self.0.used_areas()
+    }
+
+    fn state(&self, slot: usize) -> &AtomicU64 {
+        &self.0.areas()[slot].read.state
+    }
+
+    fn has_name(&self, slot: usize) -> bool {
+        has_name(self.0, slot, self.1)
+    }
 }
 
 /// The live area of this name.
 pub(crate) fn find(segment: &Segment, name: &str) -> Option<AreaId> {
-    let is_it = |id: &AreaId| {
-        let index = id.index as usize;
-        has_name(segment, index, name) && unchanged(*id, &segment.areas()[index])
-    };
-    let made = &segment.header().index_made;
-    // SeqCst: pairs with the stores in `Directory::make_index`, here and below.
-    let before = made.load(Ordering::SeqCst);
-    let mut found = None;
-    segment.index().find(Kind::Name, hash(name), |index| {
-        // What was found is what was compared: the slot may be another's a moment later.
-        found = (index < segment.used_areas()).then(|| live(segment, index)).flatten().filter(is_it);
-        found.is_some()
-    });
-    if found.is_some() {
-        return found;
-    }
-    // SeqCst: after what was read of the index; pairs with the stores in `Directory::make_index`.
-    fence(Ordering::SeqCst);
-    if before.is_multiple_of(2) && made.load(Ordering::SeqCst) == before {
-        return None;
-    }
-    // It is being made anew, maybe by one who stands still: the table knows.
-    all(segment).find(is_it)
+    lookup::find(&Named(segment, name), segment.index(), &segment.header().index_made, hash(name))
 }
 
 /// All live areas.
 pub(crate) fn all(segment: &Segment) -> impl Iterator<Item = AreaId> {
-    (0..segment.used_areas()).filter_map(|index| live(segment, index))
+    (0..segment.used_areas()).filter_map(|index| AreaId::of(index, &segment.areas()[index].read.state))
 }
 
 /// Who is creating an area of this name, for people.

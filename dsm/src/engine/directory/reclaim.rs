@@ -1,9 +1,10 @@
 //! Deletion, and the return of memory after a grace round.
 use crate::api::job::Shared;
-use crate::engine::directory::{AreaId, DELETED, Directory, FREE, extent_of, state_of};
+use crate::engine::directory::{AreaId, DELETED, Directory, extent_of, state_of};
 use crate::memory::allocator::Extent;
 use crate::memory::limits;
 use crate::primitive::fault_point;
+use crate::protocol::area_state;
 use crate::protocol::word::Phase;
 use crate::segment::layout::{AreaSlot, Mark};
 use std::sync::atomic::Ordering;
@@ -27,10 +28,7 @@ impl Directory<'_> {
         }
         // Not to be freed, until the round is known.
         slot.about.deleted_round.store(u64::MAX, Ordering::Relaxed);
-        // SeqCst, before the round is looked at, and before `reclaim` looks at pins and seats: whoever still
-        // finds the area live stood at a synchronization point no later than the round that the word names
-        // after this, or has its pin seen. Paired with the loads in `is_live`.
-        slot.read.state.store(id.generation << 3 | DELETED, Ordering::SeqCst);
+        id.delete(&slot.read.state);
         fault_point();
         slot.about.deleted_round.store(segment.rounds().load_total().round(), Ordering::Relaxed);
         self.put_away(index);
@@ -111,10 +109,7 @@ impl Directory<'_> {
             }
             fault_point();
             self.release_range(slot);
-            // Release: its memory was given back; pairs with the acquire in `state_of`. The generation rises before
-            // the slot is anybody's: see `find::unchanged`.
-            let generation = (slot.read.state.load(Ordering::Relaxed) >> 3) + 1;
-            slot.read.state.store(generation << 3 | FREE, Ordering::Release);
+            area_state::free(&slot.read.state);
             self.free_slot(index as usize);
             self.dequeue();
         }

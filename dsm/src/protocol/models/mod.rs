@@ -11,6 +11,7 @@ mod groups;
 mod handover;
 mod lateness;
 mod lending;
+mod lookups;
 mod observers;
 mod opening;
 mod passing;

@@ -1,4 +1,4 @@
-//! Where workers stand is asked once per plan (`sync/standing.rs`): a worker that has died in the round is noted dead while
+//! Where workers stand is asked once per plan (`protocol/standing.rs`): a worker that has died in the round is noted dead while
 //! the round is planned. Of its two areas, of a group, both are published or none.
 use super::super::consider::{Found, Owning};
 use super::super::record::{Copies, CopyRecord, Published};

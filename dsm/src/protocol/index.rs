@@ -4,7 +4,7 @@
 //! in the middle of a change. It is changed under the directory mutex and read without: an entry never moves, and a
 //! cell before it does not become empty as long as it is there, so that a reader does not miss an entry that was there
 //! all the time, unless the whole is being made anew.
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::primitive::{AtomicU32, Ordering};
 
 /// A cell that no search has to go beyond.
 const EMPTY: u32 = 0;
@@ -85,7 +85,7 @@ impl<'s> Index<'s> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use proptest::prelude::*;
