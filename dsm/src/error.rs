@@ -1,7 +1,9 @@
 //! What can go wrong: what happened, to which area or worker, and what to do.
 //!
-//! `Display` is whole: it says the cause, too. So `Error::source` does not (`r#source` keeps `thiserror` from that), and a
-//! program that prints an error with its sources prints no cause twice.
+//! `Display` is whole: it says the cause, too, so that an error is printed with `{}`. `Debug` prints the same, since that
+//! is how an error is printed that `main` returns. `Error::source` gives the cause for programs that look at it; who prints
+//! all sources of an error prints the cause twice.
+use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use std::time::Duration;
 pub type Rank = u32;
 
 /// An error of the runtime core.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A setting of [`JobBuilder`](crate::JobBuilder) makes no sense.
@@ -40,7 +42,7 @@ pub enum Error {
         /// The job.
         job: String,
         /// What the daemon or the way to it says.
-        r#source: hectare_wire::Error,
+        source: hectare_wire::Error,
     },
     /// A system call failed.
     #[error("{call} failed: {source}")]
@@ -48,7 +50,7 @@ pub enum Error {
         /// The call.
         call: &'static str,
         /// What the system said.
-        r#source: std::io::Error,
+        source: std::io::Error,
     },
     /// A limit of this process stands in the way.
     #[error(
@@ -83,7 +85,7 @@ pub enum Error {
         max: usize,
     },
     /// Another live worker has the rank.
-    #[error("rank {rank} is taken by a live worker (process {pid})")]
+    #[error("rank {rank} is taken by a live worker (process {pid}): ask for another, or for any")]
     RankTaken {
         /// The rank asked for.
         rank: Rank,
@@ -127,19 +129,22 @@ pub enum Error {
         holder: String,
     },
     /// No area of this name exists.
-    #[error("there is no area {name:?}")]
+    #[error("there is no area {name:?}: create it first, or wait for it with `Worker::attach_within`")]
     NoSuchArea {
         /// The name.
         name: String,
     },
     /// The area was deleted while this handle was attached.
-    #[error("area {name:?} was deleted")]
+    #[error("area {name:?} was deleted: attach again when there is a new one of this name")]
     Deleted {
         /// The name that it had.
         name: String,
     },
     /// There is not enough memory for the area.
-    #[error("area {name:?} needs {asked} bytes, {free} are free (limit {limit} bytes, set by {payer})")]
+    #[error(
+        "area {name:?} needs {asked} bytes, {free} are free (limit {limit} bytes, set by {payer}): make it smaller or with \
+         fewer copies, delete others, or raise the limit"
+    )]
     OutOfMemory {
         /// The area.
         name: String,
@@ -153,7 +158,9 @@ pub enum Error {
         payer: String,
     },
     /// The area holds elements of another type.
-    #[error("area {name:?} holds elements of {found}, not of {asked}")]
+    #[error(
+        "area {name:?} holds elements of {found}, not of {asked}: attach with the type that it was created with"
+    )]
     WrongType {
         /// The area.
         name: String,
@@ -171,7 +178,7 @@ pub enum Error {
         what: String,
     },
     /// A handle was used with a worker of another job.
-    #[error("area {name:?} belongs to another job than this worker")]
+    #[error("area {name:?} belongs to another job than this worker: use a worker of that job")]
     OtherJob {
         /// The area.
         name: String,
@@ -201,7 +208,7 @@ pub enum Error {
         owner: String,
     },
     /// The caller does not own the area (any more).
-    #[error("worker {rank} does not own area {name:?} (now: {owner})")]
+    #[error("worker {rank} does not own area {name:?} (now: {owner}): it has to be given it before")]
     NotOwner {
         /// The area.
         name: String,
@@ -211,7 +218,7 @@ pub enum Error {
         owner: String,
     },
     /// A claim was refused because the owner is alive.
-    #[error("area {name:?} cannot be claimed: worker {owner} owns it and is alive")]
+    #[error("area {name:?} cannot be claimed: worker {owner} owns it and is alive; let it give the area")]
     OwnerAlive {
         /// The area.
         name: String,
@@ -272,7 +279,7 @@ pub enum Error {
         lines: usize,
     },
     /// A wait ended without what it waited for.
-    #[error("waited {waited:?} for {what}: {missing}")]
+    #[error("waited {} for {what}: {missing}", rounded(*.waited))]
     TimedOut {
         /// What was waited for.
         what: String,
@@ -293,7 +300,7 @@ pub enum Error {
         /// Its rank.
         rank: Rank,
         /// What the system said.
-        r#source: std::io::Error,
+        source: std::io::Error,
     },
 }
 
@@ -303,6 +310,26 @@ fn more_lines(bytes: &Range<usize>, lines: usize) -> String {
         0 => String::new(),
         more => format!(", nor what is in {more} more lines of 64 bytes"),
     }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A duration as it is said: two digits at least, and none that nobody asked for.
+fn rounded(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    let (value, unit) = match seconds {
+        0.0 => (0.0, "s"),
+        ..0.000_999_5 => (seconds * 1e6, "us"),
+        ..0.999_5 => (seconds * 1e3, "ms"),
+        _ => (seconds, "s"),
+    };
+    // One digit behind the point below ten; 2.0 is 2.
+    let value = if value < 9.95 { (value * 10.0).round() / 10.0 } else { value.round() };
+    format!("{value} {unit}")
 }
 
 fn panics_text(panics: &[(Rank, String)]) -> String {
@@ -319,9 +346,9 @@ mod tests {
     use super::*;
     use std::error::Error as _;
 
-    /// Each variant that holds another error: its text says that, and no source says it again.
+    /// Each variant that holds another error says so, once, and gives it.
     #[test]
-    fn no_cause_is_said_twice() {
+    fn a_cause_is_said_once_and_can_be_had() {
         let io = || std::io::Error::from_raw_os_error(13);
         let closed = || hectare_wire::Error::Closed;
         let os = || hectare_wire::Error::Os { call: "connect", source: io() };
@@ -331,13 +358,42 @@ mod tests {
             (Error::Os { call: "mmap", source: io() }, io().to_string()),
             (Error::Spawn { rank: 3, source: io() }, io().to_string()),
         ] {
-            let mut text = error.to_string();
-            let mut next = error.source();
-            while let Some(source) = next {
-                text = format!("{text}: {source}");
-                next = source.source();
-            }
-            assert_eq!(text.matches(&cause).count(), 1, "{text}");
+            assert_eq!(error.to_string().matches(&cause).count(), 1, "{error}");
+            assert_eq!(error.source().unwrap().to_string(), cause);
+        }
+        let error = Error::Os { call: "mmap", source: io() };
+        let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+        assert_eq!(source.unwrap().raw_os_error(), Some(13));
+        assert!(Error::ForkedChild.source().is_none());
+    }
+
+    #[test]
+    fn main_prints_what_display_says() {
+        let error = Error::InvalidArea { name: "x".into(), what: "no elements".into() };
+        assert_eq!(format!("Error: {error:?}"), "Error: area \"x\": no elements");
+    }
+
+    #[test]
+    fn durations_are_rounded() {
+        let cases = [
+            (0, "0 s"),
+            (400, "0.4 us"),
+            (1_234, "1.2 us"),
+            (45_600, "46 us"),
+            (999_499, "999 us"),
+            (999_600, "1 ms"),
+            (2_000_000, "2 ms"),
+            (20_049_000, "20 ms"),
+            (999_600_000, "1 s"),
+            (1_500_034_000, "1.5 s"),
+            (9_960_000_000, "10 s"),
+            (10_000_123_456, "10 s"),
+            (180_400_000_000, "180 s"),
+        ];
+        for (nanos, text) in cases {
+            let waited = Duration::from_nanos(nanos);
+            let error = Error::TimedOut { what: "w".into(), waited, missing: "m".into() };
+            assert_eq!(error.to_string(), format!("waited {text} for w: m"));
         }
     }
 }

@@ -36,6 +36,8 @@ pub mod product;
 pub mod random;
 pub mod read;
 pub mod report;
+#[path = "../training/said.rs"]
+pub mod said;
 pub mod sweep;
 pub mod train;
 
@@ -71,7 +73,7 @@ fn main() -> ExitCode {
     {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", said::one_line(&error));
             ExitCode::FAILURE
         }
     }

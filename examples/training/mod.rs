@@ -5,6 +5,7 @@ mod data;
 mod options;
 mod picture;
 mod run;
+mod said;
 pub(crate) mod text;
 
 pub(crate) use self::curve::{Baseline, Curve};
@@ -31,7 +32,7 @@ pub(crate) fn exit(result: anyhow::Result<()>) -> std::process::ExitCode {
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", said::one_line(&error));
             std::process::ExitCode::FAILURE
         }
     }

@@ -1,10 +1,11 @@
 //! What can go wrong in the loop layer: what happened, in which loop, to which array, on which worker.
 //!
-//! `Display` is whole: it says the cause, too, and `Error::source` does not, as in the runtime core.
+//! `Display` is whole and says the cause, `Debug` is the same, and `Error::source` gives the cause, as in the runtime core.
 use hectare_dsm::Rank;
+use std::fmt;
 
 /// An error of the loop layer.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The runtime core refused something.
@@ -189,7 +190,7 @@ pub enum Error {
         /// The file.
         file: String,
         /// What the system said.
-        r#source: std::io::Error,
+        source: std::io::Error,
     },
     /// A file holds something else than was asked for.
     #[error("{file}: {what}")]
@@ -210,6 +211,12 @@ pub enum Error {
 /// The iteration or the key, if it is known.
 fn at(place: &str) -> String {
     if place.is_empty() { String::new() } else { format!(", at {place}") }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl Error {
@@ -239,20 +246,24 @@ mod tests {
     use super::*;
     use std::error::Error as _;
 
-    /// Each variant that holds another error: its text says that, and no source says it again.
+    /// Each variant that holds another error says so, once, and gives it.
     #[test]
-    fn no_cause_is_said_twice() {
+    fn a_cause_is_said_once_and_can_be_had() {
         let io = || std::io::Error::from_raw_os_error(13);
         let core = Error::Core(hectare_dsm::Error::Os { call: "mmap", source: io() });
         let file = Error::Io { file: "a".into(), source: io() };
         for error in [core, file] {
-            let mut text = error.to_string();
-            let mut next = error.source();
-            while let Some(source) = next {
-                text = format!("{text}: {source}");
-                next = source.source();
-            }
-            assert_eq!(text.matches(&io().to_string()).count(), 1, "{text}");
+            assert_eq!(error.to_string().matches(&io().to_string()).count(), 1, "{error}");
+            let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+            assert_eq!(source.unwrap().raw_os_error(), Some(13), "{error}");
         }
+    }
+
+    #[test]
+    fn main_prints_what_display_says() {
+        let core = hectare_dsm::Error::InvalidArea { name: "x".into(), what: "no elements".into() };
+        assert_eq!(format!("Error: {:?}", Error::Core(core)), "Error: area \"x\": no elements");
+        let shape = Error::Shape { array: "v".into(), what: "two".into() };
+        assert_eq!(format!("Error: {shape:?}"), "Error: array \"v\": two");
     }
 }
