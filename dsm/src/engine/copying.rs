@@ -77,7 +77,7 @@ impl Runtime<'_> {
             round_bytes: piece.round_bytes,
             whole: piece.whole,
             threshold: if may_copy_whole(&parts) { whole_threshold(piece.workers) } else { 1.0 },
-            shared_words: segment.config().stall_policy == crate::api::job::STALL_PIN,
+            shared_words: segment.config().stall_policy == crate::segment::layout::STALL_PIN,
         };
         let of_speed = (LEAST_BYTES..=OWNER_BYTES).contains(&(parts.padded_bytes() as u64));
         let since = (of_speed && piece.workers > 1 && Speeds::are_noted(round)).then(clock::now_ns);

@@ -10,7 +10,7 @@ mod heap;
 pub(crate) mod reclaim;
 pub(crate) mod spec;
 
-use crate::api::job::Shared;
+use crate::engine::shared::Shared;
 use crate::error::{Error, Result};
 use crate::memory::allocator::Extent;
 use crate::memory::mutex::Locked;

@@ -1,5 +1,5 @@
 //! Who lives: asked of the kernel, which is never wrong, and of nobody's clock.
-use crate::api::job::Shared;
+use crate::engine::shared::Shared;
 use crate::error::Rank;
 use crate::memory::clock;
 use crate::memory::mutex::{Locked, RobustMutex};
@@ -124,5 +124,22 @@ impl Shared {
     pub(crate) fn is_gone(&self, rank: Rank) -> bool {
         let state = self.segment.all_seats().get(rank as usize).map(|seat| seat.state());
         matches!(state, None | Some(slot_state::FREE)) || self.is_dead(rank)
+    }
+
+    /// The process whose worker has a rank and lives.
+    pub(crate) fn live_process(&self, rank: Rank) -> Option<u32> {
+        let seat = self.segment.all_seats().get(rank as usize)?;
+        // SeqCst: as everywhere for the state of a seat.
+        let free = seat.state() == slot_state::FREE;
+        (!free && !self.is_dead(rank)).then(|| self.process_of(rank).0)
+    }
+
+    /// Of workers `0..count` that are not there and will not come, says their launcher, the one that failed first.
+    pub(crate) fn absent_worker(&self, count: usize) -> Option<Rank> {
+        let of_each = self.segment.workers().iter().zip(self.segment.all_seats()).take(count);
+        // Relaxed: nothing was written before a mark that who reads it needs; the seat is looked at by itself.
+        let marks = of_each.map(|(record, seat)| (record.absent.load(Ordering::Relaxed), seat.is_live()));
+        let gone = (0..).zip(marks).filter(|(_, (order, is_live))| *order != 0 && !is_live);
+        gone.min_by_key(|(_, (order, _))| *order).map(|(rank, _)| rank)
     }
 }

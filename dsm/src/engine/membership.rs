@@ -1,6 +1,6 @@
 //! Who is in the job: liveness, the number of workers, and the return of dead workers' slots.
-use crate::api::job::Shared;
 use crate::engine::runtime::{Local, Runtime};
+use crate::engine::shared::Shared;
 use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
 use crate::memory::process;

@@ -1,15 +1,18 @@
 //! A process's part in a job: the directory of areas, who lives, and rounds as a worker runs them.
+pub(crate) mod area_core;
 pub(crate) mod copying;
 pub(crate) mod directory;
 #[cfg(test)]
 mod large_numbers;
 pub(crate) mod liveness;
 pub(crate) mod membership;
+pub(crate) mod notify;
 pub(crate) mod owned_set;
 pub(crate) mod plan;
 pub(crate) mod publish;
 pub(crate) mod runtime;
 pub(crate) mod scan;
+pub(crate) mod shared;
 #[cfg(test)]
 mod steps;
 pub(crate) mod wait;

@@ -3,7 +3,7 @@
 //! An area that was given may be taken without writing its ownership word: the recipient is a single thread,
 //! and notes here that it has it. The set also keeps the worker's handle of each area that it ever owned, so
 //! that an area which goes to and fro costs no atomic reference counts.
-use crate::api::area::handle::AreaCore;
+use crate::engine::area_core::AreaCore;
 use crate::engine::directory::AreaId;
 use crate::engine::runtime::Local;
 use crate::error::Rank;

@@ -2,14 +2,15 @@
 use super::copying::CopyScratch;
 use super::plan::Planned;
 use super::wait::{Waiter, futex_wake_all, low_half};
-use crate::api::job::{STALL_KILL, STALL_PIN, Shared};
 use crate::engine::owned_set::OwnedSet;
 use crate::engine::scan::Scanned;
+use crate::engine::shared::Shared;
 use crate::error::Rank;
 use crate::protocol::round::{Pause, Rounds, Work};
 use crate::protocol::standing::Standings;
 use crate::protocol::word::{Phase, Word};
 use crate::protocol::{abandon, claim};
+use crate::segment::layout::{STALL_KILL, STALL_PIN};
 use crate::segment::tally::{add, count};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;

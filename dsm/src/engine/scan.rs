@@ -1,7 +1,7 @@
 //! Looking an area through for writes that the log does not know: automatic tracking and check mode.
-use crate::api::area::handle::AreaCore;
-use crate::api::job::Shared;
+use crate::engine::area_core::AreaCore;
 use crate::engine::runtime::Local;
+use crate::engine::shared::Shared;
 use crate::error::Error;
 use crate::log::track::Tracker;
 use crate::memory::copy::diff_lines;

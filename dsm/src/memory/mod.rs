@@ -9,3 +9,6 @@ pub(crate) mod mutex;
 pub(crate) mod process;
 pub(crate) mod process_limits;
 pub(crate) mod tenure;
+
+/// Unit of the write log: one bit per line.
+pub(crate) const LINE: u64 = 64;

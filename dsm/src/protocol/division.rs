@@ -5,7 +5,7 @@
 //! fastest. The system does not say which it is, and virtual cores move about, so it is measured: some rounds note
 //! how fast the owner of an area copied, and how fast others did, and a plan gives each a share in proportion, if
 //! that is better than leaving all to the owner. Every [`EXPLORE`]th round tries, lest an old verdict stay.
-use crate::segment::layout::LINE;
+use crate::memory::LINE;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Smallest area that is divided: below, calling the others costs more than they bring.

@@ -23,6 +23,7 @@ pub(crate) use self::area::{AreaLayout, AreaSlot};
 pub(crate) use self::marks::{Mark, Marks, bits};
 pub(crate) use self::plan::{Chunk, PlanEntry, PlanHeader};
 
+pub(crate) use crate::memory::LINE;
 use crate::memory::mutex::RobustMutex;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::protocol::division::Speeds;
@@ -37,8 +38,11 @@ pub(crate) const LAYOUT_VERSION: u32 = 8;
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
 pub(crate) const HUGE: u64 = 2 << 20;
-/// Unit of the write log: one bit per line.
-pub(crate) const LINE: u64 = 64;
+
+/// Values of `Config::stall_policy`.
+pub(crate) const STALL_WAIT: u32 = 0;
+pub(crate) const STALL_KILL: u32 = 1;
+pub(crate) const STALL_PIN: u32 = 2;
 
 /// The configuration of a job, fixed when its segment is made.
 #[repr(C)]

@@ -5,4 +5,5 @@ pub(crate) mod layout;
 pub(crate) mod mapping;
 pub(crate) mod parts;
 pub(crate) mod peek;
+pub(crate) mod pins;
 pub(crate) mod tally;

@@ -1,7 +1,5 @@
 //! What a job counts. What happens in every round goes to a line of the worker that does it; what goes wrong,
 //! which is rare, to words that all share.
-use crate::api::job::Shared;
-use crate::error::{Error, Rank, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What one worker counts, on cache lines of its own.
@@ -66,34 +64,4 @@ pub(crate) struct Counters {
 pub(crate) fn count(word: &AtomicU64, events: u64) {
     // Relaxed: see `add`.
     word.fetch_add(events, Ordering::Relaxed);
-}
-
-impl Shared {
-    /// The words that worker `rank`, or a reaper, counts in.
-    pub(crate) fn tally(&self, rank: Rank) -> &Tally {
-        &self.segment.tallies()[rank as usize]
-    }
-
-    /// Counts a refusal and logs its cause; everything else passes.
-    pub(crate) fn counted<T>(&self, result: Result<T>) -> Result<T> {
-        if let Err(cause) = &result {
-            let counters = &self.segment.header().counters;
-            let word = match cause {
-                Error::TooManyWorkers { .. } | Error::RankTaken { .. } => &counters.refused_workers,
-                Error::TooManyObservers { .. } => &counters.refused_observers,
-                Error::TooManyPins { .. } => &counters.refused_pins,
-                Error::OutOfMemory { .. } | Error::TooManyAreas { .. } => &counters.refused_areas,
-                // Whoever waits for a death asks again and again: counted, and in the log for those who look.
-                Error::OwnerAlive { .. } => {
-                    count(&counters.refused_claims, 1);
-                    tracing::debug!(%cause, "refused");
-                    return result;
-                }
-                _ => return result,
-            };
-            count(word, 1);
-            tracing::warn!(%cause, "refused");
-        }
-        result
-    }
 }

@@ -1,6 +1,7 @@
 //! The bytes of an area for those who do not know its element type.
-use super::handle::{Area, AreaCore, Version};
+use super::handle::Area;
 use super::observer::Observer;
+use crate::engine::area_core::{AreaCore, Version};
 use crate::engine::directory::find;
 use crate::error::{Error, Result};
 use crate::segment::element::ElementType;

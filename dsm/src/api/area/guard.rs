@@ -1,5 +1,5 @@
 //! The write guard: a mutable view that logs what it hands out.
-use super::handle::AreaCore;
+use crate::engine::area_core::AreaCore;
 use crate::log::bitmap::{Lines, Log};
 use crate::segment::element::Element;
 use crate::segment::layout::LINE;

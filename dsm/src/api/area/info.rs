@@ -1,5 +1,5 @@
 //! What can be said of an area without attaching to it.
-use super::handle::Version;
+use crate::engine::area_core::Version;
 use crate::engine::directory::AreaId;
 use crate::engine::directory::find;
 use crate::protocol::ownership;

@@ -3,9 +3,10 @@
 //! No copy, no round: lending is one store, reading a lent area is a load of the ownership word. To write
 //! again the owner recalls the area; new readers are refused from then on, and those who hold a view of it
 //! lose it at their next synchronization point, for a view borrows its worker. See `SYNC.md`, "lending".
-use super::handle::{Area, AreaCore};
+use super::handle::Area;
 use super::owned::{GiveError, Owned};
 use crate::api::worker::Worker;
+use crate::engine::area_core::AreaCore;
 use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
 use crate::protocol::lock;
@@ -103,7 +104,7 @@ impl<T: Element> Lent<T> {
     /// # Errors
     /// [`Error::OtherJob`], [`Error::Deleted`], [`Error::ForkedChild`].
     pub fn delete(self, worker: &mut Worker) -> Result<()> {
-        self.core.check_job(worker)?;
+        self.core.check_job(worker.shared())?;
         self.core.check_live()?;
         worker.delete(self.core.id)
     }
@@ -130,7 +131,7 @@ impl<T: Element> Recalled<T> {
         worker: &Worker,
         change: fn(&AtomicU64, Rank, u64) -> bool,
     ) -> Result<Recalled<T>> {
-        core.check_job(worker)?;
+        core.check_job(worker.shared())?;
         core.check_live()?;
         let (word, rounds) = (&core.slot().own.ownership, worker.shared().segment.rounds());
         let taken =
@@ -172,7 +173,7 @@ impl<T: Element> Area<T> {
     /// [`Error::NotLent`], [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
     #[inline]
     pub fn read_lent<'w>(&self, worker: &'w Worker) -> Result<&'w [T]> {
-        self.core.check_job(worker)?;
+        self.core.check_job(worker.shared())?;
         self.core.check_live()?;
         let word = ownership::load_to_read(&self.core.slot().own.ownership);
         if !word.is_lent() {

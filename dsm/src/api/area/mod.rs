@@ -1,8 +1,10 @@
 //! Areas: the writer's and the readers' side, and how ownership passes.
+mod attach;
 pub(crate) mod bytes;
 pub(crate) mod cells;
 mod clock_words;
 mod copy;
+mod create;
 pub(crate) mod guard;
 pub(crate) mod handle;
 pub(crate) mod info;
@@ -13,4 +15,5 @@ pub(crate) mod own_or_shared;
 pub(crate) mod owned;
 pub(crate) mod reduce;
 pub(crate) mod transfer;
+mod wait;
 mod wake;

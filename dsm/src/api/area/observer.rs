@@ -2,61 +2,20 @@
 //!
 //! An observer pins a reader copy; a round that finds every copy pinned puts the publication off. A pin
 //! lies in the observer's own record, so that the pins of a dead observer are forgotten with it.
-use super::handle::{Area, Version};
-use crate::api::job::{Job, Shared};
+use super::handle::Area;
+use crate::engine::area_core::Version;
+use crate::engine::shared::Shared;
 use crate::error::{Error, Result};
-use crate::memory::mutex::Locked;
 use crate::memory::tenure::Tenure;
 use crate::protocol::pin;
 use crate::segment::element::Element;
 use crate::segment::layout::ObserverRecord;
-use crate::segment::mapping::Segment;
+use crate::segment::pins::{FREE, LIVE, clear, pin_word};
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-const FREE: u32 = 0;
-const LIVE: u32 = 1;
-
-/// The pin of an area's copy; never 0.
-pub(crate) fn pin_word(area: usize, copy: usize) -> u64 {
-    (area as u64 + 1) << 8 | copy as u64
-}
-
-/// Whether any living observer pins the copy.
-pub(crate) fn is_pinned(segment: &Segment, area: usize, copy: usize) -> bool {
-    // SeqCst: comes after `pin::mark`'s store; pairs with `Observer::register`, which raises this before it pins.
-    let high = segment.header().sync.observers_high.load(Ordering::SeqCst) as usize;
-    let wanted = pin_word(area, copy);
-    (0..high).any(|observer| {
-        segment.pins(observer).iter().any(|pin| pin::is_at(pin, wanted)) && !reap_if_dead(segment, observer)
-    })
-}
-
-/// Forgets the pins of an observer that the kernel says is dead; true if it did.
-pub(crate) fn reap_if_dead(segment: &Segment, observer: usize) -> bool {
-    let record = &segment.observers()[observer];
-    match record.life.try_lock() {
-        None => false,
-        Some(Locked::Clean) => {
-            record.life.unlock();
-            // Between being handed a record and locking it, an observer has no pins.
-            false
-        }
-        Some(Locked::OwnerDied) => {
-            clear(segment, observer);
-            record.state.store(FREE, Ordering::Relaxed);
-            record.life.unlock();
-            true
-        }
-    }
-}
-
-fn clear(segment: &Segment, observer: usize) {
-    segment.pins(observer).iter().for_each(pin::unpin);
-}
 
 /// Somebody who reads areas without being a worker.
 ///
@@ -73,8 +32,8 @@ pub struct Observer {
 }
 
 impl Observer {
-    pub(crate) fn register(job: &Job) -> Result<Observer> {
-        let shared = job.shared.clone();
+    pub(crate) fn register(shared: &Arc<Shared>) -> Result<Observer> {
+        let shared = shared.clone();
         shared.check_process()?;
         let segment = &shared.segment;
         let tenure = Tenure::begin(segment.canary)?;

@@ -3,10 +3,11 @@
 //! The same protocol as lending: opening is one store, and after the owner has taken the area back it waits until
 //! everybody has passed a synchronization point, where views end. See `SYNC.md`, "lending".
 use super::cells::Cells;
-use super::handle::{Area, AreaCore};
+use super::handle::Area;
 use super::lend::Recalled;
 use super::owned::{GiveError, Owned};
 use crate::api::worker::Worker;
+use crate::engine::area_core::AreaCore;
 use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
 use crate::protocol::ownership;
@@ -98,7 +99,7 @@ impl<T: Element> Opened<T> {
     /// # Errors
     /// [`Error::OtherJob`], [`Error::Deleted`], [`Error::ForkedChild`].
     pub fn delete(self, worker: &mut Worker) -> Result<()> {
-        self.core.check_job(worker)?;
+        self.core.check_job(worker.shared())?;
         self.core.check_live()?;
         worker.delete(self.core.id)
     }
@@ -123,7 +124,7 @@ impl<T: Element> Area<T> {
     /// [`Error::NotOpen`], [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
     #[inline]
     pub fn cells<'w>(&self, worker: &'w Worker) -> Result<Cells<'w, T>> {
-        self.core.check_job(worker)?;
+        self.core.check_job(worker.shared())?;
         self.core.check_live()?;
         let word = ownership::load_to_read(&self.core.slot().own.ownership);
         if !word.is_open() {

@@ -1,7 +1,8 @@
 //! The writer's side of an area.
 use super::guard::WriteGuard;
-use super::handle::{Area, AreaCore, out_of_range};
+use super::handle::{Area, out_of_range};
 use crate::api::worker::Worker;
+use crate::engine::area_core::AreaCore;
 use crate::engine::owned_set::{Hand, OwnedSet};
 use crate::engine::scan::Scanned;
 use crate::engine::wait::{futex_wake_all, low_half};
@@ -154,7 +155,7 @@ impl<T: Element> Owned<T> {
 
     #[inline]
     pub(crate) fn check(&self, worker: &Worker) -> Result<()> {
-        self.core().check_job(worker)?;
+        self.core().check_job(worker.shared())?;
         self.core().check_live()?;
         // Relaxed: an owner reads its own word; a change would have needed its death.
         let word = Word(self.core().slot().own.ownership.load(Ordering::Relaxed));

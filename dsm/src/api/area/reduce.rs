@@ -1,7 +1,8 @@
 //! Aggregation: one result out of the areas of many writers, each worker reducing a share of it.
-use super::handle::{Area, Version};
+use super::handle::Area;
 use super::owned::Owned;
 use crate::api::worker::Worker;
+use crate::engine::area_core::Version;
 use crate::engine::directory::spec::AreaSpec;
 use crate::error::{Error, Rank, Result};
 use crate::segment::element::Element;

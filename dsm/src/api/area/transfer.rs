@@ -1,7 +1,8 @@
 //! Ownership from worker to worker: take what was given, claim what a dead worker left.
-use super::handle::{Area, AreaCore, Version};
+use super::handle::Area;
 use super::owned::Owned;
 use crate::api::worker::Worker;
+use crate::engine::area_core::{AreaCore, Version};
 use crate::error::{Error, Rank, Result};
 use crate::memory::copy::Kernels;
 use crate::protocol::lock;
@@ -45,7 +46,7 @@ impl<T: Element> Area<T> {
     /// [`Error::OtherJob`], [`Error::ForkedChild`].
     #[inline]
     pub fn take(&self, worker: &mut Worker) -> Result<Owned<T>> {
-        self.core.check_job(worker)?;
+        self.core.check_job(worker.shared())?;
         self.core.check_live()?;
         match self.take_given(worker) {
             Some(owned) => Ok(owned),
@@ -58,7 +59,7 @@ impl<T: Element> Area<T> {
     /// # Errors
     /// [`Error::TimedOut`], and those of [`Area::take`].
     pub fn take_within(&self, worker: &mut Worker, timeout: Duration) -> Result<Owned<T>> {
-        self.core.check_job(worker)?;
+        self.core.check_job(worker.shared())?;
         worker.within(Some(timeout), |worker| self.take_waiting(worker, Some(timeout)))
     }
 
@@ -67,7 +68,7 @@ impl<T: Element> Area<T> {
     /// # Errors
     /// [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
     pub fn try_take(&self, worker: &Worker) -> Result<Option<Owned<T>>> {
-        self.core.check_job(worker)?;
+        self.core.check_job(worker.shared())?;
         self.core.check_live()?;
         Ok(self.take_given(worker))
     }

@@ -1,5 +1,5 @@
 //! Workers that will not come: what a launcher knows and those who wait for them do not.
-use super::{Job, Shared};
+use super::Job;
 use crate::error::{Error, Rank, Result};
 use std::sync::atomic::Ordering;
 
@@ -52,16 +52,5 @@ impl Job {
         // SeqCst: before the look at the seat; pairs with the joiner, which clears this after its seat's state.
         record.absent.store(order, Ordering::SeqCst);
         Ok(())
-    }
-}
-
-impl Shared {
-    /// Of workers `0..count` that are not there and will not come, says their launcher, the one that failed first.
-    pub(crate) fn absent_worker(&self, count: usize) -> Option<Rank> {
-        let of_each = self.segment.workers().iter().zip(self.segment.all_seats()).take(count);
-        // Relaxed: nothing was written before a mark that who reads it needs; the seat is looked at by itself.
-        let marks = of_each.map(|(record, seat)| (record.absent.load(Ordering::Relaxed), seat.is_live()));
-        let gone = (0..).zip(marks).filter(|(_, (order, is_live))| *order != 0 && !is_live);
-        gone.min_by_key(|(_, (order, _))| *order).map(|(rank, _)| rank)
     }
 }

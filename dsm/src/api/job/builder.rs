@@ -1,9 +1,10 @@
 //! The settings of a job.
-use super::{Job, STALL_KILL, STALL_PIN, STALL_WAIT};
+use super::Job;
 use crate::engine::scan::is_asked_for;
 use crate::error::{Error, Result};
 use crate::memory::clock::nanos;
 use crate::segment::layout::Config;
+use crate::segment::layout::{STALL_KILL, STALL_PIN, STALL_WAIT};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 

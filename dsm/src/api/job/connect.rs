@@ -1,21 +1,11 @@
 //! Jobs of the host's daemon: unrelated processes share them by name.
-use super::{Job, Shared};
+use super::Job;
 use crate::api::worker::Worker;
+use crate::engine::shared::Link;
 use crate::error::{Error, Rank, Result};
-use crate::protocol::round::slot_state;
 use crate::segment::mapping::Segment;
 use hectare_wire::{Launch, LaunchError, Member, Membership, Refusal, RunDir};
 use std::sync::{Mutex, PoisonError};
-
-/// This process's membership in a job of the daemon. As long as it exists, its ranks are handed to nobody
-/// else; the daemon takes them back when the process ends, in whatever way.
-#[derive(Debug)]
-pub(crate) struct Link {
-    member: Member,
-    first: Rank,
-    /// Held while a thread looks for a rank of its own.
-    choosing: Mutex<()>,
-}
 
 impl Job {
     /// Makes this process a member of the job of this name on this host, which is made if there is none. Needs
@@ -118,22 +108,7 @@ fn given_rank(job: &str) -> Result<Option<Rank>> {
     Ok(None)
 }
 
-impl Shared {
-    /// The process whose worker has a rank and lives.
-    pub(crate) fn live_process(&self, rank: Rank) -> Option<u32> {
-        let seat = self.segment.all_seats().get(rank as usize)?;
-        // SeqCst: as everywhere for the state of a seat.
-        let free = seat.state() == slot_state::FREE;
-        (!free && !self.is_dead(rank)).then(|| self.process_of(rank).0)
-    }
-}
-
 impl Link {
-    /// The name of the job.
-    pub(crate) fn job(&self) -> &str {
-        self.member.job()
-    }
-
     fn failed(&self, source: hectare_wire::Error) -> Error {
         Error::Daemon { job: self.member.job().into(), source }
     }
@@ -149,7 +124,7 @@ impl Link {
         job.shared.check_process()?;
         let _choosing = self.choosing.lock().unwrap_or_else(PoisonError::into_inner);
         for rank in self.member.ranks() {
-            match Worker::join(job, Some(rank)) {
+            match Worker::join(&job.shared, Some(rank)) {
                 Err(Error::RankTaken { .. }) => {}
                 other => return other,
             }
@@ -160,11 +135,11 @@ impl Link {
                 Ok(rank) => rank,
                 // The slots in the job's memory tell who is where.
                 Err(error) if self.is_alone(&error) => {
-                    break Worker::join(job, None).inspect(|worker| self.member.took(worker.rank()));
+                    break Worker::join(&job.shared, None).inspect(|worker| self.member.took(worker.rank()));
                 }
                 Err(error) => break Err(self.failed(error)),
             };
-            match Worker::join(job, Some(rank)) {
+            match Worker::join(&job.shared, Some(rank)) {
                 Err(Error::RankTaken { .. }) => taken.push(rank),
                 other => break other,
             }
@@ -178,10 +153,10 @@ impl Link {
         job.shared.check_process()?;
         match self.member.rank_at(rank) {
             Err(error) if self.is_alone(&error) => {
-                Worker::join(job, Some(rank)).inspect(|worker| self.member.took(worker.rank()))
+                Worker::join(&job.shared, Some(rank)).inspect(|worker| self.member.took(worker.rank()))
             }
             Err(error) => Err(self.failed(error)),
-            Ok(()) => Worker::join(job, Some(rank)),
+            Ok(()) => Worker::join(&job.shared, Some(rank)),
         }
     }
 }

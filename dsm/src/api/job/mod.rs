@@ -17,50 +17,18 @@ use crate::engine::directory;
 use crate::engine::directory::Directory;
 use crate::engine::directory::find;
 use crate::engine::directory::reclaim::reclaim;
+use crate::engine::notify::Notifier;
+use crate::engine::shared::{Link, Shared};
 use crate::error::{Error, Result};
-use crate::memory::fork;
 use crate::segment::element::Element;
 use crate::segment::layout::Config;
 use crate::segment::mapping::Segment;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 use watch::Watch;
 
 pub use builder::{HugePages, JobBuilder, StallPolicy};
-
-/// Values of `Config::stall_policy`.
-pub(crate) const STALL_WAIT: u32 = 0;
-pub(crate) const STALL_KILL: u32 = 1;
-pub(crate) const STALL_PIN: u32 = 2;
-
-/// One process's side of a job.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) segment: Segment,
-    canary: &'static AtomicU32,
-    pub(crate) cores: usize,
-    pub(crate) pin_cores: bool,
-    pub(crate) notifier: notify::Notifier,
-    /// Membership in a job of the daemon.
-    link: Option<connect::Link>,
-}
-
-impl Shared {
-    /// Refuses forked children.
-    #[inline]
-    pub(crate) fn check_process(&self) -> Result<()> {
-        if fork::is_child(self.canary) { Err(Error::ForkedChild) } else { Ok(()) }
-    }
-
-    /// The job, for messages.
-    pub(crate) fn name(&self) -> String {
-        self.link
-            .as_ref()
-            .map_or_else(|| "a job without a name".into(), |link| format!("job {:?}", link.job()))
-    }
-}
 
 /// A job: workers and areas that synchronize together.
 ///
@@ -107,15 +75,15 @@ impl Job {
         Ok(job)
     }
 
-    fn around(segment: Segment, pin_cores: bool, link: Option<connect::Link>) -> Job {
+    fn around(segment: Segment, pin_cores: bool, link: Option<Link>) -> Job {
         let cores = crate::memory::process::allowed_cores().len().max(1);
         let canary = segment.canary;
-        let notifier = notify::Notifier::default();
+        let notifier = Notifier::default();
         Job { shared: Arc::new(Shared { segment, canary, cores, pin_cores, notifier, link }) }
     }
 
     /// This job, of which there are no clones yet, as one of the daemon's.
-    fn linked(mut self, link: connect::Link) -> Job {
+    fn linked(mut self, link: Link) -> Job {
         Arc::get_mut(&mut self.shared).expect("a job without clones").link = Some(link);
         self
     }
@@ -172,7 +140,7 @@ impl Job {
     pub fn worker(&self) -> Result<Worker> {
         self.shared.counted(match &self.shared.link {
             Some(link) => link.worker(self),
-            None => Worker::join(self, None),
+            None => Worker::join(&self.shared, None),
         })
     }
 
@@ -186,7 +154,7 @@ impl Job {
     pub fn worker_at(&self, rank: crate::Rank) -> Result<Worker> {
         self.shared.counted(match &self.shared.link {
             Some(link) => link.worker_at(self, rank),
-            None => Worker::join(self, Some(rank)),
+            None => Worker::join(&self.shared, Some(rank)),
         })
     }
 
@@ -195,7 +163,7 @@ impl Job {
     /// # Errors
     /// [`Error::TooManyObservers`], [`Error::ForkedChild`].
     pub fn observer(&self) -> Result<Observer> {
-        self.shared.counted(Observer::register(self))
+        self.shared.counted(Observer::register(&self.shared))
     }
 
     /// Attaches to an area that exists.
@@ -220,7 +188,7 @@ impl Job {
                     std::thread::sleep(Duration::from_micros(200));
                 }
                 Err(Error::NoSuchArea { name }) => {
-                    return Err(attach_timed_out(&self.shared, &name, since.elapsed()));
+                    return Err(find::attach_timed_out(&self.shared, &name, since.elapsed()));
                 }
                 other => return other,
             }
@@ -274,7 +242,9 @@ impl Job {
     }
 }
 
-pub(crate) fn attach_timed_out(shared: &Shared, name: &str, waited: Duration) -> Error {
-    let missing = find::creator(shared, name).unwrap_or_else(|| "nobody created it".into());
-    Error::TimedOut { what: format!("area {name:?}"), waited, missing }
+impl Worker {
+    /// The job.
+    pub fn job(&self) -> Job {
+        Job { shared: self.shared().clone() }
+    }
 }

@@ -1,27 +1,10 @@
-//! Notification by eventfd: a thread per process sleeps until a round publishes something, and signals the
-//! descriptors whose areas have a new version.
-use super::Shared;
-use crate::api::area::handle::{Area, AreaCore, Version};
-use crate::engine::wait::futex_wait;
+//! Descriptors that become readable when an area has a new version.
+use crate::api::area::handle::Area;
+use crate::engine::notify::Subscription;
 use crate::error::{Error, Result};
 use crate::segment::element::Element;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
-
-/// The subscriptions of a process.
-#[derive(Debug, Default)]
-pub(crate) struct Notifier {
-    subscribed: Mutex<Vec<Weak<Subscription>>>,
-}
-
-#[derive(Debug)]
-struct Subscription {
-    core: Arc<AreaCore>,
-    event: OwnedFd,
-    seen: Mutex<Option<Version>>,
-}
+use std::sync::Arc;
 
 /// A descriptor that becomes readable when an area gets a new version: for `poll`, `epoll` and event loops.
 ///
@@ -80,60 +63,7 @@ impl<T: Element> Area<T> {
             }
             OwnedFd::from_raw_fd(fd)
         };
-        let seen = Mutex::new(self.core.newest());
-        let subscription = Arc::new(Subscription { core: self.core.clone(), event, seen });
-        let mut list = shared.notifier.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = list.is_empty();
-        list.push(Arc::downgrade(&subscription));
-        drop(list);
-        if first {
-            // The thread ends when the last subscription is gone.
-            let shared = shared.clone();
-            let spawned =
-                std::thread::Builder::new().name("hectare-notify".into()).spawn(move || watch(&shared));
-            if let Err(source) = spawned {
-                self.core.shared.notifier.subscribed.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                return Err(Error::Os { call: "starting the notifier thread", source });
-            }
-        }
+        let subscription = self.core.subscribe(event)?;
         Ok(Notification { subscription })
-    }
-}
-
-/// Signals subscriptions until none is left.
-fn watch(shared: &Shared) {
-    let header = shared.segment.header();
-    // SeqCst: comes before the look at `published`; pairs with `Shared::wake_notifiers`, which looks the other way around.
-    header.notifiers.fetch_add(1, Ordering::SeqCst);
-    loop {
-        // SeqCst: after the increment above; pairs with the publisher's, of which it acquires the publication.
-        let seen = header.sync.published.load(Ordering::SeqCst);
-        {
-            let mut list = shared.notifier.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
-            list.retain(|subscription| subscription.upgrade().is_some_and(|live| live.look()));
-            if list.is_empty() {
-                break;
-            }
-        }
-        futex_wait(&header.sync.published, seen, Duration::from_millis(200));
-    }
-    header.notifiers.fetch_sub(1, Ordering::Relaxed);
-}
-
-impl Subscription {
-    /// Signals if there is a new version; false when the area is gone.
-    fn look(&self) -> bool {
-        if self.core.check_live().is_err() {
-            return false;
-        }
-        let newest = self.core.newest();
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if *seen != newest {
-            *seen = newest;
-            let one = 1u64;
-            // SAFETY: `one` is readable for its eight bytes.
-            unsafe { libc::write(self.event.as_raw_fd(), (&raw const one).cast(), 8) };
-        }
-        true
     }
 }

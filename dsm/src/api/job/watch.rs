@@ -4,7 +4,7 @@ mod glance;
 pub use self::glance::{AreaGlance, Glance, WorkerGlance};
 
 use super::info::{Stats, WorkerState};
-use crate::api::area::handle::Version;
+use crate::engine::area_core::Version;
 use crate::engine::directory;
 use crate::error::{Error, Rank, Result};
 use crate::memory::clock::now_ns;

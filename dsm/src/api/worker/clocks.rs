@@ -3,12 +3,10 @@
 //! After the stale synchronous parallel model (Ho et al., 2013): a worker with clock c sees every update
 //! that workers made before their clocks passed c - s. s = 0 is bulk-synchronous (BSP).
 use super::Worker;
-use crate::api::area::handle::Area;
 use crate::engine::runtime::Runtime;
 use crate::error::{Error, Rank, Result};
 use crate::primitive::fault_point;
 use crate::protocol::word::{Phase, Word};
-use crate::segment::element::Element;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -125,7 +123,7 @@ impl Worker {
         })
     }
 
-    fn lowest_clock(&self) -> u64 {
+    pub(crate) fn lowest_clock(&self) -> u64 {
         self.shared.segment.header().sync.acting.lowest_clock.load(Ordering::Relaxed)
     }
 
@@ -168,56 +166,6 @@ impl Worker {
     pub fn barrier_within(&mut self, timeout: Duration) -> Result<()> {
         self.tick()?;
         self.wait_clocks_within(0, timeout)
-    }
-
-    /// Waits until the version of `area` that this worker sees was published by its owner no more than
-    /// `staleness` clocks before this worker's: the bound of Bösen's tables (Wei et al., 2015), by area.
-    ///
-    /// # Errors
-    /// [`Error::TimedOut`] after `timeout`, and those of [`Area::read`].
-    pub fn wait_clock_of<T: Element>(
-        &mut self,
-        area: &Area<T>,
-        staleness: u64,
-        timeout: Duration,
-    ) -> Result<()> {
-        area.core.check_job(self)?;
-        let since = Instant::now();
-        let wanted = self.clock().saturating_sub(staleness);
-        self.within(Some(timeout), |worker| worker.wait_clock_since(area, wanted, timeout, since))
-    }
-
-    fn wait_clock_since<T: Element>(
-        &mut self,
-        area: &Area<T>,
-        wanted: u64,
-        timeout: Duration,
-        since: Instant,
-    ) -> Result<()> {
-        loop {
-            // Relaxed, all of it: the lowest clock rises in rounds that this worker was in, with what it stands for.
-            //
-            // A publication that found nothing to write leaves the version and its clock as they were, so
-            // an owner that has moved on without writing is fresh enough too.
-            let owner = area.core.ownership().holder();
-            let seats = self.shared.segment.seats();
-            let idle = owner.and_then(|rank| seats.get(rank as usize)).is_some_and(|seat| {
-                seat.clock.load(Ordering::Relaxed) >= wanted
-                    && !self.shared.segment.dirty(area.core.id.index as usize).is_set()
-            });
-            if area.clock(self)? >= wanted || (idle && self.lowest_clock() >= wanted) {
-                return Ok(());
-            }
-            if since.elapsed() >= timeout {
-                return Err(Error::TimedOut {
-                    what: format!("area {:?} to reach clock {wanted}", area.name()),
-                    waited: since.elapsed(),
-                    missing: format!("it is at {}, {}", area.clock(self)?, area.core.ownership()),
-                });
-            }
-            area.core.force();
-            self.one_round(false);
-        }
     }
 
     /// Opens a round if none is, and takes part in one.

@@ -1,19 +1,20 @@
 //! Joining: a slot, a seat that rounds know, and a place in the clocks.
 use super::Worker;
-use crate::api::job::Job;
 use crate::engine::membership::{orphan_areas, take_slot};
 use crate::engine::runtime::{Local, Runtime};
+use crate::engine::shared::Shared;
 use crate::error::{Rank, Result};
 use crate::memory::tenure::Tenure;
 use crate::primitive::fault_point;
 use crate::protocol::round::slot_state;
 use std::marker::PhantomData;
 use std::rc::Rc;
+use std::sync::Arc;
 
 impl Worker {
     /// Makes the calling thread a worker: the given rank, or the lowest that is free.
-    pub(crate) fn join(job: &Job, rank: Option<Rank>) -> Result<Worker> {
-        let shared = job.shared.clone();
+    pub(crate) fn join(shared: &Arc<Shared>, rank: Option<Rank>) -> Result<Worker> {
+        let shared = shared.clone();
         shared.check_process()?;
         let tenure = Tenure::begin(shared.segment.canary)?;
         let rank = take_slot(&shared, rank)?;

@@ -3,22 +3,16 @@ mod clocks;
 mod join;
 mod waiting;
 
-use crate::api::area::handle::{Area, AreaCore};
-use crate::api::area::owned::Owned;
-use crate::api::job::{Job, Shared};
-use crate::engine::directory;
-use crate::engine::directory::create::{Creation, Draft};
+use crate::engine::area_core::AreaCore;
 use crate::engine::directory::reclaim::reclaim;
-use crate::engine::directory::spec::AreaSpec;
-use crate::engine::directory::{AreaId, Directory};
 use crate::engine::runtime::{Local, Runtime};
 use crate::engine::scan::{Scanned, UnloggedWrite};
+use crate::engine::shared::Shared;
 use crate::error::{Error, Rank, Result};
 use crate::memory::clock;
 use crate::memory::tenure::Tenure;
 use crate::protocol::round::{Ended, Work};
 use crate::protocol::word::{Phase, Word};
-use crate::segment::element::{Element, ElementType};
 use crate::segment::tally::add;
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -72,11 +66,6 @@ impl Worker {
     /// The worker's number in its job. In a fresh job, [`Job::run`] numbers from 0.
     pub fn rank(&self) -> Rank {
         self.rank
-    }
-
-    /// The job.
-    pub fn job(&self) -> Job {
-        Job { shared: self.shared.clone() }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -166,7 +155,7 @@ impl Worker {
     }
 
     /// Gives the memory of deleted areas back, outside of the round.
-    fn reclaim(&self) {
+    pub(crate) fn reclaim(&self) {
         let header = self.shared.segment.header();
         if header.pending_frees.load(Ordering::Relaxed) != 0 || header.creations.load(Ordering::Relaxed) != 0
         {
@@ -222,21 +211,6 @@ impl Worker {
         Ok(Synced { round, given_up, put_off })
     }
 
-    /// Publishes one area, whoever owns it, now: forces a round, and waits for it. Areas of the same group
-    /// are published with it.
-    ///
-    /// # Errors
-    /// [`Error::OtherJob`], [`Error::Deleted`], [`Error::ForkedChild`].
-    pub fn sync_area<T: Element>(&mut self, area: &Area<T>) -> Result<Synced> {
-        area.core.check_job(self)?;
-        area.core.check_live()?;
-        area.core.force();
-        let (round, given_up) = self.complete_round(false);
-        self.complain()?;
-        let forced = self.shared.segment.forced(area.core.id.index as usize);
-        Ok(Synced { round, given_up, put_off: u32::from(forced.is_set()) })
-    }
-
     /// Marks the areas that this worker owns to be published in the next round: those that can be.
     fn force_owned(&self) {
         let marks = self.shared.segment.marks();
@@ -260,7 +234,7 @@ impl Worker {
     }
 
     /// Opens rounds until one is completed; returns it and how many were given up.
-    fn complete_round(&mut self, all: bool) -> (u64, u32) {
+    pub(crate) fn complete_round(&mut self, all: bool) -> (u64, u32) {
         let mut given_up = 0;
         loop {
             let runtime = self.runtime();
@@ -306,127 +280,13 @@ impl Worker {
         }
     }
 
-    /// Creates an area of `len` elements, all zero, owned by this worker.
-    ///
-    /// May take part in rounds while it waits for the directory or for memory: hold no lock across it that a
-    /// worker needs on its way to a synchronization point.
-    ///
-    /// The name is taken from the beginning: others who create it meanwhile get [`Error::NameTaken`], also if this one
-    /// then fails for want of memory; others who attach to it find nothing before the area is whole.
-    ///
-    /// ```
-    /// # let job = hectare_dsm::Job::embedded()?;
-    /// # let mut worker = job.worker()?;
-    /// use hectare_dsm::AreaSpec;
-    /// let weights = worker.create::<f32>("model/weights", 1000)?;
-    /// let counts = worker.create::<u64>(AreaSpec::new("model/counts").copies(2), 10)?;
-    /// # let _ = (weights, counts);
-    /// # Ok::<(), hectare_dsm::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::InvalidName`], [`Error::NameTaken`], [`Error::InvalidArea`], [`Error::OutOfMemory`] (also
-    /// for lengths that overflow, and under a cgroup's limit), [`Error::TooManyAreas`], [`Error::Os`],
-    /// [`Error::ForkedChild`]; [`Error::TimedOut`] after five seconds if a process stands still while it takes or
-    /// frees a slot.
-    pub fn create<T: Element>(&mut self, spec: impl Into<AreaSpec>, len: usize) -> Result<Owned<T>> {
-        self.shared.check_process()?;
-        let spec = spec.into();
-        let element = ElementType::of::<T>();
-        if element.size == 0 {
-            return Err(Error::InvalidArea { name: spec.name, what: "elements of no bytes".into() });
-        }
-        if element.align > 4096 {
-            return Err(Error::InvalidArea { name: spec.name, what: format!("alignment {}", element.align) });
-        }
-        let mut result = self.try_create(&spec, element, len);
-        // Memory of deleted areas may still wait for their grace rounds.
-        for _ in 0..2 {
-            let full = matches!(result, Err(Error::OutOfMemory { .. } | Error::TooManyAreas { .. }));
-            if !full || self.shared.segment.header().pending_frees.load(Ordering::Relaxed) == 0 {
-                break;
-            }
-            self.complete_round(false);
-            result = self.try_create(&spec, element, len);
-        }
-        let id = self.shared.counted(result)?;
-        let core = Arc::new(AreaCore::of(&self.shared, id, &spec.name, element)?);
-        Ok(Owned::begin(&core, self, 1))
-    }
-
-    fn try_create(&mut self, spec: &AreaSpec, element: ElementType, len: usize) -> Result<AreaId> {
-        let shared = self.shared.clone();
-        let mut draft = Draft::of(spec, element, len, shared.segment.config())?;
-        self.reclaim();
-        let (mut result, ahead) = self.create_once(&shared, &draft);
-        if ahead && matches!(result, Err(Error::OutOfMemory { .. })) {
-            draft = draft.with_own_memory();
-            result = self.create_once(&shared, &draft).0;
-        }
-        result
-    }
-
-    /// Creates an area; says too whether it tried to reserve memory ahead.
-    fn create_once(&mut self, shared: &Shared, draft: &Draft<'_>) -> (Result<AreaId>, bool) {
-        let begun = self.lock_directory(shared).and_then(|directory| directory.begin(draft, self.rank));
-        let creation = match begun {
-            Ok(creation) => creation,
-            Err(error) => return (Err(error), false),
-        };
-        let ahead = creation.is_slab();
-        (self.fill(shared, draft, creation), ahead)
-    }
-
-    fn fill(&mut self, shared: &Shared, draft: &Draft<'_>, creation: Creation) -> Result<AreaId> {
-        match creation.fill(shared, draft, &mut || self.keep_up()) {
-            Ok(()) => {
-                // If the directory cannot be had, the area keeps all of it.
-                if creation.is_slab()
-                    && let Ok(directory) = self.lock_directory(shared)
-                {
-                    creation.share(&directory, draft);
-                }
-                Ok(creation.finish(shared, draft))
-            }
-            Err(error) => {
-                // If the directory cannot be had, the range is given up once this worker creates again, leaves or
-                // dies.
-                if let Ok(directory) = self.lock_directory(shared) {
-                    creation.abandon(&directory);
-                }
-                Err(error)
-            }
-        }
-    }
-
-    /// Locks the directory, serving rounds meanwhile.
-    fn lock_directory<'s>(&mut self, shared: &'s Shared) -> Result<Directory<'s>> {
-        self.within(Some(directory::LONGEST_WAIT), |worker| Directory::lock(shared, || worker.keep_up()))
-    }
-
     /// Serves rounds while waiting for something else.
-    fn keep_up(&mut self) {
+    pub(crate) fn keep_up(&mut self) {
         // The process was checked by whoever waits. A complaint is for a call that returns it.
         if let Err(complaint @ Error::Unlogged { .. }) = self.service() {
             self.local.complaint.replace(Some(complaint));
         }
         std::thread::yield_now();
-    }
-
-    pub(crate) fn delete(&mut self, id: AreaId) -> Result<()> {
-        let shared = self.shared.clone();
-        self.lock_directory(&shared)?.delete(id);
-        self.reclaim();
-        Ok(())
-    }
-
-    /// Attaches to an area that exists. See also [`Worker::attach_within`].
-    ///
-    /// # Errors
-    /// [`Error::NoSuchArea`], [`Error::WrongType`], [`Error::ForkedChild`].
-    pub fn attach<T: Element>(&self, name: &str) -> Result<Area<T>> {
-        self.shared.check_process()?;
-        Area::attach(&self.shared, name)
     }
 
     /// The unlogged writes that check mode ([`JobBuilder::check`](crate::JobBuilder::check)) has found in

@@ -1,12 +1,8 @@
 //! Waits of a worker that keep up with the rounds: for versions, freshness, areas, peers and ownership.
 use super::Worker;
-use crate::api::area::handle::{Area, AreaCore, Version};
-use crate::api::job::attach_timed_out;
 use crate::engine::wait::SPINS;
 use crate::error::{Error, Result};
 use crate::protocol::round::Pause;
-use crate::segment::element::{Element, ElementType};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
@@ -46,7 +42,7 @@ impl Worker {
         if self.shared.is_crowded() { 1 } else { SPINS }
     }
 
-    fn wait_until<R>(
+    pub(crate) fn wait_until<R>(
         &mut self,
         timeout: Duration,
         mut look: impl FnMut(&mut Worker) -> Result<Option<R>>,
@@ -78,78 +74,6 @@ impl Worker {
         answer
     }
 
-    /// Attaches to an area, waiting for it to be created; takes part in rounds meanwhile.
-    ///
-    /// # Errors
-    /// [`Error::TimedOut`], and those of [`Worker::attach`].
-    pub fn attach_within<T: Element>(&mut self, name: &str, timeout: Duration) -> Result<Area<T>> {
-        self.wait_until(
-            timeout,
-            |worker| match worker.attach(name) {
-                Err(Error::NoSuchArea { .. }) => Ok(None),
-                other => other.map(Some),
-            },
-            |worker, waited| attach_timed_out(&worker.shared, name, waited),
-        )
-    }
-
-    /// Waits until this worker sees version `version` of `area`, or a later one; takes part in rounds
-    /// meanwhile. Does not force one.
-    ///
-    /// # Errors
-    /// [`Error::TimedOut`], and those of [`Area::read`].
-    pub fn wait_for<T: Element>(
-        &mut self,
-        area: &Area<T>,
-        version: Version,
-        timeout: Duration,
-    ) -> Result<Version> {
-        self.wait_until(
-            timeout,
-            |worker| Ok(Some(area.version(worker)?).filter(|seen| *seen >= version)),
-            |worker, waited| Error::TimedOut {
-                what: format!("version {version} of area {:?}", area.name()),
-                waited,
-                missing: match area.version(worker) {
-                    Ok(seen) => format!("it is at {seen}, {}", area.core.ownership()),
-                    Err(error) => error.to_string(),
-                },
-            },
-        )
-    }
-
-    /// Waits until what this worker sees of `area` is at most `age` old ([`Area::age`]), asking for a
-    /// publication if it is not.
-    ///
-    /// # Errors
-    /// [`Error::TimedOut`], and those of [`Area::read`].
-    pub fn wait_fresher_than<T: Element>(
-        &mut self,
-        area: &Area<T>,
-        age: Duration,
-        timeout: Duration,
-    ) -> Result<()> {
-        self.wait_until(
-            timeout,
-            |worker| {
-                if area.age(worker)? <= age {
-                    return Ok(Some(()));
-                }
-                area.core.force();
-                worker.one_round(false);
-                Ok((area.age(worker)? <= age).then_some(()))
-            },
-            |worker, waited| Error::TimedOut {
-                what: format!("area {:?} to be fresher than {age:?}", area.name()),
-                waited,
-                missing: match area.age(worker) {
-                    Ok(age) => format!("its age is {age:?}, {}", area.core.ownership()),
-                    Err(error) => error.to_string(),
-                },
-            },
-        )
-    }
-
     /// Waits until `count` workers are in the job, this one included; takes part in rounds meanwhile.
     ///
     /// # Errors
@@ -172,11 +96,5 @@ impl Worker {
                 missing: format!("{} are there", live(worker)),
             },
         )
-    }
-
-    /// Finds an area by name, as a handle that knows no type yet.
-    pub(crate) fn find<T: Element>(&self, name: &str) -> Result<Arc<AreaCore>> {
-        self.shared.check_process()?;
-        Ok(Arc::new(AreaCore::find(&self.shared, name, ElementType::of::<T>())?))
     }
 }

@@ -8,8 +8,8 @@
 use super::find;
 use super::heap::Source;
 use super::spec::{AreaSpec, Tracking};
-use crate::api::job::Shared;
 use crate::engine::directory::{AreaId, CREATING, DELETED, Directory, LIVE, extent_of, set_state, state_of};
+use crate::engine::shared::Shared;
 use crate::error::{Error, Rank, Result};
 use crate::memory::allocator::Extent;
 use crate::memory::clock;

@@ -2,13 +2,15 @@
 //!
 //! `area_state` says how a lookup knows that what it has read of a slot belongs to one area, `lookup` what it does while the
 //! index is made anew.
-use crate::api::job::Shared;
 use crate::engine::directory::{AreaId, CREATING, state_of};
+use crate::engine::shared::Shared;
+use crate::error::Error;
 use crate::protocol::index::hash;
 use crate::protocol::lookup::{self, Table};
 use crate::segment::layout::AreaSlot;
 use crate::segment::mapping::Segment;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Whether what was just read of a slot belongs to this area.
 pub(crate) fn unchanged(id: AreaId, slot: &AreaSlot) -> bool {
@@ -49,6 +51,12 @@ pub(crate) fn creator(shared: &Shared, name: &str) -> Option<String> {
     slots
         .find(|(index, slot)| state_of(slot) == CREATING && has_name(segment, *index, name))
         .map(|(_, slot)| super::create::creator_text(shared, slot))
+}
+
+/// Nobody created the area that was waited for.
+pub(crate) fn attach_timed_out(shared: &Shared, name: &str, waited: Duration) -> Error {
+    let missing = creator(shared, name).unwrap_or_else(|| "nobody created it".into());
+    Error::TimedOut { what: format!("area {name:?}"), waited, missing }
 }
 
 /// Whether a slot's row has this name. True only means something if the slot is [`unchanged`], or under the directory

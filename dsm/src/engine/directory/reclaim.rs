@@ -1,6 +1,6 @@
 //! Deletion, and the return of memory after a grace round.
-use crate::api::job::Shared;
 use crate::engine::directory::{AreaId, DELETED, Directory, extent_of, state_of};
+use crate::engine::shared::Shared;
 use crate::memory::allocator::Extent;
 use crate::memory::limits;
 use crate::primitive::fault_point;
@@ -118,7 +118,7 @@ impl Directory<'_> {
 
     fn is_pinned(&self, index: usize, slot: &AreaSlot) -> bool {
         let copies = slot.about.copies.load(Ordering::Relaxed) as usize;
-        (0..copies).any(|copy| crate::api::area::observer::is_pinned(self.segment(), index, copy))
+        (0..copies).any(|copy| crate::segment::pins::is_pinned(self.segment(), index, copy))
     }
 
     /// Gives the memory of a deleted area back, as far as `budget` bytes reach; true if all of it is given back. May

@@ -1,12 +1,12 @@
 //! The copy that an area is published into.
 use super::super::runtime::Runtime;
-use crate::api::area::observer::is_pinned;
-use crate::api::job::STALL_PIN;
 use crate::engine::directory;
 use crate::memory::copy::words;
 use crate::protocol::abandon;
 use crate::segment::layout::LINE;
+use crate::segment::layout::STALL_PIN;
 use crate::segment::parts::Parts;
+use crate::segment::pins::is_pinned;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Runtime<'_> {

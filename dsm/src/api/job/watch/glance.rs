@@ -1,6 +1,6 @@
 //! What a look at a job shows.
-use crate::api::area::handle::Version;
 use crate::api::job::info::{Stats, WorkerState};
+use crate::engine::area_core::Version;
 use crate::error::Rank;
 use std::time::Duration;
 

@@ -1,0 +1,132 @@
+//! Workers ask for versions of an area, and wait for them.
+use super::handle::Area;
+use crate::api::worker::{Synced, Worker};
+use crate::engine::area_core::Version;
+use crate::error::{Error, Result};
+use crate::segment::element::Element;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+impl Worker {
+    /// Publishes one area, whoever owns it, now: forces a round, and waits for it. Areas of the same group
+    /// are published with it.
+    ///
+    /// # Errors
+    /// [`Error::OtherJob`], [`Error::Deleted`], [`Error::ForkedChild`].
+    pub fn sync_area<T: Element>(&mut self, area: &Area<T>) -> Result<Synced> {
+        area.core.check_job(self.shared())?;
+        area.core.check_live()?;
+        area.core.force();
+        let (round, given_up) = self.complete_round(false);
+        self.complain()?;
+        let forced = self.shared().segment.forced(area.core.id.index as usize);
+        Ok(Synced { round, given_up, put_off: u32::from(forced.is_set()) })
+    }
+
+    /// Waits until this worker sees version `version` of `area`, or a later one; takes part in rounds
+    /// meanwhile. Does not force one.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and those of [`Area::read`].
+    pub fn wait_for<T: Element>(
+        &mut self,
+        area: &Area<T>,
+        version: Version,
+        timeout: Duration,
+    ) -> Result<Version> {
+        self.wait_until(
+            timeout,
+            |worker| Ok(Some(area.version(worker)?).filter(|seen| *seen >= version)),
+            |worker, waited| Error::TimedOut {
+                what: format!("version {version} of area {:?}", area.name()),
+                waited,
+                missing: match area.version(worker) {
+                    Ok(seen) => format!("it is at {seen}, {}", area.core.ownership()),
+                    Err(error) => error.to_string(),
+                },
+            },
+        )
+    }
+
+    /// Waits until what this worker sees of `area` is at most `age` old ([`Area::age`]), asking for a
+    /// publication if it is not.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and those of [`Area::read`].
+    pub fn wait_fresher_than<T: Element>(
+        &mut self,
+        area: &Area<T>,
+        age: Duration,
+        timeout: Duration,
+    ) -> Result<()> {
+        self.wait_until(
+            timeout,
+            |worker| {
+                if area.age(worker)? <= age {
+                    return Ok(Some(()));
+                }
+                area.core.force();
+                worker.one_round(false);
+                Ok((area.age(worker)? <= age).then_some(()))
+            },
+            |worker, waited| Error::TimedOut {
+                what: format!("area {:?} to be fresher than {age:?}", area.name()),
+                waited,
+                missing: match area.age(worker) {
+                    Ok(age) => format!("its age is {age:?}, {}", area.core.ownership()),
+                    Err(error) => error.to_string(),
+                },
+            },
+        )
+    }
+
+    /// Waits until the version of `area` that this worker sees was published by its owner no more than
+    /// `staleness` clocks before this worker's: the bound of Bösen's tables (Wei et al., 2015), by area.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`] after `timeout`, and those of [`Area::read`].
+    pub fn wait_clock_of<T: Element>(
+        &mut self,
+        area: &Area<T>,
+        staleness: u64,
+        timeout: Duration,
+    ) -> Result<()> {
+        area.core.check_job(self.shared())?;
+        let since = Instant::now();
+        let wanted = self.clock().saturating_sub(staleness);
+        self.within(Some(timeout), |worker| worker.wait_clock_since(area, wanted, timeout, since))
+    }
+
+    fn wait_clock_since<T: Element>(
+        &mut self,
+        area: &Area<T>,
+        wanted: u64,
+        timeout: Duration,
+        since: Instant,
+    ) -> Result<()> {
+        loop {
+            // Relaxed, all of it: the lowest clock rises in rounds that this worker was in, with what it stands for.
+            //
+            // A publication that found nothing to write leaves the version and its clock as they were, so
+            // an owner that has moved on without writing is fresh enough too.
+            let owner = area.core.ownership().holder();
+            let seats = self.shared().segment.seats();
+            let idle = owner.and_then(|rank| seats.get(rank as usize)).is_some_and(|seat| {
+                seat.clock.load(Ordering::Relaxed) >= wanted
+                    && !self.shared().segment.dirty(area.core.id.index as usize).is_set()
+            });
+            if area.clock(self)? >= wanted || (idle && self.lowest_clock() >= wanted) {
+                return Ok(());
+            }
+            if since.elapsed() >= timeout {
+                return Err(Error::TimedOut {
+                    what: format!("area {:?} to reach clock {wanted}", area.name()),
+                    waited: since.elapsed(),
+                    missing: format!("it is at {}, {}", area.clock(self)?, area.core.ownership()),
+                });
+            }
+            area.core.force();
+            self.one_round(false);
+        }
+    }
+}

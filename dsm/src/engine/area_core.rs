@@ -1,0 +1,225 @@
+//! An area as a handle of any element type knows it.
+use super::directory::{AreaId, find};
+use super::scan;
+use super::shared::Shared;
+use crate::error::{Error, Result};
+use crate::log::bitmap::Log;
+use crate::protocol::ownership;
+use crate::segment::element::ElementType;
+use crate::segment::layout::{AreaLayout, AreaSlot, LINE};
+use crate::segment::parts::{Parts, flag};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The version of an area: compared by term, then by counter; it only grows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// Rises when ownership is taken over without consent.
+    pub term: u64,
+    /// Counts publications; 0 is the area as it was created.
+    pub counter: u64,
+}
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.term, self.counter)
+    }
+}
+
+/// How often a reader looks again at what is being published, which takes microseconds.
+pub(crate) const LOOKS: u32 = 10_000;
+
+/// The longest row that is logged as a whole, in bytes.
+const LARGEST_LOGGED_ROW: u64 = 4096;
+
+/// What a handle knows of its area, whatever its element type.
+#[derive(Debug)]
+pub(crate) struct AreaCore {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) id: AreaId,
+    pub(crate) name: String,
+    pub(crate) layout: AreaLayout,
+    pub(crate) slot: &'static AreaSlot,
+    start: *mut u8,
+    pub(crate) len: usize,
+    pub(crate) row: usize,
+    /// Whether rows are logged as a whole, by whatever means they are written (see `LOG.md`): then one bit in
+    /// the middle of a row, a line that no other row shares, tells whether the row is logged.
+    pub(crate) by_rows: bool,
+    /// Whether its owner looks it through before a round: automatic tracking, or check mode.
+    pub(crate) looked_through: bool,
+    /// Points into the mapping as `slot` does; handed out for the lifetime of `self` only, and `shared` keeps the
+    /// mapping.
+    log: Log<'static>,
+}
+
+// SAFETY: `start` points into the segment's mapping, which `shared` keeps; what lies there is accessed by
+// atomics or under the ownership and round protocols.
+unsafe impl Send for AreaCore {}
+// SAFETY: as for Send.
+unsafe impl Sync for AreaCore {}
+
+impl AreaCore {
+    pub(crate) fn find(shared: &Arc<Shared>, name: &str, element: ElementType) -> Result<AreaCore> {
+        crate::engine::directory::spec::check_name(name, shared.segment.config().max_name_bytes as usize)?;
+        loop {
+            let id =
+                find::find(&shared.segment, name).ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
+            match AreaCore::of(shared, id, name, element) {
+                // Deleted between two looks at it: there may be another of the name.
+                Err(Error::Deleted { .. }) => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// What a handle needs to know of an area.
+    ///
+    /// # Errors
+    /// [`Error::Deleted`] if the area was deleted before all was read, [`Error::WrongType`].
+    pub(crate) fn of(shared: &Arc<Shared>, id: AreaId, name: &str, element: ElementType) -> Result<AreaCore> {
+        let slot = &shared.segment.areas()[id.index as usize];
+        let about = &slot.about;
+        let found = ElementType {
+            size: about.elem_size.load(Ordering::Relaxed),
+            align: about.elem_align.load(Ordering::Relaxed),
+            kind: about.elem_kind.load(Ordering::Relaxed),
+        };
+        let offset = about.extent_offset.load(Ordering::Relaxed);
+        let row = about.row_len.load(Ordering::Relaxed).max(1) as usize;
+        let len = about.len.load(Ordering::Relaxed) as usize;
+        let flags = about.flags.load(Ordering::Relaxed);
+        let layout = slot.layout_copy();
+        if !find::unchanged(id, slot) {
+            return Err(Error::Deleted { name: name.into() });
+        }
+        if found != element {
+            return Err(Error::WrongType {
+                name: name.into(),
+                asked: element.to_string(),
+                found: found.to_string(),
+            });
+        }
+        let parts = Parts::with(&shared.segment, slot, &layout, offset);
+        let log = Log {
+            level0: parts.level0(),
+            level1: parts.level1(),
+            dirty: shared.segment.dirty(id.index as usize),
+        };
+        // SAFETY: the lifetime is that of the mapping, which `shared` keeps for as long as the core exists.
+        let log = unsafe { std::mem::transmute::<Log<'_>, Log<'static>>(log) };
+        let row_bytes = row as u64 * u64::from(element.size);
+        let looked_through =
+            flags & flag::AUTOMATIC != 0 || shared.segment.config().check != 0 || scan::is_asked_for();
+        let by_rows = row > 1
+            && parts.layout.is_logged()
+            && !looked_through
+            && (row_bytes.is_multiple_of(LINE) || row_bytes >= 2 * LINE)
+            && row_bytes <= LARGEST_LOGGED_ROW;
+        Ok(AreaCore {
+            shared: shared.clone(),
+            id,
+            name: name.into(),
+            layout,
+            // SAFETY: as for `log` above.
+            slot: unsafe { &*std::ptr::from_ref(parts.slot) },
+            start: parts.start(),
+            len,
+            row,
+            by_rows,
+            looked_through,
+            log,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn slot(&self) -> &AreaSlot {
+        self.slot
+    }
+
+    #[inline]
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        // SAFETY: `start` and `layout` came from `Parts::of` for this slot; `shared` keeps the mapping.
+        unsafe { Parts::again(self.slot(), &self.layout, self.start) }
+    }
+
+    /// The owner's hand on the log.
+    #[inline]
+    pub(crate) fn log(&self) -> &Log<'_> {
+        &self.log
+    }
+
+    #[inline]
+    pub(crate) fn check_live(&self) -> Result<()> {
+        if self.id.is_live(self.slot()) { Ok(()) } else { Err(self.deleted()) }
+    }
+
+    /// Whether there is an area to talk about: not in a forked child, and not once it was deleted.
+    pub(crate) fn is_there(&self) -> bool {
+        self.shared.check_process().is_ok() && self.id.is_live(self.slot())
+    }
+
+    #[cold]
+    fn deleted(&self) -> Error {
+        Error::Deleted { name: self.name.clone() }
+    }
+
+    #[inline]
+    pub(crate) fn check_job(&self, shared: &Arc<Shared>) -> Result<()> {
+        shared.check_process()?;
+        if Arc::ptr_eq(&self.shared, shared) { Ok(()) } else { Err(self.other_job()) }
+    }
+
+    #[cold]
+    fn other_job(&self) -> Error {
+        Error::OtherJob { name: self.name.clone() }
+    }
+
+    #[cold]
+    pub(crate) fn no_copy(&self) -> Error {
+        Error::NoReaderCopy { name: self.name.clone() }
+    }
+
+    pub(crate) fn ownership(&self) -> ownership::Word {
+        ownership::load(&self.slot().own.ownership)
+    }
+
+    pub(crate) fn version_of(&self, copy: usize) -> Version {
+        let (term, counter) = self.parts().copies()[copy].version();
+        Version { term, counter }
+    }
+
+    /// The newest version, read without a pin: both halves from one publication.
+    pub(crate) fn newest(&self) -> Option<Version> {
+        let parts = self.parts();
+        if parts.layout.copies == 0 {
+            return None;
+        }
+        for _ in 0..LOOKS {
+            if let Some((term, counter)) = parts.reader_copies().version() {
+                return Some(Version { term, counter });
+            }
+            // A deleted area's slot may be another's by now, with more copies.
+            parts.copies().get(parts.current())?;
+            std::hint::spin_loop();
+        }
+        // Whoever publishes stands still or is dead.
+        Some(self.version_of(parts.current()))
+    }
+
+    /// The lines to log for some elements, which exist: of their rows, if rows are logged as a whole.
+    #[inline]
+    pub(crate) fn lines(&self, range: Range<usize>, size: usize) -> Range<usize> {
+        let range = if self.by_rows {
+            range.start / self.row * self.row..range.end.next_multiple_of(self.row).min(self.len)
+        } else {
+            range
+        };
+        range.start * size / LINE as usize..(range.end * size).div_ceil(LINE as usize)
+    }
+
+    pub(crate) fn force(&self) {
+        self.shared.segment.forced(self.id.index as usize).set();
+    }
+}

@@ -1,0 +1,75 @@
+//! One process's side of a job: its mapping of the segment, and what it knows besides.
+use super::notify::Notifier;
+use crate::error::{Error, Rank, Result};
+use crate::memory::fork;
+use crate::segment::mapping::Segment;
+use crate::segment::tally::{Tally, count};
+use hectare_wire::Member;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+
+/// One process's side of a job.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) segment: Segment,
+    pub(crate) canary: &'static AtomicU32,
+    pub(crate) cores: usize,
+    pub(crate) pin_cores: bool,
+    pub(crate) notifier: Notifier,
+    /// Membership in a job of the daemon.
+    pub(crate) link: Option<Link>,
+}
+
+/// This process's membership in a job of the daemon. As long as it exists, its ranks are handed to nobody
+/// else; the daemon takes them back when the process ends, in whatever way.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) member: Member,
+    /// The rank that the daemon handed out with it.
+    pub(crate) first: Rank,
+    /// Held while a thread looks for a rank of its own.
+    pub(crate) choosing: Mutex<()>,
+}
+
+impl Shared {
+    /// Refuses forked children.
+    #[inline]
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if fork::is_child(self.canary) { Err(Error::ForkedChild) } else { Ok(()) }
+    }
+
+    /// The job, for messages.
+    pub(crate) fn name(&self) -> String {
+        self.link
+            .as_ref()
+            .map_or_else(|| "a job without a name".into(), |link| format!("job {:?}", link.member.job()))
+    }
+
+    /// The words that worker `rank`, or a reaper, counts in.
+    pub(crate) fn tally(&self, rank: Rank) -> &Tally {
+        &self.segment.tallies()[rank as usize]
+    }
+
+    /// Counts a refusal and logs its cause; everything else passes.
+    pub(crate) fn counted<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(cause) = &result {
+            let counters = &self.segment.header().counters;
+            let word = match cause {
+                Error::TooManyWorkers { .. } | Error::RankTaken { .. } => &counters.refused_workers,
+                Error::TooManyObservers { .. } => &counters.refused_observers,
+                Error::TooManyPins { .. } => &counters.refused_pins,
+                Error::OutOfMemory { .. } | Error::TooManyAreas { .. } => &counters.refused_areas,
+                // Whoever waits for a death asks again and again: counted, and in the log for those who look.
+                Error::OwnerAlive { .. } => {
+                    count(&counters.refused_claims, 1);
+                    tracing::debug!(%cause, "refused");
+                    return result;
+                }
+                _ => return result,
+            };
+            count(word, 1);
+            tracing::warn!(%cause, "refused");
+        }
+        result
+    }
+}

@@ -1,0 +1,49 @@
+//! Pins of observers: which copies of which areas they read at this moment.
+//!
+//! A pin lies in the observer's own record, so that the pins of a dead observer are forgotten with it.
+use super::mapping::Segment;
+use crate::memory::mutex::Locked;
+use crate::protocol::pin;
+use std::sync::atomic::Ordering;
+
+pub(crate) const FREE: u32 = 0;
+pub(crate) const LIVE: u32 = 1;
+
+/// The pin of an area's copy; never 0.
+pub(crate) fn pin_word(area: usize, copy: usize) -> u64 {
+    (area as u64 + 1) << 8 | copy as u64
+}
+
+/// Whether any living observer pins the copy.
+pub(crate) fn is_pinned(segment: &Segment, area: usize, copy: usize) -> bool {
+    // SeqCst: comes after `pin::mark`'s store; pairs with `Observer::register`, which raises this before it pins.
+    let high = segment.header().sync.observers_high.load(Ordering::SeqCst) as usize;
+    let wanted = pin_word(area, copy);
+    (0..high).any(|observer| {
+        segment.pins(observer).iter().any(|pin| pin::is_at(pin, wanted)) && !reap_if_dead(segment, observer)
+    })
+}
+
+/// Forgets the pins of an observer that the kernel says is dead; true if it did.
+pub(crate) fn reap_if_dead(segment: &Segment, observer: usize) -> bool {
+    let record = &segment.observers()[observer];
+    match record.life.try_lock() {
+        None => false,
+        Some(Locked::Clean) => {
+            record.life.unlock();
+            // Between being handed a record and locking it, an observer has no pins.
+            false
+        }
+        Some(Locked::OwnerDied) => {
+            clear(segment, observer);
+            record.state.store(FREE, Ordering::Relaxed);
+            record.life.unlock();
+            true
+        }
+    }
+}
+
+/// Takes all pins of an observer back.
+pub(crate) fn clear(segment: &Segment, observer: usize) {
+    segment.pins(observer).iter().for_each(pin::unpin);
+}
