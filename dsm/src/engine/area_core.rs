@@ -1,7 +1,6 @@
 //! An area as a handle of any element type knows it.
 use super::directory::{AreaId, find};
-use super::scan;
-use super::shared::Shared;
+use super::shared::{Shared, check_is_asked_for};
 use crate::error::{Error, Result};
 use crate::log::bitmap::Log;
 use crate::protocol::ownership;
@@ -111,7 +110,7 @@ impl AreaCore {
         let log = unsafe { std::mem::transmute::<Log<'_>, Log<'static>>(log) };
         let row_bytes = row as u64 * u64::from(element.size);
         let looked_through =
-            flags & flag::AUTOMATIC != 0 || shared.segment.config().check != 0 || scan::is_asked_for();
+            flags & flag::AUTOMATIC != 0 || shared.segment.config().check != 0 || check_is_asked_for();
         let by_rows = row > 1
             && parts.layout.is_logged()
             && !looked_through

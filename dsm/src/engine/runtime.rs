@@ -246,15 +246,3 @@ impl Work for Runtime<'_> {
         }
     }
 }
-
-impl Shared {
-    /// Lets the notifiers of all processes look for new versions.
-    pub(crate) fn wake_notifiers(&self) {
-        let header = self.segment.header();
-        // SeqCst: comes after the increment of `published`; pairs with `notify::watch`, which raises this before it looks at
-        // that.
-        if header.notifiers.load(Ordering::SeqCst) != 0 {
-            futex_wake_all(&header.sync.published);
-        }
-    }
-}

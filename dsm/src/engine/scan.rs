@@ -1,15 +1,15 @@
 //! Looking an area through for writes that the log does not know: automatic tracking and check mode.
 use crate::engine::area_core::AreaCore;
 use crate::engine::runtime::Local;
-use crate::engine::shared::Shared;
+use crate::engine::shared::{Shared, check_is_asked_for};
 use crate::error::Error;
 use crate::log::track::Tracker;
 use crate::memory::copy::diff_lines;
 use crate::segment::layout::LINE;
 use crate::segment::parts::{Parts, flag};
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 
 /// Writes that were not logged, found in check mode. They are published all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,13 +21,6 @@ pub struct UnloggedWrite {
     pub rank: crate::Rank,
     /// The bytes, exact to lines of 64.
     pub bytes: Range<usize>,
-}
-
-/// Whether `HECTARE_CHECK=1` asks for check mode in every job that this process is in, whoever made it. What is found
-/// is then an error of the worker's next synchronization point, too.
-pub(crate) fn is_asked_for() -> bool {
-    static ASKED: OnceLock<bool> = OnceLock::new();
-    *ASKED.get_or_init(|| std::env::var_os("HECTARE_CHECK").is_some_and(|value| value == "1"))
 }
 
 /// How an owned area is looked through.
@@ -183,7 +176,7 @@ impl Scanned {
             local.unlogged.borrow_mut().push(UnloggedWrite { area: self.core.name.clone(), rank, bytes });
         }
         let lines: usize = found.iter().map(|lines| lines.len()).sum();
-        if is_asked_for() {
+        if check_is_asked_for() {
             let size = self.core.slot().about.elem_size.load(Ordering::Relaxed).max(1) as usize;
             let bytes = found[0].start * line..found[0].end * line;
             let error = Error::Unlogged {

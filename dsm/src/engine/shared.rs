@@ -1,12 +1,12 @@
 //! One process's side of a job: its mapping of the segment, and what it knows besides.
-use super::notify::Notifier;
 use crate::error::{Error, Rank, Result};
 use crate::memory::fork;
 use crate::segment::mapping::Segment;
 use crate::segment::tally::{Tally, count};
 use hectare_wire::Member;
-use std::sync::Mutex;
+use std::fmt::Debug;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Mutex, OnceLock, Weak};
 
 /// One process's side of a job.
 #[derive(Debug)]
@@ -15,9 +15,16 @@ pub(crate) struct Shared {
     pub(crate) canary: &'static AtomicU32,
     pub(crate) cores: usize,
     pub(crate) pin_cores: bool,
-    pub(crate) notifier: Notifier,
+    /// Who wants to know of publications.
+    pub(crate) subscribers: Mutex<Vec<Weak<dyn Subscriber>>>,
     /// Membership in a job of the daemon.
     pub(crate) link: Option<Link>,
+}
+
+/// Somebody who wants to know of publications.
+pub(crate) trait Subscriber: Debug + Send + Sync {
+    /// Something was published; false if nothing will be any more that it waits for.
+    fn look(&self) -> bool;
 }
 
 /// This process's membership in a job of the daemon. As long as it exists, its ranks are handed to nobody
@@ -72,4 +79,11 @@ impl Shared {
         }
         result
     }
+}
+
+/// Whether `HECTARE_CHECK=1` asks for check mode in every job that this process is in, whoever made it. What is found
+/// is then an error of the worker's next synchronization point, too.
+pub(crate) fn check_is_asked_for() -> bool {
+    static ASKED: OnceLock<bool> = OnceLock::new();
+    *ASKED.get_or_init(|| std::env::var_os("HECTARE_CHECK").is_some_and(|value| value == "1"))
 }

@@ -1,6 +1,6 @@
 //! The settings of a job.
 use super::Job;
-use crate::engine::scan::is_asked_for;
+use crate::engine::shared::check_is_asked_for;
 use crate::error::{Error, Result};
 use crate::memory::clock::nanos;
 use crate::segment::layout::Config;
@@ -233,7 +233,7 @@ impl JobBuilder {
             seal_every: self.seal_every,
             stall_policy,
             huge_pages: u32::from(self.huge_pages == HugePages::Auto),
-            check: u32::from(self.check || is_asked_for()),
+            check: u32::from(self.check || check_is_asked_for()),
         })
     }
 }

@@ -17,14 +17,13 @@ use crate::engine::directory;
 use crate::engine::directory::Directory;
 use crate::engine::directory::find;
 use crate::engine::directory::reclaim::reclaim;
-use crate::engine::notify::Notifier;
 use crate::engine::shared::{Link, Shared};
 use crate::error::{Error, Result};
 use crate::segment::element::Element;
 use crate::segment::layout::Config;
 use crate::segment::mapping::Segment;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use watch::Watch;
 
@@ -78,8 +77,8 @@ impl Job {
     fn around(segment: Segment, pin_cores: bool, link: Option<Link>) -> Job {
         let cores = crate::memory::process::allowed_cores().len().max(1);
         let canary = segment.canary;
-        let notifier = Notifier::default();
-        Job { shared: Arc::new(Shared { segment, canary, cores, pin_cores, notifier, link }) }
+        let subscribers = Mutex::default();
+        Job { shared: Arc::new(Shared { segment, canary, cores, pin_cores, subscribers, link }) }
     }
 
     /// This job, of which there are no clones yet, as one of the daemon's.

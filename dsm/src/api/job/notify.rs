@@ -1,10 +1,35 @@
 //! Descriptors that become readable when an area has a new version.
 use crate::api::area::handle::Area;
-use crate::engine::notify::Subscription;
+use crate::engine::area_core::{AreaCore, Version};
+use crate::engine::shared::Subscriber;
 use crate::error::{Error, Result};
 use crate::segment::element::Element;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+#[derive(Debug)]
+struct Subscription {
+    core: Arc<AreaCore>,
+    event: OwnedFd,
+    seen: Mutex<Option<Version>>,
+}
+
+impl Subscriber for Subscription {
+    fn look(&self) -> bool {
+        if self.core.check_live().is_err() {
+            return false;
+        }
+        let newest = self.core.newest();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if *seen != newest {
+            *seen = newest;
+            let one = 1u64;
+            // SAFETY: `one` is readable for its eight bytes.
+            unsafe { libc::write(self.event.as_raw_fd(), (&raw const one).cast(), 8) };
+        }
+        true
+    }
+}
 
 /// A descriptor that becomes readable when an area gets a new version: for `poll`, `epoll` and event loops.
 ///
@@ -63,7 +88,10 @@ impl<T: Element> Area<T> {
             }
             OwnedFd::from_raw_fd(fd)
         };
-        let subscription = self.core.subscribe(event)?;
+        let seen = Mutex::new(self.core.newest());
+        let subscription = Arc::new(Subscription { core: self.core.clone(), event, seen });
+        let subscriber: Arc<dyn Subscriber> = subscription.clone();
+        shared.subscribe(Arc::downgrade(&subscriber))?;
         Ok(Notification { subscription })
     }
 }

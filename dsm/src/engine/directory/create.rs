@@ -18,7 +18,7 @@ use crate::primitive::fault_point;
 use crate::protocol::index::{Kind, hash};
 use crate::protocol::{area_state, ownership};
 use crate::segment::element::ElementType;
-use crate::segment::layout::{AreaLayout, AreaSlot, Config, HUGE, Mark, bits};
+use crate::segment::layout::{AreaLayout, Config, HUGE, Mark, bits};
 use crate::segment::mapping::Segment;
 use crate::segment::parts::{Parts, flag};
 use std::sync::atomic::Ordering;
@@ -132,7 +132,7 @@ impl Directory<'_> {
         if state_of(slot) == LIVE {
             return ownership::load(&slot.own.ownership).to_string();
         }
-        creator_text(self.shared, slot)
+        find::creator_text(self.shared, slot)
     }
 
     fn describe(&self, index: usize, draft: &Draft<'_>, rank: Rank) {
@@ -273,12 +273,6 @@ impl Directory<'_> {
         fault_point();
         self.put_away(index);
     }
-}
-
-/// Who is creating the area in a slot, for people.
-pub(crate) fn creator_text(shared: &Shared, slot: &AreaSlot) -> String {
-    let rank = slot.about.creator.load(Ordering::Relaxed) as u32;
-    format!("worker {rank} (process {}) is creating it", shared.process_of(rank).0)
 }
 
 /// An area that its worker is creating.

@@ -50,7 +50,13 @@ pub(crate) fn creator(shared: &Shared, name: &str) -> Option<String> {
     let mut slots = segment.areas()[..segment.used_areas()].iter().enumerate();
     slots
         .find(|(index, slot)| state_of(slot) == CREATING && has_name(segment, *index, name))
-        .map(|(_, slot)| super::create::creator_text(shared, slot))
+        .map(|(_, slot)| creator_text(shared, slot))
+}
+
+/// Who is creating the area in a slot, for people.
+pub(crate) fn creator_text(shared: &Shared, slot: &AreaSlot) -> String {
+    let rank = slot.about.creator.load(Ordering::Relaxed) as u32;
+    format!("worker {rank} (process {}) is creating it", shared.process_of(rank).0)
 }
 
 /// Nobody created the area that was waited for.
