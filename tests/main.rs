@@ -14,6 +14,7 @@ mod failing;
 mod fork;
 mod handles;
 mod kmeans;
+mod layers;
 mod lda;
 mod leftovers;
 mod lending;
