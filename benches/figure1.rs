@@ -7,7 +7,7 @@
 //! All modes run in turns, several times, since the machine may have two speeds: the time that a line takes from
 //! core to core and back is printed for every turn.
 #[allow(dead_code, reason = "the program's `main` and what only it uses")]
-#[path = "../examples/matrix_completion/main.rs"]
+#[path = "../apps/matrix_completion/src/main.rs"]
 mod matrix_completion;
 mod support;
 

@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench serial [-- --quick] [-- --json FILE] [-- PART_OF_A_CASE]`
 #[allow(dead_code, reason = "the program's `main` and what only it uses")]
-#[path = "../examples/matrix_completion/main.rs"]
+#[path = "../apps/matrix_completion/src/main.rs"]
 mod matrix_completion;
 mod support;
 

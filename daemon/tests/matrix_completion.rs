@@ -1,4 +1,4 @@
-//! The example `matrix_completion`, unchanged, as four threads and as four processes.
+//! The application `matrix_completion`, unchanged, as four threads and as four processes.
 mod common;
 use common::{Host, example};
 use rustix::process::{Pid, Signal, kill_process};

@@ -131,15 +131,18 @@ pub fn until(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
-/// An example's program: built beside this test by `cargo test --workspace`, else built now, also if it is older than
-/// its sources.
+/// The program of an example or an application: built beside this test by `cargo test --workspace`, else built now, also
+/// if it is older than its sources.
 pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(|deps| deps.parent()).expect("tests lie in PROFILE/deps");
-    let program = profile.join("examples").join(name);
-    if !hectare_testing::is_current(&program, &["examples", "orion-layer", "dsm", "wire"]) {
+    let (program, build) = match name {
+        "matrix_completion" => (profile.join(name), ["-p", name, "--bin", name]),
+        _ => (profile.join("examples").join(name), ["-p", "hectare", "--example", name]),
+    };
+    if !hectare_testing::is_current(&program, &["apps", "examples", "orion-layer", "dsm", "wire"]) {
         let mut command = Command::new(env!("CARGO"));
-        command.args(["build", "-p", "hectare", "--example", name]);
+        command.arg("build").args(build);
         if !cfg!(debug_assertions) {
             command.arg("--release");
         }

@@ -6,13 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The program, built by cargo beside this test: `target/<profile>/examples`.
 fn program() -> Command {
-    let test = std::env::current_exe().unwrap();
-    let profile = test.parent().and_then(Path::parent).unwrap();
-    let program = profile.join("examples/matrix_completion");
-    assert!(program.exists(), "{} is not built: run all tests, or cargo build --examples", program.display());
-    Command::new(program)
+    Command::new(env!("CARGO_BIN_EXE_matrix_completion"))
 }
 
 /// A directory for one test, removed at its end.
@@ -208,7 +203,7 @@ fn all_modes_write_the_same_curve() {
 
 #[test]
 fn movielens_reaches_the_quality_of_libmf() {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let (train, test) = (data.join("ml1m.train.txt"), data.join("ml1m.test.txt"));
     if !train.exists() || !test.exists() {
         return skip("shared data", train.display());

@@ -1,7 +1,7 @@
-//! The example `matrix_completion`: its parts, and the program with bad input.
+//! The application `matrix_completion`: its parts, and the program with bad input.
 
 #[allow(dead_code, reason = "the program's `main` and what only it uses")]
-#[path = "../../examples/matrix_completion/main.rs"]
+#[path = "../../src/main.rs"]
 mod matrix_completion;
 
 mod data;

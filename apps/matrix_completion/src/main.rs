@@ -1,9 +1,9 @@
 //! Matrix completion: predict the ratings that users would give to items they have not rated.
 //!
 //! ```text
-//! cargo run --release --example matrix_completion
-//! cargo run --release --example matrix_completion -- --ratings ratings.dat --rank 64 --out curve
-//! hectare run -n 4 -- target/release/examples/matrix_completion
+//! cargo run --release -p matrix_completion
+//! cargo run --release -p matrix_completion -- --ratings ratings.dat --rank 64 --out curve
+//! hectare run -n 4 -- target/release/matrix_completion
 //! ```
 //!
 //! The model is a matrix of factors for users and one for items; the prediction is the product of two rows plus the
@@ -36,7 +36,7 @@ pub mod product;
 pub mod random;
 pub mod read;
 pub mod report;
-#[path = "../training/said.rs"]
+#[path = "../../../examples/training/said.rs"]
 pub mod said;
 pub mod sweep;
 pub mod train;
