@@ -148,6 +148,11 @@ fn bad_input_is_one_line_and_a_code() {
 }
 
 #[test]
+fn a_checkpoint_that_is_not_saved_is_refused() {
+    refuses("tensor", &[(&["--checkpoint", "/nowhere/at/all"], "--checkpoint: this program saves none")]);
+}
+
+#[test]
 fn a_loss_that_is_not_finite_is_one_line_and_a_code() {
     let files = Files::new("infinite");
     let [train, test] = ["train", "test"].map(|name| files.0.join(name).display().to_string());

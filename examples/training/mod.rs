@@ -21,7 +21,7 @@ pub(crate) const TOO_LONG: &str = "steps were too long; try a smaller --rate";
 pub(crate) fn explain(w: &mut Context<'_>, run: &Run) -> Result<()> {
     if run.explain {
         let reports = w.reports()?;
-        w.root(|| w.explain().iter().for_each(|loop_| println!("{loop_}")));
+        w.root(|| println!("{}", w.explain()));
         w.root(|| reports.iter().for_each(|report| println!("{report}")));
     }
     Ok(())

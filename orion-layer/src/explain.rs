@@ -9,6 +9,7 @@ use hectare_dependence::placement::ArrayPlacement;
 use hectare_dependence::schedule::{Candidate, Cost, Verdict, choose};
 use serde::Serialize;
 use std::fmt::{self, Write};
+use std::ops::{Deref, DerefMut};
 
 /// The explanation of one loop: [`fmt::Display`] for people, serde for programs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,6 +42,55 @@ pub struct Explanation {
     pub shared: Vec<(String, String)>,
     /// What would help, if only a serial run is possible.
     pub advice: Option<String>,
+}
+
+/// The explanations of a program's loops, which are printed one below the other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Explanations(pub Vec<Explanation>);
+
+impl fmt::Display for Explanations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, one) in self.0.iter().enumerate() {
+            if number > 0 {
+                f.write_char('\n')?;
+            }
+            write!(f, "{one}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Deref for Explanations {
+    type Target = Vec<Explanation>;
+
+    fn deref(&self) -> &Vec<Explanation> {
+        &self.0
+    }
+}
+
+impl DerefMut for Explanations {
+    fn deref_mut(&mut self) -> &mut Vec<Explanation> {
+        &mut self.0
+    }
+}
+
+impl IntoIterator for Explanations {
+    type Item = Explanation;
+    type IntoIter = std::vec::IntoIter<Explanation>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Explanations {
+    type Item = &'a Explanation;
+    type IntoIter = std::slice::Iter<'a, Explanation>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
 }
 
 impl LoopPlan {
@@ -138,7 +188,7 @@ impl LoopPlan {
 impl Context<'_> {
     /// Explains every loop that has been planned so far, in the order of the program's source. What a loop does alike under
     /// several consistencies is said once, with all of them ([`Explanation::relaxes`]).
-    pub fn explain(&self) -> Vec<Explanation> {
+    pub fn explain(&self) -> Explanations {
         let mut plans: Vec<_> = self.plans.all().collect();
         plans.sort_by_key(|plan| plan.number);
         let mut all: Vec<Explanation> = Vec::new();
@@ -154,7 +204,7 @@ impl Context<'_> {
             }
         }
         all.sort_by(|a, b| by_place(&a.loop_name, &b.loop_name).then_with(|| a.space.cmp(&b.space)));
-        all
+        Explanations(all)
     }
 
     /// The descriptions of all loops that have been planned so far, by their places; for tests of the macro.

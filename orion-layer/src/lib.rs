@@ -111,7 +111,7 @@ pub use self::array::{DistArray, SparseArray};
 pub use self::checkpoint::{Checkpoint, Saving};
 pub use self::context::{Context, Site, run, run_on};
 pub use self::error::{Error, Result};
-pub use self::explain::Explanation;
+pub use self::explain::{Explanation, Explanations};
 pub use self::loop_nest::LoopNest;
 pub use self::per_worker::PerWorker;
 pub use self::view::{View, ViewMut, axpy, dot, norm2, scale};

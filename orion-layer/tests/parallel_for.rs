@@ -255,6 +255,7 @@ fn another_schedule_is_another_plan() {
             parallel_for!(w, unordered, write a, schedule = along; for i in 0..4 { for j in 0..5 { a[[i, j]] += 1; } })?;
         }
         let plans: Vec<String> = w.explain().iter().map(|plan| plan.to_string()).collect();
+        assert_eq!(w.explain().to_string(), plans.join("\n"), "one below the other");
         assert_eq!(plans.len(), 2, "{plans:?}");
         a.to_vec(w)
     });

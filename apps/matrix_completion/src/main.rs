@@ -51,19 +51,24 @@ use modes::{areas, handover, serial, shared};
 use options::{Mode, Options};
 use plan::{Plan, PlanOptions};
 use report::{Epoch, Report};
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 use train::{EpochEnd, Training};
+
+/// The code of a program that Ctrl-C has ended.
+const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let options = match Options::try_parse() {
         Ok(options) => options,
         Err(error) if error.exit_code() == 0 => error.exit(),
         Err(error) => {
-            // What is wrong is in the first line; the usage is one --help away.
-            let text = error.to_string();
-            eprintln!("{} (see --help)", text.lines().next().unwrap_or("error: wrong arguments"));
+            eprintln!("{} (see --help)", wrong(&error.to_string()));
             return ExitCode::from(2);
         }
     };
@@ -71,12 +76,34 @@ fn main() -> ExitCode {
         .and_then(|options| options.check().map(|()| options))
         .and_then(|options| run(&options))
     {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("error: {}", said::one_line(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// All that clap says of wrong arguments, tips included, in one line; the usage is one --help away.
+fn wrong(text: &str) -> String {
+    let lines = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let parts: Vec<String> = lines
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(|line| if line.starts_with("tip:") { format!("({line})") } else { line.to_owned() })
+        .collect();
+    parts.join(" ")
+}
+
+/// Whether Ctrl-C was pressed: the first one ends training after its epoch, the next one the program. Of several processes
+/// all have to end at the same epoch, so that there it ends all at once, as without this.
+fn notice_interrupts(options: &Options) -> Result<Arc<AtomicBool>> {
+    let pressed = Arc::new(AtomicBool::new(false));
+    if options.processes() == 1 {
+        flag::register_conditional_default(SIGINT, pressed.clone())?;
+        flag::register(SIGINT, pressed.clone())?;
+    }
+    Ok(pressed)
 }
 
 /// Notes which of several processes this is. The first one alone prints.
@@ -86,7 +113,7 @@ fn launched(mut options: Options) -> Result<Options> {
     Ok(options)
 }
 
-fn run(options: &Options) -> Result<()> {
+fn run(options: &Options) -> Result<ExitCode> {
     if options.mode == Mode::Serial && options.workers.is_some_and(|workers| workers > 1) {
         eprintln!("note: mode serial has one worker");
     }
@@ -115,7 +142,8 @@ fn run(options: &Options) -> Result<()> {
         }
     }
     let mut report = options.is_first().then(|| Report::new(options, &data, begun)).transpose()?;
-    let (mut diverged, mut unsaved) = (None, None);
+    let interrupt = notice_interrupts(options)?;
+    let (mut diverged, mut unsaved, mut interrupted) = (None, None, None);
     let mut on_epoch = |end: EpochEnd<'_, f32>| {
         let sum = evaluate::squared_error(&kernels, end.model, &data.train, workers);
         let epoch = Epoch {
@@ -136,6 +164,11 @@ fn run(options: &Options) -> Result<()> {
                 .map(|path| checkpoint::save(path, end.model, options.seed, learnt));
             if let Some(Err(error)) = saved {
                 unsaved = Some(error);
+                return ControlFlow::Break(());
+            }
+            // Relaxed: the flag hands over nothing but itself.
+            if interrupt.load(Relaxed) {
+                interrupted = Some(learnt);
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
@@ -171,7 +204,10 @@ fn run(options: &Options) -> Result<()> {
         }
         return Err(error);
     }
-    report.map_or(Ok(()), |report| report.finish())
+    report.map_or(Ok(()), |report| report.finish())?;
+    let Some(epoch) = interrupted else { return Ok(ExitCode::SUCCESS) };
+    eprintln!("interrupted: training ended after epoch {epoch} of {}", options.epochs);
+    Ok(ExitCode::from(INTERRUPTED))
 }
 
 /// Reads or generates the ratings, and splits them.

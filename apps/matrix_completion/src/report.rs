@@ -21,6 +21,18 @@ pub struct Epoch {
     pub time: Duration,
 }
 
+impl Epoch {
+    /// The test error with so many digits, if there are test ratings.
+    fn rmse(&self, digits: usize) -> Option<String> {
+        (!self.test_rmse.is_nan()).then(|| format!("{:.digits$}", self.test_rmse))
+    }
+
+    /// The same in words.
+    fn tested(&self, digits: usize) -> String {
+        self.rmse(digits).map_or_else(|| "no test ratings".into(), |rmse| format!("test RMSE {rmse}"))
+    }
+}
+
 /// An epoch and an error.
 type Point = (f64, f64);
 
@@ -59,9 +71,9 @@ impl<'a> Report<'a> {
     /// Adds the result of the next epoch.
     pub fn add(&mut self, epoch: Epoch) {
         self.bar.set_message(format!(
-            "loss {:.4}, test RMSE {:.4}, {:.1} M updates/s",
+            "loss {:.4}, {}, {:.1} M updates/s",
             epoch.train_loss,
-            epoch.test_rmse,
+            epoch.tested(4),
             self.updates_per_s(&epoch) / 1e6
         ));
         self.bar.inc(1);
@@ -83,9 +95,9 @@ impl<'a> Report<'a> {
             println!("epoch  train loss  test RMSE  seconds  M updates/s");
             for (number, epoch) in self.numbered() {
                 println!(
-                    "{number:5}  {:10.6}  {:9.6}  {:7.4}  {:11.1}",
+                    "{number:5}  {:10.6}  {:>9}  {:7.4}  {:11.1}",
                     epoch.train_loss,
-                    epoch.test_rmse,
+                    epoch.rmse(6).unwrap_or_else(|| "-".into()),
                     epoch.time.as_secs_f64(),
                     self.updates_per_s(epoch) / 1e6
                 );
@@ -97,12 +109,12 @@ impl<'a> Report<'a> {
         let total: f64 = self.epochs.iter().map(|epoch| epoch.time.as_secs_f64()).sum();
         if let Some(last) = self.epochs.last() {
             println!(
-                "{}, {} in {}: train loss {:.6}, test RMSE {:.6} after {} epochs in {:.3} s, {:.1} M updates/s",
+                "{}, {} in {}: train loss {:.6}, {} after {} epochs in {:.3} s, {:.1} M updates/s",
                 self.options.mode.name(),
                 counted(self.options.workers(), "worker"),
                 counted(self.options.processes(), "process"),
                 last.train_loss,
-                last.test_rmse,
+                last.tested(6),
                 self.epochs.len(),
                 total,
                 (self.ratings * self.epochs.len()) as f64 / total / 1e6
@@ -135,7 +147,7 @@ impl<'a> Report<'a> {
                 csv,
                 "{number},{},{},{seconds:.6},{:.0},{},{},{},{},{},{},{},{},{}",
                 epoch.train_loss,
-                epoch.test_rmse,
+                if epoch.test_rmse.is_nan() { String::new() } else { epoch.test_rmse.to_string() },
                 self.updates_per_s(epoch),
                 options.mode.name(),
                 options.workers(),

@@ -4,7 +4,7 @@ use crate::support::SMALL;
 use hectare_testing::skip;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_matrix_completion"))
@@ -148,12 +148,58 @@ fn bad_options_are_refused() {
         (&["--out", "/proc/none"], "/proc/none"),
         (&["--lr", "1e30", "--split", "0.25"], "diverged"),
         (&["--nonsense"], "--nonsense"),
+        // What clap says below its first line.
+        (&["--rnak", "3"], "tip: a similar argument exists: '--rank'"),
+        (
+            &["--mode", "area"],
+            "[possible values: serial, shared, areas, handover] (tip: a similar value exists: 'areas')",
+        ),
+        (&["--step"], "[possible values: fixed, adagrad]"),
     ] {
         let message =
             refused(&program().args(["--quiet", "--ratings", &ratings]).args(options).output().unwrap());
         assert!(message.contains(named), "{options:?}: {message}");
     }
+    let message = refused(&program().args(["--test", &ratings]).output().unwrap());
+    assert!(message.contains("not provided: --ratings <FILE> (see --help)"), "{message}");
     assert!(program().arg("--help").output().unwrap().status.success());
+}
+
+#[test]
+fn without_test_ratings_none_are_spoken_of() {
+    let directory = Directory::new("untested");
+    let ratings = directory.file("ratings", "1 1 3\n2 1 4\n1 2 5\n2 2 3\n");
+    let out = directory.0.join("out");
+    let mut train = program();
+    train.args(["--ratings", &ratings, "--split", "0.001", "--epochs", "2", "--out"]).arg(&out);
+    let output = train.output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && said.contains("no test ratings after 2 epochs"), "{said}");
+    let csv = fs::read_to_string(out.join("loss.csv")).unwrap();
+    assert!(!said.contains("NaN") && !csv.contains("NaN"), "{said}{csv}");
+    assert!(csv.lines().skip(1).all(|line| line.split(',').nth(2) == Some("")), "{csv}");
+}
+
+#[test]
+fn an_interrupt_ends_training_with_what_was_learnt() {
+    let directory = Directory::new("interrupted");
+    let (out, saved) = (directory.0.join("out"), directory.0.join("saved"));
+    let mut train = program();
+    train.args(["--quiet", "--rank", "4", "--epochs", "1000000", "--workers", "2", "--checkpoint"]);
+    let mut child = train.arg(&saved).arg("--out").arg(&out).stderr(Stdio::piped()).spawn().unwrap();
+    // Training is under way.
+    while !saved.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(told.success());
+    let output = child.wait_with_output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    assert!(error.contains("interrupted: training ended after epoch"), "{error}");
+    let csv = fs::read_to_string(out.join("loss.csv")).unwrap();
+    assert!(csv.lines().count() > 1 && out.join("loss.svg").exists(), "{csv}");
 }
 
 #[test]
