@@ -167,6 +167,13 @@ macro_rules! atomic {
                 })
             }
 
+            pub(crate) fn fetch_min(&self, value: $type, order: Ordering) -> $type {
+                self.change(order, |word, order| {
+                    let old = word.fetch_min(value, order);
+                    (old, old.min(value))
+                })
+            }
+
             pub(crate) fn fetch_add(&self, value: $type, order: Ordering) -> $type {
                 self.change(order, |word, order| {
                     let old = word.fetch_add(value, order);

@@ -7,6 +7,7 @@ pub(crate) mod clock_words;
 pub(crate) mod consider;
 #[cfg(not(loom))]
 pub(crate) mod division;
+pub(crate) mod due;
 pub(crate) mod generations;
 pub(crate) mod index;
 pub(crate) mod lock;

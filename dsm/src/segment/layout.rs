@@ -27,6 +27,7 @@ pub(crate) use crate::memory::LINE;
 use crate::memory::mutex::RobustMutex;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::protocol::division::Speeds;
+use crate::protocol::due::Due;
 use crate::protocol::round::Seat;
 use crate::segment::tally::{Counters, Tally};
 
@@ -198,13 +199,18 @@ pub(crate) struct SyncWords {
     pub(crate) areas_high: AtomicU32,
     pub(crate) workers_high: AtomicU32,
     pub(crate) observers_high: AtomicU32,
-    /// Rises when an area with an interval was created, after it can be found and before `next_due_ns` is lowered.
+    /// Rises when an area with an interval was created: [`Due::entered`].
     pub(crate) timed_areas: AtomicU32,
     /// Rises with every round that published something: what notifiers sleep on.
     pub(crate) published: Padded<AtomicU32>,
 }
 
 impl SyncWords {
+    /// The words that say when an area falls due.
+    pub(crate) fn due(&self) -> Due<'_> {
+        Due { entered: &self.timed_areas, next_ns: &self.next_due_ns }
+    }
+
     /// Asks for a round, which publishes what was forced before.
     pub(crate) fn request(&self) {
         // Release: pairs with the acquire in `take_request`.

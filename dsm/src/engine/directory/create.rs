@@ -340,13 +340,8 @@ impl Creation {
         fault_point();
         segment.workers()[self.rank as usize].creating.store(0, Ordering::Relaxed);
         if draft.spec.interval.is_some() {
-            // SeqCst, in this order: a planner that sees neither the mark nor the rise of `timed_areas` has moved its
-            // times before they are lowered here; see `Runtime::select`.
-            let (marks, sync) = (&segment.marks()[self.index / 64], &segment.header().sync);
-            marks.timed.fetch_or(1 << (self.index % 64), Ordering::SeqCst);
-            sync.timed_areas.fetch_add(1, Ordering::SeqCst);
-            marks.due_ns.fetch_min(due, Ordering::SeqCst);
-            sync.next_due_ns.fetch_min(due, Ordering::SeqCst);
+            let word = segment.marks()[self.index / 64].due_word();
+            segment.header().sync.due().enter(word, self.index % 64, due);
         }
         AreaId { index: self.index as u32, generation }
     }

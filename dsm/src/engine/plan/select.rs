@@ -16,28 +16,17 @@ impl Runtime<'_> {
     pub(crate) fn select(&self, used: usize, scratch: &mut Scratch) -> u64 {
         let sync = &self.shared.segment.header().sync;
         scratch.stuck.clear();
-        let now = loop {
-            // SeqCst, here and below: pairs with `Creation::finish`. If an area got an interval meanwhile, its time
-            // may have been lowered before ours were stored: look again.
-            let timed_areas = sync.timed_areas.load(Ordering::SeqCst);
-            let now = self.select_marked(used, scratch);
-            if sync.timed_areas.load(Ordering::SeqCst) == timed_areas {
-                break now;
-            }
-        };
+        let now = sync.due().look(|timed| self.select_marked(used, timed, scratch));
         if !scratch.groups.is_empty() {
             self.select_groups(used, scratch);
         }
         if now == 0 && !scratch.selected.is_empty() { clock::now_ns() } else { now }
     }
 
-    /// One look at the marks; returns the time, 0 if nothing depends on it.
-    fn select_marked(&self, used: usize, scratch: &mut Scratch) -> u64 {
+    /// One look at the marks; `timed` says whether areas have an interval. Returns the time, 0 if nothing depends on it, and
+    /// when the next area falls due.
+    fn select_marked(&self, used: usize, timed: bool, scratch: &mut Scratch) -> (u64, u64) {
         let segment = &self.shared.segment;
-        let due = &segment.header().sync.next_due_ns;
-        // SeqCst: see `select`.
-        let known_due = due.load(Ordering::SeqCst);
-        let timed = known_due != u64::MAX;
         let now = if timed { clock::now_ns() } else { 0 };
         let mut next_due = u64::MAX;
         scratch.selected.clear();
@@ -62,47 +51,18 @@ impl Runtime<'_> {
                 }
             }
         }
-        // Somebody who creates an area may have lowered it. SeqCst: see `select`.
-        if timed && due.compare_exchange(known_due, next_due, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-            due.fetch_min(next_due, Ordering::SeqCst);
-        }
-        now
+        (now, next_due)
     }
 
     /// Of a word's areas, those that are due, and when the next falls due after this round.
     fn due_in(&self, word: usize, marks: &Marks, now: u64) -> (u64, u64) {
-        // SeqCst, in all of this: see `select`, and for the state of a slot `select_marked`.
-        let known = marks.due_ns.load(Ordering::SeqCst);
-        let timed = marks.timed.load(Ordering::SeqCst);
-        if timed == 0 {
-            return (0, u64::MAX);
-        }
-        if known > now {
-            return (0, known);
-        }
-        let (mut due, mut next, mut later) = (0, u64::MAX, u64::MAX);
-        for bit in bits(timed) {
+        marks.due_word().look(now, |bit| {
             let slot = &self.shared.segment.areas()[word * 64 + bit];
             let interval = slot.about.interval_ns.load(Ordering::Relaxed);
-            // SeqCst: as there.
-            if interval == 0 || !directory::is_live(slot.read.state.load(Ordering::SeqCst)) {
-                continue;
-            }
-            let at = slot.round.next_due_ns.load(Ordering::Relaxed);
-            if at <= now {
-                due |= 1 << bit;
-                next = next.min(now.saturating_add(interval));
-            } else {
-                later = later.min(at);
-            }
-        }
-        // SeqCst: pairs with `Creation::finish`.
-        if due == 0
-            && marks.due_ns.compare_exchange(known, later, Ordering::SeqCst, Ordering::SeqCst).is_err()
-        {
-            marks.due_ns.fetch_min(later, Ordering::SeqCst);
-        }
-        (due, next.min(later))
+            // SeqCst: as in `select_marked`.
+            let lives = interval != 0 && directory::is_live(slot.read.state.load(Ordering::SeqCst));
+            lives.then(|| (interval, slot.round.next_due_ns.load(Ordering::Relaxed)))
+        })
     }
 
     /// Adds the other areas of the groups that were selected.

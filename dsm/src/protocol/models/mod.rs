@@ -6,6 +6,7 @@
 mod chunks;
 mod claims;
 mod death;
+mod due;
 mod generations;
 mod groups;
 mod handover;
@@ -337,7 +338,12 @@ impl Work for Hand<'_> {
 
     fn pause(&self, seen: Word) -> Pause {
         let pauses = self.memory.pauses.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        assert!(pauses < 1000, "the workers stand still at {seen:?}");
+        if pauses >= 1000 {
+            let memory = self.memory;
+            let actor = super::word::Actor(memory.actor.load(Ordering::Relaxed));
+            let alive: Vec<_> = memory.alive.iter().map(|alive| alive.load(Ordering::Relaxed)).collect();
+            panic!("the workers stand still at {seen:?}, {actor:?}, alive {alive:?}");
+        }
         loom::thread::yield_now();
         self.pause
     }

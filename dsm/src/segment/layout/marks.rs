@@ -1,6 +1,7 @@
 //! What a round looks for among the areas: a bit for each, so that it scans a word per 64 areas and looks at those only
 //! that are marked.
 use crate::primitive::{AtomicU64, Ordering};
+use crate::protocol::due::DueWord;
 
 /// The marks of 64 areas.
 #[repr(C, align(64))]
@@ -16,6 +17,13 @@ pub(crate) struct Marks {
     pub(crate) grouped: AtomicU64,
     /// None of those that have an interval falls due before (monotonic nanoseconds). They may all fall due later.
     pub(crate) due_ns: AtomicU64,
+}
+
+impl Marks {
+    /// The words that say when one of these areas falls due.
+    pub(crate) fn due_word(&self) -> DueWord<'_> {
+        DueWord { timed: &self.timed, due_ns: &self.due_ns }
+    }
 }
 
 /// One area's bit in a word of [`Marks`].
