@@ -38,11 +38,11 @@ pub use self::{
     api::job::watch::{AreaGlance, Glance, Watch, WorkerGlance},
     api::job::{HugePages, Job, JobBuilder, StallPolicy},
     api::worker::{Synced, Worker},
-    engine::area_core::Version,
     engine::directory::spec::{AreaSpec, Tracking},
     engine::scan::UnloggedWrite,
     error::{Error, Rank, Result},
     protocol::clock_words::ClockWords,
+    protocol::publication::Version,
     protocol::words::SlotRing,
     segment::element::Element,
 };

@@ -4,27 +4,14 @@ use super::shared::{Shared, check_is_asked_for};
 use crate::error::{Error, Result};
 use crate::log::bitmap::Log;
 use crate::protocol::ownership;
+use crate::protocol::publication::Version;
+use crate::segment::about::About;
 use crate::segment::element::ElementType;
 use crate::segment::layout::{AreaLayout, AreaSlot, LINE};
-use crate::segment::parts::{Parts, flag};
+use crate::segment::parts::Parts;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// The version of an area: compared by term, then by counter; it only grows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Version {
-    /// Rises when ownership is taken over without consent.
-    pub term: u64,
-    /// Counts publications; 0 is the area as it was created.
-    pub counter: u64,
-}
-
-impl std::fmt::Display for Version {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.term, self.counter)
-    }
-}
 
 /// How often a reader looks again at what is being published, which takes microseconds.
 pub(crate) const LOOKS: u32 = 10_000;
@@ -79,16 +66,8 @@ impl AreaCore {
     /// [`Error::Deleted`] if the area was deleted before all was read, [`Error::WrongType`].
     pub(crate) fn of(shared: &Arc<Shared>, id: AreaId, name: &str, element: ElementType) -> Result<AreaCore> {
         let slot = &shared.segment.areas()[id.index as usize];
-        let about = &slot.about;
-        let found = ElementType {
-            size: about.elem_size.load(Ordering::Relaxed),
-            align: about.elem_align.load(Ordering::Relaxed),
-            kind: about.elem_kind.load(Ordering::Relaxed),
-        };
-        let offset = about.extent_offset.load(Ordering::Relaxed);
-        let row = about.row_len.load(Ordering::Relaxed).max(1) as usize;
-        let len = about.len.load(Ordering::Relaxed) as usize;
-        let flags = about.flags.load(Ordering::Relaxed);
+        let About { element: found, len, row, automatic, .. } = slot.about.about();
+        let offset = slot.about.extent_offset.load(Ordering::Relaxed);
         let layout = slot.layout_copy();
         if !find::unchanged(id, slot) {
             return Err(Error::Deleted { name: name.into() });
@@ -109,8 +88,7 @@ impl AreaCore {
         // SAFETY: the lifetime is that of the mapping, which `shared` keeps for as long as the core exists.
         let log = unsafe { std::mem::transmute::<Log<'_>, Log<'static>>(log) };
         let row_bytes = row as u64 * u64::from(element.size);
-        let looked_through =
-            flags & flag::AUTOMATIC != 0 || shared.segment.config().check != 0 || check_is_asked_for();
+        let looked_through = automatic || shared.segment.config().check != 0 || check_is_asked_for();
         let by_rows = row > 1
             && parts.layout.is_logged()
             && !looked_through
@@ -185,8 +163,7 @@ impl AreaCore {
     }
 
     pub(crate) fn version_of(&self, copy: usize) -> Version {
-        let (term, counter) = self.parts().copies()[copy].version();
-        Version { term, counter }
+        self.parts().copies()[copy].version()
     }
 
     /// The newest version, read without a pin: both halves from one publication.
@@ -196,8 +173,8 @@ impl AreaCore {
             return None;
         }
         for _ in 0..LOOKS {
-            if let Some((term, counter)) = parts.reader_copies().version() {
-                return Some(Version { term, counter });
+            if let Some(version) = parts.reader_copies().version() {
+                return Some(version);
             }
             // A deleted area's slot may be another's by now, with more copies.
             parts.copies().get(parts.current())?;

@@ -14,7 +14,8 @@ use crate::engine::scan::is_scanned;
 use crate::memory::copy::Kernels;
 use crate::protocol::consider::{Found, Owning};
 use crate::protocol::pin;
-use crate::segment::layout::{AreaSlot, PlanEntry};
+use crate::protocol::publication::{Publication, Version};
+use crate::segment::layout::AreaSlot;
 use crate::segment::parts::Parts;
 use crate::segment::tally::count;
 use std::sync::atomic::Ordering;
@@ -96,16 +97,20 @@ impl Runtime<'_> {
         };
         let newest = &parts.copies()[parts.current()];
         let whole = !parts.layout.is_logged();
-        let plan: &PlanEntry = &segment.plan_entries()[entry];
-        plan.area.store(area, Ordering::Relaxed);
-        plan.copy.store(target as u32, Ordering::Relaxed);
-        plan.owner.store(owner, Ordering::Relaxed);
-        plan.abandoned.store(0, Ordering::Relaxed);
-        plan.whole.store(u32::from(whole), Ordering::Relaxed);
-        plan.term.store(slot.round.term.load(Ordering::Relaxed), Ordering::Relaxed);
-        plan.counter.store(newest.counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        plan.clock
-            .store(segment.all_seats()[owner as usize].clock.load(Ordering::Relaxed), Ordering::Relaxed);
+        let publication = Publication {
+            area,
+            group: slot.about.group.load(Ordering::Relaxed),
+            copy: target as u32,
+            whole,
+            version: Version {
+                term: slot.round.term.load(Ordering::Relaxed),
+                counter: newest.version().counter + 1,
+            },
+            round,
+            clock: segment.all_seats()[owner as usize].clock.load(Ordering::Relaxed),
+            timestamp_ns: now,
+        };
+        segment.plan_entries()[entry].enter(&publication, owner);
         // A small area goes through the caches and to its owner however much of it is dirty: not counted.
         let all = parts.padded_bytes() as u64;
         let bytes = if whole || (ALONE_BYTES..=OWNER_BYTES).contains(&all) {

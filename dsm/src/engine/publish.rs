@@ -6,8 +6,7 @@ use crate::memory::copy::words;
 use crate::primitive::fault_point;
 use crate::protocol::abandon;
 use crate::protocol::abandon::Entries;
-use crate::protocol::record::Published;
-use crate::segment::layout::PlanEntry;
+use crate::protocol::publication::Publication;
 use crate::segment::parts::Parts;
 use crate::segment::tally::add;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,17 +16,16 @@ impl Runtime<'_> {
     pub(crate) fn publish_plan(&self, round: u64, me: u32) {
         let header = self.shared.segment.header();
         let plan = &header.sync.acting.plan;
-        let now = plan.now_ns.load(Ordering::Relaxed);
         let planned = Planned::of(&self.shared.segment);
         let is_left = abandon::left(&planned);
         let mut published = 0;
-        for (index, entry) in planned.entries.iter().enumerate() {
+        for index in 0..planned.count() {
             fault_point();
             if is_left(index) {
                 // Whoever abandoned it may have died in the middle.
                 planned.set_aside(index, round);
             } else {
-                self.publish_entry(entry, round, now);
+                self.publish_area(&planned.publication(index, round));
                 published += 1;
             }
         }
@@ -44,14 +42,14 @@ impl Runtime<'_> {
         self.shared.wake_notifiers();
     }
 
-    fn publish_entry(&self, entry: &PlanEntry, round: u64, now: u64) {
+    /// Publishes one area.
+    fn publish_area(&self, published: &Publication) {
         let segment = &self.shared.segment;
-        let area = entry.area.load(Ordering::Relaxed) as usize;
+        let area = published.area as usize;
         let parts = Parts::of(segment, area);
-        let index = entry.copy.load(Ordering::Relaxed) as usize;
-        let slot = parts.slot;
+        let (index, slot) = (published.copy as usize, parts.slot);
         if parts.layout.is_logged() {
-            if entry.whole.load(Ordering::Relaxed) != 0 {
+            if published.whole {
                 clear(parts.level0());
                 clear(parts.level1());
             } else {
@@ -62,22 +60,15 @@ impl Runtime<'_> {
                 parts.copies()[index].owes.store(0, Ordering::Relaxed);
             }
             fault_point();
-            let counter = entry.counter.load(Ordering::Relaxed);
-            parts.generations().after_publication(counter, segment.config().seal_every);
+            parts.generations().after_publication(published.version.counter, segment.config().seal_every);
         }
         clear(parts.writers());
         fault_point();
-        slot.round.confirmed_ns.store(now, Ordering::Relaxed);
-        let published = Published {
-            term: entry.term.load(Ordering::Relaxed),
-            counter: entry.counter.load(Ordering::Relaxed),
-            clock: entry.clock.load(Ordering::Relaxed),
-            timestamp_ns: now,
-        };
-        parts.reader_copies().publish(index, round, published);
+        slot.round.confirmed_ns.store(published.timestamp_ns, Ordering::Relaxed);
+        parts.reader_copies().publish(published);
         segment.dirty(area).clear();
         segment.forced(area).clear();
-        self.postpone(slot, now);
+        self.postpone(slot, published.timestamp_ns);
     }
 }
 

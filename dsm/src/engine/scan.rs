@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::log::track::Tracker;
 use crate::memory::copy::diff_lines;
 use crate::segment::layout::LINE;
-use crate::segment::parts::{Parts, flag};
+use crate::segment::parts::Parts;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -42,7 +42,7 @@ pub(crate) struct Scanned {
 
 /// Whether the owner of an area looks it through before it arrives in a round that may publish it.
 pub(crate) fn is_scanned(parts: &Parts<'_>, check: bool) -> bool {
-    let automatic = parts.slot.about.flags.load(Ordering::Relaxed) & flag::AUTOMATIC != 0;
+    let automatic = parts.slot.about.is_automatic();
     (automatic || check) && parts.layout.is_logged() && parts.layout.lines > 0
 }
 
@@ -54,7 +54,7 @@ impl Scanned {
     }
 
     fn begin(core: &Arc<AreaCore>) -> Option<Scanned> {
-        let automatic = core.slot().about.flags.load(Ordering::Relaxed) & flag::AUTOMATIC != 0;
+        let automatic = core.slot().about.is_automatic();
         // Without a reader copy there is nothing to be published, and nothing to compare with.
         if core.layout.copies == 0 || core.len == 0 {
             return None;
@@ -177,7 +177,7 @@ impl Scanned {
         }
         let lines: usize = found.iter().map(|lines| lines.len()).sum();
         if check_is_asked_for() {
-            let size = self.core.slot().about.elem_size.load(Ordering::Relaxed).max(1) as usize;
+            let size = self.core.slot().about.about().element.size.max(1) as usize;
             let bytes = found[0].start * line..found[0].end * line;
             let error = Error::Unlogged {
                 area: self.core.name.clone(),

@@ -16,6 +16,7 @@ pub(crate) mod lookup;
 mod models;
 pub(crate) mod ownership;
 pub(crate) mod pin;
+pub(crate) mod publication;
 pub(crate) mod record;
 pub(crate) mod round;
 pub(crate) mod standing;

@@ -1,5 +1,6 @@
 //! The reader copies of an area as their records tell of them: which one is whose, and what each holds.
 use super::pin::{self, copy_state};
+use super::publication::{Publication, Version};
 use super::round::{Rounds, Seat};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point, fence};
 
@@ -23,15 +24,6 @@ pub(crate) struct CopyRecord {
     pub(crate) quarantine: AtomicU64,
 }
 
-/// What a publication writes into the record of a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Published {
-    pub(crate) term: u64,
-    pub(crate) counter: u64,
-    pub(crate) clock: u64,
-    pub(crate) timestamp_ns: u64,
-}
-
 impl CopyRecord {
     /// The record of a copy that holds the area as it was created, or nothing.
     #[cfg(loom)]
@@ -42,22 +34,22 @@ impl CopyRecord {
         CopyRecord { round, term, counter, timestamp_ns, clock, state, owes, quarantine }
     }
 
-    /// Writes the record of what `round` publishes. Repeatable.
-    fn write(&self, round: u64, published: Published) {
+    /// Writes the record of a publication. Repeatable.
+    fn write(&self, published: &Publication) {
         // The record is a sequence lock, of which the round is the sequence: no two publications have the same one.
         // Nobody comes to a copy that is being published, so nobody misses its round.
         self.round.store(u64::MAX, Ordering::Relaxed);
         // Release: pairs with the acquire fence in `Copies::version`. Who sees anything of the new record sees that the
         // round is another.
         fence(Ordering::Release);
-        self.term.store(published.term, Ordering::Relaxed);
-        self.counter.store(published.counter, Ordering::Relaxed);
+        self.term.store(published.version.term, Ordering::Relaxed);
+        self.counter.store(published.version.counter, Ordering::Relaxed);
         self.clock.store(published.clock, Ordering::Relaxed);
         self.timestamp_ns.store(published.timestamp_ns, Ordering::Relaxed);
         fault_point();
         // Release: who finds the round in the record finds the copy's bytes and the rest of the record; pairs with the
         // acquire loads in `Copies::visible` and `Copies::version`.
-        self.round.store(round, Ordering::Release);
+        self.round.store(published.round, Ordering::Release);
     }
 
     /// Sets the copy aside, of which participants of `round` may go on writing all that they had claimed: no reader comes
@@ -71,9 +63,9 @@ impl CopyRecord {
         self.round.store(u64::MAX, Ordering::Relaxed);
     }
 
-    /// Term and counter, for one who keeps the copy from being written.
-    pub(crate) fn version(&self) -> (u64, u64) {
-        (self.term.load(Ordering::Relaxed), self.counter.load(Ordering::Relaxed))
+    /// The version, for one who keeps the copy from being written.
+    pub(crate) fn version(&self) -> Version {
+        Version { term: self.term.load(Ordering::Relaxed), counter: self.counter.load(Ordering::Relaxed) }
     }
 
     /// Whether a worker that stalled may still be writing the copy. Asked by the actor; the answer no is noted.
@@ -128,7 +120,7 @@ impl Copies<'_> {
 
     /// The newest version, for one who holds no copy: term and counter of one publication. `None` while a publication
     /// is under way; ask again.
-    pub(crate) fn version(&self) -> Option<(u64, u64)> {
+    pub(crate) fn version(&self) -> Option<Version> {
         let newest = self.newest();
         // A deleted area's slot may be another's by now, with more copies.
         let record = self.records.get(newest)?;
@@ -141,14 +133,15 @@ impl Copies<'_> {
         (is_same && self.newest() == newest).then_some(version)
     }
 
-    /// Makes copy `index`, which was marked and written, the newest, with what `round` publishes. Repeatable.
-    pub(crate) fn publish(&self, index: usize, round: u64, published: Published) {
-        self.records[index].write(round, published);
+    /// Makes a publication's copy, which was marked and written, the newest. Repeatable.
+    pub(crate) fn publish(&self, published: &Publication) {
+        let record = &self.records[published.copy as usize];
+        record.write(published);
         fault_point();
         // Release: who finds the copy here finds its bytes and its record; pairs with the acquire in `newest`.
-        self.current.store(index as u32, Ordering::Release);
+        self.current.store(published.copy, Ordering::Release);
         fault_point();
-        pin::unmark(&self.records[index].state);
+        pin::unmark(&record.state);
     }
 
     /// Takes back the marks that a planner left which died: nothing was copied yet.

@@ -19,7 +19,7 @@ mod area;
 mod marks;
 mod plan;
 
-pub(crate) use self::area::{AreaLayout, AreaSlot};
+pub(crate) use self::area::{AboutLines, AreaLayout, AreaSlot};
 pub(crate) use self::marks::{Mark, Marks, bits};
 pub(crate) use self::plan::{Chunk, PlanEntry, PlanHeader};
 
@@ -34,7 +34,7 @@ use crate::segment::tally::{Counters, Tally};
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 8;
+pub(crate) const LAYOUT_VERSION: u32 = 9;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.

@@ -1,4 +1,5 @@
 //! The segment: one sparse memfd per job and host, and what lies where in it.
+pub(crate) mod about;
 pub(crate) mod element;
 mod inspect;
 pub(crate) mod layout;

@@ -5,12 +5,6 @@ use crate::segment::layout::{AreaLayout, AreaSlot, LINE};
 use crate::segment::mapping::Segment;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits of `AboutLines::flags`.
-pub(crate) mod flag {
-    pub(crate) const LOGGED: u32 = 1;
-    pub(crate) const AUTOMATIC: u32 = 2;
-}
-
 /// The parts of one area.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts<'s> {

@@ -1,13 +1,12 @@
 //! The bytes of an area for those who do not know its element type.
 use super::handle::Area;
 use super::observer::Observer;
-use crate::engine::area_core::{AreaCore, Version};
+use crate::engine::area_core::AreaCore;
 use crate::engine::directory::find;
 use crate::error::{Error, Result};
-use crate::segment::element::ElementType;
+use crate::protocol::publication::Version;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// A copy of some elements of one version of an area.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,13 +51,9 @@ impl Observer {
         shared.check_process()?;
         let segment = &shared.segment;
         let id = find::find(segment, name).ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
-        let about = &segment.areas()[id.index as usize].about;
-        let element = ElementType {
-            size: about.elem_size.load(Ordering::Relaxed),
-            align: about.elem_align.load(Ordering::Relaxed),
-            kind: about.elem_kind.load(Ordering::Relaxed),
-        };
-        if !find::unchanged(id, &segment.areas()[id.index as usize]) {
+        let slot = &segment.areas()[id.index as usize];
+        let element = slot.about.about().element;
+        if !find::unchanged(id, slot) {
             return Err(Error::NoSuchArea { name: name.into() });
         }
         let mut core = AreaCore::of(shared, id, name, element)?;

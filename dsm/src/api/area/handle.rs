@@ -1,9 +1,10 @@
 //! The readers' side of an area.
 use crate::api::worker::Worker;
-use crate::engine::area_core::{AreaCore, LOOKS, Version};
+use crate::engine::area_core::{AreaCore, LOOKS};
 use crate::engine::shared::Shared;
 use crate::error::{Error, Result};
 use crate::memory::clock;
+use crate::protocol::publication::Version;
 use crate::segment::element::{Element, ElementType};
 use crate::segment::layout::LINE;
 use std::marker::PhantomData;

@@ -1,8 +1,8 @@
 //! What can be said of an area without attaching to it.
-use crate::engine::area_core::Version;
 use crate::engine::directory::AreaId;
 use crate::engine::directory::find;
 use crate::protocol::ownership;
+use crate::protocol::publication::Version;
 use crate::segment::mapping::Segment;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -44,39 +44,30 @@ impl AreaInfo {
     pub(crate) fn of(segment: &Segment, id: AreaId) -> Option<AreaInfo> {
         let index = id.index as usize;
         let slot = &segment.areas()[index];
-        let about = &slot.about;
         let word = ownership::load(&slot.own.ownership);
-        let element = crate::segment::element::ElementType {
-            size: about.elem_size.load(Ordering::Relaxed),
-            align: about.elem_align.load(Ordering::Relaxed),
-            kind: about.elem_kind.load(Ordering::Relaxed),
-        };
-        let interval = about.interval_ns.load(Ordering::Relaxed);
+        let about = slot.about.about();
         let layout = slot.layout_copy();
         let info = AreaInfo {
             name: find::name(segment, index),
             group: find::group(segment, index),
-            len: about.len.load(Ordering::Relaxed) as usize,
-            bytes: about.bytes.load(Ordering::Relaxed),
+            len: about.len,
+            bytes: about.bytes(),
             footprint: layout.footprint(),
-            element: element.to_string(),
-            row: about.row_len.load(Ordering::Relaxed).max(1) as usize,
+            element: about.element.to_string(),
+            row: about.row,
             copies: layout.copies,
-            interval: (interval != 0).then(|| Duration::from_nanos(interval)),
+            interval: about.interval,
             owner: word.holder(),
             epoch: word.epoch(),
             version: None,
             put_off: slot.round.put_off.load(Ordering::Relaxed),
         };
-        let offset = about.extent_offset.load(Ordering::Relaxed);
+        let offset = slot.about.extent_offset.load(Ordering::Relaxed);
         if !find::unchanged(id, slot) {
             return None;
         }
         let parts = crate::segment::parts::Parts::with(segment, slot, &layout, offset);
-        let newest = parts.copies().get(parts.current()).map(|record| Version {
-            term: record.term.load(Ordering::Relaxed),
-            counter: record.counter.load(Ordering::Relaxed),
-        });
+        let newest = parts.copies().get(parts.current()).map(|record| record.version());
         Some(AreaInfo { version: newest, ..info })
     }
 }

@@ -3,11 +3,11 @@
 //! An observer pins a reader copy; a round that finds every copy pinned puts the publication off. A pin
 //! lies in the observer's own record, so that the pins of a dead observer are forgotten with it.
 use super::handle::Area;
-use crate::engine::area_core::Version;
 use crate::engine::shared::Shared;
 use crate::error::{Error, Result};
 use crate::memory::tenure::Tenure;
 use crate::protocol::pin;
+use crate::protocol::publication::Version;
 use crate::segment::element::Element;
 use crate::segment::layout::ObserverRecord;
 use crate::segment::pins::{FREE, LIVE, clear, pin_word};

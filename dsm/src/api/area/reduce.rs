@@ -2,9 +2,9 @@
 use super::handle::Area;
 use super::owned::Owned;
 use crate::api::worker::Worker;
-use crate::engine::area_core::Version;
 use crate::engine::directory::spec::AreaSpec;
 use crate::error::{Error, Rank, Result};
+use crate::protocol::publication::Version;
 use crate::segment::element::Element;
 use std::ops::Range;
 use std::time::Duration;

@@ -2,12 +2,13 @@
 use super::handle::Area;
 use super::owned::Owned;
 use crate::api::worker::Worker;
-use crate::engine::area_core::{AreaCore, Version};
+use crate::engine::area_core::AreaCore;
 use crate::error::{Error, Rank, Result};
 use crate::memory::copy::Kernels;
 use crate::protocol::lock;
 use crate::protocol::ownership;
 use crate::protocol::ownership::Word;
+use crate::protocol::publication::Version;
 use crate::segment::element::Element;
 use crate::segment::parts::Parts;
 use crate::segment::tally::count;

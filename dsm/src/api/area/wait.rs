@@ -1,8 +1,8 @@
 //! Workers ask for versions of an area, and wait for them.
 use super::handle::Area;
 use crate::api::worker::{Synced, Worker};
-use crate::engine::area_core::Version;
 use crate::error::{Error, Result};
+use crate::protocol::publication::Version;
 use crate::segment::element::Element;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

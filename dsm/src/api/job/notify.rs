@@ -1,8 +1,9 @@
 //! Descriptors that become readable when an area has a new version.
 use crate::api::area::handle::Area;
-use crate::engine::area_core::{AreaCore, Version};
+use crate::engine::area_core::AreaCore;
 use crate::engine::shared::Subscriber;
 use crate::error::{Error, Result};
+use crate::protocol::publication::Version;
 use crate::segment::element::Element;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -4,7 +4,6 @@ mod glance;
 pub use self::glance::{AreaGlance, Glance, WorkerGlance};
 
 use super::info::{Stats, WorkerState};
-use crate::engine::area_core::Version;
 use crate::engine::directory;
 use crate::error::{Error, Rank, Result};
 use crate::memory::clock::now_ns;
@@ -13,7 +12,6 @@ use crate::protocol::ownership;
 use crate::protocol::record::CopyRecord;
 use crate::protocol::round::{Seat, slot_state};
 use crate::protocol::word::{Phase, Word};
-use crate::segment::element::ElementType;
 use crate::segment::layout::{AreaSlot, Header, Marks, WorkerRecord};
 use crate::segment::peek::Peek;
 use crate::segment::tally::Tally;
@@ -145,32 +143,26 @@ impl Watch {
         let row = u64::from(self.peek.config.max_name_bytes);
         let name_len = row.min(get32(&slot.about.name_len).into()) as usize;
         let name: Vec<u8> = self.peek.table(self.peek.map.names + index as u64 * row, name_len)?;
-        let about = &slot.about;
-        let element = ElementType {
-            size: get32(&about.elem_size),
-            align: get32(&about.elem_align),
-            kind: get32(&about.elem_kind),
-        };
-        let copies = get32(&about.copies);
+        let about = slot.about.about();
         let current = get32(&slot.read.current);
         // Where the records are, a client can change: whatever is read there is only shown.
         let record = u64::from(current) * size_of::<CopyRecord>() as u64;
-        let record = match get(&about.extent_offset).checked_add(record) {
-            Some(at) if current < copies => self.peek.one::<CopyRecord>(at)?,
+        let record = match get(&slot.about.extent_offset).checked_add(record) {
+            Some(at) if current < about.copies => self.peek.one::<CopyRecord>(at)?,
             _ => None,
         };
         let confirmed = get(&slot.round.confirmed_ns);
-        let interval = get(&about.interval_ns);
         Ok(AreaGlance {
             name: String::from_utf8_lossy(&name).into_owned(),
-            element: element.to_string(),
-            len: get(&about.len),
-            bytes: get(&about.bytes),
-            copies,
+            element: about.element.to_string(),
+            len: about.len as u64,
+            bytes: about.bytes(),
+            copies: about.copies,
             owner: ownership::Word(get(&slot.own.ownership)).holder(),
-            version: record.map(|record| Version { term: get(&record.term), counter: get(&record.counter) }),
-            age: (confirmed != 0 && copies > 0).then(|| Duration::from_nanos(now.saturating_sub(confirmed))),
-            interval: (interval != 0).then(|| Duration::from_nanos(interval)),
+            version: record.map(|record| record.version()),
+            age: (confirmed != 0 && about.copies > 0)
+                .then(|| Duration::from_nanos(now.saturating_sub(confirmed))),
+            interval: about.interval,
             dirty,
             put_off: get(&slot.round.put_off),
         })

@@ -17,10 +17,11 @@ use crate::memory::limits::{self, ReserveError};
 use crate::primitive::fault_point;
 use crate::protocol::index::{Kind, hash};
 use crate::protocol::{area_state, ownership};
+use crate::segment::about::About;
 use crate::segment::element::ElementType;
 use crate::segment::layout::{AreaLayout, Config, HUGE, Mark, bits};
 use crate::segment::mapping::Segment;
-use crate::segment::parts::{Parts, flag};
+use crate::segment::parts::Parts;
 use std::sync::atomic::Ordering;
 
 /// What is collapsed into huge pages at a time, in bytes: some ten milliseconds.
@@ -139,17 +140,14 @@ impl Directory<'_> {
         let segment = self.segment();
         let slot = &segment.areas()[index];
         let (about, spec, element) = (&slot.about, draft.spec, draft.element);
-        about.bytes.store(draft.len as u64 * u64::from(element.size), Ordering::Relaxed);
-        about.elem_size.store(element.size, Ordering::Relaxed);
-        about.elem_align.store(element.align, Ordering::Relaxed);
-        about.elem_kind.store(element.kind, Ordering::Relaxed);
-        about.copies.store(spec.copies, Ordering::Relaxed);
-        about.row_len.store(spec.row as u32, Ordering::Relaxed);
-        about.len.store(draft.len as u64, Ordering::Relaxed);
-        let logged = if spec.tracking == Tracking::Whole { 0 } else { flag::LOGGED };
-        let automatic = if spec.tracking == Tracking::Automatic { flag::AUTOMATIC } else { 0 };
-        about.flags.store(logged | automatic, Ordering::Relaxed);
-        about.interval_ns.store(spec.interval.map_or(0, clock::nanos), Ordering::Relaxed);
+        about.describe(&About {
+            element,
+            len: draft.len,
+            row: spec.row,
+            copies: spec.copies,
+            automatic: spec.tracking == Tracking::Automatic,
+            interval: spec.interval,
+        });
         find::set_text(segment, false, index, &spec.name);
         let id = spec.group.as_ref().map_or(0, |group| {
             let id = self.group_id(group);

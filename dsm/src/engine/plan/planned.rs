@@ -1,5 +1,6 @@
 //! A plan as it was made.
 use crate::protocol::abandon::Entries;
+use crate::protocol::publication::Publication;
 use crate::segment::layout::{Chunk, PlanEntry};
 use crate::segment::mapping::Segment;
 use crate::segment::parts::Parts;
@@ -23,6 +24,12 @@ impl<'s> Planned<'s> {
 
     pub(crate) fn area(&self, entry: usize) -> u32 {
         self.entries[entry].area.load(Ordering::Relaxed)
+    }
+
+    /// What `round` publishes of an entry.
+    pub(crate) fn publication(&self, entry: usize, round: u64) -> Publication {
+        let now = self.segment.header().sync.acting.plan.now_ns.load(Ordering::Relaxed);
+        self.entries[entry].publication(self.group(entry), round, now)
     }
 
     pub(crate) fn parts(&self, entry: usize) -> Parts<'s> {

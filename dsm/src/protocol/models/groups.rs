@@ -3,7 +3,8 @@
 use super::super::abandon::{self, Entries};
 use super::super::claim;
 use super::super::pin;
-use super::super::record::{Copies, CopyRecord, Published};
+use super::super::publication::Publication;
+use super::super::record::{Copies, CopyRecord};
 use super::super::round::{Ended, Pause, Work};
 use super::super::word::{Phase, Word};
 use super::{Hand, Memory, explore, get, put};
@@ -209,8 +210,7 @@ impl Work for Impatient<'_> {
                 }
                 continue;
             }
-            let published = Published { term: round, counter: round, clock: round, timestamp_ns: round };
-            area.copies().publish(area.target(), round, published);
+            area.copies().publish(&Publication::of_round(area.target(), round));
         }
         if all {
             group.memory.dirty.store(0, Ordering::Relaxed);

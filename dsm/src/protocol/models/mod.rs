@@ -27,7 +27,8 @@ mod weakened;
 
 use super::claim::{self, Claim};
 use super::consider::{Found, Owning};
-use super::record::{Copies, CopyRecord, Published};
+use super::publication::Publication;
+use super::record::{Copies, CopyRecord};
 use super::round::{Ended, Pause, Rounds, Seat, Work, slot_state};
 use super::standing::Standings;
 use super::word::{Phase, Word};
@@ -296,9 +297,7 @@ impl Work for Hand<'_> {
         let memory = self.memory;
         put(&memory.acting, round);
         let target = memory.target.load(Ordering::Relaxed);
-        // The version is the round, so that a mixture of two is found.
-        let published = Published { term: round, counter: round, clock: round, timestamp_ns: round };
-        memory.copies().publish(target as usize, round, published);
+        memory.copies().publish(&Publication::of_round(target as usize, round));
         memory.dirty.store(0, Ordering::Relaxed);
     }
 

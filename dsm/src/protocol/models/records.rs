@@ -1,6 +1,7 @@
 //! Records of copies (`protocol/record.rs`): whoever asks for the newest version without holding a copy gets term and counter of
 //! one publication, also after the death of who publishes.
-use super::super::record::{Copies, CopyRecord, Published};
+use super::super::publication::{Publication, Version};
+use super::super::record::{Copies, CopyRecord};
 use super::{explore, lives};
 use crate::primitive::AtomicU32;
 use crate::primitive::Ordering;
@@ -20,8 +21,7 @@ impl Area {
     }
 
     fn publish(&self, round: u64) {
-        let published = Published { term: round, counter: round, clock: 0, timestamp_ns: 0 };
-        self.copies().publish(0, round, published);
+        self.copies().publish(&Publication::of_round(0, round));
     }
 }
 
@@ -34,7 +34,7 @@ fn asked(steps: u32, weaken: impl Fn(&Area) + Sync + Send + 'static) {
         let asker = {
             let area = area.clone();
             thread::spawn(move || {
-                let Some((term, counter)) = area.copies().version() else { return };
+                let Some(Version { term, counter }) = area.copies().version() else { return };
                 assert_eq!(term, counter, "a mixture of two versions");
             })
         };
@@ -42,7 +42,7 @@ fn asked(steps: u32, weaken: impl Fn(&Area) + Sync + Send + 'static) {
             area.publish(2);
         }
         asker.join().unwrap();
-        assert_eq!(area.copies().version(), Some((2, 2)));
+        assert_eq!(area.copies().version(), Some(Version { term: 2, counter: 2 }));
     });
 }
 

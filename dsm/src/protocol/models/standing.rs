@@ -1,7 +1,8 @@
 //! Where workers stand is asked once per plan (`protocol/standing.rs`): a worker that has died in the round is noted dead while
 //! the round is planned. Of its two areas, of a group, both are published or none.
 use super::super::consider::{Found, Owning};
-use super::super::record::{Copies, CopyRecord, Published};
+use super::super::publication::{Publication, Version};
+use super::super::record::{Copies, CopyRecord};
 use super::super::round::{Pause, Work};
 use super::super::standing::Standings;
 use super::super::word::{Actor, Phase, Word};
@@ -38,7 +39,7 @@ impl Area {
     }
 
     fn is_published(&self) -> bool {
-        self.copies().version() == Some((ROUND, ROUND))
+        self.copies().version() == Some(Version { term: ROUND, counter: ROUND })
     }
 }
 
@@ -90,8 +91,7 @@ impl Group {
         }
         for (area, found) in self.areas.iter().zip(found) {
             if let Found::Planned { copy, .. } = found {
-                let published = Published { term: ROUND, counter: ROUND, clock: 0, timestamp_ns: 0 };
-                area.copies().publish(copy, ROUND, published);
+                area.copies().publish(&Publication::of_round(copy, ROUND));
             }
         }
     }

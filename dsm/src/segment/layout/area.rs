@@ -96,7 +96,6 @@ pub(crate) struct RoundLine {
 pub(crate) struct AboutLines {
     pub(crate) extent_offset: AtomicU64,
     pub(crate) extent_len: AtomicU64,
-    pub(crate) bytes: AtomicU64,
     /// Elements.
     pub(crate) len: AtomicU64,
     pub(crate) interval_ns: AtomicU64,

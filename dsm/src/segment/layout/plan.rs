@@ -1,5 +1,6 @@
 //! The plan of a round.
 use crate::primitive::{AtomicU32, AtomicU64};
+use crate::protocol::publication::{Publication, Version};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The head of the plan.
@@ -33,18 +34,37 @@ pub(crate) struct PlanEntry {
 }
 
 impl PlanEntry {
+    /// Enters a publication of an area of worker `owner`.
+    pub(crate) fn enter(&self, publication: &Publication, owner: u32) {
+        let Publication { area, copy, whole, version, clock, .. } = *publication;
+        self.area.store(area, Relaxed);
+        self.copy.store(copy, Relaxed);
+        self.owner.store(owner, Relaxed);
+        self.abandoned.store(0, Relaxed);
+        self.whole.store(u32::from(whole), Relaxed);
+        self.term.store(version.term, Relaxed);
+        self.counter.store(version.counter, Relaxed);
+        self.clock.store(clock, Relaxed);
+    }
+
+    /// The publication that `round` is to make at `timestamp_ns`, of an area of this group.
+    pub(crate) fn publication(&self, group: u32, round: u64, timestamp_ns: u64) -> Publication {
+        Publication {
+            area: self.area.load(Relaxed),
+            group,
+            copy: self.copy.load(Relaxed),
+            whole: self.whole.load(Relaxed) != 0,
+            version: Version { term: self.term.load(Relaxed), counter: self.counter.load(Relaxed) },
+            round,
+            clock: self.clock.load(Relaxed),
+            timestamp_ns,
+        }
+    }
+
     /// Takes over what another entry says.
     pub(crate) fn copy_from(&self, other: &PlanEntry) {
-        let small = |to: &AtomicU32, from: &AtomicU32| to.store(from.load(Relaxed), Relaxed);
-        let large = |to: &AtomicU64, from: &AtomicU64| to.store(from.load(Relaxed), Relaxed);
-        small(&self.area, &other.area);
-        small(&self.copy, &other.copy);
-        small(&self.owner, &other.owner);
-        small(&self.abandoned, &other.abandoned);
-        small(&self.whole, &other.whole);
-        large(&self.term, &other.term);
-        large(&self.counter, &other.counter);
-        large(&self.clock, &other.clock);
+        self.enter(&other.publication(0, 0, 0), other.owner.load(Relaxed));
+        self.abandoned.store(other.abandoned.load(Relaxed), Relaxed);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a look at a job shows.
 use crate::api::job::info::{Stats, WorkerState};
-use crate::engine::area_core::Version;
 use crate::error::Rank;
+use crate::protocol::publication::Version;
 use std::time::Duration;
 
 /// What a job was like at one moment; its parts are some microseconds apart.
