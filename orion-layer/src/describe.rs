@@ -2,8 +2,10 @@
 mod clauses;
 
 pub use self::clauses::{Buffer, Clauses, Entries, Read, Relax, Serve, Write};
+pub use crate::contract::Plain;
 
 use crate::accumulate::Fold;
+use crate::hash::Words;
 use hectare_dependence::loop_nest::{Access, Affine, LoopNest, LoopVar, Mode, Subscript};
 use std::hash::{Hash, Hasher};
 
@@ -121,7 +123,7 @@ pub trait OfHash {
 
 impl<T: Hash + ?Sized> OfHash for Captured<'_, T> {
     fn trace(&self) -> Option<u64> {
-        let mut hasher = Words(0);
+        let mut hasher = Words::default();
         self.0.hash(&mut hasher);
         Some(hasher.finish())
     }
@@ -136,37 +138,6 @@ pub trait OfOther {
 impl<T: ?Sized> OfOther for &Captured<'_, T> {
     fn trace(&self) -> Option<u64> {
         (size_of_val(self.0) == 0).then_some(0)
-    }
-}
-
-/// A number, truth value or character from outside the loop, and that of all workers: one that differs ends the loop with
-/// [`Error::Diverged`](crate::Error::Diverged).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Plain {
-    /// An integer.
-    Integer(i128),
-    /// One that is larger.
-    Large(u128),
-    /// The bits of a float.
-    Single(u32),
-    /// The bits of a float.
-    Double(u64),
-    /// A truth value.
-    Truth(bool),
-    /// A character.
-    Character(char),
-}
-
-impl std::fmt::Display for Plain {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Plain::Integer(value) => write!(f, "{value}"),
-            Plain::Large(value) => write!(f, "{value}"),
-            Plain::Single(bits) => write!(f, "{:?}", f32::from_bits(*bits)),
-            Plain::Double(bits) => write!(f, "{:?}", f64::from_bits(*bits)),
-            Plain::Truth(value) => write!(f, "{value}"),
-            Plain::Character(value) => write!(f, "{value:?}"),
-        }
     }
 }
 
@@ -232,54 +203,11 @@ impl<T: ?Sized> OfNothingPlain for &Captured<'_, T> {
 
 /// One number of several, if all can be told.
 pub fn basis(traces: &[Option<u64>]) -> Option<u64> {
-    let mut hasher = Words(0);
+    let mut hasher = Words::default();
     for trace in traces {
         hasher.write_u64((*trace)?);
     }
     Some(hasher.finish())
-}
-
-/// A hash of long lists of numbers, eight bytes at a time: a multiplication and a rotation each, as in FxHash.
-#[derive(Default)]
-pub(crate) struct Words(u64);
-
-impl Hasher for Words {
-    fn write(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| self.write_u64(u64::from_le_bytes(*word)));
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        self.write_u64(u64::from_le_bytes(last) ^ (rest.len() as u64) << 56);
-    }
-
-    #[inline]
-    fn write_u8(&mut self, byte: u8) {
-        self.write_u64(u64::from(byte));
-    }
-
-    #[inline]
-    fn write_u32(&mut self, word: u32) {
-        self.write_u64(u64::from(word));
-    }
-
-    #[inline]
-    fn write_usize(&mut self, word: usize) {
-        self.write_u64(word as u64);
-    }
-
-    #[inline]
-    fn write_isize(&mut self, word: isize) {
-        self.write_u64(word as u64);
-    }
-
-    #[inline]
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
-    }
 }
 
 /// What a body without accumulators ends with.

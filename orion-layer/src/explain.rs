@@ -1,7 +1,8 @@
 //! Why a loop runs as it does, in words for people who never heard of dependence vectors.
-use crate::context::{Context, by_place};
+use crate::context::Context;
 use crate::execute::LoopPlan;
 use crate::relax::{Relax, explained};
+use crate::site::by_place;
 use crate::words::counted;
 use hectare_dependence::analysis::analyze;
 use hectare_dependence::loop_nest::{LoopNest, Order, Space};
@@ -189,7 +190,7 @@ impl Context<'_> {
     /// Explains every loop that has been planned so far, in the order of the program's source. What a loop does alike under
     /// several consistencies is said once, with all of them ([`Explanation::relaxes`]).
     pub fn explain(&self) -> Explanations {
-        let mut plans: Vec<_> = self.plans.all().collect();
+        let mut plans: Vec<_> = self.plans().collect();
         plans.sort_by_key(|plan| plan.number);
         let mut all: Vec<Explanation> = Vec::new();
         for plan in plans {
@@ -210,7 +211,7 @@ impl Context<'_> {
     /// The descriptions of all loops that have been planned so far, by their places; for tests of the macro.
     #[doc(hidden)]
     pub fn __nests(&self) -> Vec<LoopNest> {
-        let mut all: Vec<LoopNest> = self.plans.all().map(|plan| plan.nest.clone()).collect();
+        let mut all: Vec<LoopNest> = self.plans().map(|plan| plan.nest.clone()).collect();
         all.sort_by(|a, b| by_place(&a.name, &b.name));
         all
     }

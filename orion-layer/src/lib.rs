@@ -61,25 +61,29 @@ extern crate self as hectare_orion;
 
 pub mod accumulate;
 pub mod array;
-mod check;
 mod checkpoint;
 pub mod collections;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod common;
 mod context;
+mod contract;
 #[doc(hidden)]
 pub mod describe;
 mod error;
 pub mod execute;
 pub mod explain;
 mod file;
+mod hash;
 pub mod lazy;
+mod mutant;
 mod panics;
 mod parallel_for;
 mod per_worker;
 pub mod relax;
+mod replica;
 pub mod serve;
+mod site;
 pub mod view;
 mod words;
 
@@ -109,9 +113,10 @@ pub use hectare_orion_macros::__parallel_for;
 
 pub use self::array::{DistArray, SparseArray};
 pub use self::checkpoint::{Checkpoint, Saving};
-pub use self::context::{Context, Site, run, run_on};
+pub use self::context::{Context, run, run_on};
 pub use self::error::{Error, Result};
 pub use self::explain::{Explanation, Explanations};
 pub use self::loop_nest::LoopNest;
 pub use self::per_worker::PerWorker;
+pub use self::site::Site;
 pub use self::view::{View, ViewMut, axpy, dot, norm2, scale};

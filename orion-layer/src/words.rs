@@ -1,4 +1,4 @@
-//! Counts in sentences.
+//! Counts and names of types in sentences.
 
 /// `1 clock`, `2 clocks`; `1 pass`, `2 passes`; `1 entry`, `2 entries`.
 pub(crate) fn counted(count: u64, what: &str) -> String {
@@ -11,9 +11,25 @@ pub(crate) fn counted(count: u64, what: &str) -> String {
     format!("{count} {stem}{end}")
 }
 
+/// The name of a type without the paths in it.
+pub(crate) fn short_name(type_name: &str) -> String {
+    let mut name = String::new();
+    for (number, piece) in type_name.split("::").enumerate() {
+        if number > 0 && piece.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+            // What stands before is the name of a module.
+            let kept = name.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+            name.truncate(kept);
+        } else if number > 0 {
+            name.push_str("::");
+        }
+        name.push_str(piece);
+    }
+    name
+}
+
 #[cfg(test)]
 mod tests {
-    use super::counted;
+    use super::{counted, short_name};
 
     #[test]
     fn one_and_more() {
@@ -21,5 +37,14 @@ mod tests {
         assert_eq!(words.map(|word| counted(1, word)), ["1 clock", "1 pass", "1 entry", "1 key"]);
         assert_eq!(words.map(|word| counted(2, word)), ["2 clocks", "2 passes", "2 entries", "2 keys"]);
         assert_eq!(counted(0, "clock"), "0 clocks");
+    }
+
+    #[test]
+    fn names_of_rules_lose_their_paths() {
+        let short = short_name;
+        assert_eq!(short("hectare_orion::relax::apply::Sum"), "Sum");
+        assert_eq!(short("a::Both<b::c::Left, d::Right>"), "Both<Left, Right>");
+        assert_eq!(short("a::main::{{closure}}::{{closure}}"), "main::{{closure}}::{{closure}}");
+        assert_eq!(short("Sum"), "Sum");
     }
 }

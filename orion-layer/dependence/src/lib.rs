@@ -27,3 +27,4 @@ pub mod loop_nest;
 pub mod mutant;
 pub mod placement;
 pub mod schedule;
+mod tiles;

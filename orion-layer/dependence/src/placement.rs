@@ -1,7 +1,7 @@
 //! Where the arrays of a loop have to be: which parts each tile needs, and who hands what to whom.
 use crate::loop_nest::{Affine, LoopNest, Subscript};
 use crate::mutant::{self, Mutant};
-use crate::schedule::{Steps, Tile};
+use crate::tiles::{Steps, Tile};
 use std::ops::Range;
 
 /// The number of a worker.

@@ -5,12 +5,13 @@ mod relax;
 mod runs;
 mod write;
 
-use super::layout::Layout;
 use super::partition::{Hold, Partition};
-use super::transfer::copy_box;
-use crate::context::{Context, Say, Site};
+use crate::context::{Context, Say};
+use crate::contract::Layout;
 use crate::error::{Error, Result};
-use crate::relax::Replica;
+use crate::replica::Replica;
+use crate::site::Site;
+use crate::view::copy_box;
 use crate::view::{Frame, Gathered, PartBounds, Recorder, View, ViewMut};
 use hectare_dsm::{Element, Worker};
 use std::ops::Range;

@@ -1,8 +1,9 @@
 //! Moving entries between workers, through an area of each that the others read in place.
 use super::sparse::Value;
 use super::wire;
-use crate::context::{Context, Say, Site};
+use crate::context::{Context, Say};
 use crate::error::{Error, Result};
+use crate::site::Site;
 use hectare_data::entries::Entry;
 use hectare_dsm::{AreaSpec, Lent, Owned, Tracking, Worker};
 use std::time::Duration;

@@ -2,9 +2,10 @@
 use super::dense::DistArray;
 use super::shown;
 use super::sparse::{SparseArray, Value};
-use crate::checkpoint::checksum;
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::hash::checksum;
+use crate::site::Site;
 use hectare_data::entries::Entries;
 use hectare_data::random::{Real, Stream};
 use hectare_dsm::{Element, bytemuck};

@@ -1,7 +1,7 @@
 //! Distributed arrays.
+pub(crate) mod arg;
 mod dense;
 pub(crate) mod exchange;
-pub(crate) mod layout;
 mod make;
 mod npy;
 mod partition;
@@ -11,13 +11,12 @@ mod save_text;
 pub(crate) mod share;
 mod shown;
 mod sparse;
-pub(crate) mod transfer;
 pub(crate) mod wire;
 
 pub use self::dense::DistArray;
-pub use self::layout::Layout;
 pub use self::npy::NpyElement;
 pub use self::sparse::{LocalEntries, PlacedEntries, Slices, SparseArray, Value};
+pub use crate::contract::Layout;
 
 #[doc(inline)]
 pub use hectare_data::{

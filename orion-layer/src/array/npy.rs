@@ -1,8 +1,9 @@
 //! NumPy's `.npy` files: read and written in row-major order, little-endian, with elements of one number each.
 use super::dense::DistArray;
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::file::{self, NewFile};
+use crate::site::Site;
 use hectare_data::npy::{Header, PREAMBLE, text_range};
 use hectare_dsm::{Element, bytemuck};
 use std::fs::File;

@@ -1,5 +1,5 @@
 //! One partition of an array on one worker: an area that it holds, has lent, or only knows.
-use super::layout::Layout;
+use crate::contract::Layout;
 use crate::error::Result;
 use crate::view::Frame;
 use hectare_dsm::{

@@ -1,8 +1,9 @@
 //! Dense arrays from text files of rows of numbers, of which every worker parses its share.
 use super::dense::DistArray;
-use super::layout::Layout;
-use crate::context::{Context, Site};
+use crate::context::Context;
+use crate::contract::Layout;
 use crate::error::Result;
+use crate::site::Site;
 use hectare_data::text::{Field, Separator, Share, TextError, for_each_line};
 use hectare_dsm::{Element, Rank};
 use std::path::Path;

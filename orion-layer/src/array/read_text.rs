@@ -1,8 +1,9 @@
 //! Sparse arrays from text files, of which every worker parses its share. All calls are collective.
 use super::sparse::{SparseArray, Value};
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::file;
+use crate::site::Site;
 use hectare_data::entries::Entries;
 use hectare_data::text::{Parsed, Share, TextError, read_entries, read_rows};
 use std::path::Path;

@@ -2,9 +2,10 @@
 use super::dense::DistArray;
 use super::share::share_bytes;
 use super::sparse::{SparseArray, Value};
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::file::{self, NewFile};
+use crate::site::Site;
 use hectare_data::text::{write_entries, write_rows};
 use hectare_dsm::Element;
 use std::fmt::Display;

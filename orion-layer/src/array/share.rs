@@ -1,6 +1,7 @@
 //! Showing bytes of each worker to all, through an area of each that the others read in place.
-use crate::context::{Context, Say, Site};
+use crate::context::{Context, Say};
 use crate::error::Result;
+use crate::site::Site;
 use hectare_dsm::{AreaSpec, Lent, Tracking, Worker};
 use std::time::Duration;
 

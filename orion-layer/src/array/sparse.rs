@@ -3,15 +3,16 @@
 //! Entries live in each worker's own memory, in the order in which a loop runs through them; they are no areas,
 //! for nobody writes them and nobody else reads them. When a loop wants them elsewhere they move once.
 use super::exchange::exchange_entries;
-use crate::context::{Context, Say, Site};
+use crate::context::{Context, Say};
 use crate::error::{Error, Result};
-use crate::execute::mutant::{self, Mutant};
+use crate::mutant::{self, Mutant};
+use crate::site::Site;
 use hectare_data::entries::{Entries, Entry};
 use hectare_data::grid::Grid;
 use hectare_dependence::cuts::{BlockWeights, Cuts, PartTable};
 use hectare_dependence::histogram::Histogram;
 
-use crate::execute::{Family, IterationSpace, Of, Visit};
+use crate::contract::{Family, IterationSpace, Of, Visit};
 use hectare_dependence::loop_nest::Space;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -4,9 +4,10 @@ use super::restore::Checkpoint;
 use super::save::{Saving, encode, once};
 use crate::array::Value;
 use crate::collections::{DistMap, DistVec, Key, Merge};
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::Result;
 use crate::panics::caught;
+use crate::site::Site;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 

@@ -4,8 +4,6 @@
 //! then a table of contents in JSON, its length, its checksum, and a mark: a file that was cut off has no mark.
 //! Dense arrays lie there in row-major order, sparse ones, maps and vectors in blocks of entries. Numbers are
 //! little-endian; every array and every block has a checksum.
-mod checksum;
-pub(crate) use self::checksum::checksum;
 mod collections;
 mod contents;
 mod restore;

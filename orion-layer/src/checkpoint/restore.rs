@@ -1,10 +1,11 @@
 //! Reading a checkpoint.
-use super::checksum::{Checksum, checksum};
 use super::contents::{Block, Contents, MARK, StoredArray, StoredEntries, TAIL, type_name};
 use crate::array::{DistArray, Entries, Entry, SparseArray, Value};
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::file;
+use crate::hash::{Checksum, checksum};
+use crate::site::Site;
 use hectare_dsm::{Element, bytemuck};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

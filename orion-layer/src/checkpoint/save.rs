@@ -1,11 +1,12 @@
 //! Writing a checkpoint.
-use super::checksum::{Checksum, checksum};
 use super::contents::{Block, Contents, MARK, StoredArray, StoredEntries, StoredValue, type_name};
 use crate::array::share::share_bytes;
 use crate::array::{DistArray, SparseArray, Value};
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::file::NewFile;
+use crate::hash::{Checksum, checksum};
+use crate::site::Site;
 use hectare_dsm::{Element, bytemuck};
 use serde::Serialize;
 use std::path::Path;

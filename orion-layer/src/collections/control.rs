@@ -6,7 +6,7 @@ pub(super) const BYTES: usize = 128;
 /// What the executor does with any of them: nothing is handed from worker to worker.
 macro_rules! control {
     ($arg:ty, [$($of:tt)*], $is_written:literal, $treatment:ident, { $($own:tt)* }) => {
-        impl<$($of)*> $crate::execute::Control for $arg {
+        impl<$($of)*> $crate::contract::Control for $arg {
             fn describe(&self, name: &str) -> hectare_dependence::loop_nest::NamedArray {
                 hectare_dependence::loop_nest::NamedArray { name: name.into(), shape: vec![1], element_bytes: $crate::collections::control::BYTES }
             }
@@ -23,43 +23,17 @@ macro_rules! control {
                 $is_written
             }
 
-            fn treatment(&self) -> $crate::relax::Treatment {
-                $crate::relax::Treatment::$treatment
+            fn treatment(&self) -> $crate::contract::Treatment {
+                $crate::contract::Treatment::$treatment
             }
 
             fn check(&self) -> $crate::Result<()> {
                 self.0.check()
             }
 
-            fn layout(&self) -> &$crate::array::Layout {
+            fn layout(&self) -> &$crate::contract::Layout {
                 &self.0.layout
             }
-
-            fn rearrange(&mut self, _context: &mut $crate::context::Context<'_>, _site: $crate::context::Site, _to: &$crate::array::Layout) -> $crate::Result<()> {
-                Ok(())
-            }
-
-            fn recall(&mut self, _worker: &mut hectare_dsm::Worker) -> $crate::Result<()> {
-                Ok(())
-            }
-
-            fn finish_recall(&mut self, _worker: &mut hectare_dsm::Worker) -> $crate::Result<()> {
-                Ok(())
-            }
-
-            fn take(&mut self, _worker: &mut hectare_dsm::Worker, _part: usize) -> $crate::Result<()> {
-                Ok(())
-            }
-
-            fn give(&mut self, _worker: &hectare_dsm::Worker, _part: usize, _to: hectare_dsm::Rank) -> $crate::Result<()> {
-                Ok(())
-            }
-
-            fn lend(&mut self, _worker: &hectare_dsm::Worker) -> $crate::Result<()> {
-                Ok(())
-            }
-
-            fn set_owners(&mut self, _owners: &[hectare_dsm::Rank]) {}
 
             $($own)*
         }

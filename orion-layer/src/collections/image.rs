@@ -2,8 +2,9 @@
 //! (Knuth, The Art of Computer Programming 3, section 6.4), then the entries.
 use super::{Key, hash, owner};
 use crate::array::{Value, wire};
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::site::Site;
 use hectare_dsm::{Area, AreaSpec, Lent, Tracking, Worker};
 use std::borrow::Borrow;
 use std::cell::Cell;

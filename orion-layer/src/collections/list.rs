@@ -2,10 +2,11 @@
 use super::map::DistMap;
 use super::{Key, Merge};
 use crate::array::{Entries, SparseArray, Value, wire};
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::lazy::gather::Item;
 use crate::lazy::spread::{Sent, spread};
+use crate::site::Site;
 
 /// A key of a map on its way.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -58,7 +58,6 @@ mod vector_view;
 mod view;
 
 pub use self::map::{DistMap, DistMultiMap};
-pub(crate) use self::missing::Missing;
 pub use self::rule::{Append, First, Last, Max, Merge, Min, Sum, Summable};
 pub use self::vector::DistVec;
 pub use self::vector_view::{VecArg, VecRead, VecReadView, VecReads, VecView, VecViews};

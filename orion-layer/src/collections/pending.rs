@@ -2,7 +2,7 @@
 use super::{Key, Merge, hash, owner};
 use crate::array::{Value, wire};
 use crate::error::{Error, Result};
-use crate::execute::merging_at;
+use crate::panics::merging_at;
 use std::any::type_name;
 use std::borrow::Borrow;
 use std::collections::HashMap;

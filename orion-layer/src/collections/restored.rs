@@ -4,10 +4,11 @@ use super::map::DistMap;
 use super::vector::{DistVec, place};
 use super::{Key, Merge, hash, owner};
 use crate::array::Value;
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::Result;
 use crate::lazy::gather::Item;
 use crate::lazy::spread::scatter;
+use crate::site::Site;
 
 impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
     /// A map of the entries that the workers bring. Collective.

@@ -2,9 +2,10 @@
 use super::image::{self, Images};
 use crate::array::share::share_bytes;
 use crate::array::{Layout, Value, wire};
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::panics::caught;
+use crate::site::Site;
 use std::collections::BTreeMap;
 
 /// So many elements in a row are with one worker, then the next has as many, and so on around.

@@ -3,9 +3,10 @@ use super::image;
 use super::vector::{DistVec, Pushed, place};
 use crate::array::exchange::exchange_parcels;
 use crate::array::{Value, wire};
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::panics::caught;
+use crate::site::Site;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 

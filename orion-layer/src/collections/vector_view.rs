@@ -1,12 +1,12 @@
 //! A vector as a loop sees it.
 use super::control::control;
-use super::missing::Missing;
 use super::vector::{DistVec, Pushed, element};
 use crate::array::Value;
-use crate::context::{Context, Site};
+use crate::context::Context;
+use crate::contract::{ArrayArg, Family, Note, Unseen, Unseens};
 use crate::error::Result;
-use crate::execute::{ArrayArg, Family, Note};
-use crate::serve::{Unseen, Unseens};
+use crate::panics::Missing;
+use crate::site::Site;
 use hectare_dsm::Worker;
 use std::cell::Cell;
 use std::marker::PhantomData;

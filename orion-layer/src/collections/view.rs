@@ -2,14 +2,14 @@
 use super::control::control;
 use super::image::look_up;
 use super::map::DistMap;
-use super::missing::Missing;
 use super::pending::Pending;
 use super::{Key, Merge};
 use crate::array::Value;
-use crate::context::{Context, Site};
+use crate::context::Context;
+use crate::contract::{ArrayArg, Family, Note, Rule, Unseen, Unseens};
 use crate::error::Result;
-use crate::execute::{ArrayArg, Family, Note, Rule};
-use crate::serve::{Unseen, Unseens};
+use crate::panics::Missing;
+use crate::site::Site;
 use hectare_dsm::Worker;
 use std::borrow::Borrow;
 use std::cell::Cell;

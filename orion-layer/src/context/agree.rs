@@ -1,6 +1,7 @@
 //! Ending a step on files: afterwards every worker goes on, or every worker has the same error.
-use super::{Context, Site};
+use super::Context;
 use crate::error::{Error, Result};
+use crate::site::Site;
 use hectare_dsm::Rank;
 use serde::{Deserialize, Serialize};
 use std::io;

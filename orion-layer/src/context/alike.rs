@@ -1,8 +1,9 @@
 //! What all workers have to say alike: it goes as a number with every letter of a collective call (`Mailbox::set_stamp`), so
 //! that the first exchange finds who says something else, without one more. Then all exchange the words.
-use super::{Context, Say, Site};
-use crate::describe::Words;
+use super::{Context, Say};
 use crate::error::{Error, Result};
+use crate::hash::Words;
+use crate::site::Site;
 use hectare_dsm::Rank;
 use std::hash::{Hash, Hasher};
 

@@ -1,6 +1,7 @@
 //! Collective calls of user programs: `root`, `broadcast`, `agree`, `all_reduce`.
-use super::{Context, Say, Site};
+use super::{Context, Say};
 use crate::error::{Error, Result};
+use crate::site::Site;
 use hectare_dsm::Element;
 use hectare_dsm::bytemuck;
 use serde::Serialize;

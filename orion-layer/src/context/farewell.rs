@@ -1,6 +1,7 @@
 //! What a worker leaves behind when its program ends: those who wait for it in a collective call say why it does not come.
-use super::{Context, Site, collective};
+use super::{Context, collective};
 use crate::error::Result;
+use crate::site::Site;
 use serde::{Deserialize, Serialize};
 
 /// How a worker's program has ended.

@@ -1,7 +1,7 @@
 //! How workers of one program tell each other things: a published area each, read by all after a barrier.
-use super::Site;
 use super::farewell::Farewell;
 use crate::error::{Error, Result};
+use crate::site::Site;
 use hectare_dsm::{Area, AreaSpec, Owned, Rank, Worker, WorkerState};
 use std::cell::Cell;
 use std::time::Duration;

@@ -3,24 +3,21 @@ mod agree;
 mod alike;
 mod collective;
 mod farewell;
+mod kept;
 mod mailbox;
 mod run;
-mod site;
 
 pub use self::run::{run, run_on};
-pub use self::site::Site;
-pub(crate) use self::site::by_place;
 
+use self::kept::Kept;
 use self::mailbox::Mailbox;
 pub(crate) use self::mailbox::Say;
 use crate::error::{Error, Result};
-use crate::execute::Plans;
-use crate::relax::Board;
+use crate::site::Site;
 use hectare_data::random::{Permutation, Stream};
 use hectare_dsm::{Rank, Worker};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::rc::Rc;
 use std::time::Duration;
 
 /// How long workers wait for each other when a program begins.
@@ -37,11 +34,11 @@ pub struct Context<'w> {
     size: usize,
     mailbox: Mailbox,
     made: u64,
-    pub(crate) plans: Plans,
+    /// What the layers above keep here.
+    pub(crate) kept: Kept,
     seed: u64,
     pub(crate) checking: bool,
     pub(crate) patience: Duration,
-    board: Option<Rc<Board>>,
     /// The error with which the program has ended.
     failed: Option<String>,
 }
@@ -68,11 +65,10 @@ impl<'w> Context<'w> {
             size,
             mailbox,
             made: 0,
-            plans: Plans::default(),
+            kept: Kept::default(),
             seed: 0,
             checking,
             patience: PATIENCE,
-            board: None,
             failed: None,
         };
         context.barrier()?;
@@ -127,15 +123,6 @@ impl<'w> Context<'w> {
     pub(crate) fn next_number(&mut self) -> u64 {
         self.made += 1;
         self.made
-    }
-
-    /// The words by which workers tell each other how far they are in a relaxed loop. All workers call this together.
-    pub(crate) fn board(&mut self) -> Result<Rc<Board>> {
-        if let Some(board) = &self.board {
-            return Ok(board.clone());
-        }
-        let board = Rc::new(Board::open(self.worker, self.size)?);
-        Ok(self.board.insert(board).clone())
     }
 
     /// What this worker says of the loop that it is in, as one number: 0 outside of loops. From now on exchanges find

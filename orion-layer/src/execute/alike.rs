@@ -1,51 +1,16 @@
 //! Whether all workers run the same loop: what each says of it goes as a number with every letter of the pass
 //! (`context::mailbox`), so that the first exchange finds a worker that says something else, without one more. Then all
 //! exchange the words.
+use super::LoopHead;
 use super::plan::LoopPlan;
-use super::{Arrays, Control, IterationSpace, LoopHead};
-use crate::context::{Context, Site};
-use crate::describe::Words;
+use crate::context::Context;
+use crate::contract::{Arrays, Control, IterationSpace, Treatment};
 use crate::error::{Error, Result};
-use crate::relax::Treatment;
+use crate::hash::Words;
+use crate::site::Site;
 use hectare_dependence::loop_nest::Space;
-use std::fmt::{Debug, Write};
+use std::fmt::Write;
 use std::hash::{Hash, Hasher};
-
-/// How contributions to an array are merged.
-#[derive(Clone, Copy, Debug)]
-pub struct Rule<'a> {
-    /// The type, with its path.
-    pub type_name: &'static str,
-    /// With its settings.
-    pub shown: Option<&'a dyn Debug>,
-}
-
-impl Rule<'_> {
-    /// The type without the paths in it.
-    pub(crate) fn short_name(&self) -> String {
-        let mut name = String::new();
-        for (number, piece) in self.type_name.split("::").enumerate() {
-            if number > 0 && piece.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
-                // What stands before is the name of a module.
-                let kept = name.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
-                name.truncate(kept);
-            } else if number > 0 {
-                name.push_str("::");
-            }
-            name.push_str(piece);
-        }
-        name
-    }
-}
-
-impl std::fmt::Display for Rule<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.shown {
-            Some(shown) => write!(f, "{shown:?}"),
-            None => f.write_str(&self.short_name()),
-        }
-    }
-}
 
 /// Hashes what is written.
 struct Hashed(Words);
@@ -144,19 +109,5 @@ impl Context<'_> {
     /// the middle. Collective.
     pub(super) fn agree_to_plan(&mut self, site: Site) -> Result<()> {
         self.exchange(site, crate::context::Say::Value(&[]), |_, _| Ok(()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_rules_lose_their_paths() {
-        let short = |type_name| Rule { type_name, shown: None }.short_name();
-        assert_eq!(short("hectare_orion::relax::apply::Sum"), "Sum");
-        assert_eq!(short("a::Both<b::c::Left, d::Right>"), "Both<Left, Right>");
-        assert_eq!(short("a::main::{{closure}}::{{closure}}"), "main::{{closure}}::{{closure}}");
-        assert_eq!(short("Sum"), "Sum");
     }
 }

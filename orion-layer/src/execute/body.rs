@@ -1,8 +1,8 @@
 //! Running a body: its panics and refused accesses become errors.
-use super::unwound::{self, Ruled};
-use crate::collections::Missing;
 use crate::error::Error;
 use crate::panics;
+use crate::panics::Missing;
+use crate::panics::unwound::{self, Ruled};
 use crate::view::Refused;
 use hectare_dependence::loop_nest::LoopNest;
 use hectare_dsm::Rank;

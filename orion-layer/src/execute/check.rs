@@ -1,12 +1,12 @@
 //! One pass of a loop that is checked: serially, on worker 0, with everything noted.
 use super::body::guarded;
+use super::findings::{Covers, Findings, Foreseen, Races};
 use super::foresee::Slice;
 use super::plan::LoopPlan;
 use super::{Arrays, IterationSpace, LoopHead, Notes, Of};
 use crate::accumulate::{Accumulators, Tree};
-use crate::array::Layout;
-use crate::check::{Covers, Findings, Foreseen, Races};
 use crate::context::{Context, Say};
+use crate::contract::Layout;
 use crate::error::{Error, Result};
 use crate::view::Recording;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,42 +1,35 @@
 //! Running loops: planning once, then passes that take, work, give.
 mod align;
 mod alike;
-mod arrays;
 mod body;
 mod check;
 mod clocks;
-mod control;
 mod description;
+mod findings;
 mod foresee;
 mod lacking;
-pub(crate) mod mutant;
-mod notes;
 mod pass;
 mod places;
 mod plan;
+mod reports;
 mod run;
-mod space;
 #[cfg(test)]
 mod tests;
 mod timing;
-pub(crate) mod unwound;
 mod work;
 
-pub use self::alike::Rule;
-pub use self::arrays::{ArrayArg, Arrays, Family, Of, Reads, Writes};
-pub use self::control::Control;
-pub use self::notes::{Note, Notes};
 pub use self::plan::LoopPlan;
-pub(crate) use self::plan::Plans;
-pub use self::space::{Boxes, IterationSpace, Ranges, Visit, entry_parts};
 pub use self::timing::Timing;
+pub use crate::array::arg::{Reads, Writes};
+pub use crate::contract::{
+    ArrayArg, Arrays, Boxes, Control, Family, IterationSpace, Note, Notes, Of, Ranges, Rule, Visit,
+    entry_parts,
+};
 #[doc(hidden)]
-pub use self::unwound::begin_iteration;
-pub(crate) use self::unwound::{merging, merging_at};
+pub use crate::panics::begin_iteration;
 
-use crate::context::Site;
-use crate::describe::Plain;
-use crate::relax::Relax;
+use crate::contract::{Plain, Relax};
+use crate::site::Site;
 use hectare_dependence::loop_nest::{LoopNest, Order};
 use hectare_dependence::schedule::Schedule;
 

@@ -1,6 +1,6 @@
 //! Where the arrays of a loop have to be when a pass begins, and where they are when it ends.
 use super::LoopPlan;
-use crate::array::Layout;
+use crate::contract::Layout;
 use hectare_dependence::loop_nest::Subscript;
 use hectare_dependence::placement::ArrayPlacement;
 use hectare_dsm::Rank;

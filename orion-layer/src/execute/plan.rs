@@ -2,12 +2,13 @@
 use super::alike::digest;
 use super::clocks::Clocks;
 use super::description::{self, Treated, check};
-use super::mutant::{self, Mutant};
 use super::{Describe, IterationSpace, LoopHead, Timing};
-use crate::context::{Context, Site};
+use crate::context::Context;
+use crate::contract::Serving;
 use crate::error::{Error, Result};
+use crate::mutant::{self, Mutant};
 use crate::relax::{Every, LoopReport, Relax, Sharing, Trials};
-use crate::serve::Serving;
+use crate::site::Site;
 use hectare_dependence::analysis::{Dependences, analyze};
 use hectare_dependence::cuts::BlockWeights;
 use hectare_dependence::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space};
@@ -32,22 +33,26 @@ pub(crate) struct Key {
 }
 
 /// The plans of a program.
-#[derive(Debug, Default)]
-pub(crate) struct Plans {
+#[derive(Debug)]
+struct Plans {
     known: HashMap<Key, Rc<LoopPlan>>,
 }
 
-impl Plans {
-    pub(crate) fn get(&self, key: &Key) -> Option<Rc<LoopPlan>> {
-        self.known.get(key).cloned()
+impl Context<'_> {
+    /// All plans of the program.
+    pub(crate) fn plans(&self) -> impl Iterator<Item = &Rc<LoopPlan>> {
+        self.kept.get::<Plans>().into_iter().flat_map(|plans| plans.known.values())
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Rc<LoopPlan>> {
-        self.known.values()
+    pub(super) fn plan_of(&self, key: &Key) -> Option<Rc<LoopPlan>> {
+        self.kept.get::<Plans>()?.known.get(key).cloned()
     }
 
-    pub(crate) fn keep(&mut self, key: Key, plan: Rc<LoopPlan>) {
-        self.known.insert(key, plan);
+    pub(super) fn keep_plan(&mut self, key: Key, plan: Rc<LoopPlan>) {
+        match self.kept.get_mut::<Plans>() {
+            Some(plans) => drop(plans.known.insert(key, plan)),
+            None => self.kept.put(Plans { known: HashMap::from([(key, plan)]) }),
+        }
     }
 }
 
@@ -154,7 +159,7 @@ impl LoopPlan {
             nest,
             dependences,
             choice,
-            number: context.plans.known.len() as u64,
+            number: context.plans().count() as u64,
             digest: 0,
             cells: owners.len(),
             owners,

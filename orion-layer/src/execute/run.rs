@@ -129,7 +129,7 @@ impl Context<'_> {
         K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
         F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
-        let known = self.plans.get(&key);
+        let known = self.plan_of(&key);
         let prepared = match known {
             Some(plan) => Ok(plan),
             None => {
@@ -211,7 +211,7 @@ impl Context<'_> {
         let mut plan = LoopPlan::make(head, space, named, &treated, describe, accumulates, self)?;
         plan.sharing.foresees = foresees;
         let plan = Rc::new(plan);
-        self.plans.keep(key, plan.clone());
+        self.keep_plan(key, plan.clone());
         Ok(plan)
     }
 }

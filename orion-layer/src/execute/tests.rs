@@ -1,10 +1,10 @@
 //! Whether the checks of random loops notice faults in the executor.
-use super::mutant::{self, Mutant};
 use crate::common::check::check;
 use crate::common::generate;
 use crate::common::running::{Options, run_case};
 use crate::common::schedules::Arbitrary;
 use crate::common::watchdog::watched;
+use crate::mutant::{self, Mutant};
 use hectare_dependence::mutant as of_schedules;
 use hectare_dependence::schedule::{Rotation, Schedule};
 use std::sync::atomic::AtomicU64;

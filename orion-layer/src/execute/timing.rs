@@ -1,5 +1,6 @@
 //! Where a loop's time went on this worker.
-use crate::context::{Context, by_place};
+use crate::context::Context;
+use crate::site::by_place;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
@@ -31,7 +32,7 @@ impl Context<'_> {
     /// What each loop has cost on this worker so far, in the order of the program's source; a loop that was
     /// planned several times, for other arrays or clocks, has one for each.
     pub fn timings(&self) -> Vec<Timing> {
-        let mut plans: Vec<_> = self.plans.all().collect();
+        let mut plans: Vec<_> = self.plans().collect();
         plans.sort_by(|a, b| by_place(&a.nest.name, &b.nest.name).then(a.number.cmp(&b.number)));
         plans.iter().map(|plan| plan.timing.borrow().clone()).collect()
     }

@@ -1,13 +1,13 @@
 //! What one worker does in a pass: its tiles, and the clocks between their cells.
 use super::clocks::Clocks;
 use super::foresee::serves;
-use super::mutant::{self, Mutant};
 use super::plan::LoopPlan;
-use super::unwound::end_iterations;
 use super::{Arrays, Control, IterationSpace, Notes, Of};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::Context;
 use crate::error::Result;
+use crate::mutant::{self, Mutant};
+use crate::panics::unwound::end_iterations;
 use crate::relax::LoopReport;
 use hectare_dependence::placement::{ArrayPlacement, TilePlan};
 use hectare_dependence::schedule::cell_number;

@@ -4,8 +4,9 @@ use super::gather::{gather, meet};
 use super::spread::spread;
 use super::{Lazy, Pipe};
 use crate::array::{Entries, Entry, SparseArray, Value};
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::site::Site;
 
 impl<P, D, const N: usize> Lazy<P, D>
 where

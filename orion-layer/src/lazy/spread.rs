@@ -8,9 +8,10 @@ use super::pipe::Origin;
 use crate::array::Value;
 use crate::array::exchange::exchange_parcels;
 use crate::array::wire;
-use crate::context::{Context, Say, Site};
+use crate::context::{Context, Say};
 use crate::error::{Error, Result};
 use crate::panics::caught;
+use crate::site::Site;
 use std::fmt::Debug;
 
 /// Keys that a worker shows, for each worker that there is.

@@ -3,6 +3,7 @@ use super::SLOTS;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use hectare_dsm::{Area, AreaSpec, Cells, ClockWords, Opened, Rank, Worker, WorkerState};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// How many clocks the worker has published, whether it publishes more in this pass, and how many cells it had run at the
@@ -201,6 +202,17 @@ fn lost(rank: usize) -> Error {
 }
 
 impl Context<'_> {
+    /// The words by which workers tell each other how far they are in a relaxed loop. All workers call this together.
+    pub(crate) fn board(&mut self) -> Result<Rc<Board>> {
+        if let Some(board) = self.kept.get::<Rc<Board>>() {
+            return Ok(board.clone());
+        }
+        let size = self.size();
+        let board = Rc::new(Board::open(self.worker, size)?);
+        self.kept.put(board.clone());
+        Ok(board)
+    }
+
     /// How long a worker waits for others at a clock of a relaxed loop, before it takes them to stand still and the
     /// loop ends with an error that names them; a minute unless this is called. To be called by every worker with the
     /// same value.

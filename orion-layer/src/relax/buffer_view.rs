@@ -1,6 +1,6 @@
 //! What a body sees of a buffered array.
 use super::{Additive, Apply, ElementIndex};
-use crate::execute::merging;
+use crate::panics::merging;
 use crate::view::{Frame, PartBounds, Recorder, RowIndex, refuse};
 use hectare_dsm::bytemuck::Zeroable;
 use std::any::type_name;

@@ -2,8 +2,9 @@
 use super::buffer::Contributions;
 use super::{Additive, Apply, Buffered};
 use crate::array::DistArray;
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::site::Site;
 use std::any::type_name;
 
 impl Context<'_> {

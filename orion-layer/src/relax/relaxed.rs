@@ -1,10 +1,10 @@
 //! A dense array as a loop relaxes it.
 use super::{Additive, Moved, Pace, RelaxedView, Treatment};
 use crate::array::{DistArray, Layout};
-use crate::context::{Context, Site};
+use crate::context::Context;
+use crate::contract::{ArrayArg, Control, Family, Note, Unseen, Unseens};
 use crate::error::Result;
-use crate::execute::{ArrayArg, Control, Family, Note};
-use crate::serve::{Unseen, Unseens};
+use crate::site::Site;
 use hectare_dependence::loop_nest::NamedArray;
 use hectare_dsm::{Element, OwnOrShared, Rank, Worker};
 use std::marker::PhantomData;

@@ -1,6 +1,6 @@
 //! What a relaxed loop has cost, and how stale what it read was.
 use super::Relax;
-use crate::serve::Serving;
+use crate::contract::Serving;
 use crate::words::counted;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -106,7 +106,7 @@ impl LoopReport {
     }
 
     /// Whether both are of one loop under one promise.
-    pub(super) fn is_of_same(&self, other: &LoopReport) -> bool {
+    pub(crate) fn is_of_same(&self, other: &LoopReport) -> bool {
         self.relax == other.relax && self.loop_name == other.loop_name
     }
 

@@ -1,7 +1,7 @@
 //! What the slice of a body sees of arrays: a served array notes keys, and those that the loop changes are out of sight.
 use super::cache::NONE;
-use crate::execute::Family;
-use crate::relax::ElementIndex;
+use crate::contract::Family;
+use crate::replica::ElementIndex;
 use crate::view::{Frame, RowIndex};
 
 /// A served array, to the slice of a body: it notes the keys that it is asked about. For `parallel_for!`.
@@ -19,18 +19,6 @@ pub struct Keys<const N: usize>;
 
 impl<const N: usize> Family for Keys<N> {
     type Of<'a> = KeyView<'a, N>;
-}
-
-/// An array that no slice may use: what it holds changes while the loop runs.
-#[derive(Clone, Copy, Debug)]
-pub struct Unseen;
-
-/// [`Unseen`].
-#[derive(Debug)]
-pub struct Unseens;
-
-impl Family for Unseens {
-    type Of<'a> = Unseen;
 }
 
 impl<const N: usize> KeyView<'_, N> {

@@ -5,7 +5,7 @@ use super::homes::Versions;
 use super::looked::{Extra, Extras, Looked};
 use super::state::{Home, State};
 use super::view::{Rest, ServedView};
-use crate::execute::merging;
+use crate::panics::merging;
 use crate::relax::{Additive, Apply};
 use crate::view::{Frame, PartBounds, RowIndex, refuse};
 use hectare_dsm::bytemuck::Zeroable;

@@ -3,9 +3,10 @@ use super::arg::ServedArg;
 use super::blocks::{Blocks, MOST_KEYS};
 use super::state::State;
 use crate::array::DistArray;
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::relax::{Additive, Apply, Buffered};
+use crate::site::Site;
 
 /// An array of which loops fetch in bulk what they will use, and the function that merges what they contribute.
 ///

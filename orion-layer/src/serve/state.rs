@@ -5,7 +5,7 @@ use super::homes::{Homes, Versions};
 use super::intend::Intents;
 use super::looked::{Extras, Looked};
 use super::ring::Ring;
-use super::tally::Serving;
+use crate::contract::Serving;
 use crate::error::{Error, Result};
 use crate::relax::{Additive, Apply};
 use hectare_dsm::bytemuck::Zeroable;

@@ -1,6 +1,6 @@
 //! The elements of an array in one piece, for rows and slices of which no part holds the whole.
 use super::frame::Frame;
-use crate::array::transfer::copy_box;
+use super::transfer::copy_box;
 use std::cell::OnceCell;
 
 /// A worker's copy of an array that is only read: made when a row or a slice that lies in several parts is first asked

@@ -4,6 +4,7 @@ mod gathered;
 mod kernels;
 mod read;
 mod recording;
+mod transfer;
 mod write;
 
 pub use self::frame::RowIndex;
@@ -12,4 +13,5 @@ pub(crate) use self::gathered::Gathered;
 pub use self::kernels::{axpy, dot, norm2, scale};
 pub use self::read::View;
 pub(crate) use self::recording::{Recorder, Recording, Touch};
+pub(crate) use self::transfer::copy_box;
 pub use self::write::ViewMut;

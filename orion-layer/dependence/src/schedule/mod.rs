@@ -14,27 +14,10 @@ pub use self::choose::{Candidate, Choice, Cut, Verdict, choose};
 pub use self::cost::{Cost, iterations};
 pub use self::kinds::{Blocks, Rotation, Serial};
 pub use self::verify::verify;
+pub use crate::tiles::{Steps, Tile, cell_number, for_each_cell};
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::ops::Range;
-
-/// A box of cells: one range per dimension of the loop.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Tile {
-    /// The cells, dimension by dimension.
-    pub cells: Vec<Range<usize>>,
-}
-
-impl Tile {
-    /// Whether it has no cells.
-    pub fn is_empty(&self) -> bool {
-        self.cells.iter().any(Range::is_empty)
-    }
-}
-
-/// What every worker does: `steps[s][w]` is the tile of worker `w` in step `s`, if it has one.
-pub type Steps = Vec<Vec<Option<Tile>>>;
 
 /// A way to run a loop on several workers.
 ///
@@ -90,36 +73,6 @@ fn cells_for(extent: usize, workers: usize, cut: usize) -> usize {
 
 /// How often a pass visits what belongs to an index of the dimension that stays, at least.
 pub const VISITS: usize = 4;
-
-/// The number of a cell in row-major order.
-pub fn cell_number(grid: &[usize], cell: &[usize]) -> usize {
-    grid.iter().zip(cell).fold(0, |number, (extent, at)| number * extent + at)
-}
-
-/// Calls `visit` with every cell of the tile in row-major order; stops when it returns false.
-pub fn for_each_cell(tile: &Tile, mut visit: impl FnMut(&[usize]) -> bool) {
-    if tile.is_empty() {
-        return;
-    }
-    let mut cell: Vec<usize> = tile.cells.iter().map(|range| range.start).collect();
-    loop {
-        if !visit(&cell) {
-            return;
-        }
-        let mut dim = cell.len();
-        loop {
-            if dim == 0 {
-                return;
-            }
-            dim -= 1;
-            cell[dim] += 1;
-            if cell[dim] < tile.cells[dim].end {
-                break;
-            }
-            cell[dim] = tile.cells[dim].start;
-        }
-    }
-}
 
 /// The cells of a tile in an order without a pattern, one after the other, so that stochastic methods learn about all
 /// rows and columns at much the same pace; but not quite: cells with the same index in dimension `stays` come in

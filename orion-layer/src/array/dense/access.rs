@@ -1,9 +1,9 @@
 //! Reading a dense array outside of loops, on one worker alone.
 use super::DistArray;
-use crate::array::transfer::copy_box;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::view::Frame;
+use crate::view::copy_box;
 use hectare_dsm::Element;
 use std::ops::Range;
 

@@ -1,8 +1,9 @@
 //! Arrays made of dense arrays. All calls are collective.
 use super::DistArray;
 use crate::array::sparse::{SparseArray, Value};
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::site::Site;
 use hectare_data::entries::{Entries, Entry};
 use hectare_dsm::Element;
 

@@ -1,7 +1,7 @@
 //! What loops that relax an array need of it.
 use super::DistArray;
 use crate::error::{Error, Result};
-use crate::relax::{RelaxedView, Replica};
+use crate::replica::{RelaxedView, Replica};
 use crate::view::{Frame, PartBounds, Recorder};
 use hectare_dsm::{Cells, Element, OwnOrShared, Worker};
 use std::ops::Range;

@@ -1,9 +1,9 @@
 //! The elements of a dense array in order, for files.
 use super::DistArray;
-use crate::array::transfer::copy_box;
 use crate::context::Context;
 use crate::error::Result;
 use crate::view::Frame;
+use crate::view::copy_box;
 use hectare_dsm::Element;
 
 /// Bytes of rows that are put together at a time.

@@ -1,9 +1,10 @@
 //! Writing a dense array outside of loops. All calls are collective: every worker writes what it owns.
 use super::DistArray;
-use crate::array::transfer::copy_box;
-use crate::context::{Context, Say, Site};
+use crate::context::{Context, Say};
 use crate::error::{Error, Result};
+use crate::site::Site;
 use crate::view::Frame;
+use crate::view::copy_box;
 use hectare_dsm::Element;
 use std::ops::Range;
 

@@ -1,7 +1,8 @@
 //! Sparse arrays made of others. All calls are collective; nothing moves between workers.
 use super::{SparseArray, Value};
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::site::Site;
 use hectare_data::entries::{Entries, Entry};
 use std::rc::Rc;
 

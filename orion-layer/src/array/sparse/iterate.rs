@@ -1,8 +1,9 @@
 //! Looking at the entries of a sparse array outside of loops.
 use super::{PlacedEntries, SparseArray, Value};
 use crate::array::share::share_bytes;
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::site::Site;
 use hectare_data::entries::Entry;
 use std::ops::Deref;
 use std::rc::Rc;

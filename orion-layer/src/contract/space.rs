@@ -1,8 +1,9 @@
 //! What a loop runs over.
 use super::arrays::{Family, Of};
-use crate::array::Entry;
-use crate::context::{Context, Site};
+use crate::context::Context;
 use crate::error::Result;
+use crate::site::Site;
+use hectare_data::entries::Entry;
 use hectare_dependence::cuts::BlockWeights;
 use hectare_dependence::loop_nest::Space;
 use hectare_dependence::schedule::{Tile, for_each_cell};

@@ -14,7 +14,8 @@
 //! Under [`Consistency::Bsp`] there are two slots of sums, for even and for odd clocks: a worker that is ahead writes the
 //! one while those behind it read the other. A block is written into both, one clock after the other. Otherwise
 //! there is one slot, and a reader may find sums of a later clock than it knows of.
-use super::{Additive, Consistency, Moved, Pace};
+use super::Additive;
+use crate::contract::{Consistency, Moved, Pace};
 use crate::error::{Error, Result};
 use hectare_dsm::bytemuck::cast_slice;
 use hectare_dsm::{Area, AreaSpec, Cells, Element, Opened, Worker};
@@ -34,7 +35,7 @@ const SLOTS: usize = 2;
 pub(crate) struct Replica<T: Element> {
     shared: Option<Shared<T>>,
     /// What the body reads and writes.
-    pub(super) values: Vec<T>,
+    pub(crate) values: Vec<T>,
     /// What it was at the last clock.
     before: Vec<T>,
     /// The blocks that this worker changed in the last clock.
@@ -80,7 +81,7 @@ impl<T: Element> Replica<T> {
     }
 
     /// Makes what this worker shows, and finds that of the others, if that was not done before.
-    pub(super) fn prepare(
+    pub(crate) fn prepare(
         &mut self,
         worker: &mut Worker,
         number: u64,
@@ -128,7 +129,7 @@ fn blocks(len: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
 
 impl<T: Additive> Replica<T> {
     /// Begins a pass over an array of these elements.
-    pub(super) fn enter(&mut self, worker: &Worker, elements: Cells<'_, T>, pace: &Pace) -> Result<()> {
+    pub(crate) fn enter(&mut self, worker: &Worker, elements: Cells<'_, T>, pace: &Pace) -> Result<()> {
         self.values.resize(elements.len(), T::default());
         elements.load(&mut self.values);
         self.before.clone_from(&self.values);
@@ -153,7 +154,7 @@ impl<T: Additive> Replica<T> {
     }
 
     /// Publishes what this worker has changed by the end of clock `clock`, from 0.
-    pub(super) fn publish(&mut self, worker: &Worker, clock: u64, pace: &Pace) -> Result<Moved> {
+    pub(crate) fn publish(&mut self, worker: &Worker, clock: u64, pace: &Pace) -> Result<Moved> {
         let Published { sums: from, stamps } = self.published(worker, pace.me, slot(clock, pace))?;
         let Published { sums: to, .. } = self.published(worker, pace.me, slot(clock + 1, pace))?;
         let mut moved = Moved { measured: clock.is_multiple_of(DRIFT_EVERY), ..Moved::default() };
@@ -188,7 +189,7 @@ impl<T: Additive> Replica<T> {
     }
 
     /// Learns what all have changed by the clocks `published`.
-    pub(super) fn refresh(&mut self, worker: &Worker, published: &[u64], pace: &Pace) -> Result<Moved> {
+    pub(crate) fn refresh(&mut self, worker: &Worker, published: &[u64], pace: &Pace) -> Result<Moved> {
         let mut all = Vec::with_capacity(pace.workers);
         for (rank, clock) in published.iter().enumerate() {
             all.push((self.published(worker, rank, slot(*clock, pace))?, self.seen[rank]));
@@ -214,7 +215,7 @@ impl<T: Additive> Replica<T> {
     }
 
     /// Writes this worker's share of the array; nobody changes anything any more.
-    pub(super) fn fold(
+    pub(crate) fn fold(
         &mut self,
         worker: &Worker,
         elements: Cells<'_, T>,

@@ -1,15 +1,14 @@
 //! What the executor does with an array of a loop, whatever its type.
-use super::Rule;
-use crate::array::Layout;
-use crate::context::{Context, Site};
+use super::{Layout, Moved, Pace, Rule, Serves, Treatment};
+use crate::context::Context;
 use crate::error::Result;
-use crate::relax::{Moved, Pace, Treatment};
-use crate::serve::Serves;
+use crate::site::Site;
 use hectare_dependence::loop_nest::NamedArray;
 use hectare_dsm::{Rank, Worker};
 use std::time::Duration;
 
-/// What the executor does with one array. For arrays that are only read, all of it is nothing but a check.
+/// What the executor does with one array. Moving, lending and clocks are nothing unless an array says otherwise: one that is
+/// only read has a description and a check, and stays where it is.
 pub trait Control {
     /// The description of the array, under the name that the loop gives it.
     fn describe(&self, name: &str) -> NamedArray;
@@ -28,22 +27,30 @@ pub trait Control {
     ///
     /// # Errors
     /// Those of the exchange between workers, and of memory.
-    fn rearrange(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()>;
+    fn rearrange(&mut self, _context: &mut Context<'_>, _site: Site, _to: &Layout) -> Result<()> {
+        Ok(())
+    }
     /// Takes back what this worker lent.
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
-    fn recall(&mut self, worker: &mut Worker) -> Result<()>;
+    fn recall(&mut self, _worker: &mut Worker) -> Result<()> {
+        Ok(())
+    }
     /// Ends the recall, after a barrier.
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
-    fn finish_recall(&mut self, worker: &mut Worker) -> Result<()>;
+    fn finish_recall(&mut self, _worker: &mut Worker) -> Result<()> {
+        Ok(())
+    }
     /// Waits for a part, unless this worker holds it.
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core) when whoever could give it is gone.
-    fn take(&mut self, worker: &mut Worker, part: usize) -> Result<()>;
+    fn take(&mut self, _worker: &mut Worker, _part: usize) -> Result<()> {
+        Ok(())
+    }
     /// [`Control::take`] with a limit; false if the part has not come by then. As it is here, for arrays that lie in no
     /// parts that are handed over in a pass: they never wait.
     ///
@@ -56,14 +63,18 @@ pub trait Control {
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
-    fn give(&mut self, worker: &Worker, part: usize, to: Rank) -> Result<()>;
+    fn give(&mut self, _worker: &Worker, _part: usize, _to: Rank) -> Result<()> {
+        Ok(())
+    }
     /// Lends all that this worker holds.
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
-    fn lend(&mut self, worker: &Worker) -> Result<()>;
+    fn lend(&mut self, _worker: &Worker) -> Result<()> {
+        Ok(())
+    }
     /// Records who owns which part after a pass.
-    fn set_owners(&mut self, owners: &[Rank]);
+    fn set_owners(&mut self, _owners: &[Rank]) {}
     /// Lets go of everything: the pass has failed.
     fn poison(&mut self, cause: &str);
 

@@ -1,7 +1,8 @@
 //! The reports of all loops and workers.
-use super::LoopReport;
-use crate::context::{Context, by_place};
+use crate::context::Context;
 use crate::error::Result;
+use crate::relax::LoopReport;
+use crate::site::{Site, by_place};
 use std::time::Duration;
 
 impl Context<'_> {
@@ -33,10 +34,10 @@ impl Context<'_> {
     /// [`Error::Diverged`](crate::Error::Diverged), [`Error::WorkerLost`](crate::Error::WorkerLost).
     #[track_caller]
     pub fn reports(&mut self) -> Result<Vec<LoopReport>> {
-        let site = crate::Site::here();
+        let site = Site::here();
         let mut mine: Vec<LoopReport> = Vec::new();
         // The same loop may have several plans, which are numbered alike on all workers.
-        let mut plans: Vec<_> = self.plans.all().collect();
+        let mut plans: Vec<_> = self.plans().collect();
         plans.sort_by(|a, b| by_place(&a.nest.name, &b.nest.name).then(a.number.cmp(&b.number)));
         for report in plans.iter().flat_map(|plan| plan.reports.borrow().clone()) {
             match mine.iter_mut().find(|earlier| earlier.is_of_same(&report)) {

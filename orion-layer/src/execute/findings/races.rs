@@ -1,6 +1,6 @@
 //! Whether the schedule orders iterations that touch the same element.
+use super::super::plan::LoopPlan;
 use super::{Findings, all_points, elements, iteration};
-use crate::execute::LoopPlan;
 use crate::view::Touch;
 use hectare_dependence::loop_nest::Order;
 use hectare_dependence::placement::ArrayPlacement;

@@ -1,5 +1,5 @@
 //! Copying what two boxes of one array have in common.
-use crate::view::Frame;
+use super::frame::Frame;
 use std::ops::Range;
 
 /// Copies the elements that lie in both boxes.

@@ -28,7 +28,7 @@ pub enum Consistency {
     ///
     /// In place is best where workers seldom change the same elements; where they do all the time, lines of memory go from
     /// core to core. If the arrays that a loop relaxes have up to 4 MiB together, both are therefore tried, two passes each;
-    /// what took less time goes on, and the other is tried again now and then. Larger ones are shared in place. [`LoopReport`](super::LoopReport) tells in how many passes it was which.
+    /// what took less time goes on, and the other is tried again now and then. Larger ones are shared in place. [`LoopReport`](crate::relax::LoopReport) tells in how many passes it was which.
     Async,
 }
 
@@ -138,7 +138,7 @@ pub enum Every {
     /// [`Every::Iterations`] of this many, divided by the number of other workers; workers that stand still, or wait,
     /// make nothing stale, and cause no clocks.
     ///
-    /// [`LoopReport::lacking`](super::LoopReport::lacking) tells what was measured. As with [`Every::Time`], who is faster
+    /// [`LoopReport::lacking`](crate::relax::LoopReport::lacking) tells what was measured. As with [`Every::Time`], who is faster
     /// decides what is merged when: not the same bits again.
     Staleness(u64),
 }

@@ -2,14 +2,14 @@
 
 /// FNV-1a over words of eight bytes, however the bytes come in pieces: finds damage, not malice.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Checksum {
+pub(crate) struct Checksum {
     hash: u64,
     word: u64,
     bits: u32,
 }
 
 impl Checksum {
-    pub(super) const fn new() -> Checksum {
+    pub(crate) const fn new() -> Checksum {
         Checksum { hash: 0xcbf2_9ce4_8422_2325, word: 0, bits: 0 }
     }
 
@@ -18,7 +18,7 @@ impl Checksum {
         (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23)
     }
 
-    pub(super) fn add(&mut self, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
         // Up to the end of a word that an earlier piece began.
         let lead = if self.bits == 0 { 0 } else { (8 - self.bits as usize / 8).min(bytes.len()) };
         let (lead, rest) = bytes.split_at(lead);
@@ -36,7 +36,7 @@ impl Checksum {
         }
     }
 
-    pub(super) fn value(&self) -> u64 {
+    pub(crate) fn value(&self) -> u64 {
         Self::mix(self.hash, self.word)
     }
 }

@@ -95,7 +95,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     }
 
     /// Adds to an element; integers wrap. A load and a store: under
-    /// [`Consistency::Async`](super::Consistency::Async) another worker's change in between is lost.
+    /// [`Consistency::Async`](crate::relax::Consistency::Async) another worker's change in between is lost.
     #[inline(always)]
     pub fn add<I: ElementIndex<N>>(&mut self, index: I, value: T)
     where
@@ -112,7 +112,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     }
 
     /// A row: in place where this worker's copy is its own, as it is but under
-    /// [`Consistency::Async`](super::Consistency::Async) on several workers; there it is copied into `room`.
+    /// [`Consistency::Async`](crate::relax::Consistency::Async) on several workers; there it is copied into `room`.
     ///
     /// # Panics
     /// If `room` is not as long as a row. An empty one says that the row is known to lie in place, and does where it does not.

@@ -1,6 +1,6 @@
 //! What a worker was at when a body unwound: the iteration, noted when it begins, and the rule, by a mark on the stack that
 //! costs nothing while nothing unwinds and leaves a note behind when it is dropped by one that does.
-use super::Rule;
+use crate::words::short_name;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -43,7 +43,7 @@ pub fn begin_iteration<const N: usize>(index: [usize; N]) {
 
 /// What unwinds now is in no iteration.
 #[inline]
-pub(super) fn end_iterations() {
+pub(crate) fn end_iterations() {
     AT.with(|at| at.dims.set(0));
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn forget() {
 }
 
 /// The loop's variables in the iteration that unwound; none if it was outside of one.
-pub(super) fn iteration() -> Vec<usize> {
+pub(crate) fn iteration() -> Vec<usize> {
     AT.with(|at| at.index[..at.dims.get()].iter().map(Cell::get).collect())
 }
 
@@ -73,7 +73,7 @@ struct Merging<'a, K: Fn() -> String> {
 impl<K: Fn() -> String> Drop for Merging<'_, K> {
     #[cold]
     fn drop(&mut self) {
-        let rule = Rule { type_name: self.rule, shown: None }.short_name();
+        let rule = short_name(self.rule);
         // `Debug` of a key is the program's, too; a second panic that left this would end the process.
         let key = catch_unwind(AssertUnwindSafe(&self.key)).unwrap_or_default();
         RULE.replace(Some(Ruled { array: self.array.to_owned(), rule, key }));

@@ -1,7 +1,13 @@
-//! Panics of the program's functions, which become errors.
-use crate::context::Site;
+//! Panics of the program's functions, which become errors, and what a body unwinds with that is no panic.
+mod missing;
+pub(crate) mod unwound;
+
+pub(crate) use self::missing::Missing;
+pub use self::unwound::begin_iteration;
+pub(crate) use self::unwound::{Ruled, merging, merging_at};
+
 use crate::error::{Error, Result};
-use crate::execute::unwound::{self, Ruled};
+use crate::site::Site;
 use hectare_dsm::Rank;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,7 +29,7 @@ pub(crate) fn caught<R>(
 }
 
 /// The same where a rule may be at work, in a loop or a call at `site`: a panic within
-/// [`merging_at`](crate::execute::merging_at) is an error of the rule.
+/// [`merging_at`] is an error of the rule.
 pub(crate) fn caught_merging<R>(
     site: Site,
     at: (&str, Rank),

@@ -1,0 +1,154 @@
+//! Dense arrays as loops read and write them.
+use super::DistArray;
+use crate::context::Context;
+use crate::contract::{ArrayArg, Control, Family, Layout, Note, Unseen, Unseens};
+use crate::error::Result;
+use crate::site::Site;
+use crate::view::{View, ViewMut};
+use hectare_dependence::loop_nest::NamedArray;
+use hectare_dsm::{Element, Rank, Worker};
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::time::Duration;
+
+/// [`View`]s of arrays of these elements and dimensions.
+#[derive(Debug)]
+pub struct Reads<T, const N: usize>(PhantomData<T>);
+/// [`ViewMut`]s of arrays of these elements and dimensions.
+#[derive(Debug)]
+pub struct Writes<T, const N: usize>(PhantomData<T>);
+
+impl<T: Element, const N: usize> Family for Reads<T, N> {
+    type Of<'a> = View<'a, T, N>;
+}
+
+impl<T: Element, const N: usize> Family for Writes<T, N> {
+    type Of<'a> = ViewMut<'a, T, N>;
+}
+
+fn describe<T: Element, const N: usize>(array: &DistArray<T, N>, name: &str) -> NamedArray {
+    NamedArray { name: name.into(), shape: array.shape().to_vec(), element_bytes: size_of::<T>() }
+}
+
+impl<T: Element, const N: usize> Control for &DistArray<T, N> {
+    fn describe(&self, name: &str) -> NamedArray {
+        describe(self, name)
+    }
+
+    fn number(&self) -> u64 {
+        DistArray::number(self)
+    }
+
+    fn is_written(&self) -> bool {
+        false
+    }
+
+    fn version(&self) -> u64 {
+        self.changes()
+    }
+
+    fn check(&self) -> Result<()> {
+        DistArray::check(self)
+    }
+
+    fn layout(&self) -> &Layout {
+        DistArray::layout(self)
+    }
+
+    fn poison(&mut self, _cause: &str) {}
+}
+
+impl<T: Element, const N: usize> ArrayArg for &DistArray<T, N> {
+    type View = Reads<T, N>;
+    type Keys = Reads<T, N>;
+
+    fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<View<'a, T, N>> {
+        self.view_on(worker, None)
+    }
+
+    fn view<'a>(
+        &'a mut self,
+        worker: &'a Worker,
+        _parts: Range<usize>,
+        note: Note<'a>,
+    ) -> Result<View<'a, T, N>> {
+        self.view_on(worker, note.recorder())
+    }
+}
+
+impl<T: Element, const N: usize> Control for &mut DistArray<T, N> {
+    fn describe(&self, name: &str) -> NamedArray {
+        describe(self, name)
+    }
+
+    fn number(&self) -> u64 {
+        DistArray::number(self)
+    }
+
+    fn is_written(&self) -> bool {
+        true
+    }
+
+    fn check(&self) -> Result<()> {
+        DistArray::check(self)
+    }
+
+    fn layout(&self) -> &Layout {
+        DistArray::layout(self)
+    }
+
+    fn rearrange(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()> {
+        DistArray::rearrange(self, context, site, to)
+    }
+
+    fn recall(&mut self, worker: &mut Worker) -> Result<()> {
+        self.partitions().iter_mut().try_for_each(|partition| partition.recall(worker))
+    }
+
+    fn finish_recall(&mut self, worker: &mut Worker) -> Result<()> {
+        self.partitions().iter_mut().try_for_each(|partition| partition.finish_recall(worker))
+    }
+
+    fn take(&mut self, worker: &mut Worker, part: usize) -> Result<()> {
+        self.partitions()[part].take(worker)
+    }
+
+    fn take_within(&mut self, worker: &mut Worker, part: usize, limit: Duration) -> Result<bool> {
+        self.partitions()[part].take_within(worker, limit)
+    }
+
+    fn give(&mut self, worker: &Worker, part: usize, to: Rank) -> Result<()> {
+        self.partitions()[part].give(worker, to)
+    }
+
+    fn lend(&mut self, worker: &Worker) -> Result<()> {
+        self.partitions().iter_mut().try_for_each(|partition| partition.lend(worker))
+    }
+
+    fn set_owners(&mut self, owners: &[Rank]) {
+        DistArray::set_owners(self, owners);
+    }
+
+    fn poison(&mut self, cause: &str) {
+        self.partitions().iter_mut().for_each(|partition| partition.abandon());
+        DistArray::poison(self, cause);
+    }
+}
+
+impl<T: Element, const N: usize> ArrayArg for &mut DistArray<T, N> {
+    type View = Writes<T, N>;
+    type Keys = Unseens;
+
+    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<Unseen> {
+        Ok(Unseen)
+    }
+
+    fn view<'a>(
+        &'a mut self,
+        worker: &'a Worker,
+        parts: Range<usize>,
+        note: Note<'a>,
+    ) -> Result<ViewMut<'a, T, N>> {
+        self.view_mut_on(worker, parts, note.recorder())
+    }
+}

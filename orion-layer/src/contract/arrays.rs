@@ -1,0 +1,112 @@
+//! The arrays of a loop, whatever their types.
+use super::{Control, Note, Notes};
+use crate::error::Result;
+use hectare_dsm::Worker;
+use std::ops::Range;
+
+/// The type of a family for one lifetime.
+pub type Of<'a, F> = <F as Family>::Of<'a>;
+
+/// A type for every lifetime. A body is generic over the lifetime of what it is given, and this names that type
+/// without a bound on the lifetime of the array that it comes from.
+pub trait Family {
+    /// The type.
+    type Of<'a>;
+}
+
+/// An array as it is passed to a loop: `&DistArray` to read it, `&mut DistArray` to write it.
+pub trait ArrayArg: Control {
+    /// What the body sees.
+    type View: Family;
+    /// What a slice of the body sees, which says before the body runs which keys of served arrays it uses.
+    type Keys: Family;
+
+    /// Makes what a slice sees.
+    ///
+    /// # Errors
+    /// Those of [`ArrayArg::view`].
+    fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<Of<'a, Self::Keys>>;
+
+    /// Makes the view of these parts. A view that notes what is touched is of one part.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core) if this worker does not hold them.
+    fn view<'a>(
+        &'a mut self,
+        worker: &'a Worker,
+        parts: Range<usize>,
+        note: Note<'a>,
+    ) -> Result<Of<'a, Self::View>>;
+}
+
+/// The arrays of one loop: a tuple of up to eight.
+pub trait Arrays {
+    /// What the body sees of them.
+    type Views: Family;
+    /// What a slice of the body sees of them.
+    type Keys: Family;
+
+    /// Makes what a slice sees.
+    ///
+    /// # Errors
+    /// Those of [`ArrayArg::view`].
+    fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<Of<'a, Self::Keys>>;
+
+    /// Makes the views; `parts` says which parts of each.
+    ///
+    /// # Errors
+    /// Those of [`ArrayArg::view`].
+    fn views<'a>(
+        &'a mut self,
+        worker: &'a Worker,
+        parts: &[Range<usize>],
+        notes: Notes<'a>,
+    ) -> Result<Of<'a, Self::Views>>;
+
+    /// Each array, in order.
+    fn each(&mut self) -> Vec<&mut dyn Control>;
+
+    /// The numbers of the arrays, and which are written, for the key of a plan.
+    fn numbers(&self) -> Vec<(u64, bool)>;
+}
+
+macro_rules! tuples {
+    ($(($($name:ident $index:tt),*))*) => {$(
+        impl<$($name: Family),*> Family for ($($name,)*) {
+            type Of<'a> = ($($name::Of<'a>,)*);
+        }
+
+        impl<$($name: ArrayArg),*> Arrays for ($($name,)*) {
+            type Views = ($($name::View,)*);
+            type Keys = ($($name::Keys,)*);
+
+            #[allow(unused_variables, clippy::unused_unit)]
+            fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<Of<'a, Self::Keys>> {
+                Ok(($(self.$index.keys(worker)?,)*))
+            }
+
+            #[allow(unused_variables, clippy::unused_unit)]
+            fn views<'a>(
+                &'a mut self,
+                worker: &'a Worker,
+                parts: &[Range<usize>],
+                notes: Notes<'a>,
+            ) -> Result<Of<'a, Self::Views>> {
+                Ok(($(self.$index.view(worker, parts[$index].clone(), notes.of($index))?,)*))
+            }
+
+            fn each(&mut self) -> Vec<&mut dyn Control> {
+                vec![$(&mut self.$index as &mut dyn Control),*]
+            }
+
+            fn numbers(&self) -> Vec<(u64, bool)> {
+                vec![$((self.$index.number(), self.$index.is_written())),*]
+            }
+        }
+    )*};
+}
+tuples! {
+    () (A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3) (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5) (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+}
