@@ -73,6 +73,7 @@ pub mod describe;
 mod error;
 pub mod execute;
 pub mod explain;
+mod fabric;
 mod file;
 mod hash;
 pub mod lazy;

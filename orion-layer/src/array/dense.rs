@@ -82,14 +82,14 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             poisoned: None,
         };
         let mut mine = Vec::new();
-        let made = array.make_parts(context.worker, &mut mine, fill);
+        let made = array.make_parts(context.fabric.worker, &mut mine, fill);
         if let Err(error) = context.agree_on_same(site, made) {
             // What was made for an array that does not come to be is given back.
-            mine.into_iter().try_for_each(|(_, hold)| hold.delete(context.worker))?;
+            mine.into_iter().try_for_each(|(_, hold)| hold.delete(context.fabric.worker))?;
             return Err(error);
         }
         array.parts =
-            Partition::attach_all(context.worker, &array.layout, mine, |part| array.area_name(part))?;
+            Partition::attach_all(context.fabric.worker, &array.layout, mine, |part| array.area_name(part))?;
         Ok(array)
     }
 
@@ -179,7 +179,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// # Errors
     /// [`Error::Poisoned`], [`Error::Core`].
     pub fn read<'a>(&'a self, context: &'a Context<'_>) -> Result<View<'a, T, N>> {
-        self.view_on(context.worker, None)
+        self.view_on(context.fabric.worker, None)
     }
 
     pub(crate) fn view_on<'a>(
@@ -247,11 +247,11 @@ impl<T: Element, const N: usize> DistArray<T, N> {
 
     fn lay_out(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()> {
         self.generation += 1;
-        let made = self.make_rearranged(context.worker, to);
+        let made = self.make_rearranged(context.fabric.worker, to);
         let mine = context.agree_on(site, made)?;
-        let fresh = Partition::attach_all(context.worker, to, mine, |part| self.area_name(part))?;
+        let fresh = Partition::attach_all(context.fabric.worker, to, mine, |part| self.area_name(part))?;
         for partition in std::mem::replace(&mut self.parts, fresh) {
-            partition.delete(context.worker)?;
+            partition.delete(context.fabric.worker)?;
         }
         self.layout = to.clone();
         Ok(())
@@ -295,8 +295,9 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let site = Site::here();
         // Whoever is not here yet may still read.
         context.exchange(site, Say::Value(&[]), |_, _| Ok(()))?;
-        let mut deleted = self.parts.drain(..).try_for_each(|partition| partition.delete(context.worker));
-        deleted = deleted.and(self.replica.delete(context.worker));
+        let mut deleted =
+            self.parts.drain(..).try_for_each(|partition| partition.delete(context.fabric.worker));
+        deleted = deleted.and(self.replica.delete(context.fabric.worker));
         context.agree_on(site, deleted)
     }
 }

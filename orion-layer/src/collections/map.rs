@@ -136,7 +136,7 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
         Q: Hash + Eq + ?Sized,
     {
         self.check()?;
-        self.images.look_up::<K, V, Q>(context.worker, key)
+        self.images.look_up::<K, V, Q>(context.fabric.worker, key)
     }
 
     /// Contributes entries, each worker its own: merged by the rule in the order of the workers' ranks, and each

@@ -153,7 +153,7 @@ impl<T: Value> DistVec<T> {
     /// [`Error::Poisoned`], [`Error::Message`] for a value that serde cannot decode, [`Error::Core`].
     pub fn get(&self, context: &Context<'_>, index: usize) -> Result<Option<T>> {
         self.check()?;
-        element(&self.images.read(context.worker)?, index)
+        element(&self.images.read(context.fabric.worker)?, index)
     }
 
     /// Appends the elements of each worker, by the workers' ranks. Collective.

@@ -57,6 +57,6 @@ impl Drop for Context<'_> {
             None => Farewell::Returned { place: format!("the end of its program, {past}") },
         };
         // Who cannot write it is told to be lost, as who was killed is.
-        let _ = self.mailbox.close(self.worker, &farewell);
+        let _ = self.mailbox.close(&mut self.fabric, &farewell);
     }
 }

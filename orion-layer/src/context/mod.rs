@@ -13,6 +13,7 @@ use self::kept::Kept;
 use self::mailbox::Mailbox;
 pub(crate) use self::mailbox::Say;
 use crate::error::{Error, Result};
+use crate::fabric::{Fabric, SharedMemory};
 use crate::site::Site;
 use hectare_data::random::{Permutation, Stream};
 use hectare_dsm::{Rank, Worker};
@@ -30,8 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// programs that diverge get [`Error::Diverged`] with both places.
 #[derive(Debug)]
 pub struct Context<'w> {
-    pub(crate) worker: &'w mut Worker,
-    size: usize,
+    pub(crate) fabric: SharedMemory<'w>,
     mailbox: Mailbox,
     made: u64,
     /// What the layers above keep here.
@@ -57,13 +57,11 @@ impl<'w> Context<'w> {
                 size.saturating_sub(1)
             )));
         }
-        worker.wait_for_workers(size, PATIENCE)?;
         let checking = std::env::var_os("HECTARE_CHECK").is_some_and(|value| value == "1");
-        let mailbox = Mailbox::open(worker, size, PATIENCE)?;
+        let fabric = SharedMemory::meet(worker, size, mailbox::LETTER, PATIENCE)?;
         let mut context = Context {
-            worker,
-            size,
-            mailbox,
+            fabric,
+            mailbox: Mailbox::default(),
             made: 0,
             kept: Kept::default(),
             seed: 0,
@@ -78,17 +76,17 @@ impl<'w> Context<'w> {
 
     /// This worker's number.
     pub fn rank(&self) -> Rank {
-        self.worker.rank()
+        self.fabric.rank()
     }
 
     /// How many workers run the program.
     pub fn size(&self) -> usize {
-        self.size
+        self.fabric.size()
     }
 
     /// The worker of the runtime core, for areas of one's own.
     pub fn worker(&mut self) -> &mut Worker {
-        self.worker
+        self.fabric.worker
     }
 
     /// The seed that plans and random arrays derive theirs from; 0 unless [`Context::set_seed`] was called.
@@ -147,7 +145,7 @@ impl<'w> Context<'w> {
         say: Say<'_>,
         hear: impl FnMut(Rank, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        self.mailbox.exchange(self.worker, site, say, hear)
+        self.mailbox.exchange(&mut self.fabric, site, say, hear)
     }
 
     /// [`Context::exchange`] of serde values. Collective.

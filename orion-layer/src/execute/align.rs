@@ -52,9 +52,9 @@ impl Context<'_> {
         (number, part): (usize, usize),
         clocks: &mut Option<Clocks>,
     ) -> Result<()> {
-        let Some(clocks) = clocks else { return arrays.each()[number].take(self.worker, part) };
-        while !arrays.each()[number].take_within(self.worker, part, PAUSE)? {
-            clocks.idle(self.worker, &mut relaxed(plan, arrays))?;
+        let Some(clocks) = clocks else { return arrays.each()[number].take(self.fabric.worker, part) };
+        while !arrays.each()[number].take_within(self.fabric.worker, part, PAUSE)? {
+            clocks.idle(self.fabric.worker, &mut relaxed(plan, arrays))?;
         }
         Ok(())
     }

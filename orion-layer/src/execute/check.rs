@@ -57,8 +57,8 @@ impl Context<'_> {
                 let found = Error::Check { loop_name: plan.nest.name.clone(), findings: lines.join("\n  ") };
                 if lines.is_empty() { Ok(()) } else { Err(found) }
             });
-            let ended =
-                worked.and_then(|()| arrays.each().iter_mut().try_for_each(|array| array.lend(self.worker)));
+            let ended = worked
+                .and_then(|()| arrays.each().iter_mut().try_for_each(|array| array.lend(self.fabric.worker)));
             if let Err(error) = ended {
                 return Err(self.fail(head.site, error));
             }
@@ -79,13 +79,15 @@ impl Context<'_> {
         }
         let mut each = arrays.each();
         self.exchange(head.site, Say::Value(&[]), |_, _| Ok(()))?;
-        let recalled = each.iter_mut().try_for_each(|array| array.recall(self.worker));
+        let recalled = each.iter_mut().try_for_each(|array| array.recall(self.fabric.worker));
         self.agree_on(head.site, recalled)?;
-        each.iter_mut().try_for_each(|array| array.finish_recall(self.worker))?;
+        each.iter_mut().try_for_each(|array| array.finish_recall(self.fabric.worker))?;
         for array in each.iter_mut().filter(|array| array.is_written()) {
             match array.layout().owners[0] {
-                owner if owner == self.worker.rank() && owner != 0 => array.give(self.worker, 0, 0)?,
-                _ if self.worker.rank() == 0 => array.take(self.worker, 0)?,
+                owner if owner == self.fabric.worker.rank() && owner != 0 => {
+                    array.give(self.fabric.worker, 0, 0)?
+                }
+                _ if self.fabric.worker.rank() == 0 => array.take(self.fabric.worker, 0)?,
                 _ => {}
             }
             array.set_owners(&[0]);
@@ -111,7 +113,7 @@ impl Context<'_> {
         let parts = vec![0..1; plan.nest.arrays.len()];
         let recording = Recording::default();
         let cell = std::cell::Cell::new(0);
-        let mut views = arrays.views(self.worker, &parts, Notes(Some(&recording), &cell))?;
+        let mut views = arrays.views(self.fabric.worker, &parts, Notes(Some(&recording), &cell))?;
         let (covers, mut races) = (Covers::new(&plan.nest), Races::new(plan));
         let mut findings = Findings::default();
         S::one_by_one(placed, whole, &mut |index, chunk| {
@@ -141,7 +143,7 @@ impl Context<'_> {
         let Some(keys) = slice.keys else { return Ok(foreseen) };
         let mut result = Ok(());
         S::one_by_one(placed, whole, &mut |_, chunk| {
-            let run = arrays.keys(self.worker).map(|mut views| {
+            let run = arrays.keys(self.fabric.worker).map(|mut views| {
                 // Of a slice that fails, what it named until then counts.
                 let _ = catch_unwind(AssertUnwindSafe(|| keys(chunk, &mut views)));
             });

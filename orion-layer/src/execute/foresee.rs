@@ -58,7 +58,7 @@ impl Context<'_> {
             if let Some(keys) = slice.keys {
                 for stretch in self.stretches(plan, every) {
                     let named = {
-                        let mut views = arrays.keys(self.worker)?;
+                        let mut views = arrays.keys(self.fabric.worker)?;
                         // What a slice does under conditions that it does not know may fail where the body does not. Then
                         // the body looks keys up, and if it fails too, says so.
                         let run = || {
@@ -81,7 +81,7 @@ impl Context<'_> {
             })?;
         }
         let workers = self.size();
-        for_each_served(plan, arrays, |served| served.announce(self.worker, plan.number, workers))?;
+        for_each_served(plan, arrays, |served| served.announce(self.fabric.worker, plan.number, workers))?;
         spent.serving.slicing += since.elapsed();
         spent.moving += since.elapsed();
         Ok(())
@@ -96,7 +96,7 @@ impl Context<'_> {
         spent: &mut LoopReport,
     ) -> Result<()> {
         let since = Instant::now();
-        for_each_served(plan, arrays, |served| served.prefetch(self.worker, stretch))?;
+        for_each_served(plan, arrays, |served| served.prefetch(self.fabric.worker, stretch))?;
         spent.serving.fetching += since.elapsed();
         spent.moving += since.elapsed();
         Ok(())

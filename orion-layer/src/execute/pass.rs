@@ -77,7 +77,7 @@ impl Context<'_> {
         let ended = worked.and_then(|()| self.end(plan, arrays, clocks.is_some()));
         if let Err(error) = ended {
             if clocks.is_some() {
-                self.board()?.set_failed(self.worker);
+                self.board()?.set_failed(self.fabric.worker);
             }
             self.abandon(plan, arrays, begun, &error.to_string());
             return Err(self.fail(head.site, error));
@@ -116,9 +116,9 @@ impl Context<'_> {
         }
         // Whoever is not here yet may still read what the last loop left.
         self.exchange(head.site, Say::Value(&[]), |_, _| Ok(()))?;
-        let recalled = each.iter_mut().try_for_each(|array| array.recall(self.worker));
+        let recalled = each.iter_mut().try_for_each(|array| array.recall(self.fabric.worker));
         self.agree_on(head.site, recalled)?;
-        each.iter_mut().try_for_each(|array| array.finish_recall(self.worker))?;
+        each.iter_mut().try_for_each(|array| array.finish_recall(self.fabric.worker))?;
         for (number, array) in each.iter_mut().enumerate().filter(|(_, array)| array.is_written()) {
             self.hand_out(plan, number, *array)?;
         }
@@ -135,8 +135,8 @@ impl Context<'_> {
     ) -> Result<Clocks> {
         let mut relaxed = relaxed(plan, arrays);
         let board = self.board()?;
-        let opened = relaxed.iter_mut().try_for_each(|array| array.open(self.worker));
-        let opened = foreseen.and(opened).and_then(|()| board.reset(self.worker));
+        let opened = relaxed.iter_mut().try_for_each(|array| array.open(self.fabric.worker));
+        let opened = foreseen.and(opened).and_then(|()| board.reset(self.fabric.worker));
         self.agree_on(head.site, opened)?;
         let (me, workers) = (self.rank() as usize, self.size());
         let in_copies = plan.trials.borrow().in_copies(head.relax.consistency, workers, plan.relaxed_bytes());
@@ -147,7 +147,7 @@ impl Context<'_> {
         let pace = Pace { relax: head.relax, in_copies, me, workers };
         // What was there is shown to the rules.
         let entered = guarded(&plan.nest, me as Rank, || {
-            Clocks::enter(board, pace, self.patience, self.worker, &mut relaxed)
+            Clocks::enter(board, pace, self.patience, self.fabric.worker, &mut relaxed)
         });
         self.agree_on(head.site, entered)
     }
@@ -159,7 +159,7 @@ impl Context<'_> {
         for (part, owner) in owners.iter().enumerate() {
             let first = plan.first(number, part, *owner);
             if *owner == me && first != me {
-                array.give(self.worker, part, first)?;
+                array.give(self.fabric.worker, part, first)?;
             }
         }
         let last: Vec<Rank> =
@@ -178,7 +178,7 @@ impl Context<'_> {
             for (array, parts) in each.iter_mut().zip(&tile.parts).filter(|(array, _)| array.is_written()) {
                 for part in parts.clone() {
                     // What another worker has let go of does not come either.
-                    if array.take(self.worker, part).is_ok() {
+                    if array.take(self.fabric.worker, part).is_ok() {
                         array.poison(cause);
                     }
                 }
@@ -191,9 +191,9 @@ impl Context<'_> {
         let me = self.rank();
         if is_relaxed {
             for array in relaxed(plan, arrays).iter_mut() {
-                array.close(self.worker)?;
-                array.finish_recall(self.worker)?;
-                array.lend(self.worker)?;
+                array.close(self.fabric.worker)?;
+                array.finish_recall(self.fabric.worker)?;
+                array.lend(self.fabric.worker)?;
             }
         }
         for (number, array) in arrays
@@ -206,9 +206,9 @@ impl Context<'_> {
             let owners = array.layout().owners.clone();
             for part in (0..owners.len()).filter(|part| owners[*part] == me) {
                 debug_assert!(number < plan.nest.arrays.len());
-                array.take(self.worker, part)?;
+                array.take(self.fabric.worker, part)?;
             }
-            array.lend(self.worker)?;
+            array.lend(self.fabric.worker)?;
         }
         Ok(())
     }

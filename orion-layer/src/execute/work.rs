@@ -42,7 +42,7 @@ impl Context<'_> {
             *begun = number;
             let mut parts = tile.parts.clone();
             if let (Some(clocks), Some(starts)) = (clocks.as_mut(), &starts) {
-                clocks.catch_up(self.worker, &mut relaxed(plan, arrays), starts[number])?;
+                clocks.catch_up(self.fabric.worker, &mut relaxed(plan, arrays), starts[number])?;
             }
             let since = Instant::now();
             for (number, array) in arrays.each().iter().enumerate().filter(|(_, array)| array.is_written()) {
@@ -60,7 +60,7 @@ impl Context<'_> {
                 self.hand_on(tile, arrays)?;
             }
             let since = Instant::now();
-            let mut views = arrays.views(self.worker, &parts, Notes(None, &current))?;
+            let mut views = arrays.views(self.fabric.worker, &parts, Notes(None, &current))?;
             let Some(clocks) = clocks else {
                 if !(mutant::is(Mutant::TileOmitted) && number + 1 == tiles.len()) {
                     plan.for_each_cell(number, &tile.tile, |cell| {
@@ -76,7 +76,7 @@ impl Context<'_> {
                 spent.compute += since.elapsed();
                 *begun = number + 1;
                 self.hand_on(tile, arrays)?;
-                self.worker.service()?;
+                self.fabric.worker.service()?;
                 continue;
             };
             drop(views);
@@ -89,11 +89,11 @@ impl Context<'_> {
                     stretch += 1;
                 }
                 let since = Instant::now();
-                let mut views = arrays.views(self.worker, &parts, Notes(None, &current))?;
+                let mut views = arrays.views(self.fabric.worker, &parts, Notes(None, &current))?;
                 let due = loop {
                     run_cell::<S, A, C, F>(placed, (plan, &current), &cells[at], &mut views, tree, &body);
                     at += 1;
-                    let due = plan.is_due(clocks, self.worker, at, ticked.elapsed())?;
+                    let due = plan.is_due(clocks, self.fabric.worker, at, ticked.elapsed())?;
                     if at == cells.len() || due || serves && at % plan.stretch(clocks.every()) == 0 {
                         break due;
                     }
@@ -101,22 +101,22 @@ impl Context<'_> {
                 drop(views);
                 spent.compute += since.elapsed();
                 if at < cells.len() && due {
-                    clocks.tick(self.worker, &mut relaxed(plan, arrays), false)?;
-                    self.worker.service()?;
+                    clocks.tick(self.fabric.worker, &mut relaxed(plan, arrays), false)?;
+                    self.fabric.worker.service()?;
                     ticked = Instant::now();
                 }
             }
             *begun = number + 1;
             self.hand_on(tile, arrays)?;
             if number + 1 < tiles.len() {
-                clocks.tick(self.worker, &mut relaxed(plan, arrays), false)?;
+                clocks.tick(self.fabric.worker, &mut relaxed(plan, arrays), false)?;
                 ticked = Instant::now();
             }
-            self.worker.service()?;
+            self.fabric.worker.service()?;
         }
         match clocks {
             // Also of a worker without tiles.
-            Some(clocks) => clocks.tick(self.worker, &mut relaxed(plan, arrays), true),
+            Some(clocks) => clocks.tick(self.fabric.worker, &mut relaxed(plan, arrays), true),
             None => Ok(()),
         }
     }
@@ -127,7 +127,7 @@ impl Context<'_> {
             return Ok(());
         }
         let mut each = arrays.each();
-        tile.gives.iter().try_for_each(|(array, part, to)| each[*array].give(self.worker, *part, *to))
+        tile.gives.iter().try_for_each(|(array, part, to)| each[*array].give(self.fabric.worker, *part, *to))
     }
 }
 

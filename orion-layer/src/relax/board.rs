@@ -208,7 +208,7 @@ impl Context<'_> {
             return Ok(board.clone());
         }
         let size = self.size();
-        let board = Rc::new(Board::open(self.worker, size)?);
+        let board = Rc::new(Board::open(self.fabric.worker, size)?);
         self.kept.put(board.clone());
         Ok(board)
     }

@@ -89,7 +89,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> Buffered<T, N, A> {
         context: &mut Context<'_>,
     ) -> Result<(DistArray<T, N>, Option<DistArray<A::State, N>>)> {
         context.barrier()?;
-        let deleted = self.contributions.delete(context.worker);
+        let deleted = self.contributions.delete(context.fabric.worker);
         context.agree_on(Site::here(), deleted)?;
         Ok((self.target, self.state))
     }

@@ -163,7 +163,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> Served<T, N, A> {
         context: &mut Context<'_>,
     ) -> Result<(DistArray<T, N>, Option<DistArray<A::State, N>>)> {
         context.barrier()?;
-        let deleted = self.state.delete(context.worker);
+        let deleted = self.state.delete(context.fabric.worker);
         context.agree_on(Site::here(), deleted)?;
         self.base.into_parts(context)
     }

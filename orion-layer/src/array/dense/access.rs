@@ -26,7 +26,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.check()?;
         for (part, partition) in self.parts.iter().enumerate() {
             if let Some(place) = self.frame(part).place(index) {
-                return Ok(partition.read(context.worker)?[place]);
+                return Ok(partition.read(context.fabric.worker)?[place]);
             }
         }
         let what =
@@ -53,7 +53,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let to = Frame::of_box(&ranges);
         let mut elements = vec![T::zeroed(); to.len()];
         for (part, partition) in self.parts.iter().enumerate() {
-            copy_box(&self.frame(part), partition.read(context.worker)?, &to, &mut elements);
+            copy_box(&self.frame(part), partition.read(context.fabric.worker)?, &to, &mut elements);
         }
         Ok(elements)
     }
@@ -86,7 +86,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.check()?;
         for (part, partition) in self.parts.iter().enumerate() {
             if self.layout.owners[part] == context.rank() {
-                let elements = partition.read(context.worker)?;
+                let elements = partition.read(context.fabric.worker)?;
                 let indices = self.frame(part).indices();
                 indices.zip(elements).for_each(|(index, element)| visit(index, *element));
             }

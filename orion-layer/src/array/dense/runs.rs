@@ -19,7 +19,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.check()?;
         if self.layout.dim == 0 {
             return (0..self.parts.len()).try_for_each(|part| {
-                visit(&self.parts[part].read(context.worker)?[..self.frame(part).len()])
+                visit(&self.parts[part].read(context.fabric.worker)?[..self.frame(part).len()])
             });
         }
         // Cut along another dimension: some rows at a time are put together.
@@ -29,7 +29,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             let block = Frame::new(&self.shape, 0, &(start..self.shape[0].min(start + rows)));
             let mut rows = vec![T::zeroed(); block.len()];
             for (part, partition) in self.parts.iter().enumerate() {
-                copy_box(&self.frame(part), partition.read(context.worker)?, &block, &mut rows);
+                copy_box(&self.frame(part), partition.read(context.fabric.worker)?, &block, &mut rows);
             }
             visit(&rows)?;
         }

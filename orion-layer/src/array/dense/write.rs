@@ -126,7 +126,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     ) -> Result<()> {
         self.check()?;
         self.begin_writing(context, site)?;
-        let worker = &mut *context.worker;
+        let worker = &mut *context.fabric.worker;
         for part in 0..self.parts.len() {
             let frame = self.frame(part);
             if self.parts[part].is_held() {
@@ -143,9 +143,9 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         context.exchange(site, Say::Value(&[]), |_, _| Ok(()))?;
         let mut recalled = Ok(());
         for partition in self.partitions() {
-            recalled = recalled.and_then(|()| partition.recall(context.worker));
+            recalled = recalled.and_then(|()| partition.recall(context.fabric.worker));
         }
         context.agree_on(site, recalled)?;
-        self.parts.iter_mut().try_for_each(|partition| partition.finish_recall(context.worker))
+        self.parts.iter_mut().try_for_each(|partition| partition.finish_recall(context.fabric.worker))
     }
 }

@@ -1,0 +1,147 @@
+//! Letters over a fabric that is none of the runtime core's: threads that hand each other copies.
+use super::*;
+use crate::fabric::Write;
+use std::collections::HashMap;
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
+
+/// Parcels one after the other, and their lengths.
+type Parcels = (Vec<u8>, Vec<usize>);
+
+#[derive(Debug)]
+struct Shared {
+    barrier: Barrier,
+    posted: Vec<Mutex<Vec<u8>>>,
+    left: Vec<OnceLock<Vec<u8>>>,
+    /// By name and sender.
+    parcels: Mutex<HashMap<(String, usize), Parcels>>,
+}
+
+/// One thread's view of the others.
+#[derive(Debug)]
+struct Copies {
+    rank: usize,
+    shared: Arc<Shared>,
+    seen: Vec<Vec<u8>>,
+}
+
+impl Fabric for Copies {
+    fn rank(&self) -> Rank {
+        self.rank as Rank
+    }
+
+    fn size(&self) -> usize {
+        self.shared.posted.len()
+    }
+
+    fn post(&mut self, len: usize, write: Write<'_>) -> Result<()> {
+        write(&mut self.shared.posted[self.rank].lock().unwrap()[..len]);
+        self.shared.barrier.wait();
+        self.seen = self.shared.posted.iter().map(|letter| letter.lock().unwrap().clone()).collect();
+        self.shared.barrier.wait();
+        Ok(())
+    }
+
+    fn letter(&self, rank: usize) -> Result<&[u8]> {
+        Ok(&self.seen[rank])
+    }
+
+    fn leave(&mut self, len: usize, write: Write<'_>) -> Result<()> {
+        let mut letter = vec![0; len];
+        write(&mut letter);
+        self.shared.left[self.rank].set(letter).unwrap();
+        Ok(())
+    }
+
+    fn left_by(&self, rank: usize) -> Option<&[u8]> {
+        self.shared.left[rank].get().map(Vec::as_slice)
+    }
+
+    fn is_alive(&self, _rank: usize) -> bool {
+        true
+    }
+
+    fn offer(&mut self, name: &str, lengths: &[usize], write: Write<'_>) -> Result<()> {
+        let mut bytes = vec![0; lengths.iter().sum()];
+        write(&mut bytes);
+        self.shared.parcels.lock().unwrap().insert((name.into(), self.rank), (bytes, lengths.to_vec()));
+        Ok(())
+    }
+
+    fn fetch(
+        &mut self,
+        name: &str,
+        rank: usize,
+        number: usize,
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let (bytes, lengths) = self.shared.parcels.lock().unwrap()[&(name.to_owned(), rank)].clone();
+        let start: usize = lengths[..number].iter().sum();
+        visit(&bytes[start..start + lengths[number]])
+    }
+
+    fn withdraw(&mut self, name: &str) -> Result<()> {
+        self.shared.parcels.lock().unwrap().remove(&(name.to_owned(), self.rank));
+        Ok(())
+    }
+}
+
+/// What `act` returns on each of `size` threads.
+fn on_threads<R: Send>(size: usize, act: impl Fn(&mut Copies, &mut Mailbox) -> R + Sync) -> Vec<R> {
+    let shared = Arc::new(Shared {
+        barrier: Barrier::new(size),
+        posted: (0..size).map(|_| Mutex::new(vec![0; LETTER])).collect(),
+        left: (0..size).map(|_| OnceLock::new()).collect(),
+        parcels: Mutex::default(),
+    });
+    let thread = |rank: usize| {
+        let mut copies = Copies { rank, shared: shared.clone(), seen: Vec::new() };
+        act(&mut copies, &mut Mailbox::default())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..size).map(|rank| scope.spawn(move || thread(rank))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn all_hear_what_all_say_however_long() {
+    for len in [0, 1, PAYLOAD, PAYLOAD + 1, 3 * PAYLOAD] {
+        let said = |rank: usize| vec![rank as u8 + 1; if rank == 1 { len } else { 5 }];
+        let heard = on_threads(3, |copies, mailbox| {
+            let mut heard = vec![Vec::new(); 3];
+            let bytes = said(copies.rank);
+            let exchanged = mailbox.exchange(copies, Site::here(), Say::Value(&bytes), |rank, bytes| {
+                heard[rank as usize] = bytes.to_vec();
+                Ok(())
+            });
+            exchanged.map(|()| heard)
+        });
+        let expected: Vec<_> = (0..3).map(said).collect();
+        for heard in heard {
+            assert!(heard.unwrap() == expected, "{len} bytes");
+        }
+    }
+}
+
+#[test]
+fn an_error_of_one_is_an_error_of_all_others() {
+    let ended = on_threads(3, |copies, mailbox| {
+        let say = if copies.rank == 2 { Say::Failure("no more") } else { Say::Value(&[]) };
+        mailbox.exchange(copies, Site::here(), say, |_, _| Ok(()))
+    });
+    assert!(ended[2].is_ok());
+    for ended in &ended[..2] {
+        let named = matches!(ended, Err(Error::PeerFailed { rank: 2, message, .. }) if message == "no more");
+        assert!(named, "{ended:?}");
+    }
+}
+
+#[test]
+fn letters_from_elsewhere_tell_programs_apart() {
+    let ended = on_threads(2, |copies, mailbox| {
+        let site = Site { file: "program.rs", line: 7 + copies.rank as u32, column: 1 };
+        mailbox.exchange(copies, site, Say::Value(&[]), |_, _| Ok(()))
+    });
+    let Err(Error::Diverged { here, there_rank: 1, there, .. }) = &ended[0] else { panic!("{:?}", ended[0]) };
+    assert_eq!((here.as_str(), there.as_str()), ("program.rs:7:1", "program.rs:8:1"));
+}

@@ -1,0 +1,74 @@
+//! How the workers of a program reach each other.
+//!
+//! All that a [`Context`](crate::Context) says to other workers goes through a [`Fabric`]: letters that all read, parcels for
+//! one worker each, and a last letter. Who is behind it, and where, is known to its implementation alone; on one host that is
+//! [`SharedMemory`]. Elements of arrays take no part in this: they lie in areas of the runtime core, which goes to other
+//! hosts by itself.
+mod shared_memory;
+
+pub(crate) use self::shared_memory::SharedMemory;
+
+use crate::error::Result;
+use hectare_dsm::Rank;
+use std::fmt::Debug;
+
+/// Puts a message into the memory that it is sent from. Called once.
+pub(crate) type Write<'a> = &'a mut dyn FnMut(&mut [u8]);
+
+/// What one worker of a program has of the others.
+pub(crate) trait Fabric: Debug {
+    /// The number of this worker.
+    fn rank(&self) -> Rank;
+
+    /// How many workers there are.
+    fn size(&self) -> usize;
+
+    /// Posts a letter of `len` bytes to all, and waits until everybody has posted one.
+    ///
+    /// # Errors
+    /// When the others do not come.
+    fn post(&mut self, len: usize, write: Write<'_>) -> Result<()>;
+
+    /// The letter that worker `rank` posted last, and whatever is behind it; until the next [`Fabric::post`].
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    fn letter(&self, rank: usize) -> Result<&[u8]>;
+
+    /// Leaves a last letter for who still waits for this worker, and waits for nobody. Nothing is posted after it.
+    ///
+    /// # Errors
+    /// When it cannot be left.
+    fn leave(&mut self, len: usize, write: Write<'_>) -> Result<()>;
+
+    /// What worker `rank` has left for others to read, and whatever is behind it; `None` while it has not.
+    fn left_by(&self, rank: usize) -> Option<&[u8]>;
+
+    /// Whether worker `rank` lives, as far as one can tell.
+    fn is_alive(&self, rank: usize) -> bool;
+
+    /// Offers parcels of these lengths, under a name that this worker has not offered before it was withdrawn; `write` gets
+    /// the bytes of all of them, one after the other. They can be fetched once all workers know of them.
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    fn offer(&mut self, name: &str, lengths: &[usize], write: Write<'_>) -> Result<()>;
+
+    /// Calls `visit` with parcel `number` of those that worker `rank` offers under this name.
+    ///
+    /// # Errors
+    /// When it offers none; that of `visit`.
+    fn fetch(
+        &mut self,
+        name: &str,
+        rank: usize,
+        number: usize,
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()>;
+
+    /// Gives the memory of this worker's parcels back, when nobody fetches any more, if it has offered some.
+    ///
+    /// # Errors
+    /// When it cannot be given back.
+    fn withdraw(&mut self, name: &str) -> Result<()>;
+}
