@@ -1,6 +1,6 @@
 //! Death between any two steps of a round.
 use super::super::round::Pause;
-use super::{Hand, Memory, explore};
+use super::{Hand, Memory, explore, explore_up_to};
 use crate::primitive::Ordering;
 use loom::sync::Arc;
 use loom::thread;
@@ -76,7 +76,7 @@ fn the_owner_dies_at_every_step() {
 /// Two of three die, the owner and another, each at a step of its own: the third finishes what they began,
 /// as the successor of a successor if need be.
 fn two_die(owner_steps: u32, other_steps: u32) {
-    explore(0, move || {
+    explore_up_to(0, move || {
         let memory = Arc::new(Memory::new(3, 1));
         memory.write(7);
         let mortals: Vec<_> = [(0, owner_steps), (1, other_steps)]
