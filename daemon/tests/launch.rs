@@ -30,6 +30,22 @@ fn each_process_knows_its_place_and_its_output_has_its_rank() {
     assert_eq!(said.out, "[0] a\n[0] \n[0] b\n");
 }
 
+/// From the program on, all words are the program's, whether `--` stands before it or not.
+#[test]
+fn the_first_word_without_a_dash_is_the_program() {
+    let host = Host::new();
+    let _daemon = host.daemon("");
+    for dashes in [&[][..], &["--"]] {
+        let words =
+            [&["run", "-n", "1", "--plain"], dashes, &["sh", "-c", "echo $0 $1 $2", "--job", "-n", "--"]];
+        let said = host.hectare(&words.concat());
+        assert_eq!((said.code, said.out.as_str()), (0, "--job -n --\n"), "{said:?}");
+    }
+    // Options of `hectare run` stand before the program.
+    let said = host.hectare(&["run", "-n", "1", "--no-such-option", "true"]);
+    assert!(said.code == 2 && said.err.contains("--no-such-option"), "{said:?}");
+}
+
 #[test]
 fn the_first_failure_is_named_and_ends_the_rest() {
     let host = Host::new();

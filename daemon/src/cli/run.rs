@@ -44,7 +44,7 @@ pub struct Run {
     #[arg(long, default_value_t = 10)]
     grace_s: u64,
     /// The program and its arguments.
-    #[arg(last = true, required = true, num_args = 1..)]
+    #[arg(trailing_var_arg = true, required = true, num_args = 1.., value_names = ["PROGRAM", "ARGUMENT"])]
     program: Vec<String>,
 }
 
