@@ -44,5 +44,5 @@ mod write_log;
 
 #[test]
 fn every_file_is_a_module() {
-    hectare_testing::every_file_is_a_module(concat!(env!("CARGO_MANIFEST_DIR"), "/tests"));
+    hectare_testing::every_file_is_a_module(concat!(env!("CARGO_MANIFEST_DIR"), "/tests"), &[]);
 }

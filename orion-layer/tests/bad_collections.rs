@@ -1,5 +1,5 @@
 //! Collections and pipelines that go wrong, or nearly: errors that all workers have, and nothing left behind.
-mod common;
+use crate::common;
 
 use common::collected::{areas, same};
 use hectare_orion::collections::{DistMap, Last, Merge, Sum};

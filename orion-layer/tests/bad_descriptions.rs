@@ -1,6 +1,6 @@
 //! Loops whose description does not fit their arrays or their body: every worker gets an error that says so.
 #![allow(clippy::single_range_in_vec_init)]
-mod common;
+use crate::common;
 
 use common::hand::{access, blames, head, index, on_each};
 use hectare_orion::Error;

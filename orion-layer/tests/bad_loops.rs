@@ -1,6 +1,6 @@
 //! Loops that are wrong: every worker gets an error that says what, where and who; none hangs.
 #![allow(clippy::single_range_in_vec_init)]
-mod common;
+use crate::common;
 
 use common::hand::{access, blames, head, index, on_each};
 use common::watchdog::watched;

@@ -1,11 +1,10 @@
 //! Relaxed loops that go wrong: errors that name the cause, nothing applied twice, nothing taken for a result.
+use crate::common::relaxing;
 use hectare_orion::relax::{Consistency, Every, Sum};
 use hectare_orion::{Error, PerWorker, parallel_for, run};
+use relaxing::{COUNT, Touchy, bin};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
-#[path = "common/relaxing.rs"]
-mod relaxing;
-use relaxing::{COUNT, Touchy, bin};
 
 const BINS: usize = 37;
 

@@ -1,5 +1,5 @@
 //! Rules that panic and keys that are missing: errors that say which.
-mod common;
+use crate::common;
 
 use common::collected::{areas, same};
 use common::hand::on_each;

@@ -1,14 +1,13 @@
 //! Served arrays that are used wrongly: errors that name array, iteration and key, nothing taken for a result.
-mod common;
+use crate::common;
 
+use crate::common::relaxing;
 use common::watchdog::watched;
 use hectare_orion::relax::{Consistency, Every, Sum};
 use hectare_orion::{Error, parallel_for, run};
+use relaxing::Touchy;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
-#[path = "common/relaxing.rs"]
-mod relaxing;
-use relaxing::Touchy;
 
 const ALL: [Consistency; 4] =
     [Consistency::Serializable, Consistency::Bsp, Consistency::Bounded(1), Consistency::Async];

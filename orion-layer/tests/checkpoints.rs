@@ -1,7 +1,6 @@
 //! Checkpoints: what one number of workers saves, another restores bit for bit, and nothing else.
-mod common;
-#[path = "common/state.rs"]
-mod state;
+use crate::common;
+use crate::common::state;
 
 use common::Scratch;
 use hectare_orion::array::Entry;

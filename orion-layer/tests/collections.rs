@@ -1,5 +1,5 @@
 //! Maps against a serial model, on 1, 2, 3 and 5 workers.
-mod common;
+use crate::common;
 
 use common::difficult::Difficult;
 use common::random::Random;

@@ -1,7 +1,6 @@
 //! Checkpoints that are damaged or cannot be written: an error on every worker, and the old file stays whole.
-mod common;
-#[path = "common/state.rs"]
-mod state;
+use crate::common;
+use crate::common::state;
 
 use common::Scratch;
 use hectare_orion::collections::Last;

@@ -1,5 +1,5 @@
 //! Loops that workers describe differently: an error at once, on all of them, that says what differs.
-mod common;
+use crate::common;
 
 use common::diverging::assert_diverged;
 use common::hand::on_each;

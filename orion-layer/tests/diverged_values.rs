@@ -1,5 +1,5 @@
 //! Values that differ between workers: arguments and captured numbers always, what closures make while loops are checked.
-mod common;
+use crate::common;
 
 use common::diverging::assert_diverged;
 use common::hand::on_each;

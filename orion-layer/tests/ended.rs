@@ -1,5 +1,5 @@
 //! A worker whose program ends while others wait for it in a collective call: they say where both are.
-mod common;
+use crate::common;
 
 use common::watchdog::watched;
 use hectare_orion::{Context, Error, Result, parallel_for, run};

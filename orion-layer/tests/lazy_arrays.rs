@@ -1,5 +1,5 @@
 //! Lazy pipelines against serial models, on 1, 2, 3 and 5 workers.
-mod common;
+use crate::common;
 
 use common::Scratch;
 use common::difficult::Difficult;

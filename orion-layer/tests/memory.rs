@@ -1,5 +1,5 @@
 //! Data sets and partitions cost their own size: no reader copy, no log, nothing in reserve.
-mod common;
+use crate::common;
 
 use common::Scratch;
 use hectare_dsm::AreaInfo;

@@ -1,5 +1,5 @@
 //! `.npy` files: those of NumPy are read, and those of this program are the same, on any number of workers.
-mod common;
+use crate::common;
 
 use common::Scratch;
 use hectare_orion::array::NpyElement;

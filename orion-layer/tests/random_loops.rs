@@ -1,5 +1,5 @@
 //! Random loops on random numbers of workers.
-mod common;
+use crate::common;
 
 use common::case::Case;
 use common::check::check;

@@ -1,10 +1,9 @@
 //! Loops that relax arrays: nothing is lost, nothing counts twice, nobody reads what is staler than allowed.
+use crate::common::relaxing;
 use hectare_orion::relax::{AdaGrad, AdaRevision, Consistency, Every, Mean, Sum};
 use hectare_orion::{Context, PerWorker, Result, parallel_for, run};
-use std::time::Duration;
-#[path = "common/relaxing.rs"]
-mod relaxing;
 use relaxing::{ALL, COUNT, bin, expected};
+use std::time::Duration;
 
 const BINS: usize = 37;
 

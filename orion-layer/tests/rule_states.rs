@@ -1,5 +1,5 @@
 //! Helper values of rules: given back by a checkpoint or by parts, and beside arrays that other loops have moved.
-mod common;
+use crate::common;
 
 use common::Scratch;
 use hectare_orion::relax::{AdaGrad, AdaRevision, Apply, Buffered, Consistency, Sum};

@@ -1,5 +1,5 @@
 //! Schedules of one's own: right ones run, wrong ones are refused with what is wrong about them.
-mod common;
+use crate::common;
 
 use common::case::{Case, LoopSpec, SpaceSpec};
 use common::check::check;

@@ -1,12 +1,11 @@
 //! Served arrays: fetched in bulk what a slice of the body has foreseen, and the rest one by one; nothing is lost, nothing
 //! counts twice.
+use crate::common::relaxing;
 use hectare_orion::relax::{AdaGrad, AdaRevision, Consistency, Every, Sum};
 use hectare_orion::serve::Serving;
 use hectare_orion::{Context, PerWorker, Result, parallel_for, run};
-use std::time::Duration;
-#[path = "common/relaxing.rs"]
-mod relaxing;
 use relaxing::{ALL, COUNT, bin, expected};
+use std::time::Duration;
 
 const BINS: usize = 371;
 

@@ -1,5 +1,5 @@
 //! Homes of served keys that change hands, keys that nobody foresaw, lists that are of no use any more, and odd sizes.
-mod common;
+use crate::common;
 
 use common::watchdog::watched;
 use hectare_orion::relax::{Apply, Consistency, Every, Sum};

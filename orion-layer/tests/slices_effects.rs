@@ -1,5 +1,5 @@
 //! Slices of bodies whose conditions and values change what subscripts depend on: each change is made once, and slices end.
-mod common;
+use crate::common;
 
 use common::watchdog::watched;
 use hectare_orion::relax::{Consistency, Every, Sum};

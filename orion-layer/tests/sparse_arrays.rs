@@ -1,5 +1,5 @@
 //! Sparse arrays outside of loops: the same on any number of workers.
-mod common;
+use crate::common;
 
 use common::Scratch;
 use hectare_orion::array::text::whitespace;

@@ -1,5 +1,5 @@
 //! Sparse arrays from text files: the same on any number of workers, and the same error on every worker.
-mod common;
+use crate::common;
 
 use common::Scratch;
 use hectare_orion::array::text::{LabelledRow, csv, libsvm, libsvm_from, movielens, tsv, whitespace};

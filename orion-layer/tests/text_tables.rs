@@ -1,5 +1,5 @@
 //! Dense arrays from and to text: the same on any number of workers.
-mod common;
+use crate::common;
 
 use common::Scratch;
 use hectare_orion::array::text::Separator;

@@ -14,10 +14,12 @@ pub mod diverging;
 pub mod generate;
 pub mod hand;
 pub mod random;
+pub mod relaxing;
 pub mod replay;
 pub mod running;
 pub mod schedules;
 pub mod scratch;
+pub mod state;
 pub mod watchdog;
 
 pub use self::scratch::Scratch;

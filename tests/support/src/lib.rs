@@ -48,15 +48,18 @@ pub fn is_current(built: &Path, crates: &[&str]) -> bool {
     newest.is_some_and(|newest| newest < built)
 }
 
-/// Each Rust file of a directory of tests is a module of the `main.rs` in it: those that are not would never run.
+/// Each Rust file of a directory of tests is a module of the `main.rs` in it, but for `others`, which are programs of their
+/// own: one that is not would never run.
 ///
 /// # Panics
 /// If one is not, naming it, or if there are no files.
-pub fn every_file_is_a_module(directory: &str) {
+pub fn every_file_is_a_module(directory: &str, others: &[&str]) {
     let main = std::fs::read_to_string(Path::new(directory).join("main.rs")).expect("main.rs");
     let files = std::fs::read_dir(directory).expect("the tests' directory");
     let names = files.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"));
-    let names: Vec<String> = names.filter(|name| name.ends_with(".rs") && name != "main.rs").collect();
+    let names: Vec<String> = names
+        .filter(|name| name.ends_with(".rs") && name != "main.rs" && !others.contains(&name.as_str()))
+        .collect();
     assert!(!names.is_empty(), "no tests in {directory}");
     for name in names {
         let line = format!("mod {};", name.trim_end_matches(".rs"));

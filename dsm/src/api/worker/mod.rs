@@ -63,7 +63,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// The worker's number in its job. In a fresh job, [`Job::run`] numbers from 0.
+    /// The worker's number in its job. In a fresh job, [`Job::run`](crate::Job::run) numbers from 0.
     pub fn rank(&self) -> Rank {
         self.rank
     }

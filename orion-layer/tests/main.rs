@@ -1,0 +1,46 @@
+//! The tests of the loop layer, as one program: what they share is compiled once. Each file is a module; `ui.rs`, which runs
+//! the compiler, is a program of its own.
+mod bad_collections;
+mod bad_descriptions;
+mod bad_loops;
+mod bad_relaxed;
+mod bad_rules;
+mod bad_served;
+mod by_hand;
+mod check;
+mod checkpoints;
+mod collections;
+mod common;
+mod damaged_checkpoints;
+mod description;
+mod diverged_loops;
+mod diverged_values;
+mod ended;
+mod inner_loops;
+mod lazy_arrays;
+mod measured_staleness;
+mod memory;
+mod npy_files;
+mod parallel_for;
+mod random_loops;
+mod relaxed;
+mod relaxed_blocks;
+mod relaxed_rows;
+mod reports;
+mod rows_in_parts;
+mod rule_states;
+mod schedules;
+mod served;
+mod served_homes;
+mod served_keys;
+mod slices;
+mod slices_effects;
+mod soundness;
+mod sparse_arrays;
+mod text_files;
+mod text_tables;
+
+#[test]
+fn every_file_is_a_module() {
+    hectare_testing::every_file_is_a_module(concat!(env!("CARGO_MANIFEST_DIR"), "/tests"), &["ui.rs"]);
+}
