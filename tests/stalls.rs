@@ -126,6 +126,8 @@ fn stop_a_copier(name: &str, policy: StallPolicy, stopped: Duration, happened: f
     let area = large.area();
     let mut child = spawn(name, "copier", &job);
     worker.wait_for_workers(2, LONG).unwrap();
+    // It may be stopped in its first round, which may be one that it serves while it creates this.
+    worker.attach_within::<u64>("own", LONG).unwrap();
     let mut publish = |worker: &mut Worker, value: u64| {
         let mut guard = large.write(worker).unwrap();
         (0..LARGE).step_by(APART).for_each(|at| guard.set(at, value));
@@ -199,5 +201,5 @@ fn a_stalled_process_is_killed() {
     let stats = job.stats().unwrap();
     assert_eq!((stats.kills, stats.pinned_copies, stats.deaths), (1, 0, 1));
     let mut worker = job.worker().unwrap();
-    assert!(worker.claim::<u64>("own").is_ok());
+    worker.claim::<u64>("own").unwrap();
 }

@@ -147,7 +147,8 @@ fn what_the_launcher_was_told_to_ignore_reaches_nobody() {
 #[test]
 fn a_stop_and_a_go_are_passed_on() {
     let (host, _daemon) = host();
-    let mut launcher = Launcher::start(&host, &["-n", "2"], "echo $$; while :; do sleep 0.05; done");
+    // No loop of the shell's: it is `D` and not `T` while a child stands still that it has made by vfork.
+    let mut launcher = Launcher::start(&host, &["-n", "2"], "echo $$; exec sleep 1000");
     let pids = launcher.pids(2);
     let own = Pid::from_child(&launcher.child);
     for _ in 0..3 {
