@@ -1,6 +1,7 @@
 //! The head of a loop: `w, unordered, read [a, b], write u, sum total: f64;`.
 mod checks;
 
+use super::advice;
 use super::hygiene::Ambiguous;
 use proc_macro2::{Span, TokenStream};
 use syn::parse::{Parse, ParseStream};
@@ -85,6 +86,9 @@ struct Named {
 impl Parse for Named {
     fn parse(input: ParseStream<'_>) -> Result<Named> {
         let name: Ident = input.parse()?;
+        if input.peek(Token![.]) || input.peek(token::Bracket) {
+            return Err(advice::unnamed(&name, input));
+        }
         let place = if input.parse::<Option<Token![=]>>()?.is_some() { Some(input.parse()?) } else { None };
         Ok(Named { name, place })
     }
@@ -181,7 +185,7 @@ impl Head {
             self.accumulators.push(Accumulator { name, kind, of });
             Ok(())
         } else {
-            Err(look.error())
+            Err(advice::misspelt(input).unwrap_or_else(|| look.error()))
         }
     }
 

@@ -5,6 +5,7 @@
 //! to accumulators (`accumulators`) and how it ends an iteration (`rewrite`). It decides nothing: dependences and
 //! schedules are found at run time from the description. What it cannot describe is an error, or a subscript that says "anything".
 mod accumulators;
+mod advice;
 mod clauses;
 mod expand;
 mod form;
@@ -17,15 +18,17 @@ mod text;
 mod walk;
 
 use proc_macro::TokenStream;
-use syn::parse_macro_input;
 
 /// Not to be called directly: `parallel_for!` of `hectare_orion` passes the path of that crate in front.
 #[doc(hidden)]
 #[proc_macro]
 pub fn __parallel_for(input: TokenStream) -> TokenStream {
     let mut ambiguous = hygiene::Ambiguous::default();
-    let input = proc_macro::TokenStream::from(hygiene::plain(input.into(), &mut ambiguous));
-    let mut input = parse_macro_input!(input as clauses::Input);
+    let tokens = hygiene::plain(input.into(), &mut ambiguous);
+    let mut input = match syn::parse2::<clauses::Input>(tokens.clone()) {
+        Ok(input) => input,
+        Err(error) => return advice::index_list(tokens).unwrap_or(error).into_compile_error().into(),
+    };
     input.ambiguous = ambiguous;
     let errors = |error: syn::Error| {
         // Several errors are one expression only as a block.

@@ -304,3 +304,4 @@ impl<T: Element, const N: usize> DistArray<T, N> {
 
 #[cfg(test)]
 mod tests;
+mod undeclared;

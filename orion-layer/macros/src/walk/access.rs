@@ -67,8 +67,9 @@ impl Walker<'_> {
                 if let Some(accumulator) = accumulators.into_iter().find(|known| is(expr, &known.name)) {
                     self.error(name, accumulator.advice());
                 }
-                if mode == Mode::Read {
-                    self.capture(expr);
+                match mode {
+                    Mode::Read => self.capture(expr),
+                    Mode::Write | Mode::Update => self.check_local(name, expr),
                 }
             }
             other => self.visit_expr(other),

@@ -2,7 +2,7 @@
 use super::super::text::text;
 use super::Walker;
 use syn::visit::Visit;
-use syn::{Expr, ExprMethodCall};
+use syn::{Expr, ExprMethodCall, Ident};
 
 /// Methods whose argument is a function, if it is a name. A generic one has no type without its use.
 const TAKE_FUNCTIONS: [&str; 24] = [
@@ -45,15 +45,31 @@ impl Walker<'_> {
     /// Notes a variable from outside, or a field of one.
     pub(super) fn capture(&mut self, expr: &Expr) {
         let Some(name) = root(expr).and_then(|path| path.path.get_ident()) else { return };
-        let spelling = name.to_string();
-        // Others are constants, and functions that are made of types.
-        let is_variable = spelling.starts_with(|first: char| first.is_lowercase() || first == '_');
-        let is_own = self.names().contains(name);
-        if !is_variable || is_own || self.unseen > 0 || !self.scopes.is_outside(expr) {
+        if !self.is_from_outside(name, expr) || self.unseen > 0 {
             return;
         }
         if !self.captured.iter().any(|known| text(known) == text(expr)) {
             self.captured.push(expr.clone());
+        }
+    }
+
+    /// Whether `expr`, whose variable is `name`, is a variable from outside that is none of the loop's.
+    fn is_from_outside(&self, name: &Ident, expr: &Expr) -> bool {
+        // Others are constants, and functions that are made of types.
+        let is_variable = name.to_string().starts_with(|first: char| first.is_lowercase() || first == '_');
+        is_variable && !self.names().contains(name) && self.scopes.is_outside(expr)
+    }
+
+    /// Refuses a change of a variable from outside.
+    pub(super) fn check_local(&mut self, name: &Ident, expr: &Expr) {
+        if self.is_from_outside(name, expr) {
+            self.error(
+                name,
+                format!(
+                    "`{name}` is a variable from outside of the loop, and every worker has its own: an array is named under \
+                     `write`; what all iterations add to is an accumulator, as in `sum {name}: f64`"
+                ),
+            );
         }
     }
 
