@@ -8,7 +8,7 @@ use crate::protocol::round::{Found, Life, slot_state};
 use crate::segment::layout::WorkerRecord;
 use crate::segment::tally::count;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a process that was seen to end is waited for: one that replaces itself (`exec`) looks as if it went on, and
 /// one that waits for a device may take as long as that does.
@@ -129,9 +129,22 @@ impl Shared {
     /// The process whose worker has a rank and lives.
     pub(crate) fn live_process(&self, rank: Rank) -> Option<u32> {
         let seat = self.segment.all_seats().get(rank as usize)?;
-        // SeqCst: as everywhere for the state of a seat.
-        let free = seat.state() == slot_state::FREE;
-        (!free && !self.is_dead(rank)).then(|| self.process_of(rank).0)
+        let since = Instant::now();
+        let namespace = self.segment.workers()[rank as usize].namespace.load(Ordering::Relaxed);
+        loop {
+            // SeqCst: as everywhere for the state of a seat.
+            if seat.state() == slot_state::FREE || self.is_dead(rank) {
+                return None;
+            }
+            // While somebody else asks for the same worker, the dead look alive: the answer of their process counts.
+            let (pid, started) = self.process_of(rank);
+            let has_ended =
+                namespace == process::namespace() && process::may_run(pid, started) == Some(false);
+            if !has_ended || since.elapsed() >= LONGEST_END {
+                return Some(pid);
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
     }
 
     /// Of workers `0..count` that are not there and will not come, says their launcher, the one that failed first.
