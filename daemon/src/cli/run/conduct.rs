@@ -161,6 +161,33 @@ impl Conductor<'_> {
 
     /// Notes who has ended; the first failure ends the others, or is told to those who wait for it.
     fn note_ends(&mut self) -> Result<()> {
+        let mut failures = self.failures()?;
+        if !failures.is_empty() && failures.iter().all(|(_, status)| status.signal().is_none()) {
+            // They may have failed because they saw the death of one that is about to end.
+            self.await_ending();
+            failures.extend(self.failures()?);
+        }
+        // Of those that ended between two looks, one that a signal ended is rather the cause than a consequence.
+        failures.sort_by_key(|(_, status)| status.signal().is_none());
+        for (rank, status) in failures {
+            self.note_failure(rank, status);
+        }
+        Ok(())
+    }
+
+    /// Waits for the processes that are on their way to their end, for a while.
+    fn await_ending(&self) {
+        let until = Instant::now() + AGAIN;
+        for process in self.processes.iter().filter(|process| process.is_ending()) {
+            let left = until.saturating_duration_since(Instant::now());
+            let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            // Whether it has ended is asked of it next; a signal that cuts the wait short costs a name in a message.
+            let _ = poll(&mut [process.end_fd()], Some(&timeout));
+        }
+    }
+
+    /// Who failed since the last call; the terminal of one that has ended is free.
+    fn failures(&mut self) -> Result<Vec<(u32, ExitStatus)>> {
         let mut failures = Vec::new();
         let mut terminal_is_free = false;
         for process in &mut self.processes {
@@ -179,12 +206,7 @@ impl Conductor<'_> {
             let waits = |process: &&Process| next.contains(&process.group());
             self.processes.iter().filter(waits).for_each(|process| process.signal(Signal::CONT));
         }
-        // Of those that ended between two looks, one that a signal ended is rather the cause than a consequence.
-        failures.sort_by_key(|(_, status)| status.signal().is_none());
-        for (rank, status) in failures {
-            self.note_failure(rank, status);
-        }
-        Ok(())
+        Ok(failures)
     }
 
     fn note_failure(&mut self, rank: u32, status: ExitStatus) {

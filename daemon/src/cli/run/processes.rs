@@ -11,6 +11,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+/// The flag of a task that is ending, in `/proc/PID/stat` (the kernel's `sched.h`).
+const PF_EXITING: u64 = 4;
+/// SIGKILL in a mask of pending signals. A signal that ends a process makes it pending in each of its threads.
+const SIGKILL: u64 = 1 << (9 - 1);
+
 /// A process of the program. It is not waited for before the launcher ends: until then its id means its group, also
 /// when the process has ended and what it started has not.
 #[derive(Debug)]
@@ -80,6 +85,23 @@ impl Process {
             ExitStatus::from_raw(code.or(ended.terminating_signal()).unwrap_or(1 << 8))
         });
         Ok(self.status)
+    }
+
+    /// Whether it is on its way to its end: killed, or leaving. The kernel releases its locks and its memory before it
+    /// has ended for its parent, which takes a while if it is large, so others may see its death first.
+    pub(super) fn is_ending(&self) -> bool {
+        if self.status.is_some() {
+            return false;
+        }
+        let of = |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id()));
+        let (Ok(stat), Ok(status)) = (of("stat"), of("status")) else { return false };
+        // The flags are the seventh field after the name, which stands in parentheses and may hold anything.
+        let flags = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(6));
+        let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:"));
+        flags.and_then(|flags| flags.parse().ok()).is_some_and(|flags: u64| flags & PF_EXITING != 0)
+            || pending
+                .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+                .is_some_and(|mask| mask & SIGKILL != 0)
     }
 
     /// The signal that stopped it, if one has since the last call.
