@@ -1,0 +1,242 @@
+//! Frames: a packet is a row of them.
+use super::bytes::{Put, Reader};
+use super::register::{Register, get_hello_error, put_hello_error};
+use crate::lines::Run;
+use crate::types::{GroupId, HelloError, HostId, MAX_MEMBERS, Version};
+
+/// The version of the protocol. Both sides refuse every other one.
+pub const VERSION: u16 = 1;
+
+/// Bytes that each run of lines takes beside the lines.
+const RUN_HEADER: usize = 6;
+
+/// One part of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame<'b> {
+    /// Who sends.
+    Hello(Hello),
+    /// The peer's hello is not accepted. Nothing else will be.
+    Refused(HelloError),
+    /// Nothing but that the sender lives.
+    Alive,
+    /// The present value of one of the sender's registers.
+    Register {
+        /// Rises with every value that the sender gives to any of its registers for this receiver.
+        serial: u64,
+        /// Which register, and its value.
+        register: Register,
+    },
+    /// A cut is under way.
+    Cut(Cut),
+    /// Lines of a cut.
+    Data(Data<'b>),
+}
+
+/// Who sends: in every packet until one that has it was acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// The job.
+    pub job: u128,
+    /// The sender's shared memory, which outlives its agent.
+    pub segment: u64,
+    /// The sender's agent; another one after each start.
+    pub boot: u64,
+    /// Which host of the job it is.
+    pub host: HostId,
+}
+
+/// A cut: the state of a group's areas that is on its way. In every packet with lines of it until one was acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Rises with every cut of the sender.
+    pub cut: u64,
+    /// Of which group.
+    pub group: GroupId,
+    /// The receiver's state, as it numbered it, which these lines change into this one; 0 if all lines are sent.
+    pub base: u64,
+    /// The sender's round that published it.
+    pub round: u64,
+    /// The receiver's lowest clock must be at least this less one before it publishes.
+    pub label: u64,
+    /// How long ago it was published when this was sent, in nanoseconds.
+    pub age_ns: u64,
+    /// Lines of the cut, of all members.
+    pub total: u64,
+    /// The version of each member.
+    pub versions: Vec<Version>,
+}
+
+/// Lines of one member of a cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Data<'b> {
+    /// The cut.
+    pub cut: u64,
+    /// The member of its group.
+    pub member: u16,
+    /// Where the first line stands in the row of all lines of the cut.
+    pub position: u64,
+    runs: &'b [u8],
+    /// The bytes of the lines; an area's last line may be short.
+    pub bytes: &'b [u8],
+}
+
+impl<'b> Data<'b> {
+    /// Its runs of lines, of which each has lines.
+    pub fn runs(&self) -> impl Iterator<Item = Run> + use<'b> {
+        self.runs.as_chunks::<RUN_HEADER>().0.iter().map(|&[a, b, c, d, e, f]| Run {
+            first: u32::from_le_bytes([a, b, c, d]),
+            count: u16::from_le_bytes([e, f]).into(),
+        })
+    }
+}
+
+/// Why bytes are not frames.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// A frame goes on where the packet ends.
+    #[error("a frame that goes on where its packet ends")]
+    Truncated,
+    /// No frame begins with this.
+    #[error("kind {kind} is no frame")]
+    Kind {
+        /// The byte.
+        kind: u8,
+    },
+    /// A field has no meaning.
+    #[error("a value that cannot be {of}")]
+    Value {
+        /// Of which field.
+        of: &'static str,
+    },
+    /// The sender speaks another version; what follows may mean anything.
+    #[error("version {theirs} of the protocol, not {}", VERSION)]
+    Version {
+        /// The sender's version.
+        theirs: u16,
+    },
+}
+
+/// All frames of a packet.
+///
+/// # Errors
+/// [`FrameError`], whatever the bytes are. A packet of which one frame has no meaning has none.
+pub fn decode(packet: &[u8]) -> Result<Vec<Frame<'_>>, FrameError> {
+    let mut reader = Reader::new(packet);
+    let mut frames = Vec::new();
+    while !reader.is_empty() {
+        frames.push(frame(&mut reader)?);
+    }
+    Ok(frames)
+}
+
+fn frame<'b>(from: &mut Reader<'b>) -> Result<Frame<'b>, FrameError> {
+    Ok(match from.u8()? {
+        1 => {
+            let theirs = from.u16()?;
+            if theirs != VERSION {
+                return Err(FrameError::Version { theirs });
+            }
+            Frame::Hello(Hello {
+                job: from.u128()?,
+                segment: from.u64()?,
+                boot: from.u64()?,
+                host: from.host()?,
+            })
+        }
+        2 => Frame::Alive,
+        3 => Frame::Refused(get_hello_error(from)?),
+        4 => Frame::Register { serial: from.u64()?, register: Register::get(from)? },
+        5 => Frame::Cut(cut(from)?),
+        6 => Frame::Data(data(from)?),
+        kind => return Err(FrameError::Kind { kind }),
+    })
+}
+
+fn cut(from: &mut Reader<'_>) -> Result<Cut, FrameError> {
+    let (cut, group, base, round) = (from.u64()?, from.group()?, from.u64()?, from.u64()?);
+    let (label, age_ns, total, members) = (from.u64()?, from.u64()?, from.u64()?, from.u8()?);
+    if members == 0 || usize::from(members) > MAX_MEMBERS {
+        return Err(FrameError::Value { of: "the number of a cut's members" });
+    }
+    if total > u64::from(members) << 32 {
+        return Err(FrameError::Value { of: "the number of a cut's lines" });
+    }
+    let versions = (0..members).map(|_| from.version()).collect::<Result<_, _>>()?;
+    Ok(Cut { cut, group, base, round, label, age_ns, total, versions })
+}
+
+fn data<'b>(from: &mut Reader<'b>) -> Result<Data<'b>, FrameError> {
+    let (cut, member, position) = (from.u64()?, from.u16()?, from.u64()?);
+    let (runs, len) = (from.u16()?, from.u16()?);
+    let data = Data {
+        cut,
+        member,
+        position,
+        runs: from.take(usize::from(runs) * RUN_HEADER)?,
+        bytes: from.take(len.into())?,
+    };
+    if data.runs().any(|run| run.count == 0 || run.first.checked_add(run.count - 1).is_none()) {
+        return Err(FrameError::Value { of: "a run of lines" });
+    }
+    if position.checked_add(data.runs().map(|run| u64::from(run.count)).sum()).is_none() {
+        return Err(FrameError::Value { of: "a position" });
+    }
+    Ok(data)
+}
+
+/// Appends a frame to `packet`.
+///
+/// # Panics
+/// If lists are longer than what a frame can hold: members of cuts and subscriptions, groups that a clock names.
+pub fn encode(frame: &Frame<'_>, packet: &mut Vec<u8>) {
+    match frame {
+        Frame::Hello(hello) => {
+            packet.u8(1);
+            packet.u16(VERSION);
+            packet.u128(hello.job);
+            packet.u64(hello.segment);
+            packet.u64(hello.boot);
+            packet.host(hello.host);
+        }
+        Frame::Alive => packet.u8(2),
+        Frame::Refused(error) => {
+            packet.u8(3);
+            put_hello_error(packet, error);
+        }
+        Frame::Register { serial, register } => {
+            packet.u8(4);
+            packet.u64(*serial);
+            register.put(packet);
+        }
+        Frame::Cut(cut) => {
+            assert!((1..=MAX_MEMBERS).contains(&cut.versions.len()));
+            packet.u8(5);
+            packet.u64(cut.cut);
+            packet.group(cut.group);
+            for value in [cut.base, cut.round, cut.label, cut.age_ns, cut.total] {
+                packet.u64(value);
+            }
+            packet.u8(cut.versions.len() as u8);
+            cut.versions.iter().for_each(|version| packet.version(version));
+        }
+        Frame::Data(data) => {
+            let runs: Vec<Run> = data.runs().collect();
+            put_data_header(packet, data.cut, data.member, data.position, &runs, data.bytes.len());
+            packet.put(data.bytes);
+        }
+    }
+}
+
+/// A data frame up to its bytes, which are gathered from elsewhere.
+fn put_data_header(packet: &mut Vec<u8>, cut: u64, member: u16, position: u64, runs: &[Run], bytes: usize) {
+    packet.u8(6);
+    packet.u64(cut);
+    packet.u16(member);
+    packet.u64(position);
+    packet.u16(u16::try_from(runs.len()).expect("a packet has fewer runs"));
+    packet.u16(u16::try_from(bytes).expect("a packet is shorter"));
+    for run in runs {
+        packet.u32(run.first);
+        packet.u16(u16::try_from(run.count).expect("runs are cut to 16 bits"));
+    }
+}

@@ -1,0 +1,7 @@
+//! Frames and their bytes. `NET.md` has the layouts.
+mod bytes;
+mod frame;
+mod register;
+
+pub use frame::{Cut, Data, Frame, FrameError, Hello, VERSION, decode, encode};
+pub use register::{Key, Register, Stage, Subscription, Wanted};
