@@ -4,7 +4,7 @@
 //! writer each. Reads and writes run at local-memory speed; the runtime moves the differences between
 //! workers at synchronization points.
 //!
-//! Begin with [`Job`], [`Worker`], [`Area`] and [`Owned`]; `README.md` has a program of twenty-five lines.
+//! Begin with [`Job`], [`Worker`], [`Area`] and [`Owned`]; `docs/src/areas.md` has a program of twenty-five lines.
 //!
 //! The programs in these pages say `hectare_dsm` and `hectare_orion` for what yours calls `hectare` and
 //! `hectare::orion`. There are two error types: [`Result`] is that of areas and jobs; what [`run`] and loops return is
@@ -29,6 +29,11 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
+
+/// The program of the chapter on areas, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/src/areas.md")]
+mod areas {}
 
 /// The programs of the chapter on loops, compiled and run.
 #[cfg(doctest)]
