@@ -1,6 +1,7 @@
 //! The tests that cross threads and processes, as one program: what they share is compiled once. Each file is a module.
 #![allow(clippy::duplicate_mod, reason = "several examples have the same part")]
 #![allow(clippy::module_inception, reason = "the tests of an example have its name")]
+mod agents;
 mod areas;
 mod bad_input;
 mod baselines;

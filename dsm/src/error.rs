@@ -104,6 +104,25 @@ pub enum Error {
         /// All pins of an observer.
         max: usize,
     },
+    /// The job has an agent.
+    #[error("the job has an agent (process {pid}): there is one at a time")]
+    AgentTaken {
+        /// The agent's process.
+        pid: u32,
+    },
+    /// The agent may not pin the last copy that rounds can publish into.
+    #[error(
+        "no spare copy of area {name:?}: the agent pins {pinned} of {copies}, and rounds need the rest; give it more \
+         reader copies, or wait until what is pinned was sent"
+    )]
+    NoSpareCopy {
+        /// The area.
+        name: String,
+        /// Copies that the agent pins.
+        pinned: usize,
+        /// Reader copies.
+        copies: usize,
+    },
     /// Every area slot is taken.
     #[error("all {max} area slots are taken: delete areas or raise `max_areas` of the job")]
     TooManyAreas {

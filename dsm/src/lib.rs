@@ -41,11 +41,22 @@ pub use self::{
     engine::directory::spec::{AreaSpec, Tracking},
     engine::scan::UnloggedWrite,
     error::{Error, Rank, Result},
+    protocol::area_state::AreaId,
     protocol::clock_words::ClockWords,
     protocol::publication::Version,
     protocol::words::SlotRing,
-    segment::element::Element,
+    segment::element::{Element, ElementType},
 };
+/// What stands in, on a host, for everybody on other hosts: for Hectare's own agent, and of no use to programs.
+#[cfg(not(loom))]
+pub mod agent {
+    pub use crate::api::agent::{
+        Agent,
+        describe::AreaDescription,
+        held::{Held, LineSet},
+        news::Event,
+    };
+}
 /// The traits and derives of plain old data, for element types of one's own.
 #[cfg(not(loom))]
 pub use bytemuck;

@@ -1,4 +1,5 @@
 //! What programs use: jobs, workers and areas.
+pub(crate) mod agent;
 pub(crate) mod area;
 pub(crate) mod job;
 pub(crate) mod worker;

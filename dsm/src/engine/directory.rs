@@ -122,8 +122,12 @@ impl<'a> Directory<'a> {
     /// Gives up what dead creators left half made, and makes everything anew that follows from the table. What a living
     /// creator is filling stays its own.
     pub(crate) fn repair(&self) {
-        for slot in self.slots() {
-            if state_of(slot) == DELETED && slot.about.deleted_round.load(Ordering::Relaxed) == u64::MAX {
+        for (index, slot) in self.slots().iter().enumerate() {
+            if state_of(slot) != DELETED {
+                continue;
+            }
+            self.shared.tell_agent(index);
+            if slot.about.deleted_round.load(Ordering::Relaxed) == u64::MAX {
                 let now = self.segment().rounds().load_total().round();
                 slot.about.deleted_round.store(now, Ordering::Relaxed);
             }

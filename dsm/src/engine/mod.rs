@@ -16,3 +16,4 @@ pub(crate) mod shared;
 #[cfg(test)]
 mod steps;
 pub(crate) mod wait;
+pub(crate) mod wanted;

@@ -33,8 +33,15 @@ impl Runtime<'_> {
             lowest = lowest.min(acting.lowest_clock.load(Ordering::Relaxed));
         }
         // Where there is something to publish, the clocks rise with its publication.
-        let clock = if some { &acting.plan.lowest_clock } else { &acting.lowest_clock };
-        clock.store(lowest, Ordering::Relaxed);
+        if some {
+            acting.plan.lowest_clock.store(lowest, Ordering::Relaxed);
+        } else if acting.lowest_clock.load(Ordering::Relaxed) != lowest {
+            // Release: as in `publish_plan`.
+            acting.lowest_clock.store(lowest, Ordering::Release);
+            if self.shared.segment.outlet().is_attached() {
+                self.shared.ring_for_agent();
+            }
+        }
         some
     }
 

@@ -6,6 +6,7 @@ use crate::memory::copy::words;
 use crate::primitive::fault_point;
 use crate::protocol::abandon;
 use crate::protocol::abandon::Entries;
+use crate::protocol::outlet;
 use crate::protocol::publication::Publication;
 use crate::segment::parts::Parts;
 use crate::segment::tally::add;
@@ -29,17 +30,33 @@ impl Runtime<'_> {
                 published += 1;
             }
         }
+        let outlet = self.shared.segment.outlet();
+        let wanted = outlet.published();
+        if wanted {
+            self.leave_news(&planned, is_left);
+        }
         let clock = &header.sync.acting.lowest_clock;
         let mut lowest = plan.lowest_clock.load(Ordering::Relaxed);
         if published < planned.count() as u64 {
             // An area was abandoned: what its owner wrote is not published.
             lowest = lowest.min(clock.load(Ordering::Relaxed));
         }
-        clock.store(lowest, Ordering::Relaxed);
+        // Release: pairs with the acquire in `Agent::look`, which finds news of all that the clock covers.
+        clock.store(lowest, Ordering::Release);
+        if wanted {
+            self.shared.ring_for_agent();
+        }
         add(&self.shared.tally(me).published, published);
-        // SeqCst: comes before the look at `notifiers`; pairs with the load in `notify::watch`.
-        header.sync.published.fetch_add(1, Ordering::SeqCst);
         self.shared.wake_notifiers();
+    }
+
+    /// Leaves the agent news of what was published.
+    fn leave_news(&self, planned: &Planned<'_>, is_left: impl Fn(usize) -> bool) {
+        for index in (0..planned.count()).filter(|index| !is_left(*index)) {
+            fault_point();
+            let area = planned.area(index) as usize;
+            outlet::leave_news(&self.shared.segment.marks()[area / 64].news, 1 << (area % 64));
+        }
     }
 
     /// Publishes one area.

@@ -134,7 +134,7 @@ struct FutexWaitv {
 }
 
 /// Sleeps while both words have their values (Linux 5.16; before that, a short sleep on the first).
-fn futex_wait_either(words: [(&AtomicU32, u32); 2], length: Duration) -> bool {
+pub(crate) fn futex_wait_either(words: [(&AtomicU32, u32); 2], length: Duration) -> bool {
     const FUTEX2_SIZE_U32: u32 = 2;
     let waits = words.map(|(word, value)| FutexWaitv {
         value: value.into(),

@@ -16,9 +16,10 @@ pub(crate) const fn is_live(state: u64) -> bool {
     state & STATE == LIVE
 }
 
-/// A place in the table together with the generation that tells a later area in the same slot apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AreaId {
+/// One area of a job on this host: a place in the table together with the generation that tells a later area in the same
+/// slot apart. It means nothing on another host, nor in another job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AreaId {
     pub(crate) index: u32,
     pub(crate) generation: u64,
 }

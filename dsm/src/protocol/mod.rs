@@ -14,6 +14,7 @@ pub(crate) mod lock;
 pub(crate) mod lookup;
 #[cfg(all(test, loom))]
 mod models;
+pub(crate) mod outlet;
 pub(crate) mod ownership;
 pub(crate) mod pin;
 pub(crate) mod publication;

@@ -22,16 +22,18 @@ pub(crate) struct CopyRecord {
     pub(crate) owes: AtomicU32,
     /// For a quarantined copy: the round whose participants may still be writing it.
     pub(crate) quarantine: AtomicU64,
+    /// The number of the agent that pins the copy.
+    pub(crate) held: AtomicU64,
 }
 
 impl CopyRecord {
     /// The record of a copy that holds the area as it was created, or nothing.
     #[cfg(loom)]
     pub(crate) fn new(holds: bool) -> CopyRecord {
-        let [term, counter, timestamp_ns, clock, quarantine] = [0; 5].map(AtomicU64::new);
+        let [term, counter, timestamp_ns, clock, quarantine, held] = [0; 6].map(AtomicU64::new);
         let [state, owes] = [0; 2].map(AtomicU32::new);
         let round = AtomicU64::new(if holds { 0 } else { u64::MAX });
-        CopyRecord { round, term, counter, timestamp_ns, clock, state, owes, quarantine }
+        CopyRecord { round, term, counter, timestamp_ns, clock, state, owes, quarantine, held }
     }
 
     /// Writes the record of a publication. Repeatable.

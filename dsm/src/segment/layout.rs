@@ -11,14 +11,17 @@
 //! marks         forced, dirty and others: a bit per area each
 //! plan          entries and chunks of the round under way
 //! index         hashes of names
+//! wanted        names that are waited for and that no area here has
 //! free slots    a stack of the area slots that are free; deleted: a queue of those that wait for their grace round
 //! extents       the free list of the heap, and that of memory that was reserved ahead
 //! heap          the areas (see `AreaLayout`)
 //! ```
+mod agent;
 mod area;
 mod marks;
 mod plan;
 
+pub(crate) use self::agent::{AgentLine, AgentRecord};
 pub(crate) use self::area::{AboutLines, AreaLayout, AreaSlot};
 pub(crate) use self::marks::{Mark, Marks, bits};
 pub(crate) use self::plan::{Chunk, PlanEntry, PlanHeader};
@@ -34,11 +37,14 @@ use crate::segment::tally::{Counters, Tally};
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 9;
+pub(crate) const LAYOUT_VERSION: u32 = 10;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
 pub(crate) const HUGE: u64 = 2 << 20;
+
+/// Names that may be wanted at a time; who finds no room asks again.
+pub(crate) const MAX_WANTED: usize = 64;
 
 /// Values of `Config::stall_policy`.
 pub(crate) const STALL_WAIT: u32 = 0;
@@ -82,6 +88,8 @@ pub(crate) struct Map {
     pub(crate) max_chunks: u64,
     pub(crate) index: u64,
     pub(crate) index_cells: u64,
+    pub(crate) wanted: u64,
+    pub(crate) wanted_lens: u64,
     pub(crate) free_slots: u64,
     pub(crate) deleted: u64,
     pub(crate) extents: u64,
@@ -122,6 +130,8 @@ impl Map {
             max_chunks,
             index: place(index_cells, 4)?,
             index_cells,
+            wanted: place(MAX_WANTED as u64, config.max_name_bytes as usize)?,
+            wanted_lens: place(MAX_WANTED as u64, 4)?,
             free_slots: place(areas, 4)?,
             deleted: place(areas, 4)?,
             extents: place(max_extents, 16)?,
@@ -175,11 +185,15 @@ pub(crate) struct Header {
     /// Not 0: some `WorkerRecord::creating` may not be.
     pub(crate) creations: AtomicU32,
     pub(crate) next_group: AtomicU32,
+    /// How many names are wanted. Written under the directory mutex.
+    pub(crate) wanted: AtomicU32,
     /// Processes with a thread that sleeps on `SyncWords::published`.
     pub(crate) notifiers: AtomicU32,
     /// `counts << 32 | workers`, see `Shared::recount`.
     pub(crate) live_workers: AtomicU64,
     pub(crate) sync: SyncWords,
+    /// Who stands in for other hosts.
+    pub(crate) agent: AgentRecord,
     /// How fast small areas are copied.
     pub(crate) speeds: Padded<Speeds>,
     pub(crate) counters: Counters,

@@ -1,11 +1,12 @@
 //! The segment: a sparse memfd, sealed in size, mapped once per process.
 use super::layout::{
-    AreaSlot, Chunk, Config, HUGE, Header, LAYOUT_VERSION, MAGIC, Map, Mark, Marks, ObserverRecord, PAGE,
-    PlanEntry, WorkerRecord,
+    AreaSlot, Chunk, Config, HUGE, Header, LAYOUT_VERSION, MAGIC, MAX_WANTED, Map, Mark, Marks,
+    ObserverRecord, PAGE, PlanEntry, WorkerRecord,
 };
 use crate::error::Error;
 use crate::memory::mutex::RobustMutex;
 use crate::protocol::index::Index;
+use crate::protocol::outlet::Outlet;
 use crate::protocol::round::{Rounds, Seat};
 use crate::segment::tally::Tally;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -134,6 +135,7 @@ impl Segment {
             (*header).map = self.map;
             RobustMutex::init(&raw const (*header).directory);
             RobustMutex::init(&raw const (*header).membership);
+            RobustMutex::init(&raw const (*header).agent.life);
             for record in self.workers() {
                 RobustMutex::init(&raw const record.life);
             }
@@ -276,6 +278,23 @@ impl Segment {
             (if groups { self.map.groups } else { self.map.names }, self.config.max_name_bytes as usize);
         // SAFETY: `Map::of` places `max_areas` rows of `max_name_bytes` there.
         unsafe { &self.table(start, self.config.max_areas as usize * row)[index * row..][..row] }
+    }
+
+    /// The way by which news come to the agent.
+    #[inline]
+    pub(crate) fn outlet(&self) -> Outlet<'_> {
+        let header = self.header();
+        header.agent.outlet(&header.sync.published)
+    }
+
+    /// A name that is wanted, and its length; used under the directory mutex only.
+    pub(crate) fn wanted_row(&self, index: usize) -> (&[AtomicU8], &AtomicU32) {
+        let row = self.config.max_name_bytes as usize;
+        // SAFETY: `Map::of` places `MAX_WANTED` rows of `max_name_bytes` there.
+        let names = unsafe { self.table(self.map.wanted, MAX_WANTED * row) };
+        // SAFETY: `Map::of` places `MAX_WANTED` words there.
+        let lens = unsafe { self.table(self.map.wanted_lens, MAX_WANTED) };
+        (&names[index * row..][..row], &lens[index])
     }
 
     /// The index of names.

@@ -4,7 +4,7 @@
 use super::mapping::Segment;
 use crate::memory::mutex::Locked;
 use crate::protocol::pin;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) const FREE: u32 = 0;
 pub(crate) const LIVE: u32 = 1;
@@ -22,6 +22,31 @@ pub(crate) fn is_pinned(segment: &Segment, area: usize, copy: usize) -> bool {
     (0..high).any(|observer| {
         segment.pins(observer).iter().any(|pin| pin::is_at(pin, wanted)) && !reap_if_dead(segment, observer)
     })
+}
+
+/// Whether the agent that is there holds what `held` is about: pins a copy, or uses an area. What an agent held that is dead
+/// counts no more.
+pub(crate) fn is_held(segment: &Segment, held: &AtomicU64) -> bool {
+    // SeqCst: comes after `pin::mark`'s store, or that of a deletion; pairs with `pin::pin`, and with `Desk::hold`.
+    let holder = held.load(Ordering::SeqCst);
+    if holder == 0 {
+        return false;
+    }
+    let record = &segment.header().agent;
+    // SeqCst: as above. An agent has its number before it holds anything.
+    if holder != record.attached.load(Ordering::SeqCst) {
+        return false;
+    }
+    match record.life.try_lock() {
+        None => true,
+        Some(how) => {
+            if how == Locked::OwnerDied {
+                segment.outlet().detach();
+            }
+            record.life.unlock();
+            false
+        }
+    }
 }
 
 /// Forgets the pins of an observer that the kernel says is dead; true if it did.

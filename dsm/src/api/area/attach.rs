@@ -3,6 +3,7 @@ use super::handle::Area;
 use crate::api::worker::Worker;
 use crate::engine::area_core::AreaCore;
 use crate::engine::directory::find::attach_timed_out;
+use crate::engine::wanted::Wanting;
 use crate::error::{Error, Result};
 use crate::segment::element::{Element, ElementType};
 use std::sync::Arc;
@@ -23,10 +24,14 @@ impl Worker {
     /// # Errors
     /// [`Error::TimedOut`], and those of [`Worker::attach`].
     pub fn attach_within<T: Element>(&mut self, name: &str, timeout: Duration) -> Result<Area<T>> {
+        let mut wanting = Wanting::default();
         self.wait_until(
             timeout,
             |worker| match worker.attach(name) {
-                Err(Error::NoSuchArea { .. }) => Ok(None),
+                Err(Error::NoSuchArea { .. }) => {
+                    wanting.ask(worker.shared(), name);
+                    Ok(None)
+                }
                 other => other.map(Some),
             },
             |worker, waited| attach_timed_out(worker.shared(), name, waited),

@@ -18,6 +18,7 @@ use crate::engine::directory::Directory;
 use crate::engine::directory::find;
 use crate::engine::directory::reclaim::reclaim;
 use crate::engine::shared::{Link, Shared};
+use crate::engine::wanted::Wanting;
 use crate::error::{Error, Result};
 use crate::segment::element::Element;
 use crate::segment::layout::Config;
@@ -180,10 +181,11 @@ impl Job {
     /// # Errors
     /// [`Error::TimedOut`], and those of [`Job::attach`].
     pub fn attach_within<T: Element>(&self, name: &str, timeout: Duration) -> Result<Area<T>> {
-        let since = Instant::now();
+        let (since, mut wanting) = (Instant::now(), Wanting::default());
         loop {
             match self.attach(name) {
                 Err(Error::NoSuchArea { .. }) if since.elapsed() < timeout => {
+                    wanting.ask(&self.shared, name);
                     std::thread::sleep(Duration::from_micros(200));
                 }
                 Err(Error::NoSuchArea { name }) => {

@@ -115,6 +115,8 @@ impl Directory<'_> {
         segment.workers()[rank as usize].creating.store(index as u32 + 1, Ordering::Relaxed);
         segment.header().creations.store(1, Ordering::Relaxed);
         set_state(slot, CREATING);
+        // Also if this creator dies as soon as the area lives: the agent looks again while it finds it being created.
+        self.shared.tell_agent(index);
         fault_point();
         Ok(Creation { index, rank, source })
     }
@@ -341,6 +343,7 @@ impl Creation {
             let word = segment.marks()[self.index / 64].due_word();
             segment.header().sync.due().enter(word, self.index % 64, due);
         }
+        shared.tell_agent(self.index);
         AreaId { index: self.index as u32, generation }
     }
 

@@ -7,6 +7,7 @@ use crate::primitive::fault_point;
 use crate::protocol::area_state;
 use crate::protocol::word::Phase;
 use crate::segment::layout::{AreaSlot, Mark};
+use crate::segment::pins::is_held;
 use std::sync::atomic::Ordering;
 
 /// The most that is given back to the system while the mutex is held, in bytes: some milliseconds.
@@ -43,6 +44,7 @@ impl Directory<'_> {
         for word in [&marks.forced, &marks.dirty, &marks.timed, &marks.grouped] {
             Mark::new(word, index).clear();
         }
+        self.shared.tell_agent(index);
         segment.areas()[index].about.punched.store(0, Ordering::Relaxed);
         self.enqueue(index as u32);
     }
@@ -74,7 +76,7 @@ impl Directory<'_> {
         deleted.into_iter().for_each(|index| self.enqueue(index as u32));
     }
 
-    /// Frees deleted areas that no worker and no observer can be looking at any more, and what dead creators left.
+    /// Frees deleted areas that no worker, no observer and no agent can be looking at any more, and what dead creators left.
     /// Gives back a limited number of bytes; true if there may be more to give back.
     pub(crate) fn reclaim(&self) -> bool {
         let segment = self.segment();
@@ -99,7 +101,7 @@ impl Directory<'_> {
                 // Those behind it were deleted later.
                 return false;
             }
-            if self.is_pinned(index as usize, slot) {
+            if self.is_pinned(index as usize, slot) || is_held(segment, &slot.agent.used) {
                 self.dequeue();
                 self.enqueue(index);
                 continue;

@@ -6,11 +6,11 @@ use crate::protocol::abandon;
 use crate::segment::layout::LINE;
 use crate::segment::layout::STALL_PIN;
 use crate::segment::parts::Parts;
-use crate::segment::pins::is_pinned;
+use crate::segment::pins::{is_held, is_pinned};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Runtime<'_> {
-    /// The copy to publish into: one that no straggler and no observer may be reading, with the least to
+    /// The copy to publish into: one that no straggler, no observer and no agent may be reading, with the least to
     /// bring up to date. It is marked as being written. If there is none: whether workers outside of the round are why.
     pub(crate) fn target_copy(
         &self,
@@ -23,7 +23,8 @@ impl Runtime<'_> {
         // A copy that may have to be quarantined in the middle must not be the newest one.
         let spares_newest =
             parts.copies().len() >= abandon::COPIES && segment.config().stall_policy == STALL_PIN;
-        let is_observed = |index| is_pinned(segment, area, index);
+        let is_observed =
+            |index: usize| is_held(segment, &parts.copies()[index].held) || is_pinned(segment, area, index);
         let rounds = segment.rounds();
         parts.reader_copies().target(&rounds, round, spares_newest, pinned, is_observed)
     }

@@ -15,6 +15,7 @@ mod lending;
 mod lookups;
 mod observers;
 mod opening;
+mod outlets;
 mod passing;
 mod records;
 mod rings;

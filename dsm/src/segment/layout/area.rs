@@ -1,5 +1,5 @@
 //! An area's slot in the table, and what lies in its extent.
-use super::{Config, HUGE, LINE, PAGE};
+use super::{AgentLine, Config, HUGE, LINE, PAGE};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::protocol::generations::{GenerationRecord, GenerationWords};
 use crate::protocol::record::CopyRecord;
@@ -13,6 +13,7 @@ pub(crate) struct AreaSlot {
     pub(crate) own: OwnLine,
     pub(crate) round: RoundLine,
     pub(crate) about: AboutLines,
+    pub(crate) agent: AgentLine,
     /// Written while the slot is being created, read while the area lives.
     pub(crate) layout: UnsafeCell<AreaLayout>,
 }

@@ -15,6 +15,8 @@ pub(crate) struct Marks {
     pub(crate) timed: AtomicU64,
     /// They are in a group.
     pub(crate) grouped: AtomicU64,
+    /// The agent has not heard yet that they were created, deleted or published.
+    pub(crate) news: AtomicU64,
     /// None of those that have an interval falls due before (monotonic nanoseconds). They may all fall due later.
     pub(crate) due_ns: AtomicU64,
 }

@@ -1,0 +1,50 @@
+//! What an agent tells other hosts of an area.
+use super::Agent;
+use crate::engine::directory::{AreaId, find};
+use crate::segment::element::ElementType;
+use std::time::Duration;
+
+/// What an area is, as other hosts have to know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AreaDescription {
+    /// Its name.
+    pub name: String,
+    /// Its group.
+    pub group: Option<String>,
+    /// The type of its elements.
+    pub element: ElementType,
+    /// Elements.
+    pub len: usize,
+    /// Elements of one row.
+    pub row: usize,
+    /// Reader copies.
+    pub copies: u32,
+    /// Its interval.
+    pub interval: Option<Duration>,
+}
+
+impl Agent {
+    /// Describes an area; `None` if it was deleted.
+    pub fn describe(&self, area: AreaId) -> Option<AreaDescription> {
+        let segment = &self.desk.shared.segment;
+        let index = area.index as usize;
+        let slot = segment.areas().get(index).filter(|slot| area.is_live(slot))?;
+        let about = slot.about.about();
+        let description = AreaDescription {
+            name: find::name(segment, index),
+            group: find::group(segment, index),
+            element: about.element,
+            len: about.len,
+            row: about.row,
+            copies: about.copies,
+            interval: about.interval,
+        };
+        find::unchanged(area, slot).then_some(description)
+    }
+
+    /// The area of a name, if there is one here.
+    pub fn find(&self, name: &str) -> Option<AreaId> {
+        find::find(&self.desk.shared.segment, name)
+    }
+}

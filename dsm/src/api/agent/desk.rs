@@ -1,0 +1,151 @@
+//! What an agent holds: areas in use, and copies pinned.
+use crate::engine::directory::AreaId;
+use crate::engine::shared::Shared;
+use crate::error::{Error, Result};
+use crate::memory::tenure::Tenure;
+use crate::primitive::fault_point;
+use crate::protocol::outlet::Outlet;
+use crate::protocol::{abandon, pin};
+use crate::segment::layout::STALL_PIN;
+use crate::segment::parts::Parts;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What the agent has of one area.
+#[derive(Debug, Default)]
+struct Use {
+    /// How often it is in use.
+    count: usize,
+    /// How often each copy that is pinned is.
+    pins: HashMap<usize, usize>,
+}
+
+/// The agent as what it holds knows it: it is there as long as anything is held.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) shared: Arc<Shared>,
+    number: u64,
+    uses: RefCell<HashMap<AreaId, Use>>,
+    /// Ends after all that the agent holds.
+    _tenure: Tenure,
+}
+
+impl Desk {
+    pub(super) fn open(shared: &Arc<Shared>) -> Result<Desk> {
+        shared.check_process()?;
+        let record = &shared.segment.header().agent;
+        let tenure = Tenure::begin(shared.segment.canary)?;
+        if record.life.try_lock().is_none() {
+            return Err(Error::AgentTaken { pid: record.pid.load(Ordering::Relaxed) });
+        }
+        let number = record.incarnations.load(Ordering::Relaxed) + 1;
+        record.incarnations.store(number, Ordering::Relaxed);
+        record.pid.store(std::process::id(), Ordering::Relaxed);
+        fault_point();
+        shared.segment.outlet().attach(number);
+        let _tenure = tenure.is(format!("the agent of {}", shared.name()));
+        Ok(Desk { shared: shared.clone(), number, uses: RefCell::default(), _tenure })
+    }
+
+    pub(super) fn outlet(&self) -> Outlet<'_> {
+        self.shared.segment.outlet()
+    }
+
+    /// Uses an area: it stays in memory until [`Desk::release`], though it may be deleted.
+    ///
+    /// # Errors
+    /// [`Error::Deleted`].
+    pub(super) fn hold(&self, area: AreaId) -> Result<()> {
+        let gone = || Error::Deleted { name: format!("{area:?}") };
+        let slot = self.shared.segment.areas().get(area.index as usize).ok_or_else(gone)?;
+        let mut uses = self.uses.borrow_mut();
+        let of_it = uses.entry(area).or_default();
+        if of_it.count == 0 {
+            // SeqCst: comes before the look at the state; pairs with `is_held` of whoever frees the area, after it was
+            // deleted.
+            slot.agent.used.store(self.number, Ordering::SeqCst);
+            fault_point();
+        }
+        if !area.is_live(slot) {
+            if of_it.count == 0 {
+                uses.remove(&area);
+                // Nothing was read. It may be used under another generation.
+                if !uses.keys().any(|other| other.index == area.index) {
+                    slot.agent.used.store(0, Ordering::Relaxed);
+                }
+            }
+            return Err(gone());
+        }
+        of_it.count += 1;
+        Ok(())
+    }
+
+    /// Ends one use of an area.
+    pub(super) fn release(&self, area: AreaId) {
+        let mut uses = self.uses.borrow_mut();
+        let Some(of_it) = uses.get_mut(&area) else { return };
+        of_it.count -= 1;
+        if of_it.count == 0 {
+            uses.remove(&area);
+            // Release: whoever finds this (`is_held`) gives the memory back after the agent has read it.
+            self.shared.segment.areas()[area.index as usize].agent.used.store(0, Ordering::Release);
+        }
+    }
+
+    /// Pins the newest copy of an area in use. `None` if a round is writing it; ask again.
+    ///
+    /// # Errors
+    /// [`Error::NoSpareCopy`]: it would be the last copy that rounds can publish into.
+    pub(super) fn pin(&self, area: AreaId, parts: &Parts<'_>) -> Result<Option<usize>> {
+        let copies = parts.reader_copies();
+        let copy = copies.newest();
+        let mut uses = self.uses.borrow_mut();
+        let pins = &mut uses.entry(area).or_default().pins;
+        if let Some(count) = pins.get_mut(&copy) {
+            *count += 1;
+            return Ok(Some(copy));
+        }
+        if pins.len() >= self.most_pins(copies.records.len()) {
+            let name = crate::engine::directory::find::name(&self.shared.segment, area.index as usize);
+            return Err(Error::NoSpareCopy { name, pinned: pins.len(), copies: copies.records.len() });
+        }
+        let record = &copies.records[copy];
+        fault_point();
+        if !pin::pin(&record.held, self.number, &record.state, || copies.newest() == copy) {
+            return Ok(None);
+        }
+        pins.insert(copy, 1);
+        Ok(Some(copy))
+    }
+
+    /// How many of so many copies the agent may pin: rounds need one to publish into, and under `StallPolicy::Pin` one that
+    /// is not the newest.
+    fn most_pins(&self, copies: usize) -> usize {
+        let spares_newest =
+            copies >= abandon::COPIES && self.shared.segment.config().stall_policy == STALL_PIN;
+        copies - 1 - usize::from(spares_newest)
+    }
+
+    /// Ends one pin of a copy.
+    pub(super) fn unpin(&self, area: AreaId, copy: usize) {
+        let mut uses = self.uses.borrow_mut();
+        let Some(pins) = uses.get_mut(&area).map(|of_it| &mut of_it.pins) else { return };
+        let Some(count) = pins.get_mut(&copy) else { return };
+        *count -= 1;
+        if *count == 0 {
+            pins.remove(&copy);
+            pin::unpin(&Parts::of(&self.shared.segment, area.index as usize).copies()[copy].held);
+        }
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        if self.shared.check_process().is_ok() {
+            self.outlet().detach();
+            self.shared.segment.header().agent.life.unlock();
+        }
+    }
+}

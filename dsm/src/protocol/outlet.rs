@@ -1,0 +1,106 @@
+//! A publication's way out: how the agent, which stands in for other hosts, hears of what changed here. Written over bare words,
+//! so that the models run it.
+//!
+//! One bit per area says that there are news of it, and a bell that there are any. News say nothing but where to look: what
+//! the agent finds there is what counts, so that news may come twice or late, and an agent that has just come looks
+//! everywhere.
+use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
+
+/// The agent sleeps on the bell.
+const ASLEEP: u32 = 1;
+const RING: u32 = 2;
+
+/// The words between those who have news and the agent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outlet<'s> {
+    /// Rises with every round that published something.
+    pub(crate) published: &'s AtomicU32,
+    /// The number of the agent; 0: there is none.
+    pub(crate) attached: &'s AtomicU64,
+    pub(crate) bell: &'s AtomicU32,
+}
+
+impl Outlet<'_> {
+    /// Counts a round's publications, which were all made; whether an agent wants news of them.
+    pub(crate) fn published(self) -> bool {
+        // SeqCst: comes before the look at `attached`; pairs with `attach`. Also with `notify::watch`, whose look at the
+        // notifiers follows.
+        self.published.fetch_add(1, Ordering::SeqCst);
+        self.is_attached()
+    }
+
+    /// Whether there is an agent to tell.
+    #[inline]
+    pub(crate) fn is_attached(self) -> bool {
+        // SeqCst: pairs with `attach`.
+        self.attached.load(Ordering::SeqCst) != 0
+    }
+
+    /// An agent comes. It is to look everywhere after this: of what was published before, it may not be told.
+    pub(crate) fn attach(self, number: u64) {
+        // SeqCst, twice: comes before the look at `published`. Either whoever publishes sees the agent, or the agent sees
+        // the publication; pairs with `published`.
+        self.attached.store(number, Ordering::SeqCst);
+        self.published.load(Ordering::SeqCst);
+    }
+
+    /// The agent goes, and holds nothing any more.
+    pub(crate) fn detach(self) {
+        // SeqCst: as in `attach`; nothing depends on when it is seen.
+        self.attached.store(0, Ordering::SeqCst);
+    }
+
+    /// Rings, after news were left; true if the agent sleeps and must be woken.
+    pub(crate) fn ring(self) -> bool {
+        fault_point();
+        let mut seen = self.bell.load(Ordering::Relaxed);
+        loop {
+            let next = (seen & !ASLEEP).wrapping_add(RING);
+            // Release: pairs with the acquire in `listen`, so that who hears the ring finds the news. A change, and not a
+            // store: the rings of all are one release sequence.
+            match self.bell.compare_exchange(seen, next, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return seen & ASLEEP != 0,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// The bell as it is before the agent looks for news.
+    pub(crate) fn listen(self) -> u32 {
+        // Acquire: pairs with the release in `ring`.
+        self.bell.load(Ordering::Acquire)
+    }
+
+    /// The agent found no news since it listened and heard `heard`: the value of the bell to sleep on, unless it was rung
+    /// since.
+    pub(crate) fn fall_asleep(self, heard: u32) -> Option<u32> {
+        let asleep = heard | ASLEEP;
+        // Relaxed, also below: the mark orders nothing, and the release sequence of the rings goes on.
+        self.bell
+            .compare_exchange(heard, asleep, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+            .then_some(asleep)
+    }
+
+    /// The agent is awake, which slept on the value `asleep`. A ring since has taken the mark away.
+    pub(crate) fn wake_up(self, asleep: u32) {
+        let _ = self.bell.compare_exchange(asleep, asleep & !ASLEEP, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// Leaves news of the areas whose bits are set.
+pub(crate) fn leave_news(word: &AtomicU64, bits: u64) {
+    // Release: pairs with the acquire in `take_news`. Always a change, also where the bit is set already: the agent may be
+    // about to take it, and has to see what this is about.
+    word.fetch_or(bits, Ordering::Release);
+}
+
+/// Takes the news of 64 areas.
+pub(crate) fn take_news(word: &AtomicU64) -> u64 {
+    // Relaxed: whoever left news rang after it, and the agent has listened before.
+    if word.load(Ordering::Relaxed) == 0 {
+        return 0;
+    }
+    // Acquire: pairs with the release in `leave_news`.
+    word.swap(0, Ordering::Acquire)
+}

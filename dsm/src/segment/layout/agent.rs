@@ -1,0 +1,35 @@
+//! The agent, which stands in for everybody on other hosts: its record in the header, and its line in the slot of an area.
+use super::Padded;
+use crate::memory::mutex::RobustMutex;
+use crate::primitive::{AtomicU32, AtomicU64};
+use crate::protocol::outlet::Outlet;
+
+/// The one agent of a job on this host.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub(crate) struct AgentRecord {
+    /// Held by the agent's thread for as long as it is the agent; the kernel releases it on death.
+    pub(crate) life: RobustMutex,
+    pub(crate) pid: AtomicU32,
+    /// How many agents there were. Written under `life`.
+    pub(crate) incarnations: AtomicU64,
+    /// The number of the agent that is there, or was when it died; 0: none. What it holds bears this number, so that
+    /// nothing of a dead agent counts once there is another.
+    pub(crate) attached: Padded<AtomicU64>,
+    pub(crate) bell: Padded<AtomicU32>,
+}
+
+impl AgentRecord {
+    /// The way by which news come to the agent; `published` is [`SyncWords::published`](super::SyncWords).
+    pub(crate) fn outlet<'s>(&'s self, published: &'s AtomicU32) -> Outlet<'s> {
+        Outlet { published, attached: &self.attached, bell: &self.bell }
+    }
+}
+
+/// What only the agent writes of an area.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub(crate) struct AgentLine {
+    /// The number of the agent that uses the area: it is not freed meanwhile, though it may be deleted.
+    pub(crate) used: AtomicU64,
+}

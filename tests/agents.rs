@@ -1,0 +1,315 @@
+//! The agent of a job: it hears of everything, holds versions still without keeping anybody waiting, and may die at any step.
+use crate::common::*;
+use hectare::agent::{Agent, Event};
+use hectare::{AreaId, AreaSpec, Error, Job, Owned, StallPolicy, Version, Worker};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+
+fn look(agent: &mut Agent) -> Vec<Event> {
+    let mut events = Vec::new();
+    agent.look(&mut events);
+    events
+}
+
+fn counter(counter: u64) -> Version {
+    Version { term: 1, counter }
+}
+
+/// What the bytes of an area of equal numbers say.
+fn value(bytes: &[u8]) -> u64 {
+    let values: Vec<u64> =
+        bytes.chunks(8).map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap())).collect();
+    uniform(&values)
+}
+
+fn publish(owned: &mut Owned<u64>, worker: &mut Worker, value: u64) {
+    fill(owned, worker, value);
+    assert_eq!(worker.sync().unwrap().put_off, 0);
+}
+
+#[test]
+fn an_agent_hears_what_changes() {
+    let job = patient_job();
+    let mut worker = job.worker().unwrap();
+    let mut early = worker.create::<u64>(AreaSpec::new("early").copies(2), 10).unwrap();
+    publish(&mut early, &mut worker, 1);
+    let mut agent = job.agent().unwrap();
+    assert!(matches!(job.agent(), Err(Error::AgentTaken { pid }) if pid == std::process::id()));
+    let area = agent.find("early").unwrap();
+    let there = [Event::Created { area }, Event::Published { area, version: counter(1) }];
+    assert_eq!(look(&mut agent), there);
+    assert_eq!(look(&mut agent), []);
+    // Whatever happened since the last look is one event.
+    publish(&mut early, &mut worker, 2);
+    publish(&mut early, &mut worker, 3);
+    assert_eq!(look(&mut agent), [Event::Published { area, version: counter(3) }]);
+    // An area without copies is there, and is not published; a clock is heard of after what it covers.
+    let bare = worker.create::<f32>(AreaSpec::new("bare").copies(0).row(4), 16).unwrap();
+    let other = agent.find("bare").unwrap();
+    fill(&mut early, &worker, 4);
+    worker.barrier().unwrap();
+    let heard = look(&mut agent);
+    let published = Event::Published { area, version: counter(4) };
+    assert_eq!(heard, [published, Event::Created { area: other }, Event::Clock { clock: 1 }]);
+    // Also without a publication.
+    worker.barrier().unwrap();
+    assert_eq!(look(&mut agent), [Event::Clock { clock: 2 }]);
+    let about = agent.describe(other).unwrap();
+    assert_eq!((about.name.as_str(), about.len, about.row, about.copies), ("bare", 16, 4, 0));
+    assert_eq!(about.element, hectare::ElementType::of::<f32>());
+    // A later area of the same slot is another.
+    bare.delete(&mut worker).unwrap();
+    worker.sync().unwrap();
+    let _next = worker.create::<u64>("next", 1).unwrap();
+    let next = agent.find("next").unwrap();
+    assert_eq!(look(&mut agent), [Event::Deleted { area: other }, Event::Created { area: next }]);
+    assert_eq!((agent.describe(other), agent.describe(next).unwrap().len), (None, 1));
+    // The next agent begins with everything.
+    drop(agent);
+    let heard = look(&mut job.agent().unwrap());
+    let all = [
+        Event::Created { area },
+        Event::Published { area, version: counter(4) },
+        Event::Created { area: next },
+        Event::Clock { clock: 2 },
+    ];
+    assert_eq!(heard, all);
+}
+
+#[test]
+fn a_name_that_is_waited_for_is_wanted() {
+    let job = patient_job();
+    let _watch = watch(&job);
+    let mut agent = job.agent().unwrap();
+    let crew = Crew::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            crew.part(|| {
+                let mut worker = job.worker().unwrap();
+                worker.attach_within::<u64>("by/worker", LONG).unwrap();
+            })
+        });
+        scope.spawn(|| crew.part(|| drop(job.attach_within::<u64>("by/thread", LONG).unwrap())));
+        let (mut wanted, mut events) = (Vec::new(), Vec::new());
+        // Each is asked for again and again, for the sake of an agent that comes later.
+        while ["by/worker", "by/thread"]
+            .iter()
+            .any(|name| wanted.iter().filter(|other| other == name).count() < 2)
+        {
+            agent.wait(LONG);
+            agent.look(&mut events);
+            wanted.extend(events.drain(..).filter_map(|event| match event {
+                Event::Wanted { name } => Some(name),
+                _ => None,
+            }));
+        }
+        let mut worker = job.worker().unwrap();
+        let owned = ["by/worker", "by/thread"].map(|name| worker.create::<u64>(name, 1).unwrap());
+        drop(owned);
+    });
+}
+
+#[test]
+fn held_versions_stay_still_and_nobody_waits() {
+    for (copies, policy, most) in [
+        (2, StallPolicy::Wait, 1),
+        (3, StallPolicy::Wait, 2),
+        (3, StallPolicy::Pin { after: LONG }, 1),
+        (4, StallPolicy::Pin { after: LONG }, 2),
+    ] {
+        let job = Job::builder().reserve(1 << 28).stall_policy(policy).patience(LONG).embedded().unwrap();
+        let mut worker = job.worker().unwrap();
+        let mut owned = worker.create::<u64>(AreaSpec::new("w").copies(copies), 5_000).unwrap();
+        let agent = job.agent().unwrap();
+        let area = agent.find("w").unwrap();
+        let mut held = Vec::new();
+        for turn in 1..=most as u64 {
+            publish(&mut owned, &mut worker, turn);
+            held.extend(agent.hold(&[area]).unwrap());
+        }
+        for turn in most as u64 + 1..20 {
+            publish(&mut owned, &mut worker, turn);
+            let refused = agent.hold(&[area]).unwrap_err();
+            assert!(matches!(refused, Error::NoSpareCopy { pinned, .. } if pinned == most), "{refused}");
+            for (held, turn) in held.iter().zip(1..) {
+                assert_eq!((value(held.bytes()), held.version()), (turn, counter(turn)));
+            }
+        }
+        // The same version twice costs no copy, and stays as long as one of the two does.
+        held.clear();
+        let first = agent.hold(&[area]).unwrap();
+        let second = agent.hold(&[area]).unwrap();
+        drop(first);
+        for turn in 20..30 {
+            publish(&mut owned, &mut worker, turn);
+            assert_eq!(value(second[0].bytes()), 19);
+        }
+    }
+    let job = patient_job();
+    let mut worker = job.worker().unwrap();
+    let _areas =
+        [worker.create::<u64>("one", 1).unwrap(), worker.create(AreaSpec::new("none").copies(0), 1).unwrap()];
+    let agent = job.agent().unwrap();
+    let hold = |name| agent.hold(&[agent.find(name).unwrap()]);
+    assert!(matches!(hold("one"), Err(Error::NoSpareCopy { copies: 1, pinned: 0, .. })));
+    assert!(matches!(hold("none"), Err(Error::NoReaderCopy { .. })));
+}
+
+#[test]
+fn the_lines_since_a_version() {
+    let job = Job::builder().reserve(1 << 28).generations(5, 1).embedded().unwrap();
+    let mut worker = job.worker().unwrap();
+    // 64 lines, and half a one.
+    let mut owned = worker.create::<u64>(AreaSpec::new("w").copies(2), 516).unwrap();
+    let agent = job.agent().unwrap();
+    let area = agent.find("w").unwrap();
+    let runs = |base| {
+        agent.hold(&[area]).unwrap()[0]
+            .changed_since(base)
+            .runs()
+            .map(|run| (run.start, run.end))
+            .collect::<Vec<_>>()
+    };
+    for index in [3, 80, 515] {
+        owned.write(&worker).unwrap().set(index, 1);
+        worker.sync().unwrap();
+    }
+    assert_eq!(runs(Some(counter(2))), [(64, 65)]);
+    assert_eq!(runs(Some(counter(1))), [(10, 11), (64, 65)]);
+    assert_eq!(runs(Some(counter(3))), []);
+    // No base, and a version of another term.
+    assert_eq!((runs(None), runs(Some(Version { term: 0, counter: 2 }))), (vec![(0, 65)], vec![(0, 65)]));
+    // An older version that is held knows its own lines, and maybe those of later ones.
+    let held = agent.hold(&[area]).unwrap();
+    owned.write(&worker).unwrap().set(0, 1);
+    worker.sync().unwrap();
+    let lines = held[0].changed_since(Some(counter(2)));
+    assert!(lines.runs().any(|run| run == (64..65)) && held[0].bytes()[..8] == [0; 8]);
+}
+
+#[test]
+fn a_deleted_area_stays_as_long_as_it_is_held() {
+    let job = patient_job();
+    let mut worker = job.worker().unwrap();
+    let free = job.free_bytes().unwrap();
+    let mut owned = worker.create::<u64>(AreaSpec::new("w").copies(2), 1 << 20).unwrap();
+    publish(&mut owned, &mut worker, 7);
+    let agent = job.agent().unwrap();
+    let area = agent.find("w").unwrap();
+    let held = agent.hold(&[area]).unwrap();
+    owned.delete(&mut worker).unwrap();
+    for _ in 0..3 {
+        worker.sync().unwrap();
+        assert!(job.free_bytes().unwrap() < free);
+        assert_eq!(value(held[0].bytes()), 7);
+    }
+    assert!(matches!(agent.hold(&[area]), Err(Error::Deleted { .. })));
+    assert!(job.free_bytes().unwrap() < free);
+    drop(held);
+    assert_eq!(job.free_bytes().unwrap(), free);
+}
+
+#[test]
+fn a_group_is_held_as_one_state() {
+    let job = patient_job();
+    let _watch = watch(&job);
+    let (stop, crew) = (AtomicBool::new(false), Crew::new());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            crew.part(|| {
+                let mut worker = job.worker().unwrap();
+                let spec = |name: &str| AreaSpec::new(name).copies(2).group("g");
+                let mut areas = [("a", 9), ("b", 3_000)]
+                    .map(|(name, len)| worker.create::<u64>(spec(name), len).unwrap());
+                for turn in 1.. {
+                    areas.iter_mut().for_each(|area| fill(area, &worker, turn));
+                    worker.sync().unwrap();
+                    if stop.load(SeqCst) {
+                        break;
+                    }
+                }
+            })
+        });
+        crew.part(|| {
+            until("the areas", || job.attach::<u64>("b").is_ok());
+            let agent = job.agent().unwrap();
+            let areas = ["a", "b"].map(|name| agent.find(name).unwrap());
+            let mut last = 0;
+            for _ in 0..3_000 {
+                match agent.hold(&areas) {
+                    Ok(held) => {
+                        let values: Vec<u64> = held.iter().map(|held| value(held.bytes())).collect();
+                        assert!(values[0] == values[1] && values[0] >= last, "{values:?} after {last}");
+                        last = values[0];
+                    }
+                    Err(error) => assert!(matches!(error, Error::TimedOut { .. }), "{error}"),
+                }
+            }
+            stop.store(true, SeqCst);
+            assert!(last > 0, "never held");
+        });
+    });
+}
+
+/// What an agent does again and again, until the n-th fault point kills it.
+#[cfg(feature = "fault-points")]
+fn victim(job: &Job, points: u32) -> ! {
+    let mut agent = job.agent().unwrap();
+    hectare::fault::die_after(points);
+    let mut events = Vec::new();
+    loop {
+        agent.wait(Duration::from_millis(1));
+        agent.look(&mut events);
+        let areas: Vec<AreaId> = ["w", "v"].iter().filter_map(|name| agent.find(name)).collect();
+        if let Ok(held) = agent.hold(&areas) {
+            held.iter().for_each(|held| assert_ne!(value(held.bytes()), u64::MAX));
+        }
+        events.clear();
+    }
+}
+
+#[cfg(feature = "fault-points")]
+#[test]
+fn an_agent_is_killed_at_any_step() {
+    const NAME: &str = "an_agent_is_killed_at_any_step";
+    if let Some((points, job)) = role() {
+        victim(&job, points.parse().unwrap());
+    }
+    for points in 0..24 {
+        let job = patient_job();
+        let _watch = watch(&job);
+        let mut worker = job.worker().unwrap();
+        let free = job.free_bytes().unwrap();
+        let spec = |name| AreaSpec::new(name).copies(2).group("g");
+        let mut areas = ["w", "v"].map(|name| worker.create::<u64>(spec(name), 20_000).unwrap());
+        let mut victim = spawn(NAME, &points.to_string(), &job);
+        let mut turn = 0;
+        let mut round = |worker: &mut Worker| {
+            turn += 1;
+            areas.iter_mut().for_each(|area| fill(area, worker, turn));
+            assert_eq!(worker.sync().unwrap().put_off, 0, "never put off for an agent");
+            turn
+        };
+        while !victim.has_ended() {
+            round(&mut worker);
+        }
+        assert!(!victim.wait(), "killed");
+        let turn = round(&mut worker);
+        // The next one goes on, and holds as many copies as there are to be had.
+        let mut agent = job.agent().unwrap();
+        let ids = ["w", "v"].map(|name| agent.find(name).unwrap());
+        let events = look(&mut agent);
+        for area in ids {
+            assert!(events.contains(&Event::Published { area, version: counter(turn) }), "{events:?}");
+        }
+        let held = agent.hold(&ids).unwrap();
+        assert!(held.iter().all(|held| value(held.bytes()) == turn));
+        round(&mut worker);
+        drop((held, agent));
+        areas.into_iter().for_each(|area| area.delete(&mut worker).unwrap());
+        for _ in 0..2 {
+            worker.sync().unwrap();
+        }
+        assert_eq!(job.free_bytes().unwrap(), free, "what a dead agent used is freed, point {points}");
+    }
+}
