@@ -1,0 +1,158 @@
+//! The namespaces, the devices and the switch.
+use crate::fault::{Fault, address, rules};
+use crate::leftover::{all, name, remove, sweep};
+use crate::tool::{ip, run, within};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::fs::File;
+use std::io::Result;
+use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What a network is like.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The largest packet of a host's device, in bytes.
+    pub mtu: u32,
+    /// The largest packet that the switch passes on, if it is smaller than what the hosts are told.
+    pub passes: Option<u32>,
+    /// Whether several packets may cross the network as one (GSO), as they do on fast devices. Without, a fault meets
+    /// single packets.
+    pub segments: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { mtu: 1500, passes: None, segments: false }
+    }
+}
+
+/// Several hosts and the switch between them.
+#[derive(Debug)]
+pub struct Network {
+    /// The start of the names of its namespaces.
+    name: String,
+    hosts: usize,
+}
+
+impl Network {
+    /// Makes a network of so many hosts.
+    ///
+    /// # Errors
+    /// What `ip` said: no rights, no `ip`, or a kernel without namespaces.
+    ///
+    /// # Panics
+    /// If there are no hosts, or more than 250.
+    pub fn new(hosts: usize, settings: &Settings) -> Result<Network> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        assert!((1..=250).contains(&hosts), "{hosts} hosts");
+        sweep()?;
+        // Relaxed: only the number counts.
+        let network = Network { name: name(NEXT.fetch_add(1, Ordering::Relaxed)), hosts };
+        network.build(settings)?;
+        Ok(network)
+    }
+
+    fn build(&self, settings: &Settings) -> Result<()> {
+        let switch = self.switch();
+        ip(&["netns", "add", &switch])?;
+        let mut ports = String::from("link add switch type bridge\nlink set switch up\n");
+        for host in 0..self.hosts {
+            let namespace = self.namespace(host);
+            ip(&["netns", "add", &namespace])?;
+            let (mtu, passes) = (settings.mtu, settings.passes.unwrap_or(settings.mtu));
+            let _ = writeln!(ports, "link add port{host} type veth peer name eth0 netns {namespace}");
+            let _ = writeln!(ports, "link set port{host} mtu {passes} master switch up");
+            let segments = if settings.segments { "" } else { "gso_max_segs 1" };
+            let device = format!(
+                "link set lo up\nlink set eth0 mtu {mtu} {segments} up\naddress add {}/24 dev eth0\n",
+                address(host)
+            );
+            run(Command::new("ip").args(["-n", &switch, "-batch", "-"]), &std::mem::take(&mut ports))?;
+            run(Command::new("ip").args(["-n", &namespace, "-batch", "-"]), &device)?;
+        }
+        Ok(())
+    }
+
+    fn switch(&self) -> String {
+        format!("{}-switch", self.name)
+    }
+
+    /// The name of a host's namespace, for `ip netns`.
+    pub fn namespace(&self, host: usize) -> String {
+        assert!(host < self.hosts, "host {host} of {}", self.hosts);
+        format!("{}-{host}", self.name)
+    }
+
+    /// The number of hosts.
+    pub fn hosts(&self) -> usize {
+        self.hosts
+    }
+
+    /// The address of a host.
+    pub fn address(&self, host: usize) -> Ipv4Addr {
+        assert!(host < self.hosts, "host {host} of {}", self.hosts);
+        address(host)
+    }
+
+    /// A command on a host. Its process takes the place of `ip netns exec`: signals reach it.
+    pub fn command(&self, host: usize, program: impl AsRef<OsStr>) -> Command {
+        within(&self.namespace(host), program)
+    }
+
+    /// Runs a function on a host, in a thread of its own: sockets that it makes are of that host for ever.
+    ///
+    /// # Errors
+    /// If the thread may not enter the namespace.
+    ///
+    /// # Panics
+    /// As the function does.
+    pub fn run_on<T: Send>(&self, host: usize, function: impl FnOnce() -> T + Send) -> Result<T> {
+        let namespace = File::open(format!("/run/netns/{}", self.namespace(host)))?;
+        let enter = move || {
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+            Ok(function())
+        };
+        let ended = std::thread::scope(|scope| scope.spawn(enter).join());
+        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// These faults, in the place of all former ones. They meet a packet in this order.
+    ///
+    /// # Errors
+    /// What `nft` said.
+    pub fn set(&mut self, faults: &[Fault]) -> Result<()> {
+        run(within(&self.switch(), "nft").args(["-f", "-"]), &rules(self.hosts, faults)).map(drop)
+    }
+
+    /// Limits what a host receives, in bits a second; more waits in a queue of 50 ms, and what finds it full is lost.
+    ///
+    /// # Errors
+    /// What `tc` said.
+    pub fn limit(&mut self, host: usize, bits_per_second: u64) -> Result<()> {
+        assert!(host < self.hosts, "host {host} of {}", self.hosts);
+        let (port, rate) = (format!("port{host}"), format!("{bits_per_second}bit"));
+        let words = [
+            "qdisc", "replace", "dev", &port, "root", "tbf", "rate", &rate, "burst", "64kb", "latency",
+            "50ms",
+        ];
+        run(within(&self.switch(), "tc").args(words), "").map(drop)
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        let result: Result<()> = all().and_then(|all| {
+            let prefix = format!("{}-", self.name);
+            all.iter().filter(|namespace| namespace.starts_with(&prefix)).try_for_each(|name| remove(name))
+        });
+        if let Err(error) = result
+            && !std::thread::panicking()
+        {
+            panic!("the namespaces of {} are left: {error}", self.name);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The network is what it says: packets arrive, each fault does what it is named for, and nothing stays behind.
+use hectare_hosts::{Fault, Network, Settings};
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Numbered packets that one test sends. The sockets' buffers hold them all.
+const PACKETS: u32 = 100;
+
+/// A network, if this process may make one.
+fn network(hosts: usize, settings: &Settings) -> Option<Network> {
+    Network::new(hosts, settings).map_err(|error| hectare_testing::skip("network namespaces", error)).ok()
+}
+
+fn socket(network: &Network, host: usize) -> UdpSocket {
+    let address = network.address(host);
+    let socket = network.run_on(host, || UdpSocket::bind((address, 7000)).unwrap()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    socket
+}
+
+/// What arrives at host 1 of packets of 32 bytes from host 0: per number how often, and whether its bytes are as sent.
+fn arrivals(network: &Network) -> HashMap<u32, (u32, bool)> {
+    let (from, to) = (socket(network, 0), socket(network, 1));
+    for number in 0..PACKETS {
+        let mut packet = [0; 32];
+        packet[..4].copy_from_slice(&number.to_le_bytes());
+        from.send_to(&packet, to.local_addr().unwrap()).unwrap();
+    }
+    let (mut packet, mut arrived) = ([0; 32], HashMap::new());
+    while to.recv(&mut packet).is_ok() {
+        let number = u32::from_le_bytes(packet[..4].try_into().unwrap());
+        let entry = arrived.entry(number).or_insert((0, true));
+        *entry = (entry.0 + 1, entry.1 && packet[4..].iter().all(|byte| *byte == 0));
+    }
+    arrived
+}
+
+#[test]
+fn packets_arrive_everywhere() {
+    let Some(network) = network(5, &Settings::default()) else { return };
+    let sockets: Vec<_> = (0..5).map(|host| socket(&network, host)).collect();
+    for (from, sender) in sockets.iter().enumerate() {
+        for (to, receiver) in sockets.iter().enumerate() {
+            let sent = [from as u8, to as u8];
+            // The first packet waits for the address to be resolved.
+            sender.send_to(&sent, receiver.local_addr().unwrap()).unwrap();
+            let mut packet = [0; 2];
+            let (_, address) = receiver.recv_from(&mut packet).unwrap();
+            assert_eq!((packet, address.ip()), (sent, network.address(from).into()));
+        }
+    }
+    let whole = arrivals(&Network::new(2, &Settings::default()).unwrap());
+    assert_eq!(whole.len(), PACKETS as usize);
+    assert!(whole.values().all(|arrived| *arrived == (1, true)));
+}
+
+#[test]
+fn each_fault_does_what_it_says() {
+    let Some(mut network) = network(2, &Settings::default()) else { return };
+    let (from, to, share) = (0, 1, 0.5);
+    // Half of 100 packets are between 20 and 80, but for once in 10^9 runs.
+    let half = |count: usize| (20..=80).contains(&count);
+
+    network.set(&[Fault::Lose { from, to, share }]).unwrap();
+    let arrived = arrivals(&network);
+    assert!(half(arrived.len()), "{} of {PACKETS}", arrived.len());
+
+    network.set(&[Fault::Duplicate { from, to, share }]).unwrap();
+    let arrived = arrivals(&network);
+    assert_eq!(arrived.len(), PACKETS as usize);
+    let twice = arrived.values().filter(|(count, _)| *count == 2).count();
+    assert!(half(twice), "{twice} of {PACKETS}");
+
+    network.set(&[Fault::Corrupt { from, to, share }]).unwrap();
+    let arrived = arrivals(&network);
+    assert_eq!(arrived.len(), PACKETS as usize);
+    let wrong = arrived.values().filter(|(_, whole)| !whole).count();
+    assert!(half(wrong), "{wrong} of {PACKETS}");
+
+    network.set(&[Fault::Cut { from, to }]).unwrap();
+    assert!(arrivals(&network).is_empty());
+    // One way only.
+    network.set(&[Fault::Cut { from: to, to: from }]).unwrap();
+    assert_eq!(arrivals(&network).len(), PACKETS as usize);
+    network.set(&[]).unwrap();
+    let arrived = arrivals(&network);
+    assert!(arrived.len() == PACKETS as usize && arrived.values().all(|arrived| *arrived == (1, true)));
+}
+
+#[test]
+fn a_link_has_a_rate_and_a_size() {
+    let settings = Settings { mtu: 9000, passes: Some(4000), segments: false };
+    let Some(mut network) = network(2, &settings) else { return };
+    let (from, to) = (socket(&network, 0), socket(&network, 1));
+    let address = to.local_addr().unwrap();
+    let mut packet = [0; 9000];
+    let mut send = |size| {
+        from.send_to(&packet[..size], address).unwrap();
+        to.recv(&mut packet).ok()
+    };
+    assert_eq!(send(3900), Some(3900));
+    assert_eq!(send(5000), None, "larger than the switch passes on");
+    assert_eq!(send(3900), Some(3900));
+    drop((from, to));
+    // 100 packets at once are far more than a queue of 50 ms at 10 kbit/s and a burst of 64 KiB.
+    network.limit(1, 10_000).unwrap();
+    let (from, to) = (socket(&network, 0), socket(&network, 1));
+    for _ in 0..PACKETS {
+        from.send_to(&packet[..3000], address).unwrap();
+    }
+    let arrived = std::iter::from_fn(|| to.recv(&mut packet).ok()).count();
+    assert!((5..60).contains(&arrived), "{arrived} of {PACKETS}");
+}
+
+/// The namespaces of a network and what runs in them go with it, and also when its maker is killed.
+#[test]
+fn nothing_stays_behind() {
+    const ROLE: &str = "HECTARE_HOSTS_TEST_MAKER";
+    if std::env::var_os(ROLE).is_some() {
+        let network = Network::new(2, &Settings::default()).unwrap();
+        let sleeper = network.command(0, "sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
+        println!("made {} {}", network.namespace(0), sleeper.id());
+        loop {
+            std::thread::park();
+        }
+    }
+    let Some(network) = network(2, &Settings::default()) else { return };
+    let (own, mut sleeper) = (network.namespace(0), network.command(0, "sleep").arg("1000").spawn().unwrap());
+    let exists = |name: &str| std::path::Path::new("/run/netns").join(name).exists();
+    assert!(exists(&own));
+    drop(network);
+    assert!(!exists(&own) && !sleeper.wait().unwrap().success());
+
+    let mut maker = Command::new(std::env::current_exe().unwrap());
+    maker.args(["--exact", "nothing_stays_behind", "--nocapture"]).env(ROLE, "1").stdout(Stdio::piped());
+    let mut maker = maker.spawn().unwrap();
+    let said = BufReader::new(maker.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let said = said.filter_map(|line| line.strip_prefix("made ").map(str::to_owned)).next().unwrap();
+    let (namespace, sleeper) = said.split_once(' ').unwrap();
+    // Who was killed may stand in the table of processes until its new parent looks.
+    let stat = format!("/proc/{sleeper}/stat");
+    let runs = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+    assert!(exists(namespace) && runs());
+    let _others = Network::new(1, &Settings::default()).unwrap();
+    assert!(exists(namespace), "its maker lives");
+    maker.kill().unwrap();
+    maker.wait().unwrap();
+    assert!(exists(namespace) && runs(), "a process that is killed cleans nothing up");
+    let _next = Network::new(1, &Settings::default()).unwrap();
+    assert!(!exists(namespace) && !runs());
+}
