@@ -121,11 +121,10 @@ fn nothing_stays_behind() {
     const ROLE: &str = "HECTARE_HOSTS_TEST_MAKER";
     if std::env::var_os(ROLE).is_some() {
         let network = Network::new(2, &Settings::default()).unwrap();
-        let sleeper = network.command(0, "sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
+        let mut sleeper = network.command(0, "sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
         println!("made {} {}", network.namespace(0), sleeper.id());
-        loop {
-            std::thread::park();
-        }
+        sleeper.wait().unwrap();
+        unreachable!("it is killed before");
     }
     let Some(network) = network(2, &Settings::default()) else { return };
     let (own, mut sleeper) = (network.namespace(0), network.command(0, "sleep").arg("1000").spawn().unwrap());
