@@ -44,7 +44,7 @@ fn parallel_times(o: &Options, workers: usize, consistency: Consistency, passes:
         for number in 0..WARM + passes {
             w.barrier()?;
             let since = Instant::now();
-            pass(w, &train, &mut weights, RATE, consistency, Every::Share(CLOCKS * workers))?;
+            pass(w, &train, &mut weights, RATE, consistency, Every::PerPass(CLOCKS * workers))?;
             if number >= WARM {
                 times.push(since.elapsed().as_secs_f64());
             }

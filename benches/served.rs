@@ -39,7 +39,7 @@ const WANTED: &str = "HECTARE_BENCH_WANTED";
 const FEATURES: usize = 4_000_000;
 const PER_ROW: usize = 30;
 const RATE: f32 = 0.05;
-const CLOCKS: Every = Every::Share(16);
+const CLOCKS: Every = Every::PerPass(16);
 
 type Row = ([u32; PER_ROW], f32);
 

@@ -229,6 +229,6 @@ fn waits_with_a_limit_do_not_share_the_patience_of_rounds() {
 fn is_open(job: &Job) -> bool {
     // SAFETY: it is only read.
     let memory = unsafe { job.descriptor() }.try_clone_to_owned().unwrap();
-    let watch = hectare::Watch::open(memory).unwrap();
-    watch.look(0).unwrap().waits
+    let monitor = hectare::Monitor::open(memory).unwrap();
+    monitor.snapshot(0).unwrap().waits
 }

@@ -65,7 +65,8 @@ const KINDS: [Consistency; 4] =
 fn relaxed_columns_learn_as_well_as_the_serial_twin() {
     let files = Files::new("relaxed");
     for (steps, passes, rate) in [("adaptive", "15", "0.13"), ("ada-revision", "30", "0.3")] {
-        let o = files.options(&["--steps", steps, "--passes", passes, "--rate", rate, "--every", "share:64"]);
+        let o =
+            files.options(&["--steps", steps, "--passes", passes, "--rate", rate, "--every", "per-pass:64"]);
         let twin = errors(&serial(&o).unwrap());
         let (first, last) = (twin[0], twin[twin.len() - 1]);
         assert!(last < 0.75 * first, "{steps}: {twin:?}");

@@ -141,7 +141,7 @@ fn bad_input_is_one_line_and_a_code() {
             (&["--workers", "0"], "--workers 0"),
             (&["--workers", "1,2"], "only with --all"),
             (&["--consistency", "async"], "has but one"),
-            (&["--count", "100", "--batch", "10", "--every", "share:0"], "`every = Share(0)`"),
+            (&["--count", "100", "--batch", "10", "--every", "per-pass:0"], "`every = PerPass(0)`"),
         ],
     );
     // Squares of their distances do not fit.

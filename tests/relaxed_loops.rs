@@ -82,7 +82,7 @@ fn serve(w: &mut Context<'_>, consistency: Consistency) -> Result<(Vec<u64>, Vec
     // The first of the two loops, under this consistency.
     let report = reports.iter().find(|report| report.serving.lists_made > 0 && report.relax == Some(relax));
     let serving = &report.unwrap().serving;
-    assert_eq!((serving.looked_up, serving.unforeseen), (0, 0), "{serving:?}");
+    assert_eq!((serving.read_misses, serving.write_misses), (0, 0), "{serving:?}");
     Ok((sums.array().to_vec(w)?, looked.array().to_vec(w)?, bits))
 }
 
@@ -105,7 +105,7 @@ fn flood(w: &mut Context<'_>, consistency: Consistency) -> Result<(Vec<u32>, u64
     let zeros = w.zeros::<f32, 2>([2000, 3])?;
     let mut steps = w.served(zeros, AdaRevision::new(0.1))?;
     for pass in 0..3 {
-        parallel_for!(w, unordered, serve steps, prefetch = false, consistency = consistency, every = Every::Share(2);
+        parallel_for!(w, unordered, serve steps, prefetch = false, consistency = consistency, every = Every::PerPass(2);
         for k in 0..COUNT {
             // A third of the keys in the first pass, all in the last.
             let key = k * 7 % 2000 * (pass + 1) / 3;

@@ -33,10 +33,10 @@ fn an_owner_is_dead_when_nobody_can_write_for_it() {
     let mut child = spawn(NAME, "writer", &job);
     let mut thread = PathBuf::new();
     until("the end of the owner's thread", || {
-        let glance = job.watch().unwrap().look(1).unwrap();
-        let Some(other) = glance.workers.iter().find(|other| other.rank == 1) else { return false };
+        let snapshot = job.monitor().unwrap().snapshot(1).unwrap();
+        let Some(other) = snapshot.workers.iter().find(|other| other.rank == 1) else { return false };
         thread = format!("/proc/{}/task/{}", child.pid(), other.tid).into();
-        glance.areas.len() == 1 && !thread.exists()
+        snapshot.areas.len() == 1 && !thread.exists()
     });
     // The first look: later ones may come after the limit of a second.
     let alive = worker.claim::<u64>("w");

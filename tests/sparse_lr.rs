@@ -201,7 +201,7 @@ fn bad_input_is_one_line_and_a_code() {
             (&["--data", "/nowhere"], "/nowhere"),
             (&["--workers", "0"], "--workers 0"),
             (&["--workers", "1,2"], "only with --all"),
-            (&["--rows", "100", "--every", "share:0"], "`every = Share(0)`"),
+            (&["--rows", "100", "--every", "per-pass:0"], "`every = PerPass(0)`"),
             (&["--rows", "5"], "no examples to test with"),
             (&["--rows", "0", "--serial"], "no examples to learn from"),
             (&["--rows", "500", "--rule", "sgd", "--rate", "inf", "--quiet"], "pass 1: the training loss is"),

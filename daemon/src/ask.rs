@@ -1,13 +1,13 @@
 //! What clients that only look ask the daemon.
 use anyhow::{Result, bail};
-use hectare_dsm::{Job, Watch};
+use hectare_dsm::{Job, Monitor};
 use hectare_wire::{ClientLine, Connection, Error, JobLine, Refusal, Reply, Request, RunDir};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// A connection of somebody who outlives the daemon: when it ends, the next one is waited for.
 #[derive(Debug)]
-pub(crate) struct Lasting {
+pub(crate) struct Reconnecting {
     dir: RunDir,
     connection: Option<Connection>,
     /// Since when there is no daemon.
@@ -15,11 +15,11 @@ pub(crate) struct Lasting {
     patience: Duration,
 }
 
-impl Lasting {
+impl Reconnecting {
     /// Connects to the daemon that runs; `patience` is for those after it.
-    pub(crate) fn open(dir: &RunDir, patience: Duration) -> Result<Lasting> {
+    pub(crate) fn open(dir: &RunDir, patience: Duration) -> Result<Reconnecting> {
         let connection = Some(Connection::open(dir)?);
-        Ok(Lasting { dir: dir.clone(), connection, gone: None, patience })
+        Ok(Reconnecting { dir: dir.clone(), connection, gone: None, patience })
     }
 
     /// Asks. `None` if there is no daemon now, but there may be one soon.
@@ -62,8 +62,8 @@ pub(crate) fn open(connection: &Connection, job: &str) -> Result<Job> {
 }
 
 /// The job, to look at without a mapping of its memory.
-pub(crate) fn watch(connection: &Connection, job: &str) -> Result<Watch> {
-    Ok(Watch::open(memory(connection, job)?)?)
+pub(crate) fn monitor(connection: &Connection, job: &str) -> Result<Monitor> {
+    Ok(Monitor::open(memory(connection, job)?)?)
 }
 
 /// Whether there is such a job. After a restart of the daemon, one that may still be brought back is waited for.

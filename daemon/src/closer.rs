@@ -26,26 +26,26 @@ struct Shared {
 }
 
 #[derive(Debug)]
-enum Waste {
+enum Garbage {
     Descriptor(OwnedFd),
     Connection(Socket),
 }
 
-impl Waste {
+impl Garbage {
     fn close(self) {
         match self {
-            Waste::Descriptor(descriptor) => {
+            Garbage::Descriptor(descriptor) => {
                 // Data that a socket has not sent is its owner's loss. What is no socket refuses, and blocks or not.
                 let _ = set_socket_linger(&descriptor, None);
             }
-            Waste::Connection(socket) => {
+            Garbage::Connection(socket) => {
                 // Nothing more comes, and the kernel closes nothing of what has come.
                 socket.shut();
                 let mut descriptors = Vec::new();
                 while let Ok(Received::Message(..) | Received::TooLong) =
                     socket.receive_with(&mut descriptors)
                 {
-                    descriptors.drain(..).for_each(|descriptor| Waste::Descriptor(descriptor).close());
+                    descriptors.drain(..).for_each(|descriptor| Garbage::Descriptor(descriptor).close());
                 }
             }
         }
@@ -54,7 +54,7 @@ impl Waste {
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: VecDeque<Waste>,
+    waiting: VecDeque<Garbage>,
     threads: usize,
     idle: usize,
 }
@@ -67,9 +67,9 @@ impl Shared {
     fn close_all(&self) {
         let mut state = self.lock();
         loop {
-            if let Some(waste) = state.waiting.pop_front() {
+            if let Some(garbage) = state.waiting.pop_front() {
                 drop(state);
-                waste.close();
+                garbage.close();
                 state = self.lock();
             } else {
                 state.idle += 1;
@@ -83,17 +83,17 @@ impl Shared {
 impl Closer {
     /// Closes a descriptor, soon.
     pub(crate) fn close(&self, descriptor: OwnedFd) {
-        self.put(Waste::Descriptor(descriptor));
+        self.put(Garbage::Descriptor(descriptor));
     }
 
     /// Ends a connection, soon, with all that lies unread in it.
     pub(crate) fn hang_up(&self, socket: Socket) {
-        self.put(Waste::Connection(socket));
+        self.put(Garbage::Connection(socket));
     }
 
-    fn put(&self, waste: Waste) {
+    fn put(&self, garbage: Garbage) {
         let mut state = self.shared.lock();
-        state.waiting.push_back(waste);
+        state.waiting.push_back(garbage);
         // A thread that was woken for an earlier one may count as idle still.
         if state.idle < state.waiting.len() && state.threads < MOST_THREADS {
             let shared = self.shared.clone();

@@ -113,7 +113,7 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
     let mut totals = w.buffered(zeros, Sum)?;
     let lloyd = o.batch == 0;
     let relax = match lloyd {
-        true => Relax { consistency: Consistency::Bsp, every: Every::Share(1) },
+        true => Relax { consistency: Consistency::Bsp, every: Every::PerPass(1) },
         false => Relax { consistency, every: o.run.every(count.div_ceil(o.batch)) },
     };
     let mut sums = vec![[0.0; 2]; columns];

@@ -19,7 +19,7 @@ pub(crate) struct Run {
     /// serializable, bsp, bounded:S, unbounded or async; which of them make sense, and the default, depends on the program.
     #[arg(long)]
     pub(crate) consistency: Option<Consistency>,
-    /// How often workers tell each other in relaxed loops: share:TIMES in a pass, iterations:COUNT, seconds:TIME,
+    /// How often workers tell each other in relaxed loops: per-pass:TIMES in a pass, iterations:COUNT, seconds:TIME,
     /// staleness:ITERATIONS.
     #[arg(long)]
     pub(crate) every: Option<Every>,
@@ -100,7 +100,7 @@ impl Run {
 
     /// How often workers tell each other, if the command line does not say.
     pub(crate) fn every(&self, times: usize) -> Every {
-        self.every.unwrap_or(Every::Share(times))
+        self.every.unwrap_or(Every::PerPass(times))
     }
 }
 

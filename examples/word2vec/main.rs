@@ -31,7 +31,7 @@ const KINDS: [Consistency; 3] = [Consistency::Async, Consistency::Bsp, Consisten
 /// clocks and many workers steps overshoot: with four workers and 16 clocks vectors diverge.
 const CLOCKS: usize = 16;
 const MEASURE: &str = "training loss";
-const ADVICE: &str = "steps were too long; try a smaller --rate, or more clocks (--every share:128)";
+const ADVICE: &str = "steps were too long; try a smaller --rate, or more clocks (--every per-pass:128)";
 /// Products of zero.
 const UNTRAINED: Baseline =
     Baseline { loss: LN_2, of: "a model whose products are all zero", advice: ADVICE };

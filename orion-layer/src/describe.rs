@@ -2,7 +2,7 @@
 mod clauses;
 
 pub use self::clauses::{Buffer, Clauses, Entries, Read, Relax, Serve, Write};
-pub use crate::contract::Plain;
+pub use crate::contract::CapturedValue;
 
 use crate::accumulate::Fold;
 use crate::hash::Words;
@@ -13,7 +13,7 @@ use std::hash::{Hash, Hasher};
 const TURNS: u32 = 1 << 24;
 
 /// Counts a turn of a loop in a slice. One that goes on for longer than a body does is given up: it unwinds, and the keys
-/// of its stretch are looked up one by one.
+/// of its interval are looked up one by one.
 #[inline]
 pub fn turn(turns: u32) -> u32 {
     if turns == TURNS {
@@ -141,17 +141,17 @@ impl<T: ?Sized> OfOther for &Captured<'_, T> {
     }
 }
 
-/// Types whose values are [`Plain`].
+/// Types whose values are [`CapturedValue`].
 pub trait PlainValue {
     /// The value.
-    fn plain(&self) -> Plain;
+    fn plain(&self) -> CapturedValue;
 }
 
 macro_rules! plain_values {
     ($($value:ident: $($of:ty)* => $plain:expr;)*) => { $($(
         impl PlainValue for $of {
             #[inline]
-            fn plain(&self) -> Plain {
+            fn plain(&self) -> CapturedValue {
                 let $value = *self;
                 $plain
             }
@@ -160,17 +160,17 @@ macro_rules! plain_values {
 }
 
 plain_values! {
-    value: u8 u16 u32 u64 usize i8 i16 i32 i64 isize i128 => Plain::Integer(value as i128);
-    value: u128 => Plain::Large(value);
-    value: f32 => Plain::Single(value.to_bits());
-    value: f64 => Plain::Double(value.to_bits());
-    value: bool => Plain::Truth(value);
-    value: char => Plain::Character(value);
+    value: u8 u16 u32 u64 usize i8 i16 i32 i64 isize i128 => CapturedValue::Integer(value as i128);
+    value: u128 => CapturedValue::Large(value);
+    value: f32 => CapturedValue::F32(value.to_bits());
+    value: f64 => CapturedValue::F64(value.to_bits());
+    value: bool => CapturedValue::Bool(value);
+    value: char => CapturedValue::Char(value);
 }
 
 impl<T: PlainValue> PlainValue for &T {
     #[inline]
-    fn plain(&self) -> Plain {
+    fn plain(&self) -> CapturedValue {
         (**self).plain()
     }
 }
@@ -178,12 +178,12 @@ impl<T: PlainValue> PlainValue for &T {
 /// For plain values. Found as the traits above are.
 pub trait OfPlain {
     /// The value.
-    fn plain(&self) -> Option<Plain>;
+    fn plain(&self) -> Option<CapturedValue>;
 }
 
 impl<T: PlainValue> OfPlain for Captured<'_, T> {
     #[inline]
-    fn plain(&self) -> Option<Plain> {
+    fn plain(&self) -> Option<CapturedValue> {
         Some(self.0.plain())
     }
 }
@@ -191,12 +191,12 @@ impl<T: PlainValue> OfPlain for Captured<'_, T> {
 /// For all else.
 pub trait OfNothingPlain {
     /// Nothing.
-    fn plain(&self) -> Option<Plain>;
+    fn plain(&self) -> Option<CapturedValue>;
 }
 
 impl<T: ?Sized> OfNothingPlain for &Captured<'_, T> {
     #[inline]
-    fn plain(&self) -> Option<Plain> {
+    fn plain(&self) -> Option<CapturedValue> {
         None
     }
 }

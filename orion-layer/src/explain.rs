@@ -3,7 +3,7 @@ use crate::context::Context;
 use crate::execute::LoopPlan;
 use crate::relax::{Relax, explained};
 use crate::site::by_place;
-use crate::words::counted;
+use crate::text::counted;
 use hectare_dependence::analysis::analyze;
 use hectare_dependence::loop_nest::{LoopNest, Order, Space};
 use hectare_dependence::placement::ArrayPlacement;
@@ -109,7 +109,7 @@ impl LoopPlan {
             relaxes: self.reports.borrow().iter().filter_map(|report| report.relax).collect(),
             order: nest.order,
             workers: self.workers(),
-            conflicts: self.dependences.in_words(nest),
+            conflicts: self.dependences.describe_all(nest),
             vectors: self.dependences.list.iter().map(|dependence| dependence.describe(nest)).collect(),
             candidates: self.choice.candidates.clone(),
             grid: self.choice.grid.clone(),
@@ -264,7 +264,7 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "loop {}: {}", self.loop_name, self.space)?;
         for relax in &self.relaxes {
-            writeln!(f, "  Under {relax}: {}.", relax.consistency.in_words())?;
+            writeln!(f, "  Under {relax}: {}.", relax.consistency.description())?;
         }
         match (self.conflicts.as_slice(), self.order) {
             ([], _) if !self.shared.is_empty() => writeln!(

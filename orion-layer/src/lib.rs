@@ -85,8 +85,8 @@ pub mod relax;
 mod replica;
 pub mod serve;
 mod site;
+mod text;
 pub mod view;
-mod words;
 
 #[doc(inline)]
 pub use hectare_dependence::{analysis as dependence, loop_nest};

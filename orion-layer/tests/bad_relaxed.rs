@@ -98,7 +98,7 @@ fn delays_without_length_are_refused() {
         error.to_string()
     };
     assert!(refused(Every::Iterations(0)).contains("`every = Iterations(0)`"));
-    assert!(refused(Every::Share(0)).contains("`every = Share(0)`"));
+    assert!(refused(Every::PerPass(0)).contains("`every = PerPass(0)`"));
     assert!(refused(Every::Time(Duration::ZERO)).contains("`every = Time(0ns)`"));
 }
 

@@ -110,7 +110,7 @@ fn without_a_check_such_a_key_is_looked_up_and_counted() {
         });
         let (values, serving) = found.unwrap().swap_remove(0);
         assert_eq!(values.iter().sum::<u64>(), 100);
-        assert_eq!(serving.unforeseen, 1, "{serving:?}");
+        assert_eq!(serving.write_misses, 1, "{serving:?}");
     }
 }
 
@@ -152,7 +152,7 @@ fn a_slice_that_fails_where_the_body_does_not_does_no_harm() {
         let next: Vec<usize> = (0..50).collect();
         let next = &next;
         // The condition guards the look into `next`, and is not known before.
-        parallel_for!(w, unordered, serve weights, every = Every::Share(1);
+        parallel_for!(w, unordered, serve weights, every = Every::PerPass(1);
         for k in 0..100 {
             if weights.get(k) == 1 {
                 weights.add(next[k], 1);

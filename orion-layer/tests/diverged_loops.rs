@@ -32,7 +32,7 @@ fn relaxed(w: &mut Context<'_>, consistency: Consistency, every: Every) -> Resul
 
 #[test]
 fn a_consistency_that_differs() {
-    let every = Every::Share(4);
+    let every = Every::PerPass(4);
     differs(["consistency = Bsp", "consistency = Async"], |w, other| {
         relaxed(w, if other { Consistency::Async } else { Consistency::Bsp }, every)
     });
@@ -51,8 +51,8 @@ fn an_interval_that_differs() {
     differs(["every = Time(1ms)", "every = Time(2ms)"], |w, other| {
         relaxed(w, Consistency::Bounded(1), time(if other { 2 } else { 1 }))
     });
-    differs(["every = Share(4)", "every = Iterations(0)"], |w, other| {
-        relaxed(w, Consistency::Bsp, if other { Every::Iterations(0) } else { Every::Share(4) })
+    differs(["every = PerPass(4)", "every = Iterations(0)"], |w, other| {
+        relaxed(w, Consistency::Bsp, if other { Every::Iterations(0) } else { Every::PerPass(4) })
     });
 }
 

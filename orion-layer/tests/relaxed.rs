@@ -8,8 +8,8 @@ use std::time::Duration;
 const BINS: usize = 37;
 
 const INTERVALS: [Every; 5] = [
-    Every::Share(1),
-    Every::Share(16),
+    Every::PerPass(1),
+    Every::PerPass(16),
     Every::Iterations(100),
     Every::Time(Duration::from_micros(50)),
     Every::Staleness(150),
@@ -126,7 +126,7 @@ fn no_read_is_staler_than_the_bound() {
             let mut more = w.buffered(zeros, Sum)?;
             let me = PerWorker::new(w.rank());
             for _pass in 0..4 {
-                let (consistency, every) = (Consistency::Bounded(bound), Every::Share(20));
+                let (consistency, every) = (Consistency::Bounded(bound), Every::PerPass(20));
                 parallel_for!(w, unordered, relax bins, buffer more, consistency = consistency, every = every;
                 for k in 0..COUNT {
                     bins.add(bin(k, BINS), 1);
@@ -160,7 +160,7 @@ fn ready_made_rules() {
             let mut grad = w.buffered(b, AdaGrad::new(0.5))?;
             let mut revised = w.buffered(c, AdaRevision::new(2.0))?;
             for _pass in 0..100 {
-                let every = Every::Share(4);
+                let every = Every::PerPass(4);
                 parallel_for!(w, unordered, buffer [mean, grad, revised], consistency = consistency, every = every;
                 for k in 0..64 {
                     let at = k * 3 % 4;
@@ -228,7 +228,7 @@ fn bulk_synchronous_reads_are_those_of_the_clock() {
             let mut lists = Vec::new();
             for _pass in 0..3 {
                 parallel_for!(w, unordered, write seen, relax sums, buffer more,
-                consistency = Consistency::Bsp, every = Every::Share(CLOCKS);
+                consistency = Consistency::Bsp, every = Every::PerPass(CLOCKS);
                 for k in 0..rows {
                     seen[[k, 0]] = sums.get(0);
                     seen[[k, 1]] = more.get(0);

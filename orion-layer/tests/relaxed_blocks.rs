@@ -21,7 +21,7 @@ fn changes_here_and_there_are_all_found() {
         expected.iter_mut().step_by(7).for_each(|value| *value += 1);
     }
     for workers in [2, 3] {
-        for every in [Every::Share(1), Every::Share(9), Every::Share(100)] {
+        for every in [Every::PerPass(1), Every::PerPass(9), Every::PerPass(100)] {
             let found = run(workers, |w| {
                 let mut a = w.zeros::<u64, 1>([LEN])?;
                 for pass in 0..PASSES {
@@ -62,7 +62,7 @@ fn reads_of_blocks_are_those_of_the_clock() {
             let mut all = Vec::new();
             for pass in 0..PASSES {
                 parallel_for!(w, unordered, write seen, relax a,
-                consistency = Consistency::Bsp, every = Every::Share(CLOCKS);
+                consistency = Consistency::Bsp, every = Every::PerPass(CLOCKS);
                 for k in 0..count {
                     seen[k] = a.get(read(pass, k));
                     a.add(write(pass, k), 1 + k as u64);

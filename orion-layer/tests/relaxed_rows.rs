@@ -16,8 +16,8 @@ const COPIED: [Consistency; 5] = [
 ];
 
 const INTERVALS: [Every; 5] = [
-    Every::Share(1),
-    Every::Share(16),
+    Every::PerPass(1),
+    Every::PerPass(16),
     Every::Iterations(20),
     Every::Staleness(50),
     Every::Time(Duration::from_micros(20)),
@@ -74,7 +74,7 @@ fn rows_are_read_in_place_and_no_count_is_lost_beside_a_rotation() {
 
 #[test]
 fn one_worker_reads_in_place_under_all_and_several_copy_what_others_may_write() {
-    let one = run(1, |w| counts(w, Consistency::Async, Every::Share(4))).unwrap();
+    let one = run(1, |w| counts(w, Consistency::Async, Every::PerPass(4))).unwrap();
     assert!(one[0].2, "alone");
     let copied = run(2, |w| {
         let mut totals = w.fill([2, WIDTH], 7i32)?;
@@ -101,13 +101,13 @@ fn one_worker_reads_in_place_under_all_and_several_copy_what_others_may_write() 
 #[test]
 fn bits_depend_on_nothing_but_the_number_of_workers() {
     // One worker is exact under all.
-    let alone = run(1, |w| counts(w, Consistency::Async, Every::Share(3))).unwrap();
+    let alone = run(1, |w| counts(w, Consistency::Async, Every::PerPass(3))).unwrap();
     for consistency in [Consistency::Bsp, Consistency::Bounded(1)] {
-        assert_eq!(run(1, |w| counts(w, consistency, Every::Share(3))).unwrap(), alone, "{consistency}");
+        assert_eq!(run(1, |w| counts(w, consistency, Every::PerPass(3))).unwrap(), alone, "{consistency}");
     }
     // Workers end different numbers of clocks in their tiles, and begin the next at the same clock.
     for workers in [2, 3, 4] {
-        for every in [Every::Share(16), Every::Iterations(20)] {
+        for every in [Every::PerPass(16), Every::Iterations(20)] {
             let first = run(workers, |w| counts(w, Consistency::Bsp, every)).unwrap();
             for _ in 0..5 {
                 let again = run(workers, |w| counts(w, Consistency::Bsp, every)).unwrap();
@@ -119,14 +119,14 @@ fn bits_depend_on_nothing_but_the_number_of_workers() {
 
 #[test]
 fn merges_come_with_every_handover_and_interval_and_drift_is_reported() {
-    for (every, at_least) in [(Every::Share(1), 2), (Every::Share(16), 10)] {
+    for (every, at_least) in [(Every::PerPass(1), 2), (Every::PerPass(16), 10)] {
         run(2, |w| {
             counts(w, Consistency::Bsp, every)?;
             let reports = w.reports()?;
             let report = reports.iter().find(|report| report.clocks > 0).expect("a relaxed loop");
             // Of two workers, in three passes.
             assert!(report.clocks >= 2 * 3 * at_least, "{every:?}: {report}");
-            assert!(report.drift_looks > 0 && report.drift > 0.0, "{report}");
+            assert!(report.drift_samples > 0 && report.drift > 0.0, "{report}");
             assert!(report.to_string().contains("drift"), "{report}");
             Ok(())
         })

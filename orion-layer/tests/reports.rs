@@ -4,13 +4,13 @@ use hectare_orion::{Context, Result, parallel_for, run};
 use std::time::Duration;
 
 const RUNS: [(Consistency, Every, u64); 7] = [
-    (Consistency::Bsp, Every::Share(4), 1),
-    (Consistency::Bounded(1), Every::Share(4), 2),
-    (Consistency::Bounded(3), Every::Share(4), 3),
-    (Consistency::UNBOUNDED, Every::Share(4), 1),
-    (Consistency::Async, Every::Share(4), 4),
+    (Consistency::Bsp, Every::PerPass(4), 1),
+    (Consistency::Bounded(1), Every::PerPass(4), 2),
+    (Consistency::Bounded(3), Every::PerPass(4), 3),
+    (Consistency::UNBOUNDED, Every::PerPass(4), 1),
+    (Consistency::Async, Every::PerPass(4), 4),
     (Consistency::Bsp, Every::Time(Duration::from_secs(1)), 2),
-    (Consistency::Serializable, Every::Share(4), 1),
+    (Consistency::Serializable, Every::PerPass(4), 1),
 ];
 
 /// One loop under all of them, in turns; and one that relaxes nothing.
@@ -55,7 +55,11 @@ fn each_consistency_has_a_report_of_its_own() {
             assert_eq!(report.clocks > 0, clocked, "{report}");
         }
         let head = |at: usize| all[0][at].to_string().lines().next().unwrap().to_owned();
-        assert!(head(1).contains(", consistency = Bounded(1), every = Share(4): 2 passes, "), "{}", head(1));
+        assert!(
+            head(1).contains(", consistency = Bounded(1), every = PerPass(4): 2 passes, "),
+            "{}",
+            head(1)
+        );
         assert!(head(6).contains(", consistency = Serializable: 1 pass, "), "{}", head(6));
         assert!(!head(7).contains("consistency"), "{}", head(7));
     }
@@ -80,11 +84,11 @@ fn explanations_say_once_what_is_common() {
     let text = all[0].to_string();
     assert_eq!(text.matches("Schedules for 2 workers").count(), 1, "{text}");
     for differs in [
-        "  Under consistency = Bsp, every = Share(4): reads have the worker's own changes, and those of all up to its last \
+        "  Under consistency = Bsp, every = PerPass(4): reads have the worker's own changes, and those of all up to its last \
          clock, at which all wait for each other.\n",
-        "  Under consistency = Bounded(3), every = Share(4): reads have the worker's own changes, and those of all up to 3 \
+        "  Under consistency = Bounded(3), every = PerPass(4): reads have the worker's own changes, and those of all up to 3 \
          clocks ago at least; who is more than that ahead waits.\n",
-        "  Under consistency = Async, every = Share(4): relaxed arrays are",
+        "  Under consistency = Async, every = PerPass(4): relaxed arrays are",
     ] {
         assert_eq!(text.matches(differs).count(), 1, "{text}");
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 const BINS: usize = 371;
 
 const INTERVALS: [Every; 4] =
-    [Every::Share(1), Every::Share(16), Every::Iterations(100), Every::Time(Duration::from_micros(50))];
+    [Every::PerPass(1), Every::PerPass(16), Every::Iterations(100), Every::Time(Duration::from_micros(50))];
 
 /// What serving has cost, over all loops.
 fn serving(w: &mut Context<'_>) -> Result<Serving> {
@@ -46,12 +46,12 @@ fn contributions_are_merged_exactly_once() {
                 assert_eq!(looked, expected(BINS, 3), "{what}, one by one");
                 if consistency != Consistency::Serializable {
                     assert_eq!(
-                        (reports[0].serving.looked_up, reports[0].serving.unforeseen),
+                        (reports[0].serving.read_misses, reports[0].serving.write_misses),
                         (0, 0),
                         "{what}"
                     );
                     assert_eq!(reports[0].serving.lists_made, workers as u64, "{what}");
-                    assert_eq!(reports[1].serving.unforeseen, 3 * COUNT as u64, "{what}");
+                    assert_eq!(reports[1].serving.write_misses, 3 * COUNT as u64, "{what}");
                 }
             }
         }
@@ -84,7 +84,7 @@ fn steps(w: &mut Context<'_>, consistency: Consistency) -> Result<Vec<u32>> {
     bits.extend(sums.array().to_vec(w)?.into_iter().map(f32::to_bits));
     if consistency != Consistency::Serializable {
         let serving = serving(w)?;
-        assert_eq!((serving.looked_up, serving.unforeseen), (0, 0), "{serving:?}");
+        assert_eq!((serving.read_misses, serving.write_misses), (0, 0), "{serving:?}");
     }
     Ok(bits)
 }
@@ -120,13 +120,13 @@ fn bulk_synchronous_reads_are_those_of_the_clock() {
             let mut lists = Vec::new();
             for _pass in 0..3 {
                 parallel_for!(w, unordered, write seen, serve sums, consistency = Consistency::Bsp,
-                every = Every::Share(CLOCKS);
+                every = Every::PerPass(CLOCKS);
                 for k in 0..rows {
                     seen[[k, 0]] = sums.get(77);
                     sums.add(77, 1 + k as u64);
                 })?;
                 parallel_for!(w, unordered, write seen, serve looked, prefetch = false,
-                consistency = Consistency::Bsp, every = Every::Share(CLOCKS);
+                consistency = Consistency::Bsp, every = Every::PerPass(CLOCKS);
                 for k in 0..rows {
                     seen[[k, 1]] = looked.row(3)[5];
                     looked.add([3, 5], 1 + k as u64);
@@ -161,7 +161,7 @@ fn no_read_is_staler_than_the_bound() {
             let mut bins = w.served(zeros, Sum)?;
             let me = PerWorker::new(w.rank());
             for _pass in 0..4 {
-                let (consistency, every) = (Consistency::Bounded(bound), Every::Share(20));
+                let (consistency, every) = (Consistency::Bounded(bound), Every::PerPass(20));
                 parallel_for!(w, unordered, serve bins, consistency = consistency, every = every;
                 for k in 0..COUNT {
                     bins.add(bin(k, BINS), 1);
@@ -185,7 +185,7 @@ fn several_loops_serve_one_array() {
         let start = w.zeros::<u64, 1>([500])?;
         let mut sums = w.served(start, Sum)?;
         for pass in 0..4u64 {
-            parallel_for!(w, unordered, serve sums, every = Every::Share(3);
+            parallel_for!(w, unordered, serve sums, every = Every::PerPass(3);
             for k in 0..500 {
                 assert_eq!(sums.get(k), 6 * pass);
                 sums.add(k, 1);
@@ -225,7 +225,7 @@ fn a_flood_of_unforeseen_contributions_makes_no_more_clocks() {
                 // More of them in every pass.
                 let most = 15_000 * pass as usize / 3;
                 parallel_for!(w, unordered, serve sums, prefetch = false, consistency = consistency,
-                    every = Every::Share(times);
+                    every = Every::PerPass(times);
                 for k in 0..15_000 {
                     sums.add(k * 7 % 5000 * most / 15_000, 1);
                 })?;

@@ -33,22 +33,22 @@ fn an_unforeseen_contribution_reaches_a_key_that_its_home_has_not_fetched() {
                 let (a, b) = (w.fill([1000], 7u64)?, w.fill([1000, 3], 7u64)?);
                 let (mut sums, mut table) = (w.served(a, Sum)?, w.served(b, Sum)?);
                 for _pass in 0..2 {
-                    // Key 499 is in the last stretch of worker 0; iteration 510 is in the first of worker 1.
+                    // Key 499 is in the last interval of worker 0; iteration 510 is in the first of worker 1.
                     if rows {
-                        parallel_for!(w, unordered, serve table, consistency = consistency, every = Every::Share(10);
+                        parallel_for!(w, unordered, serve table, consistency = consistency, every = Every::PerPass(10);
                         for k in 0..1000 {
                             let key = turncoat(k, 510, 510, 499);
                             table.add_row(key, &[1, 2, 3]);
                         })?;
                     } else {
-                        parallel_for!(w, unordered, serve sums, consistency = consistency, every = Every::Share(10);
+                        parallel_for!(w, unordered, serve sums, consistency = consistency, every = Every::PerPass(10);
                         for k in 0..1000 {
                             let key = turncoat(k, 510, 510, 499);
                             sums.add(key, 1);
                         })?;
                     }
                 }
-                assert_eq!(serving(w)?.unforeseen, 1);
+                assert_eq!(serving(w)?.write_misses, 1);
                 let table = table.array().to_vec(w)?;
                 Ok(if rows { table.into_iter().step_by(3).collect() } else { sums.array().to_vec(w)? })
             });
@@ -88,7 +88,7 @@ fn what_was_seen_of_a_key_is_seen_anew_when_others_begin_to_use_it() {
             // Worker 1 reads key 0 from pass 2 on; the lists of worker 0 stay as they are.
             let offset = PerWorker::new(if w.rank() == 1 && pass >= 2 { 0 } else { 50 });
             let me = PerWorker::new(w.rank());
-            parallel_for!(w, unordered, serve lags, consistency = Consistency::Bsp, every = Every::Share(5), sum read: u64;
+            parallel_for!(w, unordered, serve lags, consistency = Consistency::Bsp, every = Every::PerPass(5), sum read: u64;
             for k in 0..20 {
                 if *me == 0 {
                     lags.add(0, 1);
@@ -120,7 +120,7 @@ fn lists_that_miss_much_are_made_anew() {
                 sums.add(place(k), 1);
             })?;
             let serving = serving(w)?;
-            misses.push((serving.unforeseen, serving.lists_made));
+            misses.push((serving.write_misses, serving.lists_made));
         }
         let values = sums.array().to_vec(w)?;
         assert!((0..300).all(|k| values[k] == 2 && values[500 + k] == 3));
@@ -138,7 +138,7 @@ fn many_loops_over_one_array() {
         // More than lists are kept of, one after the other and again.
         for turn in 0..3u64 {
             for size in 1..=12 {
-                parallel_for!(w, unordered, serve sums, every = Every::Share(3);
+                parallel_for!(w, unordered, serve sums, every = Every::PerPass(3);
                 for k in 0..10 * size {
                     let before = sums.get(k);
                     sums.add(k, 1 + before / 1000);
@@ -175,7 +175,7 @@ fn odd_sizes() {
                             })?;
                         }
                         let serving = serving(w)?;
-                        assert_eq!((serving.looked_up, serving.unforeseen), (0, 0), "{serving:?}");
+                        assert_eq!((serving.read_misses, serving.write_misses), (0, 0), "{serving:?}");
                         Ok((sums.array().to_vec(w)?, table.array().to_vec(w)?))
                     });
                     let (sums, table) = found.unwrap().swap_remove(0);
@@ -195,7 +195,7 @@ fn many_rows_looked_up() {
     let found = run(2, |w| {
         let table = w.from_fn([20_000, 2], |[row, at]| (2 * row + at) as u64)?;
         let mut table = w.served(table, Sum)?;
-        let sum = parallel_for!(w, unordered, serve table, prefetch = false, every = Every::Share(1), sum sum: u64;
+        let sum = parallel_for!(w, unordered, serve table, prefetch = false, every = Every::PerPass(1), sum sum: u64;
         for k in 0..40_000 {
             let row = table.row(k / 2);
             sum += row[0] + row[1];
@@ -203,7 +203,7 @@ fn many_rows_looked_up() {
                 table.add([k / 2, 0], 1);
             }
         })?;
-        assert_eq!(serving(w)?.looked_up, 40_000);
+        assert_eq!(serving(w)?.read_misses, 40_000);
         Ok(sum)
     });
     assert_eq!(found.unwrap()[0], 2 * (0..40_000).sum::<u64>());

@@ -26,7 +26,7 @@ fn lists_are_made_once_while_the_data_stay() {
                 sums.add(places[k] as usize + offset, 1);
             })?;
             let serving = serving(w)?;
-            assert_eq!((serving.looked_up, serving.unforeseen), (0, 0), "{pass}: {serving:?}");
+            assert_eq!((serving.read_misses, serving.write_misses), (0, 0), "{pass}: {serving:?}");
             counts.push(serving.lists_made);
         }
         assert_eq!(sums.array().to_vec(w)?.iter().sum::<u64>(), 6 * 480);
@@ -57,7 +57,7 @@ fn values_from_outside_that_cannot_be_compared_make_lists_anew() {
         serving(w)
     });
     let serving = &found.unwrap()[0];
-    assert_eq!((serving.lists_made, serving.unforeseen), (6, 0), "{serving:?}");
+    assert_eq!((serving.lists_made, serving.write_misses), (6, 0), "{serving:?}");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn what_has_not_changed_is_not_fetched_again() {
         let mut table = w.served(start, Sum)?;
         let mut counts = Vec::new();
         for pass in 0..4 {
-            let sum = parallel_for!(w, unordered, serve table, every = Every::Share(4), sum sum: f64;
+            let sum = parallel_for!(w, unordered, serve table, every = Every::PerPass(4), sum sum: f64;
             for k in 0..4096 {
                 // All rows are read by both workers in the course of two passes, eight are changed.
                 let row = table.row(k * 31 % 2048);
@@ -95,7 +95,7 @@ fn keys_of_one_worker_are_relocated_and_those_of_all_replicated() {
         let start = w.zeros::<f64, 2>([1000, 8])?;
         let mut table = w.served(start, Sum)?;
         for _pass in 0..2 {
-            parallel_for!(w, unordered, serve table, every = Every::Share(8);
+            parallel_for!(w, unordered, serve table, every = Every::PerPass(8);
             for k in 0..960 {
                 // A row of its own, and one of four that all use; two rows are out of reach of the slice's clocks.
                 let own = table.row(k)[0];
@@ -131,7 +131,7 @@ fn intents_by_hand() {
                 sums.add(100 * ((k + next) % 10) + *me, 1);
             })?;
             let serving = serving(w)?;
-            counts.push((serving.looked_up, serving.unforeseen, serving.lists_made));
+            counts.push((serving.read_misses, serving.write_misses, serving.lists_made));
         }
         assert_eq!(sums.array().to_vec(w)?.iter().sum::<u64>(), 3 * 960);
         Ok(counts)

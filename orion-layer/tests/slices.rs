@@ -26,7 +26,7 @@ fn foreseen(count: impl Fn(&mut Context<'_>, &mut Counts, Consistency) -> Result
             let reports = w.reports()?;
             for report in reports.iter().filter(|_| consistency != Consistency::Serializable) {
                 let serving = &report.serving;
-                assert_eq!((serving.looked_up, serving.unforeseen), (0, 0), "{report}");
+                assert_eq!((serving.read_misses, serving.write_misses), (0, 0), "{report}");
                 assert!(serving.listed > 0, "{report}");
             }
             counts.array().to_vec(w)
@@ -165,7 +165,7 @@ fn rows_of_two_arrays() {
             })?;
         }
         let serving = w.reports()?.swap_remove(0).serving;
-        assert_eq!((serving.looked_up, serving.unforeseen), (0, 0), "{serving:?}");
+        assert_eq!((serving.read_misses, serving.write_misses), (0, 0), "{serving:?}");
         Ok((words.array().to_vec(w)?, sums.array().to_vec(w)?))
     });
     let (words, sums) = &found.unwrap()[0];
@@ -199,7 +199,7 @@ fn keys_by_way_of_a_map() {
             };
             assert_eq!(counted, (0..100).map(expected).collect::<Vec<_>>());
             let serving = &w.reports()?[0].serving;
-            assert_eq!((serving.lists_made, serving.looked_up), (3 * workers as u64, 0));
+            assert_eq!((serving.lists_made, serving.read_misses), (3 * workers as u64, 0));
             Ok(())
         });
         result.unwrap();

@@ -1,6 +1,6 @@
 //! What the exit codes mean.
 use super::run::NotStarted;
-use super::wait::InVain;
+use super::wait::WaitFailed;
 use super::{BadConfig, Found};
 use hectare_wire::{Error, Refusal};
 use std::fmt::Write;
@@ -39,7 +39,7 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
     if error.is::<Found>() {
         return 1;
     }
-    if error.is::<InVain>() {
+    if error.is::<WaitFailed>() {
         return 7;
     }
     if let Some(not_started) = error.downcast_ref::<NotStarted>() {

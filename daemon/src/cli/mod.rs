@@ -1,14 +1,14 @@
 //! The command line: what there is, and what its exit codes mean.
 pub mod daemon;
 pub mod exit;
-mod look;
+mod inspect;
 mod manage;
 mod output;
 mod pages;
+mod parent_death;
 mod parse;
 mod read;
 pub mod run;
-mod tether;
 pub mod top;
 mod wait;
 
@@ -120,17 +120,17 @@ fn execute(options: Options) -> anyhow::Result<u8> {
     let connect = || Connection::open(&dir);
     match options.command {
         Command::Run(run) => return run::run(&dir, &run),
-        Command::Ps(listing) => look::ps(&connect()?, listing.job.as_deref(), listing.json)?,
-        Command::Jobs { json } => look::jobs(&connect()?, json)?,
-        Command::Areas(of) => look::areas(&connect()?, &of.job, of.json)?,
-        Command::Stat(of) => look::stat(&connect()?, &of.job, of.json)?,
-        Command::Check(of) => look::check(&connect()?, &of.job, of.json)?,
+        Command::Ps(listing) => inspect::ps(&connect()?, listing.job.as_deref(), listing.json)?,
+        Command::Jobs { json } => inspect::jobs(&connect()?, json)?,
+        Command::Areas(of) => inspect::areas(&connect()?, &of.job, of.json)?,
+        Command::Stat(of) => inspect::stat(&connect()?, &of.job, of.json)?,
+        Command::Check(of) => inspect::check(&connect()?, &of.job, of.json)?,
         Command::Top(top) => return top::top(&dir, &top),
         Command::Read(read) => read::read(&connect()?, &read)?,
         Command::Wait(wait) => wait::wait(&dir, &wait)?,
         Command::Job(job) => manage::job(&connect()?, job)?,
         Command::Config(config) => manage::config(config)?,
-        Command::Ping { json } => look::ping(&connect()?, json)?,
+        Command::Ping { json } => inspect::ping(&connect()?, json)?,
         Command::Completions(what) => pages::completions(&what)?,
         Command::Man(what) => pages::man(&what)?,
     }

@@ -1,14 +1,13 @@
 //! `hectare run`: a program in several processes of one job.
-mod conduct;
 mod output;
 mod processes;
 mod signals;
+mod supervise;
 mod terminal;
 
 use crate::logging::Sink;
 use anyhow::{Context, Result};
 use clap::Args;
-use conduct::Conductor;
 use hectare_dsm::Job;
 use hectare_wire::{Member, RunDir, check_job_name};
 use output::Output;
@@ -17,6 +16,7 @@ use rustix::process::Signal;
 use signals::Signals;
 use std::io::ErrorKind;
 use std::time::Duration;
+use supervise::Supervisor;
 use terminal::Terminal;
 
 /// What to start. The processes have `HECTARE_JOB`, `HECTARE_RANK` and `HECTARE_SIZE` in their environment,
@@ -88,7 +88,7 @@ pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
     // What is said here must not hold up signals: nobody may be reading it.
     let voice = Sink::start().context("starting a thread")?;
     let output = Output::new(voice.clone())?;
-    let mut conductor = Conductor {
+    let mut conductor = Supervisor {
         processes: Vec::new(),
         signals: &signals,
         shared: &shared,
@@ -108,7 +108,7 @@ pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
     if started.is_err() {
         conductor.end(Signal::TERM);
     }
-    let code = conductor.conduct();
+    let code = conductor.supervise();
     output.finish();
     drop(member);
     started.and(code)

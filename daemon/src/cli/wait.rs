@@ -1,10 +1,10 @@
 //! `hectare wait`: until a job is gone, or an area is as far as it should be.
 use super::output::json;
 use super::parse::{VersionArgument, seconds};
-use crate::ask::{Lasting, is_there, watch};
+use crate::ask::{Reconnecting, is_there, monitor};
 use anyhow::Result;
 use clap::Args;
-use hectare_dsm::AreaGlance;
+use hectare_dsm::AreaSnapshot;
 use hectare_wire::{Error, Refusal, Request, RunDir};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -47,14 +47,14 @@ pub(super) struct Wait {
 /// What did not come in time.
 #[derive(Debug, thiserror::Error)]
 #[error("waited {waited:?} for {what}: {missing}")]
-pub(super) struct InVain {
+pub(super) struct WaitFailed {
     waited: Duration,
     what: String,
     missing: String,
 }
 
 pub(super) fn wait(dir: &RunDir, what: &Wait) -> Result<()> {
-    let mut daemon = Lasting::open(dir, what.daemon_within)?;
+    let mut daemon = Reconnecting::open(dir, what.daemon_within)?;
     match &what.area {
         Some(area) => wait_for_area(&mut daemon, what, area),
         None => wait_for_end(&mut daemon, what),
@@ -66,7 +66,7 @@ fn left(what: &Wait, since: Instant) -> Option<Duration> {
     what.timeout.map(|timeout| timeout.saturating_sub(since.elapsed()))
 }
 
-fn wait_for_end(daemon: &mut Lasting, what: &Wait) -> Result<()> {
+fn wait_for_end(daemon: &mut Reconnecting, what: &Wait) -> Result<()> {
     let (since, mut seen) = (Instant::now(), false);
     loop {
         // A daemon that is new waits for those who bring the job before it says that there is none.
@@ -91,26 +91,26 @@ fn wait_for_end(daemon: &mut Lasting, what: &Wait) -> Result<()> {
         let left = left(what, since);
         if left == Some(Duration::ZERO) {
             let (waited, what) = (since.elapsed(), format!("the end of job {:?}", what.job));
-            return Err(InVain { waited, what, missing: "it has members".into() }.into());
+            return Err(WaitFailed { waited, what, missing: "it has members".into() }.into());
         }
         std::thread::sleep(left.map_or(ASK_AGAIN, |left| left.min(ASK_AGAIN)));
     }
     if what.json { json(&json!({ "job": what.job, "gone": true })) } else { Ok(()) }
 }
 
-fn wait_for_area(daemon: &mut Lasting, what: &Wait, area: &str) -> Result<()> {
+fn wait_for_area(daemon: &mut Reconnecting, what: &Wait, area: &str) -> Result<()> {
     let since = Instant::now();
-    let watch = loop {
-        if let Some(watch) = daemon.ask(|connection| watch(connection, &what.job))? {
-            break watch;
+    let monitor = loop {
+        if let Some(monitor) = daemon.ask(|connection| monitor(connection, &what.job))? {
+            break monitor;
         }
         std::thread::sleep(ASK_AGAIN);
     };
     let mut asked = Instant::now();
     loop {
         // The memory is there, whether or not there is a daemon.
-        let glance = watch.look(usize::MAX)?;
-        let found = glance.areas.into_iter().find(|found| found.name == area);
+        let snapshot = monitor.snapshot(usize::MAX)?;
+        let found = snapshot.areas.into_iter().find(|found| found.name == area);
         let missing = match &found {
             None => Some("nobody has created it".into()),
             Some(found) => missing(what, found),
@@ -120,7 +120,7 @@ fn wait_for_area(daemon: &mut Lasting, what: &Wait, area: &str) -> Result<()> {
         };
         if left == Some(Duration::ZERO) {
             let what = format!("area {area:?}");
-            return Err(InVain { waited: since.elapsed(), what, missing }.into());
+            return Err(WaitFailed { waited: since.elapsed(), what, missing }.into());
         }
         if asked.elapsed() >= ASK_EVERY {
             if daemon.ask(|connection| is_there(connection, &what.job))? == Some(false) {
@@ -133,7 +133,7 @@ fn wait_for_area(daemon: &mut Lasting, what: &Wait, area: &str) -> Result<()> {
 }
 
 /// What the area lacks; `None` if it is as it should be.
-fn missing(what: &Wait, found: &AreaGlance) -> Option<String> {
+fn missing(what: &Wait, found: &AreaSnapshot) -> Option<String> {
     if let Some(wanted) = what.version {
         match found.version {
             None => return Some("it has no reader copy, so no version is published".into()),
@@ -150,7 +150,7 @@ fn missing(what: &Wait, found: &AreaGlance) -> Option<String> {
     }
 }
 
-fn report(what: &Wait, area: &str, found: Option<&AreaGlance>) -> Result<()> {
+fn report(what: &Wait, area: &str, found: Option<&AreaSnapshot>) -> Result<()> {
     if !what.json {
         return Ok(());
     }

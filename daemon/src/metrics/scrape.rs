@@ -4,9 +4,9 @@ use super::exposition::{
     Exposition,
     Kind::{Counter, Gauge},
 };
-use crate::ask::{all_jobs, watch};
+use crate::ask::{all_jobs, monitor};
 use anyhow::Result;
-use hectare_dsm::{AreaGlance, Glance, Stats, WorkerGlance, WorkerState};
+use hectare_dsm::{AreaSnapshot, Snapshot, Stats, WorkerSnapshot, WorkerState};
 use hectare_wire::{Connection, JobLine, RunDir, VERSION};
 use std::time::Instant;
 
@@ -62,8 +62,8 @@ impl Scraper {
         for line in jobs {
             listed(out, &line);
             // A job may be gone since it was listed.
-            match watch(connection, &line.job).and_then(|watch| Ok(watch.look(areas)?)) {
-                Ok(glance) => seen(out, &line.job, &glance),
+            match monitor(connection, &line.job).and_then(|monitor| Ok(monitor.snapshot(areas)?)) {
+                Ok(snapshot) => seen(out, &line.job, &snapshot),
                 Err(error) => {
                     tracing::debug!(job = line.job, %error, "a scrape lacks a job");
                     self.errors += 1;
@@ -88,14 +88,14 @@ fn listed(out: &mut Exposition, line: &JobLine) {
 }
 
 /// What a look at its memory says of a job.
-fn seen(out: &mut Exposition, job: &str, glance: &Glance) {
-    stats(out, job, &glance.stats);
+fn seen(out: &mut Exposition, job: &str, snapshot: &Snapshot) {
+    stats(out, job, &snapshot.stats);
     let left_out = "Areas that this scrape leaves out (metrics.areas).";
-    out.add(Gauge, "hectare_job_areas_left_out", left_out, &[("job", job)], glance.areas_left_out);
-    for worker in &glance.workers {
+    out.add(Gauge, "hectare_job_areas_left_out", left_out, &[("job", job)], snapshot.areas_left_out);
+    for worker in &snapshot.workers {
         of_worker(out, job, worker);
     }
-    for area in &glance.areas {
+    for area in &snapshot.areas {
         of_area(out, job, area);
     }
 }
@@ -145,7 +145,7 @@ fn stats(out: &mut Exposition, job: &str, stats: &Stats) {
     causes("refusals", "What the job's memory had no room or no leave for.", &refused);
 }
 
-fn of_worker(out: &mut Exposition, job: &str, worker: &WorkerGlance) {
+fn of_worker(out: &mut Exposition, job: &str, worker: &WorkerSnapshot) {
     let rank = worker.rank.to_string();
     let labels = [("job", job), ("worker", rank.as_str())];
     for (state, name) in [
@@ -183,7 +183,7 @@ fn of_worker(out: &mut Exposition, job: &str, worker: &WorkerGlance) {
     count("copied_bytes", "Bytes that it copied into reader copies.", worker.copied_bytes);
 }
 
-fn of_area(out: &mut Exposition, job: &str, area: &AreaGlance) {
+fn of_area(out: &mut Exposition, job: &str, area: &AreaSnapshot) {
     let labels = [("job", job), ("area", area.name.as_str())];
     out.add(Gauge, "hectare_area_bytes", "Bytes of one copy.", &labels, area.bytes);
     if let Some(version) = area.version {

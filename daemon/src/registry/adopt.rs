@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 /// What a member brings.
 #[derive(Debug)]
-pub struct Brought {
+pub struct BroughtJob {
     /// The name of the job.
     pub job: String,
     /// Its memory.
@@ -40,10 +40,10 @@ impl Registry {
         &mut self,
         client: ClientId,
         pid: u32,
-        brought: Brought,
+        brought: BroughtJob,
         is_stale: impl Fn(ClientId) -> bool,
     ) -> Result<Adopted, Refusal> {
-        let Brought { job, memory, keep, ranks } = brought;
+        let BroughtJob { job, memory, keep, ranks } = brought;
         let mut memory = Some(memory);
         let adopted = self.take_on(client, pid, &job, &mut memory, keep, ranks, is_stale);
         // Not taken, or known already.

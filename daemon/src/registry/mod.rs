@@ -9,7 +9,7 @@ mod returning;
 use crate::closer::Closer;
 use crate::config::{Config, Limits};
 use crate::memory;
-pub use adopt::{Adopted, Brought};
+pub use adopt::{Adopted, BroughtJob};
 use hectare_wire::{JobSettings, Refusal, check_job_name};
 use marks::Marks;
 pub use members::Gone;

@@ -1,6 +1,6 @@
 //! Jobs of the daemon before this one, whose members may come back.
 use super::Registry;
-use crate::cut::Cut;
+use crate::truncated::Truncated;
 use std::time::{Duration, Instant};
 use tracing::warn;
 
@@ -24,7 +24,7 @@ impl Registry {
             return;
         }
         let awaited = std::mem::take(&mut self.awaited);
-        warn!(jobs = %Cut(&awaited), "the members of jobs of an earlier daemon did not come back");
+        warn!(jobs = %Truncated(&awaited), "the members of jobs of an earlier daemon did not come back");
         awaited.iter().for_each(|job| self.marks.unset(job));
     }
 

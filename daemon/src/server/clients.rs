@@ -2,10 +2,10 @@
 use super::Server;
 use super::replies::answer;
 use crate::closer::Closer;
-use crate::cut::Cut;
 use crate::metrics::counts::COUNTS;
 use crate::peer;
 use crate::registry::ClientId;
+use crate::truncated::Truncated;
 use hectare_wire::{Error, Refusal, Reply, Request, Result, Socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::OwnedFd;
@@ -271,8 +271,8 @@ impl Server {
         let Some(gone) = self.registry.leave(id, died) else { return };
         COUNTS.member_gone(died);
         match died {
-            true => warn!(job = gone.job, pid, ranks = %Cut(&gone.ranks), "member died"),
-            false => info!(job = gone.job, pid, ranks = %Cut(&gone.ranks), "member left"),
+            true => warn!(job = gone.job, pid, ranks = %Truncated(&gone.ranks), "member died"),
+            false => info!(job = gone.job, pid, ranks = %Truncated(&gone.ranks), "member left"),
         }
         if gone.removed {
             info!(job = gone.job, "job removed: its last member is gone");

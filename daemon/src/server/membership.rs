@@ -1,9 +1,9 @@
 //! What the daemon tells members on their control pages, and members that come back.
 use super::Server;
-use crate::cut::Cut;
 use crate::metrics::counts::COUNTS;
 use crate::peer;
-use crate::registry::{Brought, ClientId};
+use crate::registry::{BroughtJob, ClientId};
+use crate::truncated::Truncated;
 use hectare_wire::{Page, Refusal, Reply, Standing};
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -44,7 +44,7 @@ impl Server {
     }
 
     /// Makes a client a member of the job that it brings.
-    pub(super) fn adopt(&mut self, id: ClientId, brought: Brought) -> Result<Reply, Refusal> {
+    pub(super) fn adopt(&mut self, id: ClientId, brought: BroughtJob) -> Result<Reply, Refusal> {
         let Some(pid) = self.clients.get(&id).map(|client| client.pid) else {
             return Err(Refusal::OutOfTurn { what: "this connection has ended".into() });
         };
@@ -61,10 +61,10 @@ impl Server {
             info!(job, pid, "job of an earlier daemon taken on");
             COUNTS.job_adopted();
         }
-        info!(job, pid, ranks = %Cut(&ranks), missing = %Cut(&adopted.missing), "member came back");
+        info!(job, pid, ranks = %Truncated(&ranks), missing = %Truncated(&adopted.missing), "member came back");
         COUNTS.member_back();
         for (old, gone) in adopted.replaced {
-            info!(job, pid, client = old, ranks = %Cut(&gone.ranks), "its earlier connection is forgotten");
+            info!(job, pid, client = old, ranks = %Truncated(&gone.ranks), "its earlier connection is forgotten");
             self.clients.remove(&old);
         }
         Ok(Reply::Adopted { missing: adopted.missing })

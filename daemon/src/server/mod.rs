@@ -1,20 +1,20 @@
 //! The daemon itself: one thread that waits for connections, messages and deaths.
 mod clients;
+pub(crate) mod endpoint;
 mod in_flight;
 mod limiter;
 mod membership;
-pub(crate) mod place;
 mod replies;
 mod requests;
 
 use crate::closer::Closer;
 use crate::config::Config;
-use crate::ready;
 use crate::registry::{ClientId, Registry};
+use crate::sd_notify;
 use clients::Client;
+use endpoint::{Endpoint, EndpointState};
 use hectare_wire::{Error, Result, VERSION};
 use limiter::Limiter;
-use place::{Look, Place};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -24,7 +24,7 @@ use tracing::{info, warn};
 /// A daemon that has its run directory to itself and listens.
 #[derive(Debug)]
 pub struct Server {
-    place: Place,
+    place: Endpoint,
     clients: BTreeMap<ClientId, Client>,
     max_clients: usize,
     max_clients_per_process: usize,
@@ -78,7 +78,7 @@ impl Server {
     pub fn start(config: &Config) -> Result<Server, StartError> {
         let dir = config.run_dir();
         let running = || StartError::Running { dir: dir.path().display().to_string() };
-        let place = Place::take(dir.clone())?.ok_or_else(running)?;
+        let place = Endpoint::take(dir.clone())?.ok_or_else(running)?;
         raise_descriptor_limit();
         let closer = Closer::default();
         Ok(Server {
@@ -115,7 +115,7 @@ impl Server {
     /// [`hectare_wire::Error::Os`] if waiting fails.
     pub fn serve(mut self, mut stop: UnixStream) -> Result<()> {
         info!(dir = %self.place.dir.path().display(), pid = std::process::id(), protocol = VERSION, "ready");
-        ready::notify("READY=1");
+        sd_notify::notify("READY=1");
         self.registry.open();
         loop {
             let woken = self.wait(&stop)?;
@@ -137,10 +137,10 @@ impl Server {
                 self.reload();
             }
             match self.place.look(&self.closer) {
-                Look::Early => {}
-                Look::Same => self.drop_unjoined(),
-                Look::Made => self.registry.mark_all(),
-                Look::Lost => {
+                EndpointState::Early => {}
+                EndpointState::Same => self.drop_unjoined(),
+                EndpointState::Made => self.registry.mark_all(),
+                EndpointState::Lost => {
                     warn!("another daemon has the run directory now; members go to it");
                     break;
                 }
@@ -151,7 +151,7 @@ impl Server {
                 break;
             }
         }
-        ready::notify("STOPPING=1");
+        sd_notify::notify("STOPPING=1");
         self.limiter.finish();
         info!(clients = self.clients.len(), "stopping");
         self.place.leave();
@@ -162,14 +162,14 @@ impl Server {
     fn reload(&mut self) {
         let Some(reload) = &mut self.reload else { return };
         let _ = reload.asked.read(&mut [0; 64]);
-        ready::reloading();
+        sd_notify::reloading();
         if let Some(config) = (reload.load)() {
             self.max_clients = config.max_clients;
             self.max_clients_per_process = config.max_clients_per_process;
             self.registry.configure(&config);
             info!("configuration loaded again");
         }
-        ready::notify("READY=1");
+        sd_notify::notify("READY=1");
     }
 }
 

@@ -2,10 +2,10 @@
 use super::Server;
 use super::clients::End;
 use super::replies::Passed;
-use crate::cut::Cut;
 use crate::memory;
 use crate::metrics::counts::COUNTS;
-use crate::registry::{Brought, ClientId, Registry};
+use crate::registry::{BroughtJob, ClientId, Registry};
+use crate::truncated::Truncated;
 use hectare_wire::{FrameError, Received, Refusal, Reply, Request, VERSION, check_job_name, decode};
 use std::os::fd::OwnedFd;
 use tracing::{debug, info, warn};
@@ -54,7 +54,7 @@ impl Server {
     }
 
     fn serve_or_park(&mut self, id: ClientId, request: Request, descriptor: Option<OwnedFd>) -> Option<End> {
-        debug!(client = id, request = %Cut(&request));
+        debug!(client = id, request = %Truncated(&request));
         COUNTS.requested();
         let refusal = match named(&request).map(check_job_name) {
             Some(Err(refusal)) => Some(refusal),
@@ -172,7 +172,7 @@ impl Server {
                 Reply::Page
             }),
             Request::Adopt { job, keep, ranks } => match descriptor {
-                Some(memory) => self.adopt(id, Brought { job, memory, keep, ranks }),
+                Some(memory) => self.adopt(id, BroughtJob { job, memory, keep, ranks }),
                 None => Err(Refusal::NotAdopted { job, what: "no descriptor came with the request".into() }),
             },
             Request::Open { job } => {

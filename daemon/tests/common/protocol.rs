@@ -2,7 +2,7 @@
 //! protocol is broken. Shared by the tests and by `fuzz/`.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 use hectare_daemon::config::Config;
-use hectare_daemon::registry::{Brought, Gone, Registry};
+use hectare_daemon::registry::{BroughtJob, Gone, Registry};
 use hectare_wire::{
     FrameError, JobSettings, Refusal, Reply, Request, VERSION, check_job_name, decode, encode,
 };
@@ -314,7 +314,7 @@ pub fn sequence(bytes: &[u8]) {
                     model.memories.iter().nth(which.into()).expect("one of them");
                 let ranks: Vec<u32> =
                     wanted.into_iter().chain([1, 0]).skip(choices.below(3).into()).collect();
-                let brought = Brought {
+                let brought = BroughtJob {
                     job: job.into(),
                     memory: descriptor.try_clone().expect("a descriptor"),
                     keep,

@@ -5,6 +5,6 @@ mod inspect;
 pub(crate) mod layout;
 pub(crate) mod mapping;
 pub(crate) mod parts;
-pub(crate) mod peek;
 pub(crate) mod pins;
+pub(crate) mod table_reader;
 pub(crate) mod tally;

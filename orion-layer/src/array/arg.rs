@@ -1,7 +1,7 @@
 //! Dense arrays as loops read and write them.
 use super::DistArray;
 use crate::context::Context;
-use crate::contract::{ArrayArg, Control, Family, Layout, Note, Unseen, Unseens};
+use crate::contract::{ArrayArg, ArrayTrace, Family, Layout, LoopArray, NoKeyView, NoKeyViewFamily};
 use crate::error::Result;
 use crate::site::Site;
 use crate::view::{View, ViewMut};
@@ -13,16 +13,16 @@ use std::time::Duration;
 
 /// [`View`]s of arrays of these elements and dimensions.
 #[derive(Debug)]
-pub struct Reads<T, const N: usize>(PhantomData<T>);
+pub struct ViewFamily<T, const N: usize>(PhantomData<T>);
 /// [`ViewMut`]s of arrays of these elements and dimensions.
 #[derive(Debug)]
-pub struct Writes<T, const N: usize>(PhantomData<T>);
+pub struct ViewMutFamily<T, const N: usize>(PhantomData<T>);
 
-impl<T: Element, const N: usize> Family for Reads<T, N> {
+impl<T: Element, const N: usize> Family for ViewFamily<T, N> {
     type Of<'a> = View<'a, T, N>;
 }
 
-impl<T: Element, const N: usize> Family for Writes<T, N> {
+impl<T: Element, const N: usize> Family for ViewMutFamily<T, N> {
     type Of<'a> = ViewMut<'a, T, N>;
 }
 
@@ -30,7 +30,7 @@ fn describe<T: Element, const N: usize>(array: &DistArray<T, N>, name: &str) -> 
     NamedArray { name: name.into(), shape: array.shape().to_vec(), element_bytes: size_of::<T>() }
 }
 
-impl<T: Element, const N: usize> Control for &DistArray<T, N> {
+impl<T: Element, const N: usize> LoopArray for &DistArray<T, N> {
     fn describe(&self, name: &str) -> NamedArray {
         describe(self, name)
     }
@@ -59,8 +59,8 @@ impl<T: Element, const N: usize> Control for &DistArray<T, N> {
 }
 
 impl<T: Element, const N: usize> ArrayArg for &DistArray<T, N> {
-    type View = Reads<T, N>;
-    type Keys = Reads<T, N>;
+    type View = ViewFamily<T, N>;
+    type Keys = ViewFamily<T, N>;
 
     fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<View<'a, T, N>> {
         self.view_on(worker, None)
@@ -70,13 +70,13 @@ impl<T: Element, const N: usize> ArrayArg for &DistArray<T, N> {
         &'a mut self,
         worker: &'a Worker,
         _parts: Range<usize>,
-        note: Note<'a>,
+        trace: ArrayTrace<'a>,
     ) -> Result<View<'a, T, N>> {
-        self.view_on(worker, note.recorder())
+        self.view_on(worker, trace.recorder())
     }
 }
 
-impl<T: Element, const N: usize> Control for &mut DistArray<T, N> {
+impl<T: Element, const N: usize> LoopArray for &mut DistArray<T, N> {
     fn describe(&self, name: &str) -> NamedArray {
         describe(self, name)
     }
@@ -136,19 +136,19 @@ impl<T: Element, const N: usize> Control for &mut DistArray<T, N> {
 }
 
 impl<T: Element, const N: usize> ArrayArg for &mut DistArray<T, N> {
-    type View = Writes<T, N>;
-    type Keys = Unseens;
+    type View = ViewMutFamily<T, N>;
+    type Keys = NoKeyViewFamily;
 
-    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<Unseen> {
-        Ok(Unseen)
+    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<NoKeyView> {
+        Ok(NoKeyView)
     }
 
     fn view<'a>(
         &'a mut self,
         worker: &'a Worker,
         parts: Range<usize>,
-        note: Note<'a>,
+        trace: ArrayTrace<'a>,
     ) -> Result<ViewMut<'a, T, N>> {
-        self.view_mut_on(worker, parts, note.recorder())
+        self.view_mut_on(worker, parts, trace.recorder())
     }
 }

@@ -6,13 +6,13 @@ mod runs;
 mod write;
 
 use super::partition::{Hold, Partition};
-use crate::context::{Context, Say};
+use crate::context::{Context, Outcome};
 use crate::contract::Layout;
 use crate::error::{Error, Result};
 use crate::replica::Replica;
 use crate::site::Site;
 use crate::view::copy_box;
-use crate::view::{Frame, Gathered, PartBounds, Recorder, View, ViewMut};
+use crate::view::{Gathered, PartBounds, Recorder, View, ViewMut, Window};
 use hectare_dsm::{Element, Worker};
 use std::ops::Range;
 
@@ -47,8 +47,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         mut fill: impl FnMut(u64, &mut [T]) -> Result<()>,
     ) -> Result<DistArray<T, N>> {
         let layout = Layout::even(0, shape.first().copied().unwrap_or(0), context.size());
-        DistArray::make_as(context, site, shape, layout, |_, frame, data| {
-            fill((frame.range(0).start * shape[1..].iter().product::<usize>()) as u64, data)
+        DistArray::make_as(context, site, shape, layout, |_, window, data| {
+            fill((window.range(0).start * shape[1..].iter().product::<usize>()) as u64, data)
         })
     }
 
@@ -58,7 +58,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         site: Site,
         shape: [usize; N],
         layout: Layout,
-        fill: impl FnMut(&Worker, &Frame<N>, &mut [T]) -> Result<()>,
+        fill: impl FnMut(&Worker, &Window<N>, &mut [T]) -> Result<()>,
     ) -> Result<DistArray<T, N>> {
         let number = context.next_number();
         let name = format!("array {number} ({site})");
@@ -102,14 +102,14 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         &self,
         worker: &mut Worker,
         holds: &mut Vec<(usize, Hold<T>)>,
-        mut fill: impl FnMut(&Worker, &Frame<N>, &mut [T]) -> Result<()>,
+        mut fill: impl FnMut(&Worker, &Window<N>, &mut [T]) -> Result<()>,
     ) -> Result<()> {
         let me = worker.rank();
         for part in (0..self.layout.parts()).filter(|part| self.layout.owners[*part] == me) {
-            let frame = self.frame(part);
-            let mut owned = Partition::create(worker, &self.area_name(part), &frame)?;
+            let window = self.window(part);
+            let mut owned = Partition::create(worker, &self.area_name(part), &window)?;
             let filled = owned.write_whole(worker).map_err(Error::from);
-            let filled = filled.and_then(|data| fill(worker, &frame, &mut data[..frame.len()]));
+            let filled = filled.and_then(|data| fill(worker, &window, &mut data[..window.len()]));
             if let Err(error) = filled {
                 owned.delete(worker)?;
                 return Err(error);
@@ -166,8 +166,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         }
     }
 
-    fn frame(&self, part: usize) -> Frame<N> {
-        Frame::new(&self.shape, self.layout.dim, &self.layout.range(part))
+    fn window(&self, part: usize) -> Window<N> {
+        Window::new(&self.shape, self.layout.dim, &self.layout.range(part))
     }
 
     pub(crate) fn bounds(&self) -> PartBounds<'_> {
@@ -188,12 +188,12 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         recorder: Option<Recorder<'a>>,
     ) -> Result<View<'a, T, N>> {
         self.check()?;
-        let whole = Frame::new(&self.shape, 0, &(0..self.shape[0]));
+        let whole = Window::new(&self.shape, 0, &(0..self.shape[0]));
         let mut parts = Vec::with_capacity(self.parts.len());
         for (part, partition) in self.parts.iter().enumerate() {
-            let frame = self.frame(part);
-            if frame.len() != 0 {
-                parts.push((frame, &partition.read(worker)?[..frame.len()]));
+            let window = self.window(part);
+            if window.len() != 0 {
+                parts.push((window, &partition.read(worker)?[..window.len()]));
             }
         }
         Ok(match recorder {
@@ -212,13 +212,13 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let bounds = PartBounds { array: &self.name, shape: &self.shape, dim: self.layout.dim };
         let mut views = Vec::with_capacity(parts.len());
         for (part, partition) in parts.clone().zip(&mut self.parts[parts]) {
-            let frame = Frame::new(&self.shape, self.layout.dim, &self.layout.range(part));
-            if frame.len() != 0 {
-                views.push((frame, &mut partition.write(worker)?[..frame.len()]));
+            let window = Window::new(&self.shape, self.layout.dim, &self.layout.range(part));
+            if window.len() != 0 {
+                views.push((window, &mut partition.write(worker)?[..window.len()]));
             }
         }
         Ok(match (recorder, views.pop()) {
-            (Some(recorder), Some((frame, data))) => ViewMut::recorded(bounds, frame, data, recorder),
+            (Some(recorder), Some((window, data))) => ViewMut::recorded(bounds, window, data, recorder),
             (_, last) => {
                 views.extend(last);
                 ViewMut::new(bounds, views)
@@ -260,11 +260,11 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     fn make_rearranged(&self, worker: &mut Worker, to: &Layout) -> Result<Vec<(usize, Hold<T>)>> {
         let (me, mut holds) = (worker.rank(), Vec::new());
         for part in (0..to.parts()).filter(|part| to.owners[*part] == me) {
-            let frame = Frame::new(&self.shape, to.dim, &to.range(part));
-            let mut owned = Partition::create(worker, &self.area_name(part), &frame)?;
+            let window = Window::new(&self.shape, to.dim, &to.range(part));
+            let mut owned = Partition::create(worker, &self.area_name(part), &window)?;
             for (old, partition) in self.parts.iter().enumerate() {
-                let from = self.frame(old);
-                copy_box(&from, partition.read(worker)?, &frame, owned.write_whole(worker)?);
+                let from = self.window(old);
+                copy_box(&from, partition.read(worker)?, &window, owned.write_whole(worker)?);
             }
             holds.push((part, Hold::Lent(owned.lend(worker).map_err(hectare_dsm::Error::from)?)));
         }
@@ -294,7 +294,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     pub fn delete(mut self, context: &mut Context<'_>) -> Result<()> {
         let site = Site::here();
         // Whoever is not here yet may still read.
-        context.exchange(site, Say::Value(&[]), |_, _| Ok(()))?;
+        context.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))?;
         let mut deleted =
             self.parts.drain(..).try_for_each(|partition| partition.delete(context.fabric.worker));
         deleted = deleted.and(self.replica.delete(context.fabric.worker));

@@ -1,7 +1,7 @@
 //! Moving entries between workers, in a parcel of each for every other.
 use super::sparse::Value;
 use super::wire;
-use crate::context::{Context, Say};
+use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
 use crate::fabric::Fabric;
 use crate::site::Site;
@@ -41,7 +41,7 @@ pub(super) fn exchange_entries<T: Value, const N: usize>(
     // Nobody reads any more; the memory is given back whether or not all went well.
     context.fabric.withdraw(name)?;
     received?;
-    context.exchange(site, Say::Value(&[]), |_, _| Ok(()))?;
+    context.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))?;
     Ok(got)
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn exchange_parcels(
     // Nobody reads any more; the memory is given back whether or not all went well.
     context.fabric.withdraw(&name)?;
     visited?;
-    context.exchange(site, Say::Value(&[]), |_, _| Ok(()))
+    context.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))
 }
 
 fn send_parcels(fabric: &mut dyn Fabric, name: &str, parcels: &[Vec<u8>]) -> Result<()> {

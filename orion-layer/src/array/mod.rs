@@ -15,7 +15,7 @@ pub(crate) mod wire;
 
 pub use self::dense::DistArray;
 pub use self::npy::NpyElement;
-pub use self::sparse::{LocalEntries, PlacedEntries, Slices, SparseArray, Value};
+pub use self::sparse::{EntriesFamily, LocalEntries, PlacedEntries, SparseArray, Value};
 pub use crate::contract::Layout;
 
 #[doc(inline)]

@@ -1,7 +1,7 @@
 //! One partition of an array on one worker: an area that it holds, has lent, or only knows.
 use crate::contract::Layout;
 use crate::error::Result;
-use crate::view::Frame;
+use crate::view::Window;
 use hectare_dsm::{
     Area, AreaSpec, Cells, Element, Error, Lent, Opened, Owned, Rank, Recalled, Tracking, Worker,
 };
@@ -37,11 +37,11 @@ impl<T: Element> Partition<T> {
     pub(crate) fn create<const N: usize>(
         worker: &mut Worker,
         name: &str,
-        frame: &Frame<N>,
+        window: &Window<N>,
     ) -> Result<Owned<T>> {
-        let row = if N > 1 { frame.row_len() } else { 1 };
+        let row = if N > 1 { window.row_len() } else { 1 };
         let spec = AreaSpec::new(name).copies(0).tracking(Tracking::Whole).row(row.max(1));
-        Ok(worker.create(spec, frame.len())?)
+        Ok(worker.create(spec, window.len())?)
     }
 
     /// All partitions of `layout`, those in `mine` as this worker holds them.

@@ -1,5 +1,5 @@
 //! Showing bytes of each worker to all.
-use crate::context::{Context, Say};
+use crate::context::{Context, Outcome};
 use crate::error::Result;
 use crate::fabric::Fabric;
 use crate::site::Site;
@@ -25,5 +25,5 @@ pub(crate) fn share_bytes(
     // Nobody reads any more; the memory is given back whether or not all went well.
     context.fabric.withdraw(&name)?;
     visited?;
-    context.exchange(site, Say::Value(&[]), |_, _| Ok(()))
+    context.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))
 }

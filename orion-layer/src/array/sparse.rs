@@ -3,7 +3,7 @@
 //! Entries live in each worker's own memory, in the order in which a loop runs through them; they are no areas,
 //! for nobody writes them and nobody else reads them. When a loop wants them elsewhere they move once.
 use super::exchange::exchange_entries;
-use crate::context::{Context, Say};
+use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
 use crate::site::Site;
@@ -84,7 +84,7 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
         let number = context.next_number();
         let (mut shape, mut count) = ([0; N], 0);
         let said: Vec<u8> = mine.shape().iter().chain([&mine.len()]).flat_map(|n| n.to_le_bytes()).collect();
-        context.exchange(site, Say::Value(&said), |_, bytes| {
+        context.exchange(site, Outcome::Value(&said), |_, bytes| {
             let word = |at: usize| usize::from_le_bytes(std::array::from_fn(|k| bytes[at * 8 + k]));
             for (dim, extent) in shape.iter_mut().enumerate() {
                 *extent = word(dim).max(*extent);
@@ -168,14 +168,14 @@ pub use self::iterate::LocalEntries;
 
 /// Slices of entries.
 #[derive(Debug)]
-pub struct Slices<T, const N: usize>(PhantomData<T>);
+pub struct EntriesFamily<T, const N: usize>(PhantomData<T>);
 
-impl<T: 'static, const N: usize> Family for Slices<T, N> {
+impl<T: 'static, const N: usize> Family for EntriesFamily<T, N> {
     type Of<'a> = &'a [Entry<T, N>];
 }
 
 impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
-    type Chunks = Slices<T, N>;
+    type Chunks = EntriesFamily<T, N>;
     type Placed = Rc<PlacedEntries<T, N>>;
 
     fn key(&self) -> u64 {
@@ -248,14 +248,14 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
         _cuts: &[Vec<i64>],
         _cell: &[usize],
         number: usize,
-    ) -> Of<'a, Slices<T, N>> {
+    ) -> Of<'a, EntriesFamily<T, N>> {
         &placed.entries[placed.starts[number]..placed.starts[number + 1]]
     }
 
     fn one_by_one<'a>(
         placed: &'a Rc<PlacedEntries<T, N>>,
         _cuts: &[Vec<i64>],
-        visit: &mut Visit<'_, 'a, Slices<T, N>>,
+        visit: &mut Visit<'_, 'a, EntriesFamily<T, N>>,
     ) {
         for entry in &placed.entries {
             visit(&entry.key.map(i64::from), std::slice::from_ref(entry));

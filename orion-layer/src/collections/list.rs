@@ -5,7 +5,7 @@ use crate::array::{Entries, SparseArray, Value, wire};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::lazy::gather::Item;
-use crate::lazy::spread::{Sent, spread};
+use crate::lazy::spread::{Sortable, spread};
 use crate::site::Site;
 
 /// A key of a map on its way.
@@ -18,7 +18,7 @@ impl<K: std::fmt::Debug> std::fmt::Debug for Coded<K> {
     }
 }
 
-impl<K: Key> Sent for Coded<K> {
+impl<K: Key> Sortable for Coded<K> {
     fn put(&self, bytes: &mut Vec<u8>) -> Result<()> {
         wire::put_any(&self.0, bytes)
     }

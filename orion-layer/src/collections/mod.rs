@@ -42,10 +42,10 @@
 //! the number of workers; `ordered` loops go by index.) A pass that fails leaves the map as it was; one that fails when
 //! contributions are merged (a rule that panics: [`Error::RulePanicked`](crate::Error::RulePanicked), with the key) leaves
 //! it refusing every use.
-mod control;
 mod from_lazy;
 mod image;
 mod list;
+mod loop_array;
 mod map;
 mod missing;
 mod pending;
@@ -60,8 +60,8 @@ mod view;
 pub use self::map::{DistMap, DistMultiMap};
 pub use self::rule::{Append, First, Last, Max, Merge, Min, Sum, Summable};
 pub use self::vector::DistVec;
-pub use self::vector_view::{VecArg, VecRead, VecReadView, VecReads, VecView, VecViews};
-pub use self::view::{LookUps, MapArg, MapRead, MapReadView, MapView, MapViews};
+pub use self::vector_view::{VecArg, VecRead, VecReadView, VecReadViewFamily, VecView, VecViewFamily};
+pub use self::view::{MapArg, MapRead, MapReadView, MapReadViewFamily, MapView, MapViewFamily};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -4,7 +4,7 @@ use super::pending::{Part, unpack};
 use super::{Key, Merge, image};
 use crate::array::Value;
 use crate::array::exchange::exchange_parcels;
-use crate::context::{Context, Say};
+use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
 use crate::panics::merging_at;
 use crate::panics::{caught, caught_merging};
@@ -18,7 +18,7 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
     /// map. Collective.
     pub(super) fn settle(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
         let mut some = false;
-        context.exchange(site, Say::Value(&[u8::from(!self.pending.is_empty())]), |_, said| {
+        context.exchange(site, Outcome::Value(&[u8::from(!self.pending.is_empty())]), |_, said| {
             some |= said[0] != 0;
             Ok(())
         })?;

@@ -1,9 +1,9 @@
 //! A vector as a loop sees it.
-use super::control::control;
+use super::loop_array::control;
 use super::vector::{DistVec, Pushed, element};
 use crate::array::Value;
 use crate::context::Context;
-use crate::contract::{ArrayArg, Family, Note, Unseen, Unseens};
+use crate::contract::{ArrayArg, ArrayTrace, Family, NoKeyView, NoKeyViewFamily};
 use crate::error::Result;
 use crate::panics::Missing;
 use crate::site::Site;
@@ -81,17 +81,17 @@ pub struct VecArg<'d, T: Value>(&'d mut DistVec<T>);
 
 /// [`VecReadView`]s of vectors of these elements.
 #[derive(Debug)]
-pub struct VecReads<T>(PhantomData<T>);
+pub struct VecReadViewFamily<T>(PhantomData<T>);
 
 /// [`VecView`]s of vectors of these elements.
 #[derive(Debug)]
-pub struct VecViews<T>(PhantomData<T>);
+pub struct VecViewFamily<T>(PhantomData<T>);
 
-impl<T: Value> Family for VecReads<T> {
+impl<T: Value> Family for VecReadViewFamily<T> {
     type Of<'a> = VecReadView<'a, T>;
 }
 
-impl<T: Value> Family for VecViews<T> {
+impl<T: Value> Family for VecViewFamily<T> {
     type Of<'a> = VecView<'a, T>;
 }
 
@@ -127,8 +127,8 @@ control!(VecArg<'_, T>, [T: Value], true, Collected, {
 });
 
 impl<T: Value> ArrayArg for VecRead<'_, T> {
-    type View = VecReads<T>;
-    type Keys = VecReads<T>;
+    type View = VecReadViewFamily<T>;
+    type Keys = VecReadViewFamily<T>;
 
     fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<VecReadView<'a, T>> {
         let DistVec { name, images, .. } = self.0;
@@ -139,28 +139,28 @@ impl<T: Value> ArrayArg for VecRead<'_, T> {
         &'a mut self,
         worker: &'a Worker,
         _parts: Range<usize>,
-        _note: Note<'a>,
+        _note: ArrayTrace<'a>,
     ) -> Result<VecReadView<'a, T>> {
         self.keys(worker)
     }
 }
 
 impl<T: Value> ArrayArg for VecArg<'_, T> {
-    type View = VecViews<T>;
-    type Keys = Unseens;
+    type View = VecViewFamily<T>;
+    type Keys = NoKeyViewFamily;
 
-    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<Unseen> {
-        Ok(Unseen)
+    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<NoKeyView> {
+        Ok(NoKeyView)
     }
 
     fn view<'a>(
         &'a mut self,
         worker: &'a Worker,
         _parts: Range<usize>,
-        note: Note<'a>,
+        trace: ArrayTrace<'a>,
     ) -> Result<VecView<'a, T>> {
         let DistVec { name, images, pushed, .. } = &mut *self.0;
         let read = VecReadView { name, images: images.read(worker)?, of: PhantomData };
-        Ok(VecView { read, pushed, cell: note.cell() })
+        Ok(VecView { read, pushed, cell: trace.cell() })
     }
 }

@@ -1,12 +1,12 @@
 //! A map as a loop sees it.
-use super::control::control;
 use super::image::look_up;
+use super::loop_array::control;
 use super::map::DistMap;
 use super::pending::Pending;
 use super::{Key, Merge};
 use crate::array::Value;
 use crate::context::Context;
-use crate::contract::{ArrayArg, Family, Note, Rule, Unseen, Unseens};
+use crate::contract::{ArrayArg, ArrayTrace, Family, NoKeyView, NoKeyViewFamily, Rule};
 use crate::error::Result;
 use crate::panics::Missing;
 use crate::site::Site;
@@ -112,17 +112,17 @@ pub struct MapArg<'d, K: Key, V: Value, M>(&'d mut DistMap<K, V, M>);
 
 /// [`MapReadView`]s of maps of these keys and values.
 #[derive(Debug)]
-pub struct LookUps<K, V>(PhantomData<(K, V)>);
+pub struct MapReadViewFamily<K, V>(PhantomData<(K, V)>);
 
 /// [`MapView`]s of maps of these keys and values.
 #[derive(Debug)]
-pub struct MapViews<K, V, M>(PhantomData<(K, V, M)>);
+pub struct MapViewFamily<K, V, M>(PhantomData<(K, V, M)>);
 
-impl<K: Key, V: Value> Family for LookUps<K, V> {
+impl<K: Key, V: Value> Family for MapReadViewFamily<K, V> {
     type Of<'a> = MapReadView<'a, K, V>;
 }
 
-impl<K: Key, V: Value, M: Merge<V>> Family for MapViews<K, V, M> {
+impl<K: Key, V: Value, M: Merge<V>> Family for MapViewFamily<K, V, M> {
     type Of<'a> = MapView<'a, K, V, M>;
 }
 
@@ -166,8 +166,8 @@ control!(MapArg<'_, K, V, M>, [K: Key, V: Value, M: Merge<V>], true, Collected, 
 });
 
 impl<K: Key, V: Value, M: Merge<V>> ArrayArg for MapRead<'_, K, V, M> {
-    type View = LookUps<K, V>;
-    type Keys = LookUps<K, V>;
+    type View = MapReadViewFamily<K, V>;
+    type Keys = MapReadViewFamily<K, V>;
 
     fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<MapReadView<'a, K, V>> {
         self.0.read_view(worker)
@@ -177,28 +177,28 @@ impl<K: Key, V: Value, M: Merge<V>> ArrayArg for MapRead<'_, K, V, M> {
         &'a mut self,
         worker: &'a Worker,
         _parts: Range<usize>,
-        _note: Note<'a>,
+        _note: ArrayTrace<'a>,
     ) -> Result<MapReadView<'a, K, V>> {
         self.0.read_view(worker)
     }
 }
 
 impl<K: Key, V: Value, M: Merge<V>> ArrayArg for MapArg<'_, K, V, M> {
-    type View = MapViews<K, V, M>;
-    type Keys = Unseens;
+    type View = MapViewFamily<K, V, M>;
+    type Keys = NoKeyViewFamily;
 
-    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<Unseen> {
-        Ok(Unseen)
+    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<NoKeyView> {
+        Ok(NoKeyView)
     }
 
     fn view<'a>(
         &'a mut self,
         worker: &'a Worker,
         _parts: Range<usize>,
-        note: Note<'a>,
+        trace: ArrayTrace<'a>,
     ) -> Result<MapView<'a, K, V, M>> {
         let DistMap { name, images, pending, rule, .. } = &mut *self.0;
         let read = MapReadView { name, images: images.read(worker)?, of: PhantomData };
-        Ok(MapView { read, pending, rule, cell: note.cell() })
+        Ok(MapView { read, pending, rule, cell: trace.cell() })
     }
 }

@@ -8,7 +8,7 @@ use std::io;
 
 /// An error as it travels between workers.
 #[derive(Debug, Serialize, Deserialize)]
-enum Told {
+enum RemoteError {
     Parse {
         file: String,
         line: u64,
@@ -46,49 +46,52 @@ enum Told {
     Other(String, bool),
 }
 
-impl Told {
-    fn of(error: &Error) -> Told {
+impl RemoteError {
+    fn of(error: &Error) -> RemoteError {
         match error {
             Error::Parse { file, line, what } => {
-                Told::Parse { file: file.clone(), line: *line, what: what.clone() }
+                RemoteError::Parse { file: file.clone(), line: *line, what: what.clone() }
             }
             Error::Io { file, source } => {
-                Told::Io { file: file.clone(), code: source.raw_os_error(), text: source.to_string() }
+                RemoteError::Io { file: file.clone(), code: source.raw_os_error(), text: source.to_string() }
             }
-            Error::Format { file, what } => Told::Format { file: file.clone(), what: what.clone() },
-            Error::Shape { array, what } => Told::Shape { array: array.clone(), what: what.clone() },
-            Error::Entry { array, worker, key, what } => {
-                Told::Entry { array: array.clone(), worker: *worker, key: key.clone(), what: what.clone() }
-            }
+            Error::Format { file, what } => RemoteError::Format { file: file.clone(), what: what.clone() },
+            Error::Shape { array, what } => RemoteError::Shape { array: array.clone(), what: what.clone() },
+            Error::Entry { array, worker, key, what } => RemoteError::Entry {
+                array: array.clone(),
+                worker: *worker,
+                key: key.clone(),
+                what: what.clone(),
+            },
             Error::RulePanicked { site, array, rule, worker, key, message } => {
                 let [site, array, rule, message] = [site, array, rule, message].map(String::clone);
                 let key = key.to_string();
-                Told::RulePanicked { site, array, rule, worker: *worker, key, message }
+                RemoteError::RulePanicked { site, array, rule, worker: *worker, key, message }
             }
-            Error::Invalid(what) => Told::Invalid(what.clone()),
-            other => Told::Other(other.to_string(), other.is_consequence()),
+            Error::Invalid(what) => RemoteError::Invalid(what.clone()),
+            other => RemoteError::Other(other.to_string(), other.is_consequence()),
         }
     }
 
     fn is_cause(&self) -> bool {
-        !matches!(self, Told::Other(_, true))
+        !matches!(self, RemoteError::Other(_, true))
     }
 
     fn into_error(self, site: Site, rank: Rank) -> Error {
         match self {
-            Told::Parse { file, line, what } => Error::Parse { file, line, what },
-            Told::Io { file, code, text } => {
+            RemoteError::Parse { file, line, what } => Error::Parse { file, line, what },
+            RemoteError::Io { file, code, text } => {
                 let source = code.map_or_else(|| io::Error::other(text), io::Error::from_raw_os_error);
                 Error::Io { file, source }
             }
-            Told::Format { file, what } => Error::Format { file, what },
-            Told::Shape { array, what } => Error::Shape { array, what },
-            Told::Entry { array, worker, key, what } => Error::Entry { array, worker, key, what },
-            Told::RulePanicked { site, array, rule, worker, key, message } => {
+            RemoteError::Format { file, what } => Error::Format { file, what },
+            RemoteError::Shape { array, what } => Error::Shape { array, what },
+            RemoteError::Entry { array, worker, key, what } => Error::Entry { array, worker, key, what },
+            RemoteError::RulePanicked { site, array, rule, worker, key, message } => {
                 Error::RulePanicked { site, array, rule, worker, key: key.into(), message }
             }
-            Told::Invalid(what) => Error::Invalid(what),
-            Told::Other(message, _) => Error::PeerFailed { site: site.to_string(), rank, message },
+            RemoteError::Invalid(what) => Error::Invalid(what),
+            RemoteError::Other(message, _) => Error::PeerFailed { site: site.to_string(), rank, message },
         }
     }
 }
@@ -98,10 +101,10 @@ impl Context<'_> {
     /// the lowest of them that has a cause of its own. Errors of files, shapes and arguments are the same on all;
     /// of others the rest get [`Error::PeerFailed`]. Collective.
     pub(crate) fn agree_on_same<R>(&mut self, site: Site, result: Result<R>) -> Result<R> {
-        let mine = result.as_ref().err().map(Told::of);
+        let mine = result.as_ref().err().map(RemoteError::of);
         let me = self.rank();
-        let mut first: Option<(Rank, Told)> = None;
-        let told = self.exchange_values(site, &mine, |rank, told: Option<Told>| {
+        let mut first: Option<(Rank, RemoteError)> = None;
+        let told = self.exchange_values(site, &mine, |rank, told: Option<RemoteError>| {
             if let Some(told) = told
                 && first.as_ref().is_none_or(|(_, first)| !first.is_cause() && told.is_cause())
             {

@@ -1,5 +1,5 @@
 //! Collective calls of user programs: `root`, `broadcast`, `agree`, `all_reduce`.
-use super::{Context, Say};
+use super::{Context, Outcome};
 use crate::error::{Error, Result};
 use crate::site::Site;
 use hectare_dsm::Element;
@@ -51,7 +51,7 @@ impl Context<'_> {
             Err(error) => self.agree_on(site, Err(error)),
             Ok(bytes) => {
                 let mut value = None;
-                self.exchange(site, Say::Value(&bytes), |rank, bytes| {
+                self.exchange(site, Outcome::Value(&bytes), |rank, bytes| {
                     if rank == 0 {
                         value = Some(decode(bytes)?);
                     }
@@ -73,7 +73,7 @@ impl Context<'_> {
         let bytes = encode(&value)?;
         let mut first: Vec<u8> = Vec::new();
         let mut other = None;
-        self.exchange(site, Say::Value(&bytes), |rank, bytes| {
+        self.exchange(site, Outcome::Value(&bytes), |rank, bytes| {
             if rank == 0 {
                 first = bytes.to_vec();
             } else if first != bytes {
@@ -101,7 +101,7 @@ impl Context<'_> {
     #[track_caller]
     pub fn all_reduce<T: Element>(&mut self, value: T, combine: impl Fn(T, T) -> T) -> Result<T> {
         let mut sum = None;
-        self.exchange(Site::here(), Say::Value(bytemuck::bytes_of(&value)), |_, bytes| {
+        self.exchange(Site::here(), Outcome::Value(bytemuck::bytes_of(&value)), |_, bytes| {
             let value = bytemuck::pod_read_unaligned(bytes);
             sum = Some(sum.map_or(value, |sum| combine(sum, value)));
             Ok(())

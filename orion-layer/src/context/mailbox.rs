@@ -1,6 +1,6 @@
-//! How workers of one program tell each other things: a letter of each in every collective call, which say where it was
+//! How workers of one program tell each other things: a frame of each in every collective call, which say where it was
 //! posted, so that programs that diverge are found.
-use super::farewell::Farewell;
+use super::exit_notice::ExitNotice;
 use crate::error::{Error, Result};
 use crate::fabric::Fabric;
 use crate::site::Site;
@@ -9,32 +9,32 @@ use std::cell::Cell;
 
 /// Bytes of a mailbox that carry a message; longer ones go in pieces, one barrier each.
 const PAYLOAD: usize = 64 << 10;
-/// The head: sequence number, length of the whole message, whether it is a failure, length of the site's text, stamp.
+/// The head: sequence number, length of the whole message, whether it is a failure, length of the site's text, fingerprint.
 const HEAD: usize = 32;
 const SITE: usize = 224;
-/// Bytes of a letter.
-pub(super) const LETTER: usize = HEAD + SITE + PAYLOAD;
-/// Marks of a letter that carries an error.
+/// Bytes of a frame.
+pub(super) const FRAME_BYTES: usize = HEAD + SITE + PAYLOAD;
+/// Marks of a frame that carries an error.
 const FAILED: u8 = 1;
 const FOLLOWED: u8 = 2;
-/// The number of a worker's last letter, which is no collective call's.
+/// The number of a worker's exit notice, which is no collective call's.
 const LAST: u64 = u64::MAX;
 
-/// What one worker has to say in the next letter, and what it has found in those of others.
+/// What one worker has to say in the next frame, and what it has found in those of others.
 #[derive(Debug, Default)]
 pub(super) struct Mailbox {
     sequence: u64,
     /// Where the last collective call was.
     last: Option<Site>,
     /// What this worker says of the loop that it is in, as one number; 0 outside of loops.
-    stamp: u64,
-    /// Whether another worker has been found to say something else. Until all have heard what, nothing is exchanged.
+    fingerprint: u64,
+    /// Whether another worker has been found to say something else. Until all have replies what, nothing is exchanged.
     differs: Cell<bool>,
 }
 
 /// What a worker has to say in a collective call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Say<'a> {
+pub(crate) enum Outcome<'a> {
     /// Its part of the exchange.
     Value(&'a [u8]),
     /// It failed: this is its error.
@@ -44,14 +44,14 @@ pub(crate) enum Say<'a> {
 }
 
 impl Mailbox {
-    /// Every letter carries `stamp` from now on, and is refused by who has another.
-    pub(super) fn set_stamp(&mut self, stamp: u64) -> u64 {
-        std::mem::replace(&mut self.stamp, stamp)
+    /// Every frame carries `fingerprint` from now on, and is refused by who has another.
+    pub(super) fn set_fingerprint(&mut self, fingerprint: u64) -> u64 {
+        std::mem::replace(&mut self.fingerprint, fingerprint)
     }
 
-    /// Whether a letter was refused because of its stamp, since this was last asked: the same on every worker that took
+    /// Whether a frame was refused because of its fingerprint, since this was last asked: the same on every worker that took
     /// part in the exchange.
-    pub(super) fn take_differs(&mut self) -> bool {
+    pub(super) fn take_divergence(&mut self) -> bool {
         self.differs.take()
     }
 
@@ -69,17 +69,17 @@ impl Mailbox {
         self.last = None;
     }
 
-    /// Leaves the last letter.
-    pub(super) fn close(&self, fabric: &mut dyn Fabric, farewell: &Farewell) -> Result<()> {
-        let bytes = farewell.encode(PAYLOAD)?;
-        fabric.leave(HEAD + SITE + bytes.len(), &mut |letter| {
-            letter[..8].copy_from_slice(&LAST.to_le_bytes());
-            letter[8..16].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
-            letter[HEAD + SITE..].copy_from_slice(&bytes);
+    /// Leaves the last frame.
+    pub(super) fn close(&self, fabric: &mut dyn Fabric, exit_notice: &ExitNotice) -> Result<()> {
+        let bytes = exit_notice.encode(PAYLOAD)?;
+        fabric.leave(HEAD + SITE + bytes.len(), &mut |frame| {
+            frame[..8].copy_from_slice(&LAST.to_le_bytes());
+            frame[8..16].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+            frame[HEAD + SITE..].copy_from_slice(&bytes);
         })
     }
 
-    /// Says `say` to all and hears what each of them says; `hear` is called once per worker, by rank,
+    /// Says `outcome` to all and gets the reply of each of them; `on_reply` is called once per worker, by rank,
     /// unless somebody failed.
     ///
     /// An error of one worker is an error of all: [`Error::PeerFailed`] for the others.
@@ -87,8 +87,8 @@ impl Mailbox {
         &mut self,
         fabric: &mut dyn Fabric,
         site: Site,
-        say: Say<'_>,
-        mut hear: impl FnMut(Rank, &[u8]) -> Result<()>,
+        outcome: Outcome<'_>,
+        mut on_reply: impl FnMut(Rank, &[u8]) -> Result<()>,
     ) -> Result<()> {
         if self.differs.get() {
             return Err(self.diverged(
@@ -100,12 +100,12 @@ impl Mailbox {
         }
         self.sequence += 1;
         self.last = Some(site);
-        let (bytes, failed) = match say {
-            Say::Value(bytes) => (bytes, 0),
-            Say::Failure(text) => (&text.as_bytes()[..text.len().min(PAYLOAD)], FAILED),
-            Say::Consequence(text) => (&text.as_bytes()[..text.len().min(PAYLOAD)], FOLLOWED),
+        let (bytes, failed) = match outcome {
+            Outcome::Value(bytes) => (bytes, 0),
+            Outcome::Failure(text) => (&text.as_bytes()[..text.len().min(PAYLOAD)], FAILED),
+            Outcome::Consequence(text) => (&text.as_bytes()[..text.len().min(PAYLOAD)], FOLLOWED),
         };
-        let mut heard: Vec<Vec<u8>> = Vec::new();
+        let mut replies: Vec<Vec<u8>> = Vec::new();
         let mut at = 0;
         loop {
             let piece = &bytes[at.min(bytes.len())..bytes.len().min(at + PAYLOAD)];
@@ -116,16 +116,16 @@ impl Mailbox {
             }
             let mut longest = 0;
             for rank in 0..fabric.size() {
-                let letter = self.read(fabric, site, rank)?;
-                longest = longest.max(letter.whole);
-                let piece = &letter.payload[..letter.whole.saturating_sub(at).min(PAYLOAD)];
-                if letter.whole <= PAYLOAD {
+                let frame = self.read(fabric, site, rank)?;
+                longest = longest.max(frame.whole);
+                let piece = &frame.payload[..frame.whole.saturating_sub(at).min(PAYLOAD)];
+                if frame.whole <= PAYLOAD {
                     if at == 0 {
-                        hear(rank as Rank, piece)?;
+                        on_reply(rank as Rank, piece)?;
                     }
                 } else {
-                    heard.resize(fabric.size(), Vec::new());
-                    heard[rank].extend_from_slice(piece);
+                    replies.resize(fabric.size(), Vec::new());
+                    replies[rank].extend_from_slice(piece);
                 }
             }
             at += PAYLOAD;
@@ -133,33 +133,33 @@ impl Mailbox {
                 break;
             }
         }
-        for (rank, bytes) in heard.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty()) {
-            hear(rank as Rank, bytes)?;
+        for (rank, bytes) in replies.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty()) {
+            on_reply(rank as Rank, bytes)?;
         }
         Ok(())
     }
 
     /// The error of the worker that failed first, as far as one can tell; not this worker's own. If none has, that of
-    /// letters with different stamps. All workers see the same letters.
+    /// frames with different fingerprints. All workers see the same frames.
     fn check_failures(&self, fabric: &dyn Fabric, site: Site) -> Result<()> {
         let (mut culprit, mut stranger) = (None, None);
         for rank in 0..fabric.size() {
-            let letter = self.read(fabric, site, rank)?;
-            if letter.stamp != self.stamp {
+            let frame = self.read(fabric, site, rank)?;
+            if frame.fingerprint != self.fingerprint {
                 stranger = stranger.or(Some(rank));
             }
-            if letter.failed == FAILED {
-                culprit = Some((rank, letter));
+            if frame.failed == FAILED {
+                culprit = Some((rank, frame));
                 break;
             }
-            if letter.failed == FOLLOWED && culprit.is_none() {
-                culprit = Some((rank, letter));
+            if frame.failed == FOLLOWED && culprit.is_none() {
+                culprit = Some((rank, frame));
             }
         }
         match culprit {
-            Some((rank, letter)) if rank != fabric.rank() as usize => {
+            Some((rank, frame)) if rank != fabric.rank() as usize => {
                 let message =
-                    String::from_utf8_lossy(&letter.payload[..letter.whole.min(PAYLOAD)]).into_owned();
+                    String::from_utf8_lossy(&frame.payload[..frame.whole.min(PAYLOAD)]).into_owned();
                 Err(Error::PeerFailed { site: site.to_string(), rank: rank as Rank, message })
             }
             Some(_) => Ok(()),
@@ -171,7 +171,7 @@ impl Mailbox {
         }
     }
 
-    /// Posts a letter, and waits for those of the others.
+    /// Posts a frame, and waits for those of the others.
     fn post(
         &self,
         fabric: &mut dyn Fabric,
@@ -188,14 +188,14 @@ impl Mailbox {
             head[8..16].copy_from_slice(&(whole as u64).to_le_bytes());
             head[16] = failed;
             head[17] = place.len() as u8;
-            head[24..32].copy_from_slice(&self.stamp.to_le_bytes());
+            head[24..32].copy_from_slice(&self.fingerprint.to_le_bytes());
             head[HEAD..HEAD + place.len()].copy_from_slice(place);
             head[HEAD + SITE..].copy_from_slice(piece);
         })
     }
 
-    fn read<'f>(&self, fabric: &'f dyn Fabric, site: Site, rank: usize) -> Result<Letter<'f>> {
-        let bytes = fabric.letter(rank)?;
+    fn read<'f>(&self, fabric: &'f dyn Fabric, site: Site, rank: usize) -> Result<Frame<'f>> {
+        let bytes = fabric.frame(rank)?;
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[at + k]));
         let there = &bytes[HEAD..HEAD + bytes[17] as usize];
         if word(0) != self.sequence {
@@ -205,18 +205,18 @@ impl Mailbox {
         if !here.as_bytes().ends_with(there) {
             return Err(self.diverged(fabric, here, rank, there));
         }
-        let (whole, stamp) = (word(8) as usize, word(24));
-        Ok(Letter { whole, stamp, failed: bytes[16], payload: &bytes[HEAD + SITE..] })
+        let (whole, fingerprint) = (word(8) as usize, word(24));
+        Ok(Frame { whole, fingerprint, failed: bytes[16], payload: &bytes[HEAD + SITE..] })
     }
 
     #[cold]
     fn behind(&self, fabric: &dyn Fabric, site: Site, rank: usize, there: &[u8], sequence: u64) -> Error {
-        if let Some(farewell) = farewell(fabric, rank) {
-            return match farewell {
-                Farewell::Returned { place } => {
+        if let Some(exit_notice) = exit_notice(fabric, rank) {
+            return match exit_notice {
+                ExitNotice::Returned { place } => {
                     self.diverged(fabric, site.to_string(), rank, place.as_bytes())
                 }
-                Farewell::Failed { message } => {
+                ExitNotice::Failed { message } => {
                     Error::PeerFailed { site: site.to_string(), rank: rank as Rank, message }
                 }
             };
@@ -239,19 +239,19 @@ impl Mailbox {
     }
 }
 
-struct Letter<'f> {
+struct Frame<'f> {
     whole: usize,
-    stamp: u64,
+    fingerprint: u64,
     failed: u8,
     payload: &'f [u8],
 }
 
-/// The last letter of worker `rank`, if it has left one.
-fn farewell(fabric: &dyn Fabric, rank: usize) -> Option<Farewell> {
+/// The exit notice of worker `rank`, if it has left one.
+fn exit_notice(fabric: &dyn Fabric, rank: usize) -> Option<ExitNotice> {
     let bytes = fabric.left_by(rank)?;
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[at + k]));
     let payload = bytes[HEAD + SITE..].get(..word(8) as usize).filter(|_| word(0) == LAST);
-    payload.and_then(Farewell::decode)
+    payload.and_then(ExitNotice::decode)
 }
 
 #[cfg(test)]

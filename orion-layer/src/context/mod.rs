@@ -1,17 +1,17 @@
 //! A worker's hand on the program: SPMD execution, collective calls, and where arrays and loops come from.
 mod agree;
-mod alike;
 mod collective;
-mod farewell;
-mod kept;
+mod divergence;
+mod exit_notice;
+mod extensions;
 mod mailbox;
 mod run;
 
 pub use self::run::{run, run_on};
 
-use self::kept::Kept;
+use self::extensions::Extensions;
 use self::mailbox::Mailbox;
-pub(crate) use self::mailbox::Say;
+pub(crate) use self::mailbox::Outcome;
 use crate::error::{Error, Result};
 use crate::fabric::{Fabric, SharedMemory};
 use crate::site::Site;
@@ -35,7 +35,7 @@ pub struct Context<'w> {
     mailbox: Mailbox,
     made: u64,
     /// What the layers above keep here.
-    pub(crate) kept: Kept,
+    pub(crate) extensions: Extensions,
     seed: u64,
     pub(crate) checking: bool,
     pub(crate) patience: Duration,
@@ -58,12 +58,12 @@ impl<'w> Context<'w> {
             )));
         }
         let checking = std::env::var_os("HECTARE_CHECK").is_some_and(|value| value == "1");
-        let fabric = SharedMemory::meet(worker, size, mailbox::LETTER, PATIENCE)?;
+        let fabric = SharedMemory::meet(worker, size, mailbox::FRAME_BYTES, PATIENCE)?;
         let mut context = Context {
             fabric,
             mailbox: Mailbox::default(),
             made: 0,
-            kept: Kept::default(),
+            extensions: Extensions::default(),
             seed: 0,
             checking,
             patience: PATIENCE,
@@ -114,7 +114,7 @@ impl<'w> Context<'w> {
     /// [`Error::Diverged`], [`Error::WorkerLost`], [`Error::Core`].
     #[track_caller]
     pub fn barrier(&mut self) -> Result<()> {
-        self.exchange(Site::here(), Say::Value(&[]), |_, _| Ok(()))
+        self.exchange(Site::here(), Outcome::Value(&[]), |_, _| Ok(()))
     }
 
     /// A number that no other array of the program has; the same on every worker.
@@ -125,13 +125,13 @@ impl<'w> Context<'w> {
 
     /// What this worker says of the loop that it is in, as one number: 0 outside of loops. From now on exchanges find
     /// those that say something else. Returns the number before.
-    pub(crate) fn set_stamp(&mut self, stamp: u64) -> u64 {
-        self.mailbox.set_stamp(stamp)
+    pub(crate) fn set_fingerprint(&mut self, fingerprint: u64) -> u64 {
+        self.mailbox.set_fingerprint(fingerprint)
     }
 
     /// Whether an exchange has found such a worker.
-    pub(crate) fn take_differs(&mut self) -> bool {
-        self.mailbox.take_differs()
+    pub(crate) fn take_divergence(&mut self) -> bool {
+        self.mailbox.take_divergence()
     }
 
     /// The number of the last collective call.
@@ -142,10 +142,10 @@ impl<'w> Context<'w> {
     pub(crate) fn exchange(
         &mut self,
         site: Site,
-        say: Say<'_>,
-        hear: impl FnMut(Rank, &[u8]) -> Result<()>,
+        outcome: Outcome<'_>,
+        on_reply: impl FnMut(Rank, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        self.mailbox.exchange(&mut self.fabric, site, say, hear)
+        self.mailbox.exchange(&mut self.fabric, site, outcome, on_reply)
     }
 
     /// [`Context::exchange`] of serde values. Collective.
@@ -153,17 +153,17 @@ impl<'w> Context<'w> {
         &mut self,
         site: Site,
         value: &T,
-        mut hear: impl FnMut(Rank, T) -> Result<()>,
+        mut on_reply: impl FnMut(Rank, T) -> Result<()>,
     ) -> Result<()> {
         let bytes = collective::encode(value)?;
-        self.exchange(site, Say::Value(&bytes), |rank, bytes| hear(rank, collective::decode(bytes)?))
+        self.exchange(site, Outcome::Value(&bytes), |rank, bytes| on_reply(rank, collective::decode(bytes)?))
     }
 
     /// Ends a step that may have failed on this worker: afterwards either all workers go on, or all have an
     /// error. Collective.
     pub(crate) fn agree_on<R>(&mut self, site: Site, result: Result<R>) -> Result<R> {
         match result {
-            Ok(value) => self.exchange(site, Say::Value(&[]), |_, _| Ok(())).map(|()| value),
+            Ok(value) => self.exchange(site, Outcome::Value(&[]), |_, _| Ok(())).map(|()| value),
             Err(error) => Err(self.fail(site, error)),
         }
     }
@@ -172,8 +172,8 @@ impl<'w> Context<'w> {
     pub(crate) fn fail(&mut self, site: Site, error: Error) -> Error {
         let text = error.to_string();
         let follows = error.is_consequence();
-        let say = if follows { Say::Consequence(&text) } else { Say::Failure(&text) };
-        match self.exchange(site, say, |_, _| Ok(())) {
+        let outcome = if follows { Outcome::Consequence(&text) } else { Outcome::Failure(&text) };
+        match self.exchange(site, outcome, |_, _| Ok(())) {
             Err(cause) if follows => cause,
             _ => error,
         }

@@ -1,5 +1,5 @@
 //! The arrays of a loop, whatever their types.
-use super::{Control, Note, Notes};
+use super::{ArrayTrace, LoopArray, PassTrace};
 use crate::error::Result;
 use hectare_dsm::Worker;
 use std::ops::Range;
@@ -15,7 +15,7 @@ pub trait Family {
 }
 
 /// An array as it is passed to a loop: `&DistArray` to read it, `&mut DistArray` to write it.
-pub trait ArrayArg: Control {
+pub trait ArrayArg: LoopArray {
     /// What the body sees.
     type View: Family;
     /// What a slice of the body sees, which says before the body runs which keys of served arrays it uses.
@@ -35,7 +35,7 @@ pub trait ArrayArg: Control {
         &'a mut self,
         worker: &'a Worker,
         parts: Range<usize>,
-        note: Note<'a>,
+        trace: ArrayTrace<'a>,
     ) -> Result<Of<'a, Self::View>>;
 }
 
@@ -60,11 +60,11 @@ pub trait Arrays {
         &'a mut self,
         worker: &'a Worker,
         parts: &[Range<usize>],
-        notes: Notes<'a>,
+        trace: PassTrace<'a>,
     ) -> Result<Of<'a, Self::Views>>;
 
     /// Each array, in order.
-    fn each(&mut self) -> Vec<&mut dyn Control>;
+    fn each(&mut self) -> Vec<&mut dyn LoopArray>;
 
     /// The numbers of the arrays, and which are written, for the key of a plan.
     fn numbers(&self) -> Vec<(u64, bool)>;
@@ -90,13 +90,13 @@ macro_rules! tuples {
                 &'a mut self,
                 worker: &'a Worker,
                 parts: &[Range<usize>],
-                notes: Notes<'a>,
+                trace: PassTrace<'a>,
             ) -> Result<Of<'a, Self::Views>> {
-                Ok(($(self.$index.view(worker, parts[$index].clone(), notes.of($index))?,)*))
+                Ok(($(self.$index.view(worker, parts[$index].clone(), trace.of($index))?,)*))
             }
 
-            fn each(&mut self) -> Vec<&mut dyn Control> {
-                vec![$(&mut self.$index as &mut dyn Control),*]
+            fn each(&mut self) -> Vec<&mut dyn LoopArray> {
+                vec![$(&mut self.$index as &mut dyn LoopArray),*]
             }
 
             fn numbers(&self) -> Vec<(u64, bool)> {

@@ -1,6 +1,6 @@
 //! What a loop promises about the arrays that it relaxes, and how often workers tell each other what they changed.
 use crate::error::Error;
-use crate::words::counted;
+use crate::text::counted;
 use std::time::Duration;
 
 /// What holds between the iterations of a loop for the arrays that it *relaxes* or *buffers*. What it names under `read`
@@ -23,7 +23,7 @@ pub enum Consistency {
     Bounded(u64),
     /// Without waiting, and whatever is fastest: relaxed arrays are read and written in place while others do the same
     /// (HogWild!, Recht et al., 2011), or in copies as under [`Consistency::UNBOUNDED`]. In place, elements are whole, and
-    /// of two workers that change one at once, one change may be lost. Buffers are merged when contributions come, and
+    /// of two workers that change one at once, one change may be lost. BufferViewFamily are merged when contributions come, and
     /// lose none.
     ///
     /// In place is best where workers seldom change the same elements; where they do all the time, lines of memory go from
@@ -106,7 +106,7 @@ impl std::str::FromStr for Consistency {
 /// run(2, |w| {
 ///     let mut bins = w.zeros::<u32, 1>([10])?;
 ///     // Four times in a pass, on each of the two workers.
-///     parallel_for!(w, unordered, relax bins, every = Every::Share(4); for i in 0..1200 { bins.add(i % 10, 1); })?;
+///     parallel_for!(w, unordered, relax bins, every = Every::PerPass(4); for i in 0..1200 { bins.add(i % 10, 1); })?;
 ///     // After every hundred iterations of a worker, which runs 600: six times.
 ///     parallel_for!(w, unordered, relax bins, every = 100; for i in 0..1200 { bins.add(i % 10, 1); })?;
 ///     // After an hour, or when the pass ends: once.
@@ -122,7 +122,7 @@ impl std::str::FromStr for Consistency {
 #[non_exhaustive]
 pub enum Every {
     /// So many times in a pass, on each worker.
-    Share(usize),
+    PerPass(usize),
     /// When a worker has run so many iterations, or a few less: the loop is cut into cells accordingly.
     Iterations(u64),
     /// When this time has passed, looked at between cells.
@@ -138,7 +138,7 @@ pub enum Every {
     /// [`Every::Iterations`] of this many, divided by the number of other workers; workers that stand still, or wait,
     /// make nothing stale, and cause no clocks.
     ///
-    /// [`LoopReport::lacking`](crate::relax::LoopReport::lacking) tells what was measured. As with [`Every::Time`], who is faster
+    /// [`LoopReport::stale_iterations`](crate::relax::LoopReport::stale_iterations) tells what was measured. As with [`Every::Time`], who is faster
     /// decides what is merged when: not the same bits again.
     Staleness(u64),
 }
@@ -146,18 +146,18 @@ pub enum Every {
 impl Default for Every {
     /// Sixteen times in a pass, or a few less: clocks end between cells of the loop.
     fn default() -> Every {
-        Every::Share(16)
+        Every::PerPass(16)
     }
 }
 
 impl std::str::FromStr for Every {
     type Err = Error;
 
-    /// `share:64`, `iterations:1000`, `seconds:0.01` or `staleness:5000`, for command lines.
+    /// `per-pass:64`, `iterations:1000`, `seconds:0.01` or `staleness:5000`, for command lines.
     fn from_str(text: &str) -> Result<Every, Error> {
         let (kind, value) = text.split_once(':').unwrap_or((text, ""));
         let every = match kind {
-            "share" => value.parse().ok().map(Every::Share),
+            "per-pass" => value.parse().ok().map(Every::PerPass),
             "iterations" => value.parse().ok().map(Every::Iterations),
             "staleness" => value.parse().ok().map(Every::Staleness),
             "seconds" => {
@@ -167,7 +167,7 @@ impl std::str::FromStr for Every {
             _ => None,
         };
         every.ok_or_else(|| {
-            let kinds = "share:TIMES in a pass, iterations:COUNT, seconds:TIME or staleness:ITERATIONS";
+            let kinds = "per-pass:TIMES in a pass, iterations:COUNT, seconds:TIME or staleness:ITERATIONS";
             Error::Invalid(format!("{text:?}: {kinds}"))
         })
     }
@@ -203,12 +203,12 @@ impl Relax {
     /// Why this cannot be.
     pub(crate) fn complaint(&self) -> Option<String> {
         let what = match self.every {
-            Every::Share(0) => "workers would never merge: take at least one clock in a pass, Share(1)",
+            Every::PerPass(0) => "workers would never merge: take at least one clock in a pass, PerPass(1)",
             Every::Iterations(0) | Every::Time(Duration::ZERO) | Every::Staleness(0) => {
-                "clocks would come with nothing between them: take more, or Share(16), sixteen in a pass"
+                "clocks would come with nothing between them: take more, or PerPass(16), sixteen in a pass"
             }
             Every::Iterations(u64::MAX) | Every::Time(Duration::MAX) | Every::Staleness(u64::MAX) => {
-                "a clock would never come: take fewer, or Share(1), one in a pass"
+                "a clock would never come: take fewer, or PerPass(1), one in a pass"
             }
             _ => return None,
         };
@@ -219,7 +219,7 @@ impl Relax {
     /// workers.
     pub(crate) fn cells(&self, iterations: f64, workers: usize) -> usize {
         let cells = match self.every {
-            Every::Share(times) => times.saturating_mul(workers),
+            Every::PerPass(times) => times.saturating_mul(workers),
             Every::Iterations(count) => (iterations / count as f64).ceil().min(MOST_CELLS as f64) as usize,
             Every::Time(_) => 64 * workers,
             Every::Staleness(most) => {
@@ -239,7 +239,7 @@ impl Relax {
             Consistency::Async => 3,
         };
         match self.every {
-            Every::Share(times) => [kind, times as u64],
+            Every::PerPass(times) => [kind, times as u64],
             Every::Iterations(count) => [kind | 4, count],
             Every::Time(_) => [kind | 8, 0],
             Every::Staleness(most) => [kind | 12, most],
@@ -268,7 +268,7 @@ mod tests {
     fn cells_keep_the_delay() {
         let relax = |every| Relax { consistency: Consistency::Bsp, every };
         assert_eq!(relax(Every::Iterations(100)).cells(1050.0, 2), 11);
-        assert_eq!(relax(Every::Share(16)).cells(1e6, 3), 48);
+        assert_eq!(relax(Every::PerPass(16)).cells(1e6, 3), 48);
         let complaint = relax(Every::Iterations(0)).complaint();
         assert!(
             complaint.is_some_and(
@@ -287,11 +287,11 @@ mod tests {
 
     #[test]
     fn intervals_read_from_command_lines() {
-        assert_eq!("share:64".parse::<Every>().unwrap(), Every::Share(64));
+        assert_eq!("per-pass:64".parse::<Every>().unwrap(), Every::PerPass(64));
         assert_eq!("iterations:1000".parse::<Every>().unwrap(), Every::Iterations(1000));
         assert_eq!("seconds:0.5".parse::<Every>().unwrap(), Every::Time(Duration::from_millis(500)));
         assert_eq!("staleness:5000".parse::<Every>().unwrap(), Every::Staleness(5000));
-        for bad in ["", "share", "share:-1", "seconds:-1", "seconds:inf", "staleness:x", "often:3"] {
+        for bad in ["", "per-pass", "per-pass:-1", "seconds:-1", "seconds:inf", "staleness:x", "often:3"] {
             assert!(bad.parse::<Every>().is_err(), "{bad}");
         }
     }

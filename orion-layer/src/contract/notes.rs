@@ -4,9 +4,9 @@ use std::cell::Cell;
 
 /// Where a view notes what is touched, in a loop that is checked.
 #[derive(Clone, Copy, Debug)]
-pub struct Note<'a>(Option<Recorder<'a>>, &'a Cell<usize>);
+pub struct ArrayTrace<'a>(Option<Recorder<'a>>, &'a Cell<usize>);
 
-impl<'a> Note<'a> {
+impl<'a> ArrayTrace<'a> {
     pub(crate) fn recorder(self) -> Option<Recorder<'a>> {
         self.0
     }
@@ -19,11 +19,11 @@ impl<'a> Note<'a> {
 
 /// Where the views of a loop note what is touched, if it is checked, and the cell of the loop that is under way.
 #[derive(Clone, Copy, Debug)]
-pub struct Notes<'a>(pub(crate) Option<&'a Recording>, pub(crate) &'a Cell<usize>);
+pub struct PassTrace<'a>(pub(crate) Option<&'a Recording>, pub(crate) &'a Cell<usize>);
 
-impl<'a> Notes<'a> {
+impl<'a> PassTrace<'a> {
     /// Where the view of array number `array` does.
-    pub fn of(self, array: usize) -> Note<'a> {
-        Note(self.0.map(|list| Recorder { array, list }), self.1)
+    pub fn of(self, array: usize) -> ArrayTrace<'a> {
+        ArrayTrace(self.0.map(|list| Recorder { array, list }), self.1)
     }
 }

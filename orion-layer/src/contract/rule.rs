@@ -1,5 +1,5 @@
 //! The rule of an array that a loop contributes to.
-use crate::words::short_name;
+use crate::text::short_name;
 use std::fmt::Debug;
 
 /// How contributions to an array are merged.

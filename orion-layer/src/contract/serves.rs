@@ -5,21 +5,21 @@ use hectare_dsm::Worker;
 
 /// An array that no slice may use: what it holds changes while the loop runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Unseen;
+pub struct NoKeyView;
 
-/// [`Unseen`].
+/// [`NoKeyView`].
 #[derive(Debug)]
-pub struct Unseens;
+pub struct NoKeyViewFamily;
 
-impl Family for Unseens {
-    type Of<'a> = Unseen;
+impl Family for NoKeyViewFamily {
+    type Of<'a> = NoKeyView;
 }
 
 /// What the executor does with a served array besides what it does with all.
 pub trait Serves {
     /// Whether the lists of loop `plan` are known and were made from `basis`: what the subscripts are computed from.
     fn knows(&self, plan: u64, basis: Option<u64>) -> bool;
-    /// The keys that the slice has named since the last call are those of the next stretch; `None` if the slice could
+    /// The keys that the slice has named since the last call are those of the next interval; `None` if the slice could
     /// not name them.
     fn end_list(&mut self, named: bool);
     /// All lists are made; those of the loop are current from now on.
@@ -29,11 +29,11 @@ pub trait Serves {
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
     fn announce(&mut self, worker: &mut Worker, plan: u64, workers: usize) -> Result<()>;
-    /// Fetches the keys of a stretch.
+    /// Fetches the keys of an interval.
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
-    fn prefetch(&mut self, worker: &Worker, stretch: usize) -> Result<()>;
+    fn prefetch(&mut self, worker: &Worker, interval: usize) -> Result<()>;
     /// Takes what has been counted.
     fn take_tally(&mut self) -> Serving;
     /// Takes the keys that the slice has named, in a loop that is checked.

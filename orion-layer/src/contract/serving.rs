@@ -1,5 +1,5 @@
 //! What a loop's report says of served arrays.
-use crate::words::counted;
+use crate::text::counted;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -13,17 +13,17 @@ pub struct Serving {
     pub fetched: u64,
     /// Bytes of these, and of what a rule remembers of their states.
     pub bytes: u64,
-    /// Keys of a stretch that were not fetched, since they had not changed.
+    /// Keys of an interval that were not fetched, since they had not changed.
     pub hits: u64,
     /// Reads of keys that no slice had foreseen: looked up one by one.
-    pub looked_up: u64,
+    pub read_misses: u64,
     /// Contributions to keys that no slice had foreseen.
-    pub unforeseen: u64,
+    pub write_misses: u64,
     /// Keys that one worker alone uses, and that it is the home of: in the last pass, summed over the workers.
     pub relocated: u64,
     /// Keys that are refreshed at every clock: in the last pass, summed over the workers.
     pub replicated: u64,
-    /// Keys in all lists of the last pass, summed over the workers: each counts in every stretch that uses it.
+    /// Keys in all lists of the last pass, summed over the workers: each counts in every interval that uses it.
     pub listed: u64,
     /// How often lists of keys were made: once for each worker, as long as what subscripts are computed from stays.
     pub lists_made: u64,
@@ -40,8 +40,8 @@ impl Serving {
         self.fetched += other.fetched;
         self.bytes += other.bytes;
         self.hits += other.hits;
-        self.looked_up += other.looked_up;
-        self.unforeseen += other.unforeseen;
+        self.read_misses += other.read_misses;
+        self.write_misses += other.write_misses;
         self.relocated += other.relocated;
         self.replicated += other.replicated;
         self.listed += other.listed;
@@ -53,7 +53,7 @@ impl Serving {
 
     /// What would help, in words.
     pub(crate) fn advice(&self, passes: u64) -> Option<String> {
-        let (looks, served) = (self.looked_up + self.unforeseen, self.fetched + self.hits);
+        let (looks, served) = (self.read_misses + self.write_misses, self.fetched + self.hits);
         if looks > 0 && self.lists_made == 0 {
             return Some(format!(
                 "{} looked up one by one: let the macro find keys out before (without `prefetch = false`), or \
@@ -90,8 +90,8 @@ impl fmt::Display for Serving {
             counted(self.fetched, "key"),
             self.bytes as f64 / 1e6,
             self.hits,
-            self.looked_up,
-            counted(self.unforeseen, "contribution")
+            self.read_misses,
+            counted(self.write_misses, "contribution")
         )?;
         writeln!(
             f,

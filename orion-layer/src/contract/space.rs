@@ -70,16 +70,16 @@ pub trait IterationSpace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranges<const D: usize>(pub [Range<usize>; D]);
 
-/// Boxes of indices.
+/// RangesFamily of indices.
 #[derive(Debug)]
-pub struct Boxes<const D: usize>;
+pub struct RangesFamily<const D: usize>;
 
-impl<const D: usize> Family for Boxes<D> {
+impl<const D: usize> Family for RangesFamily<D> {
     type Of<'a> = [Range<usize>; D];
 }
 
 impl<const D: usize> IterationSpace for Ranges<D> {
-    type Chunks = Boxes<D>;
+    type Chunks = RangesFamily<D>;
     type Placed = ();
 
     fn key(&self) -> u64 {
@@ -117,7 +117,7 @@ impl<const D: usize> IterationSpace for Ranges<D> {
         std::array::from_fn(|dim| cuts[dim][cell[dim]] as usize..cuts[dim][cell[dim] + 1] as usize)
     }
 
-    fn one_by_one<'a>(_placed: &'a (), cuts: &[Vec<i64>], visit: &mut Visit<'_, 'a, Boxes<D>>) {
+    fn one_by_one<'a>(_placed: &'a (), cuts: &[Vec<i64>], visit: &mut Visit<'_, 'a, RangesFamily<D>>) {
         let cells = cuts.iter().map(|cuts| cuts[0] as usize..cuts[1] as usize).collect();
         for_each_cell(&Tile { cells }, |point| {
             let index: Vec<i64> = point.iter().map(|at| *at as i64).collect();

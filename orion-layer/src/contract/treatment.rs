@@ -3,7 +3,7 @@ use super::Relax;
 
 /// What this worker's part of a pass is like, for an array that takes part in its clocks.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct PassParams {
     pub(crate) relax: Relax,
     /// Whether workers keep copies of relaxed arrays.
     pub(crate) in_copies: bool,
@@ -11,7 +11,7 @@ pub struct Pace {
     pub(crate) workers: usize,
 }
 
-impl Pace {
+impl PassParams {
     /// The elements of `len` that this worker is responsible for.
     pub(crate) fn share(&self, len: usize) -> std::ops::Range<usize> {
         let bound = |worker: usize| (len as u128 * worker as u128 / self.workers as u128) as usize;
@@ -44,7 +44,7 @@ impl Treatment {
 
 /// What was copied between workers, and how much of it was change.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Moved {
+pub struct Traffic {
     pub(crate) bytes: u64,
     /// Σ|Δ| of what was published, and Σ|value|.
     pub(crate) change: f64,

@@ -35,7 +35,7 @@ impl LoopPlan {
             let ends = step.iter().zip(&own_cells).filter_map(|(tile, own)| {
                 let cells: usize = tile.as_ref()?.cells.iter().map(|range| range.len()).product();
                 // Those within the tile, and that after it.
-                Some(cells.saturating_sub(1) / self.stretch_of(*own, every) + 1)
+                Some(cells.saturating_sub(1) / self.interval_of(*own, every) + 1)
             });
             clock += ends.max().unwrap_or(0) as u64;
         }

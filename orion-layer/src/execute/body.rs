@@ -3,7 +3,7 @@ use crate::error::Error;
 use crate::panics;
 use crate::panics::Missing;
 use crate::panics::unwound::{self, Ruled};
-use crate::view::Refused;
+use crate::view::RefusedAccess;
 use hectare_dependence::loop_nest::LoopNest;
 use hectare_dsm::Rank;
 use std::any::Any;
@@ -25,7 +25,7 @@ fn explain(nest: &LoopNest, worker: Rank, payload: Box<dyn Any + Send>) -> Error
     let index = unwound::iteration();
     let variables = nest.dims.iter().zip(index).map(|(variable, at)| format!("{} = {at}", variable.name));
     let iteration = variables.collect::<Vec<_>>().join(", ");
-    let payload = match payload.downcast::<Refused>() {
+    let payload = match payload.downcast::<RefusedAccess>() {
         Ok(refused) => return refused.into_error(&loop_name, worker, iteration),
         Err(payload) => payload,
     };

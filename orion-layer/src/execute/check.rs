@@ -1,11 +1,11 @@
 //! One pass of a loop that is checked: serially, on worker 0, with everything noted.
 use super::body::guarded;
-use super::findings::{Covers, Findings, Foreseen, Races};
-use super::foresee::Slice;
+use super::findings::{Covers, Findings, PrefetchCheck, Races};
 use super::plan::LoopPlan;
-use super::{Arrays, IterationSpace, LoopHead, Notes, Of};
+use super::prefetch_plan::Slice;
+use super::{Arrays, IterationSpace, LoopHead, Of, PassTrace};
 use crate::accumulate::{Accumulators, Tree};
-use crate::context::{Context, Say};
+use crate::context::{Context, Outcome};
 use crate::contract::Layout;
 use crate::error::{Error, Result};
 use crate::view::Recording;
@@ -47,11 +47,17 @@ impl Context<'_> {
         if self.rank() == 0 {
             let worked = guarded(&plan.nest, 0, || {
                 let mut sum = accumulators.identities();
-                let foreseen = self.foresee_each::<S, A, K>(&placed, &whole, arrays, slice)?;
-                let findings =
-                    self.look::<S, A, C, F>(&placed, &whole, (plan, foreseen), arrays, body, |values| {
+                let prefetched = self.slice_each::<S, A, K>(&placed, &whole, arrays, slice)?;
+                let findings = self.run_recorded::<S, A, C, F>(
+                    &placed,
+                    &whole,
+                    (plan, prefetched),
+                    arrays,
+                    body,
+                    |values| {
                         sum = accumulators.combine(sum, values);
-                    })?;
+                    },
+                )?;
                 tree.add(0, sum);
                 let lines = findings.into_lines(&plan.nest);
                 let found = Error::Check { loop_name: plan.nest.name.clone(), findings: lines.join("\n  ") };
@@ -66,7 +72,7 @@ impl Context<'_> {
         let mut bytes = Vec::new();
         tree.encode(&mut bytes);
         let mut all = Tree::new(accumulators, 1);
-        self.exchange(head.site, Say::Value(&bytes), |_, bytes| all.decode(bytes))?;
+        self.exchange(head.site, Outcome::Value(&bytes), |_, bytes| all.decode(bytes))?;
         Ok(all.root())
     }
 
@@ -78,7 +84,7 @@ impl Context<'_> {
             array.rearrange(self, head.site, &whole)?;
         }
         let mut each = arrays.each();
-        self.exchange(head.site, Say::Value(&[]), |_, _| Ok(()))?;
+        self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(()))?;
         let recalled = each.iter_mut().try_for_each(|array| array.recall(self.fabric.worker));
         self.agree_on(head.site, recalled)?;
         each.iter_mut().try_for_each(|array| array.finish_recall(self.fabric.worker))?;
@@ -95,11 +101,11 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn look<S, A, C, F>(
+    fn run_recorded<S, A, C, F>(
         &mut self,
         placed: &S::Placed,
         whole: &[Vec<i64>],
-        (plan, mut foreseen): (&LoopPlan, Foreseen),
+        (plan, mut prefetched): (&LoopPlan, PrefetchCheck),
         arrays: &mut A,
         body: F,
         mut add: impl FnMut(C::Values),
@@ -113,7 +119,7 @@ impl Context<'_> {
         let parts = vec![0..1; plan.nest.arrays.len()];
         let recording = Recording::default();
         let cell = std::cell::Cell::new(0);
-        let mut views = arrays.views(self.fabric.worker, &parts, Notes(Some(&recording), &cell))?;
+        let mut views = arrays.views(self.fabric.worker, &parts, PassTrace(Some(&recording), &cell))?;
         let (covers, mut races) = (Covers::new(&plan.nest), Races::new(plan));
         let mut findings = Findings::default();
         S::one_by_one(placed, whole, &mut |index, chunk| {
@@ -121,26 +127,26 @@ impl Context<'_> {
             let touches = recording.take();
             covers.check(index, &touches, &mut findings);
             races.check(index, &touches, &mut findings);
-            foreseen.check(&plan.nest, index, &touches, &mut findings);
+            prefetched.check(&plan.nest, index, &touches, &mut findings);
         });
         Ok(findings)
     }
 
     /// What the slice names for each iteration.
-    fn foresee_each<S, A, K>(
+    fn slice_each<S, A, K>(
         &mut self,
         placed: &S::Placed,
         whole: &[Vec<i64>],
         arrays: &mut A,
         slice: Slice<'_, K>,
-    ) -> Result<Foreseen>
+    ) -> Result<PrefetchCheck>
     where
         S: IterationSpace,
         A: Arrays,
         K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
     {
-        let mut foreseen = Foreseen::default();
-        let Some(keys) = slice.keys else { return Ok(foreseen) };
+        let mut prefetched = PrefetchCheck::default();
+        let Some(keys) = slice.keys else { return Ok(prefetched) };
         let mut result = Ok(());
         S::one_by_one(placed, whole, &mut |_, chunk| {
             let run = arrays.keys(self.fabric.worker).map(|mut views| {
@@ -152,10 +158,10 @@ impl Context<'_> {
             }
             for (number, array) in arrays.each().into_iter().enumerate() {
                 if let Some(served) = array.serves() {
-                    foreseen.add(number, served.take_keys());
+                    prefetched.add(number, served.take_keys());
                 }
             }
         });
-        result.map(|()| foreseen)
+        result.map(|()| prefetched)
     }
 }

@@ -11,18 +11,18 @@
 //! what is read is what was published for the clock, though some may be ahead. So nothing depends on who is faster.
 mod apply;
 
-use super::Control;
-use super::lacking::Lacking;
+use super::LoopArray;
+use super::staleness_meter::StalenessMeter;
 use crate::error::{Error, Result};
-use crate::relax::{Board, Consistency, Every, LoopReport, Moved, Pace, SLOTS};
+use crate::relax::{ClockTable, Consistency, Every, LoopReport, PassParams, SLOTS, Traffic};
 use hectare_dsm::Worker;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// The clocks of this worker in one pass.
 pub(super) struct Clocks {
-    board: Rc<Board>,
-    pace: Pace,
+    clock_table: Rc<ClockTable>,
+    params: PassParams,
     patience: Duration,
     /// Whether any array takes part in clocks.
     ticks: bool,
@@ -32,48 +32,48 @@ pub(super) struct Clocks {
     /// How many clocks of each worker this one has applied.
     applied: Vec<u64>,
     /// For [`Every::Staleness`].
-    lacking: Option<Lacking>,
+    meter: Option<StalenessMeter>,
     pub(super) report: LoopReport,
 }
 
 impl Clocks {
     /// Begins a pass: the arrays are open, and all words are at zero.
     pub(super) fn enter(
-        board: Rc<Board>,
-        pace: Pace,
+        clock_table: Rc<ClockTable>,
+        params: PassParams,
         patience: Duration,
         worker: &mut Worker,
-        arrays: &mut [&mut dyn Control],
+        arrays: &mut [&mut dyn LoopArray],
     ) -> Result<Clocks> {
         let mut ticks = false;
         for array in arrays.iter_mut() {
-            ticks |= array.enter(worker, &pace)?;
+            ticks |= array.enter(worker, &params)?;
         }
         let buffers = arrays.iter().any(|array| array.treatment().contributes());
-        let applied = vec![0; pace.workers];
-        let measures = ticks && matches!(pace.relax.every, Every::Staleness(_));
-        let lacking = measures.then(|| Lacking::new(buffers));
+        let applied = vec![0; params.workers];
+        let measures = ticks && matches!(params.relax.every, Every::Staleness(_));
+        let meter = measures.then(|| StalenessMeter::new(buffers));
         let report = LoopReport::default();
-        Ok(Clocks { board, pace, patience, ticks, buffers, clock: 0, applied, lacking, report })
+        Ok(Clocks { clock_table, params, patience, ticks, buffers, clock: 0, applied, meter, report })
     }
 
     pub(super) fn every(&self) -> Every {
-        self.pace.relax.every
+        self.params.relax.every
     }
 
     /// Whether a worker that has ended a cell, of `per_cell` iterations in the mean, ends a clock, because reads lack more
     /// than `most` iterations.
     pub(super) fn is_stale(&mut self, worker: &Worker, most: u64, per_cell: f64) -> Result<bool> {
-        let Some(lacking) = &mut self.lacking else { return Ok(false) };
+        let Some(meter) = &mut self.meter else { return Ok(false) };
         let bound = (self.clock, most, per_cell);
-        lacking.is_due(&self.board, worker, &self.pace, bound, &mut self.report)
+        meter.is_due(&self.clock_table, worker, &self.params, bound, &mut self.report)
     }
 
     /// Ends a clock; `last` says that no more come from this worker.
     pub(super) fn tick(
         &mut self,
         worker: &mut Worker,
-        arrays: &mut [&mut dyn Control],
+        arrays: &mut [&mut dyn LoopArray],
         last: bool,
     ) -> Result<()> {
         if !self.ticks {
@@ -91,10 +91,10 @@ impl Clocks {
     pub(super) fn catch_up(
         &mut self,
         worker: &mut Worker,
-        arrays: &mut [&mut dyn Control],
+        arrays: &mut [&mut dyn LoopArray],
         clock: u64,
     ) -> Result<()> {
-        let counts = self.ticks && self.pace.relax.consistency == Consistency::Bsp;
+        let counts = self.ticks && self.params.relax.consistency == Consistency::Bsp;
         while counts && self.clock < clock {
             self.tick_once(worker, arrays, false)?;
         }
@@ -103,34 +103,39 @@ impl Clocks {
 
     /// What a worker does that waits for a part of an array: applies what others contributed, and ends a clock if another
     /// is ahead, for that one may be waiting.
-    pub(super) fn idle(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn Control]) -> Result<()> {
+    pub(super) fn idle(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn LoopArray]) -> Result<()> {
         if !self.ticks {
             return Ok(());
         }
         self.apply(worker, arrays)?;
-        for rank in 0..self.pace.workers {
-            if self.board.clock(worker, rank)?.0 > self.clock {
+        for rank in 0..self.params.workers {
+            if self.clock_table.clock(worker, rank)?.0 > self.clock {
                 return self.tick_once(worker, arrays, false);
             }
         }
         Ok(())
     }
 
-    fn tick_once(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn Control], last: bool) -> Result<()> {
+    fn tick_once(
+        &mut self,
+        worker: &mut Worker,
+        arrays: &mut [&mut dyn LoopArray],
+        last: bool,
+    ) -> Result<()> {
         if self.buffers {
             self.wait_for_servers(worker, arrays, SLOTS.needed(self.clock))?;
         }
         let since = Instant::now();
         for array in arrays.iter_mut() {
-            let moved = array.publish(worker, self.clock)?;
-            self.note(moved);
+            let traffic = array.publish(worker, self.clock)?;
+            self.note(traffic);
         }
         self.report.moving += since.elapsed();
         self.clock += 1;
         self.report.clocks += 1;
-        let cells = self.lacking.as_ref().map_or(0, Lacking::cells);
-        self.board.set_clock(worker, self.clock, last, cells)?;
-        let bound = self.pace.relax.consistency.bound();
+        let cells = self.meter.as_ref().map_or(0, StalenessMeter::cells);
+        self.clock_table.set_clock(worker, self.clock, last, cells)?;
+        let bound = self.params.relax.consistency.bound();
         if last {
             return self.finish(worker, arrays);
         }
@@ -143,8 +148,8 @@ impl Clocks {
         let since = Instant::now();
         let published = self.published(worker)?;
         for array in arrays.iter_mut() {
-            let moved = array.refresh(worker, &published)?;
-            self.note(moved);
+            let traffic = array.refresh(worker, &published)?;
+            self.note(traffic);
         }
         self.report.moving += since.elapsed();
         Ok(())
@@ -154,23 +159,23 @@ impl Clocks {
     fn wait_for_servers(
         &mut self,
         worker: &mut Worker,
-        arrays: &mut [&mut dyn Control],
+        arrays: &mut [&mut dyn LoopArray],
         needed: u64,
     ) -> Result<()> {
         self.wait(worker, arrays, "room for contributions", |clocks, worker| {
-            clocks.all(|server| Ok(clocks.board.applied(worker, server, clocks.pace.me)? >= needed))
+            clocks.all(|server| Ok(clocks.clock_table.applied(worker, server, clocks.params.me)? >= needed))
         })
     }
 
     /// Waits until all have published all that they have, and all of it is applied; then the arrays hold it.
-    fn finish(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn Control]) -> Result<()> {
+    fn finish(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn LoopArray]) -> Result<()> {
         self.wait(worker, arrays, "the others to end their passes", |clocks, worker| {
-            let done = clocks.all(|rank| Ok(clocks.board.clock(worker, rank)?.1))?;
+            let done = clocks.all(|rank| Ok(clocks.clock_table.clock(worker, rank)?.1))?;
             Ok(done && clocks.is_reached(worker, u64::MAX)?)
         })?;
-        let mut published = Vec::with_capacity(self.pace.workers);
-        for rank in 0..self.pace.workers {
-            published.push(self.board.clock(worker, rank)?.0);
+        let mut published = Vec::with_capacity(self.params.workers);
+        for rank in 0..self.params.workers {
+            published.push(self.clock_table.clock(worker, rank)?.0);
         }
         let since = Instant::now();
         arrays.iter_mut().try_for_each(|array| array.fold(worker, &published))?;
@@ -179,7 +184,7 @@ impl Clocks {
     }
 
     fn all(&self, mut holds: impl FnMut(usize) -> Result<bool>) -> Result<bool> {
-        for rank in 0..self.pace.workers {
+        for rank in 0..self.params.workers {
             if !holds(rank)? {
                 return Ok(false);
             }
@@ -190,7 +195,7 @@ impl Clocks {
     /// Whether all have published `wanted` clocks, or all that they will, and these are applied everywhere.
     fn is_reached(&self, worker: &Worker, wanted: u64) -> Result<bool> {
         self.all(|rank| {
-            let (clock, done) = self.board.clock(worker, rank)?;
+            let (clock, done) = self.clock_table.clock(worker, rank)?;
             let wanted = wanted.min(if done { clock } else { u64::MAX });
             if clock < wanted {
                 return Ok(false);
@@ -198,39 +203,39 @@ impl Clocks {
             if !self.buffers {
                 return Ok(true);
             }
-            self.all(|server| Ok(self.board.applied(worker, server, rank)? >= wanted))
+            self.all(|server| Ok(self.clock_table.applied(worker, server, rank)? >= wanted))
         })
     }
 
     /// What is to be read of each worker now; notes how stale that is.
     fn published(&mut self, worker: &Worker) -> Result<Vec<u64>> {
-        let mut published = Vec::with_capacity(self.pace.workers);
-        for rank in 0..self.pace.workers {
-            let (mut clock, done) = self.board.clock(worker, rank)?;
-            if self.pace.relax.consistency == Consistency::Bsp {
+        let mut published = Vec::with_capacity(self.params.workers);
+        for rank in 0..self.params.workers {
+            let (mut clock, done) = self.clock_table.clock(worker, rank)?;
+            if self.params.relax.consistency == Consistency::Bsp {
                 // Who is ahead has published more, in the other slot.
                 clock = clock.min(self.clock);
             }
             let mut seen = clock;
-            for server in (0..self.pace.workers).filter(|_| self.buffers) {
-                seen = seen.min(self.board.applied(worker, server, rank)?);
+            for server in (0..self.params.workers).filter(|_| self.buffers) {
+                seen = seen.min(self.clock_table.applied(worker, server, rank)?);
             }
-            if rank != self.pace.me && !done {
+            if rank != self.params.me && !done {
                 self.report.staleness.note(self.clock.saturating_sub(seen));
             }
-            if let Some(lacking) = &self.lacking {
-                lacking.note_merged(&self.board, worker, rank, seen)?;
+            if let Some(meter) = &self.meter {
+                meter.note_merged(&self.clock_table, worker, rank, seen)?;
             }
             published.push(clock);
         }
         Ok(published)
     }
 
-    fn note(&mut self, moved: Moved) {
-        self.report.bytes += moved.bytes;
-        if moved.measured {
-            self.report.drift_looks += 1;
-            self.report.drift += moved.change / moved.size.max(moved.change).max(f64::MIN_POSITIVE);
+    fn note(&mut self, traffic: Traffic) {
+        self.report.bytes += traffic.bytes;
+        if traffic.measured {
+            self.report.drift_samples += 1;
+            self.report.drift += traffic.change / traffic.size.max(traffic.change).max(f64::MIN_POSITIVE);
         }
     }
 
@@ -238,18 +243,18 @@ impl Clocks {
     fn wait(
         &mut self,
         worker: &mut Worker,
-        arrays: &mut [&mut dyn Control],
+        arrays: &mut [&mut dyn LoopArray],
         what: &str,
         is_done: impl Fn(&Clocks, &Worker) -> Result<bool>,
     ) -> Result<()> {
         let (since, applying) = (Instant::now(), self.report.apply);
-        let (board, own, patience) = (self.board.clone(), self.clock, self.patience);
+        let (clock_table, own, patience) = (self.clock_table.clone(), self.clock, self.patience);
         let what = || format!("{what} at clock {own} of a relaxed loop");
         let behind = |worker: &Worker, rank: usize| {
-            let (clock, done) = board.clock(worker, rank)?;
+            let (clock, done) = clock_table.clock(worker, rank)?;
             Ok::<_, Error>(!done && clock < own)
         };
-        board.wait(worker, patience, what, behind, |worker| {
+        clock_table.wait(worker, patience, what, behind, |worker| {
             self.apply(worker, arrays)?;
             is_done(self, worker)
         })?;

@@ -1,18 +1,18 @@
 //! Running loops: planning once, then passes that take, work, give.
 mod align;
-mod alike;
 mod body;
 mod check;
 mod clocks;
 mod description;
+mod divergence;
 mod findings;
-mod foresee;
-mod lacking;
 mod pass;
 mod places;
 mod plan;
+mod prefetch_plan;
 mod reports;
 mod run;
+mod staleness_meter;
 #[cfg(test)]
 mod tests;
 mod timing;
@@ -20,15 +20,15 @@ mod work;
 
 pub use self::plan::LoopPlan;
 pub use self::timing::Timing;
-pub use crate::array::arg::{Reads, Writes};
+pub use crate::array::arg::{ViewFamily, ViewMutFamily};
 pub use crate::contract::{
-    ArrayArg, Arrays, Boxes, Control, Family, IterationSpace, Note, Notes, Of, Ranges, Rule, Visit,
-    entry_parts,
+    ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, LoopArray, Of, PassTrace, Ranges, RangesFamily,
+    Rule, Visit, entry_parts,
 };
 #[doc(hidden)]
 pub use crate::panics::begin_iteration;
 
-use crate::contract::{Plain, Relax};
+use crate::contract::{CapturedValue, Relax};
 use crate::site::Site;
 use hectare_dependence::loop_nest::{LoopNest, Order};
 use hectare_dependence::schedule::Schedule;
@@ -48,7 +48,7 @@ pub struct LoopHead<'a> {
     pub invariants: &'a [i64],
     /// Numbers from outside that the body uses, with their names: the same on all workers, or the loop ends with
     /// [`Error::Diverged`](crate::Error::Diverged). What is no number, truth value or character is not compared.
-    pub captured: &'a [(&'static str, Option<Plain>)],
+    pub captured: &'a [(&'static str, Option<CapturedValue>)],
     /// A schedule of one's own, instead of one that the runtime chooses.
     pub schedule: Option<&'a dyn Schedule>,
     /// What is promised about the arrays that it relaxes and buffers. [`Relax::default`] relaxes nothing.

@@ -1,15 +1,15 @@
 //! One pass of a loop on one worker.
 use super::body::guarded;
 use super::clocks::Clocks;
-use super::foresee::{Slice, serves, take_tallies};
 use super::plan::LoopPlan;
+use super::prefetch_plan::{Slice, serves, take_tallies};
 use super::timing::timed;
 use super::work::relaxed;
-use super::{Arrays, Control, IterationSpace, LoopHead, Of};
+use super::{Arrays, IterationSpace, LoopArray, LoopHead, Of};
 use crate::accumulate::{Accumulators, Tree};
-use crate::context::{Context, Say};
+use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
-use crate::relax::{Consistency, LoopReport, Pace, Treatment};
+use crate::relax::{Consistency, LoopReport, PassParams, Treatment};
 use hectare_dsm::Rank;
 use std::time::{Duration, Instant};
 
@@ -39,17 +39,22 @@ impl Context<'_> {
         self.begin(head, plan, arrays)?;
         let since = Instant::now();
         // What is collected is merged after the pass.
-        let clocked = |array: &&mut dyn Control| array.treatment() != Treatment::Collected;
+        let clocked = |array: &&mut dyn LoopArray| array.treatment() != Treatment::Collected;
         let mut clocks = match relaxed(plan, arrays).iter().any(clocked) {
             false => None,
             true => {
-                let foreseen = match serves(plan, arrays) {
-                    true => {
-                        self.foresee::<S, A, K>(&placed, plan, head.relax.every, arrays, slice, &mut spent)
-                    }
+                let planned = match serves(plan, arrays) {
+                    true => self.plan_prefetch::<S, A, K>(
+                        &placed,
+                        plan,
+                        head.relax.every,
+                        arrays,
+                        slice,
+                        &mut spent,
+                    ),
                     false => Ok(()),
                 };
-                Some(self.open(head, plan, arrays, foreseen)?)
+                Some(self.open(head, plan, arrays, planned)?)
             }
         };
         let mut tree = Tree::new(accumulators, plan.cells);
@@ -68,7 +73,7 @@ impl Context<'_> {
         let waited = Instant::now();
         if worked.is_ok() && clocks.is_some() {
             // Whoever is not here yet may still write. One who has failed says so here, and calls once, as this does.
-            if let Err(error) = self.exchange(head.site, Say::Value(&[]), |_, _| Ok(())) {
+            if let Err(error) = self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(())) {
                 self.abandon(plan, arrays, begun, &error.to_string());
                 return Err(error);
             }
@@ -77,7 +82,7 @@ impl Context<'_> {
         let ended = worked.and_then(|()| self.end(plan, arrays, clocks.is_some()));
         if let Err(error) = ended {
             if clocks.is_some() {
-                self.board()?.set_failed(self.fabric.worker);
+                self.clock_table()?.set_failed(self.fabric.worker);
             }
             self.abandon(plan, arrays, begun, &error.to_string());
             return Err(self.fail(head.site, error));
@@ -85,7 +90,7 @@ impl Context<'_> {
         let mut bytes = (took.as_nanos() as u64).to_le_bytes().to_vec();
         tree.encode(&mut bytes);
         let (mut all, mut longest) = (Tree::new(accumulators, plan.cells), 0);
-        self.exchange(head.site, Say::Value(&bytes), |_, bytes| {
+        self.exchange(head.site, Outcome::Value(&bytes), |_, bytes| {
             let cut_off = || Error::Message("decoded: a time is cut off".into());
             let (took, partials) = bytes.split_first_chunk().ok_or_else(cut_off)?;
             longest = longest.max(u64::from_le_bytes(*took));
@@ -115,7 +120,7 @@ impl Context<'_> {
             return Ok(());
         }
         // Whoever is not here yet may still read what the last loop left.
-        self.exchange(head.site, Say::Value(&[]), |_, _| Ok(()))?;
+        self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(()))?;
         let recalled = each.iter_mut().try_for_each(|array| array.recall(self.fabric.worker));
         self.agree_on(head.site, recalled)?;
         each.iter_mut().try_for_each(|array| array.finish_recall(self.fabric.worker))?;
@@ -131,12 +136,12 @@ impl Context<'_> {
         head: &LoopHead<'_>,
         plan: &LoopPlan,
         arrays: &mut A,
-        foreseen: Result<()>,
+        planned: Result<()>,
     ) -> Result<Clocks> {
         let mut relaxed = relaxed(plan, arrays);
-        let board = self.board()?;
+        let clock_table = self.clock_table()?;
         let opened = relaxed.iter_mut().try_for_each(|array| array.open(self.fabric.worker));
-        let opened = foreseen.and(opened).and_then(|()| board.reset(self.fabric.worker));
+        let opened = planned.and(opened).and_then(|()| clock_table.reset(self.fabric.worker));
         self.agree_on(head.site, opened)?;
         let (me, workers) = (self.rank() as usize, self.size());
         let in_copies = plan.trials.borrow().in_copies(head.relax.consistency, workers, plan.relaxed_bytes());
@@ -144,16 +149,16 @@ impl Context<'_> {
         if shares && head.relax.consistency == Consistency::Async {
             plan.report(head.relax).note_sharing(in_copies);
         }
-        let pace = Pace { relax: head.relax, in_copies, me, workers };
+        let params = PassParams { relax: head.relax, in_copies, me, workers };
         // What was there is shown to the rules.
         let entered = guarded(&plan.nest, me as Rank, || {
-            Clocks::enter(board, pace, self.patience, self.fabric.worker, &mut relaxed)
+            Clocks::enter(clock_table, params, self.patience, self.fabric.worker, &mut relaxed)
         });
         self.agree_on(head.site, entered)
     }
 
     /// Gives what this worker owns at rest to whoever needs it first.
-    fn hand_out(&mut self, plan: &LoopPlan, number: usize, array: &mut dyn Control) -> Result<()> {
+    fn hand_out(&mut self, plan: &LoopPlan, number: usize, array: &mut dyn LoopArray) -> Result<()> {
         let me = self.rank();
         let owners = array.layout().owners.clone();
         for (part, owner) in owners.iter().enumerate() {

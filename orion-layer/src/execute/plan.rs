@@ -1,7 +1,7 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
-use super::alike::digest;
 use super::clocks::Clocks;
 use super::description::{self, Treated, check};
+use super::divergence::digest;
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::context::Context;
 use crate::contract::Serving;
@@ -41,17 +41,17 @@ struct Plans {
 impl Context<'_> {
     /// All plans of the program.
     pub(crate) fn plans(&self) -> impl Iterator<Item = &Rc<LoopPlan>> {
-        self.kept.get::<Plans>().into_iter().flat_map(|plans| plans.known.values())
+        self.extensions.get::<Plans>().into_iter().flat_map(|plans| plans.known.values())
     }
 
     pub(super) fn plan_of(&self, key: &Key) -> Option<Rc<LoopPlan>> {
-        self.kept.get::<Plans>()?.known.get(key).cloned()
+        self.extensions.get::<Plans>()?.known.get(key).cloned()
     }
 
     pub(super) fn keep_plan(&mut self, key: Key, plan: Rc<LoopPlan>) {
-        match self.kept.get_mut::<Plans>() {
+        match self.extensions.get_mut::<Plans>() {
             Some(plans) => drop(plans.known.insert(key, plan)),
-            None => self.kept.put(Plans { known: HashMap::from([(key, plan)]) }),
+            None => self.extensions.put(Plans { known: HashMap::from([(key, plan)]) }),
         }
     }
 }
@@ -166,7 +166,7 @@ impl LoopPlan {
             timing,
             reports: RefCell::default(),
             trials: RefCell::new(Trials::new()),
-            sharing: Sharing { treatments: treated.iter().map(|(_, how)| *how).collect(), foresees: false },
+            sharing: Sharing { treatments: treated.iter().map(|(_, how)| *how).collect(), has_slice: false },
             own_cells,
             scrambled,
             tiles,
@@ -208,14 +208,14 @@ impl LoopPlan {
     }
 
     /// After how many cells of a tile a worker ends a clock, or with [`Every::Time`] and [`Every::Staleness`] may end one.
-    pub(super) fn stretch(&self, every: Every) -> usize {
-        self.stretch_of(self.own_cells, every)
+    pub(super) fn interval(&self, every: Every) -> usize {
+        self.interval_of(self.own_cells, every)
     }
 
     /// The same of a worker that runs so many cells.
-    pub(super) fn stretch_of(&self, own_cells: usize, every: Every) -> usize {
+    pub(super) fn interval_of(&self, own_cells: usize, every: Every) -> usize {
         match every {
-            Every::Share(times) => own_cells.div_ceil(times).max(1),
+            Every::PerPass(times) => own_cells.div_ceil(times).max(1),
             Every::Iterations(count) => ((count as f64 / self.per_cell()) as usize).max(1),
             Every::Time(_) | Every::Staleness(_) => 1,
         }
@@ -232,7 +232,7 @@ impl LoopPlan {
         Ok(match clocks.every() {
             Every::Time(time) => elapsed >= time,
             Every::Staleness(most) => clocks.is_stale(worker, most, self.per_cell())?,
-            every => cells.is_multiple_of(self.stretch(every)),
+            every => cells.is_multiple_of(self.interval(every)),
         })
     }
 

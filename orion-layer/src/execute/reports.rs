@@ -68,8 +68,8 @@ impl Context<'_> {
             report.busy = busy;
             let mean = report.compute.as_secs_f64() / workers;
             report.imbalance = if mean > 0.0 { longest.as_secs_f64() / mean } else { 1.0 };
-            report.drift /= report.drift_looks.max(1) as f64;
-            report.lacking /= report.lacking_looks.max(1) as f64;
+            report.drift /= report.drift_samples.max(1) as f64;
+            report.stale_iterations /= report.stale_samples.max(1) as f64;
         }
         Ok(all)
     }

@@ -1,7 +1,7 @@
 //! Running a loop: its plan, a pass, and what follows an error.
-use super::alike::{stamp, with_plan};
-use super::foresee::Slice;
+use super::divergence::{fingerprint, with_plan};
 use super::plan::{Key, LoopPlan};
+use super::prefetch_plan::Slice;
 use super::{Arrays, Describe, IterationSpace, LoopHead, Of};
 use crate::accumulate::Accumulators;
 use crate::context::Context;
@@ -101,17 +101,17 @@ impl Context<'_> {
             relax: head.relax.key(),
             schedule: head.schedule.map(|schedule| format!("{schedule:?}")),
         };
-        let stamp = stamp(head, (key.space, self.checking), key.schedule.as_ref(), &mut arrays);
-        let how = (describe, slice, key, stamp);
+        let fingerprint = fingerprint(head, (key.space, self.checking), key.schedule.as_ref(), &mut arrays);
+        let how = (describe, slice, key, fingerprint);
         let result = self.run_stamped(head, space, &mut arrays, accumulators, how, body);
-        let stamp = self.set_stamp(0);
-        match self.take_differs() {
+        let fingerprint = self.set_fingerprint(0);
+        match self.take_divergence() {
             false => result,
-            true => Err(self.tell_loops_apart(head, space, &mut arrays, stamp)),
+            true => Err(self.loop_divergence(head, space, &mut arrays, fingerprint)),
         }
     }
 
-    /// Runs a loop of which this worker says `stamp`.
+    /// Runs a loop of which this worker says `fingerprint`.
     #[allow(clippy::type_complexity)]
     fn run_stamped<S, A, C, K, F>(
         &mut self,
@@ -119,7 +119,7 @@ impl Context<'_> {
         space: &S,
         arrays: &mut A,
         accumulators: C,
-        (describe, slice, key, stamp): (Describe<'_>, Slice<'_, K>, Key, u64),
+        (describe, slice, key, fingerprint): (Describe<'_>, Slice<'_, K>, Key, u64),
         body: F,
     ) -> Result<C::Values>
     where
@@ -133,14 +133,14 @@ impl Context<'_> {
         let prepared = match known {
             Some(plan) => Ok(plan),
             None => {
-                self.set_stamp(stamp);
+                self.set_fingerprint(fingerprint);
                 self.agree_to_plan(head.site)?;
                 let describe = (describe, slice.keys.is_some());
                 self.prepare(head, space, arrays, describe, size_of::<C::Values>() != 0, key)
             }
         };
         if let Ok(plan) = &prepared {
-            self.set_stamp(with_plan(stamp, plan));
+            self.set_fingerprint(with_plan(fingerprint, plan));
             // All workers have a report, also of a pass that fails.
             drop(plan.report(head.relax));
         }
@@ -188,13 +188,13 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Plans a loop; `foresees` says whether it has a slice. Collective.
+    /// Plans a loop; `has_slice` says whether it has a slice. Collective.
     fn prepare<S: IterationSpace, A: Arrays>(
         &mut self,
         head: &LoopHead<'_>,
         space: &S,
         arrays: &mut A,
-        (describe, foresees): (Describe<'_>, bool),
+        (describe, has_slice): (Describe<'_>, bool),
         accumulates: bool,
         key: Key,
     ) -> Result<Rc<LoopPlan>> {
@@ -209,7 +209,7 @@ impl Context<'_> {
         let collects = treated.iter().any(|(_, treatment)| *treatment == Treatment::Collected);
         let accumulates = accumulates || collects;
         let mut plan = LoopPlan::make(head, space, named, &treated, describe, accumulates, self)?;
-        plan.sharing.foresees = foresees;
+        plan.sharing.has_slice = has_slice;
         let plan = Rc::new(plan);
         self.keep_plan(key, plan.clone());
         Ok(plan)

@@ -1,8 +1,8 @@
 //! What one worker does in a pass: its tiles, and the clocks between their cells.
 use super::clocks::Clocks;
-use super::foresee::serves;
 use super::plan::LoopPlan;
-use super::{Arrays, Control, IterationSpace, Notes, Of};
+use super::prefetch_plan::serves;
+use super::{Arrays, IterationSpace, LoopArray, Of, PassTrace};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::Context;
 use crate::error::Result;
@@ -36,7 +36,7 @@ impl Context<'_> {
         let tiles = &plan.tiles[self.rank() as usize];
         let mut taken = Vec::new();
         let serves = clocks.is_some() && serves(plan, arrays);
-        let (mut stretch, mut ticked) = (0, Instant::now());
+        let (mut interval, mut ticked) = (0, Instant::now());
         let starts = clocks.as_ref().map(|clocks| plan.clocks_before(self.rank() as usize, clocks.every()));
         for (number, tile) in tiles.iter().enumerate() {
             *begun = number;
@@ -60,7 +60,7 @@ impl Context<'_> {
                 self.hand_on(tile, arrays)?;
             }
             let since = Instant::now();
-            let mut views = arrays.views(self.fabric.worker, &parts, Notes(None, &current))?;
+            let mut views = arrays.views(self.fabric.worker, &parts, PassTrace(None, &current))?;
             let Some(clocks) = clocks else {
                 if !(mutant::is(Mutant::TileOmitted) && number + 1 == tiles.len()) {
                     plan.for_each_cell(number, &tile.tile, |cell| {
@@ -84,17 +84,17 @@ impl Context<'_> {
             plan.for_each_cell(number, &tile.tile, |cell| cells.push(cell.to_vec()));
             let mut at = 0;
             while at < cells.len() {
-                if serves && at % plan.stretch(clocks.every()) == 0 {
-                    self.prefetch(plan, arrays, stretch, spent)?;
-                    stretch += 1;
+                if serves && at % plan.interval(clocks.every()) == 0 {
+                    self.prefetch(plan, arrays, interval, spent)?;
+                    interval += 1;
                 }
                 let since = Instant::now();
-                let mut views = arrays.views(self.fabric.worker, &parts, Notes(None, &current))?;
+                let mut views = arrays.views(self.fabric.worker, &parts, PassTrace(None, &current))?;
                 let due = loop {
                     run_cell::<S, A, C, F>(placed, (plan, &current), &cells[at], &mut views, tree, &body);
                     at += 1;
                     let due = plan.is_due(clocks, self.fabric.worker, at, ticked.elapsed())?;
-                    if at == cells.len() || due || serves && at % plan.stretch(clocks.every()) == 0 {
+                    if at == cells.len() || due || serves && at % plan.interval(clocks.every()) == 0 {
                         break due;
                     }
                 };
@@ -132,7 +132,7 @@ impl Context<'_> {
 }
 
 /// The arrays that the loop relaxes.
-pub(super) fn relaxed<'a, A: Arrays>(plan: &LoopPlan, arrays: &'a mut A) -> Vec<&'a mut dyn Control> {
+pub(super) fn relaxed<'a, A: Arrays>(plan: &LoopPlan, arrays: &'a mut A) -> Vec<&'a mut dyn LoopArray> {
     let all = arrays.each().into_iter().enumerate();
     all.filter(|(number, _)| plan.nest.relaxed.contains(number)).map(|(_, array)| array).collect()
 }

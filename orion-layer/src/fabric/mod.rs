@@ -1,7 +1,7 @@
 //! How the workers of a program reach each other.
 //!
-//! All that a [`Context`](crate::Context) says to other workers goes through a [`Fabric`]: letters that all read, parcels for
-//! one worker each, and a last letter. Who is behind it, and where, is known to its implementation alone; on one host that is
+//! All that a [`Context`](crate::Context) says to other workers goes through a [`Fabric`]: frames that all read, parcels for
+//! one worker each, and an exit notice. Who is behind it, and where, is known to its implementation alone; on one host that is
 //! [`SharedMemory`]. Elements of arrays take no part in this: they lie in areas of the runtime core, which goes to other
 //! hosts by itself.
 mod shared_memory;
@@ -23,19 +23,19 @@ pub(crate) trait Fabric: Debug {
     /// How many workers there are.
     fn size(&self) -> usize;
 
-    /// Posts a letter of `len` bytes to all, and waits until everybody has posted one.
+    /// Posts a frame of `len` bytes to all, and waits until everybody has posted one.
     ///
     /// # Errors
     /// When the others do not come.
     fn post(&mut self, len: usize, write: Write<'_>) -> Result<()>;
 
-    /// The letter that worker `rank` posted last, and whatever is behind it; until the next [`Fabric::post`].
+    /// The frame that worker `rank` posted last, and whatever is behind it; until the next [`Fabric::post`].
     ///
     /// # Errors
     /// When it cannot be reached.
-    fn letter(&self, rank: usize) -> Result<&[u8]>;
+    fn frame(&self, rank: usize) -> Result<&[u8]>;
 
-    /// Leaves a last letter for who still waits for this worker, and waits for nobody. Nothing is posted after it.
+    /// Leaves an exit notice for who still waits for this worker, and waits for nobody. Nothing is posted after it.
     ///
     /// # Errors
     /// When it cannot be left.

@@ -1,4 +1,4 @@
-//! Workers that share a segment: a letter is a published area of each worker, read in place after a barrier; parcels are an
+//! Workers that share a segment: a frame is a published area of each worker, read in place after a barrier; parcels are an
 //! area of their sender's, lent to all.
 use super::{Fabric, Write};
 use crate::error::Result;
@@ -12,9 +12,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(crate) struct SharedMemory<'w> {
     pub(crate) worker: &'w mut Worker,
-    /// Where this worker writes its letters; `None` when it has left its last.
+    /// Where this worker writes its frames; `None` when it has left its exit notice.
     mine: Option<Owned<u8>>,
-    letters: Vec<Area<u8>>,
+    frames: Vec<Area<u8>>,
     offered: Vec<(String, Lent<u8>)>,
 }
 
@@ -27,7 +27,7 @@ fn word(bytes: &[u8], at: usize) -> usize {
 }
 
 impl<'w> SharedMemory<'w> {
-    /// Meets workers `0..size` of the job, all of whom call this, with room for letters of `longest` bytes.
+    /// Meets workers `0..size` of the job, all of whom call this, with room for frames of `longest` bytes.
     pub(crate) fn meet(
         worker: &'w mut Worker,
         size: usize,
@@ -36,11 +36,11 @@ impl<'w> SharedMemory<'w> {
     ) -> Result<SharedMemory<'w>> {
         worker.wait_for_workers(size, patience)?;
         let mine = worker.create::<u8>(AreaSpec::new(mailbox(worker.rank() as usize)), longest)?;
-        let mut letters = Vec::with_capacity(size);
+        let mut frames = Vec::with_capacity(size);
         for rank in 0..size {
-            letters.push(worker.attach_within::<u8>(&mailbox(rank), patience)?);
+            frames.push(worker.attach_within::<u8>(&mailbox(rank), patience)?);
         }
-        Ok(SharedMemory { worker, mine: Some(mine), letters, offered: Vec::new() })
+        Ok(SharedMemory { worker, mine: Some(mine), frames, offered: Vec::new() })
     }
 }
 
@@ -50,7 +50,7 @@ impl Fabric for SharedMemory<'_> {
     }
 
     fn size(&self) -> usize {
-        self.letters.len()
+        self.frames.len()
     }
 
     fn post(&mut self, len: usize, write: Write<'_>) -> Result<()> {
@@ -60,8 +60,8 @@ impl Fabric for SharedMemory<'_> {
         Ok(self.worker.barrier()?)
     }
 
-    fn letter(&self, rank: usize) -> Result<&[u8]> {
-        Ok(self.letters[rank].read(self.worker)?)
+    fn frame(&self, rank: usize) -> Result<&[u8]> {
+        Ok(self.frames[rank].read(self.worker)?)
     }
 
     fn leave(&mut self, len: usize, write: Write<'_>) -> Result<()> {
@@ -73,7 +73,7 @@ impl Fabric for SharedMemory<'_> {
     }
 
     fn left_by(&self, rank: usize) -> Option<&[u8]> {
-        self.letters[rank].read_lent(self.worker).ok()
+        self.frames[rank].read_lent(self.worker).ok()
     }
 
     fn is_alive(&self, rank: usize) -> bool {

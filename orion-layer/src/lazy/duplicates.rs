@@ -2,7 +2,7 @@
 
 /// What becomes of an entry that meets an earlier one of the same key.
 #[derive(Debug)]
-pub enum Met<O, V> {
+pub enum Resolution<O, V> {
     /// The two are one.
     One(O),
     /// They stay two entries.
@@ -23,7 +23,7 @@ pub trait Duplicates<V> {
     fn first(&mut self, value: V) -> Self::Out;
 
     /// Of each further one.
-    fn met(&mut self, before: Self::Out, value: V) -> Met<Self::Out, V>;
+    fn resolve(&mut self, before: Self::Out, value: V) -> Resolution<Self::Out, V>;
 
     /// If entries of one worker may meet before they are with those of others, and in any order: what becomes of two.
     fn early(&mut self) -> Option<&mut dyn FnMut(V, V) -> V> {
@@ -43,8 +43,8 @@ impl<V> Duplicates<V> for Refuse {
         value
     }
 
-    fn met(&mut self, _before: V, _value: V) -> Met<V, V> {
-        Met::Refused
+    fn resolve(&mut self, _before: V, _value: V) -> Resolution<V, V> {
+        Resolution::Refused
     }
 }
 
@@ -60,8 +60,8 @@ impl<V> Duplicates<V> for KeepAll {
         value
     }
 
-    fn met(&mut self, before: V, value: V) -> Met<V, V> {
-        Met::Two(before, value)
+    fn resolve(&mut self, before: V, value: V) -> Resolution<V, V> {
+        Resolution::Two(before, value)
     }
 }
 
@@ -76,9 +76,9 @@ impl<V> Duplicates<V> for Group {
         vec![value]
     }
 
-    fn met(&mut self, mut before: Vec<V>, value: V) -> Met<Vec<V>, V> {
+    fn resolve(&mut self, mut before: Vec<V>, value: V) -> Resolution<Vec<V>, V> {
         before.push(value);
-        Met::One(before)
+        Resolution::One(before)
     }
 }
 
@@ -93,8 +93,8 @@ impl<V, F: FnMut(V, V) -> V> Duplicates<V> for Combine<F> {
         value
     }
 
-    fn met(&mut self, before: V, value: V) -> Met<V, V> {
-        Met::One((self.0)(before, value))
+    fn resolve(&mut self, before: V, value: V) -> Resolution<V, V> {
+        Resolution::One((self.0)(before, value))
     }
 }
 
@@ -109,8 +109,8 @@ impl<V, F: FnMut(V, V) -> V> Duplicates<V> for Reduce<F> {
         value
     }
 
-    fn met(&mut self, before: V, value: V) -> Met<V, V> {
-        Met::One((self.0)(before, value))
+    fn resolve(&mut self, before: V, value: V) -> Resolution<V, V> {
+        Resolution::One((self.0)(before, value))
     }
 
     fn early(&mut self) -> Option<&mut dyn FnMut(V, V) -> V> {

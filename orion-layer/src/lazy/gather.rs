@@ -1,5 +1,5 @@
 //! Running a pipeline on one worker, and bringing what comes out of it into the order of its keys.
-use super::duplicates::{Duplicates, Met};
+use super::duplicates::{Duplicates, Resolution};
 use super::pipe::{Origin, Pipe};
 use crate::error::{Error, Result};
 use crate::panics::caught;
@@ -97,14 +97,14 @@ pub(crate) fn meet<K: Ord + Debug, O: Origin, V, D: Duplicates<V>>(
             let same = current.borrow().as_ref() == Some(&key);
             let before = open.take();
             match before {
-                Some(before) if same => match duplicates.met(before, value) {
-                    Met::One(one) => open = Some(one),
-                    Met::Two(before, value) => {
+                Some(before) if same => match duplicates.resolve(before, value) {
+                    Resolution::One(one) => open = Some(one),
+                    Resolution::Two(before, value) => {
                         let earlier = current.replace(Some(key));
                         list.extend(earlier.map(|key| (key, before)));
                         open = Some(duplicates.first(value));
                     }
-                    Met::Refused => {
+                    Resolution::Refused => {
                         let what = "several entries have this key: say what becomes of them by `combine`, `reduce`, \
                                     `keep_all` or `group_by`";
                         let (array, key) = (array.to_owned(), format!("{key:?}"));

@@ -43,7 +43,7 @@ pub(crate) mod pipe;
 mod source;
 pub(crate) mod spread;
 
-pub use self::duplicates::{Combine, Duplicates, Group, KeepAll, Met, Reduce, Refuse};
+pub use self::duplicates::{Combine, Duplicates, Group, KeepAll, Reduce, Refuse, Resolution};
 pub use self::pipe::{FilterMap, FlatMap, Map, Origin, Pipe, Rekey};
 pub use self::source::{Emitting, FromEntries, FromLines};
 

@@ -8,7 +8,7 @@ use super::pipe::Origin;
 use crate::array::Value;
 use crate::array::exchange::exchange_parcels;
 use crate::array::wire;
-use crate::context::{Context, Say};
+use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
 use crate::panics::caught;
 use crate::site::Site;
@@ -18,12 +18,12 @@ use std::fmt::Debug;
 const SAMPLES: usize = 32;
 
 /// A key that can be sent.
-pub(crate) trait Sent: Ord + Clone + Debug {
+pub(crate) trait Sortable: Ord + Clone + Debug {
     fn put(&self, bytes: &mut Vec<u8>) -> Result<()>;
     fn take(bytes: &mut &[u8]) -> Result<Self>;
 }
 
-impl<const N: usize> Sent for [u32; N] {
+impl<const N: usize> Sortable for [u32; N] {
     fn put(&self, bytes: &mut Vec<u8>) -> Result<()> {
         Origin::put(self, bytes);
         Ok(())
@@ -39,7 +39,7 @@ fn cut_off() -> Error {
 }
 
 /// Spreads sorted items over the workers; those of each stay sorted. `name` is that of the array in errors. Collective.
-pub(crate) fn spread<K: Sent, O: Origin, V: Value>(
+pub(crate) fn spread<K: Sortable, O: Origin, V: Value>(
     context: &mut Context<'_>,
     site: Site,
     name: &str,
@@ -54,7 +54,7 @@ pub(crate) fn spread<K: Sent, O: Origin, V: Value>(
 }
 
 /// Sends every item to the worker that `to` says; what each gets is sorted. Collective.
-pub(crate) fn scatter<K: Sent, O: Origin, V: Value>(
+pub(crate) fn scatter<K: Sortable, O: Origin, V: Value>(
     context: &mut Context<'_>,
     site: Site,
     name: &str,
@@ -65,7 +65,7 @@ pub(crate) fn scatter<K: Sent, O: Origin, V: Value>(
     if context.size() == 1 { Ok(items) } else { exchange(context, site, name, items, to) }
 }
 
-fn exchange<K: Sent, O: Origin, V: Value>(
+fn exchange<K: Sortable, O: Origin, V: Value>(
     context: &mut Context<'_>,
     site: Site,
     name: &str,
@@ -84,7 +84,7 @@ fn exchange<K: Sent, O: Origin, V: Value>(
 }
 
 /// The greatest key of each worker but the last.
-fn bounds<K: Sent, O, V>(
+fn bounds<K: Sortable, O, V>(
     context: &mut Context<'_>,
     site: Site,
     name: &str,
@@ -103,7 +103,7 @@ fn bounds<K: Sent, O, V>(
     let mut samples: Vec<(K, f64)> = Vec::new();
     let mut total = 0.0;
     let mut read = Ok(());
-    context.exchange(site, Say::Value(&said), |_, mut bytes| {
+    context.exchange(site, Outcome::Value(&said), |_, mut bytes| {
         let len = <u64 as Origin>::take(&mut bytes).unwrap_or(0) as f64;
         total += len;
         let from = samples.len();
@@ -142,7 +142,7 @@ fn unsendable((name, worker): (&str, hectare_dsm::Rank), key: &impl Debug, error
 }
 
 /// A parcel for each of `size` workers.
-fn pack<K: Sent, O: Origin, V: Value>(
+fn pack<K: Sortable, O: Origin, V: Value>(
     (name, worker): (&str, hectare_dsm::Rank),
     items: Vec<Item<K, O, V>>,
     to: impl Fn(&K) -> usize,
@@ -166,7 +166,7 @@ fn pack<K: Sent, O: Origin, V: Value>(
     packed.map_err(|error| unsendable((name, worker), &items[at.get()].key, error))
 }
 
-fn unpack<K: Sent, O: Origin, V: Value>(
+fn unpack<K: Sortable, O: Origin, V: Value>(
     at: (&str, hectare_dsm::Rank),
     mut parcel: &[u8],
     got: &mut Vec<Item<K, O, V>>,

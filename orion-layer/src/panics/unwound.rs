@@ -1,6 +1,6 @@
 //! What a worker was at when a body unwound: the iteration, noted when it begins, and the rule, by a mark on the stack that
 //! costs nothing while nothing unwinds and leaves a note behind when it is dropped by one that does.
-use crate::words::short_name;
+use crate::text::short_name;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -30,7 +30,7 @@ thread_local! {
     static RULE: RefCell<Option<Ruled>> = const { RefCell::new(None) };
 }
 
-/// Notes that an iteration of a body begins; for `parallel_for!`. That is a few stores. A value on the stack whose `drop`
+/// PassTrace that an iteration of a body begins; for `parallel_for!`. That is a few stores. A value on the stack whose `drop`
 /// makes the note would need none, but every call in the body would have to unwind through it, and the compiler then keeps
 /// what is live across such a call in memory: sparse logistic regression was half as fast.
 #[inline(always)]

@@ -4,7 +4,7 @@
 //! A slot is written anew when its contributions have been applied by all; until then its worker waits. Who applies them
 //! counts the clocks of each worker that it has applied, in order; so each is applied exactly once, also if a bound on
 //! delay makes workers wait in the middle of a pass.
-use super::{Additive, Apply, Moved, Pace, SLOTS};
+use super::{Additive, Apply, PassParams, SLOTS, Traffic};
 use crate::error::{Error, Result};
 use hectare_dsm::bytemuck::Zeroable;
 use hectare_dsm::{Area, AreaSpec, Cells, Element, Opened, Worker};
@@ -22,12 +22,12 @@ struct Ring<T: Element> {
 }
 
 impl<T: Element> Ring<T> {
-    fn make(worker: &mut Worker, name: &str, len: usize, pace: &Pace) -> Result<Ring<T>> {
+    fn make(worker: &mut Worker, name: &str, len: usize, params: &PassParams) -> Result<Ring<T>> {
         let name = |rank: usize| format!("{name}/{rank}");
-        let slots = worker.create::<T>(AreaSpec::new(name(pace.me)).copies(0), SLOTS.slots() * len)?;
+        let slots = worker.create::<T>(AreaSpec::new(name(params.me)).copies(0), SLOTS.slots() * len)?;
         let mine = slots.open(worker).map_err(hectare_dsm::Error::from)?;
-        let mut all = Vec::with_capacity(pace.workers);
-        for rank in 0..pace.workers {
+        let mut all = Vec::with_capacity(params.workers);
+        for rank in 0..params.workers {
             all.push(worker.attach_within(&name(rank), PATIENCE)?);
         }
         Ok(Ring { mine, all, len })
@@ -69,11 +69,17 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
     }
 
     /// Begins a pass.
-    pub(super) fn enter(&mut self, worker: &mut Worker, number: u64, len: usize, pace: &Pace) -> Result<()> {
+    pub(super) fn enter(
+        &mut self,
+        worker: &mut Worker,
+        number: u64,
+        len: usize,
+        params: &PassParams,
+    ) -> Result<()> {
         if self.updates.is_none() {
-            self.updates = Some(Ring::make(worker, &format!("orion/{number}/updates"), len, pace)?);
+            self.updates = Some(Ring::make(worker, &format!("orion/{number}/updates"), len, params)?);
             if Self::REMEMBERS {
-                self.sights = Some(Ring::make(worker, &format!("orion/{number}/sights"), len, pace)?);
+                self.sights = Some(Ring::make(worker, &format!("orion/{number}/sights"), len, params)?);
             }
         }
         self.values.resize(len, T::default());
@@ -88,15 +94,15 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
     }
 
     /// Publishes what this worker contributed in clock `clock`, from 0.
-    pub(super) fn publish(&mut self, worker: &Worker, clock: u64, pace: &Pace) -> Result<Moved> {
-        let mut moved = Moved { bytes: size_of_val(&self.sums[..]) as u64, ..Moved::default() };
-        self.updates()?.slot(worker, pace.me, clock)?.store(&self.sums);
+    pub(super) fn publish(&mut self, worker: &Worker, clock: u64, params: &PassParams) -> Result<Traffic> {
+        let mut traffic = Traffic { bytes: size_of_val(&self.sums[..]) as u64, ..Traffic::default() };
+        self.updates()?.slot(worker, params.me, clock)?.store(&self.sums);
         if let Some(sights) = &self.sights {
-            sights.slot(worker, pace.me, clock)?.store(&self.seen);
-            moved.bytes += size_of_val(&self.seen[..]) as u64;
+            sights.slot(worker, params.me, clock)?.store(&self.seen);
+            traffic.bytes += size_of_val(&self.seen[..]) as u64;
         }
         self.sums.fill(T::default());
-        Ok(moved)
+        Ok(traffic)
     }
 
     /// Applies what worker `from` contributed in clock `clock` to this worker's share of the elements.
@@ -107,11 +113,11 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         (from, clock): (usize, u64),
         target: Cells<'_, T>,
         state: Option<Cells<'_, A::State>>,
-        pace: &Pace,
+        params: &PassParams,
     ) -> Result<()> {
         let updates = self.updates()?.slot(worker, from, clock)?;
         let sights = self.sights.as_ref().map(|ring| ring.slot(worker, from, clock)).transpose()?;
-        for at in pace.share(target.len()) {
+        for at in params.share(target.len()) {
             let update = updates.get(at);
             if update.is_zero() {
                 continue;
@@ -134,7 +140,7 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         rule: &A,
         target: Cells<'_, T>,
         state: Option<Cells<'_, A::State>>,
-    ) -> Moved {
+    ) -> Traffic {
         target.load(&mut self.values);
         let mut bytes = size_of_val(&self.values[..]) as u64;
         if let Some(state) = state.filter(|_| Self::REMEMBERS) {
@@ -143,6 +149,6 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
             }
             bytes += size_of_val(&self.seen[..]) as u64;
         }
-        Moved { bytes, ..Moved::default() }
+        Traffic { bytes, ..Traffic::default() }
     }
 }

@@ -1,7 +1,7 @@
 //! What a body sees of a buffered array.
 use super::{Additive, Apply, ElementIndex};
 use crate::panics::merging;
-use crate::view::{Frame, PartBounds, Recorder, RowIndex, refuse};
+use crate::view::{PartBounds, Recorder, RowIndex, Window, refuse};
 use hectare_dsm::bytemuck::Zeroable;
 use std::any::type_name;
 
@@ -11,8 +11,8 @@ use std::any::type_name;
 /// An index outside of the array ends the loop with [`Error::Outside`](crate::Error::Outside).
 #[derive(Debug)]
 pub struct BufferView<'a, T: Additive, const N: usize, A: Apply<T>> {
-    frame: Frame<N>,
-    whole: Frame<N>,
+    window: Window<N>,
+    whole: Window<N>,
     values: &'a mut [T],
     sink: Sink<'a, T, A>,
     bounds: PartBounds<'a>,
@@ -31,19 +31,19 @@ pub(super) enum Sink<'a, T: Additive, A: Apply<T>> {
 impl<'a, T: Additive, const N: usize, A: Apply<T>> BufferView<'a, T, N, A> {
     pub(super) fn new(
         bounds: PartBounds<'a>,
-        whole: Frame<N>,
+        whole: Window<N>,
         values: &'a mut [T],
         sink: Sink<'a, T, A>,
         recorder: Option<Recorder<'a>>,
     ) -> Self {
-        let frame = if recorder.is_some() { whole.emptied() } else { whole };
-        BufferView { frame, whole, values, sink, bounds, recorder }
+        let window = if recorder.is_some() { whole.emptied() } else { whole };
+        BufferView { window, whole, values, sink, bounds, recorder }
     }
 
     /// An element.
     #[inline(always)]
     pub fn get<I: ElementIndex<N>>(&self, index: I) -> T {
-        match self.frame.place(index.index()).and_then(|place| self.values.get(place)) {
+        match self.window.place(index.index()).and_then(|place| self.values.get(place)) {
             Some(value) => *value,
             None => self.values[self.place_elsewhere(index.index(), false)],
         }
@@ -52,7 +52,7 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> BufferView<'a, T, N, A> {
     /// A row, as it was at the last clock.
     #[inline]
     pub fn row<R: RowIndex<N>>(&self, row: R) -> &[T] {
-        let place = match self.frame.row_place(row) {
+        let place = match self.window.row_place(row) {
             Some(place) => place,
             None => self.row_elsewhere(row, false),
         };
@@ -62,7 +62,7 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> BufferView<'a, T, N, A> {
     /// Contributes to an element.
     #[inline(always)]
     pub fn add<I: ElementIndex<N>>(&mut self, index: I, contribution: T) {
-        let place = match self.frame.place(index.index()) {
+        let place = match self.window.place(index.index()) {
             Some(place) => place,
             None => self.place_elsewhere(index.index(), true),
         };
@@ -75,7 +75,7 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> BufferView<'a, T, N, A> {
     /// If `contributions` is not as long as a row.
     #[inline]
     pub fn add_row<R: RowIndex<N>>(&mut self, row: R, contributions: &[T]) {
-        let place = match self.frame.row_place(row) {
+        let place = match self.window.row_place(row) {
             Some(place) => place,
             None => self.row_elsewhere(row, true),
         };

@@ -1,10 +1,10 @@
 //! A dense array to which loops contribute through buffers.
 use super::buffer::Contributions;
 use super::buffer_view::{BufferView, Sink};
-use super::{Additive, Apply, Moved, Pace, Treatment};
+use super::{Additive, Apply, PassParams, Traffic, Treatment};
 use crate::array::{DistArray, Layout};
 use crate::context::Context;
-use crate::contract::{ArrayArg, Control, Family, Note, Rule, Unseen, Unseens};
+use crate::contract::{ArrayArg, ArrayTrace, Family, LoopArray, NoKeyView, NoKeyViewFamily, Rule};
 use crate::error::Result;
 use crate::panics::merging;
 use crate::site::Site;
@@ -96,7 +96,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> Buffered<T, N, A> {
 
     /// For [`Context::run_loop`]: the array as one that the loop contributes to.
     pub fn buffer(&mut self) -> BufferArg<'_, T, N, A> {
-        BufferArg { all: self, pace: None }
+        BufferArg { all: self, params: None }
     }
 }
 
@@ -104,14 +104,14 @@ impl<T: Additive, const N: usize, A: Apply<T>> Buffered<T, N, A> {
 #[derive(Debug)]
 pub struct BufferArg<'d, T: Additive, const N: usize, A: Apply<T>> {
     all: &'d mut Buffered<T, N, A>,
-    pace: Option<Pace>,
+    params: Option<PassParams>,
 }
 
 /// [`BufferView`]s of arrays of these elements and dimensions.
 #[derive(Debug)]
-pub struct Buffers<T, const N: usize, A>(PhantomData<(T, A)>);
+pub struct BufferViewFamily<T, const N: usize, A>(PhantomData<(T, A)>);
 
-impl<T: Additive, const N: usize, A: Apply<T> + 'static> Family for Buffers<T, N, A> {
+impl<T: Additive, const N: usize, A: Apply<T> + 'static> Family for BufferViewFamily<T, N, A> {
     type Of<'a> = BufferView<'a, T, N, A>;
 }
 
@@ -132,7 +132,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> BufferArg<'_, T, N, A> {
     }
 }
 
-impl<T: Additive, const N: usize, A: Apply<T>> Control for BufferArg<'_, T, N, A> {
+impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N, A> {
     fn describe(&self, name: &str) -> NamedArray {
         (&self.all.target).describe(name)
     }
@@ -200,10 +200,10 @@ impl<T: Additive, const N: usize, A: Apply<T>> Control for BufferArg<'_, T, N, A
     }
 
     fn poison(&mut self, cause: &str) {
-        self.pace = None;
-        Control::poison(&mut &mut self.all.target, cause);
+        self.params = None;
+        LoopArray::poison(&mut &mut self.all.target, cause);
         if let Some(mut state) = self.all.state.as_mut() {
-            Control::poison(&mut state, cause);
+            LoopArray::poison(&mut state, cause);
         }
     }
 
@@ -214,38 +214,38 @@ impl<T: Additive, const N: usize, A: Apply<T>> Control for BufferArg<'_, T, N, A
     }
 
     fn close(&mut self, worker: &mut Worker) -> Result<()> {
-        self.pace = None;
+        self.params = None;
         self.all.target.partitions().iter_mut().try_for_each(|part| part.close(worker))?;
         let state = self.all.state.iter_mut().flat_map(DistArray::partitions);
         state.into_iter().try_for_each(|part| part.close(worker))
     }
 
-    fn enter(&mut self, worker: &mut Worker, pace: &Pace) -> Result<bool> {
-        self.pace = Some(*pace);
+    fn enter(&mut self, worker: &mut Worker, params: &PassParams) -> Result<bool> {
+        self.params = Some(*params);
         let (number, len) = (self.all.target.number(), self.all.target.len());
-        self.all.contributions.enter(worker, number, len, pace)?;
+        self.all.contributions.enter(worker, number, len, params)?;
         self.refresh(worker, &[])?;
         Ok(true)
     }
 
-    fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Moved> {
-        match self.pace {
-            Some(pace) => self.all.contributions.publish(worker, clock, &pace),
-            None => Ok(Moved::default()),
+    fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Traffic> {
+        match self.params {
+            Some(params) => self.all.contributions.publish(worker, clock, &params),
+            None => Ok(Traffic::default()),
         }
     }
 
     fn apply(&mut self, worker: &Worker, from: usize, clock: u64) -> Result<()> {
-        let Some(pace) = self.pace else { return Ok(()) };
+        let Some(params) = self.params else { return Ok(()) };
         let all = &*self.all;
         let target = all.target.open_cells(worker)?;
         let state = all.state.as_ref().map(|state| state.open_cells(worker)).transpose()?;
         merging(all.target.name(), type_name::<A>(), || {
-            all.contributions.apply(worker, &all.rule, (from, clock), target, state, &pace)
+            all.contributions.apply(worker, &all.rule, (from, clock), target, state, &params)
         })
     }
 
-    fn refresh(&mut self, worker: &Worker, _published: &[u64]) -> Result<Moved> {
+    fn refresh(&mut self, worker: &Worker, _published: &[u64]) -> Result<Traffic> {
         let all = &mut *self.all;
         let target = all.target.open_cells(worker)?;
         let state = all.state.as_ref().map(|state| state.open_cells(worker)).transpose()?;
@@ -256,31 +256,31 @@ impl<T: Additive, const N: usize, A: Apply<T>> Control for BufferArg<'_, T, N, A
 }
 
 impl<T: Additive, const N: usize, A: Apply<T> + 'static> ArrayArg for BufferArg<'_, T, N, A> {
-    type View = Buffers<T, N, A>;
-    type Keys = Unseens;
+    type View = BufferViewFamily<T, N, A>;
+    type Keys = NoKeyViewFamily;
 
-    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<Unseen> {
-        Ok(Unseen)
+    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<NoKeyView> {
+        Ok(NoKeyView)
     }
 
     fn view<'a>(
         &'a mut self,
         worker: &'a Worker,
         _parts: Range<usize>,
-        note: Note<'a>,
+        trace: ArrayTrace<'a>,
     ) -> Result<BufferView<'a, T, N, A>> {
         let Buffered { target, state, rule, contributions } = &mut *self.all;
         let whole = target.whole();
-        if self.pace.is_some() {
+        if self.params.is_some() {
             let Contributions { values, sums, .. } = contributions;
             let sink = Sink::Later(&mut sums[..]);
-            return Ok(BufferView::new(target.bounds(), whole, values, sink, note.recorder()));
+            return Ok(BufferView::new(target.bounds(), whole, values, sink, trace.recorder()));
         }
         let states = match state {
             Some(state) => state.all_of_it(worker)?.1,
             None => &mut [],
         };
         let (bounds, values) = target.all_of_it(worker)?;
-        Ok(BufferView::new(bounds, whole, values, Sink::Now(rule, states), note.recorder()))
+        Ok(BufferView::new(bounds, whole, values, Sink::Now(rule, states), trace.recorder()))
     }
 }

@@ -1,6 +1,6 @@
 //! How an array whose dependences are given up is shared, and what is promised instead, in words.
 use super::{Consistency, Relax, Treatment};
-use crate::words::counted;
+use crate::text::counted;
 use hectare_dependence::loop_nest::LoopNest;
 use std::fmt;
 
@@ -12,7 +12,7 @@ const TOLD: usize = 4;
 pub(crate) struct Sharing {
     pub(crate) treatments: Vec<Treatment>,
     /// Whether a slice of the body names what it uses of served arrays.
-    pub(crate) foresees: bool,
+    pub(crate) has_slice: bool,
 }
 
 impl Sharing {
@@ -35,7 +35,7 @@ impl fmt::Display for Relax {
 
 impl Consistency {
     /// What an iteration reads, and for whom its worker waits.
-    pub(crate) fn in_words(self) -> String {
+    pub(crate) fn description(self) -> String {
         let own = "reads have the worker's own changes";
         match self {
             Consistency::Serializable => {
@@ -73,11 +73,11 @@ pub(crate) fn explained(nest: &LoopNest, array: usize, sharing: &Sharing) -> Str
              given up"
                 .into()
         }
-        Treatment::Served => served(nest, array, sharing.foresees),
+        Treatment::Served => served(nest, array, sharing.has_slice),
     }
 }
 
-fn served(nest: &LoopNest, array: usize, foresees: bool) -> String {
+fn served(nest: &LoopNest, array: usize, has_slice: bool) -> String {
     let of = &nest.arrays[array];
     let (keys, all) = match of.shape.len() {
         1 => ("elements", of.shape[0]),
@@ -91,7 +91,7 @@ fn served(nest: &LoopNest, array: usize, foresees: bool) -> String {
     }
     let more = if uses.len() > TOLD { ", ..." } else { "" };
     let uses = format!("{}{more}", uses[..uses.len().min(TOLD)].join(", "));
-    let fetched = match foresees {
+    let fetched = match has_slice {
         true => format!(
             "the {keys}, of {all}, that {uses} will use before the next clock are found out by a slice of the body, and those \
              that have changed are fetched at once"

@@ -10,12 +10,12 @@
 //!   [`Apply`] function merges at clocks, where the elements live: each exactly once.
 //!
 //! Nothing else of the loop changes: the other arrays keep their dependences, schedules are verified, and what fails
-//! poisons what it wrote. `Board` has the clocks, `execute::clocks` the order of events at one.
+//! poisons what it wrote. `ClockTable` has the clocks, `execute::clocks` the order of events at one.
 mod apply;
-mod board;
 mod buffer;
 mod buffer_view;
 mod buffered;
+mod clock_table;
 mod explained;
 mod make;
 mod relaxed;
@@ -23,14 +23,14 @@ mod report;
 mod trials;
 
 pub use self::apply::{AdaGrad, AdaRevision, Apply, Mean, Seen, Sum};
-pub(crate) use self::board::Board;
 pub use self::buffer_view::BufferView;
-pub use self::buffered::{BufferArg, Buffered, Buffers};
+pub use self::buffered::{BufferArg, BufferViewFamily, Buffered};
+pub(crate) use self::clock_table::ClockTable;
 pub(crate) use self::explained::{Sharing, explained};
-pub use self::relaxed::{Relaxed, Relaxes};
+pub use self::relaxed::{Relaxed, RelaxedViewFamily};
 pub use self::report::{LoopReport, Staleness};
 pub(crate) use self::trials::Trials;
-pub use crate::contract::{Consistency, Every, Moved, Pace, Relax, Treatment};
+pub use crate::contract::{Consistency, Every, PassParams, Relax, Traffic, Treatment};
 pub use crate::replica::{Additive, ElementIndex, RelaxedView};
 
 /// Contributions of so many clocks of a worker may be on their way to a buffered array.

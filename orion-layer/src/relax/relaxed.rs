@@ -1,8 +1,8 @@
 //! A dense array as a loop relaxes it.
-use super::{Additive, Moved, Pace, RelaxedView, Treatment};
+use super::{Additive, PassParams, RelaxedView, Traffic, Treatment};
 use crate::array::{DistArray, Layout};
 use crate::context::Context;
-use crate::contract::{ArrayArg, Control, Family, Note, Unseen, Unseens};
+use crate::contract::{ArrayArg, ArrayTrace, Family, LoopArray, NoKeyView, NoKeyViewFamily};
 use crate::error::Result;
 use crate::site::Site;
 use hectare_dependence::loop_nest::NamedArray;
@@ -15,14 +15,14 @@ use std::ops::Range;
 pub struct Relaxed<'d, T: Element, const N: usize> {
     array: &'d mut DistArray<T, N>,
     /// In a pass that is not exact.
-    pace: Option<Pace>,
+    params: Option<PassParams>,
 }
 
 /// [`RelaxedView`]s of arrays of these elements and dimensions.
 #[derive(Debug)]
-pub struct Relaxes<T, const N: usize>(PhantomData<T>);
+pub struct RelaxedViewFamily<T, const N: usize>(PhantomData<T>);
 
-impl<T: Element, const N: usize> Family for Relaxes<T, N> {
+impl<T: Element, const N: usize> Family for RelaxedViewFamily<T, N> {
     type Of<'a> = RelaxedView<'a, T, N>;
 }
 
@@ -34,18 +34,18 @@ impl<T: Additive, const N: usize> DistArray<T, N> {
     /// Under `Bsp` and `Bounded`, on more than one worker, each worker keeps two copies of the array for itself and two
     /// in shared memory, from the first such loop on: meant for arrays that fit the cache, or nearly.
     pub fn relaxed(&mut self) -> Relaxed<'_, T, N> {
-        Relaxed { array: self, pace: None }
+        Relaxed { array: self, params: None }
     }
 }
 
 impl<T: Element, const N: usize> Relaxed<'_, T, N> {
     /// What a pass is like in which this worker works on a copy.
-    fn copying(&self) -> Option<Pace> {
-        self.pace.filter(|pace| pace.in_copies)
+    fn copying(&self) -> Option<PassParams> {
+        self.params.filter(|params| params.in_copies)
     }
 }
 
-impl<T: Additive, const N: usize> Control for Relaxed<'_, T, N> {
+impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
     fn describe(&self, name: &str) -> NamedArray {
         NamedArray { name: name.into(), shape: self.array.shape().to_vec(), element_bytes: size_of::<T>() }
     }
@@ -99,8 +99,8 @@ impl<T: Additive, const N: usize> Control for Relaxed<'_, T, N> {
     }
 
     fn poison(&mut self, cause: &str) {
-        self.pace = None;
-        Control::poison(&mut &mut *self.array, cause);
+        self.params = None;
+        LoopArray::poison(&mut &mut *self.array, cause);
     }
 
     fn open(&mut self, worker: &Worker) -> Result<()> {
@@ -108,80 +108,80 @@ impl<T: Additive, const N: usize> Control for Relaxed<'_, T, N> {
     }
 
     fn close(&mut self, worker: &mut Worker) -> Result<()> {
-        self.pace = None;
+        self.params = None;
         self.array.partitions().iter_mut().try_for_each(|partition| partition.close(worker))
     }
 
-    fn enter(&mut self, worker: &mut Worker, pace: &Pace) -> Result<bool> {
-        if pace.workers == 1 {
+    fn enter(&mut self, worker: &mut Worker, params: &PassParams) -> Result<bool> {
+        if params.workers == 1 {
             // Nobody else is there to read or write it: it is as exact as it would be under `&mut`.
             self.close(worker)?;
             self.finish_recall(worker)?;
         }
-        self.pace = Some(*pace);
+        self.params = Some(*params);
         if self.copying().is_none() {
             return Ok(false);
         }
         let (number, len) = (self.array.number(), self.array.len());
-        self.array.replica.prepare(worker, number, len, pace)?;
+        self.array.replica.prepare(worker, number, len, params)?;
         let (elements, replica) = self.array.cells(worker)?;
-        replica.enter(worker, elements, pace)?;
+        replica.enter(worker, elements, params)?;
         Ok(true)
     }
 
-    fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Moved> {
+    fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Traffic> {
         match self.copying() {
-            Some(pace) => self.array.replica.publish(worker, clock, &pace),
-            None => Ok(Moved::default()),
+            Some(params) => self.array.replica.publish(worker, clock, &params),
+            None => Ok(Traffic::default()),
         }
     }
 
-    fn refresh(&mut self, worker: &Worker, published: &[u64]) -> Result<Moved> {
+    fn refresh(&mut self, worker: &Worker, published: &[u64]) -> Result<Traffic> {
         match self.copying() {
-            Some(pace) => self.array.replica.refresh(worker, published, &pace),
-            None => Ok(Moved::default()),
+            Some(params) => self.array.replica.refresh(worker, published, &params),
+            None => Ok(Traffic::default()),
         }
     }
 
     fn fold(&mut self, worker: &Worker, published: &[u64]) -> Result<()> {
-        let Some(pace) = self.copying() else { return Ok(()) };
+        let Some(params) = self.copying() else { return Ok(()) };
         let (elements, replica) = self.array.cells(worker)?;
-        replica.fold(worker, elements, published, &pace)
+        replica.fold(worker, elements, published, &params)
     }
 }
 
 impl<T: Additive, const N: usize> ArrayArg for Relaxed<'_, T, N> {
-    type View = Relaxes<T, N>;
-    type Keys = Unseens;
+    type View = RelaxedViewFamily<T, N>;
+    type Keys = NoKeyViewFamily;
 
-    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<Unseen> {
-        Ok(Unseen)
+    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<NoKeyView> {
+        Ok(NoKeyView)
     }
 
     fn view<'a>(
         &'a mut self,
         worker: &'a Worker,
         parts: Range<usize>,
-        note: Note<'a>,
+        trace: ArrayTrace<'a>,
     ) -> Result<RelaxedView<'a, T, N>> {
-        let parts = match self.pace {
+        let parts = match self.params {
             None => Some(parts),
             // The plan has it in nobody's hands: it is all this worker's.
-            Some(pace) if pace.workers == 1 => Some(0..self.array.partitions().len()),
+            Some(params) if params.workers == 1 => Some(0..self.array.partitions().len()),
             Some(_) => None,
         };
         if let Some(parts) = parts {
-            return self.array.exclusive_view(worker, parts, note.recorder());
+            return self.array.exclusive_view(worker, parts, trace.recorder());
         }
-        let (mut list, frame) = (Vec::new(), self.array.whole());
+        let (mut list, window) = (Vec::new(), self.array.whole());
         if self.copying().is_some() {
             let (bounds, replica) = self.array.bounds_and_replica();
-            list.push((frame, OwnOrShared::own(&mut replica.values[..])));
-            return Ok(RelaxedView::new(bounds, list, note.recorder()));
+            list.push((window, OwnOrShared::own(&mut replica.values[..])));
+            return Ok(RelaxedView::new(bounds, list, trace.recorder()));
         }
-        if frame.len() != 0 {
-            list.push((frame, OwnOrShared::shared(self.array.open_cells(worker)?)));
+        if window.len() != 0 {
+            list.push((window, OwnOrShared::shared(self.array.open_cells(worker)?)));
         }
-        Ok(RelaxedView::new(self.array.bounds(), list, note.recorder()))
+        Ok(RelaxedView::new(self.array.bounds(), list, trace.recorder()))
     }
 }

@@ -1,7 +1,7 @@
 //! What a relaxed loop has cost, and how stale what it read was.
 use super::Relax;
 use crate::contract::Serving;
-use crate::words::counted;
+use crate::text::counted;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -86,16 +86,16 @@ pub struct LoopReport {
     /// measured: one of sixteen.
     pub drift: f64,
     /// How often drift was measured.
-    pub drift_looks: u64,
+    pub drift_samples: u64,
     /// How stale reads were. Empty for loops that read in place.
     pub staleness: Staleness,
     /// How many iterations, of all workers together, what a worker read lacked at the end of a cell, in the mean.
     /// Measured under [`Every::Staleness`](super::Every::Staleness).
-    pub lacking: f64,
+    pub stale_iterations: f64,
     /// The most that was lacking.
-    pub most_lacking: u64,
+    pub max_stale_iterations: u64,
     /// How often this was measured.
-    pub lacking_looks: u64,
+    pub stale_samples: u64,
     /// What serving arrays has cost; fetching and slicing are part of `moving`. Zero for loops without served arrays.
     pub serving: Serving,
 }
@@ -118,12 +118,12 @@ impl LoopReport {
         self.bytes += other.bytes;
         self.clocks += other.clocks;
         self.drift += other.drift;
-        self.drift_looks += other.drift_looks;
+        self.drift_samples += other.drift_samples;
         self.staleness.merge(&other.staleness);
         self.serving.merge(&other.serving);
-        self.lacking += other.lacking;
-        self.lacking_looks += other.lacking_looks;
-        self.most_lacking = self.most_lacking.max(other.most_lacking);
+        self.stale_iterations += other.stale_iterations;
+        self.stale_samples += other.stale_samples;
+        self.max_stale_iterations = self.max_stale_iterations.max(other.max_stale_iterations);
     }
 
     /// Of a pass under [`Consistency::Async`](super::Consistency::Async).
@@ -131,11 +131,11 @@ impl LoopReport {
         *(if in_copies { &mut self.in_copies } else { &mut self.in_place }) += 1;
     }
 
-    /// Before it becomes a mean, `lacking` is a sum.
-    pub(crate) fn note_lacking(&mut self, iterations: u64) {
-        self.lacking += iterations as f64;
-        self.lacking_looks += 1;
-        self.most_lacking = self.most_lacking.max(iterations);
+    /// Before it becomes a mean, `stale_iterations` is a sum.
+    pub(crate) fn note_stale_iterations(&mut self, iterations: u64) {
+        self.stale_iterations += iterations as f64;
+        self.stale_samples += 1;
+        self.max_stale_iterations = self.max_stale_iterations.max(iterations);
     }
 
     /// What would help, in words; empty if nothing stands out.
@@ -207,7 +207,7 @@ impl fmt::Display for LoopReport {
         }
         if self.clocks > 0 {
             write!(f, "  {}, {:.1} MB copied", counted(self.clocks, "clock"), self.bytes as f64 / 1e6)?;
-            if self.drift_looks > 0 {
+            if self.drift_samples > 0 {
                 write!(f, ", drift {:.2e} a clock", self.drift)?;
             }
             writeln!(f)?;
@@ -222,9 +222,13 @@ impl fmt::Display for LoopReport {
             }
             writeln!(f)?;
         }
-        if self.lacking_looks > 0 {
-            let most = self.most_lacking;
-            writeln!(f, "  reads lacked {:.0} iterations in the mean, at most {most}", self.lacking)?;
+        if self.stale_samples > 0 {
+            let most = self.max_stale_iterations;
+            writeln!(
+                f,
+                "  reads were {:.0} iterations stale in the mean, at most {most}",
+                self.stale_iterations
+            )?;
         }
         self.advice().iter().try_for_each(|advice| writeln!(f, "  {advice}"))
     }

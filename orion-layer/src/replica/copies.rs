@@ -9,13 +9,13 @@
 //! last clock, and only for blocks that differ it reads and writes its sum and a *stamp*, the number of the clock; and
 //! it adds up anew only those blocks of which any worker has put a stamp since it last looked. A stamp may be seen before
 //! the sum that belongs to it. That does no harm, since what is compared with stamps are the clocks of workers that were
-//! known before (`Board`), and these are seen after the sums: a block is added up once more then.
+//! known before (`ClockTable`), and these are seen after the sums: a block is added up once more then.
 //!
 //! Under [`Consistency::Bsp`] there are two slots of sums, for even and for odd clocks: a worker that is ahead writes the
 //! one while those behind it read the other. A block is written into both, one clock after the other. Otherwise
 //! there is one slot, and a reader may find sums of a later clock than it knows of.
 use super::Additive;
-use crate::contract::{Consistency, Moved, Pace};
+use crate::contract::{Consistency, PassParams, Traffic};
 use crate::error::{Error, Result};
 use hectare_dsm::bytemuck::cast_slice;
 use hectare_dsm::{Area, AreaSpec, Cells, Element, Opened, Worker};
@@ -86,19 +86,19 @@ impl<T: Element> Replica<T> {
         worker: &mut Worker,
         number: u64,
         len: usize,
-        pace: &Pace,
+        params: &PassParams,
     ) -> Result<()> {
         if self.shared.is_some() {
             return Ok(());
         }
         let name = |what: &str, rank: usize| format!("orion/{number}/{what}/{rank}");
-        let spec = |what| AreaSpec::new(name(what, pace.me)).copies(0);
+        let spec = |what| AreaSpec::new(name(what, params.me)).copies(0);
         let sums = worker.create::<T>(spec("sums"), SLOTS * len)?;
         let stamps = worker.create::<u64>(spec("stamps"), len.div_ceil(BLOCK))?;
         let sums = sums.open(worker).map_err(hectare_dsm::Error::from)?;
         let mine = (sums, stamps.open(worker).map_err(hectare_dsm::Error::from)?);
-        let mut all = Vec::with_capacity(pace.workers);
-        for rank in 0..pace.workers {
+        let mut all = Vec::with_capacity(params.workers);
+        for rank in 0..params.workers {
             let sums = worker.attach_within(&name("sums", rank), PATIENCE)?;
             all.push((sums, worker.attach_within(&name("stamps", rank), PATIENCE)?));
         }
@@ -117,8 +117,8 @@ impl<T: Element> Replica<T> {
 }
 
 /// The slot of a clock.
-fn slot(clock: u64, pace: &Pace) -> usize {
-    let slots = if pace.relax.consistency == Consistency::Bsp { SLOTS } else { 1 };
+fn slot(clock: u64, params: &PassParams) -> usize {
+    let slots = if params.relax.consistency == Consistency::Bsp { SLOTS } else { 1 };
     clock as usize % slots
 }
 
@@ -129,17 +129,22 @@ fn blocks(len: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
 
 impl<T: Additive> Replica<T> {
     /// Begins a pass over an array of these elements.
-    pub(crate) fn enter(&mut self, worker: &Worker, elements: Cells<'_, T>, pace: &Pace) -> Result<()> {
+    pub(crate) fn enter(
+        &mut self,
+        worker: &Worker,
+        elements: Cells<'_, T>,
+        params: &PassParams,
+    ) -> Result<()> {
         self.values.resize(elements.len(), T::default());
         elements.load(&mut self.values);
         self.before.clone_from(&self.values);
         self.changed.clear();
         self.changed.resize(elements.len().div_ceil(BLOCK), false);
         self.seen.clear();
-        self.seen.resize(pace.workers, 0);
+        self.seen.resize(params.workers, 0);
         for slot in 0..SLOTS {
-            let Published { sums, stamps } = self.published(worker, pace.me, slot)?;
-            if pace.me == 0 {
+            let Published { sums, stamps } = self.published(worker, params.me, slot)?;
+            if params.me == 0 {
                 sums.store(&self.values);
                 continue;
             }
@@ -148,22 +153,22 @@ impl<T: Additive> Replica<T> {
                 sums.part(range.start, range.len()).store(&zeros[..range.len()]);
             }
         }
-        let stamps = self.published(worker, pace.me, 0)?.stamps;
+        let stamps = self.published(worker, params.me, 0)?.stamps;
         (0..stamps.len()).for_each(|block| stamps.set(block, 0));
         Ok(())
     }
 
     /// Publishes what this worker has changed by the end of clock `clock`, from 0.
-    pub(crate) fn publish(&mut self, worker: &Worker, clock: u64, pace: &Pace) -> Result<Moved> {
-        let Published { sums: from, stamps } = self.published(worker, pace.me, slot(clock, pace))?;
-        let Published { sums: to, .. } = self.published(worker, pace.me, slot(clock + 1, pace))?;
-        let mut moved = Moved { measured: clock.is_multiple_of(DRIFT_EVERY), ..Moved::default() };
+    pub(crate) fn publish(&mut self, worker: &Worker, clock: u64, params: &PassParams) -> Result<Traffic> {
+        let Published { sums: from, stamps } = self.published(worker, params.me, slot(clock, params))?;
+        let Published { sums: to, .. } = self.published(worker, params.me, slot(clock + 1, params))?;
+        let mut traffic = Traffic { measured: clock.is_multiple_of(DRIFT_EVERY), ..Traffic::default() };
         let mut room = [T::default(); BLOCK];
         for ((block, range), changed) in blocks(self.values.len()).zip(&mut self.changed) {
             let (now, before) = (&self.values[range.clone()], &self.before[range.clone()]);
             let was_changed = std::mem::replace(changed, is_different(now, before));
             // The other slot has not got what changed in the last clock.
-            let is_behind = was_changed && pace.relax.consistency == Consistency::Bsp;
+            let is_behind = was_changed && params.relax.consistency == Consistency::Bsp;
             if !*changed && !is_behind {
                 continue;
             }
@@ -175,26 +180,31 @@ impl<T: Additive> Replica<T> {
                 }
                 // After the sums only as far as the clock is, which comes later.
                 stamps.set(block, clock + 1);
-                if moved.measured {
-                    moved.change += size(now.iter().zip(before).map(|(now, before)| now.minus(*before)));
+                if traffic.measured {
+                    traffic.change += size(now.iter().zip(before).map(|(now, before)| now.minus(*before)));
                 }
             }
             to.part(range.start, range.len()).store(sums);
-            moved.bytes += size_of_val(sums) as u64;
+            traffic.bytes += size_of_val(sums) as u64;
         }
-        if moved.measured {
-            moved.size = size(self.values.iter().copied());
+        if traffic.measured {
+            traffic.size = size(self.values.iter().copied());
         }
-        Ok(moved)
+        Ok(traffic)
     }
 
     /// Learns what all have changed by the clocks `published`.
-    pub(crate) fn refresh(&mut self, worker: &Worker, published: &[u64], pace: &Pace) -> Result<Moved> {
-        let mut all = Vec::with_capacity(pace.workers);
+    pub(crate) fn refresh(
+        &mut self,
+        worker: &Worker,
+        published: &[u64],
+        params: &PassParams,
+    ) -> Result<Traffic> {
+        let mut all = Vec::with_capacity(params.workers);
         for (rank, clock) in published.iter().enumerate() {
-            all.push((self.published(worker, rank, slot(*clock, pace))?, self.seen[rank]));
+            all.push((self.published(worker, rank, slot(*clock, params))?, self.seen[rank]));
         }
-        let (mut moved, mut room) = (Moved::default(), [T::default(); BLOCK]);
+        let (mut traffic, mut room) = (Traffic::default(), [T::default(); BLOCK]);
         for (block, range) in blocks(self.values.len()) {
             if all.iter().all(|(theirs, seen)| theirs.stamps.get(block) <= *seen) {
                 continue;
@@ -208,10 +218,10 @@ impl<T: Additive> Replica<T> {
                 values.iter_mut().zip(theirs).for_each(|(value, theirs)| *value = value.plus(*theirs));
             }
             self.before[range].copy_from_slice(values);
-            moved.bytes += (size_of_val(values) * (all.len() - 1)) as u64;
+            traffic.bytes += (size_of_val(values) * (all.len() - 1)) as u64;
         }
         self.seen.copy_from_slice(published);
-        Ok(moved)
+        Ok(traffic)
     }
 
     /// Writes this worker's share of the array; nobody changes anything any more.
@@ -220,10 +230,10 @@ impl<T: Additive> Replica<T> {
         worker: &Worker,
         elements: Cells<'_, T>,
         published: &[u64],
-        pace: &Pace,
+        params: &PassParams,
     ) -> Result<()> {
-        self.refresh(worker, published, pace)?;
-        let share = pace.share(self.values.len());
+        self.refresh(worker, published, params)?;
+        let share = params.share(self.values.len());
         elements.part(share.start, share.len()).store(&self.values[share]);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What a body sees of a relaxed array.
 use crate::accumulate::Number;
-use crate::view::{Frame, PartBounds, Recorder, RowIndex, refuse};
+use crate::view::{PartBounds, Recorder, RowIndex, Window, refuse};
 use hectare_dsm::{Element, OwnOrShared};
 
 /// Elements of a row that are changed together.
@@ -33,9 +33,9 @@ impl<const N: usize> ElementIndex<N> for [usize; N] {
 /// An index outside of the array ends the loop with [`Error::Outside`](crate::Error::Outside).
 #[derive(Debug)]
 pub struct RelaxedView<'a, T, const N: usize> {
-    frame: Frame<N>,
+    window: Window<N>,
     cells: OwnOrShared<'a, T>,
-    others: Vec<(Frame<N>, OwnOrShared<'a, T>)>,
+    others: Vec<(Window<N>, OwnOrShared<'a, T>)>,
     bounds: PartBounds<'a>,
     recorder: Option<Recorder<'a>>,
 }
@@ -44,24 +44,24 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     /// A view of these parts; one that notes what is touched finds nothing at once.
     pub(crate) fn new(
         bounds: PartBounds<'a>,
-        mut parts: Vec<(Frame<N>, OwnOrShared<'a, T>)>,
+        mut parts: Vec<(Window<N>, OwnOrShared<'a, T>)>,
         recorder: Option<Recorder<'a>>,
     ) -> RelaxedView<'a, T, N> {
         let none = || OwnOrShared::own(&mut []);
-        let (frame, cells) = match (recorder, parts.is_empty()) {
+        let (window, cells) = match (recorder, parts.is_empty()) {
             (Some(_), false) => (parts[0].0.emptied(), none()),
-            (_, true) => (Frame::new(&[0; N], 0, &(0..0)), none()),
+            (_, true) => (Window::new(&[0; N], 0, &(0..0)), none()),
             (None, false) => parts.remove(0),
         };
-        // As many as the part has: whoever asks the cells need not ask the frame, in one dimension.
-        let cells = cells.truncated(frame.len());
-        RelaxedView { frame, cells, others: parts, bounds, recorder }
+        // As many as the part has: whoever asks the cells need not ask the window, in one dimension.
+        let cells = cells.truncated(window.len());
+        RelaxedView { window, cells, others: parts, bounds, recorder }
     }
 
     /// An element, as it is at this moment.
     #[inline(always)]
     pub fn get<I: ElementIndex<N>>(&self, index: I) -> T {
-        match self.frame.place_or_beyond(index.index()).and_then(|place| self.cells.try_get(place)) {
+        match self.window.place_or_beyond(index.index()).and_then(|place| self.cells.try_get(place)) {
             Some(value) => value,
             None => self.get_elsewhere(index.index()),
         }
@@ -76,7 +76,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     ///
     /// run(2, |w| {
     ///     let mut a = w.fill([1], 5)?;
-    ///     parallel_for!(w, unordered, relax a, every = Every::Share(1);
+    ///     parallel_for!(w, unordered, relax a, every = Every::PerPass(1);
     ///         for _i in 0..100 {
     ///             a.set(0, 7);
     ///         })?;
@@ -88,7 +88,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     /// ```
     #[inline(always)]
     pub fn set<I: ElementIndex<N>>(&mut self, index: I, value: T) {
-        match self.frame.place_or_beyond(index.index()) {
+        match self.window.place_or_beyond(index.index()) {
             Some(place) if self.cells.try_set(place, value) => {}
             _ => self.set_elsewhere(index.index(), value),
         }
@@ -101,7 +101,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     where
         T: Number,
     {
-        let place = self.frame.place_or_beyond(index.index());
+        let place = self.window.place_or_beyond(index.index());
         match place.and_then(|place| Some((place, self.cells.try_get(place)?))) {
             Some((place, before)) => self.cells.set(place, before.plus(value)),
             None => {
@@ -122,11 +122,11 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         let cells = self.cells_of(of);
         match cells.as_slice() {
             Some(own) => {
-                check_room(self.bounds, self.frame.row_len(), room.len(), true);
-                &own[place..place + self.frame.row_len()]
+                check_room(self.bounds, self.window.row_len(), room.len(), true);
+                &own[place..place + self.window.row_len()]
             }
             None => {
-                check_room(self.bounds, self.frame.row_len(), room.len(), false);
+                check_room(self.bounds, self.window.row_len(), room.len(), false);
                 cells.load(place, room);
                 room
             }
@@ -140,7 +140,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     #[inline]
     pub fn read_row<R: RowIndex<N>>(&self, row: R, to: &mut [T]) {
         let (of, place) = self.find_row(row, false);
-        check_len(self.bounds, self.frame.row_len(), to.len());
+        check_len(self.bounds, self.window.row_len(), to.len());
         self.cells_of(of).load(place, to);
     }
 
@@ -151,7 +151,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     #[inline]
     pub fn write_row<R: RowIndex<N>>(&mut self, row: R, from: &[T]) {
         let (of, place) = self.find_row(row, true);
-        check_len(self.bounds, self.frame.row_len(), from.len());
+        check_len(self.bounds, self.window.row_len(), from.len());
         self.cells_of_mut(of).store(place, from);
     }
 
@@ -168,7 +168,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         change: impl FnOnce(&mut [T]) -> O,
     ) -> O {
         let (of, place) = self.find_row(row, true);
-        let (bounds, len) = (self.bounds, self.frame.row_len());
+        let (bounds, len) = (self.bounds, self.window.row_len());
         let cells = self.cells_of_mut(of);
         if let Some(own) = cells.as_mut_slice() {
             check_room(bounds, len, room.len(), true);
@@ -191,7 +191,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
         T: Number,
     {
         let (of, place) = self.find_row(row, true);
-        check_len(self.bounds, self.frame.row_len(), changes.len());
+        check_len(self.bounds, self.window.row_len(), changes.len());
         let (cells, mut room) = (self.cells_of_mut(of), [T::default(); GROUP]);
         for (group, changes) in changes.chunks(GROUP).enumerate() {
             let (first, room) = (place + group * GROUP, &mut room[..changes.len()]);
@@ -204,7 +204,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     /// The part that has a row, `None` for the first, and where the row begins there.
     #[inline]
     fn find_row<R: RowIndex<N>>(&self, row: R, writes: bool) -> (Option<usize>, usize) {
-        match self.frame.row_place(row) {
+        match self.window.row_place(row) {
             Some(place) => (None, place),
             None => self.row_elsewhere(row, writes),
         }
@@ -226,11 +226,11 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     #[cold]
     #[inline(never)]
     fn row_elsewhere<R: RowIndex<N>>(&self, row: R, writes: bool) -> (Option<usize>, usize) {
-        if let (Some(recorder), Some((frame, _))) = (self.recorder, self.others.first()) {
-            recorder.note_row(row, frame.row_len(), writes);
+        if let (Some(recorder), Some((window, _))) = (self.recorder, self.others.first()) {
+            recorder.note_row(row, window.row_len(), writes);
         }
         let mut others = self.others.iter().enumerate();
-        let found = others.find_map(|(other, (frame, _))| Some((Some(other), frame.row_place(row)?)));
+        let found = others.find_map(|(other, (window, _))| Some((Some(other), window.row_place(row)?)));
         found.unwrap_or_else(|| self.refuse(row.to_vec()))
     }
 
@@ -239,7 +239,7 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
             recorder.note_element(index, writes);
         }
         let mut others = self.others.iter().enumerate();
-        let found = others.find_map(|(other, (frame, _))| Some((other, frame.place(index)?)));
+        let found = others.find_map(|(other, (window, _))| Some((other, window.place(index)?)));
         found.unwrap_or_else(|| self.refuse(index.to_vec()))
     }
 
@@ -258,9 +258,9 @@ impl<'a, T: Element, const N: usize> RelaxedView<'a, T, N> {
     }
 
     fn refuse(&self, index: Vec<usize>) -> ! {
-        let first = (self.recorder.is_none()).then_some(&self.frame);
-        let frames = first.into_iter().chain(self.others.iter().map(|(frame, _)| frame));
-        let held: Vec<_> = frames.map(|frame| frame.range(self.bounds.dim)).collect();
+        let first = (self.recorder.is_none()).then_some(&self.window);
+        let windows = first.into_iter().chain(self.others.iter().map(|(window, _)| window));
+        let held: Vec<_> = windows.map(|window| window.range(self.bounds.dim)).collect();
         refuse(self.bounds, index, &held)
     }
 }

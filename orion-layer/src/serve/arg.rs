@@ -1,14 +1,14 @@
 //! A served array as it is passed to a loop.
-use super::keys::{KeyView, Keys, key_frame};
+use super::keys::{KeyView, KeyViewFamily, key_window};
 use super::state::{Home, State};
 use super::view::ServedView;
 use super::{Serves, Serving};
 use crate::array::Layout;
 use crate::context::Context;
-use crate::contract::{ArrayArg, Control, Family, Note, Rule};
+use crate::contract::{ArrayArg, ArrayTrace, Family, LoopArray, Rule};
 use crate::error::Result;
 use crate::panics::merging;
-use crate::relax::{Additive, Apply, BufferArg, Moved, Pace, Treatment};
+use crate::relax::{Additive, Apply, BufferArg, PassParams, Traffic, Treatment};
 use crate::site::Site;
 use hectare_dependence::loop_nest::NamedArray;
 use hectare_dsm::{Rank, Worker};
@@ -22,14 +22,14 @@ pub struct ServedArg<'d, T: Additive, const N: usize, A: Apply<T>> {
     pub(super) base: BufferArg<'d, T, N, A>,
     pub(super) state: &'d mut State<T, A>,
     /// In a pass that is not exact.
-    pub(super) pace: Option<Pace>,
+    pub(super) params: Option<PassParams>,
 }
 
 /// [`ServedView`]s of arrays of these elements and dimensions.
 #[derive(Debug)]
-pub struct Serveds<T, const N: usize, A>(PhantomData<(T, A)>);
+pub struct ServedViewFamily<T, const N: usize, A>(PhantomData<(T, A)>);
 
-impl<T: Additive, const N: usize, A: Apply<T> + 'static> Family for Serveds<T, N, A> {
+impl<T: Additive, const N: usize, A: Apply<T> + 'static> Family for ServedViewFamily<T, N, A> {
     type Of<'a> = ServedView<'a, T, N, A>;
 }
 
@@ -45,7 +45,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedArg<'_, T, N, A> {
     }
 }
 
-impl<T: Additive, const N: usize, A: Apply<T>> Control for ServedArg<'_, T, N, A> {
+impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for ServedArg<'_, T, N, A> {
     fn describe(&self, name: &str) -> NamedArray {
         self.base.describe(name)
     }
@@ -104,7 +104,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> Control for ServedArg<'_, T, N, A
     }
 
     fn poison(&mut self, cause: &str) {
-        self.pace = None;
+        self.params = None;
         self.state.forget();
         self.base.poison(cause);
     }
@@ -114,14 +114,14 @@ impl<T: Additive, const N: usize, A: Apply<T>> Control for ServedArg<'_, T, N, A
     }
 
     fn close(&mut self, worker: &mut Worker) -> Result<()> {
-        self.pace = None;
+        self.params = None;
         self.state.leave();
         self.base.close(worker)
     }
 
-    fn enter(&mut self, worker: &mut Worker, pace: &Pace) -> Result<bool> {
+    fn enter(&mut self, worker: &mut Worker, params: &PassParams) -> Result<bool> {
         self.state.enter(worker)?;
-        self.pace = Some(*pace);
+        self.params = Some(*params);
         Ok(true)
     }
 
@@ -133,13 +133,13 @@ impl<T: Additive, const N: usize, A: Apply<T>> Control for ServedArg<'_, T, N, A
         self.state.make_room(worker)
     }
 
-    fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Moved> {
+    fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Traffic> {
         let bytes = self.state.publish(worker, clock)?;
-        Ok(Moved { bytes, ..Moved::default() })
+        Ok(Traffic { bytes, ..Traffic::default() })
     }
 
     fn apply(&mut self, worker: &Worker, from: usize, clock: u64) -> Result<()> {
-        if self.pace.is_none() {
+        if self.params.is_none() {
             return Ok(());
         }
         let home = Self::home(&self.base, worker)?;
@@ -170,14 +170,14 @@ impl<T: Additive, const N: usize, A: Apply<T>> Serves for ServedArg<'_, T, N, A>
         self.state.announce(worker, plan, workers)
     }
 
-    fn prefetch(&mut self, worker: &Worker, stretch: usize) -> Result<()> {
+    fn prefetch(&mut self, worker: &Worker, interval: usize) -> Result<()> {
         let home = Self::home(&self.base, worker)?;
-        self.state.prefetch(worker, &home, stretch)
+        self.state.prefetch(worker, &home, interval)
     }
 
     fn take_tally(&mut self) -> Serving {
         let tally = std::mem::take(&mut self.state.tally);
-        Serving { looked_up: self.state.looked_up.take(), ..tally }
+        Serving { read_misses: self.state.read_misses.take(), ..tally }
     }
 
     fn take_keys(&mut self) -> Vec<u32> {
@@ -187,29 +187,29 @@ impl<T: Additive, const N: usize, A: Apply<T>> Serves for ServedArg<'_, T, N, A>
 }
 
 impl<T: Additive, const N: usize, A: Apply<T> + 'static> ArrayArg for ServedArg<'_, T, N, A> {
-    type View = Serveds<T, N, A>;
-    type Keys = Keys<N>;
+    type View = ServedViewFamily<T, N, A>;
+    type Keys = KeyViewFamily<N>;
 
     fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<KeyView<'a, N>> {
         self.state.prepare();
-        let frame = key_frame(&self.base.all().array().shape());
+        let window = key_window(&self.base.all().array().shape());
         let State { table, named, .. } = &mut *self.state;
-        Ok(KeyView { frame, table, named })
+        Ok(KeyView { window, table, named })
     }
 
     fn view<'a>(
         &'a mut self,
         worker: &'a Worker,
         parts: Range<usize>,
-        note: Note<'a>,
+        trace: ArrayTrace<'a>,
     ) -> Result<ServedView<'a, T, N, A>> {
-        let ServedArg { base, state, pace } = self;
-        if pace.is_none() {
-            return Ok(ServedView::exact(base.view(worker, parts, note)?, &mut state.cache.touched));
+        let ServedArg { base, state, params } = self;
+        if params.is_none() {
+            return Ok(ServedView::exact(base.view(worker, parts, trace)?, &mut state.cache.touched));
         }
         let array = base.all().array();
         let (whole, bounds) = (array.whole(), array.bounds());
         let home = Self::home(base, worker)?;
-        ServedView::new((bounds, whole), key_frame(&array.shape()), state, home, worker)
+        ServedView::new((bounds, whole), key_window(&array.shape()), state, home, worker)
     }
 }

@@ -1,6 +1,6 @@
-//! What a worker keeps for one loop over a served array: which keys each stretch uses, and the values it has fetched.
+//! What a worker keeps for one loop over a served array: which keys each interval uses, and the values it has fetched.
 use super::blocks::Blocks;
-use super::homes::{Census, Versions};
+use super::homes::{BlockUsers, Versions};
 use hectare_dsm::Element;
 
 /// In the table of slots: the key has none.
@@ -12,26 +12,26 @@ pub(super) const NEVER: u64 = u64::MAX;
 pub(super) const TOUCHED: u32 = 1;
 /// In the state of a slot: this worker is the home of the key, and alone uses it.
 pub(super) const RELOCATED: u32 = 2;
-/// Above these bits: the number of the last stretch that it was fetched for, and one.
-const STRETCH: u32 = 2;
+/// Above these bits: the number of the last interval that it was fetched for, and one.
+const INTERVAL: u32 = 2;
 
-/// The state of a slot that was fetched for a stretch, with `flags`.
+/// The state of a slot that was fetched for an interval, with `flags`.
 #[inline(always)]
-pub(super) fn fetched_for(stretch: u32, flags: u32) -> u32 {
-    (stretch + 1) << STRETCH | flags & (TOUCHED | RELOCATED)
+pub(super) fn fetched_for(interval: u32, flags: u32) -> u32 {
+    (interval + 1) << INTERVAL | flags & (TOUCHED | RELOCATED)
 }
 
-/// Whether a slot was fetched for a stretch.
+/// Whether a slot was fetched for an interval.
 #[inline(always)]
-pub(super) fn is_fetched_for(stretch: u32, state: u32) -> bool {
-    state >> STRETCH == stretch + 1
+pub(super) fn is_fetched_for(interval: u32, state: u32) -> bool {
+    state >> INTERVAL == interval + 1
 }
 
 /// What lists were made from: `None` if that cannot be compared, and what was intended by hand at that time.
 pub(super) type Basis = (Option<u64>, u64);
 
-/// The keys of a loop have *slots*: first those that more than half of the stretches use, then those that the first
-/// stretch uses besides, then what is new in the second, and so on, each in ascending order. So what a stretch goes
+/// The keys of a loop have *slots*: first those that more than half of the intervals use, then those that the first
+/// interval uses besides, then what is new in the second, and so on, each in ascending order. So what an interval goes
 /// through lies nearly side by side.
 #[derive(Debug)]
 pub(super) struct Cache<T, S> {
@@ -49,7 +49,7 @@ pub(super) struct Cache<T, S> {
     pub(super) seen: Vec<S>,
     /// The versions of the keys' blocks when their values were fetched.
     pub(super) versions: Vec<u64>,
-    /// In a pass: [`TOUCHED`], [`RELOCATED`], and the stretch for which the slot was fetched.
+    /// In a pass: [`TOUCHED`], [`RELOCATED`], and the interval for which the slot was fetched.
     pub(super) states: Vec<u32>,
     /// The workers that merge contributions.
     pub(super) homes: Vec<u16>,
@@ -60,11 +60,11 @@ pub(super) struct Cache<T, S> {
     pub(super) touched: Vec<u32>,
     /// Slots of relocated keys that were changed and not yet written back.
     pub(super) dirty: Vec<u32>,
-    /// So many of the first slots are refreshed with each stretch.
+    /// So many of the first slots are refreshed with each interval.
     pub(super) standing: u32,
-    /// The other slots of each stretch.
+    /// The other slots of each interval.
     pub(super) lists: Vec<Vec<u32>>,
-    /// For each stretch, how much every worker had changed when its keys were fetched last.
+    /// For each interval, how much every worker had changed when its keys were fetched last.
     pub(super) fetched_at: Vec<Vec<u64>>,
     /// Whether the lists were made for the present pass.
     pub(super) is_new: bool,
@@ -95,8 +95,8 @@ impl<T: Element, S: Element> Cache<T, S> {
         }
     }
 
-    /// With these lists of keys, each ascending and without doubles, for the stretches in their order, and keys that every
-    /// stretch uses. `table` has a place for each key, [`NONE`] in all.
+    /// With these lists of keys, each ascending and without doubles, for the intervals in their order, and keys that every
+    /// interval uses. `table` has a place for each key, [`NONE`] in all.
     pub(super) fn make(
         mut lists: Vec<Vec<u32>>,
         always: &[u32],
@@ -105,7 +105,7 @@ impl<T: Element, S: Element> Cache<T, S> {
         remembers: bool,
         table: &mut [u32],
     ) -> Cache<T, S> {
-        // Without a slot: how many stretches use the key, above this mark; or that more than half of them do.
+        // Without a slot: how many intervals use the key, above this mark; or that more than half of them do.
         const COUNT: u32 = 1 << 31;
         const STANDING: u32 = NONE - 1;
         let most = COUNT + lists.len() as u32 / 2;
@@ -184,13 +184,13 @@ impl<T: Element, S: Element> Cache<T, S> {
 
     /// Finds the home of each key. What is relocated to this worker, or was, is fetched again if it was changed meanwhile;
     /// so is what is to be remembered of its state.
-    pub(super) fn find_homes(&mut self, census: &Census<'_>, versions: &Versions<'_>, blocks: &Blocks) {
+    pub(super) fn find_homes(&mut self, users: &BlockUsers<'_>, versions: &Versions<'_>, blocks: &Blocks) {
         let mut last = None;
         for (slot, key) in self.keys.iter().enumerate() {
             let block = blocks.block(*key);
             let (home, only) = match last {
                 Some((known, answer)) if known == block => answer,
-                _ => census.home(block),
+                _ => users.home(block),
             };
             last = Some((block, (home, only)));
             self.homes[slot] = home as u16;
@@ -202,7 +202,7 @@ impl<T: Element, S: Element> Cache<T, S> {
         self.fetched_at.iter_mut().for_each(Vec::clear);
     }
 
-    /// The most keys that a stretch uses.
+    /// The most keys that an interval uses.
     pub(super) fn most(&self) -> usize {
         self.standing as usize + self.lists.iter().map(Vec::len).max().unwrap_or(0)
     }
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn states_tell_stretches_and_flags() {
+    fn states_tell_intervals_and_flags() {
         let state = fetched_for(6, RELOCATED | 0b1000);
         assert!(is_fetched_for(6, state) && !is_fetched_for(5, state) && !is_fetched_for(0, RELOCATED));
         assert_eq!(state & (TOUCHED | RELOCATED), RELOCATED);

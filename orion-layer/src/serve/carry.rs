@@ -9,12 +9,12 @@ use hectare_dsm::Worker;
 
 /// In a ring: no slice had foreseen the contribution, and the home of the key may hold a value that is newer than the
 /// array's.
-const UNFORESEEN: u32 = 1 << 31;
+const MISSED: u32 = 1 << 31;
 
 impl<T: Additive, A: Apply<T>> State<T, A> {
     /// How many keys wait to be published.
     fn waiting(&self) -> usize {
-        self.cache.touched.len() + self.extras.len()
+        self.cache.touched.len() + self.pending.len()
     }
 
     /// Whether a slot of the ring would not take all contributions: more keys than the lists have were used.
@@ -35,11 +35,11 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
     pub(super) fn publish(&mut self, worker: &Worker, clock: u64) -> Result<u64> {
         let Some((homes, ring)) = &self.shared else { return Ok(0) };
         let (cache, unit) = (&mut self.cache, self.blocks.unit);
-        let mut others = Vec::with_capacity(self.extras.len());
-        if !self.extras.is_empty() {
-            let census = homes.look(worker)?;
-            let home = |key: &u32| (*key, census.home(self.blocks.block(*key)).0);
-            others.extend(self.extras.keys().map(home));
+        let mut others = Vec::with_capacity(self.pending.len());
+        if !self.pending.is_empty() {
+            let users = homes.look(worker)?;
+            let home = |key: &u32| (*key, users.home(self.blocks.block(*key)).0);
+            others.extend(self.pending.keys().map(home));
         }
         let to = cache.touched.iter().map(|slot| cache.homes[*slot as usize] as usize);
         let mut out = ring.publish(worker, clock, to.chain(others.iter().map(|(_, home)| *home)))?;
@@ -52,8 +52,8 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
             cache.states[at] &= !TOUCHED;
         }
         for (key, home) in others {
-            if let Some(extra) = self.extras.remove(&key) {
-                out.put(home, key | UNFORESEEN, &extra.sums, &extra.seen);
+            if let Some(update) = self.pending.remove(&key) {
+                out.put(home, key | MISSED, &update.sums, &update.seen);
             }
         }
         Ok(out.bytes)
@@ -73,24 +73,24 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
             return Ok(());
         }
         let versions = homes.versions(worker)?;
-        let mut unforeseen = 0;
+        let mut write_misses = 0;
         // Each key comes once in a batch.
         for place in 0..batch.keys.len() {
             match batch.keys.get(place) {
-                key if key & UNFORESEEN == 0 => self.merge(home, &batch, place, key),
+                key if key & MISSED == 0 => self.merge(home, &batch, place, key),
                 key => {
-                    self.merge_unforeseen(home, &batch, place, key & !UNFORESEEN);
-                    unforeseen += 1;
+                    self.merge_missed(home, &batch, place, key & !MISSED);
+                    write_misses += 1;
                 }
             }
         }
         // After all elements: who sees the version of a block sees what was done to it.
         let version = versions.next();
         for place in 0..batch.keys.len() {
-            versions.set(self.blocks.block(batch.keys.get(place) & !UNFORESEEN), version);
+            versions.set(self.blocks.block(batch.keys.get(place) & !MISSED), version);
         }
         self.write_back(home, &versions);
-        if unforeseen > 0 {
+        if write_misses > 0 {
             self.cache.fetched_at.iter_mut().for_each(Vec::clear);
         }
         versions.tell();
@@ -111,13 +111,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
     }
 
     /// Merges a contribution that no slice had foreseen: into the value that this worker holds, if that is newer.
-    fn merge_unforeseen(
-        &mut self,
-        home: &Home<'_, T, A>,
-        batch: &Batch<'_, T, A::Seen>,
-        place: usize,
-        key: u32,
-    ) {
+    fn merge_missed(&mut self, home: &Home<'_, T, A>, batch: &Batch<'_, T, A::Seen>, place: usize, key: u32) {
         let unit = self.blocks.unit;
         let slot = self.slot_of(key as usize);
         let slot = slot.filter(|slot| self.cache.states[*slot] & RELOCATED != 0);

@@ -1,6 +1,6 @@
 //! Who merges contributions to which block, and whether a block has changed.
 use super::blocks::Blocks;
-use super::boxes::Boxes;
+use super::worker_areas::WorkerAreas;
 use crate::error::Result;
 use hectare_dsm::{Cells, Worker};
 use std::cell::Cell;
@@ -9,8 +9,8 @@ use std::cell::Cell;
 /// the set was written, and how often the worker has changed blocks. And for each block its version.
 #[derive(Debug)]
 pub(super) struct Homes {
-    users: Boxes<u64>,
-    versions: Boxes<u64>,
+    users: WorkerAreas<u64>,
+    versions: WorkerAreas<u64>,
     workers: usize,
     me: usize,
 }
@@ -28,8 +28,8 @@ impl Homes {
     /// All workers call this.
     pub(super) fn make(worker: &mut Worker, name: &str, blocks: &Blocks, workers: usize) -> Result<Homes> {
         let words = blocks.count().div_ceil(64) + AFTER;
-        let users = Boxes::make(worker, &format!("{name}/users"), words, workers)?;
-        let versions = Boxes::common(worker, &format!("{name}/versions"), blocks.count())?;
+        let users = WorkerAreas::make(worker, &format!("{name}/users"), words, workers)?;
+        let versions = WorkerAreas::common(worker, &format!("{name}/versions"), blocks.count())?;
         Ok(Homes { users, versions, workers, me: worker.rank() as usize })
     }
 
@@ -71,12 +71,12 @@ impl Homes {
     }
 
     /// For a while: who uses what, to be asked often.
-    pub(super) fn look<'w>(&self, worker: &'w Worker) -> Result<Census<'w>> {
+    pub(super) fn look<'w>(&self, worker: &'w Worker) -> Result<BlockUsers<'w>> {
         let mut users = Vec::with_capacity(self.workers);
         for rank in 0..self.workers {
             users.push(self.users.cells(worker, rank)?);
         }
-        Ok(Census { users })
+        Ok(BlockUsers { users })
     }
 
     /// The versions of all blocks.
@@ -127,11 +127,11 @@ impl Versions<'_> {
 
 /// Who uses what.
 #[derive(Clone, Debug)]
-pub(super) struct Census<'w> {
+pub(super) struct BlockUsers<'w> {
     users: Vec<Cells<'w, u64>>,
 }
 
-impl Census<'_> {
+impl BlockUsers<'_> {
     /// The worker that merges contributions to a block, and whether it is the only one that uses it. Blocks that several
     /// use, or nobody, are spread evenly.
     pub(super) fn home(&self, block: usize) -> (usize, bool) {

@@ -2,12 +2,12 @@
 use super::cache::NONE;
 use crate::contract::Family;
 use crate::replica::ElementIndex;
-use crate::view::{Frame, RowIndex};
+use crate::view::{RowIndex, Window};
 
 /// A served array, to the slice of a body: it notes the keys that it is asked about. For `parallel_for!`.
 #[derive(Debug)]
 pub struct KeyView<'a, const N: usize> {
-    pub(super) frame: Frame<N>,
+    pub(super) window: Window<N>,
     /// One place for each key: whether it has been noted.
     pub(super) table: &'a mut [u32],
     pub(super) named: &'a mut Vec<u32>,
@@ -15,9 +15,9 @@ pub struct KeyView<'a, const N: usize> {
 
 /// [`KeyView`]s.
 #[derive(Debug)]
-pub struct Keys<const N: usize>;
+pub struct KeyViewFamily<const N: usize>;
 
-impl<const N: usize> Family for Keys<N> {
+impl<const N: usize> Family for KeyViewFamily<N> {
     type Of<'a> = KeyView<'a, N>;
 }
 
@@ -25,7 +25,7 @@ impl<const N: usize> KeyView<'_, N> {
     /// The body uses an element. What lies outside of the array is left to the body to find out.
     #[inline]
     pub fn element<I: ElementIndex<N>>(&mut self, index: I) {
-        if let Some((key, _)) = key_of(&self.frame, index.index()) {
+        if let Some((key, _)) = key_of(&self.window, index.index()) {
             self.note(key);
         }
     }
@@ -33,7 +33,7 @@ impl<const N: usize> KeyView<'_, N> {
     /// The body uses a row.
     #[inline]
     pub fn row<R: RowIndex<N>>(&mut self, row: R) {
-        if let Some(key) = self.frame.row_place(row) {
+        if let Some(key) = self.window.row_place(row) {
             self.note(key);
         }
     }
@@ -49,17 +49,17 @@ impl<const N: usize> KeyView<'_, N> {
     }
 }
 
-/// The frame of the keys of an array: that of the array itself for one dimension, otherwise with one element in each row.
-pub(super) fn key_frame<const N: usize>(shape: &[usize; N]) -> Frame<N> {
-    Frame::of_box(&std::array::from_fn(|dim| 0..if N > 1 && dim + 1 == N { 1 } else { shape[dim] }))
+/// The window of the keys of an array: that of the array itself for one dimension, otherwise with one element in each row.
+pub(super) fn key_window<const N: usize>(shape: &[usize; N]) -> Window<N> {
+    Window::of_box(&std::array::from_fn(|dim| 0..if N > 1 && dim + 1 == N { 1 } else { shape[dim] }))
 }
 
 /// The key of an element, and its place within the key; the latter is not checked.
 #[inline(always)]
-pub(super) fn key_of<const N: usize>(frame: &Frame<N>, mut index: [usize; N]) -> Option<(usize, usize)> {
+pub(super) fn key_of<const N: usize>(window: &Window<N>, mut index: [usize; N]) -> Option<(usize, usize)> {
     if N == 1 {
-        return Some((frame.place(index)?, 0));
+        return Some((window.place(index)?, 0));
     }
     let within = std::mem::take(&mut index[N - 1]);
-    Some((frame.place(index)?, within))
+    Some((window.place(index)?, within))
 }

@@ -2,12 +2,12 @@
 use super::blocks::Blocks;
 use super::cache::{NONE, RELOCATED, TOUCHED, fetched_for};
 use super::homes::Versions;
-use super::looked::{Extra, Extras, Looked};
+use super::lookaside::{LookasideTable, PendingUpdate, PendingUpdates};
 use super::state::{Home, State};
 use super::view::{Rest, ServedView};
 use crate::panics::merging;
 use crate::relax::{Additive, Apply};
-use crate::view::{Frame, PartBounds, RowIndex, refuse};
+use crate::view::{PartBounds, RowIndex, Window, refuse};
 use hectare_dsm::bytemuck::Zeroable;
 use std::any::type_name;
 use std::cell::Cell;
@@ -15,7 +15,7 @@ use std::cell::Cell;
 /// What a view needs where its table has no slot.
 #[derive(Debug)]
 pub(super) struct Missed<'a, T: Additive, const N: usize, A: Apply<T>> {
-    pub(super) whole: Frame<N>,
+    pub(super) whole: Window<N>,
     pub(super) bounds: PartBounds<'a>,
     pub(super) home: Home<'a, T, A>,
     pub(super) blocks: Blocks,
@@ -26,10 +26,10 @@ pub(super) struct Missed<'a, T: Additive, const N: usize, A: Apply<T>> {
     pub(super) fetched: &'a mut [u64],
     pub(super) seen: &'a mut [A::Seen],
     pub(super) dirty: &'a mut Vec<u32>,
-    pub(super) looked: &'a mut Looked<T>,
-    pub(super) extras: &'a mut Extras<T, A::Seen>,
-    pub(super) looked_up: &'a Cell<u64>,
-    pub(super) unforeseen: &'a mut u64,
+    pub(super) lookaside: &'a mut LookasideTable<T>,
+    pub(super) pending: &'a mut PendingUpdates<T, A::Seen>,
+    pub(super) read_misses: &'a Cell<u64>,
+    pub(super) write_misses: &'a mut u64,
     /// Whether no other worker could use a key.
     pub(super) alone: bool,
 }
@@ -40,7 +40,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> Missed<'_, T, N, A> {
     }
 
     fn note_look(&self) {
-        self.looked_up.set(self.looked_up.get() + 1);
+        self.read_misses.set(self.read_misses.get() + 1);
     }
 
     /// Contributes to elements of a key that the loop does not know.
@@ -56,15 +56,15 @@ impl<T: Additive, const N: usize, A: Apply<T>> Missed<'_, T, N, A> {
             }
             self.versions.set(self.blocks.block(key as u32), self.versions.next());
             self.versions.tell();
-            return self.looked.forget(key as u32);
+            return self.lookaside.forget(key as u32);
         }
         let home = &self.home;
-        let extra = self.extras.entry(key as u32).or_insert_with(|| {
+        let update = self.pending.entry(key as u32).or_insert_with(|| {
             let mut seen = vec![A::Seen::zeroed(); if State::<T, A>::REMEMBERS { unit } else { 0 }];
             home.see(first, &mut seen);
-            Extra { sums: vec![T::default(); unit].into(), seen: seen.into() }
+            PendingUpdate { sums: vec![T::default(); unit].into(), seen: seen.into() }
         });
-        for (sum, contribution) in extra.sums[within..].iter_mut().zip(contributions) {
+        for (sum, contribution) in update.sums[within..].iter_mut().zip(contributions) {
             *sum = sum.plus(*contribution);
         }
     }
@@ -106,7 +106,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
         if let Some(slot) = self.changed(key) {
             return &self.values[slot * self.unit..][..self.unit];
         }
-        missed.looked.row(key as u32, || {
+        missed.lookaside.row(key as u32, || {
             let mut row = vec![T::default(); self.unit];
             missed.home.target.part(key * self.unit, self.unit).load(&mut row);
             row.into()
@@ -122,7 +122,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
             Rest::Served(missed) => missed,
         };
         let Some(place) = missed.whole.place(index) else { missed.refuse(index.to_vec()) };
-        *missed.unforeseen += 1;
+        *missed.write_misses += 1;
         let (key, within) = (place / self.unit, place % self.unit);
         match self.map_late(key) {
             Some(slot) => self.put(slot, slot * self.unit + within, contribution),
@@ -144,7 +144,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
         };
         let Some(key) = self.keys.row_place(row) else { missed.refuse(row.to_vec()) };
         assert_eq!(contributions.len(), self.unit, "contributions to a row");
-        *missed.unforeseen += 1;
+        *missed.write_misses += 1;
         if self.map_late(key).is_some() {
             return self.add_row(row, contributions);
         }
@@ -153,7 +153,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
         }
     }
 
-    /// Fetches a key that other stretches of the loop use, so that what is contributed to it in this one and in those is
+    /// Fetches a key that other intervals of the loop use, so that what is contributed to it in this one and in those is
     /// in one place. Its slot.
     fn map_late(&mut self, key: usize) -> Option<usize> {
         let Rest::Served(missed) = &mut self.rest else { return None };
@@ -169,7 +169,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
                 missed.home.see(first, &mut missed.seen[slot * unit..][..unit]);
             }
         }
-        self.states[slot] = fetched_for(self.stretch, state);
+        self.states[slot] = fetched_for(self.interval, state);
         Some(slot)
     }
 

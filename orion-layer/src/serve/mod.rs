@@ -1,8 +1,8 @@
 //! Served arrays: what a loop looks up is fetched in bulk before it runs.
 //!
-//! A loop that `serve`s an array goes through its iterations in stretches, from clock to clock. Before the first pass a
-//! *slice* of the body, the statements on which the subscripts depend, has said which keys each stretch uses (Orion's
-//! prefetch, Wei et al., 2019); a key is an element of an array of one dimension, else a row. At the begin of a stretch
+//! A loop that `serve`s an array goes through its iterations in intervals, from clock to clock. Before the first pass a
+//! *slice* of the body, the statements on which the subscripts depend, has said which keys each interval uses (Orion's
+//! prefetch, Wei et al., 2019); a key is an element of an array of one dimension, else a row. At the begin of an interval
 //! its keys are fetched in one go, sorted, into a cache of the worker's own, and the body works on that. What it
 //! contributes goes to the *homes* of the keys at the clock, and is merged there by an
 //! [`Apply`](crate::relax::Apply) function, as in a buffered array: each contribution exactly once.
@@ -12,31 +12,31 @@
 //!   fetched: a block that has not changed since is not fetched again.
 //! - `homes` says who merges contributions to a block. Every worker says which blocks it uses; a block that one worker
 //!   alone uses is *relocated* to it, and then read and changed without delay, as in a serial loop (Lapse, Renz-Wieland
-//!   et al., 2020). A block that a worker uses in more than half of its stretches, and others use too, is *replicated*:
+//!   et al., 2020). A block that a worker uses in more than half of its intervals, and others use too, is *replicated*:
 //!   refreshed at every clock (NuPS, Renz-Wieland et al., 2022).
-//! - `carry` and `ring` bring contributions home, `looked` what was looked up one by one, because no slice had foreseen it.
+//! - `carry` and `ring` bring contributions home, `lookaside` what was looked up one by one, because no slice had foreseen it.
 //! - `view` is what the body sees, `keys` what the slice sees.
 //!
 //! On one host "fetching" copies from memory that everybody has mapped. Nothing else looks at the array's memory, but for
 //! what is looked up one by one: between hosts, `prefetch` and `ring` are what would become messages.
 mod arg;
 mod blocks;
-mod boxes;
 mod cache;
 mod carry;
 mod homes;
 mod intend;
 mod keys;
-mod looked;
+mod lookaside;
 mod missed;
 mod prefetch;
 mod ring;
 mod served;
 mod state;
 mod view;
+mod worker_areas;
 
-pub use self::arg::{ServedArg, Serveds};
-pub use self::keys::{KeyView, Keys};
+pub use self::arg::{ServedArg, ServedViewFamily};
+pub use self::keys::{KeyView, KeyViewFamily};
 pub use self::served::Served;
 pub use self::view::ServedView;
-pub use crate::contract::{Serves, Serving, Unseen, Unseens};
+pub use crate::contract::{NoKeyView, NoKeyViewFamily, Serves, Serving};

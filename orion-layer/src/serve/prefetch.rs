@@ -1,4 +1,4 @@
-//! Fetching the keys of a stretch.
+//! Fetching the keys of an interval.
 use super::cache::{NEVER, RELOCATED, TOUCHED, fetched_for};
 use super::homes::Versions;
 use super::state::{Home, State};
@@ -11,21 +11,22 @@ use hectare_dsm::Worker;
 const BATCH: usize = 64;
 
 impl<T: Additive, A: Apply<T>> State<T, A> {
-    /// Fetches the keys of a stretch that have changed since they were fetched last.
-    pub(super) fn prefetch(&mut self, worker: &Worker, home: &Home<'_, T, A>, stretch: usize) -> Result<()> {
-        self.looked.clear();
-        self.stretch = stretch as u32;
+    /// Fetches the keys of an interval that have changed since they were fetched last.
+    pub(super) fn prefetch(&mut self, worker: &Worker, home: &Home<'_, T, A>, interval: usize) -> Result<()> {
+        self.lookaside.clear();
+        self.interval = interval as u32;
         let Some((homes, _)) = &self.shared else { return Ok(()) };
         // Before the versions: what changes meanwhile is found to have changed the next time.
         let (changes, versions) = (homes.changes(worker)?, homes.versions(worker)?);
         let cache = &mut self.cache;
-        let own = cache.lists.get_mut(stretch).map(std::mem::take).unwrap_or_default();
+        let own = cache.lists.get_mut(interval).map(std::mem::take).unwrap_or_default();
         let standing = cache.standing;
         let keys = standing as usize + own.len();
-        if cache.fetched_at.get(stretch).is_some_and(|at| *at == changes) {
+        if cache.fetched_at.get(interval).is_some_and(|at| *at == changes) {
             let states = &mut cache.states;
             let slots = (0..standing).chain(own.iter().copied());
-            slots.for_each(|slot| states[slot as usize] = fetched_for(stretch as u32, states[slot as usize]));
+            slots
+                .for_each(|slot| states[slot as usize] = fetched_for(interval as u32, states[slot as usize]));
             self.tally.hits += keys as u64;
         } else {
             let mut batch = [0; BATCH];
@@ -44,22 +45,22 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
             self.tally.bytes += (fetched * self.blocks.unit * (size_of::<T>() + remembered)) as u64;
         }
         let cache = &mut self.cache;
-        if let (Some(list), Some(at)) = (cache.lists.get_mut(stretch), cache.fetched_at.get_mut(stretch)) {
+        if let (Some(list), Some(at)) = (cache.lists.get_mut(interval), cache.fetched_at.get_mut(interval)) {
             (*list, *at) = (own, changes);
         }
         Ok(())
     }
 
-    /// Fetches those of some slots that have changed, [`BATCH`] at most; all are then fetched for the present stretch.
+    /// Fetches those of some slots that have changed, [`BATCH`] at most; all are then fetched for the present interval.
     /// How many have changed.
     #[inline]
     fn fetch(&mut self, versions: &Versions<'_>, home: &Home<'_, T, A>, slots: &[u32]) -> usize {
-        let (cache, blocks, stretch) = (&mut self.cache, self.blocks, self.stretch);
+        let (cache, blocks, interval) = (&mut self.cache, self.blocks, self.interval);
         let (mut changed, mut count) = ([0u32; BATCH], 0);
         for slot in slots {
             let at = *slot as usize;
             let state = cache.states[at];
-            cache.states[at] = fetched_for(stretch, state);
+            cache.states[at] = fetched_for(interval, state);
             let key = cache.keys[at];
             let (known, version) = (cache.versions[at], versions.of(blocks.block(key)));
             cache.versions[at] = version;

@@ -4,7 +4,7 @@
 //! As in a buffered array, a slot is written anew when all homes have applied it. There is room for the keys that lists
 //! have; where a body uses more, its worker makes larger slots when all homes have applied what is in its present ones,
 //! and the homes find these when they see the next clock.
-use super::boxes::Boxes;
+use super::worker_areas::WorkerAreas;
 use crate::error::Result;
 use crate::relax::{RING, SLOTS};
 use hectare_dsm::{Cells, Element, Worker};
@@ -14,13 +14,13 @@ use hectare_dsm::{Cells, Element, Worker};
 pub(super) struct Ring<T: Element, S: Element> {
     name: String,
     /// For each slot: where the contributions to each home begin, and where the last end.
-    heads: Boxes<u64>,
+    heads: WorkerAreas<u64>,
     /// How often each worker has made its slots anew, larger.
-    generations: Boxes<u64>,
+    generations: WorkerAreas<u64>,
     known: Vec<u64>,
-    keys: Boxes<u32>,
-    updates: Boxes<T>,
-    sights: Option<Boxes<S>>,
+    keys: WorkerAreas<u32>,
+    updates: WorkerAreas<T>,
+    sights: Option<WorkerAreas<S>>,
     /// Keys that fit into a slot of this worker's.
     pub(super) capacity: usize,
     unit: usize,
@@ -41,13 +41,13 @@ impl<T: Element, S: Element> Ring<T, S> {
         let (keys, elements) = (slots * capacity, slots * capacity * unit);
         let first = format!("{name}/0");
         Ok(Ring {
-            heads: Boxes::make(worker, &format!("{name}/heads"), slots * (workers + 1), workers)?,
-            generations: Boxes::make(worker, &format!("{name}/generations"), 1, workers)?,
+            heads: WorkerAreas::make(worker, &format!("{name}/heads"), slots * (workers + 1), workers)?,
+            generations: WorkerAreas::make(worker, &format!("{name}/generations"), 1, workers)?,
             known: vec![0; workers],
-            keys: Boxes::make(worker, &format!("{first}/keys"), keys, workers)?,
-            updates: Boxes::make(worker, &format!("{first}/updates"), elements, workers)?,
+            keys: WorkerAreas::make(worker, &format!("{first}/keys"), keys, workers)?,
+            updates: WorkerAreas::make(worker, &format!("{first}/updates"), elements, workers)?,
             sights: match remembers {
-                true => Some(Boxes::make(worker, &format!("{first}/sights"), elements, workers)?),
+                true => Some(WorkerAreas::make(worker, &format!("{first}/sights"), elements, workers)?),
                 false => None,
             },
             capacity,

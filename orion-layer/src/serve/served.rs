@@ -42,7 +42,7 @@ use crate::site::Site;
 ///     assert!((score - 1.0).abs() < 0.01);
 ///     // The lists of keys were made once, and nothing had to be looked up one by one.
 ///     let serving = &w.reports()?[0].serving;
-///     assert_eq!((serving.lists_made, serving.looked_up), (2, 0));
+///     assert_eq!((serving.lists_made, serving.read_misses), (2, 0));
 ///     Ok(())
 /// })?;
 /// # Ok::<(), hectare_orion::Error>(())
@@ -138,7 +138,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> Served<T, N, A> {
     ///             counts.add(key, 1);
     ///         })?;
     ///     assert_eq!(counts.array().get(w, [7])? + counts.array().get(w, [11])?, 1000);
-    ///     assert_eq!(w.reports()?[0].serving.looked_up, 0);
+    ///     assert_eq!(w.reports()?[0].serving.read_misses, 0);
     ///     Ok(())
     /// })?;
     /// # Ok::<(), hectare_orion::Error>(())
@@ -170,6 +170,6 @@ impl<T: Additive, const N: usize, A: Apply<T>> Served<T, N, A> {
 
     /// For [`Context::run_served`]: the array as one that is served to the loop.
     pub fn serve(&mut self) -> ServedArg<'_, T, N, A> {
-        ServedArg { base: self.base.buffer(), state: &mut self.state, pace: None }
+        ServedArg { base: self.base.buffer(), state: &mut self.state, params: None }
     }
 }

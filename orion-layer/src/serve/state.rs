@@ -3,7 +3,7 @@ use super::blocks::Blocks;
 use super::cache::{Cache, NONE, RELOCATED};
 use super::homes::{Homes, Versions};
 use super::intend::Intents;
-use super::looked::{Extras, Looked};
+use super::lookaside::{LookasideTable, PendingUpdates};
 use super::ring::Ring;
 use crate::contract::Serving;
 use crate::error::{Error, Result};
@@ -84,8 +84,8 @@ pub(super) struct State<T: Additive, A: Apply<T>> {
     /// That of the loop that runs.
     pub(super) cache: Cache<T, A::Seen>,
     active: Option<u64>,
-    /// The stretch whose keys were fetched last.
-    pub(super) stretch: u32,
+    /// The interval whose keys were fetched last.
+    pub(super) interval: u32,
     caches: HashMap<u64, Cache<T, A::Seen>>,
     pub(super) shared: Option<(Homes, Ring<T, A::Seen>)>,
     /// What was announced last: loop and generation of its lists.
@@ -94,14 +94,14 @@ pub(super) struct State<T: Additive, A: Apply<T>> {
     passes: u64,
     /// Passes that have begun since the last that fetched anything.
     pub(super) begun: u32,
-    pub(super) looked: Looked<T>,
-    pub(super) extras: Extras<T, A::Seen>,
-    /// Keys that the slice has named for the present stretch, and those of the stretches before.
+    pub(super) lookaside: LookasideTable<T>,
+    pub(super) pending: PendingUpdates<T, A::Seen>,
+    /// Keys that the slice has named for the present interval, and those of the intervals before.
     pub(super) named: Vec<u32>,
     pub(super) lists: Vec<Vec<u32>>,
     pub(super) intents: Intents,
     pub(super) tally: Serving,
-    pub(super) looked_up: Cell<u64>,
+    pub(super) read_misses: Cell<u64>,
     pub(super) workers: usize,
 }
 
@@ -116,20 +116,20 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
             mapped: None,
             cache: Cache::empty(),
             active: None,
-            stretch: 0,
+            interval: 0,
             caches: HashMap::new(),
             shared: None,
             announced: None,
             made_lists: 0,
             passes: 0,
             begun: 0,
-            looked: Looked::new(),
-            extras: Extras::new(),
+            lookaside: LookasideTable::new(),
+            pending: PendingUpdates::new(),
             named: Vec::new(),
             lists: Vec::new(),
             intents: Intents::default(),
             tally: Serving::default(),
-            looked_up: Cell::new(0),
+            read_misses: Cell::new(0),
             workers: 0,
         }
     }
@@ -148,7 +148,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         }
     }
 
-    /// Ends a list of keys; one that the slice could not name is empty, so that its stretch looks keys up.
+    /// Ends a list of keys; one that the slice could not name is empty, so that its interval looks keys up.
     pub(super) fn end_list(&mut self, named: bool) {
         let mut list = std::mem::take(&mut self.named);
         list.iter().for_each(|key| self.table[*key as usize] = NONE);
@@ -258,7 +258,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         self.intents.end_pass();
         let mut cache = std::mem::replace(&mut self.cache, Cache::empty());
         // Lists of an earlier pass that have much less than what the loop uses now, since a function changed, say.
-        let missed = self.tally.unforeseen + self.looked_up.get();
+        let missed = self.tally.write_misses + self.read_misses.get();
         if !std::mem::take(&mut cache.is_new) && !cache.lists.is_empty() && missed > cache.listed() / MISSES {
             cache.give_up();
         }
@@ -271,7 +271,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         self.cache = Cache::empty();
         self.caches.clear();
         (self.active, self.mapped, self.announced) = (None, None, None);
-        self.extras.clear();
+        self.pending.clear();
         self.named.clear();
         self.lists.clear();
     }

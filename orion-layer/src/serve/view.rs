@@ -5,7 +5,7 @@ use super::missed::Missed;
 use super::state::{Home, State};
 use crate::error::Result;
 use crate::relax::{Additive, Apply, BufferView, ElementIndex};
-use crate::view::{Frame, PartBounds, RowIndex};
+use crate::view::{PartBounds, RowIndex, Window};
 use hectare_dsm::Worker;
 
 /// A served array: its elements as they were at this worker's last clock, and a place for contributions, which are merged
@@ -13,18 +13,18 @@ use hectare_dsm::Worker;
 /// checked, all are.
 ///
 /// A key that no slice has foreseen is looked up when it is used, and counted
-/// ([`Serving::looked_up`](super::Serving::looked_up)). An index outside of the array ends the loop with
+/// ([`Serving::read_misses`](super::Serving::read_misses)). An index outside of the array ends the loop with
 /// [`Error::Outside`](crate::Error::Outside).
 #[derive(Debug)]
 pub struct ServedView<'a, T: Additive, const N: usize, A: Apply<T>> {
-    pub(super) keys: Frame<N>,
+    pub(super) keys: Window<N>,
     pub(super) unit: usize,
     pub(super) table: &'a mut [u32],
     pub(super) values: &'a mut [T],
     sums: &'a mut [T],
     pub(super) states: &'a mut [u32],
-    /// The stretch that runs.
-    pub(super) stretch: u32,
+    /// The interval that runs.
+    pub(super) interval: u32,
     touched: &'a mut Vec<u32>,
     pub(super) rest: Rest<'a, T, N, A>,
 }
@@ -41,27 +41,28 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> ServedView<'a, T, N, A> {
     /// A view in which everything goes by `view`: no key has a slot.
     pub(super) fn exact(view: BufferView<'a, T, N, A>, touched: &'a mut Vec<u32>) -> Self {
         ServedView {
-            keys: Frame::new(&[0; N], 0, &(0..0)),
+            keys: Window::new(&[0; N], 0, &(0..0)),
             unit: 1,
             table: &mut [],
             values: &mut [],
             sums: &mut [],
             states: &mut [],
-            stretch: 0,
+            interval: 0,
             touched,
             rest: Rest::Exact(view),
         }
     }
 
     pub(super) fn new(
-        (bounds, whole): (PartBounds<'a>, Frame<N>),
-        keys: Frame<N>,
+        (bounds, whole): (PartBounds<'a>, Window<N>),
+        keys: Window<N>,
         state: &'a mut State<T, A>,
         home: Home<'a, T, A>,
         worker: &'a Worker,
     ) -> Result<Self> {
         let versions = state.versions(worker)?;
-        let State { table, stretch, cache, looked, extras, looked_up, tally, blocks, workers, .. } = state;
+        let State { table, interval, cache, lookaside, pending, read_misses, tally, blocks, workers, .. } =
+            state;
         let Cache { keys: known, values, sums, seen, versions: fetched, states, touched, dirty, .. } = cache;
         let missed = Missed {
             whole,
@@ -73,23 +74,23 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> ServedView<'a, T, N, A> {
             fetched,
             seen,
             dirty,
-            looked,
-            extras,
-            looked_up,
-            unforeseen: &mut tally.unforeseen,
+            lookaside,
+            pending,
+            read_misses,
+            write_misses: &mut tally.write_misses,
             alone: *workers == 1,
         };
         let (unit, rest) = (blocks.unit, Rest::Served(Box::new(missed)));
-        Ok(ServedView { keys, unit, table, values, sums, states, stretch: *stretch, touched, rest })
+        Ok(ServedView { keys, unit, table, values, sums, states, interval: *interval, touched, rest })
     }
 
-    /// The slot of a key that was fetched for this stretch.
+    /// The slot of a key that was fetched for this interval.
     #[inline(always)]
     fn slot(&self, key: usize) -> Option<usize> {
         let slot = *self.table.get(key)? as usize;
         // A key without a slot has one that is out of range.
         let state = *self.states.get(slot)?;
-        is_fetched_for(self.stretch, state).then_some(slot)
+        is_fetched_for(self.interval, state).then_some(slot)
     }
 
     /// The slot of an element, and its place in values.

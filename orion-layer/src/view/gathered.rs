@@ -1,6 +1,6 @@
 //! The elements of an array in one piece, for rows and slices of which no part holds the whole.
-use super::frame::Frame;
 use super::transfer::copy_box;
+use super::window::Window;
 use std::cell::OnceCell;
 
 /// A worker's copy of an array that is only read: made when a row or a slice that lies in several parts is first asked
@@ -21,8 +21,8 @@ impl<T: Copy> Gathered<T> {
     /// The elements of `whole` in row-major order, from parts that together hold all of them.
     pub(super) fn get<'p, const N: usize>(
         &self,
-        whole: &Frame<N>,
-        parts: impl Iterator<Item = (&'p Frame<N>, &'p [T])> + Clone,
+        whole: &Window<N>,
+        parts: impl Iterator<Item = (&'p Window<N>, &'p [T])> + Clone,
     ) -> &[T]
     where
         T: 'p,
@@ -30,8 +30,8 @@ impl<T: Copy> Gathered<T> {
         self.0.get_or_init(|| {
             let Some(some) = parts.clone().find_map(|(_, data)| data.first()) else { return Box::default() };
             let mut all = vec![*some; whole.len()].into_boxed_slice();
-            for (frame, data) in parts {
-                copy_box(frame, data, whole, &mut all);
+            for (window, data) in parts {
+                copy_box(window, data, whole, &mut all);
             }
             all
         })

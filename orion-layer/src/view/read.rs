@@ -1,7 +1,7 @@
 //! The view of an array that a body only reads.
-use super::frame::{Frame, PartBounds, RowIndex, refuse, refuse_slice};
 use super::gathered::Gathered;
 use super::recording::Recorder;
+use super::window::{PartBounds, RowIndex, Window, refuse, refuse_slice};
 use std::ops::{Index, Range};
 
 /// An array, for reading: every element in place, wherever it lies.
@@ -12,12 +12,12 @@ use std::ops::{Index, Range};
 /// An index outside of it ends the loop with [`Error::Outside`](crate::Error::Outside).
 #[derive(Debug)]
 pub struct View<'a, T, const N: usize> {
-    frame: Frame<N>,
+    window: Window<N>,
     data: &'a [T],
-    others: Vec<(Frame<N>, &'a [T])>,
+    others: Vec<(Window<N>, &'a [T])>,
     bounds: PartBounds<'a>,
     /// The whole array, and this worker's copy of it, if it has made one.
-    whole: Frame<N>,
+    whole: Window<N>,
     gathered: &'a Gathered<T>,
     recorder: Option<Recorder<'a>>,
 }
@@ -26,32 +26,32 @@ impl<'a, T: Copy, const N: usize> View<'a, T, N> {
     /// A view of these parts, which are all; the first is where the view looks first.
     pub(crate) fn new(
         bounds: PartBounds<'a>,
-        whole: Frame<N>,
-        mut parts: Vec<(Frame<N>, &'a [T])>,
+        whole: Window<N>,
+        mut parts: Vec<(Window<N>, &'a [T])>,
         gathered: &'a Gathered<T>,
     ) -> View<'a, T, N> {
-        let (frame, data) =
-            if parts.is_empty() { (Frame::new(&[0; N], 0, &(0..0)), &[][..]) } else { parts.remove(0) };
-        View { frame, data, others: parts, bounds, whole, gathered, recorder: None }
+        let (window, data) =
+            if parts.is_empty() { (Window::new(&[0; N], 0, &(0..0)), &[][..]) } else { parts.remove(0) };
+        View { window, data, others: parts, bounds, whole, gathered, recorder: None }
     }
 
     /// A view that notes what is touched.
     pub(crate) fn recorded(
         bounds: PartBounds<'a>,
-        whole: Frame<N>,
-        parts: Vec<(Frame<N>, &'a [T])>,
+        whole: Window<N>,
+        parts: Vec<(Window<N>, &'a [T])>,
         gathered: &'a Gathered<T>,
         recorder: Recorder<'a>,
     ) -> View<'a, T, N> {
-        let frame = parts.first().map_or(Frame::new(&[0; N], 0, &(0..0)), |(frame, _)| frame.emptied());
-        View { frame, data: &[], others: parts, bounds, whole, gathered, recorder: Some(recorder) }
+        let window = parts.first().map_or(Window::new(&[0; N], 0, &(0..0)), |(window, _)| window.emptied());
+        View { window, data: &[], others: parts, bounds, whole, gathered, recorder: Some(recorder) }
     }
 
     /// A row: the elements whose index begins with `row`, in the order of the last dimension.
     #[inline]
     pub fn row<R: RowIndex<N>>(&self, row: R) -> &'a [T] {
-        if let Some(place) = self.frame.row_place(row)
-            && let Some(found) = self.data.get(place..).and_then(|rest| rest.get(..self.frame.row_len()))
+        if let Some(place) = self.window.row_place(row)
+            && let Some(found) = self.data.get(place..).and_then(|rest| rest.get(..self.window.row_len()))
         {
             return found;
         }
@@ -64,8 +64,8 @@ impl<'a, T: Copy, const N: usize> View<'a, T, N> {
         if let Some(recorder) = self.recorder {
             recorder.note_row(row, self.whole.row_len(), false);
         }
-        let found = self.others.iter().find_map(|(frame, data)| {
-            frame.row_place(row).map(|place| &data[place..place + frame.row_len()])
+        let found = self.others.iter().find_map(|(window, data)| {
+            window.row_place(row).map(|place| &data[place..place + window.row_len()])
         });
         let gathered = || {
             let place = self.whole.row_place(row)?;
@@ -81,19 +81,20 @@ impl<'a, T: Copy, const N: usize> View<'a, T, N> {
         if let Some(recorder) = self.recorder {
             recorder.note_element(index, false);
         }
-        let found = self.others.iter().find_map(|(frame, data)| frame.place(index).map(|place| &data[place]));
+        let found =
+            self.others.iter().find_map(|(window, data)| window.place(index).map(|place| &data[place]));
         found.unwrap_or_else(|| refuse(self.bounds, index.to_vec(), &self.held()))
     }
 
     /// The elements of the whole array, copied together.
     fn in_one_piece(&self) -> &'a [T] {
-        let parts = self.others.iter().map(|(frame, data)| (frame, *data));
-        self.gathered.get(&self.whole, std::iter::once((&self.frame, self.data)).chain(parts))
+        let parts = self.others.iter().map(|(window, data)| (window, *data));
+        self.gathered.get(&self.whole, std::iter::once((&self.window, self.data)).chain(parts))
     }
 
     fn held(&self) -> Vec<Range<usize>> {
-        let frames = std::iter::once(&self.frame).chain(self.others.iter().map(|(frame, _)| frame));
-        frames.map(|frame| frame.range(self.bounds.dim)).collect()
+        let windows = std::iter::once(&self.window).chain(self.others.iter().map(|(window, _)| window));
+        windows.map(|window| window.range(self.bounds.dim)).collect()
     }
 }
 
@@ -101,7 +102,7 @@ impl<T: Copy> View<'_, T, 1> {
     /// The elements `range` of an array of one dimension.
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> &[T] {
-        match self.frame.slice_place(&range).and_then(|place| self.data.get(place)) {
+        match self.window.slice_place(&range).and_then(|place| self.data.get(place)) {
             Some(found) => found,
             None => self.slice_elsewhere(range),
         }
@@ -113,8 +114,10 @@ impl<T: Copy> View<'_, T, 1> {
         if let Some(recorder) = self.recorder {
             recorder.note(vec![range.clone()], false);
         }
-        let found =
-            self.others.iter().find_map(|(frame, data)| frame.slice_place(&range).map(|place| &data[place]));
+        let found = self
+            .others
+            .iter()
+            .find_map(|(window, data)| window.slice_place(&range).map(|place| &data[place]));
         let gathered = || self.whole.slice_place(&range).map(|place| &self.in_one_piece()[place]);
         let found = found.or_else(gathered);
         found.unwrap_or_else(|| refuse_slice(self.bounds, range, &self.held()))
@@ -126,7 +129,7 @@ impl<T: Copy, const N: usize> Index<[usize; N]> for View<'_, T, N> {
 
     #[inline]
     fn index(&self, index: [usize; N]) -> &T {
-        match self.frame.place(index).and_then(|place| self.data.get(place)) {
+        match self.window.place(index).and_then(|place| self.data.get(place)) {
             Some(element) => element,
             None => self.elsewhere(index),
         }

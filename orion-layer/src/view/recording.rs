@@ -1,6 +1,6 @@
 //! Recording what a body touches: views that are checked know no element in their fast paths, so that every
 //! access takes the slow one, which notes it. Loops that are not checked pay nothing.
-use super::frame::{Frame, RowIndex};
+use super::window::{RowIndex, Window};
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -40,9 +40,9 @@ impl Recorder<'_> {
     }
 }
 
-impl<const N: usize> Frame<N> {
-    /// A frame of the same rows that holds no element.
-    pub(crate) fn emptied(mut self) -> Frame<N> {
+impl<const N: usize> Window<N> {
+    /// A window of the same rows that holds no element.
+    pub(crate) fn emptied(mut self) -> Window<N> {
         if N > 0 {
             self.extent[0] = 0;
             self.rows = 0;
@@ -51,7 +51,7 @@ impl<const N: usize> Frame<N> {
     }
 }
 
-impl Frame<1> {
+impl Window<1> {
     /// The place of a range of elements, if the part holds all of it.
     #[inline]
     pub(super) fn slice_place(&self, range: &Range<usize>) -> Option<Range<usize>> {

@@ -1,12 +1,12 @@
 //! Copying what two boxes of one array have in common.
-use super::frame::Frame;
+use super::window::Window;
 use std::ops::Range;
 
 /// Copies the elements that lie in both boxes.
 pub(crate) fn copy_box<T: Copy, const N: usize>(
-    from: &Frame<N>,
+    from: &Window<N>,
     source: &[T],
-    to: &Frame<N>,
+    to: &Window<N>,
     target: &mut [T],
 ) {
     let common: [Range<usize>; N] = std::array::from_fn(|dim| {
@@ -45,10 +45,10 @@ mod tests {
     #[test]
     fn boxes_cut_along_different_dimensions_exchange_what_they_share() {
         let shape = [5, 4, 3];
-        let whole = Frame::new(&shape, 0, &(0..5));
+        let whole = Window::new(&shape, 0, &(0..5));
         let all: Vec<u32> = (0..60).collect();
         for dim in 0..3 {
-            let part = Frame::new(&shape, dim, &(1..3));
+            let part = Window::new(&shape, dim, &(1..3));
             let mut data = vec![u32::MAX; part.len()];
             copy_box(&whole, &all, &part, &mut data);
             assert!(data.iter().all(|element| *element != u32::MAX));

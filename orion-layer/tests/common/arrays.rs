@@ -1,7 +1,7 @@
 //! Arrays whose number of dimensions is known only at run time.
 use hectare_dsm::Worker;
-use hectare_orion::execute::{ArrayArg, Arrays, Control, Family, Note, Notes, Of};
-use hectare_orion::serve::{Unseen, Unseens};
+use hectare_orion::execute::{ArrayArg, ArrayTrace, Arrays, Family, LoopArray, Of, PassTrace};
+use hectare_orion::serve::{NoKeyView, NoKeyViewFamily};
 use hectare_orion::{Context, DistArray, Result, View, ViewMut};
 use std::ops::Range;
 
@@ -73,7 +73,7 @@ macro_rules! arrays {
         }
 
         impl Argument<'_> {
-            fn control(&mut self) -> &mut dyn Control {
+            fn control(&mut self) -> &mut dyn LoopArray {
                 match self {
                     $(Argument::$read(array) => array, Argument::$write(array) => array,)*
                 }
@@ -81,8 +81,8 @@ macro_rules! arrays {
 
             fn number(&self) -> (u64, bool) {
                 match self {
-                    $(Argument::$read(array) => (Control::number(array), false),
-                      Argument::$write(array) => (Control::number(array), true),)*
+                    $(Argument::$read(array) => (LoopArray::number(array), false),
+                      Argument::$write(array) => (LoopArray::number(array), true),)*
                 }
             }
 
@@ -90,11 +90,11 @@ macro_rules! arrays {
                 &'a mut self,
                 worker: &'a Worker,
                 parts: Range<usize>,
-                note: Note<'a>,
+                trace: ArrayTrace<'a>,
             ) -> Result<Seen<'a>> {
                 Ok(match self {
-                    $(Argument::$read(array) => Seen::$read(array.view(worker, parts, note)?),
-                      Argument::$write(array) => Seen::$write(array.view(worker, parts, note)?),)*
+                    $(Argument::$read(array) => Seen::$read(array.view(worker, parts, trace)?),
+                      Argument::$write(array) => Seen::$write(array.view(worker, parts, trace)?),)*
                 })
             }
         }
@@ -136,23 +136,23 @@ impl Family for ManySeen {
 
 impl Arrays for Arguments<'_> {
     type Views = ManySeen;
-    type Keys = Unseens;
+    type Keys = NoKeyViewFamily;
 
-    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<Unseen> {
-        Ok(Unseen)
+    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<NoKeyView> {
+        Ok(NoKeyView)
     }
 
     fn views<'a>(
         &'a mut self,
         worker: &'a Worker,
         parts: &[Range<usize>],
-        notes: Notes<'a>,
+        trace: PassTrace<'a>,
     ) -> Result<Of<'a, ManySeen>> {
         let each = self.0.iter_mut().zip(parts).enumerate();
-        each.map(|(array, (argument, parts))| argument.view(worker, parts.clone(), notes.of(array))).collect()
+        each.map(|(array, (argument, parts))| argument.view(worker, parts.clone(), trace.of(array))).collect()
     }
 
-    fn each(&mut self) -> Vec<&mut dyn Control> {
+    fn each(&mut self) -> Vec<&mut dyn LoopArray> {
         self.0.iter_mut().map(Argument::control).collect()
     }
 

@@ -1,6 +1,6 @@
 //! The processes of a program, each in a group of its own.
 use super::{NotStarted, Run, output::Output};
-use crate::cli::tether::tether;
+use crate::cli::parent_death::die_with_parent;
 use anyhow::{Context, Result};
 use hectare_wire::RunDir;
 use rustix::event::{PollFd, PollFlags};
@@ -36,7 +36,7 @@ impl Process {
         if !what.plain {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
-        tether(&mut command);
+        die_with_parent(&mut command);
         let program = &what.program[0];
         let failed = |source| NotStarted { program: program.clone(), source };
         let mut child = command.spawn().map_err(failed)?;

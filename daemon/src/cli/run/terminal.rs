@@ -8,7 +8,7 @@
 //! The alternative, all ranks in the launcher's own group, would need none of this. But that group is also the
 //! shell's pipeline or script: what is sent to it reaches `tee` and the script, and nobody could be killed by
 //! group without the launcher.
-use crate::cli::tether;
+use crate::cli::parent_death;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, getpgrp};
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
@@ -59,7 +59,7 @@ impl Terminal {
         match tcgetpgrp(tty) {
             Ok(now) if now == group => Wanted::Given,
             Ok(now) if now == self.own => {
-                tether::ignore_background_output();
+                parent_death::ignore_background_output();
                 match tcsetpgrp(tty, group) {
                     Ok(()) => {
                         self.holder = Some(group);

@@ -1,21 +1,21 @@
 //! `hectare top`: what jobs and their workers do, as it happens.
 pub mod keys;
+pub mod sample;
 pub mod screen;
-pub mod tick;
 pub mod view;
 
 use super::output::table_text;
-use crate::ask::Lasting;
+use crate::ask::Reconnecting;
 use crate::cli::parse::seconds;
 use crate::logging;
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use hectare_wire::{Error, Refusal, RunDir};
 use keys::Key;
+use sample::{Sample, Sampler};
 use screen::{Event, Screen};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::{Duration, Instant};
-use tick::{Sampler, Tick};
 use view::View;
 
 /// In between ticks, who is waited for is looked at this often.
@@ -46,16 +46,16 @@ pub enum Sort {
 pub(super) struct Top {
     /// Only this job.
     job: Option<String>,
-    /// Seconds from tick to tick.
+    /// Seconds from sample to sample.
     #[arg(long, default_value_t = 1.0, value_parser = interval)]
     interval: f64,
     /// The order of workers.
     #[arg(long, value_enum, default_value_t = Sort::Rank)]
     sort: Sort,
-    /// One JSON object a tick, one a line, instead of pictures.
+    /// One JSON object a sample, one a line, instead of pictures.
     #[arg(long)]
     json: bool,
-    /// One tick, after one interval, and no more.
+    /// One sample, after one interval, and no more.
     #[arg(long)]
     once: bool,
     /// When the daemon ends, how long the next one is waited for, in seconds.
@@ -75,11 +75,11 @@ fn interval(text: &str) -> Result<f64, String> {
 /// # Errors
 /// No daemon, or one that ends and is not followed in time; no such job; no terminal. The terminal is given back before.
 pub(super) fn top(dir: &RunDir, what: &Top) -> Result<u8> {
-    let daemon = Lasting::open(dir, what.daemon_within)?;
+    let daemon = Reconnecting::open(dir, what.daemon_within)?;
     let mut sampler = Sampler::new(daemon, what.job.clone(), MOST_AREAS);
     let first = loop {
-        match sampler.tick()? {
-            Some(tick) => break tick,
+        match sampler.sample()? {
+            Some(sample) => break sample,
             None => std::thread::sleep(LOOK_EVERY),
         }
     };
@@ -107,7 +107,7 @@ fn is_gone(error: &anyhow::Error) -> bool {
 /// Waits until `until`, and looks who is waited for meanwhile.
 fn pause(sampler: &mut Sampler, until: Instant) {
     loop {
-        sampler.look();
+        sampler.sample_waits();
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return;
@@ -117,7 +117,7 @@ fn pause(sampler: &mut Sampler, until: Instant) {
 }
 
 /// Prints ticks: text for one, JSON for any number.
-fn lines(sampler: &mut Sampler, what: &Top, first: &Tick) -> Result<()> {
+fn lines(sampler: &mut Sampler, what: &Top, first: &Sample) -> Result<()> {
     let mut next = Instant::now();
     if what.json && !what.once && !put(&format!("{}\n", serde_json::to_string(first)?))? {
         return Ok(());
@@ -126,10 +126,10 @@ fn lines(sampler: &mut Sampler, what: &Top, first: &Tick) -> Result<()> {
         next += Duration::from_secs_f64(what.interval);
         pause(sampler, next);
         // Without a daemon, there is nothing to print.
-        let Some(tick) = sampler.tick()? else { continue };
+        let Some(sample) = sampler.sample()? else { continue };
         let more = match what.json {
-            true => put(&format!("{}\n", serde_json::to_string(&tick)?))?,
-            false => put(&text(&tick, what.sort))?,
+            true => put(&format!("{}\n", serde_json::to_string(&sample)?))?,
+            false => put(&text(&sample, what.sort))?,
         };
         if what.once || !more {
             return Ok(());
@@ -147,26 +147,26 @@ fn put(text: &str) -> Result<bool> {
     }
 }
 
-/// A tick as plain text.
-fn text(tick: &Tick, sort: Sort) -> String {
-    let jobs = tick.jobs.iter().map(view::job_cells).collect();
-    let workers = view::sorted(tick, sort);
+/// A sample as plain text.
+fn text(sample: &Sample, sort: Sort) -> String {
+    let jobs = sample.jobs.iter().map(view::job_cells).collect();
+    let workers = view::sorted(sample, sort);
     let workers = workers.into_iter().map(|(job, worker)| view::worker_cells(job, worker)).collect();
     let areas =
-        tick.jobs.iter().flat_map(|job| job.areas.iter().map(|area| view::area_cells(&job.job, area)));
+        sample.jobs.iter().flat_map(|job| job.areas.iter().map(|area| view::area_cells(&job.job, area)));
     let (jobs, workers) = (table_text(view::JOBS, jobs), table_text(view::WORKERS, workers));
     format!("{jobs}\n{workers}\n{}", table_text(view::AREAS, areas.collect()))
 }
 
-fn pictures(sampler: &mut Sampler, what: &Top, first: Tick) -> Result<u8> {
+fn pictures(sampler: &mut Sampler, what: &Top, first: Sample) -> Result<u8> {
     let mut screen = Screen::enter()?;
     let interval_s = what.interval;
     let (sort, areas_by_name, paused, absent) = (what.sort, false, false, false);
     let mut view = View { sort, areas_by_name, paused, absent, interval_s, scroll: 0 };
-    let (mut tick, every) = (first, Duration::from_secs_f64(what.interval));
+    let (mut sample, every) = (first, Duration::from_secs_f64(what.interval));
     let mut next = Instant::now() + every;
     loop {
-        let drawn = screen.terminal.draw(|frame| view::draw(frame, &tick, view)).map(|_| ());
+        let drawn = screen.terminal.draw(|frame| view::draw(frame, &sample, view)).map(|_| ());
         match drawn {
             Err(_) if screen.is_gone() => return Ok(HUNG_UP),
             drawn => drawn?,
@@ -186,15 +186,15 @@ fn pictures(sampler: &mut Sampler, what: &Top, first: Tick) -> Result<u8> {
                     }
                 }
                 Event::Resized => changed = true,
-                Event::Nothing if !left.is_zero() => sampler.look(),
+                Event::Nothing if !left.is_zero() => sampler.sample_waits(),
                 Event::Nothing => (),
             }
             if left.is_zero() {
-                let fresh = sampler.tick()?;
+                let fresh = sampler.sample()?;
                 changed |= view.absent != fresh.is_none();
                 view.absent = fresh.is_none();
                 if let (false, Some(fresh)) = (view.paused, fresh) {
-                    tick = fresh;
+                    sample = fresh;
                     changed = true;
                 }
                 next = Instant::now() + every;

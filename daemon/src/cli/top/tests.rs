@@ -2,8 +2,8 @@ use super::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-fn worker(rank: u32, state: &'static str, rounds: f64, bytes: f64, late: u64) -> WorkerTick {
-    WorkerTick {
+fn worker(rank: u32, state: &'static str, rounds: f64, bytes: f64, late: u64) -> WorkerSample {
+    WorkerSample {
         rank,
         pid: 4000 + rank,
         tid: 4000 + rank,
@@ -18,8 +18,8 @@ fn worker(rank: u32, state: &'static str, rounds: f64, bytes: f64, late: u64) ->
     }
 }
 
-fn area(name: &str, age_s: f64) -> AreaTick {
-    AreaTick {
+fn area(name: &str, age_s: f64) -> AreaSample {
+    AreaSample {
         name: name.into(),
         owner: Some(1),
         bytes: 2048,
@@ -31,8 +31,8 @@ fn area(name: &str, age_s: f64) -> AreaTick {
     }
 }
 
-fn tick() -> Tick {
-    let job = JobTick {
+fn sample() -> Sample {
+    let job = JobSample {
         job: "mf".into(),
         members: 3,
         ranks: 3,
@@ -49,16 +49,16 @@ fn tick() -> Tick {
             worker(1, "straggler", 1.0, 100.0, 9),
             worker(2, "dead", 3.0, 700.0, 1),
         ],
-        areas: vec![area("users/0", 90.0), AreaTick { dirty: true, ..area("items/0", 75.0) }],
+        areas: vec![area("users/0", 90.0), AreaSample { dirty: true, ..area("items/0", 75.0) }],
         areas_left_out: 0,
     };
-    Tick { time_s: 0.0, interval_s: 1.0, jobs: vec![job] }
+    Sample { time_s: 0.0, interval_s: 1.0, jobs: vec![job] }
 }
 
 fn picture(view: View, width: u16, height: u16) -> (Vec<String>, ratatui::buffer::Buffer) {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    let tick = tick();
-    terminal.draw(|frame| draw(frame, &tick, view)).unwrap();
+    let sample = sample();
+    terminal.draw(|frame| draw(frame, &sample, view)).unwrap();
     let buffer = terminal.backend().buffer().clone();
     let line = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
     ((0..height).map(line).collect(), buffer)

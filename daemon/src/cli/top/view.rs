@@ -1,6 +1,6 @@
-//! The picture of a tick: jobs, workers, areas, in tables.
+//! The picture of a sample: jobs, workers, areas, in tables.
 use super::Sort;
-use super::tick::{AreaTick, JobTick, Tick, WorkerTick};
+use super::sample::{AreaSample, JobSample, Sample, WorkerSample};
 use crate::cli::output::bytes;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout};
@@ -20,7 +20,7 @@ pub struct View {
     pub paused: bool,
     /// Whether the daemon is gone, and the next one waited for.
     pub absent: bool,
-    /// Seconds from tick to tick.
+    /// Seconds from sample to sample.
     pub interval_s: f64,
     /// How many lines the list of workers is moved up.
     pub scroll: usize,
@@ -51,7 +51,7 @@ fn age(seconds: f64) -> String {
     }
 }
 
-pub(super) fn job_cells(job: &JobTick) -> [String; 9] {
+pub(super) fn job_cells(job: &JobSample) -> [String; 9] {
     [
         job.job.clone(),
         job.members.to_string(),
@@ -65,7 +65,7 @@ pub(super) fn job_cells(job: &JobTick) -> [String; 9] {
     ]
 }
 
-pub(super) fn worker_cells(job: &str, worker: &WorkerTick) -> [String; 9] {
+pub(super) fn worker_cells(job: &str, worker: &WorkerSample) -> [String; 9] {
     [
         job.into(),
         worker.rank.to_string(),
@@ -79,7 +79,7 @@ pub(super) fn worker_cells(job: &str, worker: &WorkerTick) -> [String; 9] {
     ]
 }
 
-pub(super) fn area_cells(job: &str, area: &AreaTick) -> [String; 8] {
+pub(super) fn area_cells(job: &str, area: &AreaSample) -> [String; 8] {
     [
         job.into(),
         area.name.clone(),
@@ -96,10 +96,10 @@ pub(super) fn area_cells(job: &str, area: &AreaTick) -> [String; 8] {
 }
 
 /// The workers of all jobs in the order that was asked for; the highest first where it is a number of merit.
-pub(super) fn sorted(tick: &Tick, sort: Sort) -> Vec<(&str, &WorkerTick)> {
-    let of = |job: &'_ JobTick| job.workers.len();
-    let mut all = Vec::with_capacity(tick.jobs.iter().map(of).sum());
-    for job in &tick.jobs {
+pub(super) fn sorted(sample: &Sample, sort: Sort) -> Vec<(&str, &WorkerSample)> {
+    let of = |job: &'_ JobSample| job.workers.len();
+    let mut all = Vec::with_capacity(sample.jobs.iter().map(of).sum());
+    for job in &sample.jobs {
         all.extend(job.workers.iter().map(|worker| (job.job.as_str(), worker)));
     }
     let down = |a: Option<f64>, b: Option<f64>| b.partial_cmp(&a).unwrap_or(Ordering::Equal);
@@ -117,14 +117,14 @@ pub(super) fn sorted(tick: &Tick, sort: Sort) -> Vec<(&str, &WorkerTick)> {
     all
 }
 
-fn areas(tick: &Tick, by_name: bool) -> Vec<(&str, &AreaTick)> {
-    let mut all: Vec<(&str, &AreaTick)> = Vec::new();
-    for job in &tick.jobs {
+fn areas(sample: &Sample, by_name: bool) -> Vec<(&str, &AreaSample)> {
+    let mut all: Vec<(&str, &AreaSample)> = Vec::new();
+    for job in &sample.jobs {
         all.extend(job.areas.iter().map(|area| (job.job.as_str(), area)));
     }
     all.sort_by(|(_, a), (_, b)| match by_name {
         true => a.name.cmp(&b.name),
-        false => super::tick::staler(a, b),
+        false => super::sample::staler(a, b),
     });
     all
 }
@@ -142,7 +142,7 @@ fn table<const N: usize>(head: [&'static str; N], rows: Vec<([String; N], Style)
 }
 
 /// What stands out: the dead, those who do not come, those who are waited for.
-fn style(worker: &WorkerTick) -> Style {
+fn style(worker: &WorkerSample) -> Style {
     match worker.state {
         "dead" => Style::new().fg(Color::Red),
         "straggler" => Style::new().fg(Color::Yellow),
@@ -150,9 +150,9 @@ fn style(worker: &WorkerTick) -> Style {
     }
 }
 
-/// Draws a tick.
-pub fn draw(frame: &mut Frame<'_>, tick: &Tick, view: View) {
-    let jobs = tick.jobs.iter().map(|job| (job_cells(job), Style::new())).collect::<Vec<_>>();
+/// Draws a sample.
+pub fn draw(frame: &mut Frame<'_>, sample: &Sample, view: View) {
+    let jobs = sample.jobs.iter().map(|job| (job_cells(job), Style::new())).collect::<Vec<_>>();
     let heights = [
         Constraint::Length(1),
         Constraint::Length((jobs.len() as u16).min(6) + 2),
@@ -161,13 +161,13 @@ pub fn draw(frame: &mut Frame<'_>, tick: &Tick, view: View) {
         Constraint::Length(1),
     ];
     let [title, first, second, third, foot] = Layout::vertical(heights).areas(frame.area());
-    let workers = sorted(tick, view.sort);
+    let workers = sorted(sample, view.sort);
     let late = workers.iter().filter(|(_, worker)| worker.state != "live").count();
     let paused = if view.paused { "   PAUSED" } else { "" };
     let absent = if view.absent { "   NO DAEMON" } else { "" };
     let text = format!(
         "hectare top: {}, {}, {late} not at work, every {:.1} s{paused}{absent}",
-        counted(tick.jobs.len(), "job"),
+        counted(sample.jobs.len(), "job"),
         counted(workers.len(), "worker"),
         view.interval_s
     );
@@ -176,7 +176,7 @@ pub fn draw(frame: &mut Frame<'_>, tick: &Tick, view: View) {
     let rows = workers.iter().skip(view.scroll.min(workers.len().saturating_sub(1)));
     let rows = rows.map(|(job, worker)| (worker_cells(job, worker), style(worker))).collect();
     frame.render_widget(table(WORKERS, rows), second);
-    let rows = areas(tick, view.areas_by_name);
+    let rows = areas(sample, view.areas_by_name);
     let rows = rows.into_iter().map(|(job, area)| (area_cells(job, area), Style::new())).collect();
     frame.render_widget(table(AREAS, rows), third);
     let order = match view.sort {

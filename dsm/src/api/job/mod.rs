@@ -4,10 +4,10 @@ pub(crate) mod builder;
 pub(crate) mod connect;
 pub(crate) mod info;
 pub(crate) mod inspect;
+pub(crate) mod monitor;
 pub(crate) mod notify;
 mod pass;
 pub(crate) mod run;
-pub(crate) mod watch;
 
 use crate::api::area::handle::Area;
 use crate::api::area::info::AreaInfo;
@@ -23,10 +23,10 @@ use crate::error::{Error, Result};
 use crate::segment::element::Element;
 use crate::segment::layout::Config;
 use crate::segment::mapping::Segment;
+use monitor::Monitor;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use watch::Watch;
 
 pub use builder::{HugePages, JobBuilder, StallPolicy};
 
@@ -123,8 +123,8 @@ impl Job {
     ///
     /// # Errors
     /// [`Error::Os`] if the process has no descriptor left.
-    pub fn watch(&self) -> Result<Watch> {
-        Watch::open(self.duplicate()?)
+    pub fn monitor(&self) -> Result<Monitor> {
+        Monitor::open(self.duplicate()?)
     }
 
     /// A descriptor of the job's memory of its own.

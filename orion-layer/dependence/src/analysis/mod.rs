@@ -27,6 +27,7 @@ use crate::loop_nest::{LoopNest, Order, Space, Subscript};
 
 mod budget;
 mod cone;
+mod describe;
 mod difference;
 mod directions;
 mod distance;
@@ -42,7 +43,6 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod vector;
-mod words;
 
 pub use self::distance::Distance;
 pub use self::vector::{Dependence, Exactness, Kind};

@@ -30,7 +30,7 @@ pub fn verify(
                 {
                     return Err(format!(
                         "in step {number}, workers {first} and {second} would run at once what must not: {}",
-                        dependences.conflict_in_words(nest, conflict)
+                        dependences.describe_conflict(nest, conflict)
                     ));
                 }
             }
@@ -44,7 +44,7 @@ pub fn verify(
         if let Some(broken) = broken {
             return Err(format!(
                 "the loop is ordered, and iterations that depend on each other would lie in different blocks: {}",
-                dependences.conflict_in_words(nest, broken)
+                dependences.describe_conflict(nest, broken)
             ));
         }
     }

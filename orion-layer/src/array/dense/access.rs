@@ -2,7 +2,7 @@
 use super::DistArray;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::view::Frame;
+use crate::view::Window;
 use crate::view::copy_box;
 use hectare_dsm::Element;
 use std::ops::Range;
@@ -25,7 +25,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     pub fn get(&self, context: &Context<'_>, index: [usize; N]) -> Result<T> {
         self.check()?;
         for (part, partition) in self.parts.iter().enumerate() {
-            if let Some(place) = self.frame(part).place(index) {
+            if let Some(place) = self.window(part).place(index) {
                 return Ok(partition.read(context.fabric.worker)?[place]);
             }
         }
@@ -50,10 +50,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     pub fn read_range(&self, context: &Context<'_>, ranges: [Range<usize>; N]) -> Result<Vec<T>> {
         self.check()?;
         self.check_ranges(context, "reads", &ranges)?;
-        let to = Frame::of_box(&ranges);
+        let to = Window::of_box(&ranges);
         let mut elements = vec![T::zeroed(); to.len()];
         for (part, partition) in self.parts.iter().enumerate() {
-            copy_box(&self.frame(part), partition.read(context.fabric.worker)?, &to, &mut elements);
+            copy_box(&self.window(part), partition.read(context.fabric.worker)?, &to, &mut elements);
         }
         Ok(elements)
     }
@@ -71,7 +71,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// # Errors
     /// [`Error::Poisoned`], [`Error::Core`].
     pub fn for_each(&self, context: &Context<'_>, mut visit: impl FnMut([usize; N], T)) -> Result<()> {
-        let mut indices = Frame::of_box(&self.shape.map(|extent| 0..extent)).indices();
+        let mut indices = Window::of_box(&self.shape.map(|extent| 0..extent)).indices();
         self.for_each_run(context, |run| {
             run.iter().zip(&mut indices).for_each(|(element, index)| visit(index, *element));
             Ok(())
@@ -87,7 +87,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         for (part, partition) in self.parts.iter().enumerate() {
             if self.layout.owners[part] == context.rank() {
                 let elements = partition.read(context.fabric.worker)?;
-                let indices = self.frame(part).indices();
+                let indices = self.window(part).indices();
                 indices.zip(elements).for_each(|(index, element)| visit(index, *element));
             }
         }

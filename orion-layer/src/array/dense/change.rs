@@ -30,11 +30,11 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     ) -> Result<DistArray<U, N>> {
         let site = Site::here();
         self.check()?;
-        DistArray::make_as(context, site, self.shape, self.layout.clone(), |worker, frame, data| {
+        DistArray::make_as(context, site, self.shape, self.layout.clone(), |worker, window, data| {
             // The layout is the same, so that one old part holds these elements.
-            if let Some(part) = (0..self.parts.len()).find(|part| self.frame(*part) == *frame) {
+            if let Some(part) = (0..self.parts.len()).find(|part| self.window(*part) == *window) {
                 let old = self.parts[part].read(worker)?;
-                for ((new, old), index) in data.iter_mut().zip(old).zip(frame.indices()) {
+                for ((new, old), index) in data.iter_mut().zip(old).zip(window.indices()) {
                     *new = value(index, *old);
                 }
             }
@@ -97,13 +97,13 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             return Err(Error::Shape { array: self.name.clone(), what });
         }
         let permutation = context.permutation(self.shape[dim], seed);
-        DistArray::make_as(context, site, self.shape, self.layout.clone(), |worker, frame, data| {
+        DistArray::make_as(context, site, self.shape, self.layout.clone(), |worker, window, data| {
             let parts = self.parts.iter().enumerate();
-            let parts = parts.map(|(part, old)| Ok((self.frame(part), old.read(worker)?)));
+            let parts = parts.map(|(part, old)| Ok((self.window(part), old.read(worker)?)));
             let parts = parts.collect::<Result<Vec<_>>>()?;
-            for (new, mut index) in data.iter_mut().zip(frame.indices()) {
+            for (new, mut index) in data.iter_mut().zip(window.indices()) {
                 index[dim] = permutation.invert(index[dim] as u32) as usize;
-                let old = parts.iter().find_map(|(frame, old)| frame.place(index).map(|place| old[place]));
+                let old = parts.iter().find_map(|(window, old)| window.place(index).map(|place| old[place]));
                 *new = old.unwrap_or(*new);
             }
             Ok(())

@@ -2,14 +2,14 @@
 use super::DistArray;
 use crate::error::{Error, Result};
 use crate::replica::{RelaxedView, Replica};
-use crate::view::{Frame, PartBounds, Recorder};
+use crate::view::{PartBounds, Recorder, Window};
 use hectare_dsm::{Cells, Element, OwnOrShared, Worker};
 use std::ops::Range;
 
 impl<T: Element, const N: usize> DistArray<T, N> {
-    /// The frame of the array in one piece.
-    pub(crate) fn whole(&self) -> Frame<N> {
-        Frame::new(&self.shape, 0, &(0..self.shape[0]))
+    /// The window of the array in one piece.
+    pub(crate) fn whole(&self) -> Window<N> {
+        Window::new(&self.shape, 0, &(0..self.shape[0]))
     }
 
     /// The elements of an array in one piece that is open to all.
@@ -51,9 +51,9 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let bounds = PartBounds { array: &self.name, shape: &self.shape, dim: self.layout.dim };
         let mut views = Vec::with_capacity(parts.len());
         for (part, partition) in parts.clone().zip(&mut self.parts[parts]) {
-            let frame = Frame::new(&self.shape, self.layout.dim, &self.layout.range(part));
-            if frame.len() != 0 {
-                views.push((frame, OwnOrShared::own(&mut partition.write(worker)?[..frame.len()])));
+            let window = Window::new(&self.shape, self.layout.dim, &self.layout.range(part));
+            if window.len() != 0 {
+                views.push((window, OwnOrShared::own(&mut partition.write(worker)?[..window.len()])));
             }
         }
         Ok(RelaxedView::new(bounds, views, recorder))

@@ -2,7 +2,7 @@
 use super::DistArray;
 use crate::context::Context;
 use crate::error::Result;
-use crate::view::Frame;
+use crate::view::Window;
 use crate::view::copy_box;
 use hectare_dsm::Element;
 
@@ -19,17 +19,17 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.check()?;
         if self.layout.dim == 0 {
             return (0..self.parts.len()).try_for_each(|part| {
-                visit(&self.parts[part].read(context.fabric.worker)?[..self.frame(part).len()])
+                visit(&self.parts[part].read(context.fabric.worker)?[..self.window(part).len()])
             });
         }
         // Cut along another dimension: some rows at a time are put together.
         let row_bytes = self.shape[1..].iter().product::<usize>() * size_of::<T>();
         let rows = (BLOCK / row_bytes.max(1)).max(1);
         for start in (0..self.shape[0]).step_by(rows) {
-            let block = Frame::new(&self.shape, 0, &(start..self.shape[0].min(start + rows)));
+            let block = Window::new(&self.shape, 0, &(start..self.shape[0].min(start + rows)));
             let mut rows = vec![T::zeroed(); block.len()];
             for (part, partition) in self.parts.iter().enumerate() {
-                copy_box(&self.frame(part), partition.read(context.fabric.worker)?, &block, &mut rows);
+                copy_box(&self.window(part), partition.read(context.fabric.worker)?, &block, &mut rows);
             }
             visit(&rows)?;
         }

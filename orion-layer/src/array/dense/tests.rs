@@ -35,7 +35,7 @@ fn in_all_layouts(check: impl Fn(&mut Context<'_>, DistArray<u32, 3>) + Sync) {
 }
 
 fn all_indices() -> Vec<[usize; 3]> {
-    Frame::of_box(&SHAPE.map(|extent| 0..extent)).indices().collect()
+    Window::of_box(&SHAPE.map(|extent| 0..extent)).indices().collect()
 }
 
 fn some_box(stream: Stream) -> [Range<usize>; 3] {
@@ -67,7 +67,7 @@ fn elements_are_read_by_index_range_and_in_order() {
         assert_eq!(w.all_reduce(local, |a, b| a + b).unwrap(), all.len() as u64);
         for seed in 0..20 {
             let ranges = some_box(Stream::new(seed, "box"));
-            let expected: Vec<u32> = Frame::of_box(&ranges).indices().map(number).collect();
+            let expected: Vec<u32> = Window::of_box(&ranges).indices().map(number).collect();
             assert_eq!(array.read_range(w, ranges).unwrap(), expected);
         }
     });
@@ -81,8 +81,8 @@ fn what_is_written_is_read_and_the_rest_is_kept() {
         for seed in 0..5 {
             let ranges = some_box(Stream::new(seed, "written"));
             let values: Vec<u32> =
-                (0..Frame::of_box(&ranges).len() as u32).map(|v| v + 1000 * seed as u32).collect();
-            Frame::of_box(&ranges).indices().zip(&values).for_each(|(i, v)| model[place(i)] = *v);
+                (0..Window::of_box(&ranges).len() as u32).map(|v| v + 1000 * seed as u32).collect();
+            Window::of_box(&ranges).indices().zip(&values).for_each(|(i, v)| model[place(i)] = *v);
             array.write_range(w, ranges, &values).unwrap();
             assert_eq!(array.to_vec(w).unwrap(), model);
         }

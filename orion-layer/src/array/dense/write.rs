@@ -1,9 +1,9 @@
 //! Writing a dense array outside of loops. All calls are collective: every worker writes what it owns.
 use super::DistArray;
-use crate::context::{Context, Say};
+use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
 use crate::site::Site;
-use crate::view::Frame;
+use crate::view::Window;
 use crate::view::copy_box;
 use hectare_dsm::Element;
 use std::ops::Range;
@@ -96,8 +96,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         context: &mut Context<'_>,
         mut change: impl FnMut([usize; N], &mut T),
     ) -> Result<()> {
-        self.rewrite(context, Site::here(), |frame, elements| {
-            frame.indices().zip(elements).for_each(|(index, element)| change(index, element));
+        self.rewrite(context, Site::here(), |window, elements| {
+            window.indices().zip(elements).for_each(|(index, element)| change(index, element));
         })
     }
 
@@ -109,7 +109,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         values: &[T],
     ) -> Result<()> {
         self.check_ranges(context, "writes", &ranges)?;
-        let from = Frame::of_box(&ranges);
+        let from = Window::of_box(&ranges);
         if values.len() != from.len() {
             let what = format!("{} values for the {} elements of {ranges:?}", values.len(), from.len());
             return Err(Error::Shape { array: self.name.clone(), what });
@@ -122,25 +122,25 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         &mut self,
         context: &mut Context<'_>,
         site: Site,
-        mut change: impl FnMut(&Frame<N>, &mut [T]),
+        mut change: impl FnMut(&Window<N>, &mut [T]),
     ) -> Result<()> {
         self.check()?;
         self.begin_writing(context, site)?;
         let worker = &mut *context.fabric.worker;
         for part in 0..self.parts.len() {
-            let frame = self.frame(part);
+            let window = self.window(part);
             if self.parts[part].is_held() {
-                change(&frame, &mut self.parts[part].write(worker)?[..frame.len()]);
+                change(&window, &mut self.parts[part].write(worker)?[..window.len()]);
             }
         }
         self.parts.iter_mut().try_for_each(|partition| partition.lend(worker))?;
-        context.exchange(site, Say::Value(&[]), |_, _| Ok(()))
+        context.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))
     }
 
     /// Takes back what this worker lent, once nobody reads it. Collective.
     fn begin_writing(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
         // Whoever is not here yet may still read.
-        context.exchange(site, Say::Value(&[]), |_, _| Ok(()))?;
+        context.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))?;
         let mut recalled = Ok(());
         for partition in self.partitions() {
             recalled = recalled.and_then(|()| partition.recall(context.fabric.worker));

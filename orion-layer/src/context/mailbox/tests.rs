@@ -1,4 +1,4 @@
-//! Letters over a fabric that is none of the runtime core's: threads that hand each other copies.
+//! Frames over a fabric that is none of the runtime core's: threads that hand each other copies.
 use super::*;
 use crate::fabric::Write;
 use std::collections::HashMap;
@@ -36,19 +36,19 @@ impl Fabric for Copies {
     fn post(&mut self, len: usize, write: Write<'_>) -> Result<()> {
         write(&mut self.shared.posted[self.rank].lock().unwrap()[..len]);
         self.shared.barrier.wait();
-        self.seen = self.shared.posted.iter().map(|letter| letter.lock().unwrap().clone()).collect();
+        self.seen = self.shared.posted.iter().map(|frame| frame.lock().unwrap().clone()).collect();
         self.shared.barrier.wait();
         Ok(())
     }
 
-    fn letter(&self, rank: usize) -> Result<&[u8]> {
+    fn frame(&self, rank: usize) -> Result<&[u8]> {
         Ok(&self.seen[rank])
     }
 
     fn leave(&mut self, len: usize, write: Write<'_>) -> Result<()> {
-        let mut letter = vec![0; len];
-        write(&mut letter);
-        self.shared.left[self.rank].set(letter).unwrap();
+        let mut frame = vec![0; len];
+        write(&mut frame);
+        self.shared.left[self.rank].set(frame).unwrap();
         Ok(())
     }
 
@@ -89,7 +89,7 @@ impl Fabric for Copies {
 fn on_threads<R: Send>(size: usize, act: impl Fn(&mut Copies, &mut Mailbox) -> R + Sync) -> Vec<R> {
     let shared = Arc::new(Shared {
         barrier: Barrier::new(size),
-        posted: (0..size).map(|_| Mutex::new(vec![0; LETTER])).collect(),
+        posted: (0..size).map(|_| Mutex::new(vec![0; FRAME_BYTES])).collect(),
         left: (0..size).map(|_| OnceLock::new()).collect(),
         parcels: Mutex::default(),
     });
@@ -110,7 +110,7 @@ fn all_hear_what_all_say_however_long() {
         let heard = on_threads(3, |copies, mailbox| {
             let mut heard = vec![Vec::new(); 3];
             let bytes = said(copies.rank);
-            let exchanged = mailbox.exchange(copies, Site::here(), Say::Value(&bytes), |rank, bytes| {
+            let exchanged = mailbox.exchange(copies, Site::here(), Outcome::Value(&bytes), |rank, bytes| {
                 heard[rank as usize] = bytes.to_vec();
                 Ok(())
             });
@@ -126,7 +126,7 @@ fn all_hear_what_all_say_however_long() {
 #[test]
 fn an_error_of_one_is_an_error_of_all_others() {
     let ended = on_threads(3, |copies, mailbox| {
-        let say = if copies.rank == 2 { Say::Failure("no more") } else { Say::Value(&[]) };
+        let say = if copies.rank == 2 { Outcome::Failure("no more") } else { Outcome::Value(&[]) };
         mailbox.exchange(copies, Site::here(), say, |_, _| Ok(()))
     });
     assert!(ended[2].is_ok());
@@ -137,10 +137,10 @@ fn an_error_of_one_is_an_error_of_all_others() {
 }
 
 #[test]
-fn letters_from_elsewhere_tell_programs_apart() {
+fn frames_from_elsewhere_tell_programs_apart() {
     let ended = on_threads(2, |copies, mailbox| {
         let site = Site { file: "program.rs", line: 7 + copies.rank as u32, column: 1 };
-        mailbox.exchange(copies, site, Say::Value(&[]), |_, _| Ok(()))
+        mailbox.exchange(copies, site, Outcome::Value(&[]), |_, _| Ok(()))
     });
     let Err(Error::Diverged { here, there_rank: 1, there, .. }) = &ended[0] else { panic!("{:?}", ended[0]) };
     assert_eq!((here.as_str(), there.as_str()), ("program.rs:7:1", "program.rs:8:1"));

@@ -31,7 +31,7 @@ impl<'a> Covers<'a> {
         Covers { nest, inner }
     }
 
-    /// Notes what is touched in iteration `index` and not named.
+    /// PassTrace what is touched in iteration `index` and not named.
     pub(crate) fn check(&self, index: &[i64], touches: &[Touch], findings: &mut Findings) {
         for touch in touches {
             let boxes: Vec<Vec<Range<usize>>> = self

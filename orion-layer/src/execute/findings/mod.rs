@@ -5,11 +5,11 @@
 //! be named by the description at that iteration; and of two iterations that touch an element which one of them
 //! writes, the schedule must order one before the other.
 mod cover;
-mod foreseen;
+mod prefetch_check;
 mod races;
 
 pub(crate) use self::cover::Covers;
-pub(crate) use self::foreseen::Foreseen;
+pub(crate) use self::prefetch_check::PrefetchCheck;
 pub(crate) use self::races::Races;
 
 use hectare_dependence::loop_nest::LoopNest;

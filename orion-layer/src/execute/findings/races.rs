@@ -48,7 +48,7 @@ impl<'a> Races<'a> {
         self.places[cell_number(&choice.grid, &cell)]
     }
 
-    /// Notes iterations that touch what `index` touches and that nothing orders.
+    /// PassTrace iterations that touch what `index` touches and that nothing orders.
     pub(crate) fn check(&mut self, index: &[i64], touches: &[Touch], findings: &mut Findings) {
         let place = self.place(index);
         let plan = self.plan;

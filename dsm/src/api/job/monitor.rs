@@ -1,7 +1,7 @@
 //! Looking at a job without being part of it: what `hectare top` and the daemon's metrics show.
-mod glance;
+mod snapshot;
 
-pub use self::glance::{AreaGlance, Glance, WorkerGlance};
+pub use self::snapshot::{AreaSnapshot, Snapshot, WorkerSnapshot};
 
 use super::info::{Stats, WorkerState};
 use crate::engine::directory;
@@ -13,7 +13,7 @@ use crate::protocol::record::CopyRecord;
 use crate::protocol::round::{Seat, slot_state};
 use crate::protocol::word::{Phase, Word};
 use crate::segment::layout::{AreaSlot, Header, Marks, WorkerRecord};
-use crate::segment::peek::Peek;
+use crate::segment::table_reader::TableReader;
 use crate::segment::tally::Tally;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -27,21 +27,21 @@ const SLOTS: usize = 256;
 /// what it can, makes the numbers wrong and nothing else.
 ///
 /// ```
-/// use hectare_dsm::{Job, Watch};
+/// use hectare_dsm::{Job, Monitor};
 /// let job = Job::embedded()?;
 /// let mut worker = job.worker()?;
 /// let mut area = worker.create::<u64>("counts", 100)?;
 /// area.write(&mut worker)?.fill(1);
 /// worker.sync()?;
-/// let watch = job.watch()?;
-/// let glance = watch.look(16)?;
-/// assert_eq!((glance.stats.rounds, glance.stats.published), (1, 1));
-/// assert_eq!((glance.workers[0].rounds, glance.areas[0].name.as_str()), (1, "counts"));
+/// let monitor = job.monitor()?;
+/// let snapshot = monitor.snapshot(16)?;
+/// assert_eq!((snapshot.stats.rounds, snapshot.stats.published), (1, 1));
+/// assert_eq!((snapshot.workers[0].rounds, snapshot.areas[0].name.as_str()), (1, "counts"));
 /// # Ok::<(), hectare_dsm::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Watch {
-    peek: Peek,
+pub struct Monitor {
+    tables: TableReader,
 }
 
 fn get(word: &AtomicU64) -> u64 {
@@ -52,29 +52,29 @@ fn get32(word: &AtomicU32) -> u32 {
     word.load(Ordering::Relaxed)
 }
 
-impl Watch {
+impl Monitor {
     /// Looks at the job behind a descriptor that came from [`Job::descriptor`](crate::Job::descriptor); at one that
-    /// this process is in, by [`Job::watch`](crate::Job::watch).
+    /// this process is in, by [`Job::monitor`](crate::Job::monitor).
     ///
     /// # Errors
     /// [`Error::NotASegment`], [`Error::LayoutVersion`], [`Error::Os`].
-    pub fn open(descriptor: OwnedFd) -> Result<Watch> {
-        Ok(Watch { peek: Peek::open(descriptor)? })
+    pub fn open(descriptor: OwnedFd) -> Result<Monitor> {
+        Ok(Monitor { tables: TableReader::open(descriptor)? })
     }
 
     /// Everything at once, with the first `max_areas` areas.
     ///
     /// # Errors
     /// [`Error::Os`], [`Error::NotASegment`] if the header is gone.
-    pub fn look(&self, max_areas: usize) -> Result<Glance> {
-        let (peek, map, config) = (&self.peek, &self.peek.map, &self.peek.config);
+    pub fn snapshot(&self, max_areas: usize) -> Result<Snapshot> {
+        let (tables, map, config) = (&self.tables, &self.tables.map, &self.tables.config);
         let no_header = || Error::NotASegment { what: "it has no header any more".into() };
-        let header: Header = peek.one(0)?.ok_or_else(no_header)?;
+        let header: Header = tables.one(0)?.ok_or_else(no_header)?;
         let sync = &header.sync;
         let high = get32(&sync.workers_high).min(config.max_workers) as usize;
-        let seats: Vec<Seat> = peek.table(map.seats, high)?;
-        let records: Vec<WorkerRecord> = peek.table(map.workers, high)?;
-        let mut tallies: Vec<Tally> = peek.table(map.tallies, high)?;
+        let seats: Vec<Seat> = tables.table(map.seats, high)?;
+        let records: Vec<WorkerRecord> = tables.table(map.workers, high)?;
+        let mut tallies: Vec<Tally> = tables.table(map.tallies, high)?;
         let word = Word(get(&sync.word));
         let waits = word.phase() == Phase::Open;
         let workers = (0..).zip(&seats).zip(&records).zip(&tallies);
@@ -84,14 +84,14 @@ impl Watch {
             })
             .collect();
         let last = map.tallies + u64::from(config.max_workers) * size_of::<Tally>() as u64;
-        tallies.extend(peek.one::<Tally>(last)?);
+        tallies.extend(tables.one::<Tally>(last)?);
         let stats = Stats::of(get(&sync.acting.rounds), &header.counters, tallies.iter(), &seats);
         let (areas, areas_left_out) = self.areas(&header, max_areas)?;
-        Ok(Glance {
+        Ok(Snapshot {
             stats,
             round: word.round(),
             waits,
-            resident_bytes: crate::segment::mapping::resident_bytes(peek.fd())?,
+            resident_bytes: crate::segment::mapping::resident_bytes(tables.fd())?,
             reserve_bytes: config.reserve_bytes,
             workers,
             areas,
@@ -106,25 +106,25 @@ impl Watch {
     /// [`Error::Os`], [`Error::NotASegment`] if the header is gone.
     pub fn waited_for(&self) -> Result<Vec<Rank>> {
         let no_header = || Error::NotASegment { what: "it has no header any more".into() };
-        let header: Header = self.peek.one(0)?.ok_or_else(no_header)?;
+        let header: Header = self.tables.one(0)?.ok_or_else(no_header)?;
         let word = Word(get(&header.sync.word));
         if word.phase() != Phase::Open {
             return Ok(Vec::new());
         }
-        let high = get32(&header.sync.workers_high).min(self.peek.config.max_workers) as usize;
-        let seats: Vec<Seat> = self.peek.table(self.peek.map.seats, high)?;
+        let high = get32(&header.sync.workers_high).min(self.tables.config.max_workers) as usize;
+        let seats: Vec<Seat> = self.tables.table(self.tables.map.seats, high)?;
         let missing = |seat: &Seat| get32(&seat.state) == slot_state::LIVE && is_missing(seat, word);
         Ok((0..).zip(&seats).filter(|(_, seat)| missing(seat)).map(|(rank, _)| rank).collect())
     }
 
-    fn areas(&self, header: &Header, most: usize) -> Result<(Vec<AreaGlance>, usize)> {
-        let (peek, map) = (&self.peek, &self.peek.map);
-        let used = get32(&header.sync.areas_high).min(self.peek.config.max_areas) as usize;
-        let marks: Vec<Marks> = peek.table(map.marks, used.div_ceil(64))?;
+    fn areas(&self, header: &Header, most: usize) -> Result<(Vec<AreaSnapshot>, usize)> {
+        let (tables, map) = (&self.tables, &self.tables.map);
+        let used = get32(&header.sync.areas_high).min(self.tables.config.max_areas) as usize;
+        let marks: Vec<Marks> = tables.table(map.marks, used.div_ceil(64))?;
         let (now, mut areas, mut left_out) = (now_ns(), Vec::new(), 0);
         for first in (0..used).step_by(SLOTS) {
             let at = map.areas + (first * size_of::<AreaSlot>()) as u64;
-            let slots: Vec<AreaSlot> = peek.table(at, SLOTS.min(used - first))?;
+            let slots: Vec<AreaSlot> = tables.table(at, SLOTS.min(used - first))?;
             let live = |slot: &&AreaSlot| directory::is_live(get(&slot.read.state));
             for (index, slot) in (first..).zip(&slots).filter(|(_, slot)| live(slot)) {
                 if areas.len() == most {
@@ -139,20 +139,20 @@ impl Watch {
         Ok((areas, left_out))
     }
 
-    fn area(&self, index: usize, slot: &AreaSlot, dirty: bool, now: u64) -> Result<AreaGlance> {
-        let row = u64::from(self.peek.config.max_name_bytes);
+    fn area(&self, index: usize, slot: &AreaSlot, dirty: bool, now: u64) -> Result<AreaSnapshot> {
+        let row = u64::from(self.tables.config.max_name_bytes);
         let name_len = row.min(get32(&slot.about.name_len).into()) as usize;
-        let name: Vec<u8> = self.peek.table(self.peek.map.names + index as u64 * row, name_len)?;
+        let name: Vec<u8> = self.tables.table(self.tables.map.names + index as u64 * row, name_len)?;
         let about = slot.about.about();
         let current = get32(&slot.read.current);
         // Where the records are, a client can change: whatever is read there is only shown.
         let record = u64::from(current) * size_of::<CopyRecord>() as u64;
         let record = match get(&slot.about.extent_offset).checked_add(record) {
-            Some(at) if current < about.copies => self.peek.one::<CopyRecord>(at)?,
+            Some(at) if current < about.copies => self.tables.one::<CopyRecord>(at)?,
             _ => None,
         };
         let confirmed = get(&slot.round.confirmed_ns);
-        Ok(AreaGlance {
+        Ok(AreaSnapshot {
             name: String::from_utf8_lossy(&name).into_owned(),
             element: about.element.to_string(),
             len: about.len as u64,
@@ -181,7 +181,7 @@ fn worker(
     record: &WorkerRecord,
     tally: &Tally,
     open: Option<Word>,
-) -> Option<WorkerGlance> {
+) -> Option<WorkerSnapshot> {
     let (pid, tid) = (get32(&record.pid), get32(&record.tid));
     let arrived = get(&seat.arrived);
     let straggler = get(&seat.missed) > arrived;
@@ -197,7 +197,7 @@ fn worker(
         slot_state::LIVE => WorkerState::Live,
         _ => WorkerState::Changing,
     };
-    Some(WorkerGlance {
+    Some(WorkerSnapshot {
         rank,
         pid,
         tid,

@@ -2,8 +2,8 @@ use super::*;
 use crate::{AreaSpec, Job};
 use std::os::fd::AsRawFd;
 
-fn watch(job: &Job) -> Watch {
-    job.watch().unwrap()
+fn monitor(job: &Job) -> Monitor {
+    job.monitor().unwrap()
 }
 
 fn scribble(job: &Job, bytes: &[u8], at: u64) {
@@ -19,7 +19,7 @@ fn scribble(job: &Job, bytes: &[u8], at: u64) {
 fn it_sees_what_the_job_says_of_itself() {
     // Nobody is late, however long a busy machine holds a worker up.
     let job = Job::builder().patience(Duration::from_secs(120)).embedded().unwrap();
-    let before = watch(&job).look(9).unwrap();
+    let before = monitor(&job).snapshot(9).unwrap();
     assert_eq!((before.workers.len(), before.areas.len(), before.waits), (0, 0, false));
     let both = std::sync::Barrier::new(2);
     job.run(2, |worker| {
@@ -30,27 +30,27 @@ fn it_sees_what_the_job_says_of_itself() {
         }
         area.write(worker).unwrap().set(0, 9.0);
         both.wait();
-        let glance = watch(&job).look(9).unwrap();
+        let snapshot = monitor(&job).snapshot(9).unwrap();
         both.wait();
-        check(&glance, worker.rank());
-        assert_eq!(watch(&job).look(0).unwrap().areas_left_out, 2);
+        check(&snapshot, worker.rank());
+        assert_eq!(monitor(&job).snapshot(0).unwrap().areas_left_out, 2);
     })
     .unwrap();
-    let glance = watch(&job).look(9).unwrap();
-    assert_eq!(glance.stats, job.stats().unwrap());
-    assert_eq!(glance.stats.published, 6);
-    assert!(glance.stats.copied_bytes >= 6 * 20_000, "{glance:?}");
-    assert_eq!(glance.areas.iter().map(|area| area.owner).collect::<Vec<_>>(), [None, None]);
+    let snapshot = monitor(&job).snapshot(9).unwrap();
+    assert_eq!(snapshot.stats, job.stats().unwrap());
+    assert_eq!(snapshot.stats.published, 6);
+    assert!(snapshot.stats.copied_bytes >= 6 * 20_000, "{snapshot:?}");
+    assert_eq!(snapshot.areas.iter().map(|area| area.owner).collect::<Vec<_>>(), [None, None]);
 }
 
 /// What a look must say while both workers are there and both areas have something to publish.
-fn check(glance: &Glance, rank: Rank) {
-    assert_eq!(glance.workers.len(), 2);
-    let me = &glance.workers[rank as usize];
+fn check(snapshot: &Snapshot, rank: Rank) {
+    assert_eq!(snapshot.workers.len(), 2);
+    let me = &snapshot.workers[rank as usize];
     assert_eq!((me.rank, me.pid, me.state), (rank, std::process::id(), WorkerState::Live));
     assert!(me.rounds >= 3 && me.late == 0, "{me:?}");
     let name = format!("part/{rank}");
-    let area = glance.areas.iter().find(|area| area.name == name).unwrap();
+    let area = snapshot.areas.iter().find(|area| area.name == name).unwrap();
     assert_eq!((area.owner, area.len, area.bytes, area.dirty), (Some(rank), 5000, 20_000, true));
     assert_eq!(area.version.unwrap().counter, 3);
     assert!(area.element.starts_with("f32") && area.age.unwrap() < Duration::from_secs(600), "{area:?}");
@@ -70,9 +70,9 @@ fn a_late_worker_is_named() {
         let mut area = one.create::<u8>(AreaSpec::new("a"), 10).unwrap();
         area.write(&one).unwrap().set(0, 1);
         assert_eq!(one.sync().unwrap().given_up, 1);
-        let glance = watch(&job).look(9).unwrap();
-        assert_eq!((glance.workers[1].state, glance.workers[1].late), (WorkerState::Straggler, 1));
-        assert_eq!((glance.workers[0].abandoned, glance.stats.late, glance.stats.given_up), (1, 1, 1));
+        let snapshot = monitor(&job).snapshot(9).unwrap();
+        assert_eq!((snapshot.workers[1].state, snapshot.workers[1].late), (WorkerState::Straggler, 1));
+        assert_eq!((snapshot.workers[0].abandoned, snapshot.stats.late, snapshot.stats.given_up), (1, 1, 1));
         hold.wait();
     });
     assert_eq!(job.stats().unwrap().late, 1, "the counter stays when the worker has left");
@@ -107,8 +107,8 @@ fn refusals_are_counted() {
 #[test]
 fn rubbish_makes_the_numbers_wrong_and_nothing_else() {
     let job = Job::builder().reserve(1 << 20).max_workers(4).max_areas(64).embedded().unwrap();
-    let watch = watch(&job);
-    let end = watch.peek.map.heap;
+    let monitor = monitor(&job);
+    let end = monitor.tables.map.heap;
     let mut state = 1u64;
     for _ in 0..20 {
         let bytes: Vec<u8> = (0..end)
@@ -118,15 +118,15 @@ fn rubbish_makes_the_numbers_wrong_and_nothing_else() {
             })
             .collect();
         scribble(&job, &bytes, 0);
-        let glance = watch.look(1000).unwrap();
-        assert!(glance.workers.len() <= 4 && glance.areas.len() <= 64);
+        let snapshot = monitor.snapshot(1000).unwrap();
+        assert!(snapshot.workers.len() <= 4 && snapshot.areas.len() <= 64);
     }
     // Nobody makes room for what it says, either: where the tables are was asked once.
     scribble(&job, &vec![0xff; end as usize], 0);
-    let glance = watch.look(1000).unwrap();
-    assert!(glance.workers.len() <= 4 && glance.areas.len() + glance.areas_left_out <= 64);
+    let snapshot = monitor.snapshot(1000).unwrap();
+    assert!(snapshot.workers.len() <= 4 && snapshot.areas.len() + snapshot.areas_left_out <= 64);
     scribble(&job, &vec![0; end as usize], 0);
-    assert!(watch.look(1000).unwrap().workers.is_empty());
+    assert!(monitor.snapshot(1000).unwrap().workers.is_empty());
     std::mem::forget(job);
 }
 
@@ -136,7 +136,7 @@ fn a_worker_of_another_pid_namespace_is_not_taken_for_dead() {
     let job = Job::embedded().unwrap();
     let worker = job.worker().unwrap();
     let record = &job.shared.segment.workers()[worker.rank() as usize];
-    let state = || watch(&job).look(0).unwrap().workers[0].state;
+    let state = || monitor(&job).snapshot(0).unwrap().workers[0].state;
     assert_eq!(state(), WorkerState::Live);
     // No process has this id.
     let pid = record.pid.swap(u32::MAX >> 1, Ordering::Relaxed);

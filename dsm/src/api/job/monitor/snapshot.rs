@@ -7,7 +7,7 @@ use std::time::Duration;
 /// What a job was like at one moment; its parts are some microseconds apart.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Glance {
+pub struct Snapshot {
     /// The counters.
     pub stats: Stats,
     /// The round that is under way, or that comes next.
@@ -19,9 +19,9 @@ pub struct Glance {
     /// Bytes of address space for areas.
     pub reserve_bytes: u64,
     /// The workers, in the order of their ranks.
-    pub workers: Vec<WorkerGlance>,
+    pub workers: Vec<WorkerSnapshot>,
     /// The areas, in the order of their slots.
-    pub areas: Vec<AreaGlance>,
+    pub areas: Vec<AreaSnapshot>,
     /// Areas beyond those that were asked for.
     pub areas_left_out: usize,
 }
@@ -29,7 +29,7 @@ pub struct Glance {
 /// A worker at one moment. Its counters go on when another worker takes its rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct WorkerGlance {
+pub struct WorkerSnapshot {
     /// Its rank.
     pub rank: Rank,
     /// Its process, as that process sees its own id.
@@ -64,7 +64,7 @@ pub struct WorkerGlance {
 /// An area at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct AreaGlance {
+pub struct AreaSnapshot {
     /// Its name.
     pub name: String,
     /// The element type, for people.

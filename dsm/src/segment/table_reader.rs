@@ -35,17 +35,17 @@ unsafe impl Plain for u8 {}
 
 /// A segment that is read through its descriptor.
 #[derive(Debug)]
-pub(crate) struct Peek {
+pub(crate) struct TableReader {
     fd: OwnedFd,
     pub(crate) map: Map,
     pub(crate) config: Config,
 }
 
-impl Peek {
+impl TableReader {
     /// Looks once at what the segment says of itself; where its tables are is not asked again.
-    pub(crate) fn open(fd: OwnedFd) -> Result<Peek, Error> {
+    pub(crate) fn open(fd: OwnedFd) -> Result<TableReader, Error> {
         let (map, config) = Segment::inspect(fd.as_fd())?;
-        Ok(Peek { fd, map, config })
+        Ok(TableReader { fd, map, config })
     }
 
     /// The descriptor.

@@ -1,7 +1,7 @@
-//! What `top` shows: counters of two looks at every job, as rates.
-use crate::ask::{Lasting, all_jobs, is_there, watch};
+//! What `top` shows: counters of two samples at every job, as rates.
+use crate::ask::{Reconnecting, all_jobs, is_there, monitor};
 use anyhow::Result;
-use hectare_dsm::{AreaGlance, Glance, Watch, WorkerGlance, WorkerState};
+use hectare_dsm::{AreaSnapshot, Monitor, Snapshot, WorkerSnapshot, WorkerState};
 use hectare_wire::{Connection, Error, JobLine, Refusal};
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -10,18 +10,18 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// One line of JSON, or one picture. Rates are `None` in the first, and of what was not there before.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Tick {
+pub struct Sample {
     /// Seconds since 1970.
     pub time_s: f64,
-    /// Seconds since the tick before; 0 in the first.
+    /// Seconds since the sample before; 0 in the first.
     pub interval_s: f64,
     /// The jobs, in the order of their names.
-    pub jobs: Vec<JobTick>,
+    pub jobs: Vec<JobSample>,
 }
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct JobTick {
+pub struct JobSample {
     /// Its name.
     pub job: String,
     /// Processes that are members.
@@ -45,16 +45,16 @@ pub struct JobTick {
     /// Publications put off.
     pub put_off: u64,
     /// Its workers, in the order of their ranks.
-    pub workers: Vec<WorkerTick>,
+    pub workers: Vec<WorkerSample>,
     /// Its areas, the stalest first.
-    pub areas: Vec<AreaTick>,
+    pub areas: Vec<AreaSample>,
     /// Areas that there are besides.
     pub areas_left_out: usize,
 }
 
 /// A worker.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct WorkerTick {
+pub struct WorkerSample {
     /// Its rank.
     pub rank: u32,
     /// Its process.
@@ -75,13 +75,13 @@ pub struct WorkerTick {
     pub behind_rounds: u64,
     /// Rounds given up because of it.
     pub late: u64,
-    /// In how many of the looks since the last tick a round waited for it, from 0 to 1.
+    /// In how many of the samples since the last sample a round waited for it, from 0 to 1.
     pub waited_for: Option<f64>,
 }
 
 /// An area.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct AreaTick {
+pub struct AreaSample {
     /// Its name.
     pub name: String,
     /// The rank that owns it; `None` if it can be claimed.
@@ -103,17 +103,17 @@ pub struct AreaTick {
 /// A job that is watched.
 #[derive(Debug)]
 struct Watched {
-    watch: Watch,
-    last: Option<(Instant, Glance)>,
-    /// Looks at who is waited for since the last tick, and how many named each rank.
-    looks: u64,
+    monitor: Monitor,
+    last: Option<(Instant, Snapshot)>,
+    /// Looks at who is waited for since the last sample, and how many named each rank.
+    samples: u64,
     named: BTreeMap<u32, u64>,
 }
 
 /// Looks at jobs.
 #[derive(Debug)]
 pub(super) struct Sampler {
-    daemon: Lasting,
+    daemon: Reconnecting,
     /// The job to look at; all if there is none.
     job: Option<String>,
     watched: BTreeMap<String, (u64, Watched)>,
@@ -122,12 +122,12 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    pub(super) fn new(daemon: Lasting, job: Option<String>, most_areas: usize) -> Sampler {
+    pub(super) fn new(daemon: Reconnecting, job: Option<String>, most_areas: usize) -> Sampler {
         Sampler { daemon, job, watched: BTreeMap::new(), last: None, most_areas }
     }
 
     /// Looks at everything; the rates are those since the last call. `None` while there is no daemon.
-    pub(super) fn tick(&mut self) -> Result<Option<Tick>> {
+    pub(super) fn sample(&mut self) -> Result<Option<Sample>> {
         let now = Instant::now();
         let Sampler { daemon, job, watched, most_areas, .. } = self;
         let jobs = daemon.ask(|connection| {
@@ -135,21 +135,21 @@ impl Sampler {
             watched.retain(|job, _| lines.iter().any(|line| line.job == *job));
             let ticks = lines
                 .iter()
-                .filter_map(|line| look_at(connection, watched, line, now, *most_areas).transpose());
+                .filter_map(|line| sample_job(connection, watched, line, now, *most_areas).transpose());
             ticks.collect::<Result<Vec<_>>>()
         })?;
         let Some(jobs) = jobs else { return Ok(None) };
         let interval_s = self.last.map_or(0.0, |last| now.duration_since(last).as_secs_f64());
         self.last = Some(now);
         let time_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-        Ok(Some(Tick { time_s, interval_s, jobs }))
+        Ok(Some(Sample { time_s, interval_s, jobs }))
     }
 
     /// Looks at who is waited for, in between.
-    pub(super) fn look(&mut self) {
+    pub(super) fn sample_waits(&mut self) {
         for (_, watched) in self.watched.values_mut() {
-            if let Ok(ranks) = watched.watch.waited_for() {
-                watched.looks += 1;
+            if let Ok(ranks) = watched.monitor.waited_for() {
+                watched.samples += 1;
                 for rank in ranks {
                     *watched.named.entry(rank).or_default() += 1;
                 }
@@ -177,18 +177,18 @@ fn lines(connection: &Connection, job: Option<&str>) -> Result<Vec<JobLine>> {
 }
 
 /// `None` if the job went since it was listed.
-fn look_at(
+fn sample_job(
     connection: &Connection,
     watched: &mut BTreeMap<String, (u64, Watched)>,
     line: &JobLine,
     now: Instant,
     most_areas: usize,
-) -> Result<Option<JobTick>> {
+) -> Result<Option<JobSample>> {
     // A job that is younger than the one that is watched is another one of its name, or the daemon is.
     let known = watched.get(&line.job).is_some_and(|(age_s, _)| *age_s <= line.age_s);
     if !known {
-        let watch = match watch(connection, &line.job) {
-            Ok(watch) => watch,
+        let monitor = match monitor(connection, &line.job) {
+            Ok(monitor) => monitor,
             Err(error) => {
                 return match error.downcast_ref() {
                     Some(Error::Refused(Refusal::NoSuchJob { .. })) => Ok(None),
@@ -196,29 +196,29 @@ fn look_at(
                 };
             }
         };
-        let new = Watched { watch, last: None, looks: 0, named: BTreeMap::new() };
+        let new = Watched { monitor, last: None, samples: 0, named: BTreeMap::new() };
         watched.insert(line.job.clone(), (line.age_s, new));
     }
     let Some((age_s, watched)) = watched.get_mut(&line.job) else { return Ok(None) };
     *age_s = line.age_s;
-    let glance = watched.watch.look(most_areas)?;
-    let tick = job_tick(line, &glance, now, watched);
-    (watched.looks, watched.last) = (0, Some((now, glance)));
+    let snapshot = watched.monitor.snapshot(most_areas)?;
+    let sample = job_sample(line, &snapshot, now, watched);
+    (watched.samples, watched.last) = (0, Some((now, snapshot)));
     watched.named.clear();
-    Ok(Some(tick))
+    Ok(Some(sample))
 }
 
-fn job_tick(line: &JobLine, glance: &Glance, now: Instant, watched: &Watched) -> JobTick {
-    let before = watched.last.as_ref().map(|(_, glance)| glance);
+fn job_sample(line: &JobLine, snapshot: &Snapshot, now: Instant, watched: &Watched) -> JobSample {
+    let before = watched.last.as_ref().map(|(_, snapshot)| snapshot);
     let seconds = watched.last.as_ref().map_or(0.0, |(then, _)| now.duration_since(*then).as_secs_f64());
     let rate = |now: u64, then: Option<u64>| {
         let rise = then.map(|then| now.saturating_sub(then) as f64);
         rise.filter(|_| seconds > 0.0).map(|rise| rise / seconds)
     };
-    let worker = |worker: &WorkerGlance| {
-        let then = before.and_then(|glance| glance.workers.iter().find(|then| then.rank == worker.rank));
+    let worker = |worker: &WorkerSnapshot| {
+        let then = before.and_then(|snapshot| snapshot.workers.iter().find(|then| then.rank == worker.rank));
         let named = watched.named.get(&worker.rank).copied().unwrap_or(0);
-        WorkerTick {
+        WorkerSample {
             rank: worker.rank,
             pid: worker.pid,
             tid: worker.tid,
@@ -228,18 +228,18 @@ fn job_tick(line: &JobLine, glance: &Glance, now: Instant, watched: &Watched) ->
             copied_bytes: worker.copied_bytes,
             bytes_per_s: rate(worker.copied_bytes, then.map(|then| then.copied_bytes)),
             // The round that comes next is nobody's yet.
-            behind_rounds: glance
+            behind_rounds: snapshot
                 .round
-                .saturating_sub(u64::from(!glance.waits))
+                .saturating_sub(u64::from(!snapshot.waits))
                 .saturating_sub(worker.last_round),
             late: worker.late,
-            waited_for: (watched.looks > 0).then(|| named as f64 / watched.looks as f64),
+            waited_for: (watched.samples > 0).then(|| named as f64 / watched.samples as f64),
         }
     };
-    let area = |area: &AreaGlance| {
-        let then = before.and_then(|glance| glance.areas.iter().find(|then| then.name == area.name));
-        let counter = |area: &AreaGlance| area.version.map(|version| version.counter);
-        AreaTick {
+    let area = |area: &AreaSnapshot| {
+        let then = before.and_then(|snapshot| snapshot.areas.iter().find(|then| then.name == area.name));
+        let counter = |area: &AreaSnapshot| area.version.map(|version| version.counter);
+        AreaSample {
             name: area.name.clone(),
             owner: area.owner,
             bytes: area.bytes,
@@ -250,10 +250,10 @@ fn job_tick(line: &JobLine, glance: &Glance, now: Instant, watched: &Watched) ->
             dirty: area.dirty,
         }
     };
-    let mut areas: Vec<AreaTick> = glance.areas.iter().map(area).collect();
+    let mut areas: Vec<AreaSample> = snapshot.areas.iter().map(area).collect();
     areas.sort_by(staler);
-    let (stats, then) = (&glance.stats, before.map(|glance| glance.stats));
-    JobTick {
+    let (stats, then) = (&snapshot.stats, before.map(|snapshot| snapshot.stats));
+    JobSample {
         job: line.job.clone(),
         members: line.members,
         ranks: line.ranks,
@@ -265,14 +265,14 @@ fn job_tick(line: &JobLine, glance: &Glance, now: Instant, watched: &Watched) ->
         bytes_per_s: rate(stats.copied_bytes, then.map(|then| then.copied_bytes)),
         given_up: stats.given_up,
         put_off: stats.put_off,
-        workers: glance.workers.iter().map(worker).collect(),
+        workers: snapshot.workers.iter().map(worker).collect(),
         areas,
-        areas_left_out: glance.areas_left_out,
+        areas_left_out: snapshot.areas_left_out,
     }
 }
 
 /// Which of two areas comes first: those with something to publish, and of them the oldest.
-pub(super) fn staler(a: &AreaTick, b: &AreaTick) -> Ordering {
+pub(super) fn staler(a: &AreaSample, b: &AreaSample) -> Ordering {
     let by_age = b.age_s.partial_cmp(&a.age_s).unwrap_or(Ordering::Equal);
     b.dirty.cmp(&a.dirty).then(by_age)
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 /// cannot be passed on, and nobody would be left to end the others when one fails.
 ///
 /// The process's own children are not bound by this, nor is a program that gains rights when it is executed.
-pub(super) fn tether(command: &mut Command) {
+pub(super) fn die_with_parent(command: &mut Command) {
     let parent = getpid();
     // SAFETY: the closure makes three system calls, which is allowed between fork and exec, and allocates nothing.
     unsafe { command.pre_exec(move || bind_to(parent)) };

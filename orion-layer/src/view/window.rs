@@ -5,7 +5,7 @@ use std::ops::Range;
 /// What a view needs to know to place an index in a part: the part is a box of the array, the whole of it in
 /// every dimension but one, and lies in memory in row-major order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Frame<const N: usize> {
+pub(crate) struct Window<const N: usize> {
     pub(super) base: [usize; N],
     pub(super) extent: [usize; N],
     stride: [usize; N],
@@ -21,19 +21,19 @@ pub(crate) struct PartBounds<'a> {
     pub(crate) dim: usize,
 }
 
-impl<const N: usize> Frame<N> {
+impl<const N: usize> Window<N> {
     /// The part of an array of this shape that holds `range` of dimension `dim`.
-    pub(crate) fn new(shape: &[usize; N], dim: usize, range: &Range<usize>) -> Frame<N> {
+    pub(crate) fn new(shape: &[usize; N], dim: usize, range: &Range<usize>) -> Window<N> {
         let ranges = std::array::from_fn(|k| if k == dim { range.clone() } else { 0..shape[k] });
-        let mut frame = Frame::of_box(&ranges);
-        if N > 1 && frame.extent[N - 1] != shape[N - 1] {
-            frame.rows = 0;
+        let mut window = Window::of_box(&ranges);
+        if N > 1 && window.extent[N - 1] != shape[N - 1] {
+            window.rows = 0;
         }
-        frame
+        window
     }
 
     /// The elements with these indices in each dimension, in row-major order.
-    pub(crate) fn of_box(ranges: &[Range<usize>; N]) -> Frame<N> {
+    pub(crate) fn of_box(ranges: &[Range<usize>; N]) -> Window<N> {
         let base = ranges.each_ref().map(|range| range.start);
         let extent = ranges.each_ref().map(Range::len);
         let mut stride = [1; N];
@@ -41,7 +41,7 @@ impl<const N: usize> Frame<N> {
             stride[k] = stride[k + 1] * extent[k + 1];
         }
         let rows = extent.first().copied().unwrap_or(0);
-        Frame { base, extent, stride, rows }
+        Window { base, extent, stride, rows }
     }
 
     /// Elements in the part.
@@ -62,7 +62,7 @@ impl<const N: usize> Frame<N> {
 
     /// The indices of the elements, in the order in which they lie.
     pub(crate) fn indices(&self) -> impl Iterator<Item = [usize; N]> + use<N> {
-        let Frame { base, extent, .. } = *self;
+        let Window { base, extent, .. } = *self;
         let mut next = (self.len() > 0).then_some(base);
         std::iter::from_fn(move || {
             let index = next?;
@@ -95,7 +95,7 @@ impl<const N: usize> Frame<N> {
         Some(place)
     }
 
-    /// The place of an element, if the part holds it; in one dimension perhaps one that is not below [`Frame::len`], for
+    /// The place of an element, if the part holds it; in one dimension perhaps one that is not below [`Window::len`], for
     /// the caller to refuse, which looks at it anyway.
     #[inline(always)]
     pub(crate) fn place_or_beyond(&self, index: [usize; N]) -> Option<usize> {
@@ -157,16 +157,16 @@ row_index!(2 1, 3 2, 4 3, 5 4);
 
 /// The access that a view refused: the executor turns it into [`Error::Outside`].
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedAccess {
     array: String,
     index: Vec<usize>,
     what: String,
 }
 
-impl Refused {
+impl RefusedAccess {
     /// The error, for this iteration of the loop, as far as that is known.
     pub(crate) fn into_error(self, loop_name: &str, worker: hectare_dsm::Rank, iteration: String) -> Error {
-        let Refused { array, index, what } = self;
+        let RefusedAccess { array, index, what } = self;
         Error::Outside { loop_name: loop_name.into(), array, index, what: what.into(), worker, iteration }
     }
 }
@@ -204,7 +204,7 @@ fn refuse_as(bounds: PartBounds<'_>, index: Vec<usize>, held: &[Range<usize>], o
         ),
     };
     // Not a panic with a message: the executor adds what the view does not know.
-    std::panic::resume_unwind(Box::new(Refused { array: array.into(), index, what }))
+    std::panic::resume_unwind(Box::new(RefusedAccess { array: array.into(), index, what }))
 }
 
 #[cfg(test)]
@@ -213,23 +213,23 @@ mod tests {
 
     #[test]
     fn places_are_row_major_in_the_part() {
-        let frame = Frame::new(&[10, 4, 3], 1, &(1..3));
-        assert_eq!(frame.len(), 10 * 2 * 3);
+        let window = Window::new(&[10, 4, 3], 1, &(1..3));
+        assert_eq!(window.len(), 10 * 2 * 3);
         let mut expected = 0;
         for i in 0..10 {
             for j in 1..3 {
-                assert_eq!(frame.row_place([i, j]), Some(expected));
+                assert_eq!(window.row_place([i, j]), Some(expected));
                 for k in 0..3 {
-                    assert_eq!(frame.place([i, j, k]), Some(expected));
-                    assert_eq!(frame.indices().nth(expected), Some([i, j, k]));
+                    assert_eq!(window.place([i, j, k]), Some(expected));
+                    assert_eq!(window.indices().nth(expected), Some([i, j, k]));
                     expected += 1;
                 }
             }
         }
-        assert_eq!(frame.indices().count(), frame.len());
-        assert_eq!(Frame::new(&[10, 4, 3], 1, &(2..2)).indices().next(), None);
+        assert_eq!(window.indices().count(), window.len());
+        assert_eq!(Window::new(&[10, 4, 3], 1, &(2..2)).indices().next(), None);
         for outside in [[10, 1, 0], [0, 0, 0], [0, 3, 0], [0, 1, 3], [usize::MAX, 1, 0]] {
-            assert_eq!(frame.place(outside), None);
+            assert_eq!(window.place(outside), None);
         }
     }
 }

@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 
 /// How a worker's program has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Farewell {
+pub(super) enum ExitNotice {
     /// It came to its end here: whoever waits for it runs another program.
     Returned { place: String },
     /// It returned an error, or panicked.
     Failed { message: String },
 }
 
-impl Farewell {
+impl ExitNotice {
     /// In at most so many bytes.
     pub(super) fn encode(&self, most: usize) -> Result<Vec<u8>> {
         // Lengths take a few bytes more.
         let room = most / 2;
         let cut = |text: &str| text.chars().take(room / 4).collect::<String>();
         collective::encode(&match self {
-            Farewell::Returned { place } => Farewell::Returned { place: cut(place) },
-            Farewell::Failed { message } => Farewell::Failed { message: cut(message) },
+            ExitNotice::Returned { place } => ExitNotice::Returned { place: cut(place) },
+            ExitNotice::Failed { message } => ExitNotice::Failed { message: cut(message) },
         })
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Option<Farewell> {
+    pub(super) fn decode(bytes: &[u8]) -> Option<ExitNotice> {
         collective::decode(bytes).ok()
     }
 }
@@ -39,7 +39,7 @@ fn past(last: Option<Site>) -> String {
 }
 
 impl Context<'_> {
-    /// Notes how the program has ended.
+    /// PassTrace how the program has ended.
     pub(super) fn ended<R>(&mut self, result: &Result<R>) {
         self.failed = result.as_ref().err().map(ToString::to_string);
     }
@@ -49,14 +49,14 @@ impl Context<'_> {
 impl Drop for Context<'_> {
     fn drop(&mut self) {
         let past = past(self.mailbox.last());
-        let farewell = match self.failed.take() {
-            Some(message) => Farewell::Failed { message },
+        let exit_notice = match self.failed.take() {
+            Some(message) => ExitNotice::Failed { message },
             None if std::thread::panicking() => {
-                Farewell::Failed { message: format!("its program panicked, {past}") }
+                ExitNotice::Failed { message: format!("its program panicked, {past}") }
             }
-            None => Farewell::Returned { place: format!("the end of its program, {past}") },
+            None => ExitNotice::Returned { place: format!("the end of its program, {past}") },
         };
         // Who cannot write it is told to be lost, as who was killed is.
-        let _ = self.mailbox.close(&mut self.fabric, &farewell);
+        let _ = self.mailbox.close(&mut self.fabric, &exit_notice);
     }
 }

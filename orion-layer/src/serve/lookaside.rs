@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 /// Rows by their keys. Rows are added through a shared reference, and stay where they are until all of them go: so what is
 /// full is not made larger, but followed by a table with four times as many heads.
 #[derive(Debug)]
-pub(super) struct Looked<T> {
+pub(super) struct LookasideTable<T> {
     heads: Box<[Link<T>]>,
     /// Rows in this table.
     count: Cell<usize>,
-    larger: OnceCell<Box<Looked<T>>>,
+    larger: OnceCell<Box<LookasideTable<T>>>,
 }
 
 type Link<T> = OnceCell<Box<Node<T>>>;
@@ -26,14 +26,14 @@ const HEADS: usize = 256;
 /// A table is full when it has so many rows for each head.
 const FULL: usize = 2;
 
-impl<T> Looked<T> {
-    pub(super) fn new() -> Looked<T> {
-        Looked::with_heads(HEADS)
+impl<T> LookasideTable<T> {
+    pub(super) fn new() -> LookasideTable<T> {
+        LookasideTable::with_heads(HEADS)
     }
 
-    fn with_heads(heads: usize) -> Looked<T> {
+    fn with_heads(heads: usize) -> LookasideTable<T> {
         let heads = std::iter::repeat_with(OnceCell::new).take(heads).collect();
-        Looked { heads, count: Cell::new(0), larger: OnceCell::new() }
+        LookasideTable { heads, count: Cell::new(0), larger: OnceCell::new() }
     }
 
     /// Forgets all rows.
@@ -73,20 +73,20 @@ impl<T> Looked<T> {
                 table.count.set(table.count.get() + 1);
                 return &link.get_or_init(|| Box::new(Node { key, row: fetch(), next: OnceCell::new() })).row;
             }
-            table = table.larger.get_or_init(|| Box::new(Looked::with_heads(4 * table.heads.len())));
+            table = table.larger.get_or_init(|| Box::new(LookasideTable::with_heads(4 * table.heads.len())));
         }
     }
 }
 
 /// What was contributed to a key since the last clock, and what was seen of its state at first.
 #[derive(Debug)]
-pub(super) struct Extra<T, S> {
+pub(super) struct PendingUpdate<T, S> {
     pub(super) sums: Box<[T]>,
     pub(super) seen: Box<[S]>,
 }
 
 /// Contributions by their keys.
-pub(super) type Extras<T, S> = BTreeMap<u32, Extra<T, S>>;
+pub(super) type PendingUpdates<T, S> = BTreeMap<u32, PendingUpdate<T, S>>;
 
 #[cfg(test)]
 mod tests {
@@ -94,32 +94,32 @@ mod tests {
 
     #[test]
     fn rows_are_made_once_and_stay() {
-        let mut looked = Looked::new();
-        let row = |key: u32, value: u32| looked.row(key, || vec![value].into()).to_vec();
-        let first = looked.row(3, || vec![30].into());
+        let mut table = LookasideTable::new();
+        let row = |key: u32, value: u32| table.row(key, || vec![value].into()).to_vec();
+        let first = table.row(3, || vec![30].into());
         // In the same chain.
         let colliding = 3 + HEADS as u32;
         assert_eq!((row(colliding, 40), row(3, 31), row(colliding, 41)), (vec![40], vec![30], vec![40]));
         assert_eq!(first, [30]);
-        looked.forget(3);
-        assert_eq!(looked.row(3, || vec![32].into()), [32]);
-        looked.clear();
-        assert_eq!(looked.row(3, || vec![33].into()), [33]);
+        table.forget(3);
+        assert_eq!(table.row(3, || vec![32].into()), [32]);
+        table.clear();
+        assert_eq!(table.row(3, || vec![33].into()), [33]);
     }
 
     #[test]
     fn more_rows_than_heads() {
-        let mut looked = Looked::new();
+        let mut table = LookasideTable::new();
         for turn in 0..2u32 {
-            let first = looked.row(0, || vec![turn].into());
+            let first = table.row(0, || vec![turn].into());
             for key in 1..10_000 {
-                assert_eq!(looked.row(key, || vec![key + turn].into()), [key + turn]);
+                assert_eq!(table.row(key, || vec![key + turn].into()), [key + turn]);
             }
-            assert!((1..10_000).all(|key| looked.row(key, || vec![0].into()) == [key + turn]));
+            assert!((1..10_000).all(|key| table.row(key, || vec![0].into()) == [key + turn]));
             assert_eq!(first, [turn]);
-            looked.forget(9999);
-            assert_eq!(looked.row(9999, || vec![5].into()), [5]);
-            looked.clear();
+            table.forget(9999);
+            assert_eq!(table.row(9999, || vec![5].into()), [5]);
+            table.clear();
         }
     }
 }

@@ -1,5 +1,5 @@
 //! What the executor does with an array of a loop, whatever its type.
-use super::{Layout, Moved, Pace, Rule, Serves, Treatment};
+use super::{Layout, PassParams, Rule, Serves, Traffic, Treatment};
 use crate::context::Context;
 use crate::error::Result;
 use crate::site::Site;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// What the executor does with one array. Moving, lending and clocks are nothing unless an array says otherwise: one that is
 /// only read has a description and a check, and stays where it is.
-pub trait Control {
+pub trait LoopArray {
     /// The description of the array, under the name that the loop gives it.
     fn describe(&self, name: &str) -> NamedArray;
     /// A number that no other array of the program has.
@@ -51,11 +51,11 @@ pub trait Control {
     fn take(&mut self, _worker: &mut Worker, _part: usize) -> Result<()> {
         Ok(())
     }
-    /// [`Control::take`] with a limit; false if the part has not come by then. As it is here, for arrays that lie in no
+    /// [`LoopArray::take`] with a limit; false if the part has not come by then. As it is here, for arrays that lie in no
     /// parts that are handed over in a pass: they never wait.
     ///
     /// # Errors
-    /// Those of [`Control::take`].
+    /// Those of [`LoopArray::take`].
     fn take_within(&mut self, worker: &mut Worker, part: usize, _limit: Duration) -> Result<bool> {
         self.take(worker, part).map(|()| true)
     }
@@ -108,15 +108,15 @@ pub trait Control {
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
-    fn enter(&mut self, _worker: &mut Worker, _pace: &Pace) -> Result<bool> {
+    fn enter(&mut self, _worker: &mut Worker, _params: &PassParams) -> Result<bool> {
         Ok(false)
     }
     /// Publishes what this worker did to it in clock `clock`.
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
-    fn publish(&mut self, _worker: &Worker, _clock: u64) -> Result<Moved> {
-        Ok(Moved::default())
+    fn publish(&mut self, _worker: &Worker, _clock: u64) -> Result<Traffic> {
+        Ok(Traffic::default())
     }
     /// Whether there is more to publish than there is room for.
     fn is_crowded(&self) -> bool {
@@ -144,8 +144,8 @@ pub trait Control {
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
-    fn refresh(&mut self, _worker: &Worker, _published: &[u64]) -> Result<Moved> {
-        Ok(Moved::default())
+    fn refresh(&mut self, _worker: &Worker, _published: &[u64]) -> Result<Traffic> {
+        Ok(Traffic::default())
     }
     /// Merges what all contributed to it, after a pass that went well everywhere. Collective.
     ///

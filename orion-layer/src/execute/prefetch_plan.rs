@@ -27,9 +27,9 @@ impl<K> Clone for Slice<'_, K> {
 impl<K> Copy for Slice<'_, K> {}
 
 impl Context<'_> {
-    /// Makes the lists of keys that each stretch of this worker's uses, unless they are known, and tells the others which
+    /// Makes the lists of keys that each interval of this worker's uses, unless they are known, and tells the others which
     /// blocks the loop uses here.
-    pub(super) fn foresee<S, A, K>(
+    pub(super) fn plan_prefetch<S, A, K>(
         &mut self,
         placed: &S::Placed,
         plan: &LoopPlan,
@@ -56,13 +56,13 @@ impl Context<'_> {
         })?;
         if !known {
             if let Some(keys) = slice.keys {
-                for stretch in self.stretches(plan, every) {
+                for interval in self.intervals(plan, every) {
                     let named = {
                         let mut views = arrays.keys(self.fabric.worker)?;
                         // What a slice does under conditions that it does not know may fail where the body does not. Then
                         // the body looks keys up, and if it fails too, says so.
                         let run = || {
-                            for cell in &stretch {
+                            for cell in &interval {
                                 let number = cell_number(&plan.choice.grid, cell);
                                 keys(S::chunk(placed, &plan.choice.cuts, cell, number), &mut views);
                             }
@@ -87,30 +87,30 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Fetches the keys of a stretch, by its number among those of this worker.
+    /// Fetches the keys of an interval, by its number among those of this worker.
     pub(super) fn prefetch<A: Arrays>(
         &mut self,
         plan: &LoopPlan,
         arrays: &mut A,
-        stretch: usize,
+        interval: usize,
         spent: &mut LoopReport,
     ) -> Result<()> {
         let since = Instant::now();
-        for_each_served(plan, arrays, |served| served.prefetch(self.fabric.worker, stretch))?;
+        for_each_served(plan, arrays, |served| served.prefetch(self.fabric.worker, interval))?;
         spent.serving.fetching += since.elapsed();
         spent.moving += since.elapsed();
         Ok(())
     }
 
     /// The cells of this worker's, in the order in which it runs them, from one clock to the next.
-    fn stretches(&self, plan: &LoopPlan, every: Every) -> Vec<Vec<Vec<usize>>> {
-        let mut stretches = Vec::new();
+    fn intervals(&self, plan: &LoopPlan, every: Every) -> Vec<Vec<Vec<usize>>> {
+        let mut intervals = Vec::new();
         for (number, tile) in plan.tiles[self.rank() as usize].iter().enumerate() {
             let mut cells: Vec<Vec<usize>> = Vec::new();
             plan.for_each_cell(number, &tile.tile, |cell| cells.push(cell.to_vec()));
-            stretches.extend(cells.chunks(plan.stretch(every)).map(<[_]>::to_vec));
+            intervals.extend(cells.chunks(plan.interval(every)).map(<[_]>::to_vec));
         }
-        stretches
+        intervals
     }
 }
 

@@ -19,7 +19,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 const TRIES: u32 = 3;
 
 /// The processes and how they are to end.
-pub(super) struct Conductor<'a> {
+pub(super) struct Supervisor<'a> {
     pub(super) processes: Vec<Process>,
     pub(super) signals: &'a Signals,
     pub(super) shared: &'a Job,
@@ -35,13 +35,13 @@ pub(super) struct Conductor<'a> {
     pub(super) first_failure: Option<u8>,
 }
 
-impl Conductor<'_> {
+impl Supervisor<'_> {
     /// Waits until all have ended; the exit code.
-    pub(super) fn conduct(mut self) -> Result<u8> {
+    pub(super) fn supervise(mut self) -> Result<u8> {
         loop {
             self.wait()?;
             for (signal, count) in self.signals.came() {
-                self.hear(signal, count);
+                self.on_signal(signal, count);
             }
             self.note_ends()?;
             if self.kill_at.is_some_and(|at| Instant::now() >= at) {
@@ -88,7 +88,7 @@ impl Conductor<'_> {
         self.processes.iter().for_each(|process| process.signal(signal));
     }
 
-    fn hear(&mut self, signal: Signal, count: usize) {
+    fn on_signal(&mut self, signal: Signal, count: usize) {
         match signal {
             Signal::CHILD => self.look_who_stopped(),
             Signal::TSTP => self.stop_all(),

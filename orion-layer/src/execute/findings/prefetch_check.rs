@@ -9,12 +9,12 @@ const TOLD: usize = 6;
 
 /// For each served array, by its number in the loop: what the slice has named, iteration by iteration.
 #[derive(Debug, Default)]
-pub(crate) struct Foreseen {
+pub(crate) struct PrefetchCheck {
     arrays: Vec<(usize, Vec<Vec<u32>>)>,
     iteration: usize,
 }
 
-impl Foreseen {
+impl PrefetchCheck {
     /// The slice has named these keys of an array, in ascending order, for the next iteration.
     pub(crate) fn add(&mut self, array: usize, keys: Vec<u32>) {
         match self.arrays.iter_mut().find(|(known, _)| *known == array) {
@@ -23,7 +23,7 @@ impl Foreseen {
         }
     }
 
-    /// Notes what the next iteration, `index`, touches and the slice has not named.
+    /// PassTrace what the next iteration, `index`, touches and the slice has not named.
     pub(crate) fn check(
         &mut self,
         nest: &LoopNest,
@@ -42,7 +42,7 @@ impl Foreseen {
             missed.sort_unstable();
             missed.dedup();
             for key in missed {
-                findings.add("unforeseen uses", *array, || {
+                findings.add("write_misses uses", *array, || {
                     let show = |key: usize| show_key(&nest.arrays[*array].name, shape, key);
                     let names: Vec<String> = named.iter().take(TOLD).map(|key| show(*key as usize)).collect();
                     let more = if named.len() > TOLD { ", ..." } else { "" };

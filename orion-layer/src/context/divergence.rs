@@ -1,6 +1,6 @@
-//! What all workers have to say alike: it goes as a number with every letter of a collective call (`Mailbox::set_stamp`), so
+//! What all workers have to say alike: it goes as a number with every frame of a collective call (`Mailbox::set_fingerprint`), so
 //! that the first exchange finds who says something else, without one more. Then all exchange the words.
-use super::{Context, Say};
+use super::{Context, Outcome};
 use crate::error::{Error, Result};
 use crate::hash::Words;
 use crate::site::Site;
@@ -37,18 +37,24 @@ impl Context<'_> {
         call: impl FnOnce(&mut Self) -> Result<R>,
     ) -> Result<R> {
         words.extend(self.checking.then(|| "check_loops".to_owned()));
-        let before = self.set_stamp(hash(&words));
+        let before = self.set_fingerprint(hash(&words));
         let result = call(self);
-        let stamp = self.set_stamp(before);
-        match self.take_differs() {
+        let fingerprint = self.set_fingerprint(before);
+        match self.take_divergence() {
             false => result,
-            true => Err(self.tell_apart(site, stamp, words, "")),
+            true => Err(self.divergence_error(site, fingerprint, words, "")),
         }
     }
 
-    /// After an exchange that found different stamps: what differs, `unsaid` if no word does. Collective.
-    pub(crate) fn tell_apart(&mut self, site: Site, stamp: u64, words: Vec<String>, unsaid: &str) -> Error {
-        let mine = (stamp, words);
+    /// After an exchange that found different fingerprints: what differs, `unsaid` if no word does. Collective.
+    pub(crate) fn divergence_error(
+        &mut self,
+        site: Site,
+        fingerprint: u64,
+        words: Vec<String>,
+        unsaid: &str,
+    ) -> Error {
+        let mine = (fingerprint, words);
         let sequence = self.sequence();
         let mut found: Option<(Rank, Vec<String>)> = None;
         let told = self.exchange_values(site, &mine, |rank, other: (u64, Vec<String>)| {
@@ -89,19 +95,20 @@ impl Context<'_> {
         let sums: Vec<u64> = (0..count).map(sum).collect();
         let len = count.div_ceil(BLOCKS).max(1);
         let blocks: Vec<u64> = sums.chunks(len).map(hash).collect();
-        let Some(block) = self.first_that_differs(site, &blocks)? else { return Ok(()) };
+        let Some(block) = self.first_difference(site, &blocks)? else { return Ok(()) };
         let block = block * len..count.min((block + 1) * len);
-        let Some(at) = self.first_that_differs(site, &sums[block.clone()])? else { return Ok(()) };
+        let Some(at) = self.first_difference(site, &sums[block.clone()])? else { return Ok(()) };
         let at = block.start + at;
-        let error = self.tell_apart(site, sums[at], vec![words(at)], "another value when it was made first");
+        let error =
+            self.divergence_error(site, sums[at], vec![words(at)], "another value when it was made first");
         Err(error)
     }
 
     /// The first number in the lists of all workers, which are equally long, that differs on some.
-    fn first_that_differs(&mut self, site: Site, numbers: &[u64]) -> Result<Option<usize>> {
+    fn first_difference(&mut self, site: Site, numbers: &[u64]) -> Result<Option<usize>> {
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let (mut first, mut of_first) = (usize::MAX, Vec::new());
-        self.exchange(site, Say::Value(&bytes), |rank, bytes| {
+        self.exchange(site, Outcome::Value(&bytes), |rank, bytes| {
             if rank == 0 {
                 of_first = bytes.to_vec();
             }

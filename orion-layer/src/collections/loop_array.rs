@@ -6,9 +6,9 @@ pub(super) const BYTES: usize = 128;
 /// What the executor does with any of them: nothing is handed from worker to worker.
 macro_rules! control {
     ($arg:ty, [$($of:tt)*], $is_written:literal, $treatment:ident, { $($own:tt)* }) => {
-        impl<$($of)*> $crate::contract::Control for $arg {
+        impl<$($of)*> $crate::contract::LoopArray for $arg {
             fn describe(&self, name: &str) -> hectare_dependence::loop_nest::NamedArray {
-                hectare_dependence::loop_nest::NamedArray { name: name.into(), shape: vec![1], element_bytes: $crate::collections::control::BYTES }
+                hectare_dependence::loop_nest::NamedArray { name: name.into(), shape: vec![1], element_bytes: $crate::collections::loop_array::BYTES }
             }
 
             fn number(&self) -> u64 {

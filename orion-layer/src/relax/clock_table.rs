@@ -26,8 +26,8 @@ const PULSE: Duration = Duration::from_millis(5);
 
 /// The words of all workers.
 #[derive(Debug)]
-pub(crate) struct Board {
-    // Held: the area is open for as long as the board exists.
+pub(crate) struct ClockTable {
+    // Held: the area is open for as long as the clock_table exists.
     _mine: Opened<u64>,
     all: Vec<Area<u64>>,
     me: Rank,
@@ -39,9 +39,9 @@ fn bell(size: usize) -> usize {
     APPLIED + 2 * size + LINE
 }
 
-impl Board {
+impl ClockTable {
     /// Makes the words of this worker and finds those of the others. All workers call this.
-    pub(crate) fn open(worker: &mut Worker, size: usize) -> Result<Board> {
+    pub(crate) fn open(worker: &mut Worker, size: usize) -> Result<ClockTable> {
         let me = worker.rank();
         let name = |rank: usize| format!("orion/clocks/{rank}");
         let words = worker.create::<u64>(AreaSpec::new(name(me as usize)).copies(0), bell(size) + 1)?;
@@ -50,7 +50,7 @@ impl Board {
         for rank in 0..size {
             all.push(worker.attach_within(&name(rank), PATIENCE)?);
         }
-        Ok(Board { _mine: mine, all, me })
+        Ok(ClockTable { _mine: mine, all, me })
     }
 
     /// Back to clock 0. To be followed by a barrier.
@@ -109,7 +109,7 @@ impl Board {
 
     /// How many cells a worker had run when it published `clock`, one of its last clocks. Without buffered arrays nobody
     /// keeps it from publishing more meanwhile: then it may be a later number, of changes that are read after this.
-    pub(crate) fn told(&self, worker: &Worker, rank: usize, clock: u64) -> Result<u64> {
+    pub(crate) fn cells_at(&self, worker: &Worker, rank: usize, clock: u64) -> Result<u64> {
         Ok(CLOCKS.told(&self.words(worker, rank)?, clock))
     }
 
@@ -129,7 +129,7 @@ impl Board {
         let _ = self.publish(worker, FAILED, 1).and_then(|()| self.ring(worker));
     }
 
-    /// Lets those who sleep in [`Board::wait`] look again.
+    /// Lets those who sleep in [`ClockTable::wait`] look again.
     fn ring(&self, worker: &Worker) -> Result<()> {
         if self.all.len() > 1 {
             self.words(worker, 0)?.ring(bell(self.all.len()));
@@ -203,14 +203,14 @@ fn lost(rank: usize) -> Error {
 
 impl Context<'_> {
     /// The words by which workers tell each other how far they are in a relaxed loop. All workers call this together.
-    pub(crate) fn board(&mut self) -> Result<Rc<Board>> {
-        if let Some(board) = self.kept.get::<Rc<Board>>() {
-            return Ok(board.clone());
+    pub(crate) fn clock_table(&mut self) -> Result<Rc<ClockTable>> {
+        if let Some(clock_table) = self.extensions.get::<Rc<ClockTable>>() {
+            return Ok(clock_table.clone());
         }
         let size = self.size();
-        let board = Rc::new(Board::open(self.fabric.worker, size)?);
-        self.kept.put(board.clone());
-        Ok(board)
+        let clock_table = Rc::new(ClockTable::open(self.fabric.worker, size)?);
+        self.extensions.put(clock_table.clone());
+        Ok(clock_table)
     }
 
     /// How long a worker waits for others at a clock of a relaxed loop, before it takes them to stand still and the

@@ -5,9 +5,9 @@ use std::fmt::{self, Debug, Display, Write};
 const MOST: usize = 256;
 
 /// Shows a value as `Debug` does, but no more than 256 bytes of it.
-pub(crate) struct Cut<T>(pub(crate) T);
+pub(crate) struct Truncated<T>(pub(crate) T);
 
-impl<T: Debug> Display for Cut<T> {
+impl<T: Debug> Display for Truncated<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = Rest { left: MOST, out: f };
         match write!(rest, "{:?}", self.0) {
@@ -42,10 +42,10 @@ mod tests {
 
     #[test]
     fn what_is_long_is_cut_and_what_is_short_is_not() {
-        assert_eq!(Cut([1, 2]).to_string(), "[1, 2]");
-        assert_eq!(Cut("a".repeat(254)).to_string().len(), 256);
-        let cut = Cut("\u{e9}".repeat(10_000)).to_string();
+        assert_eq!(Truncated([1, 2]).to_string(), "[1, 2]");
+        assert_eq!(Truncated("a".repeat(254)).to_string().len(), 256);
+        let cut = Truncated("\u{e9}".repeat(10_000)).to_string();
         assert!(cut.len() <= MOST + 3 && cut.ends_with("\u{e9}..."), "{cut}");
-        assert_eq!(Cut(vec![1; 10_000]).to_string().len(), MOST + 3);
+        assert_eq!(Truncated(vec![1; 10_000]).to_string().len(), MOST + 3);
     }
 }

@@ -1,10 +1,10 @@
-//! Whether all workers run the same loop: what each says of it goes as a number with every letter of the pass
+//! Whether all workers run the same loop: what each says of it goes as a number with every frame of the pass
 //! (`context::mailbox`), so that the first exchange finds a worker that says something else, without one more. Then all
 //! exchange the words.
 use super::LoopHead;
 use super::plan::LoopPlan;
 use crate::context::Context;
-use crate::contract::{Arrays, Control, IterationSpace, Treatment};
+use crate::contract::{Arrays, IterationSpace, LoopArray, Treatment};
 use crate::error::{Error, Result};
 use crate::hash::Words;
 use crate::site::Site;
@@ -24,7 +24,7 @@ impl Write for Hashed {
 
 /// A number for all that every worker has to say alike of a loop, its subscripts excepted: with these goes what was
 /// planned.
-pub(super) fn stamp<A: Arrays>(
+pub(super) fn fingerprint<A: Arrays>(
     head: &LoopHead<'_>,
     (space, checking): (u64, bool),
     schedule: Option<&String>,
@@ -44,9 +44,9 @@ pub(super) fn stamp<A: Arrays>(
 }
 
 /// With the plan.
-pub(super) fn with_plan(stamp: u64, plan: &LoopPlan) -> u64 {
+pub(super) fn with_plan(fingerprint: u64, plan: &LoopPlan) -> u64 {
     let mut hash = Words::default();
-    (stamp, plan.digest).hash(&mut hash);
+    (fingerprint, plan.digest).hash(&mut hash);
     hash.finish()
 }
 
@@ -64,7 +64,7 @@ fn words<S: IterationSpace>(
     head: &LoopHead<'_>,
     space: &S,
     checking: bool,
-    arrays: &[&mut dyn Control],
+    arrays: &[&mut dyn LoopArray],
 ) -> Vec<String> {
     let bounds = head.variables.iter().zip(space.bounds());
     let mut words = match space.kind() {
@@ -93,21 +93,21 @@ fn words<S: IterationSpace>(
 
 impl Context<'_> {
     /// After an exchange that found that workers say different things of a loop: what differs. Collective.
-    pub(super) fn tell_loops_apart<S: IterationSpace, A: Arrays>(
+    pub(super) fn loop_divergence<S: IterationSpace, A: Arrays>(
         &mut self,
         head: &LoopHead<'_>,
         space: &S,
         arrays: &mut A,
-        stamp: u64,
+        fingerprint: u64,
     ) -> Error {
         let words = words(head, space, self.checking, &arrays.each());
         // If the words are the same, what was planned by them is not.
-        self.tell_apart(head.site, stamp, words, "other values in its subscripts")
+        self.divergence_error(head.site, fingerprint, words, "other values in its subscripts")
     }
 
     /// Says that this worker is ready to plan a loop: of those that say something else of it, it would otherwise hear in
     /// the middle. Collective.
     pub(super) fn agree_to_plan(&mut self, site: Site) -> Result<()> {
-        self.exchange(site, crate::context::Say::Value(&[]), |_, _| Ok(()))
+        self.exchange(site, crate::context::Outcome::Value(&[]), |_, _| Ok(()))
     }
 }

@@ -1,8 +1,8 @@
 //! Looking at jobs: the daemon says who is in them, their memory what they do.
 use super::Found;
 use super::output::{bytes, json, table};
-use super::top::tick::state_name;
-use crate::ask::{all_clients, all_jobs, answer, open, watch};
+use super::top::sample::state_name;
+use crate::ask::{all_clients, all_jobs, answer, monitor, open};
 use anyhow::Result;
 use hectare_dsm::WorkerInfo;
 use hectare_wire::{ClientLine, Connection, JobLine, Reply, Request};
@@ -123,9 +123,9 @@ pub(super) fn ps(connection: &Connection, job: Option<&str>, as_json: bool) -> R
 }
 
 pub(super) fn areas(connection: &Connection, job: &str, as_json: bool) -> Result<()> {
-    let glance = watch(connection, job)?.look(usize::MAX)?;
+    let snapshot = monitor(connection, job)?.snapshot(usize::MAX)?;
     let ages: BTreeMap<&str, Duration> =
-        glance.areas.iter().filter_map(|area| Some((area.name.as_str(), area.age?))).collect();
+        snapshot.areas.iter().filter_map(|area| Some((area.name.as_str(), area.age?))).collect();
     let age_s = |name: &str| ages.get(name).map(Duration::as_secs_f64);
     let mut areas = open(connection, job)?.areas()?;
     areas.sort_by(|a, b| a.name.cmp(&b.name));
@@ -195,12 +195,12 @@ pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Resul
     if stats.unlogged_lines > 0 {
         findings.push(format!("{} lines were written without being logged", stats.unlogged_lines));
     }
-    let watch = watch(connection, name)?;
-    let look = watch.look(usize::MAX)?;
+    let monitor = monitor(connection, name)?;
+    let look = monitor.snapshot(usize::MAX)?;
     if look.waits {
         // Rounds wait a little all the time. One that does not end is a finding.
         std::thread::sleep(LONG_WAIT);
-        let later = watch.look(0)?;
+        let later = monitor.snapshot(0)?;
         if later.waits && later.round == look.round {
             findings.extend(later.workers.iter().filter(|worker| worker.waited_for).map(|worker| {
                 format!(

@@ -3,9 +3,9 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 
 #[derive(Debug, Default)]
-pub(crate) struct Kept(HashMap<TypeId, Box<dyn Any>>);
+pub(crate) struct Extensions(HashMap<TypeId, Box<dyn Any>>);
 
-impl Kept {
+impl Extensions {
     /// The value of this type, if there is one.
     pub(crate) fn get<K: Any>(&self) -> Option<&K> {
         self.0.get(&TypeId::of::<K>())?.downcast_ref()

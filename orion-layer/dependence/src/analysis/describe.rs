@@ -4,7 +4,7 @@ use crate::loop_nest::LoopNest;
 
 impl Dependences {
     /// One sentence for each pair of accesses that conflict.
-    pub fn in_words(&self, nest: &LoopNest) -> Vec<String> {
+    pub fn describe_all(&self, nest: &LoopNest) -> Vec<String> {
         let mut pairs: Vec<(usize, usize)> = Vec::new();
         for dependence in &self.list {
             let pair = pair(dependence);
@@ -16,7 +16,7 @@ impl Dependences {
     }
 
     /// The sentence for the pair of accesses that one dependence is of.
-    pub fn conflict_in_words(&self, nest: &LoopNest, dependence: &Dependence) -> String {
+    pub fn describe_conflict(&self, nest: &LoopNest, dependence: &Dependence) -> String {
         self.pair_in_words(nest, pair(dependence))
     }
 

@@ -7,30 +7,35 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The part of this worker, and those of all.
 #[derive(Debug)]
-pub(super) struct Boxes<T: Element> {
+pub(super) struct WorkerAreas<T: Element> {
     mine: Option<Opened<T>>,
     all: Vec<Area<T>>,
 }
 
-impl<T: Element> Boxes<T> {
+impl<T: Element> WorkerAreas<T> {
     /// Makes this worker's part, of `len` elements, and waits for those of the others. All workers call this.
-    pub(super) fn make(worker: &mut Worker, name: &str, len: usize, workers: usize) -> Result<Boxes<T>> {
-        let mut boxes = Boxes { mine: None, all: Vec::new() };
-        boxes.renew(worker, name, len)?;
+    pub(super) fn make(
+        worker: &mut Worker,
+        name: &str,
+        len: usize,
+        workers: usize,
+    ) -> Result<WorkerAreas<T>> {
+        let mut areas = WorkerAreas { mine: None, all: Vec::new() };
+        areas.renew(worker, name, len)?;
         for rank in 0..workers {
-            boxes.all.push(worker.attach_within(&part(name, rank), PATIENCE)?);
+            areas.all.push(worker.attach_within(&part(name, rank), PATIENCE)?);
         }
-        Ok(boxes)
+        Ok(areas)
     }
 
     /// Only the part of worker 0, which all may write: `len` elements.
-    pub(super) fn common(worker: &mut Worker, name: &str, len: usize) -> Result<Boxes<T>> {
-        let mut boxes = Boxes { mine: None, all: Vec::new() };
+    pub(super) fn common(worker: &mut Worker, name: &str, len: usize) -> Result<WorkerAreas<T>> {
+        let mut areas = WorkerAreas { mine: None, all: Vec::new() };
         if worker.rank() == 0 {
-            boxes.renew(worker, name, len)?;
+            areas.renew(worker, name, len)?;
         }
-        boxes.all.push(worker.attach_within(&part(name, 0), PATIENCE)?);
-        Ok(boxes)
+        areas.all.push(worker.attach_within(&part(name, 0), PATIENCE)?);
+        Ok(areas)
     }
 
     /// Makes this worker's part anew, under another name; the old one goes.

@@ -21,7 +21,7 @@ pub(crate) fn identity(path: &Path) -> Option<Identity> {
 
 /// The run directory of a daemon, locked, and its socket.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Endpoint {
     pub(super) dir: RunDir,
     lock: OwnedFd,
     pub(super) listener: Socket,
@@ -33,7 +33,7 @@ pub(super) struct Place {
 
 /// What a look at the place found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum EndpointState {
     /// It is not time to look.
     Early,
     /// All is as it was, or the next look will tell.
@@ -44,13 +44,13 @@ pub(super) enum Look {
     Lost,
 }
 
-impl Place {
+impl Endpoint {
     /// Takes the run directory, removes what a killed daemon left in it, and listens. `None` if another daemon has it.
-    pub(super) fn take(dir: RunDir) -> Result<Option<Place>> {
+    pub(super) fn take(dir: RunDir) -> Result<Option<Endpoint>> {
         dir.make()?;
         let Some(lock) = dir.lock()? else { return Ok(None) };
         let (listener, socket) = listen(&dir)?;
-        Ok(Some(Place { dir, lock, listener, socket, looked: Instant::now(), failing: false }))
+        Ok(Some(Endpoint { dir, lock, listener, socket, looked: Instant::now(), failing: false }))
     }
 
     /// How long until the next look.
@@ -59,17 +59,17 @@ impl Place {
     }
 
     /// Looks whether directory and socket are there, if it is time to, and makes them anew if not.
-    pub(super) fn look(&mut self, closer: &Closer) -> Look {
+    pub(super) fn look(&mut self, closer: &Closer) -> EndpointState {
         if !self.due().is_zero() {
-            return Look::Early;
+            return EndpointState::Early;
         }
         self.looked = Instant::now();
         if self.is_here() {
-            return Look::Same;
+            return EndpointState::Same;
         }
         let made = self.make_anew(closer);
         match &made {
-            Ok(Look::Made) => {
+            Ok(EndpointState::Made) => {
                 warn!(dir = %self.dir.path().display(), "the socket was removed by somebody; it is made anew")
             }
             Err(error) if !self.failing => {
@@ -78,26 +78,26 @@ impl Place {
             _ => {}
         }
         self.failing = made.is_err();
-        made.unwrap_or(Look::Same)
+        made.unwrap_or(EndpointState::Same)
     }
 
     fn is_here(&self) -> bool {
         self.socket.is_some() && identity(&self.dir.socket()) == self.socket && self.dir.is(&self.lock)
     }
 
-    fn make_anew(&mut self, closer: &Closer) -> Result<Look> {
+    fn make_anew(&mut self, closer: &Closer) -> Result<EndpointState> {
         if !self.dir.is(&self.lock) {
             self.dir.make()?;
             match self.dir.lock()? {
                 Some(lock) => self.lock = lock,
-                None => return Ok(Look::Lost),
+                None => return Ok(EndpointState::Lost),
             }
         }
         let (listener, socket) = listen(&self.dir)?;
         // Connections that wait at the old one may have sent anything.
         closer.hang_up(std::mem::replace(&mut self.listener, listener));
         self.socket = socket;
-        Ok(Look::Made)
+        Ok(EndpointState::Made)
     }
 
     /// Removes the socket, if it is this daemon's.
