@@ -1,6 +1,5 @@
 //! Every exit code, one line that says what to do, nothing left behind; and what `read` and `wait` give.
-mod common;
-use common::{Host, Said};
+use crate::common::{Host, Said};
 use hectare_daemon::cli::exit::CODES;
 use hectare_dsm::{AreaSpec, Job};
 use hectare_wire::{Connection, Reply, Request};
@@ -250,7 +249,7 @@ fn check_names_whom_a_round_waits_for() {
     let mut late = job.worker_at(1).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| job.worker_at(0).unwrap().barrier().unwrap());
-        common::until("a round that waits", || {
+        crate::common::until("a round that waits", || {
             let said = host.hectare(&["check", "j"]);
             said.code == 1 && said.out.contains("waits for worker 1 (process ")
         });

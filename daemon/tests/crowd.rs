@@ -1,7 +1,6 @@
 //! Many members, and many that die: nothing of them stays.
-mod common;
-use common::process::{Member, ROLE, say, told};
-use common::{Host, until};
+use crate::common::process::{Member, ROLE, say, told};
+use crate::common::{Host, until};
 use hectare_dsm::{AreaSpec, Error, Job};
 use hectare_wire::{Reply, Request};
 use std::collections::BTreeSet;

@@ -1,6 +1,5 @@
 //! A program of the loop layer, unchanged, as four threads and as four processes.
-mod common;
-use common::{Host, example};
+use crate::common::{Host, example};
 use std::process::{Command, Output};
 
 /// What is said of the passes, without the times.

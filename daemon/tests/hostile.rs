@@ -1,7 +1,6 @@
 //! Clients that send descriptors, take no answers, or take up all room: the daemon goes on, and its user is not locked
 //! out.
-mod common;
-use common::{Daemon, Host, until};
+use crate::common::{Daemon, Host, role_here, until};
 use hectare_wire::{
     Connection, Error, JobSettings, Received, Refusal, Reply, Request, Socket, decode, encode,
 };
@@ -221,7 +220,7 @@ fn too_many_descriptors_in_flight_are_named() {
     let mut holder = as_user(&test);
     holder
         .env(ROLE, "1")
-        .args(["--exact", "role", "--nocapture"])
+        .args(["--exact", &role_here(), "--nocapture"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
     let mut holder = Kept(holder.spawn().unwrap());

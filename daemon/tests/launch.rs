@@ -1,6 +1,5 @@
 //! `hectare run`: ranks, output, failures, signals.
-mod common;
-use common::{Host, example, until};
+use crate::common::{Host, example, until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::Stdio;
 

@@ -1,6 +1,5 @@
 //! `hectare run` between its user and its processes: signals, the terminal, output that nobody takes.
-mod common;
-use common::{Daemon, Host, until};
+use crate::common::{Daemon, Host, role_here, until};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::File;
@@ -242,7 +241,7 @@ impl OnTerminal {
         unlockpt(&ours).unwrap();
         let name = ptsname(&ours, Vec::new()).unwrap();
         let mut command = host.command(std::env::current_exe().unwrap().to_str().unwrap());
-        command.args(["--exact", "role", "--nocapture"]).env(ROLE, "1").env("SCRIPT", script);
+        command.args(["--exact", &role_here(), "--nocapture"]).env(ROLE, "1").env("SCRIPT", script);
         command.env("TTY", name.to_str().unwrap()).stdin(Stdio::null());
         let launcher = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let ours = File::from(ours);

@@ -1,6 +1,5 @@
 //! The daemon begins, stops, dies and begins again.
-mod common;
-use common::{Host, until};
+use crate::common::{Host, until};
 use hectare_wire::{Connection, Error, JobSettings, Refusal, Reply, Request};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;

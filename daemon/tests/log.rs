@@ -1,6 +1,5 @@
 //! The log is no way to stop the daemon: it drops and counts what cannot be written, and it stays small.
-mod common;
-use common::{Daemon, Host, until};
+use crate::common::{Daemon, Host, until};
 use hectare_wire::{Error, Refusal, Request};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};

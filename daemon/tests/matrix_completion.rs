@@ -1,6 +1,5 @@
 //! The application `matrix_completion`, unchanged, as four threads and as four processes.
-mod common;
-use common::{Host, example};
+use crate::common::{Host, example};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -103,7 +102,7 @@ fn with_a_death(way: &[&str], more: &[&str]) -> (Option<i32>, String) {
     command.args(["--epochs", "1000000", "--quiet"]).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     let mut victim = 0;
-    common::until("the workers to learn", || {
+    crate::common::until("the workers to learn", || {
         let said = host.hectare(&["ps", "mf", "--json"]);
         let Ok(processes) = serde_json::from_str::<Value>(&said.out) else { return false };
         let worker = |process: &Value, rank: u64| {
@@ -117,7 +116,7 @@ fn with_a_death(way: &[&str], more: &[&str]) -> (Option<i32>, String) {
     });
     kill_process(Pid::from_raw(victim).unwrap(), Signal::KILL).unwrap();
     let output = child.wait_with_output().unwrap();
-    common::until("the job to go", || host.jobs().is_empty());
+    crate::common::until("the job to go", || host.jobs().is_empty());
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 

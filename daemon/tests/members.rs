@@ -2,9 +2,8 @@
 //! nothing that one of them does, dying included, hurts the others.
 //!
 //! A test starts this very binary again as its members, with the name of a role in the environment.
-mod common;
-use common::process::{Member, ROLE, say, told};
-use common::{Host, WATCHDOG, until};
+use crate::common::process::{Member, ROLE, say, told};
+use crate::common::{Host, WATCHDOG, role_here, until};
 use hectare_dsm::{Error, Job, Worker};
 use hectare_testing::skip;
 use hectare_wire::{Connection, JobSettings, Refusal, Reply, Request, Socket};
@@ -88,7 +87,7 @@ fn three_processes_are_one_job() {
     let exe = std::env::current_exe().unwrap();
     let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
     command.env(ROLE, "program").args(["run", "-n", "3", "--"]).arg(exe);
-    let output = command.args(["--exact", "role", "--nocapture"]).output().unwrap();
+    let output = command.args(["--exact", &role_here(), "--nocapture"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said} {}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(said.matches("all steps held").count(), 3, "{said}");

@@ -1,6 +1,5 @@
 //! Scrapes: what they say, in which form, and what clients cannot do to them.
-mod common;
-use common::{Daemon, Host};
+use crate::common::{Daemon, Host};
 use hectare_dsm::Job;
 use hectare_wire::{Connection, Reply, Request};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +20,7 @@ fn address(daemon: &Daemon) -> SocketAddr {
 fn scrape(daemon: &Daemon) -> Scrape {
     let (address, mut said) = (address(daemon), String::new());
     // Who is held up for longer than the daemon waits for a request asks again.
-    common::until("an answer", || {
+    crate::common::until("an answer", || {
         said.clear();
         let mut stream = TcpStream::connect(address).unwrap();
         let asked = stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n");
@@ -115,7 +114,7 @@ fn a_scrape_says_what_happened() {
     assert_eq!(said.get("hectare_scrape_errors_total"), 0.0);
 
     drop((connection, job));
-    common::until("the job to go", || scrape(&daemon).get("hectare_daemon_jobs") == 0.0);
+    crate::common::until("the job to go", || scrape(&daemon).get("hectare_daemon_jobs") == 0.0);
     let after = scrape(&daemon);
     assert_eq!(after.get("hectare_daemon_jobs_removed_total{cause=\"last_member\"}"), 1.0);
     assert!(!after.samples.keys().any(|key| key.contains("job=\"j\"")));
@@ -174,13 +173,13 @@ fn idle_connections_hide_nothing() {
     for _ in 0..20 {
         let mut stream = TcpStream::connect(address).unwrap();
         // One after the other, the idle ones would take more.
-        stream.set_read_timeout(Some(common::WATCHDOG)).unwrap();
+        stream.set_read_timeout(Some(crate::common::WATCHDOG)).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
         let mut said = String::new();
         stream.read_to_string(&mut said).unwrap();
         assert!(said.starts_with("HTTP/1.1 200 OK"), "{said}");
     }
-    common::until("the slow one to be given up", || {
+    crate::common::until("the slow one to be given up", || {
         std::thread::sleep(std::time::Duration::from_millis(50));
         slow.write_all(b"x").is_err()
     });

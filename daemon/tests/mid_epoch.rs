@@ -1,7 +1,6 @@
 //! A worker killed in the middle of an epoch of a program under `hectare run`: the error names it, and with a
 //! checkpoint the program is started again and ends with the bits of a run that nobody disturbed.
-mod common;
-use common::{Host, example, until};
+use crate::common::{Host, example, until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

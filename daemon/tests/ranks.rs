@@ -1,7 +1,6 @@
 //! Certain ranks, from the daemon and without one.
-mod common;
-use common::process::{Member, ROLE, say, told_word};
-use common::{Host, until};
+use crate::common::process::{Member, ROLE, say, told_word};
+use crate::common::{Host, until};
 use hectare_dsm::{Error, Job};
 use hectare_wire::{Refusal, Request};
 

@@ -1,7 +1,6 @@
 //! The daemon dies and comes back: members go on meanwhile, and bring their job to the next one.
-mod common;
-use common::process::{Member, ROLE, say, told_word};
-use common::{Host, until};
+use crate::common::process::{Member, ROLE, say, told_word};
+use crate::common::{Host, until};
 use hectare_dsm::{Area, AreaSpec, Job, Membership, Worker};
 use hectare_wire::{JobSettings, Request};
 use rustix::process::Signal;

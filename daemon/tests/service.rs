@@ -1,6 +1,5 @@
 //! The daemon as a service: what it tells the service manager, and its unit file.
-mod common;
-use common::{Host, WATCHDOG};
+use crate::common::{Host, WATCHDOG};
 use hectare_testing::skip;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};

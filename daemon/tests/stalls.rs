@@ -1,8 +1,7 @@
 //! Members that stand still (SIGSTOP) in the middle of rounds, under each stall policy of a job of the daemon;
 //! stopped, dead and half-dead processes told apart.
-mod common;
-use common::process::{Member, ROLE, say, told};
-use common::{Host, until};
+use crate::common::process::{Member, ROLE, say, told};
+use crate::common::{Host, until};
 use hectare_dsm::{AreaSpec, Error, Job, Stats, Version, WorkerState};
 use hectare_testing::skip;
 use hectare_wire::{Reply, Request};

@@ -1,6 +1,5 @@
 //! Users who are not one's own.
-mod common;
-use common::{Host, until};
+use crate::common::{Host, until};
 use hectare_testing::skip;
 use hectare_wire::{Connection, Request, Socket};
 use std::process::Stdio;

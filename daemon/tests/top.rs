@@ -1,8 +1,7 @@
 //! `hectare top`: ticks as JSON and text, and what it does to a terminal.
 //!
 //! A test starts this very binary again, in a role named in the environment.
-mod common;
-use common::{Host, WATCHDOG};
+use crate::common::{Host, WATCHDOG, role_here};
 use hectare_daemon::cli::top::screen::Screen;
 use hectare_dsm::Job;
 use hectare_wire::{Connection, Reply, Request};
@@ -77,7 +76,7 @@ impl OnTerminal {
     }
 
     fn shows(&self, part: &str) {
-        common::until(&format!("{part:?}"), || self.shown.lock().unwrap().contains(part));
+        crate::common::until(&format!("{part:?}"), || self.shown.lock().unwrap().contains(part));
     }
 
     fn signal(&self, signal: Signal) {
@@ -157,7 +156,7 @@ fn a_terminal_is_given_back_however_it_ends() {
     }
 
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.env(ROLE, "panic").env("TERM", "xterm").args(["--exact", "role", "--nocapture"]);
+    command.env(ROLE, "panic").env("TERM", "xterm").args(["--exact", &role_here(), "--nocapture"]);
     let panics = OnTerminal::start(command);
     let (status, shown) = panics.end();
     assert!(!status.success());
@@ -217,7 +216,7 @@ fn a_terminal_that_vanishes_ends_it() {
     assert_eq!(told.wait().code(), Some(128 + 15));
 
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.env(ROLE, "panic-late").env("TERM", "xterm").args(["--exact", "role", "--nocapture"]);
+    command.env(ROLE, "panic-late").env("TERM", "xterm").args(["--exact", &role_here(), "--nocapture"]);
     let mut panics = OnTerminal::start(command);
     panics.shows(ENTER);
     panics.vanish();

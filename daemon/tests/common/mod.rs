@@ -4,7 +4,7 @@ pub mod process;
 
 use hectare_wire::{Connection, JobLine, Reply, Request, RunDir};
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -120,6 +120,13 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The path of the test `role` in the caller's file, which plays a part in a process of its own.
+#[track_caller]
+pub fn role_here() -> String {
+    let file = Path::new(std::panic::Location::caller().file());
+    format!("{}::role", file.file_stem().unwrap().to_str().unwrap())
 }
 
 /// Waits until something is so.

@@ -14,6 +14,7 @@ pub struct Member {
 }
 
 impl Member {
+    #[track_caller]
     pub fn start(host: &Host, role: &str) -> Member {
         let mut command = as_role(host, role);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -83,9 +84,10 @@ impl Drop for Member {
     }
 }
 
+#[track_caller]
 pub fn as_role(host: &Host, role: &str) -> Command {
     let mut command = host.command(std::env::current_exe().unwrap().to_str().unwrap());
-    command.env(ROLE, role).args(["--exact", "role", "--nocapture"]);
+    command.env(ROLE, role).args(["--exact", &super::role_here(), "--nocapture"]);
     command
 }
 

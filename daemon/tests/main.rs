@@ -1,0 +1,32 @@
+//! The tests of the daemon and of the command line, as one program: what they share is compiled once. Each file is a module.
+#![allow(
+    clippy::module_inception,
+    reason = "the tests of the protocol share a part of that name with its fuzz target"
+)]
+mod adoption;
+mod commands;
+mod common;
+mod crowd;
+mod factorize;
+mod hostile;
+mod launch;
+mod launch_signals;
+mod lifecycle;
+mod log;
+mod matrix_completion;
+mod members;
+mod metrics;
+mod mid_epoch;
+mod place;
+mod protocol;
+mod ranks;
+mod restart;
+mod service;
+mod stalls;
+mod strangers;
+mod top;
+
+#[test]
+fn every_file_is_a_module() {
+    hectare_testing::every_file_is_a_module(concat!(env!("CARGO_MANIFEST_DIR"), "/tests"), &[]);
+}
