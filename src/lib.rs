@@ -4,14 +4,14 @@
 //! writer each. Reads and writes run at local-memory speed; the runtime moves the differences between
 //! workers at synchronization points.
 //!
-//! Begin with [`Job`], [`Worker`], [`Area`] and [`Owned`]; `docs/src/areas.md` has a program of twenty-five lines.
+//! Begin with [`Job`], [`Worker`], [`Area`] and [`Owned`]; `docs/src/howto/areas.md` has a program of twenty-five lines.
 //!
 //! The programs in these pages say `hectare_dsm` and `hectare_orion` for what yours calls `hectare` and
 //! `hectare::orion`. There are two error types: [`Result`] is that of areas and jobs; what [`run`] and loops return is
 //! [`orion::Result`], whose error has this one as a variant.
 //!
 //! For serial loops that should run on many workers, begin with [`run`], [`DistArray`], [`orion`] and
-//! [`parallel_for!`](orion::parallel_for); `docs/loops.md` is a chapter on them.
+//! [`parallel_for!`](orion::parallel_for); `docs/src/SUMMARY.md` has the chapters on them.
 pub use hectare_dsm::*;
 /// The loop layer: distributed arrays, and loops that run in parallel with their dependences kept.
 pub use hectare_orion as orion;
@@ -30,12 +30,35 @@ pub mod prelude {
 #[doc = include_str!("../README.md")]
 mod readme {}
 
-/// The program of the chapter on areas, compiled and run.
+/// The programs of the book, compiled and run: each chapter that has some.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/src/areas.md")]
-mod areas {}
-
-/// The programs of the chapter on loops, compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/loops.md")]
-mod loops {}
+mod book {
+    #[doc = include_str!("../docs/src/howto/areas.md")]
+    mod areas {}
+    #[doc = include_str!("../docs/src/howto/check.md")]
+    mod check {}
+    #[doc = include_str!("../docs/src/howto/checkpoints.md")]
+    mod checkpoints {}
+    #[doc = include_str!("../docs/src/howto/data.md")]
+    mod data {}
+    #[doc = include_str!("../docs/src/howto/maps.md")]
+    mod maps {}
+    #[doc = include_str!("../docs/src/howto/own-processes.md")]
+    mod own_processes {}
+    #[doc = include_str!("../docs/src/howto/pipelines.md")]
+    mod pipelines {}
+    #[doc = include_str!("../docs/src/howto/relax.md")]
+    mod relax {}
+    #[doc = include_str!("../docs/src/howto/rules.md")]
+    mod rules {}
+    #[doc = include_str!("../docs/src/howto/serial-loops.md")]
+    mod serial_loops {}
+    #[doc = include_str!("../docs/src/howto/serve.md")]
+    mod serve {}
+    #[doc = include_str!("../docs/src/howto/sums.md")]
+    mod sums {}
+    #[doc = include_str!("../docs/src/howto/text-to-loop.md")]
+    mod text_to_loop {}
+    #[doc = include_str!("../docs/src/tutorial/first-program.md")]
+    mod first_program {}
+}

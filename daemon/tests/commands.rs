@@ -128,13 +128,16 @@ fn the_daemon_has_the_same_codes() {
 
 #[test]
 fn every_code_is_documented() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operators.md");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/operations/operators.md");
     let text = std::fs::read_to_string(root).unwrap();
     let host = Host::new();
     let (help, page) = (works(&host, &["--help"]), works(&host, &["man"]));
     assert!(page.contains(".SH \"EXIT STATUS\"") && page.contains(".TH hectare"), "{page}");
     for (code, meaning) in CODES {
-        assert!(text.contains(&format!("| {code} | {meaning} |")), "{code} in docs/operators.md");
+        assert!(
+            text.contains(&format!("| {code} | {meaning} |")),
+            "{code} in docs/src/operations/operators.md"
+        );
         assert!(help.contains(&format!("\n  {code:<3}  ")), "{help}");
         assert!(page.contains(&format!("\\fB{code}\\fR")), "{page}");
     }

@@ -2,7 +2,7 @@
 //!
 //! The weight of topic `k` is `(doc[k] + α[k]) (word[k] + β) / (total[k] + Vβ)`, with the counts of all other tokens. All
 //! weights are computed, in lanes, and one is drawn by inversion: at 100 topics a vector unit does that faster than
-//! samplers that keep lists of the non-zero counts (see `docs/applications.md`), and it is exact. Which instructions run
+//! samplers that keep lists of the non-zero counts (see `docs/src/applications.md`), and it is exact. Which instructions run
 //! is decided once; the order of additions, and so every bit, is the same with all of them.
 
 /// Topics in a lane group; rows of counts are whole groups.

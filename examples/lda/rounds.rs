@@ -7,7 +7,7 @@ use std::ops::Range;
 /// A draw is exact in any order, but topics form the faster the closer together the tokens of a document are visited:
 /// after 8 passes from random topics, a rotation whose words go around once in a pass (each document visited in two
 /// pieces per worker, far apart) has a perplexity 3 % above that of whole documents, and one of 16 rounds has 0.5 %
-/// (see `docs/applications.md`).
+/// (see `docs/src/applications.md`).
 pub(crate) const ROUNDS: usize = 16;
 
 /// Each worker has documents of its own, in groups. In a round all words go around, in two blocks per worker, and every

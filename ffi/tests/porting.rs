@@ -1,4 +1,4 @@
-//! The C of docs/porting-c.md: every block compiles without warnings, and what can run by itself runs.
+//! The C of docs/src/c/porting.md: every block compiles without warnings, and what can run by itself runs.
 mod common;
 
 use common::{compiler, has, library, program, root, run};
@@ -22,7 +22,7 @@ fn the_guide_compiles_and_runs() {
     if !has("cc") {
         return;
     }
-    let guide = std::fs::read_to_string(root().join("../docs/porting-c.md")).unwrap();
+    let guide = std::fs::read_to_string(root().join("../docs/src/c/porting.md")).unwrap();
     let blocks = blocks(&guide, "c");
     let (first, others) = blocks.split_first().expect("a block with the declarations");
     assert!(others.len() >= 10, "{} blocks", others.len());
@@ -66,7 +66,7 @@ fn the_guide_in_cpp_compiles_and_runs() {
     if !has("c++") {
         return;
     }
-    let guide = std::fs::read_to_string(root().join("../docs/porting-c.md")).unwrap();
+    let guide = std::fs::read_to_string(root().join("../docs/src/c/porting.md")).unwrap();
     let blocks = blocks(&guide, "cpp");
     assert_eq!(blocks.len(), 2);
     let directory = tempfile::tempdir().unwrap();
@@ -82,7 +82,7 @@ fn the_guide_in_cpp_compiles_and_runs() {
 
 #[test]
 fn what_the_guide_names_is_there() {
-    let guide = std::fs::read_to_string(root().join("../docs/porting-c.md")).unwrap();
+    let guide = std::fs::read_to_string(root().join("../docs/src/c/porting.md")).unwrap();
     let header = std::fs::read_to_string(root().join("include/hectare/hectare.h")).unwrap();
     let names = guide.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let unknown: Vec<&str> = names

@@ -52,8 +52,8 @@
 //!
 //! # How it works
 //! [`loop_nest`] is the description, [`dependence`] the analysis, [`schedule`] the choice, [`placement`] says where
-//! arrays are, [`execute`] runs passes, [`accumulate`] adds up in a fixed tree. `docs/algorithms.md` of the project has
-//! the algorithms with their sources, `docs/loops.md` a chapter for users.
+//! arrays are, [`execute`] runs passes, [`accumulate`] adds up in a fixed tree. `docs/src/algorithms.md` of the project has
+//! the algorithms with their sources, `docs/src/SUMMARY.md` the chapters for users.
 #![forbid(unsafe_code)]
 // Tests share code with those in `tests/`, which know the crate by its name.
 #[cfg(test)]

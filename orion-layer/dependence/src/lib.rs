@@ -10,7 +10,7 @@
 //! - [`placement`] says which parts of which array each worker needs under a schedule, and who hands them to whom.
 //! - [`cuts`] and [`histogram`] cut a dimension into parts of equal weight.
 //!
-//! `docs/algorithms.md` of the project has the algorithms with their sources.
+//! `docs/src/algorithms.md` of the project has the algorithms with their sources.
 #![forbid(unsafe_code)]
 // Tests share code with those of the crates above, which know this one by its name.
 #[cfg(test)]

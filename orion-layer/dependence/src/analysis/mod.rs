@@ -3,7 +3,7 @@
 //! [`analyze`] compares every two accesses to the same array of which at least one writes, and says how far apart
 //! iterations lie that may touch the same element: exactly where the subscripts are affine and the set is small,
 //! otherwise by directions. It never fails and takes a few milliseconds at most, whatever the bounds are; what it
-//! does not know it takes for a dependence. `docs/algorithms.md` of the project has the tests and their sources.
+//! does not know it takes for a dependence. `docs/src/algorithms.md` of the project has the tests and their sources.
 //!
 //! - Vectors are sink minus source in the lexicographic order of the indices. Ordered loops have to keep that order;
 //!   in unordered loops a vector and its negative are the same conflict, and only one of the two is listed.
