@@ -1,5 +1,7 @@
 //! What the training examples share: the command line, data, text, loss curves.
 #![allow(dead_code, unused_imports)] // each example uses its own part
+#[allow(unreachable_pub, reason = "the documents are drawn with it, too")]
+mod chart;
 mod curve;
 mod data;
 mod options;

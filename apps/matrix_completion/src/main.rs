@@ -18,6 +18,8 @@
 pub mod arithmetic;
 pub mod barrier;
 pub mod blocks;
+#[path = "../../../examples/training/chart.rs"]
+pub mod chart;
 pub mod checkpoint;
 pub mod components;
 pub mod data;

@@ -1,13 +1,12 @@
-//! What the user sees: a progress bar, a table, and the loss curve as CSV and SVG.
+//! What the user sees: a line that says how far training is, a table, and the loss curve as CSV and SVG.
 
+use super::chart::{Panel, Series, svg};
 use super::data::DataSet;
 use super::options::Options;
-use anyhow::{Context, Result, anyhow};
-use indicatif::{ProgressBar, ProgressStyle};
-use plotters::prelude::*;
+use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::io::{IsTerminal, Write as _, stderr};
 use std::time::Duration;
 
 /// The result of one epoch.
@@ -33,9 +32,6 @@ impl Epoch {
     }
 }
 
-/// An epoch and an error.
-type Point = (f64, f64);
-
 /// Collects and shows the results of a run.
 #[derive(Debug)]
 pub struct Report<'a> {
@@ -44,7 +40,8 @@ pub struct Report<'a> {
     /// Epochs of an earlier run, from whose checkpoint this one goes on.
     begun: usize,
     epochs: Vec<Epoch>,
-    bar: ProgressBar,
+    /// Whether a line of the terminal shows how far training is.
+    progress: bool,
 }
 
 impl<'a> Report<'a> {
@@ -57,10 +54,8 @@ impl<'a> Report<'a> {
             fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create {}", directory.display()))?;
         }
-        let bar = if options.quiet { ProgressBar::hidden() } else { ProgressBar::new(options.epochs as u64) };
-        bar.set_style(ProgressStyle::with_template("epoch {pos}/{len} {wide_bar} {msg}")?);
-        bar.set_position(begun as u64);
-        Ok(Self { options, ratings: data.train.len(), begun, epochs: Vec::new(), bar })
+        let progress = !options.quiet && stderr().is_terminal();
+        Ok(Self { options, ratings: data.train.len(), begun, epochs: Vec::new(), progress })
     }
 
     /// The epochs of this run with their numbers.
@@ -70,19 +65,28 @@ impl<'a> Report<'a> {
 
     /// Adds the result of the next epoch.
     pub fn add(&mut self, epoch: Epoch) {
-        self.bar.set_message(format!(
-            "loss {:.4}, {}, {:.1} M updates/s",
+        self.show(&format!(
+            "epoch {}/{}  loss {:.4}, {}, {:.1} M updates/s",
+            self.begun + self.epochs.len() + 1,
+            self.options.epochs,
             epoch.train_loss,
             epoch.tested(4),
             self.updates_per_s(&epoch) / 1e6
         ));
-        self.bar.inc(1);
         self.epochs.push(epoch);
     }
 
-    /// Ends the progress bar of a run that failed.
+    /// Puts a text in place of the terminal's line. One that cannot be written is of no account.
+    fn show(&self, text: &str) {
+        if self.progress {
+            let mut terminal = stderr();
+            let _ = write!(terminal, "\r\x1b[2K{text}").and_then(|()| terminal.flush());
+        }
+    }
+
+    /// Clears the line of a run that failed.
     pub fn abandon(&self) {
-        self.bar.finish_and_clear();
+        self.show("");
     }
 
     /// Prints the table and writes the files.
@@ -90,7 +94,7 @@ impl<'a> Report<'a> {
     /// # Errors
     /// When a file cannot be written.
     pub fn finish(&self) -> Result<()> {
-        self.bar.finish_and_clear();
+        self.show("");
         if !self.options.quiet {
             println!("epoch  train loss  test RMSE  seconds  M updates/s");
             for (number, epoch) in self.numbered() {
@@ -123,8 +127,9 @@ impl<'a> Report<'a> {
         if let Some(directory) = &self.options.out {
             let csv = directory.join("loss.csv");
             fs::write(&csv, self.csv()).with_context(|| format!("cannot write {}", csv.display()))?;
-            let svg = directory.join("loss.svg");
-            self.draw(&svg).with_context(|| format!("cannot write {}", svg.display()))?;
+            let picture = directory.join("loss.svg");
+            fs::write(&picture, self.draw())
+                .with_context(|| format!("cannot write {}", picture.display()))?;
         }
         Ok(())
     }
@@ -165,64 +170,19 @@ impl<'a> Report<'a> {
     }
 
     /// Test RMSE and the root of the training loss over the epochs.
-    fn draw(&self, file: &Path) -> Result<()> {
-        let root = |loss: f64| loss.sqrt();
-        let train: Vec<Point> =
-            self.numbered().map(|(number, epoch)| (number as f64, root(epoch.train_loss))).collect();
-        let test: Vec<Point> =
-            self.numbered().map(|(number, epoch)| (number as f64, epoch.test_rmse)).collect();
+    fn draw(&self) -> String {
+        let line = |name: &str, color, value: fn(&Epoch) -> f64| Series {
+            name: name.into(),
+            points: self.numbered().map(|(number, epoch)| (number as f64, value(epoch))).collect(),
+            color,
+        };
+        let mut series = vec![line("training", 0, |epoch| epoch.train_loss.sqrt())];
         // A curve that is not a number (there is no test set) has no place in the picture.
-        let curves: Vec<_> =
-            [("training", RGBColor(120, 120, 120), train), ("test", RGBColor(0, 90, 180), test)]
-                .into_iter()
-                .filter(|(_, _, points): &(_, _, Vec<Point>)| {
-                    points.iter().all(|(_, value)| value.is_finite())
-                })
-                .collect();
-        let values = || curves.iter().flat_map(|(_, _, points)| points).map(|(_, value)| *value);
-        let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(f64::MIN, f64::max));
-        let margin = (0.08 * (high - low)).max(1e-3);
-
-        let first = self.begun as f64 + 1.0;
-        let last = (first + 1.0).max((self.begun + self.epochs.len()) as f64);
-        // The backend reports drawing errors with a type that borrows from it: keep the words.
-        let words = |error: DrawingAreaErrorKind<std::io::Error>| anyhow!("{error}");
-        let area = SVGBackend::new(file, (800, 480)).into_drawing_area();
-        area.fill(&WHITE).map_err(words)?;
-        let mut chart = ChartBuilder::on(&area)
-            .margin(16)
-            .caption(self.title(), ("sans-serif", 18))
-            .x_label_area_size(44)
-            .y_label_area_size(60)
-            .build_cartesian_2d(first..last, low - margin..high + margin)
-            .map_err(words)?;
-        chart
-            .configure_mesh()
-            .x_desc("epoch")
-            .y_desc("RMSE")
-            .x_labels(self.epochs.len().clamp(2, 16))
-            .x_label_formatter(&|epoch| format!("{epoch:.0}"))
-            .y_label_formatter(&|rmse| format!("{rmse:.3}"))
-            .axis_desc_style(("sans-serif", 15))
-            .label_style(("sans-serif", 13))
-            .light_line_style(TRANSPARENT)
-            .draw()
-            .map_err(words)?;
-        for (name, color, points) in curves {
-            chart
-                .draw_series(LineSeries::new(points, color.stroke_width(2)))
-                .map_err(words)?
-                .label(name)
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], color.stroke_width(2)));
+        if self.epochs.iter().all(|epoch| epoch.test_rmse.is_finite()) {
+            series.push(line("test", 1, |epoch| epoch.test_rmse));
         }
-        chart
-            .configure_series_labels()
-            .background_style(WHITE)
-            .border_style(RGBColor(200, 200, 200))
-            .label_font(("sans-serif", 14))
-            .draw()
-            .map_err(words)?;
-        area.present().map_err(words)
+        let panel = Panel { title: String::new(), x: "epoch".into(), series };
+        svg(&self.title(), "RMSE", &[panel], f64::MAX)
     }
 
     fn title(&self) -> String {
