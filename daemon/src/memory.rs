@@ -42,6 +42,27 @@ pub(crate) struct About {
     pub(crate) max_areas: u32,
 }
 
+/// Why a descriptor is not taken for the memory of a job.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotAdopted {
+    #[error("it brings no memory")]
+    Missing,
+    #[error("its memory belongs to user {theirs}, not to user {own}")]
+    Owner { theirs: u32, own: u32 },
+    #[error("its memory is not open for reading and writing")]
+    Mode,
+    #[error(transparent)]
+    System(std::io::Error),
+    #[error(transparent)]
+    Contents(#[from] hectare_dsm::Error),
+}
+
+impl From<rustix::io::Errno> for NotAdopted {
+    fn from(error: rustix::io::Errno) -> NotAdopted {
+        NotAdopted::System(error.into())
+    }
+}
+
 /// Whether a descriptor is of memory that has seals, as that of jobs does. Of anything else, even a question for its size
 /// may block (a file system in user space, for one); this one never does.
 pub(crate) fn is_memfd(descriptor: impl AsFd) -> bool {
@@ -50,18 +71,17 @@ pub(crate) fn is_memfd(descriptor: impl AsFd) -> bool {
 
 /// Checks that a descriptor is one by which others may join a job: its memory, of this user, for reading and
 /// writing. Reads its header once, by `pread`; the size that it was compared to is sealed.
-pub(crate) fn check(memory: &OwnedFd) -> Result<About, String> {
-    let system = |error: rustix::io::Errno| std::io::Error::from(error).to_string();
-    let stat = rustix::fs::fstat(memory).map_err(system)?;
+pub(crate) fn check(memory: &OwnedFd) -> Result<About, NotAdopted> {
+    let stat = rustix::fs::fstat(memory)?;
     let own = rustix::process::geteuid().as_raw();
     if stat.st_uid != own {
-        return Err(format!("its memory belongs to user {}, not to user {own}", stat.st_uid));
+        return Err(NotAdopted::Owner { theirs: stat.st_uid, own });
     }
-    let flags = rustix::fs::fcntl_getfl(memory).map_err(system)?;
+    let flags = rustix::fs::fcntl_getfl(memory)?;
     if flags & OFlags::RWMODE != OFlags::RDWR {
-        return Err("its memory is not open for reading and writing".into());
+        return Err(NotAdopted::Mode);
     }
-    let info = Job::inspect(memory).map_err(|error| error.to_string())?;
+    let info = Job::inspect(memory)?;
     Ok(About {
         identity: (stat.st_dev, stat.st_ino),
         reserve_bytes: info.reserve_bytes,

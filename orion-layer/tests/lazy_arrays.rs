@@ -204,7 +204,7 @@ fn a_text_file_is_read_in_the_pipeline() {
             let failed = w
                 .lazy_text(&path, |line, _, emit| {
                     emit([0], line.len());
-                    if line.starts_with("6 x1") { Err("a six".to_owned()) } else { Ok(()) }
+                    if line.starts_with("6 x1") { Err("a six".into()) } else { Ok(()) }
                 })
                 .keep_all()
                 .materialize(w)

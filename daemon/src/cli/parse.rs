@@ -2,6 +2,21 @@
 use std::fmt;
 use std::str::FromStr;
 
+/// An argument that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ArgumentError {
+    #[error("{0:?} is not FIRST..END")]
+    Range(String),
+    #[error("{0:?} ends before it begins")]
+    EmptyRange(String),
+    #[error("{0:?} is not TERM.COUNTER or COUNTER")]
+    Version(String),
+    #[error("{0:?} is not a number of seconds")]
+    Seconds(String),
+    #[error("an interval is from 0.05 to 3600 seconds")]
+    Interval,
+}
+
 /// `FIRST..END`, either of which may be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
@@ -17,10 +32,10 @@ impl Range {
 }
 
 impl FromStr for Range {
-    type Err = String;
+    type Err = ArgumentError;
 
-    fn from_str(text: &str) -> Result<Range, String> {
-        let wrong = || format!("{text:?} is not FIRST..END");
+    fn from_str(text: &str) -> Result<Range, ArgumentError> {
+        let wrong = || ArgumentError::Range(text.into());
         let (first, end) = text.split_once("..").ok_or_else(wrong)?;
         let number = |text: &str| match text {
             "" => Ok(None),
@@ -28,7 +43,7 @@ impl FromStr for Range {
         };
         let (first, end) = (number(first)?, number(end)?);
         match (first, end) {
-            (Some(first), Some(end)) if first > end => Err(format!("{text:?} ends before it begins")),
+            (Some(first), Some(end)) if first > end => Err(ArgumentError::EmptyRange(text.into())),
             _ => Ok(Range { first, end }),
         }
     }
@@ -54,9 +69,9 @@ impl VersionArgument {
 }
 
 impl FromStr for VersionArgument {
-    type Err = String;
+    type Err = ArgumentError;
 
-    fn from_str(text: &str) -> Result<VersionArgument, String> {
+    fn from_str(text: &str) -> Result<VersionArgument, ArgumentError> {
         let number = |text: &str| text.parse::<u64>().ok();
         let parsed = match text.split_once('.') {
             Some((term, counter)) => {
@@ -64,7 +79,7 @@ impl FromStr for VersionArgument {
             }
             None => number(text).map(|counter| (None, counter)),
         };
-        let wrong = || format!("{text:?} is not TERM.COUNTER or COUNTER");
+        let wrong = || ArgumentError::Version(text.into());
         parsed.map(|(term, counter)| VersionArgument { term, counter }).ok_or_else(wrong)
     }
 }
@@ -79,10 +94,10 @@ impl fmt::Display for VersionArgument {
 }
 
 /// Seconds, as a number with or without a point.
-pub(super) fn seconds(text: &str) -> Result<std::time::Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<std::time::Duration, ArgumentError> {
     let parsed =
         text.parse::<f64>().ok().and_then(|value| std::time::Duration::try_from_secs_f64(value).ok());
-    parsed.ok_or_else(|| format!("{text:?} is not a number of seconds"))
+    parsed.ok_or_else(|| ArgumentError::Seconds(text.into()))
 }
 
 #[cfg(test)]

@@ -46,11 +46,13 @@ pub(super) struct Wait {
 
 /// What did not come in time.
 #[derive(Debug, thiserror::Error)]
-#[error("waited {waited:?} for {what}: {missing}")]
-pub(super) struct WaitFailed {
-    waited: Duration,
-    what: String,
-    missing: String,
+#[error(transparent)]
+pub(super) struct WaitFailed(hectare_dsm::Error);
+
+impl WaitFailed {
+    fn new(waited: Duration, what: String, missing: String) -> WaitFailed {
+        WaitFailed(hectare_dsm::Error::TimedOut { waited, what, missing })
+    }
 }
 
 pub(super) fn wait(dir: &RunDir, what: &Wait) -> Result<()> {
@@ -91,7 +93,7 @@ fn wait_for_end(daemon: &mut Reconnecting, what: &Wait) -> Result<()> {
         let left = left(what, since);
         if left == Some(Duration::ZERO) {
             let (waited, what) = (since.elapsed(), format!("the end of job {:?}", what.job));
-            return Err(WaitFailed { waited, what, missing: "it has members".into() }.into());
+            return Err(WaitFailed::new(waited, what, "it has members".into()).into());
         }
         std::thread::sleep(left.map_or(ASK_AGAIN, |left| left.min(ASK_AGAIN)));
     }
@@ -120,7 +122,7 @@ fn wait_for_area(daemon: &mut Reconnecting, what: &Wait, area: &str) -> Result<(
         };
         if left == Some(Duration::ZERO) {
             let what = format!("area {area:?}");
-            return Err(WaitFailed { waited: since.elapsed(), what, missing }.into());
+            return Err(WaitFailed::new(since.elapsed(), what, missing).into());
         }
         if asked.elapsed() >= ASK_EVERY {
             if daemon.ask(|connection| is_there(connection, &what.job))? == Some(false) {

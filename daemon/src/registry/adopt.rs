@@ -70,7 +70,8 @@ impl Registry {
         check_job_name(&job)?;
         let refuse = |what: String| Refusal::NotAdopted { job: job.clone(), what };
         let checked = brought.as_ref().map(memory::check);
-        let about = checked.unwrap_or_else(|| Err("it brings no memory".into())).map_err(refuse)?;
+        let about =
+            checked.unwrap_or(Err(memory::NotAdopted::Missing)).map_err(|error| refuse(error.to_string()))?;
         if let Some(rank) = ranks.iter().find(|rank| **rank >= about.max_workers) {
             return Err(refuse(format!("rank {rank} is beyond its {} worker slots", about.max_workers)));
         }

@@ -131,7 +131,7 @@ impl Registry {
         let failed = |what: String| Refusal::NotMade { job: job.into(), what };
         let make = |settings: &JobSettings| {
             let memory = memory::make(settings).map_err(|error| failed(error.to_string()))?;
-            memory::check(&memory).map(|about| (memory, about)).map_err(failed)
+            memory::check(&memory).map(|about| (memory, about)).map_err(|error| failed(error.to_string()))
         };
         let (mut memory, mut about) = make(&settings)?;
         if about.reserve_bytes > self.limits.bytes {

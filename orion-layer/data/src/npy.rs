@@ -12,6 +12,89 @@ const MOST_DIMENSIONS: usize = 64;
 /// Data begin at a multiple of this.
 const ALIGNMENT: usize = 64;
 
+/// Why a file is not read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NpyError {
+    /// It begins otherwise.
+    #[error("not an .npy file: it does not begin with \\x93NUMPY")]
+    NotNpy,
+    /// It ends within its header.
+    #[error("cut off within its header")]
+    CutOff,
+    /// A version of the format that is not known.
+    #[error("format version {major}.{minor}: known are 1.0, 2.0 and 3.0")]
+    Version {
+        /// The number before the point.
+        major: u8,
+        /// The number behind it.
+        minor: u8,
+    },
+    /// A header that is longer than any that makes sense.
+    #[error("a header of {len} bytes: {LONGEST} at most are read")]
+    TooLong {
+        /// Its length.
+        len: usize,
+    },
+    /// A key that headers do not have.
+    #[error("its header has an unknown key {key:?}")]
+    UnknownKey {
+        /// The key.
+        key: String,
+    },
+    /// A key that is there already.
+    #[error("its header has the key {key:?} twice")]
+    DuplicateKey {
+        /// The key.
+        key: String,
+    },
+    /// A key that headers have.
+    #[error("its header has no key {key:?}")]
+    MissingKey {
+        /// The key.
+        key: &'static str,
+    },
+    /// Something else than what has to come.
+    #[error("byte {at} of its header: expected {expected}, found {found}")]
+    Unexpected {
+        /// Where.
+        at: usize,
+        /// What has to come.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// A string that does not end.
+    #[error("byte {at} of its header: a string without an end")]
+    EndlessString {
+        /// Where it begins.
+        at: usize,
+    },
+    /// A string with an escape.
+    #[error("byte {at} of its header: a string with a backslash")]
+    Backslash {
+        /// Where it begins.
+        at: usize,
+    },
+    /// Elements of several fields.
+    #[error("its elements are records of several fields, which are not supported")]
+    Records,
+    /// More dimensions than NumPy has.
+    #[error("it has more than {MOST_DIMENSIONS} dimensions")]
+    Dimensions,
+    /// `(3)` in place of `(3,)`.
+    #[error("its header's shape is a number, not a tuple")]
+    ShapeIsNumber,
+    /// An extent that this machine cannot count.
+    #[error("byte {at} of its header: the extent {extent} is too large")]
+    ExtentTooLarge {
+        /// Where.
+        at: usize,
+        /// The extent.
+        extent: String,
+    },
+}
+
 /// What a header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -26,23 +109,23 @@ pub struct Header {
 /// Where the header's text lies, by the first [`PREAMBLE`] bytes of the file (fewer if it is shorter).
 ///
 /// # Errors
-/// What is wrong with the file, in words.
-pub fn text_range(preamble: &[u8]) -> Result<std::ops::Range<usize>, String> {
+/// [`NpyError`].
+pub fn text_range(preamble: &[u8]) -> Result<std::ops::Range<usize>, NpyError> {
     if !preamble.starts_with(MAGIC) {
-        return Err("not an .npy file: it does not begin with \\x93NUMPY".into());
+        return Err(NpyError::NotNpy);
     }
     let length = |bytes: &[u8]| bytes.iter().rev().fold(0, |length, byte| length << 8 | usize::from(*byte));
     let (start, len) = match *preamble {
         [_, _, _, _, _, _, 1, 0, a, b, ..] => (10, length(&[a, b])),
         [_, _, _, _, _, _, 2 | 3, 0, a, b, c, d] => (12, length(&[a, b, c, d])),
-        [_, _, _, _, _, _, 1..=3, 0, ..] => return Err("cut off within its header".into()),
+        [_, _, _, _, _, _, 1..=3, 0, ..] => return Err(NpyError::CutOff),
         [_, _, _, _, _, _, major, minor, ..] => {
-            return Err(format!("format version {major}.{minor}: known are 1.0, 2.0 and 3.0"));
+            return Err(NpyError::Version { major, minor });
         }
-        _ => return Err("cut off within its header".into()),
+        _ => return Err(NpyError::CutOff),
     };
     if len > LONGEST {
-        return Err(format!("a header of {len} bytes: {LONGEST} at most are read"));
+        return Err(NpyError::TooLong { len });
     }
     Ok(start..start + len)
 }
@@ -51,8 +134,8 @@ impl Header {
     /// Reads the header's text.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
-    pub fn parse(text: &[u8]) -> Result<Header, String> {
+    /// [`NpyError`].
+    pub fn parse(text: &[u8]) -> Result<Header, NpyError> {
         let (mut descr, mut fortran_order, mut shape) = (None, None, None);
         let mut rest = Literal { text, at: 0 };
         rest.expect(b'{')?;
@@ -63,10 +146,10 @@ impl Header {
                 "descr" => descr.replace(rest.element_type()?).is_some(),
                 "fortran_order" => fortran_order.replace(rest.boolean()?).is_some(),
                 "shape" => shape.replace(rest.shape()?).is_some(),
-                _ => return Err(format!("its header has an unknown key {key:?}")),
+                _ => return Err(NpyError::UnknownKey { key }),
             };
             if twice {
-                return Err(format!("its header has the key {key:?} twice"));
+                return Err(NpyError::DuplicateKey { key });
             }
             if !rest.skip(b',') {
                 rest.expect(b'}')?;
@@ -76,7 +159,7 @@ impl Header {
         if let Some(byte) = rest.peek() {
             return Err(rest.unexpected("the end", Some(byte)));
         }
-        let missing = |key: &str| format!("its header has no key {key:?}");
+        let missing = |key| NpyError::MissingKey { key };
         Ok(Header {
             descr: descr.ok_or_else(|| missing("descr"))?,
             fortran_order: fortran_order.ok_or_else(|| missing("fortran_order"))?,
@@ -125,7 +208,7 @@ impl Literal<'_> {
         found
     }
 
-    fn expect(&mut self, byte: u8) -> Result<(), String> {
+    fn expect(&mut self, byte: u8) -> Result<(), NpyError> {
         match self.peek() {
             Some(found) if found == byte => {
                 self.at += 1;
@@ -135,37 +218,35 @@ impl Literal<'_> {
         }
     }
 
-    fn unexpected(&self, expected: &str, found: Option<u8>) -> String {
+    fn unexpected(&self, expected: &str, found: Option<u8>) -> NpyError {
         let found = found.map_or("its end".into(), |byte| format!("{:?}", char::from(byte)));
-        format!("byte {} of its header: expected {expected}, found {found}", self.at)
+        NpyError::Unexpected { at: self.at, expected: expected.into(), found }
     }
 
-    fn string(&mut self) -> Result<String, String> {
+    fn string(&mut self) -> Result<String, NpyError> {
         let quote = match self.peek() {
             Some(quote @ (b'\'' | b'"')) => quote,
             found => return Err(self.unexpected("a string", found)),
         };
         let rest = &self.text[self.at + 1..];
         let Some(len) = rest.iter().position(|&byte| byte == quote) else {
-            return Err(format!("byte {} of its header: a string without an end", self.at));
+            return Err(NpyError::EndlessString { at: self.at });
         };
         if rest[..len].contains(&b'\\') {
-            return Err(format!("byte {} of its header: a string with a backslash", self.at));
+            return Err(NpyError::Backslash { at: self.at });
         }
         self.at += len + 2;
         Ok(String::from_utf8_lossy(&rest[..len]).into_owned())
     }
 
-    fn element_type(&mut self) -> Result<String, String> {
+    fn element_type(&mut self) -> Result<String, NpyError> {
         match self.peek() {
-            Some(b'[' | b'(' | b'{') => {
-                Err("its elements are records of several fields, which are not supported".into())
-            }
+            Some(b'[' | b'(' | b'{') => Err(NpyError::Records),
             _ => self.string(),
         }
     }
 
-    fn boolean(&mut self) -> Result<bool, String> {
+    fn boolean(&mut self) -> Result<bool, NpyError> {
         let found = self.peek();
         let rest = &self.text[self.at..];
         let (value, len) = match rest {
@@ -177,19 +258,19 @@ impl Literal<'_> {
         Ok(value)
     }
 
-    fn shape(&mut self) -> Result<Vec<usize>, String> {
+    fn shape(&mut self) -> Result<Vec<usize>, NpyError> {
         self.expect(b'(')?;
         let mut shape = Vec::new();
         while !self.skip(b')') {
             if shape.len() == MOST_DIMENSIONS {
-                return Err(format!("it has more than {MOST_DIMENSIONS} dimensions"));
+                return Err(NpyError::Dimensions);
             }
             shape.push(self.extent()?);
             if !self.skip(b',') {
                 self.expect(b')')?;
                 // `(3)` is a number, not a tuple.
                 if shape.len() == 1 {
-                    return Err("its header's shape is a number, not a tuple".into());
+                    return Err(NpyError::ShapeIsNumber);
                 }
                 break;
             }
@@ -198,7 +279,7 @@ impl Literal<'_> {
     }
 
     /// A whole number; Python 2 wrote an `L` behind it.
-    fn extent(&mut self) -> Result<usize, String> {
+    fn extent(&mut self) -> Result<usize, NpyError> {
         let found = self.peek();
         let digits = self.text[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         if digits == 0 {
@@ -208,13 +289,8 @@ impl Literal<'_> {
         let value = text
             .iter()
             .try_fold(0usize, |value, digit| value.checked_mul(10)?.checked_add(usize::from(digit - b'0')));
-        let value = value.ok_or_else(|| {
-            format!(
-                "byte {} of its header: the extent {} is too large",
-                self.at,
-                String::from_utf8_lossy(text)
-            )
-        })?;
+        let extent = || String::from_utf8_lossy(text).into_owned();
+        let value = value.ok_or_else(|| NpyError::ExtentTooLarge { at: self.at, extent: extent() })?;
         self.at += digits;
         self.at += usize::from(self.text.get(self.at) == Some(&b'L'));
         Ok(value)

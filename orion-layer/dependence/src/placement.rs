@@ -40,6 +40,35 @@ pub struct TilePlan {
     pub gives: Vec<(usize, usize, Rank)>,
 }
 
+/// Why the arrays of a loop cannot be placed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlacementError {
+    /// Two workers would need one part at once.
+    #[error("in step {step} workers {} and {} would both need part {part} of {array}", workers[0], workers[1])]
+    Shared {
+        /// The step of the schedule.
+        step: usize,
+        /// The two.
+        workers: [Rank; 2],
+        /// The array.
+        array: String,
+        /// Its part.
+        part: usize,
+    },
+    /// No dimension of a written array can be cut as the loop is.
+    #[error(
+        "{array} is written, and cannot be cut along {}: blocks of the loop would share elements of it",
+        variables.join(" or ")
+    )]
+    Uncuttable {
+        /// The array.
+        array: String,
+        /// The variables of the loop along which it is cut.
+        variables: Vec<String>,
+    },
+}
+
 /// Everything about the arrays of a loop under one schedule.
 #[derive(Clone, Debug)]
 pub struct Placement {
@@ -63,7 +92,7 @@ impl Placement {
         cuts: &[Vec<i64>],
         steps: &Steps,
         workers: usize,
-    ) -> Result<Placement, String> {
+    ) -> Result<Placement, PlacementError> {
         let mut arrays = Vec::new();
         let mut parts_of_cells = Vec::new();
         for array in 0..nest.arrays.len() {
@@ -91,7 +120,7 @@ impl Placement {
         number: usize,
         step: &[Option<Tile>],
         segments: &[Segments],
-    ) -> Result<(), String> {
+    ) -> Result<(), PlacementError> {
         let mut used: Vec<Vec<Option<Rank>>> =
             segments.iter().map(|segments| vec![None; segments.parts()]).collect();
         for (worker, tile) in step.iter().enumerate() {
@@ -101,10 +130,12 @@ impl Placement {
             for (array, range) in parts.iter().enumerate() {
                 for part in range.clone() {
                     if let Some(other) = used[array][part].replace(me) {
-                        return Err(format!(
-                            "in step {number} workers {other} and {me} would both need part {part} of {}",
-                            nest.arrays[array].name
-                        ));
+                        return Err(PlacementError::Shared {
+                            step: number,
+                            workers: [other, me],
+                            array: nest.arrays[array].name.clone(),
+                            part,
+                        });
                     }
                     match self.last[array][part].replace(me) {
                         None => self.first[array][part] = Some(me),
@@ -186,7 +217,7 @@ fn place(
     array: usize,
     cuts: &[Vec<i64>],
     steps: &Steps,
-) -> Result<(ArrayPlacement, Segments), String> {
+) -> Result<(ArrayPlacement, Segments), PlacementError> {
     let none = Segments { loop_dim: None, cells: Vec::new(), reversed: false };
     if !nest.is_written(array) {
         return Ok((ArrayPlacement::Replicated, none));
@@ -215,15 +246,9 @@ fn place(
             }
         }
     }
-    let cut: Vec<&str> = (0..nest.dims.len())
-        .filter(|dim| cuts[*dim].len() > 2)
-        .map(|dim| nest.dims[dim].name.as_str())
-        .collect();
-    Err(format!(
-        "{} is written, and cannot be cut along {}: blocks of the loop would share elements of it",
-        named.name,
-        cut.join(" or ")
-    ))
+    let is_cut = |dim: &usize| cuts[*dim].len() > 2;
+    let variables = (0..nest.dims.len()).filter(is_cut).map(|dim| nest.dims[dim].name.clone()).collect();
+    Err(PlacementError::Uncuttable { array: named.name.clone(), variables })
 }
 
 /// Cuts dimension `dim` of the array where the segments of the loop's dimension touch disjoint ranges of it.

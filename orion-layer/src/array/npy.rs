@@ -79,7 +79,7 @@ fn open<T: NpyElement, const N: usize>(path: &Path) -> Result<(File, u64, [usize
     }
     let mut beginning = Vec::with_capacity(PREAMBLE);
     (&file).take(PREAMBLE as u64).read_to_end(&mut beginning).map_err(io)?;
-    let range = text_range(&beginning).map_err(wrong)?;
+    let range = text_range(&beginning).map_err(|error| wrong(error.to_string()))?;
     let start = range.end as u64;
     if start > metadata.len() {
         return Err(wrong("cut off within its header".into()));
@@ -87,38 +87,55 @@ fn open<T: NpyElement, const N: usize>(path: &Path) -> Result<(File, u64, [usize
     let mut text = vec![0; range.len()];
     file.seek(SeekFrom::Start(range.start as u64)).map_err(io)?;
     file.read_exact(&mut text).map_err(io)?;
-    let header = Header::parse(&text).map_err(wrong)?;
-    let shape = check::<T, N>(&header, metadata.len() - start).map_err(wrong)?;
+    let header = Header::parse(&text).map_err(|error| wrong(error.to_string()))?;
+    let shape = check::<T, N>(&header, metadata.len() - start).map_err(|error| wrong(error.to_string()))?;
     Ok((file, start, shape))
 }
 
+/// Why the array of a file is not the one that is asked for.
+#[derive(Debug, thiserror::Error)]
+enum Mismatch {
+    #[error("it has elements of type '{found}', not '{asked}' ({type_name})")]
+    Element { found: String, asked: &'static str, type_name: &'static str },
+    #[error("its elements are big-endian ('{found}'): save them as '{asked}'")]
+    BigEndian { found: String, asked: &'static str },
+    #[error("it is in Fortran's order: save it with numpy.ascontiguousarray")]
+    FortranOrder,
+    #[error("it has the shape {shape:?}, not {dimensions} dimensions")]
+    Dimensions { shape: Vec<usize>, dimensions: usize },
+    #[error("it has {bytes} bytes more than the shape {shape:?} takes")]
+    TooLong { bytes: u64, shape: Vec<usize> },
+    #[error("cut off: {bytes} bytes of data are too few for the shape {shape:?}")]
+    TooShort { bytes: u64, shape: Vec<usize> },
+}
+
 /// The shape, if the file holds what is asked for in `bytes` bytes of data.
-fn check<T: NpyElement, const N: usize>(header: &Header, bytes: u64) -> Result<[usize; N], String> {
+fn check<T: NpyElement, const N: usize>(header: &Header, bytes: u64) -> Result<[usize; N], Mismatch> {
     const { assert!(cfg!(target_endian = "little"), "elements are read as they lie in the file") }
     let Header { descr, fortran_order, shape } = header;
     // The byte order of single bytes does not matter, and `=` is that of the machine that reads.
     let (order, kind) = descr.split_at_checked(1).unwrap_or_default();
     let known = ["<", "=", "|", ">"].contains(&order);
     if !known || kind != &T::DESCR[1..] {
-        let asked = std::any::type_name::<T>();
-        return Err(format!("it has elements of type '{descr}', not '{}' ({asked})", T::DESCR));
+        let type_name = std::any::type_name::<T>();
+        return Err(Mismatch::Element { found: descr.clone(), asked: T::DESCR, type_name });
     }
     if order == ">" && size_of::<T>() > 1 {
-        return Err(format!("its elements are big-endian ('{descr}'): save them as '{}'", T::DESCR));
+        return Err(Mismatch::BigEndian { found: descr.clone(), asked: T::DESCR });
     }
     if *fortran_order {
-        return Err("it is in Fortran's order: save it with numpy.ascontiguousarray".into());
+        return Err(Mismatch::FortranOrder);
     }
     let extents = <[usize; N]>::try_from(shape.as_slice())
-        .map_err(|_| format!("it has the shape {shape:?}, not {N} dimensions"))?;
+        .map_err(|_| Mismatch::Dimensions { shape: shape.clone(), dimensions: N })?;
     let expected =
         shape.iter().try_fold(size_of::<T>() as u64, |bytes, extent| bytes.checked_mul(*extent as u64));
     match expected {
         Some(expected) if expected == bytes => Ok(extents),
         Some(expected) if expected < bytes => {
-            Err(format!("it has {} bytes more than the shape {shape:?} takes", bytes - expected))
+            Err(Mismatch::TooLong { bytes: bytes - expected, shape: shape.clone() })
         }
-        _ => Err(format!("cut off: {bytes} bytes of data are too few for the shape {shape:?}")),
+        _ => Err(Mismatch::TooShort { bytes, shape: shape.clone() }),
     }
 }
 

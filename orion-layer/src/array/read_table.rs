@@ -89,7 +89,7 @@ fn first_row(path: &Path, separator: Separator) -> usize {
     let found = for_each_line(path, Share::ALL, |line, _| {
         columns = if has_elements(line) { count(line, separator) } else { 0 };
         // An error ends the reading.
-        if columns > 0 { Err(String::new()) } else { Ok(()) }
+        if columns > 0 { Err(String::new().into()) } else { Ok(()) }
     });
     found.map_or(columns, |()| 0)
 }
@@ -107,7 +107,7 @@ fn read_rows<T: Field>(
         }
         let found = count(line, separator);
         if found != columns {
-            return Err(format!("expected {columns} elements, as in the first row, found {found}"));
+            return Err(format!("expected {columns} elements, as in the first row, found {found}").into());
         }
         for_each_column(line, separator, |column| {
             elements.push(T::parse(column)?);

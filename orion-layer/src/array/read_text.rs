@@ -5,7 +5,8 @@ use crate::error::{Error, Result};
 use crate::file;
 use crate::site::Site;
 use hectare_data::entries::Entries;
-use hectare_data::text::{Parsed, Share, TextError, read_entries, read_rows};
+use hectare_data::entries::EntriesError;
+use hectare_data::text::{LineError, Parsed, Share, TextError, read_entries, read_rows};
 use std::path::Path;
 
 impl From<TextError> for Error {
@@ -15,8 +16,8 @@ impl From<TextError> for Error {
             TextError::NotAFile { path } => {
                 Error::Format { file: path.display().to_string(), what: "not a regular file".into() }
             }
-            TextError::Line { path, line, what } => {
-                Error::Parse { file: path.display().to_string(), line, what }
+            TextError::Line { path, line, source } => {
+                Error::Parse { file: path.display().to_string(), line, what: source.to_string() }
             }
         }
     }
@@ -79,7 +80,7 @@ impl Context<'_> {
     ) -> Result<SparseArray<T, N>> {
         let inside = |line: &str, offset| match parser(line, offset)? {
             Some((key, _)) if (0..N).any(|dim| key[dim] >= shape[dim]) => {
-                Err(format!("the entry at {key:?} lies outside the shape {shape:?}"))
+                Err(EntriesError::OutOfShape { key: key.to_vec(), shape: shape.to_vec() }.into())
             }
             parsed => Ok(parsed),
         };
@@ -128,7 +129,7 @@ impl Context<'_> {
     pub fn text_rows<T: Value>(
         &mut self,
         path: impl AsRef<Path>,
-        parser: impl Fn(&str, usize) -> Result<Option<T>, String>,
+        parser: impl Fn(&str, usize) -> Result<Option<T>, LineError>,
     ) -> Result<SparseArray<T, 1>> {
         let (site, path) = (Site::here(), path.as_ref());
         let rows = self.of_share(site, path, |path, share| read_rows(path, share, parser))?;

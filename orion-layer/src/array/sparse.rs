@@ -7,9 +7,9 @@ use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
 use crate::site::Site;
-use hectare_data::entries::{Entries, Entry};
+use hectare_data::entries::{Entries, EntriesError, Entry};
 use hectare_data::grid::Grid;
-use hectare_dependence::cuts::{BlockWeights, Cuts, PartTable};
+use hectare_dependence::cuts::{BlockWeights, Cuts, NotCuts, PartTable};
 use hectare_dependence::histogram::Histogram;
 
 use crate::contract::{Family, IterationSpace, Of, Visit};
@@ -231,7 +231,7 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
         let name = format!("orion/{}/move/{}", self.number, context.next_number());
         let mut moved =
             exchange_entries(context, site, &name, before.entries, |entry| order.owners[cell(entry)])?;
-        let wrong = |what| Error::Shape { array: self.name.clone(), what };
+        let wrong = |error: ArrangeError| Error::Shape { array: self.name.clone(), what: error.to_string() };
         if !before.order.cuts.is_empty() {
             // They come by sender; by the cells where they were, their order is the same for all numbers of workers,
             // as it was at first: a cell was with one worker.
@@ -263,15 +263,26 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
     }
 }
 
+/// Why entries cannot be put into the order of cells.
+#[derive(Debug, thiserror::Error)]
+enum ArrangeError {
+    #[error(transparent)]
+    Entries(#[from] EntriesError),
+    #[error(transparent)]
+    Cuts(#[from] NotCuts),
+    #[error("{0} dimensions are cut")]
+    Dimensions(usize),
+}
+
 /// Puts entries into the order of the cells; those of one cell keep theirs, or go by their keys.
 fn arrange<T, const N: usize>(
     shape: [usize; N],
     entries: Vec<Entry<T, N>>,
     order: Order,
-) -> Result<PlacedEntries<T, N>, String> {
-    let entries = Entries::from_vec(shape, entries).map_err(|error| error.to_string())?;
+) -> Result<PlacedEntries<T, N>, ArrangeError> {
+    let entries = Entries::from_vec(shape, entries)?;
     let cuts: Vec<Cuts> = order.cuts.iter().map(|bounds| cuts_of(bounds)).collect::<Result<_, _>>()?;
-    let cuts = <[Cuts; N]>::try_from(cuts).map_err(|cuts| format!("{} dimensions are cut", cuts.len()))?;
+    let cuts = <[Cuts; N]>::try_from(cuts).map_err(|cuts| ArrangeError::Dimensions(cuts.len()))?;
     let (mut entries, starts) = Grid::place(entries, cuts).into_parts();
     if order.sorted {
         for range in starts.windows(2) {
@@ -281,7 +292,6 @@ fn arrange<T, const N: usize>(
     Ok(PlacedEntries { entries, starts, order })
 }
 
-fn cuts_of(bounds: &[i64]) -> Result<Cuts, String> {
-    let bounds = bounds.iter().map(|bound| *bound as usize).collect();
-    Cuts::new(bounds).map_err(|error| error.to_string())
+fn cuts_of(bounds: &[i64]) -> Result<Cuts, NotCuts> {
+    Cuts::new(bounds.iter().map(|bound| *bound as usize).collect())
 }

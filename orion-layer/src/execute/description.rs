@@ -1,7 +1,30 @@
 //! What is done to the description of a loop before it is analyzed.
 use super::LoopHead;
-use crate::relax::Treatment;
+use crate::relax::{Consistency, Treatment};
 use hectare_dependence::loop_nest::{LoopNest, Order, Subscript};
+
+/// Why a loop cannot be run as it is described.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DescriptionError {
+    #[error("{names} loop variables for a space of {dims} dimensions")]
+    Variables { names: usize, dims: usize },
+    #[error("its consistency is {0}, and it relaxes and buffers no array that this could be about")]
+    NothingRelaxed(Consistency),
+    #[error("{0}")]
+    Clocks(String),
+    #[error("an ordered loop cannot be relaxed: say `unordered`, or `Consistency::Serializable`")]
+    Ordered,
+    #[error("{access:?} names array number {number}, which is not passed")]
+    NoArray { access: String, number: usize },
+    #[error("{access:?} has {subscripts} subscripts, {array} has {dimensions} dimensions")]
+    Subscripts { access: String, subscripts: usize, array: String, dimensions: usize },
+    #[error("{access:?} names variable number {variable}, the loop has {variables}")]
+    NoVariable { access: String, variable: usize, variables: usize },
+    #[error("{access:?} writes {array}, which is passed for reading")]
+    ReadOnly { access: String, array: String },
+    #[error("{array} is passed for writing, but no access writes it: pass it for reading")]
+    NeverWritten { array: String },
+}
 
 /// Whether a loop may write an array, and how it treats it.
 pub(super) type Treated = (bool, Treatment);
@@ -12,15 +35,12 @@ pub(super) fn relax(
     head: &LoopHead<'_>,
     treated: &[Treated],
     workers: usize,
-) -> std::result::Result<(), String> {
+) -> Result<(), DescriptionError> {
     let exact = |treatment| treatment == Treatment::Exact;
     if treated.iter().all(|(_, treatment)| exact(*treatment)) {
         return match head.relax.is_exact() {
             true => Ok(()),
-            false => Err(format!(
-                "its consistency is {}, and it relaxes and buffers no array that this could be about",
-                head.relax.consistency
-            )),
+            false => Err(DescriptionError::NothingRelaxed(head.relax.consistency)),
         };
     }
     // What is only merged when the pass ends needs no promise.
@@ -31,12 +51,10 @@ pub(super) fn relax(
         return Ok(());
     }
     if let Some(complaint) = head.relax.complaint() {
-        return Err(complaint);
+        return Err(DescriptionError::Clocks(complaint));
     }
     if nest.order == Order::Ordered && !head.relax.is_exact() {
-        return Err(
-            "an ordered loop cannot be relaxed: say `unordered`, or `Consistency::Serializable`".into()
-        );
+        return Err(DescriptionError::Ordered);
     }
     for (number, (_, treatment)) in treated.iter().enumerate().filter(|all| !is_collected(all)) {
         if !exact(*treatment) && !head.relax.is_exact() {
@@ -54,22 +72,18 @@ pub(super) fn relax(
 }
 
 /// Checks a description against its arrays.
-pub(super) fn check(nest: &LoopNest, written: &[bool]) -> std::result::Result<(), String> {
+pub(super) fn check(nest: &LoopNest, written: &[bool]) -> Result<(), DescriptionError> {
     for access in &nest.accesses {
         let Some(array) = nest.arrays.get(access.array) else {
-            return Err(format!(
-                "{:?} names array number {}, which is not passed",
-                access.text, access.array
-            ));
+            return Err(DescriptionError::NoArray { access: access.text.clone(), number: access.array });
         };
         if access.subscripts.len() != array.shape.len() {
-            return Err(format!(
-                "{:?} has {} subscripts, {} has {} dimensions",
-                access.text,
-                access.subscripts.len(),
-                array.name,
-                array.shape.len()
-            ));
+            return Err(DescriptionError::Subscripts {
+                access: access.text.clone(),
+                subscripts: access.subscripts.len(),
+                array: array.name.clone(),
+                dimensions: array.shape.len(),
+            });
         }
         let variables = nest.dims.len() + nest.inner.len();
         let forms = access.subscripts.iter().flat_map(|subscript| match subscript {
@@ -80,21 +94,16 @@ pub(super) fn check(nest: &LoopNest, written: &[bool]) -> std::result::Result<()
         if let Some(variable) =
             forms.filter_map(|form| form.coefficients.iter().rposition(|c| *c != 0)).find(|k| *k >= variables)
         {
-            return Err(format!(
-                "{:?} names variable number {variable}, the loop has {variables}",
-                access.text
-            ));
+            return Err(DescriptionError::NoVariable { access: access.text.clone(), variable, variables });
         }
         if access.mode.writes() && !written[access.array] {
-            return Err(format!("{:?} writes {}, which is passed for reading", access.text, array.name));
+            let (access, array) = (access.text.clone(), array.name.clone());
+            return Err(DescriptionError::ReadOnly { access, array });
         }
     }
     for (number, array) in nest.arrays.iter().enumerate() {
         if written[number] && !nest.is_written(number) {
-            let name = &array.name;
-            return Err(format!(
-                "{name} is passed for writing, but no access writes it: pass it for reading"
-            ));
+            return Err(DescriptionError::NeverWritten { array: array.name.clone() });
         }
     }
     Ok(())

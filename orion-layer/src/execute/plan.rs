@@ -1,6 +1,6 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
 use super::clocks::Clocks;
-use super::description::{self, Treated, check};
+use super::description::{self, DescriptionError, Treated, check};
 use super::divergence::digest;
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::context::Context;
@@ -13,7 +13,9 @@ use hectare_dependence::analysis::{Dependences, analyze};
 use hectare_dependence::cuts::BlockWeights;
 use hectare_dependence::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space};
 use hectare_dependence::placement::TilePlan;
-use hectare_dependence::schedule::{Choice, Tile, VISITS, cell_number, choose, for_each_cell, scrambled};
+use hectare_dependence::schedule::{
+    Choice, ScheduleError, Tile, VISITS, cell_number, choose, for_each_cell, scrambled,
+};
 use hectare_dsm::Worker;
 use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
@@ -99,10 +101,11 @@ impl LoopPlan {
         let since = Instant::now();
         let workers = context.size();
         let bounds = space.bounds();
-        let invalid = |what: String| Error::InvalidLoop { loop_name: head.name(), what };
+        let invalid =
+            |error: DescriptionError| Error::InvalidLoop { loop_name: head.name(), what: error.to_string() };
         if bounds.len() != head.variables.len() {
             let (names, dims) = (head.variables.len(), bounds.len());
-            return Err(invalid(format!("{names} loop variables for a space of {dims} dimensions")));
+            return Err(invalid(DescriptionError::Variables { names, dims }));
         }
         let dims = head
             .variables
@@ -118,9 +121,9 @@ impl LoopPlan {
         description::relax(&mut nest, head, treated, workers).map_err(invalid)?;
         let dependences = analyze(&nest);
         let cut = |dim: usize, cells: usize| space.cut(dim, cells);
-        let refused = |what| {
+        let refused = |error: ScheduleError| {
             let schedule = head.schedule.map_or_else(|| "serial".into(), |schedule| schedule.name());
-            Error::InvalidSchedule { loop_name: head.name(), schedule, what }
+            Error::InvalidSchedule { loop_name: head.name(), schedule, what: error.to_string() }
         };
         let mut choice =
             choose(&nest, &dependences, head.schedule, &cut, workers, accumulates).map_err(refused)?;

@@ -1,6 +1,6 @@
 //! The ends of pipelines: sparse arrays.
 use super::duplicates::Duplicates;
-use super::gather::{gather, meet};
+use super::gather::{KeyError, gather, meet};
 use super::spread::spread;
 use super::{Lazy, Pipe};
 use crate::array::{Entries, Entry, SparseArray, Value};
@@ -58,9 +58,10 @@ where
         let items = gather(pipe, worker, (&mut duplicates, !stay), |key: [usize; N]| {
             let outside = |dim: usize| key[dim] >= given.map_or(1 << 32, |shape| shape[dim]);
             if (0..N).any(outside) {
+                let key = key.to_vec();
                 return Err(match given {
-                    Some(shape) => format!("its new key {key:?} lies outside the shape {shape:?}"),
-                    None => format!("its new key {key:?} is too large: indices are below 2^32"),
+                    Some(shape) => KeyError::Outside { key, shape: shape.to_vec() },
+                    None => KeyError::TooLarge { key },
                 });
             }
             Ok(key.map(|index| index as u32))

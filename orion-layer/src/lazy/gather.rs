@@ -17,6 +17,15 @@ pub(crate) struct Item<K, O, V> {
     pub(crate) value: V,
 }
 
+/// A key of the result that no array can have.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeyError {
+    #[error("its new key {key:?} lies outside the shape {shape:?}")]
+    Outside { key: Vec<usize>, shape: Vec<usize> },
+    #[error("its new key {key:?} is too large: indices are below 2^32")]
+    TooLarge { key: Vec<usize> },
+}
+
 /// The items that a pipeline makes.
 pub(crate) type Items<K, P> = Vec<Item<K, <P as Pipe>::Origin, <P as Pipe>::Value>>;
 
@@ -31,7 +40,7 @@ pub(crate) fn gather<P: Pipe, K: Ord + Hash + Debug, D: Duplicates<P::Value>>(
     pipe: P,
     worker: Rank,
     (duplicates, sorted): (&mut D, bool),
-    mut key: impl FnMut(P::Key) -> Result<K, String>,
+    mut key: impl FnMut(P::Key) -> Result<K, KeyError>,
 ) -> Result<Items<K, P>> {
     let (name, at) = (pipe.name(), Cell::new(None));
     let place = || at.get().map_or_else(|| "its beginning".to_owned(), |origin| format!("{origin:?}"));
@@ -48,12 +57,12 @@ pub(crate) fn gather<P: Pipe, K: Ord + Hash + Debug, D: Duplicates<P::Value>>(
         };
         match duplicates.early() {
             None => pipe.drive(&at, |origin, old, value| {
-                push(Item { key: key(old).map_err(wrong)?, origin, value })
+                push(Item { key: key(old).map_err(|error| wrong(error.to_string()))?, origin, value })
             })?,
             Some(combine) => {
                 let mut met: HashMap<K, (P::Origin, Option<P::Value>)> = HashMap::new();
                 pipe.drive(&at, |origin, old, value| {
-                    let key = key(old).map_err(wrong)?;
+                    let key = key(old).map_err(|error| wrong(error.to_string()))?;
                     match met.get_mut(&key) {
                         Some((_, held)) => {
                             *held = match held.take() {

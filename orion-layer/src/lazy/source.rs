@@ -3,7 +3,7 @@ use super::{Lazy, Pipe, Refuse};
 use crate::array::{LocalEntries, Value};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use hectare_data::text::{Share, TextError, for_each_line};
+use hectare_data::text::{LineError, Share, TextError, for_each_line};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
@@ -92,7 +92,7 @@ impl Context<'_> {
         parser: F,
     ) -> Lazy<FromLines<Emitting<F, K, V>>, Refuse>
     where
-        F: FnMut(&str, usize, &mut dyn FnMut(K, V)) -> Result<(), String>,
+        F: FnMut(&str, usize, &mut dyn FnMut(K, V)) -> Result<(), LineError>,
     {
         let share = Share { part: self.rank() as usize, of: self.size() };
         let parser = Emitting(parser, std::marker::PhantomData);
@@ -106,7 +106,7 @@ pub struct Emitting<F, K, V>(F, std::marker::PhantomData<fn() -> (K, V)>);
 
 impl<K, V, F> Pipe for FromLines<Emitting<F, K, V>>
 where
-    F: FnMut(&str, usize, &mut dyn FnMut(K, V)) -> Result<(), String>,
+    F: FnMut(&str, usize, &mut dyn FnMut(K, V)) -> Result<(), LineError>,
 {
     type Origin = u64;
     type Key = K;
@@ -124,7 +124,7 @@ where
                 }
             })?;
             // Ends the reading; what is said of the line is not looked at.
-            if sunk.is_ok() { Ok(()) } else { Err(String::new()) }
+            if sunk.is_ok() { Ok(()) } else { Err(String::new().into()) }
         });
         sunk?;
         read.map_err(|error: TextError| Error::from(error))

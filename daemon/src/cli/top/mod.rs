@@ -6,7 +6,7 @@ pub mod view;
 
 use super::output::table_text;
 use crate::ask::Reconnecting;
-use crate::cli::parse::seconds;
+use crate::cli::parse::{ArgumentError, seconds};
 use crate::logging;
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
@@ -63,10 +63,10 @@ pub(super) struct Top {
     daemon_within: Duration,
 }
 
-fn interval(text: &str) -> Result<f64, String> {
+fn interval(text: &str) -> Result<f64, ArgumentError> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.05..=3600.0).contains(&seconds) => Ok(seconds),
-        _ => Err("an interval is from 0.05 to 3600 seconds".into()),
+        _ => Err(ArgumentError::Interval),
     }
 }
 

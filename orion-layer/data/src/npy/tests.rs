@@ -5,9 +5,9 @@ fn header(descr: &str, fortran_order: bool, shape: &[usize]) -> Header {
     Header { descr: descr.into(), fortran_order, shape: shape.into() }
 }
 
-fn parse(bytes: &[u8]) -> Result<Header, String> {
+fn parse(bytes: &[u8]) -> Result<Header, NpyError> {
     let range = text_range(&bytes[..bytes.len().min(PREAMBLE)])?;
-    Header::parse(bytes.get(range).ok_or("too short")?)
+    Header::parse(bytes.get(range).ok_or(NpyError::CutOff)?)
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn what_is_wrong_is_said() {
         (with("(3, 4)") + "x", "expected the end, found 'x'"),
     ] {
         let error = Header::parse(text.as_bytes()).unwrap_err();
-        assert!(error.contains(what), "{text}: {error}");
+        assert!(error.to_string().contains(what), "{text}: {error}");
     }
 }
 
@@ -59,7 +59,7 @@ fn the_beginning_is_checked() {
         (b"\x93NUMPY\x02\x00\xff\xff\xff\xff", "a header of 4294967295 bytes"),
     ] {
         let error = text_range(bytes).unwrap_err();
-        assert!(error.contains(what), "{bytes:?}: {error}");
+        assert!(error.to_string().contains(what), "{bytes:?}: {error}");
     }
     assert_eq!(text_range(b"\x93NUMPY\x01\x00\x76\x00{'"), Ok(10..128));
     assert_eq!(text_range(b"\x93NUMPY\x03\x00\x74\x00\x00\x00"), Ok(12..128));

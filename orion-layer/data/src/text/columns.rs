@@ -1,5 +1,5 @@
 //! Lines of columns: indices, then a value.
-use super::{Field, Parsed, field};
+use super::{Field, LineError, Parsed, field};
 
 /// What stands between columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,17 +100,15 @@ impl Columns {
         &self,
         mut columns: impl Iterator<Item = &'a str>,
         line: &str,
-    ) -> Result<([usize; N], T), String> {
-        let expected = || {
-            let more = if self.more_columns { " or more" } else { "" };
-            format!("expected {} columns{more} ({N} indices and a value), found {:?}", N + 1, shorten(line))
-        };
+    ) -> Result<([usize; N], T), LineError> {
+        let expected =
+            || LineError::Columns { indices: N, more: self.more_columns, found: shorten(line).into() };
         let mut key = [0; N];
         for index in &mut key {
             let text = columns.next().ok_or_else(expected)?;
-            *index = field::index(text)?
-                .checked_sub(self.first_index)
-                .ok_or_else(|| format!("indices begin at {} here, found {text}", self.first_index))?;
+            *index = field::index(text)?.checked_sub(self.first_index).ok_or_else(|| {
+                LineError::BeforeFirst { what: "indices", first: self.first_index, found: text.into() }
+            })?;
         }
         let value = T::parse(columns.next().ok_or_else(expected)?)?;
         if !self.more_columns && columns.next().is_some() {
@@ -151,7 +149,7 @@ impl SplitBlank for [u8] {
 /// The parser of lines `i j value` between spaces or tabs, indices from 0, comments after `#`.
 ///
 /// # Errors
-/// What is wrong with the line.
+/// [`LineError`].
 #[inline]
 pub fn whitespace<T: Field, const N: usize>(line: &str, offset: usize) -> Parsed<T, N> {
     Columns::WHITESPACE.parse(line, offset)
@@ -160,7 +158,7 @@ pub fn whitespace<T: Field, const N: usize>(line: &str, offset: usize) -> Parsed
 /// The parser of lines `i,j,value`, indices from 0; the first line may be a header.
 ///
 /// # Errors
-/// What is wrong with the line.
+/// [`LineError`].
 #[inline]
 pub fn csv<T: Field, const N: usize>(line: &str, offset: usize) -> Parsed<T, N> {
     Columns::CSV.parse(line, offset)
@@ -169,7 +167,7 @@ pub fn csv<T: Field, const N: usize>(line: &str, offset: usize) -> Parsed<T, N> 
 /// The parser of lines of `i`, `j` and a value between tabs, indices from 0; the first line may be a header.
 ///
 /// # Errors
-/// What is wrong with the line.
+/// [`LineError`].
 #[inline]
 pub fn tsv<T: Field, const N: usize>(line: &str, offset: usize) -> Parsed<T, N> {
     Columns::TSV.parse(line, offset)
@@ -179,7 +177,7 @@ pub fn tsv<T: Field, const N: usize>(line: &str, offset: usize) -> Parsed<T, N> 
 /// 0 here: user 1 is row 0. The time is left out.
 ///
 /// # Errors
-/// What is wrong with the line.
+/// [`LineError`].
 #[inline]
 pub fn movielens(line: &str, offset: usize) -> Parsed<f32, 2> {
     Columns::MOVIELENS.parse(line, offset)

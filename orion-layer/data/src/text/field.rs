@@ -1,4 +1,5 @@
 //! Numbers in text, without allocating.
+use super::LineError;
 
 /// A value that stands in one column.
 ///
@@ -7,13 +8,13 @@ pub trait Field: Sized {
     /// The value of this column.
     ///
     /// # Errors
-    /// What is wrong with the text.
-    fn parse(text: &str) -> Result<Self, String>;
+    /// [`LineError`].
+    fn parse(text: &str) -> Result<Self, LineError>;
 }
 
 /// An index: decimal digits only.
 #[inline]
-pub(super) fn index(text: &str) -> Result<usize, String> {
+pub(super) fn index(text: &str) -> Result<usize, LineError> {
     let digits = text.as_bytes();
     // 19 digits always fit.
     if digits.is_empty() || digits.len() > 19 {
@@ -31,11 +32,11 @@ pub(super) fn index(text: &str) -> Result<usize, String> {
 }
 
 #[cold]
-fn slow_index(text: &str) -> Result<usize, String> {
+fn slow_index(text: &str) -> Result<usize, LineError> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("expected an index (a whole number, not negative), found {text:?}"));
+        return Err(LineError::NotAnIndex { found: text.into() });
     }
-    text.parse().map_err(|_| format!("the index {text} is too large"))
+    text.parse().map_err(|_| LineError::IndexTooLarge { index: text.into() })
 }
 
 /// Digits with at most one point, as `(digits, decimals, negative)`; `None` for everything else, which the
@@ -69,7 +70,7 @@ macro_rules! real {
     ($type:ty, $mantissa:expr, [$($power:expr),*]) => {
         impl Field for $type {
             #[inline]
-            fn parse(text: &str) -> Result<$type, String> {
+            fn parse(text: &str) -> Result<$type, LineError> {
                 // Both are exact, so that the quotient is the nearest number (Clinger, 1990).
                 const POWERS: &[$type] = &[$($power),*];
                 match simple_decimal(text.as_bytes()) {
@@ -79,8 +80,8 @@ macro_rules! real {
                     }
                     _ => match text.parse::<$type>() {
                         Ok(value) if value.is_finite() => Ok(value),
-                        Ok(_) => Err(format!("expected a finite {}, found {text:?}", stringify!($type))),
-                        Err(_) => Err(format!("expected a number, found {text:?}")),
+                        Ok(_) => Err(LineError::NotFinite { kind: stringify!($type), found: text.into() }),
+                        Err(_) => Err(LineError::NotANumber { found: text.into() }),
                     },
                 }
             }
@@ -101,9 +102,11 @@ macro_rules! integer {
     ($($type:ty)*) => {$(
         impl Field for $type {
             #[inline]
-            fn parse(text: &str) -> Result<$type, String> {
-                text.parse().map_err(|_| {
-                    format!("expected a whole number from {} to {}, found {text:?}", <$type>::MIN, <$type>::MAX)
+            fn parse(text: &str) -> Result<$type, LineError> {
+                text.parse().map_err(|_| LineError::NotWhole {
+                    least: <$type>::MIN as i128,
+                    greatest: <$type>::MAX as i128,
+                    found: text.into(),
                 })
             }
         }
@@ -112,7 +115,7 @@ macro_rules! integer {
 integer!(i8 i16 i32 i64 u8 u16 u32 u64 usize);
 
 impl Field for String {
-    fn parse(text: &str) -> Result<String, String> {
+    fn parse(text: &str) -> Result<String, LineError> {
         Ok(text.to_owned())
     }
 }
@@ -147,12 +150,12 @@ mod tests {
             assert!(index(text).is_err(), "{text}");
         }
         assert_eq!(index("00000000000000000000000007"), Ok(7));
-        assert!(index("-3").unwrap_err().contains("\"-3\""));
+        assert!(index("-3").unwrap_err().to_string().contains("\"-3\""));
         for text in ["", ".", "-", "nan", "inf", "-infinity", "1e99", "1.2.3", "0x1"] {
             assert!(f32::parse(text).is_err(), "{text}");
         }
         assert!(f64::parse("1e99").is_ok());
         assert_eq!(f32::parse("-0").map(f32::to_bits), Ok((-0.0f32).to_bits()));
-        assert!(u8::parse("256").unwrap_err().contains("from 0 to 255"));
+        assert!(u8::parse("256").unwrap_err().to_string().contains("from 0 to 255"));
     }
 }

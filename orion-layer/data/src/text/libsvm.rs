@@ -1,5 +1,5 @@
 //! LIBSVM's format: `label index:value index:value ...` (Chang and Lin, 2011).
-use super::{Field, field};
+use super::{Field, LineError, field};
 use serde::{Deserialize, Serialize};
 
 /// A training example: its label, and the features that are not zero.
@@ -20,26 +20,26 @@ pub struct LabelledRow {
 /// let row = libsvm("-1 3:1 11:0.5", 0)?.expect("a row");
 /// assert_eq!(row.label, -1.0);
 /// assert_eq!(row.features, [(2, 1.0), (10, 0.5)]);
-/// # Ok::<(), String>(())
+/// # Ok::<(), hectare_data::text::LineError>(())
 /// ```
 ///
 /// # Errors
-/// What is wrong with the line.
+/// [`LineError`].
 #[inline]
-pub fn libsvm(line: &str, _offset: usize) -> Result<Option<LabelledRow>, String> {
+pub fn libsvm(line: &str, _offset: usize) -> Result<Option<LabelledRow>, LineError> {
     row(line, 1)
 }
 
 /// [`libsvm`] with indices that begin at `first_index` in the file: some begin at 0.
-pub fn libsvm_from(first_index: u32) -> impl Fn(&str, usize) -> Result<Option<LabelledRow>, String> {
+pub fn libsvm_from(first_index: u32) -> impl Fn(&str, usize) -> Result<Option<LabelledRow>, LineError> {
     move |line, _offset| row(line, first_index)
 }
 
-fn row(line: &str, first_index: u32) -> Result<Option<LabelledRow>, String> {
+fn row(line: &str, first_index: u32) -> Result<Option<LabelledRow>, LineError> {
     let content = line.split_once('#').map_or(line, |(content, _comment)| content);
     let mut columns = content.split_ascii_whitespace();
     let Some(label) = columns.next() else { return Ok(None) };
-    let label = f32::parse(label).map_err(|error| format!("label: {error}"))?;
+    let label = f32::parse(label).map_err(|error| LineError::Label { source: Box::new(error) })?;
     let count = content.bytes().filter(|&byte| byte == b':').count();
     let mut features: Vec<(u32, f32)> = Vec::with_capacity(count);
     for column in columns {
@@ -47,7 +47,7 @@ fn row(line: &str, first_index: u32) -> Result<Option<LabelledRow>, String> {
         if let Some(&(last, _)) = features.last().filter(|(last, _)| *last >= feature.0) {
             let (last, index) = (u64::from(last), u64::from(feature.0));
             let first = u64::from(first_index);
-            return Err(format!("feature {} comes after feature {}", index + first, last + first));
+            return Err(LineError::FeatureOrder { feature: index + first, last: last + first });
         }
         features.push(feature);
     }
@@ -55,17 +55,19 @@ fn row(line: &str, first_index: u32) -> Result<Option<LabelledRow>, String> {
 }
 
 #[inline]
-fn feature(column: &str, first_index: u32) -> Result<(u32, f32), String> {
+fn feature(column: &str, first_index: u32) -> Result<(u32, f32), LineError> {
     let colon = column.bytes().position(|byte| byte == b':');
-    let Some(colon) = colon else { return Err(format!("expected index:value, found {column:?}")) };
+    let Some(colon) = colon else { return Err(LineError::NotAFeature { found: column.into() }) };
     let (index, value) = (&column[..colon], &column[colon + 1..]);
     if index == "qid" {
-        return Err(format!("query ids are not supported, found {column:?}"));
+        return Err(LineError::QueryId { found: column.into() });
     }
     let number =
-        u32::try_from(field::index(index)?).map_err(|_| format!("the index {index} is too large"))?;
-    let number = number
-        .checked_sub(first_index)
-        .ok_or_else(|| format!("features begin at {first_index} here, found {number}"))?;
+        u32::try_from(field::index(index)?).map_err(|_| LineError::IndexTooLarge { index: index.into() })?;
+    let number = number.checked_sub(first_index).ok_or_else(|| LineError::BeforeFirst {
+        what: "features",
+        first: first_index as usize,
+        found: number.to_string(),
+    })?;
     Ok((number, f32::parse(value)?))
 }

@@ -1,5 +1,5 @@
 //! The lines of a share of a file, read in blocks.
-use super::TextError;
+use super::{LineError, TextError};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -39,7 +39,7 @@ impl Share {
 pub fn for_each_line(
     path: &Path,
     share: Share,
-    mut act: impl FnMut(&str, usize) -> Result<(), String>,
+    mut act: impl FnMut(&str, usize) -> Result<(), LineError>,
 ) -> Result<(), TextError> {
     assert!(share.part < share.of, "part {} of {} of a file", share.part, share.of);
     let failed = |source| TextError::Read { path: path.to_owned(), source };
@@ -92,7 +92,7 @@ pub fn for_each_line(
                 return Ok(());
             }
             let byte = text.len() - complete.len() + 1;
-            return Err(error_at(path, at, format!("byte {byte} of this line is not UTF-8")));
+            return Err(error_at(path, at, LineError::NotUtf8 { byte }));
         }
         if at >= end {
             return Ok(());
@@ -102,9 +102,9 @@ pub fn for_each_line(
 }
 
 /// Counts the lines before: only done when there is an error.
-fn error_at(path: &Path, offset: u64, what: String) -> TextError {
+fn error_at(path: &Path, offset: u64, cause: LineError) -> TextError {
     match count_newlines(path, offset) {
-        Ok(before) => TextError::Line { path: path.to_owned(), line: before + 1, what },
+        Ok(before) => TextError::Line { path: path.to_owned(), line: before + 1, source: cause },
         Err(source) => TextError::Read { path: path.to_owned(), source },
     }
 }

@@ -16,21 +16,23 @@
 mod columns;
 mod field;
 mod libsvm;
+mod line_error;
 mod lines;
 mod write;
 
 pub use self::columns::{Columns, Separator, csv, movielens, tsv, whitespace};
 pub use self::field::Field;
 pub use self::libsvm::{LabelledRow, libsvm, libsvm_from};
+pub use self::line_error::LineError;
 pub use self::lines::{Share, for_each_line};
 pub use self::write::{write_entries, write_rows};
 
-use crate::entries::{Entries, EntriesError};
+use crate::entries::Entries;
 use std::path::{Path, PathBuf};
 
 /// What a parser makes of a line: an entry, nothing (a header, a comment, an empty line), or what is wrong with
 /// the line.
-pub type Parsed<T, const N: usize> = Result<Option<([usize; N], T)>, String>;
+pub type Parsed<T, const N: usize> = Result<Option<([usize; N], T)>, LineError>;
 
 /// Why a text file could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +43,7 @@ pub enum TextError {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        r#source: std::io::Error,
+        source: std::io::Error,
     },
     /// It is a directory, a pipe or a device: its length is not known, so workers cannot share it.
     #[error("{} is not a regular file", path.display())]
@@ -50,14 +52,14 @@ pub enum TextError {
         path: PathBuf,
     },
     /// A line is not as expected.
-    #[error("{}:{line}: {what}", path.display())]
+    #[error("{}:{line}: {source}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// The number of the line, from 1.
         line: u64,
         /// What is wrong with it.
-        what: String,
+        source: LineError,
     },
 }
 
@@ -76,7 +78,7 @@ pub fn read_entries<T, const N: usize>(
     let mut entries = Entries::new([0; N]).unwrap_or_else(|_| unreachable!("no extent is too large"));
     for_each_line(path.as_ref(), share, |line, offset| {
         if let Some((key, value)) = parser(line, offset)? {
-            entries.push_growing(key, value).map_err(|error: EntriesError| error.to_string())?;
+            entries.push_growing(key, value)?;
         }
         Ok(())
     })?;
@@ -93,7 +95,7 @@ pub fn read_entries<T, const N: usize>(
 pub fn read_rows<T>(
     path: impl AsRef<Path>,
     share: Share,
-    parser: impl Fn(&str, usize) -> Result<Option<T>, String>,
+    parser: impl Fn(&str, usize) -> Result<Option<T>, LineError>,
 ) -> Result<Vec<T>, TextError> {
     let mut rows = Vec::new();
     for_each_line(path.as_ref(), share, |line, offset| {

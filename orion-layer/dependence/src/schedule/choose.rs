@@ -1,6 +1,6 @@
 //! Which schedule a loop gets: those that its dependences allow, the cheapest of them.
 use super::cost::{self, Cost, estimate};
-use super::{Blocks, Rotation, Schedule, Serial, Steps, verify};
+use super::{Blocks, Rotation, Schedule, ScheduleError, Serial, Steps, verify};
 use crate::analysis::Dependences;
 use crate::cuts::BlockWeights;
 use crate::loop_nest::{LoopNest, Order};
@@ -59,7 +59,7 @@ impl Choice {
         dependences: &Dependences,
         weights: &BlockWeights,
         workers: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), ScheduleError> {
         if let Some(rotation) = &mut self.rotation {
             rotation.rebalance(weights, workers);
             let cut = |dim: usize, _: usize| self.cuts[dim].clone();
@@ -104,14 +104,14 @@ fn build(
     schedule: &dyn Schedule,
     cut: Cut<'_>,
     workers: usize,
-) -> Result<Built, String> {
+) -> Result<Built, ScheduleError> {
     let extents: Vec<usize> = nest.dims.iter().map(|dim| cost::extent(dim.bounds)).collect();
     let mut grid = schedule.grid(&extents, workers);
     refine(&mut grid, &extents, nest.least_cells, workers);
     if grid.len() != extents.len()
         || grid.iter().zip(&extents).any(|(cells, extent)| *cells == 0 || *cells > (*extent).max(1))
     {
-        return Err(format!("the grid {grid:?} does not fit a loop of {extents:?} iterations"));
+        return Err(ScheduleError::Grid { grid, extents });
     }
     let mut steps = schedule.steps(&grid, workers);
     // A tile without cells needs nothing, whatever its bounds are.
@@ -182,7 +182,7 @@ pub fn choose(
     cut: Cut<'_>,
     workers: usize,
     accumulates: bool,
-) -> Result<Choice, String> {
+) -> Result<Choice, ScheduleError> {
     if let Some(schedule) = own {
         let built = build(nest, dependences, schedule, cut, workers)?;
         let candidates = vec![Candidate { name: schedule.name(), verdict: Verdict::Chosen(built.cost) }];
@@ -190,20 +190,26 @@ pub fn choose(
     }
     let list = candidates(nest, dependences);
     let team = workers.max(if accumulates { TEAM } else { 2 });
-    let mut results: Vec<Result<Cost, String>> = list
+    let mut results: Vec<Result<Cost, ScheduleError>> = list
         .iter()
         .map(|(_, kind)| build(nest, dependences, kind.schedule(), cut, team).map(|built| built.cost))
         .collect();
-    let cost = |result: &Result<Cost, String>| result.as_ref().map_or(f64::INFINITY, |cost| cost.nanoseconds);
+    let cost =
+        |result: &Result<Cost, ScheduleError>| result.as_ref().map_or(f64::INFINITY, |cost| cost.nanoseconds);
     let mut by_cost: Vec<usize> = (0..list.len()).collect();
     by_cost.sort_by(|a, b| cost(&results[*a]).total_cmp(&cost(&results[*b])));
     // What fits the blocks of the team may, rarely, not fit those of the workers; serial always does.
-    let mut refused = String::new();
+    let mut refused = None;
     let found = by_cost.into_iter().find_map(|number| {
         let built = build(nest, dependences, list[number].1.schedule(), cut, workers);
-        built.map_err(|why| refused = why).ok().map(|built| (number, built))
+        built.map_err(|why| refused = Some(why)).ok().map(|built| (number, built))
     });
-    let Some((best, built)) = found else { return Err(refused) };
+    let (best, built) = match (found, refused) {
+        (Some(found), _) => found,
+        (None, Some(why)) => return Err(why),
+        // There is always a serial candidate.
+        (None, None) => return Err(ScheduleError::Grid { grid: Vec::new(), extents: Vec::new() }),
+    };
     if workers < team {
         // The costs are those of the workers that there are.
         for ((_, kind), result) in list.iter().zip(&mut results).filter(|(_, result)| result.is_ok()) {
@@ -217,7 +223,7 @@ pub fn choose(
         .map(|(number, ((name, _), result))| Candidate {
             name: name.clone(),
             verdict: match result {
-                Err(why) => Verdict::Refused(why),
+                Err(why) => Verdict::Refused(why.to_string()),
                 Ok(cost) if number == best => Verdict::Chosen(cost),
                 Ok(cost) => Verdict::Dearer(cost),
             },

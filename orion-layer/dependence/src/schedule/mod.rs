@@ -5,6 +5,7 @@
 //! arrays that its tile writes, and gets them from whoever used them last.
 mod choose;
 mod cost;
+mod error;
 mod kinds;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ mod verify;
 
 pub use self::choose::{Candidate, Choice, Cut, Verdict, choose};
 pub use self::cost::{Cost, iterations};
+pub use self::error::ScheduleError;
 pub use self::kinds::{Blocks, Rotation, Serial};
 pub use self::verify::verify;
 pub use crate::tiles::{Steps, Tile, cell_number, for_each_cell};

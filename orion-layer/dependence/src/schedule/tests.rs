@@ -1,5 +1,5 @@
 //! The verification of schedules against brute force over concrete iterations.
-use super::{Schedule, Steps, for_each_cell, verify};
+use super::{Schedule, ScheduleError, Steps, for_each_cell, verify};
 use crate::analysis::{Dependences, analyze};
 use crate::common::case::{Case, Iteration, SpaceSpec};
 use crate::common::generate;
@@ -96,7 +96,7 @@ fn wrong(case: &Case, grid: &[usize], steps: &Steps) -> Result<(), String> {
 }
 
 /// What comes of a random schedule for a random loop: the verdict of the verification, and that of brute force.
-fn verdicts(seed: u64, fault: Option<Mutant>) -> Option<(Result<(), String>, Result<(), String>)> {
+fn verdicts(seed: u64, fault: Option<Mutant>) -> Option<(Result<(), ScheduleError>, Result<(), String>)> {
     let case = generate::case(seed);
     let nest = nest(&case);
     let schedule = Arbitrary { seed, broken: true };

@@ -1,5 +1,5 @@
 //! Checks a schedule against the loop's dependences: the runtime's own, and those of users.
-use super::{Steps, Tile, cell_number, for_each_cell};
+use super::{ScheduleError, Steps, Tile, cell_number, for_each_cell};
 use crate::analysis::{Dependence, Dependences, Distance};
 use crate::loop_nest::{LoopNest, Order};
 use crate::mutant::{self, Mutant};
@@ -15,9 +15,9 @@ pub fn verify(
     grid: &[usize],
     steps: &Steps,
     workers: usize,
-) -> Result<(), String> {
+) -> Result<(), ScheduleError> {
     if let Some(step) = steps.iter().position(|step| step.len() != workers) {
-        return Err(format!("step {step} has tiles for {} workers of {workers}", steps[step].len()));
+        return Err(ScheduleError::Workers { step, tiles: steps[step].len(), workers });
     }
     covers(grid, steps)?;
     for (number, step) in steps.iter().enumerate() {
@@ -28,10 +28,11 @@ pub fn verify(
                 if let Some(conflict) =
                     dependences.list.iter().find(|dependence| !keeps_apart(dependence, a, b))
                 {
-                    return Err(format!(
-                        "in step {number}, workers {first} and {second} would run at once what must not: {}",
-                        dependences.describe_conflict(nest, conflict)
-                    ));
+                    return Err(ScheduleError::Conflict {
+                        step: number,
+                        workers: [*first, *second],
+                        conflict: dependences.describe_conflict(nest, conflict),
+                    });
                 }
             }
         }
@@ -42,10 +43,7 @@ pub fn verify(
             (0..nest.dims.len()).any(|dim| cut(dim) && dependence.vector[dim] != Distance::Exact(0))
         });
         if let Some(broken) = broken {
-            return Err(format!(
-                "the loop is ordered, and iterations that depend on each other would lie in different blocks: {}",
-                dependences.describe_conflict(nest, broken)
-            ));
+            return Err(ScheduleError::Order { conflict: dependences.describe_conflict(nest, broken) });
         }
     }
     Ok(())
@@ -62,20 +60,20 @@ fn keeps_apart(dependence: &Dependence, a: &Tile, b: &Tile) -> bool {
     })
 }
 
-fn covers(grid: &[usize], steps: &Steps) -> Result<(), String> {
+fn covers(grid: &[usize], steps: &Steps) -> Result<(), ScheduleError> {
     let mut runs = vec![0u8; grid.iter().product()];
     let mut wrong = None;
     for tile in steps.iter().flatten().flatten() {
         let fits = tile.cells.len() == grid.len()
             && tile.cells.iter().zip(grid).all(|(range, cells)| range.end <= *cells);
         if !fits {
-            return Err(format!("tile {:?} lies outside the grid {grid:?}", tile.cells));
+            return Err(ScheduleError::Outside { cells: tile.cells.clone(), grid: grid.to_vec() });
         }
         for_each_cell(tile, |cell| {
             let count = &mut runs[cell_number(grid, cell)];
             *count += 1;
             if *count > 1 && !mutant::is(Mutant::CellsTwice) {
-                wrong = Some(format!("cell {cell:?} would run twice"));
+                wrong = Some(ScheduleError::Twice { cell: cell.to_vec() });
             }
             wrong.is_none()
         });
@@ -90,7 +88,7 @@ fn covers(grid: &[usize], steps: &Steps) -> Result<(), String> {
             for (at, cells) in cell.iter_mut().zip(grid).rev() {
                 (*at, rest) = (rest % cells, rest / cells);
             }
-            Err(format!("cell {cell:?} of the grid {grid:?} would not run"))
+            Err(ScheduleError::Missing { cell, grid: grid.to_vec() })
         }
         _ => Ok(()),
     }

@@ -1,0 +1,69 @@
+//! Why a schedule is refused.
+use crate::placement::PlacementError;
+
+/// Why a loop cannot run by a schedule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScheduleError {
+    /// Its grid is not one of the loop.
+    #[error("the grid {grid:?} does not fit a loop of {extents:?} iterations")]
+    Grid {
+        /// Cells per dimension.
+        grid: Vec<usize>,
+        /// Iterations per dimension.
+        extents: Vec<usize>,
+    },
+    /// It is for another number of workers.
+    #[error("step {step} has tiles for {tiles} workers of {workers}")]
+    Workers {
+        /// The step.
+        step: usize,
+        /// The workers that it has tiles for.
+        tiles: usize,
+        /// The workers that there are.
+        workers: usize,
+    },
+    /// A tile has cells that the grid has not.
+    #[error("tile {cells:?} lies outside the grid {grid:?}")]
+    Outside {
+        /// The cells of the tile.
+        cells: Vec<std::ops::Range<usize>>,
+        /// Cells per dimension.
+        grid: Vec<usize>,
+    },
+    /// A cell is in two tiles.
+    #[error("cell {cell:?} would run twice")]
+    Twice {
+        /// The cell.
+        cell: Vec<usize>,
+    },
+    /// A cell is in no tile.
+    #[error("cell {cell:?} of the grid {grid:?} would not run")]
+    Missing {
+        /// The cell.
+        cell: Vec<usize>,
+        /// Cells per dimension.
+        grid: Vec<usize>,
+    },
+    /// Iterations that conflict would run at once.
+    #[error("in step {step}, workers {} and {} would run at once what must not: {conflict}", workers[0], workers[1])]
+    Conflict {
+        /// The step.
+        step: usize,
+        /// The two workers.
+        workers: [usize; 2],
+        /// The conflict, in words.
+        conflict: String,
+    },
+    /// The order of an ordered loop would not be kept.
+    #[error(
+        "the loop is ordered, and iterations that depend on each other would lie in different blocks: {conflict}"
+    )]
+    Order {
+        /// The dependence, in words.
+        conflict: String,
+    },
+    /// The arrays of the loop cannot be placed by it.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
+}
