@@ -1,4 +1,4 @@
-//! What clients that only look ask the daemon.
+//! Requests of clients that only look.
 use anyhow::{Result, bail};
 use hectare_dsm::{Job, Monitor};
 use hectare_wire::{ClientLine, Connection, Error, JobLine, Refusal, Reply, Request, RunDir};

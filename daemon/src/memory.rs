@@ -33,7 +33,7 @@ pub(crate) fn make(settings: &JobSettings) -> Result<OwnedFd, hectare_dsm::Error
 /// Which memory it is, as long as it exists: device and inode.
 pub(crate) type Identity = (u64, u64);
 
-/// What the daemon holds on to of a job's memory.
+/// The daemon's record of a job's memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About {
     pub(crate) identity: Identity,

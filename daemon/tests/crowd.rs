@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Workers beside the one that is killed.
 const OTHERS: u32 = 63;
 
-/// What a started process does; nothing when the tests themselves run.
+/// The program of a started process; nothing when the tests themselves run.
 #[test]
 fn role() {
     match std::env::var(ROLE).as_deref() {

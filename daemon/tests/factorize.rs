@@ -2,7 +2,7 @@
 use crate::common::{Host, example};
 use std::process::{Command, Output};
 
-/// What is said of the passes, without the times.
+/// The lines about passes, without the times.
 fn passes(output: &Output) -> Vec<String> {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));

@@ -154,7 +154,7 @@ fn answers_with_descriptors_do_not_pile_up() {
     (0..100).for_each(|_| drop(connection.ask(&open).unwrap()));
 }
 
-/// What a started process does, as another user; nothing when the tests themselves run.
+/// The program of a started process, as another user; nothing when the tests themselves run.
 #[test]
 fn role() {
     if std::env::var_os(ROLE).is_none() {

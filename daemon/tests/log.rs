@@ -18,7 +18,7 @@ fn daemon(host: &Host, stderr: Stdio) -> (Daemon, SocketAddr) {
     (daemon, free)
 }
 
-/// What the metrics say under this name.
+/// The value of the metric of this name.
 fn metric(address: SocketAddr, name: &str) -> f64 {
     let mut value = None;
     until(name, || {

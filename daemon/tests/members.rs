@@ -8,7 +8,7 @@ use hectare_dsm::{Error, Job, Worker};
 use hectare_testing::skip;
 use hectare_wire::{Connection, JobSettings, Refusal, Reply, Request, Socket};
 
-/// What a started process does; nothing when the tests themselves run.
+/// The program of a started process; nothing when the tests themselves run.
 #[test]
 fn role() {
     match std::env::var(ROLE).as_deref() {

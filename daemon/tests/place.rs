@@ -6,7 +6,7 @@ use hectare_wire::{Connection, Reply, Request};
 use std::path::Path;
 use std::process::Stdio;
 
-/// What a started process does; nothing when the tests themselves run.
+/// The program of a started process; nothing when the tests themselves run.
 #[test]
 fn role() {
     if std::env::var(ROLE).as_deref() == Ok("member") {

@@ -4,7 +4,7 @@ use crate::common::{Host, until};
 use hectare_dsm::{Error, Job};
 use hectare_wire::{Refusal, Request};
 
-/// What a started process does; nothing when the tests themselves run.
+/// The program of a started process; nothing when the tests themselves run.
 #[test]
 fn role() {
     if let Ok("certain") = std::env::var(ROLE).as_deref() {

@@ -5,7 +5,7 @@ use hectare_dsm::{Area, AreaSpec, Job, Membership, Worker};
 use hectare_wire::{JobSettings, Request};
 use rustix::process::Signal;
 
-/// What a started process does; nothing when the tests themselves run.
+/// The program of a started process; nothing when the tests themselves run.
 #[test]
 fn role() {
     match std::env::var(ROLE).as_deref() {

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Elements of an area: large enough that whoever is stopped often stands in the middle of a copy.
 const LEN: usize = 400_000;
 
-/// What a started process does; nothing when the tests themselves run.
+/// The program of a started process; nothing when the tests themselves run.
 #[test]
 fn role() {
     if let Ok("companion") = std::env::var(ROLE).as_deref() {

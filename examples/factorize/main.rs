@@ -77,7 +77,7 @@ fn step(o: &Options, a: &mut [f32], b: &mut [f32], x: f32, first: bool) -> f32 {
 /// How long rows are: of `u`, and of `v`.
 fn widths(o: &Options) -> [usize; 2] {
     match o.steps {
-        // What a number of `v` has seen is a helper value of its buffer.
+        // The gradients that a number of `v` has seen are a helper value of its buffer.
         Steps::AdaRevision => [2 * o.rank, o.rank],
         _ => [o.rank + SEEN; 2],
     }

@@ -89,7 +89,7 @@ pub(crate) fn square(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
-/// What a point adds to the totals of its cluster.
+/// The contribution of a point to the totals of its cluster.
 #[inline(always)]
 pub(crate) fn fill(contribution: &mut [f64], point: &[f32]) {
     contribution.iter_mut().zip(point).for_each(|(sum, x)| *sum = f64::from(*x));

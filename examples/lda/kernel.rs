@@ -20,7 +20,7 @@ pub(crate) fn padded(topics: usize) -> usize {
 #[repr(align(64))]
 struct Table<const GROUPS: usize>([[f32; LANES]; GROUPS]);
 
-/// What a draw depends on beside the counts.
+/// The parameters of a draw beside the counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Sampler {
     topics: usize,

@@ -43,7 +43,7 @@ const ADVICE: &str = "--alpha and --beta are too large or too small for 32 bits"
 /// Why [`Consistency::Async`] is refused.
 pub(crate) const LOSSY: &str = "async may lose counts of topics, of which two workers change one at once: bsp, bounded:S or unbounded add up all";
 
-/// What the loop finds at a token: its number, and its topic. Only the worker that has the token changes the topic; the
+/// The value of a token in the loop: its number, and its topic. Only the worker that has the token changes the topic; the
 /// atomic makes that possible behind a shared reference, and costs nothing.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Assigned {

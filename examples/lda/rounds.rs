@@ -42,7 +42,7 @@ impl Schedule for Rounds {
         let (blocks, groups) = (2 * workers, workers * self.rounds);
         let tile = |step: usize, worker: usize| {
             let docs = share(grid[0], worker * self.rounds + step / blocks, groups);
-            // What one worker has visited, its neighbour visits two steps later.
+            // A part that one worker has visited, its neighbour visits two steps later.
             let words = share(grid[1], (2 * worker + step) % blocks, blocks);
             Some(Tile { cells: vec![docs, words] })
         };

@@ -39,7 +39,7 @@ pub(crate) struct Options {
     /// The size of a step; the default depends on the rule.
     #[arg(long)]
     pub(crate) rate: Option<f32>,
-    /// What the rate of SGD is multiplied by from pass to pass.
+    /// The factor of SGD's rate from pass to pass.
     #[arg(long, default_value_t = 0.8)]
     pub(crate) decay: f32,
 }

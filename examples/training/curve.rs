@@ -3,13 +3,13 @@ use super::Run;
 use hectare::orion::{Error, Result};
 use std::time::{Duration, Instant};
 
-/// What was reached after each pass.
+/// The loss after each pass.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
     /// Passes of an earlier run, from whose checkpoint this one goes on.
     pub(super) begun: usize,
     pub(super) measure: &'static str,
-    /// What to do when it is not finite any more.
+    /// Advice for when it is not finite any more.
     advice: &'static str,
     baseline: Option<Baseline>,
     pub(super) points: Vec<Point>,
@@ -37,7 +37,7 @@ pub(super) struct Point {
     pub(super) seconds: f64,
     /// The same of what was learned from, if that is another.
     pub(super) train: Option<f64>,
-    /// What the curve is of.
+    /// The measure that the curve shows.
     pub(super) loss: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What the training examples share: the command line, data, text, loss curves.
+//! Shared by the training examples: the command line, data, text, loss curves.
 #![allow(dead_code, unused_imports)] // each example uses its own part
 #[allow(unreachable_pub, reason = "the documents are drawn with it, too")]
 mod chart;
@@ -16,7 +16,7 @@ pub(crate) use self::options::{Options, Steps};
 pub(crate) use self::run::Run;
 use hectare::orion::{Context, Result};
 
-/// What to do when a loss of gradient descent is not finite any more.
+/// Advice for when a loss of gradient descent is not finite any more.
 pub(crate) const TOO_LONG: &str = "steps were too long; try a smaller --rate";
 
 /// Says how each loop runs and why, and where the time of relaxed loops went, if the command line asks. Collective.

@@ -1,4 +1,4 @@
-//! What the command lines of the training examples have in common: on how many workers, how consistent, and what is told.
+//! The common options of the training examples: on how many workers, how consistent, and what is told.
 use super::Curve;
 use super::picture;
 use anyhow::{Context as _, Result, bail, ensure};
@@ -38,7 +38,7 @@ pub(crate) struct Run {
     /// Say nothing but the last lines.
     #[arg(long)]
     pub(crate) quiet: bool,
-    /// What else names a run, in what is said and in the legends of pictures.
+    /// The rest of the name of a run, in messages and in the legends of charts.
     #[arg(skip)]
     pub(crate) manner: Option<String>,
 }

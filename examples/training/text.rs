@@ -19,7 +19,7 @@ pub(crate) struct Keep {
     pub(crate) skip_top: usize,
 }
 
-/// What is generated.
+/// The parameters of generated text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Generated {
     /// How many.

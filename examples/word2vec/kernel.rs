@@ -13,7 +13,7 @@ const MOST: f32 = 6.0;
 /// Steps of the table from 0 to [`MOST`] and as many below.
 const STEPS: usize = 512;
 
-/// What learning depends on beside the rows.
+/// The state of learning beside the rows.
 #[derive(Debug)]
 pub(crate) struct Learner<'t> {
     o: &'t Options,
@@ -163,7 +163,7 @@ impl Sentence<'_> {
         for _ in 0..o.negative {
             let random = self.random();
             let drawn = self.learner.draw(random);
-            // What is drawn twice would be written twice.
+            // A word that is drawn twice would be written twice.
             if !self.targets.contains(&drawn) {
                 self.targets.push(drawn);
             }

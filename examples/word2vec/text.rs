@@ -12,7 +12,7 @@ pub(crate) const SPREAD: usize = 4;
 /// Longer sentences are cut.
 const LONGEST: usize = 1000;
 
-/// What is known of words that ought to be alike.
+/// Known pairs of words that ought to be similar.
 #[derive(Clone, Debug)]
 pub(crate) enum Known {
     /// Words that occur often enough to be learned, by planted topic: topics lie on a ring, and the farther apart they are,

@@ -13,7 +13,7 @@ pub trait Accumulator {
     /// The value.
     type Value: Element + Debug;
 
-    /// What an iteration that adds nothing yields.
+    /// The neutral value, of an iteration that adds nothing.
     fn identity(&self) -> Self::Value;
 
     /// Combines two values. Must be associative as far as the program cares; it need not commute.
@@ -259,7 +259,7 @@ impl<'a, C: Accumulators> Tree<'a, C> {
         })
     }
 
-    /// What this worker has to send.
+    /// The partials that this worker has to send.
     pub(crate) fn encode(&mut self, bytes: &mut Vec<u8>) {
         self.reduce();
         for node in &self.nodes {

@@ -1,4 +1,4 @@
-//! What `parallel_for!` expands to, besides the call itself: the pieces of a description. Not for programs.
+//! The pieces of a description that `parallel_for!` expands to, besides the call itself. Not for programs.
 mod clauses;
 
 pub use self::clauses::{Buffer, Clauses, Entries, Read, Relax, Serve, Write};
@@ -43,12 +43,12 @@ pub struct Invariant {
 }
 
 impl Invariant {
-    /// What tells this description from another at the same place.
+    /// Identifies this description among others at the same place.
     pub fn fingerprint(hash: i64) -> Invariant {
         Invariant { value: Some(hash), is_wide: true }
     }
 
-    /// What a plan is kept by.
+    /// The key by which a plan is kept.
     pub fn key(self) -> [i64; 2] {
         [self.value.unwrap_or(0), i64::from(self.value.is_some()) + 2 * i64::from(self.is_wide)]
     }
@@ -115,7 +115,7 @@ impl<T: ?Sized> OfAnything for &Captured<'_, T> {
     }
 }
 
-/// What tells whether a value from outside has changed: its hash. Found as the traits above are.
+/// The hash of a value from outside, which tells whether it has changed. Found as the traits above are.
 pub trait OfHash {
     /// The hash.
     fn trace(&self) -> Option<u64>;
@@ -210,7 +210,7 @@ pub fn basis(traces: &[Option<u64>]) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// What a body without accumulators ends with.
+/// The value of a body without accumulators.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished;
 

@@ -1,4 +1,4 @@
-//! What can go wrong in the loop layer: what happened, in which loop, to which array, on which worker.
+//! Errors of the loop layer: what happened, in which loop, to which array, on which worker.
 //!
 //! `Display` is whole and says the cause, `Debug` is the same, and `Error::source` gives the cause, as in the runtime core.
 use hectare_dsm::Rank;
@@ -47,7 +47,7 @@ pub enum Error {
     Shape {
         /// The array.
         array: String,
-        /// What is wrong.
+        /// The fault, in words.
         what: String,
     },
     /// An entry of an array or a collection that cannot be made, merged, sent or read.
@@ -59,7 +59,7 @@ pub enum Error {
         worker: Rank,
         /// The key of the entry, or of the one that it is made of.
         key: String,
-        /// What is wrong.
+        /// The fault, in words.
         what: String,
     },
     /// The description of a loop contradicts itself or its arrays.
@@ -67,7 +67,7 @@ pub enum Error {
     InvalidLoop {
         /// The loop.
         loop_name: String,
-        /// What is wrong.
+        /// The fault, in words.
         what: String,
     },
     /// A schedule was refused.
@@ -77,7 +77,7 @@ pub enum Error {
         loop_name: String,
         /// The schedule.
         schedule: String,
-        /// What it would break.
+        /// The promise that it would break.
         what: String,
     },
     /// A check found that a loop's body and its description or schedule do not fit
@@ -86,7 +86,7 @@ pub enum Error {
     Check {
         /// The loop.
         loop_name: String,
-        /// What was found, one line each.
+        /// The findings, one line each.
         findings: String,
     },
     /// Replicas of the program made different collective calls.
@@ -181,7 +181,7 @@ pub enum Error {
         file: String,
         /// The line, from 1.
         line: u64,
-        /// What was wrong, and what was expected.
+        /// The fault, and what was expected.
         what: String,
     },
     /// A file could not be read or written.
@@ -189,7 +189,7 @@ pub enum Error {
     Io {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// A file holds something else than was asked for.
@@ -197,7 +197,7 @@ pub enum Error {
     Format {
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// The fault in it, in words.
         what: String,
     },
     /// A message between workers could not be encoded or decoded.

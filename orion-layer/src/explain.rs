@@ -18,7 +18,7 @@ use std::ops::{Deref, DerefMut};
 pub struct Explanation {
     /// The loop: where it stands.
     pub loop_name: String,
-    /// What it runs over, in words.
+    /// The space of its iterations, in words.
     pub space: String,
     /// Under which consistencies it has run, and with which intervals between clocks, in the order in which they came
     /// first. Empty for a loop that relaxes, buffers and serves no array.
@@ -27,7 +27,7 @@ pub struct Explanation {
     pub order: Order,
     /// How many workers.
     pub workers: usize,
-    /// What stands in the way of running iterations at the same time, one sentence each.
+    /// The conflicts that keep iterations from running at the same time, one sentence each.
     pub conflicts: Vec<String>,
     /// The same as dependence vectors.
     pub vectors: Vec<String>,
@@ -41,7 +41,7 @@ pub struct Explanation {
     pub arrays: Vec<(String, ArrayPlacement)>,
     /// Arrays whose dependences are given up: their names, and what happens instead, in words.
     pub shared: Vec<(String, String)>,
-    /// What would help, if only a serial run is possible.
+    /// Advice, if only a serial run is possible.
     pub advice: Option<String>,
 }
 
@@ -156,7 +156,7 @@ impl LoopPlan {
 }
 
 impl LoopPlan {
-    /// What it would buy to give up the dependences that keep the loop serial.
+    /// The gain from giving up the dependences that keep the loop serial.
     fn gain(&self) -> Option<String> {
         let mut nest = self.nest.clone();
         for dependence in &self.dependences.list {

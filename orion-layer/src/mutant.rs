@@ -15,7 +15,7 @@ pub(crate) enum Mutant {
     StaleEntries,
     /// Entries of a cell are not sorted in an ordered loop.
     Unsorted,
-    /// What the last cell of the grid adds to the accumulators is lost.
+    /// The partials of the last cell of the grid are lost.
     LostPartial,
 }
 

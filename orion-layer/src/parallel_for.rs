@@ -2,7 +2,7 @@
 
 /// Runs a loop on all workers of the program, in an order that keeps its dependences.
 ///
-/// What it takes is the loop that one would write serially, after a head that names what the loop touches:
+/// It takes the loop that one would write serially, after a head that names what the loop touches:
 ///
 /// ```
 /// use hectare_orion::{axpy, dot, parallel_for, run};
@@ -97,7 +97,7 @@
 /// around counts as "any". So does a name of which a macro, a glob import or a `#[cfg]` in the body may change the meaning.
 ///
 /// # Compile errors
-/// What the macro cannot describe is an error at the token, with advice: an array used other than as above, inside a
+/// Anything that the macro cannot describe is an error at the token, with advice: an array used other than as above, inside a
 /// macro that is not one of the standard library's usual, or shadowed; an array written that is named under
 /// `read`; a subscript of a served array that depends on what the loop changes; `break`, `return` and `?` that would leave the loop; an accumulator read in the body. The body is an `Fn`
 /// closure, so that it cannot change variables from outside: what iterations are to change is in arrays and

@@ -16,7 +16,7 @@ pub(crate) fn short_name(type_name: &str) -> String {
     let mut name = String::new();
     for (number, piece) in type_name.split("::").enumerate() {
         if number > 0 && piece.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
-            // What stands before is the name of a module.
+            // The text before is the name of a module.
             let kept = name.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
             name.truncate(kept);
         } else if number > 0 {

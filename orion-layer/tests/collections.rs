@@ -101,7 +101,7 @@ fn random_operations_leave_what_a_serial_map_has() {
     }
 }
 
-/// What two maps have.
+/// The contents of two maps.
 type Found = (Vec<(u32, u64)>, Vec<(u32, Vec<u64>)>);
 
 fn merged<M: Merge<u64, Part = u64>>(w: &mut Context<'_>, rule: M, order: bool) -> Result<Found> {

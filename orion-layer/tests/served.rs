@@ -12,7 +12,7 @@ const BINS: usize = 371;
 const INTERVALS: [Every; 4] =
     [Every::PerPass(1), Every::PerPass(16), Every::Iterations(100), Every::Time(Duration::from_micros(50))];
 
-/// What serving has cost, over all loops.
+/// The cost of serving, over all loops.
 fn serving(w: &mut Context<'_>) -> Result<Serving> {
     Ok(w.reports()?.swap_remove(0).serving)
 }

@@ -3,7 +3,7 @@ use hectare_orion::relax::{Every, Sum};
 use hectare_orion::serve::Serving;
 use hectare_orion::{Context, PerWorker, Result, parallel_for, run};
 
-/// What serving has cost.
+/// The cost of serving.
 fn serving(w: &mut Context<'_>) -> Result<Serving> {
     Ok(w.reports()?.swap_remove(0).serving)
 }

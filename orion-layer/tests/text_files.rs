@@ -9,7 +9,7 @@ use hectare_testing::skip;
 use std::fs;
 use std::path::Path;
 
-/// What every worker says, which must be the same.
+/// The result of every worker, which must be the same.
 fn same<R: Send + PartialEq + std::fmt::Debug>(
     workers: usize,
     program: impl Fn(&mut Context<'_>) -> Result<R> + Sync,

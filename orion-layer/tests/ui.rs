@@ -1,4 +1,4 @@
-//! What must not compile, and what the compiler then says.
+//! Programs that must not compile, and the compiler's messages.
 
 #[test]
 fn errors_stand_at_the_right_token() {

@@ -150,7 +150,7 @@ fn no_answer() -> Error {
     Error::NoAnswer { within_s: ANSWER_WITHIN.as_secs() }
 }
 
-/// What a system call says when a limit of time has passed, in words.
+/// The errors of a system call when a limit of time has passed.
 fn late(error: Error) -> Error {
     match error {
         Error::Os { source, .. } if source.kind() == std::io::ErrorKind::WouldBlock => no_answer(),

@@ -1,4 +1,4 @@
-//! What can go wrong between a client and the daemon.
+//! Errors between a client and the daemon.
 //!
 //! `Display` is whole: it says the cause, too. So `Error::source` does not (`r#source` keeps `thiserror` from that), and a
 //! program that prints an error with its sources prints no cause twice.
@@ -23,7 +23,7 @@ pub enum Error {
     RunDir {
         /// The run directory.
         dir: PathBuf,
-        /// What is wrong with it.
+        /// The fault in it, in words.
         what: String,
     },
     /// The daemon belongs to somebody else.
@@ -62,7 +62,7 @@ pub enum Error {
     /// The daemon said something that is no answer.
     #[error("the daemon answered with {what}")]
     Answer {
-        /// What it said.
+        /// Its answer.
         what: String,
     },
     /// A message that cannot be sent.
@@ -73,7 +73,7 @@ pub enum Error {
     Os {
         /// The call.
         call: &'static str,
-        /// What the system said.
+        /// The error of the system.
         r#source: std::io::Error,
     },
 }

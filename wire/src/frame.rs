@@ -25,10 +25,10 @@ pub enum FrameError {
         /// The version of the message.
         theirs: u16,
     },
-    /// What follows the version has no meaning, or does not end where the message does.
+    /// The bytes after the version have no meaning, or do not end where the message does.
     #[error("a body that has no meaning: {what}")]
     Body {
-        /// What was found.
+        /// The version that was found.
         what: String,
     },
     /// The message is too long to be sent.

@@ -100,7 +100,7 @@ const LAUNCHERS: [Launcher; 5] = [
 ];
 
 impl Launch {
-    /// What the environment of this process says; `None` if it was not started as one of several. Only a
+    /// The launch that the environment of this process describes; `None` if it was not started as one of several. Only a
     /// process with `HECTARE_JOB` in its environment can be: then its rank and the number of processes come
     /// from `HECTARE_RANK` and `HECTARE_SIZE`, which `hectare run` sets, or from the variables of Open MPI,
     /// PMI, torchrun or SLURM, in this order.

@@ -16,7 +16,7 @@ pub enum Membership {
     Away,
     /// The daemon does not take it back. It tries again when that may have changed.
     Refused {
-        /// What the daemon says.
+        /// The replies of the daemon.
         why: String,
     },
     /// The job was removed on request. The process keeps the memory, and comes back to no daemon.
@@ -44,7 +44,7 @@ struct Inner {
     now: Mutex<Now>,
 }
 
-/// What changes when daemons come and go.
+/// The state that changes when daemons come and go.
 #[derive(Debug)]
 struct Now {
     connection: Option<Arc<Connection>>,

@@ -1,8 +1,8 @@
-//! What a client asks and what the daemon says.
+//! Requests of clients and replies of the daemon.
 use crate::{JobSettings, Refusal};
 use serde::{Deserialize, Serialize};
 
-/// What a client asks. The order of the variants is part of the protocol: new ones go to the end.
+/// A request of a client. The order of the variants is part of the protocol: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
     /// Is somebody there? Answered by [`Reply::Pong`].
@@ -127,7 +127,7 @@ pub struct ClientLine {
     pub age_s: u64,
 }
 
-/// What the daemon says. The order of the variants is part of the protocol: new ones go to the end.
+/// A reply of the daemon. The order of the variants is part of the protocol: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     /// The request was not granted.

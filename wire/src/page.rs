@@ -15,20 +15,20 @@ const MAGIC: u64 = u64::from_le_bytes(*b"hectctl1");
 const WORDS: usize = 5;
 const STANDING: usize = 3;
 
-/// What a member's control page says.
+/// The contents of a member's control page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     /// A number that tells this daemon from the ones before and after.
     pub boot: u64,
     /// The daemon's number of the connection.
     pub client: u64,
-    /// What the daemon thinks of the member.
+    /// The member's standing with the daemon.
     pub standing: Standing,
     /// Whether the job stays when its last member has left.
     pub keep: bool,
 }
 
-/// What the daemon thinks of a member.
+/// A member's standing with the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It is a member.
@@ -76,7 +76,7 @@ impl Page {
         written.map(drop).map_err(|error| Error::os("pwrite", error))
     }
 
-    /// What a page says, read once; `None` if it is no page.
+    /// The contents of a page, read once; `None` if it is no page.
     ///
     /// ```
     /// use hectare_wire::{Page, Standing};

@@ -13,7 +13,7 @@ pub enum Refusal {
     /// The message is none.
     #[error("the daemon could not read the request: {what}")]
     Malformed {
-        /// What is wrong with it.
+        /// The fault in it, in words.
         what: String,
     },
     /// There is no such job.
@@ -69,7 +69,7 @@ pub enum Refusal {
     /// The request is for members, or for connections that are not members yet.
     #[error("{what}")]
     OutOfTurn {
-        /// What is wrong.
+        /// The fault, in words.
         what: String,
     },
     /// The job's memory could not be made.
@@ -77,7 +77,7 @@ pub enum Refusal {
     NotMade {
         /// The job.
         job: String,
-        /// What the system said.
+        /// The error of the system.
         what: String,
     },
     /// The job of this name is not the one that the member brought.
@@ -89,12 +89,12 @@ pub enum Refusal {
         /// The job.
         job: String,
     },
-    /// What a member brought is no memory of a job.
+    /// The descriptor that a member brought is no memory of a job.
     #[error("job {job:?} cannot be taken on: {what}")]
     NotAdopted {
         /// The job.
         job: String,
-        /// What is wrong with it.
+        /// The fault in it, in words.
         what: String,
     },
 }

@@ -1,8 +1,8 @@
-//! What a job may be: its settings, quotas and name.
+//! Settings of a job, its quotas and its name.
 use crate::Refusal;
 use serde::{Deserialize, Serialize};
 
-/// What happens when a living worker stands still in a round where it cannot be left behind.
+/// The policy for a living worker that stands still in a round where it cannot be left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Stall {

@@ -20,7 +20,7 @@ pub struct Socket {
     fd: OwnedFd,
 }
 
-/// What came out of a socket.
+/// A message received from a socket.
 #[derive(Debug)]
 pub enum Received {
     /// A message, and the descriptor that came with it.

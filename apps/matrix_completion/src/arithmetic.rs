@@ -9,7 +9,7 @@ pub enum Instructions {
     Avx512,
     /// 256-bit vectors with fused multiply-add.
     Avx2,
-    /// What every machine of the target has.
+    /// The baseline of the target.
     Baseline,
 }
 
@@ -32,7 +32,7 @@ impl Instructions {
     }
 }
 
-/// What depends on the instruction set.
+/// Arithmetic that depends on the instruction set.
 pub trait Arithmetic: Copy {
     /// `a * b + c`, rounded once or twice.
     fn multiply_add<E: Element>(a: E, b: E, c: E) -> E;

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-/// What the file has to say of itself before its epochs: a model of another shape or seed is not gone on with.
+/// The header of the file, before its epochs: a model of another shape or seed is not gone on with.
 fn title(model: &Model<f32>, seed: u64) -> String {
     let (layout, rows) = (model.layout(), [model.users.rows(), model.items.rows()]);
     let [users, items] = rows;

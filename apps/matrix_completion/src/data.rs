@@ -11,7 +11,7 @@ pub struct RawRating {
     pub user: u64,
     /// The item's id.
     pub item: u64,
-    /// What the user gave.
+    /// The input of the user.
     pub value: f32,
 }
 

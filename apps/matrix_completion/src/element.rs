@@ -1,4 +1,4 @@
-//! What a factor can be made of: `f32` or `f64`.
+//! The elements of factors: `f32` or `f64`.
 
 use super::kernel::{Kernels, Pass, Rate, run_on};
 use super::options::Step;

@@ -154,7 +154,7 @@ impl Exchange {
         self.shares[worker].of(batch)
     }
 
-    /// What worker `from` sends after `batch`, in the order in which it is done with the rows.
+    /// The rows that worker `from` sends after `batch`, in the order in which it is done with them.
     pub fn sends(&self, batch: usize, from: usize) -> &[Send] {
         &self.sends[range(&self.ends, batch * self.workers + from)]
     }

@@ -131,7 +131,7 @@ impl Popularity {
     }
 }
 
-/// What the ratings are about: biases and a low-rank part.
+/// The truth behind the ratings: biases and a low-rank part.
 struct Truth {
     users: Vec<[f64; TRUE_RANK + 1]>,
     items: Vec<[f64; TRUE_RANK + 1]>,

@@ -43,7 +43,7 @@ impl Imports {
         Self { workers: plan.workers(), first, later }
     }
 
-    /// What `worker` has to fetch before `batch` of `epoch` (counted from 0), in order of first use.
+    /// The rows that `worker` has to fetch before `batch` of `epoch` (counted from 0), in order of first use.
     pub fn of(&self, epoch: usize, worker: usize, batch: usize) -> &[Import] {
         let lists = if epoch == 0 { &self.first } else { &self.later };
         let list = batch * self.workers + worker;

@@ -41,7 +41,7 @@ pub trait Kernel<E>: Copy {
 
 /// Work that is compiled once per kernel: implement it for a struct of what the loop needs.
 pub trait Pass<E> {
-    /// What it returns.
+    /// Its result.
     type Out;
     /// Does the work. Mark the implementation `#[inline(always)]`: that is what makes it part of a function that
     /// is compiled for the instruction set.
@@ -129,7 +129,7 @@ const IN_REGISTERS: usize = 4;
 #[derive(Clone, Copy)]
 struct Sgd<E, A, const LANES: usize, const LINES: usize, const ADAGRAD: bool> {
     rate: Rate<E>,
-    /// What regularization leaves of a factor in one fixed step.
+    /// The factor of regularization in one fixed step.
     shrink: E,
     lines: usize,
     arithmetic: PhantomData<A>,

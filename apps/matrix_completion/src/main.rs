@@ -131,7 +131,7 @@ fn run(options: &Options) -> Result<ExitCode> {
         Some(path) => checkpoint::load(path, &mut model, options.seed)?,
         None => 0,
     };
-    // What is left is a run of its own, whose first learning rate is that of the epoch that comes.
+    // The rest is a run of its own, whose first learning rate is that of the epoch that comes.
     let schedule = options.schedule().after(begun);
     let epochs = options.epochs.saturating_sub(begun);
     let training = Training { kernels, ratings: &data.train, schedule, epochs, idle_turns: 0 };

@@ -81,7 +81,7 @@ impl<E: Element> Matrix<E> {
     }
 }
 
-/// What is being trained.
+/// The model that is trained.
 #[derive(Debug)]
 pub struct Model<E> {
     /// A row per user.

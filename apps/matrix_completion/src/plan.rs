@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 /// How much more than its even share a worker may get of a batch for the sake of affinity.
 const SLACK: f64 = 0.15;
 
-/// What a plan is made with.
+/// The options of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanOptions {
     /// Ratings in a batch.
@@ -45,7 +45,7 @@ struct Stream {
     ends: Vec<usize>,
 }
 
-/// What the conflicts leave of parallelism.
+/// The parallelism that conflicts leave.
 #[derive(Clone, Copy, Debug)]
 pub struct Balance {
     /// The part of a batch that is in its largest component, on average.
@@ -117,7 +117,7 @@ impl Plan {
         self.batches
     }
 
-    /// What the conflicts leave of parallelism. The largest component is 0 for one worker, who needs none.
+    /// The parallelism that conflicts leave. The largest component is 0 for one worker, who needs none.
     pub fn balance(&self) -> Balance {
         self.balance
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 /// How many lines are looked at to find the separator.
 const LINES_TO_LOOK_AT: usize = 10;
 
-/// What stands between two columns.
+/// The separator of two columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Separator {
     /// `::`, as in MovieLens 1M and 10M.
@@ -135,7 +135,7 @@ fn id(column: &str, what: &'static str) -> Result<u64, LineError> {
     })
 }
 
-/// What can be wrong with a line.
+/// Errors of a line.
 enum LineError {
     Columns { found: usize, separator: Separator },
     NotAnId { what: &'static str, id: String },

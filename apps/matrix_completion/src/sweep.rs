@@ -47,7 +47,7 @@ impl<E: Element> Rows<E> for Slices<'_, E> {
 pub struct Sweep<'a, R> {
     /// Where the rows are.
     pub rows: &'a mut R,
-    /// What to learn from, and then what will come after it: that is only prefetched.
+    /// The ratings to learn from, then those that come after them, which are only prefetched.
     pub ratings: &'a [Rating],
     /// How many of the ratings to learn from.
     pub count: usize,

@@ -1,4 +1,4 @@
-//! What every mode is given, and what it reports back.
+//! The interface of every mode: what it is given and reports back.
 
 use super::data::Rating;
 use super::element::Element;
@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Schedule {
     /// The learning rate of the first epoch.
     pub lr: f64,
-    /// What it is multiplied with after each epoch.
+    /// Its factor after each epoch.
     pub decay: f64,
     /// The weight of the L2 regularization.
     pub reg: f64,
@@ -48,7 +48,7 @@ pub struct Training<'a, E> {
     pub idle_turns: u32,
 }
 
-/// What a mode calls back with after each epoch.
+/// The report of a mode after each epoch.
 #[derive(Debug)]
 pub struct EpochEnd<'a, E> {
     /// The epoch, counted from 0.

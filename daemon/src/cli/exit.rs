@@ -1,4 +1,4 @@
-//! What the exit codes mean.
+//! The exit codes.
 use super::run::NotStarted;
 use super::wait::WaitFailed;
 use super::{BadConfig, Found};
@@ -26,7 +26,7 @@ pub const CODES: [(u8, &str); 10] = [
     (127, "`run`: there is no such program."),
 ];
 
-/// What of the codes is not `hectare`'s own.
+/// The codes that are not `hectare`'s own.
 pub const PASSED_ON: &str = "`hectare run` ends with the code of the process that failed first, or with 128 and the \
                              number of the signal that ended it; `top`, when a signal ends it, with 128 and its number, and when its terminal \
                              vanishes, with 129.";

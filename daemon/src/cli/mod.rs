@@ -99,7 +99,7 @@ struct OfJob {
 #[error("{0}")]
 struct BadConfig(String);
 
-/// What a command found that makes it fail without an error.
+/// A finding that makes a command fail without an error.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Found(String);

@@ -102,7 +102,7 @@ fn page(command: Command, name: &str) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What the programs read from the environment.
+/// The variables that the programs read from the environment.
 const VARIABLES: [(&str, &str); 7] = [
     ("HECTARE_RUN_DIR", "The run directory: where a daemon is found, or puts its socket."),
     ("HECTARE_CONFIG", "The configuration of hectared, if --config does not name one."),

@@ -78,14 +78,14 @@ pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
     check_job_name(&job).map_err(hectare_wire::Error::Refused)?;
     // The job is there before the first process and until after the last, whoever comes and goes.
     let member = Member::hold(dir, &job)?;
-    // What the processes share: here those who wait are told whom they wait for in vain.
+    // Shared by the processes: here those who wait are told whom they wait for in vain.
     let memory = member.memory().try_clone_to_owned().context("dup")?;
     let shared = Job::from_descriptor(memory)?;
     // An earlier program of this job may have lost some. Ranks that the job has no room for are refused to their
     // processes, which say so.
     (0..what.processes).for_each(|rank| drop(shared.expect(rank)));
     let signals = Signals::catch()?;
-    // What is said here must not hold up signals: nobody may be reading it.
+    // Messages here must not hold up signals: nobody may be reading them.
     let voice = Sink::start().context("starting a thread")?;
     let output = Output::new(voice.clone())?;
     let mut conductor = Supervisor {

@@ -44,7 +44,7 @@ pub(super) struct Wait {
     json: bool,
 }
 
-/// What did not come in time.
+/// The wait ended without what was waited for.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub(super) struct WaitFailed(hectare_dsm::Error);
@@ -134,7 +134,7 @@ fn wait_for_area(daemon: &mut Reconnecting, what: &Wait, area: &str) -> Result<(
     }
 }
 
-/// What the area lacks; `None` if it is as it should be.
+/// The condition that the area does not meet yet; `None` if it is as it should be.
 fn missing(what: &Wait, found: &AreaSnapshot) -> Option<String> {
     if let Some(wanted) = what.version {
         match found.version {

@@ -1,4 +1,4 @@
-//! What the daemon counts of itself. Each count stands beside a line of the log that says more.
+//! The daemon's counters of itself. Each stands beside a line of the log that says more.
 use hectare_wire::Refusal;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

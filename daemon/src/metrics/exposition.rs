@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 
-/// What a metric is.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// It only rises.

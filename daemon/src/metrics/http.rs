@@ -26,7 +26,7 @@ struct Connection {
     stream: OwnedFd,
     since: Instant,
     head: Vec<u8>,
-    /// What is to be sent; empty while the request is read.
+    /// The answer to be sent; empty while the request is read.
     answer: Vec<u8>,
     sent: usize,
 }

@@ -21,7 +21,7 @@ pub(super) struct Listeners {
     tcp: Option<(SocketAddr, OwnedFd)>,
     unix: Option<(Option<Identity>, OwnedFd)>,
     tried: Option<Instant>,
-    /// What could not be done at the last try: it is warned of once.
+    /// The failure of the last try: it is warned of once.
     failed: Option<String>,
 }
 

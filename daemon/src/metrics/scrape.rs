@@ -1,4 +1,4 @@
-//! What a scrape says.
+//! The text of a scrape.
 use super::counts::COUNTS;
 use super::exposition::{
     Exposition,
@@ -74,7 +74,7 @@ impl Scraper {
     }
 }
 
-/// What the daemon knows of a job.
+/// Metrics of a job that the daemon knows.
 fn listed(out: &mut Exposition, line: &JobLine) {
     let job = [("job", line.job.as_str())];
     out.add(Gauge, "hectare_job_members", "Processes that are members.", &job, line.members);
@@ -87,7 +87,7 @@ fn listed(out: &mut Exposition, line: &JobLine) {
     out.add(Counter, "hectare_job_member_deaths_total", help, &job, line.deaths);
 }
 
-/// What a look at its memory says of a job.
+/// Metrics of a job from a snapshot of its memory.
 fn seen(out: &mut Exposition, job: &str, snapshot: &Snapshot) {
     stats(out, job, &snapshot.stats);
     let left_out = "Areas that this scrape leaves out (metrics.areas).";

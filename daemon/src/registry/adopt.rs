@@ -4,7 +4,7 @@ use crate::memory;
 use hectare_wire::{Refusal, check_job_name};
 use std::os::fd::OwnedFd;
 
-/// What a member brings.
+/// The job that a member brings.
 #[derive(Debug)]
 pub struct BroughtJob {
     /// The name of the job.
@@ -17,7 +17,7 @@ pub struct BroughtJob {
     pub ranks: Vec<u32>,
 }
 
-/// What became of it.
+/// The verdict on it.
 #[derive(Debug)]
 pub struct Adopted {
     /// Whether the daemon did not know the job before.

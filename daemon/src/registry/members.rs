@@ -11,7 +11,7 @@ pub(super) struct Member {
     pub(super) since: Instant,
 }
 
-/// What became of a member that is gone.
+/// The fate of a member that is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gone {
     /// Its job.

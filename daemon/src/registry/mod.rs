@@ -1,4 +1,4 @@
-//! What the daemon knows: its jobs, who is a member of which, and who holds which rank. Nothing of it is read
+//! The daemon's knowledge: its jobs, who is a member of which, and who holds which rank. Nothing of it is read
 //! from memory that a client can write.
 mod adopt;
 mod lists;

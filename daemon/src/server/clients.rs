@@ -60,7 +60,7 @@ pub(super) enum End {
     Refused,
 }
 
-/// What ended a sleep.
+/// The reason why a sleep ended.
 #[derive(Debug)]
 pub(super) struct Woken {
     /// The daemon is to stop.
@@ -227,7 +227,7 @@ impl Server {
     /// Looks who has died since the last wait, and lets go of what they had. For those who ask for it: a process that
     /// was seen dead by its parent may be replaced before this daemon has come to its death.
     pub(super) fn bury(&mut self) {
-        // What the dead have still asked for may bring the daemon here again.
+        // Requests of the dead may bring the daemon here again.
         if std::mem::replace(&mut self.burying, true) {
             return;
         }

@@ -31,7 +31,7 @@ pub(super) struct Endpoint {
     failing: bool,
 }
 
-/// What a look at the place found.
+/// The result of a check of the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EndpointState {
     /// It is not time to look.

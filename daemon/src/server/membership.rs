@@ -1,4 +1,4 @@
-//! What the daemon tells members on their control pages, and members that come back.
+//! Control pages of members, and members that come back.
 use super::Server;
 use crate::metrics::counts::COUNTS;
 use crate::peer;

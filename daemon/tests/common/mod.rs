@@ -18,7 +18,7 @@ pub struct Daemon {
     pub log: Arc<Mutex<String>>,
 }
 
-/// What a command said.
+/// The output of a command.
 #[derive(Debug)]
 pub struct Said {
     pub code: i32,

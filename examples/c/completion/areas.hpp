@@ -1,4 +1,4 @@
-// What the transports have in common.
+// The base of all transports.
 #pragma once
 
 #include "kernel.hpp"

@@ -22,7 +22,7 @@ public:
     {
         // Relaxed: this thread took part in the last opening, and nobody opens again before it arrives below.
         std::size_t opening = openings_.load(std::memory_order_relaxed);
-        // What this thread wrote goes to the last arrival, which acquires all of it here.
+        // Writes of this thread go to the last arrival, which acquires all of them here.
         if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
             arrived_.store(0, std::memory_order_relaxed);
             {

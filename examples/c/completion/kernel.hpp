@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <vector>
 
-// What to learn from, and what to do with rows on the way.
+// The ratings to learn from, and what to do with rows on the way.
 struct Work {
     double *rows = nullptr;  // the model
     std::size_t stride = 0;

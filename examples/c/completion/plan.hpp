@@ -49,7 +49,7 @@ public:
     double speed_up_limit() const { return speed_up_limit_; }
 
     Share share(std::size_t batch, std::size_t worker) const;
-    // What `from` sends after `batch`, in the order in which it is done with the rows.
+    // The rows that `from` sends after `batch`, in the order in which it is done with them.
     Span<Send> sends(std::size_t batch, std::size_t from) const;
     // The rows that go from `from` to `to` after `batch`, in the order of their slots.
     Span<std::uint32_t> parcel(std::size_t batch, std::size_t from, std::size_t to) const;

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <functional>
 
-// What all workers know.
+// State that all workers share.
 struct Training {
     const Options &options;
     const Plan &plan;

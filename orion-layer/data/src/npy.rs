@@ -1,7 +1,7 @@
 //! The header of a `.npy` file: a magic string, a version, a length, and a literal of Python's with the element
 //! type, the order and the shape. After NumPy's description of the format (Kern, 2007), versions 1.0 to 3.0.
 
-/// What stands at the beginning of every file.
+/// The first bytes of every file.
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// Bytes of magic string, version and the longest length.
 pub const PREAMBLE: usize = 12;
@@ -59,9 +59,9 @@ pub enum NpyError {
     Unexpected {
         /// Where.
         at: usize,
-        /// What has to come.
+        /// The token that has to come.
         expected: String,
-        /// What is there.
+        /// The text that is there.
         found: String,
     },
     /// A string that does not end.
@@ -95,7 +95,7 @@ pub enum NpyError {
     },
 }
 
-/// What a header says.
+/// A parsed header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The element type in NumPy's notation, such as `<f4`.

@@ -75,7 +75,7 @@ impl Affine {
     }
 }
 
-/// What an access names in one dimension of an array.
+/// The subscript of an access in one dimension of an array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum Subscript {
     /// One index.
@@ -88,7 +88,7 @@ pub enum Subscript {
     Unknown,
 }
 
-/// What an access does.
+/// The mode of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum Mode {
     /// It only reads.
@@ -118,7 +118,7 @@ pub struct Access {
     pub array: usize,
     /// One subscript per dimension of the array.
     pub subscripts: Vec<Subscript>,
-    /// What it does.
+    /// Its mode.
     pub mode: Mode,
     /// The access as the user wrote it, for explanations.
     pub text: String,
@@ -137,7 +137,7 @@ pub struct NamedArray {
     pub element_bytes: usize,
 }
 
-/// What a loop runs over.
+/// The iteration space of a loop.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub enum Space {
     /// Every point within the bounds of the dimensions.
@@ -159,7 +159,7 @@ pub struct LoopNest {
     pub name: String,
     /// Ordered or not.
     pub order: Order,
-    /// What it runs over.
+    /// Its iteration space.
     pub space: Space,
     /// The dimensions that may be spread over workers, outermost first.
     pub dims: Vec<LoopVar>,
@@ -167,7 +167,7 @@ pub struct LoopNest {
     pub inner: Vec<LoopVar>,
     /// The arrays that the body names.
     pub arrays: Vec<NamedArray>,
-    /// What the body does with them.
+    /// The accesses of the body.
     pub accesses: Vec<Access>,
     /// The arrays whose dependences are given up, by their numbers: the executor sets this for loops that relax.
     pub relaxed: Vec<usize>,

@@ -29,14 +29,14 @@ pub enum ArrayPlacement {
     },
 }
 
-/// What one worker does in one step.
+/// The work of one worker in one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TilePlan {
     /// Its cells.
     pub tile: Tile,
     /// The parts of each array that it needs: empty for those that are read in place.
     pub parts: Vec<Range<usize>>,
-    /// What it hands on afterwards: array, part, to whom.
+    /// The parts that it hands on afterwards: array, part, to whom.
     pub gives: Vec<(usize, usize, Rank)>,
 }
 

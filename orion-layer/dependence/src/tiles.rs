@@ -15,7 +15,7 @@ impl Tile {
     }
 }
 
-/// What every worker does: `steps[s][w]` is the tile of worker `w` in step `s`, if it has one.
+/// The tiles of a schedule: `steps[s][w]` is that of worker `w` in step `s`, if it has one.
 pub type Steps = Vec<Vec<Option<Tile>>>;
 
 /// The number of a cell in row-major order.

@@ -1,4 +1,4 @@
-//! What a body may do to an accumulator, and what that becomes.
+//! The operations of a body on an accumulator, and their expansion.
 use super::clauses::{Accumulator, Kind};
 use proc_macro2::TokenStream;
 use quote::quote;

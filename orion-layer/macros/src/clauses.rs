@@ -17,7 +17,7 @@ pub(crate) struct Array {
     pub(crate) treatment: Treatment,
 }
 
-/// What becomes of the dependences of an array.
+/// The treatment of the dependences of an array.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Treatment {
     Kept,

@@ -131,7 +131,7 @@ pub(crate) fn expand(input: &mut Input) -> Result<TokenStream> {
     }})
 }
 
-/// What is promised about relaxed arrays: bulk-synchronous, if there are any and nothing is said.
+/// The consistency of relaxed arrays: bulk-synchronous, if there are any and nothing is said.
 fn relax(input: &Input) -> TokenStream {
     let root = &input.root;
     if input.arrays.iter().all(|array| array.treatment == Treatment::Kept) {
@@ -148,7 +148,7 @@ fn relax(input: &Input) -> TokenStream {
     quote!(#root::relax::Relax { consistency: #consistency, every: #every })
 }
 
-/// What the loop declares must mean one thing wherever it is named.
+/// Every declared name must mean one thing wherever it is used.
 fn check_names(input: &Input) -> Result<()> {
     let arrays = input.arrays.iter().map(|array| &array.name);
     let mut names = arrays.chain(input.accumulators.iter().map(|accumulator| &accumulator.name));

@@ -56,7 +56,7 @@ impl Sym {
     }
 }
 
-/// What is known of the integer type of an expression. Arithmetic in 64 bits comes out as an index or ends in an
+/// The known width of the integer type of an expression. Arithmetic in 64 bits comes out as an index or ends in an
 /// index that no array has; in fewer bits it may wrap around to another index.
 #[derive(Clone, Copy)]
 enum Width {

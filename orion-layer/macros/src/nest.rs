@@ -6,7 +6,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Block, Error, Expr, ExprForLoop, ExprLit, Ident, Lit, Pat, RangeLimits, Result, Stmt, Type, UnOp};
 
-/// What the loop runs over.
+/// The iteration space of the loop.
 pub(crate) enum Space<'a> {
     /// The entries of an array; the pattern of their values.
     Entries { array: &'a Expr, value: &'a Pat },
@@ -19,7 +19,7 @@ pub(crate) struct Nest<'a> {
     pub(crate) space: Space<'a>,
     /// The loop's variables, outermost first.
     pub(crate) variables: Vec<Ident>,
-    /// What is run for each iteration.
+    /// The body of each iteration.
     pub(crate) body: &'a Block,
 }
 

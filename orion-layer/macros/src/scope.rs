@@ -1,4 +1,4 @@
-//! What names mean at a place in the body.
+//! The meaning of names at a place in the body.
 use super::form::Form;
 use super::hygiene::Ambiguous;
 use super::text::text;
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use syn::visit::Visit;
 use syn::{Expr, ExprPath, Ident, Macro, Pat, PatIdent, UseTree};
 
-/// What a name that is bound in the loop stands for.
+/// The meaning of a name that is bound in the loop.
 #[derive(Clone)]
 pub(crate) enum Binding {
     /// A value that follows from the loop's variables.

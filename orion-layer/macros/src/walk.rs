@@ -1,4 +1,4 @@
-//! What the body does: every access to a declared array, with its subscripts, and everything that may not be done.
+//! Walks the body: every access to a declared array, with its subscripts, and everything that is refused.
 mod access;
 mod bind;
 mod captured;
@@ -125,7 +125,7 @@ impl<'a> Walker<'a> {
         self.scopes.pop();
     }
 
-    /// What a pattern is matched with.
+    /// The expression that a pattern is matched with.
     fn matched(&mut self, expr: &Expr, is_written: bool) {
         self.place(expr, if is_written { Mode::Update } else { Mode::Read });
     }
@@ -238,7 +238,7 @@ impl<'a> Visit<'a> for Walker<'_> {
             }
             Expr::Index(_) | Expr::Field(_) | Expr::Path(_) => self.place(expr, Mode::Read),
             Expr::MethodCall(call) => self.visit_method(call),
-            // What is called is a function, or a closure of values.
+            // A name that is called is a function, or a closure of values.
             Expr::Call(call) => {
                 match &*call.func {
                     Expr::Path(_) => self.unseen(|walker| walker.visit_expr(&call.func)),

@@ -84,7 +84,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let mut mine = Vec::new();
         let made = array.make_parts(context.fabric.worker, &mut mine, fill);
         if let Err(error) = context.agree_on_same(site, made) {
-            // What was made for an array that does not come to be is given back.
+            // Memory of an array whose creation fails is given back.
             mine.into_iter().try_for_each(|(_, hold)| hold.delete(context.fabric.worker))?;
             return Err(error);
         }

@@ -29,7 +29,7 @@ pub(super) fn exchange_entries<T: Value, const N: usize>(
     let received = context.agree_on(site, sent).and_then(|()| {
         let received = (0..size).try_for_each(|rank| {
             match kept.take_if(|_| rank == me) {
-                // What comes first need not be moved.
+                // The first need not be moved.
                 Some(mine) if got.is_empty() => got = mine,
                 Some(mine) => got.extend(mine),
                 None => receive(&mut context.fabric, name, rank, me, &mut got)?,

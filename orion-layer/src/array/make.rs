@@ -238,7 +238,7 @@ impl Context<'_> {
     }
 }
 
-/// What all workers have to say alike of an array.
+/// The arguments of an array, which are the same on all workers.
 fn of<T, const N: usize>(shape: [usize; N]) -> Vec<String> {
     vec![format!("shape {shape:?} of {}", std::any::type_name::<T>())]
 }

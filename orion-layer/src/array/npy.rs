@@ -16,7 +16,7 @@ mod sealed {
 
 /// An element type that `.npy` files hold: floats of 4 and 8 bytes, integers of 1 to 8.
 pub trait NpyElement: Element + sealed::Sealed {
-    /// What NumPy calls it, such as `<f4`.
+    /// Its name in NumPy, such as `<f4`.
     const DESCR: &'static str;
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// How long a worker waits for a partition that its owner has made.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What this worker has of a partition.
+/// The state of a partition on this worker.
 #[derive(Debug)]
 pub(crate) enum Hold<T: Element> {
     /// Another worker is responsible for it.
@@ -61,7 +61,7 @@ impl<T: Element> Partition<T> {
         Ok(parts)
     }
 
-    /// What it holds, wherever it is lent or held.
+    /// Its elements, wherever it is lent or held.
     #[inline]
     pub(crate) fn read<'w>(&'w self, worker: &'w Worker) -> Result<&'w [T]> {
         match &self.hold {
@@ -70,7 +70,7 @@ impl<T: Element> Partition<T> {
         }
     }
 
-    /// What it holds, for writing; this worker must hold it.
+    /// Its elements, for writing; this worker must hold it.
     #[inline]
     pub(crate) fn write<'w>(&'w mut self, worker: &'w Worker) -> Result<&'w mut [T]> {
         if !self.is_held() {

@@ -157,7 +157,7 @@ impl Context<'_> {
         SparseArray::make(self, site, mine)
     }
 
-    /// What `read` makes of this worker's share of the file, if no worker has an error. Collective.
+    /// The result of `read` for this worker's share of the file, if no worker has an error. Collective.
     pub(super) fn of_share<R, E: Into<Error>>(
         &mut self,
         site: Site,

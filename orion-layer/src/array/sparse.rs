@@ -21,7 +21,7 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// What an entry of a sparse array may carry: any serde type.
+/// Values of entries of sparse arrays: any serde type.
 pub trait Value: Serialize + DeserializeOwned + 'static {}
 impl<T: Serialize + DeserializeOwned + 'static> Value for T {}
 
@@ -55,7 +55,7 @@ pub struct PlacedEntries<T, const N: usize> {
     order: Order,
 }
 
-/// What an arrangement of entries depends on.
+/// The inputs of an arrangement of entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Order {
     cuts: Vec<Vec<i64>>,

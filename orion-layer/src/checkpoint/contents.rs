@@ -4,12 +4,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What stands at the end of every file.
+/// The trailer of every file.
 pub(super) const MARK: &[u8; 8] = b"HA-CKPT1";
 /// Bytes behind the table: its length, its checksum, the mark.
 pub(super) const TAIL: usize = 24;
 
-/// What is in the file, by name.
+/// The contents of the file, by name.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Contents {
     pub(super) values: BTreeMap<String, StoredValue>,

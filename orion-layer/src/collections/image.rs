@@ -97,7 +97,7 @@ pub(super) fn element(bytes: &[u8], place: usize) -> Option<&[u8]> {
     (place < word(bytes, 0) as usize).then(|| &bytes[word(bytes, HEAD + place * 8) as usize..])
 }
 
-/// What all workers have published of a map or a vector.
+/// The published images of a map or a vector, of all workers.
 #[derive(Debug, Default)]
 pub(super) struct Images {
     mine: Option<Lent<u8>>,

@@ -3,7 +3,7 @@
 /// About what a look-up touches.
 pub(super) const BYTES: usize = 128;
 
-/// What the executor does with any of them: nothing is handed from worker to worker.
+/// The executor's interface, the same for all of them: nothing is handed from worker to worker.
 macro_rules! control {
     ($arg:ty, [$($of:tt)*], $is_written:literal, $treatment:ident, { $($own:tt)* }) => {
         impl<$($of)*> $crate::contract::LoopArray for $arg {

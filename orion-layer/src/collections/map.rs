@@ -19,7 +19,7 @@ use std::hash::Hash;
 pub struct DistMap<K: Key, V: Value, M> {
     pub(super) name: String,
     pub(super) number: u64,
-    /// What this worker has.
+    /// The entries of this worker.
     pub(super) own: BTreeMap<K, V>,
     pub(super) count: usize,
     pub(super) images: Images,

@@ -68,7 +68,7 @@ use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// What may be a key of a map.
+/// Keys of maps.
 pub trait Key: Serialize + DeserializeOwned + Ord + Hash + Clone + Debug + 'static {}
 impl<K: Serialize + DeserializeOwned + Ord + Hash + Clone + Debug + 'static> Key for K {}
 

@@ -1,4 +1,4 @@
-//! What a worker contributed to a map since the pass began.
+//! The contributions of a worker to a map since the pass began.
 use super::{Key, Merge, hash, owner};
 use crate::array::{Value, wire};
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ pub(super) struct Part<K, V> {
     pub(super) value: V,
 }
 
-/// What a worker contributed: of the cell under way as values, of those before in parcels for whoever has the keys.
+/// The contributions of a worker: of the cell under way as values, of those before in parcels for whoever has the keys.
 #[derive(Debug)]
 pub(super) struct Pending<K, V> {
     cell: u64,
@@ -91,7 +91,7 @@ impl<K: Key, V: Value> Pending<K, V> {
         self.failed.take().map_or(Ok(()), Err)
     }
 
-    /// What goes to each worker, and what is this worker's own.
+    /// The parcels for each worker, and this worker's own.
     #[allow(clippy::type_complexity)]
     pub(super) fn take(&mut self) -> (Vec<Vec<u8>>, Vec<Part<K, V>>) {
         let size = self.parcels.len();

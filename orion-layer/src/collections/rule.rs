@@ -11,7 +11,7 @@
             `|value: &mut V, later: V|`; those of the module `relax` are for buffered and served arrays"
 )]
 pub trait Merge<V>: 'static {
-    /// What is contributed.
+    /// A contribution.
     type Part;
 
     /// The value of a key's first contribution.

@@ -26,7 +26,7 @@ pub(super) fn count(len: u64, rank: usize, workers: usize) -> u64 {
 /// A vector of any serde type, spread over the workers, that grows at its end ([module](super)): loops push to it
 /// (`buffer found` in `parallel_for!`, `found.push(x)`) and read it by index (`read found`, `found.get(i)`).
 ///
-/// What a pass pushes is appended when it ends, in the order of the loop's cells and, in a cell, of its iterations: over
+/// Pushed elements are appended when the pass ends, in the order of the loop's cells and, in a cell, of its iterations: over
 /// an index range that is the order of the serial loop, on any number of workers.
 ///
 /// ```
@@ -56,7 +56,7 @@ pub(super) fn count(len: u64, rank: usize, workers: usize) -> u64 {
 pub struct DistVec<T: Value> {
     pub(super) name: String,
     pub(super) number: u64,
-    /// What this worker has, block by block.
+    /// The elements of this worker, block by block.
     pub(super) own: Vec<T>,
     pub(super) len: u64,
     pub(super) images: Images,
@@ -65,7 +65,7 @@ pub struct DistVec<T: Value> {
     pub(super) layout: Layout,
 }
 
-/// What this worker pushed, by cell of the loop.
+/// The elements that this worker pushed, by cell of the loop.
 #[derive(Debug)]
 pub(super) struct Pushed<T> {
     pub(super) cells: BTreeMap<u64, Vec<T>>,

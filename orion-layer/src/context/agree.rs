@@ -42,7 +42,7 @@ enum RemoteError {
         message: String,
     },
     Invalid(String),
-    /// What cannot be made anew elsewhere, and whether it follows from another worker's error.
+    /// The text of an error that cannot be made anew elsewhere, and whether it follows from another worker's error.
     Other(String, bool),
 }
 

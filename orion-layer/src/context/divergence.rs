@@ -1,4 +1,4 @@
-//! What all workers have to say alike: it goes as a number with every frame of a collective call (`Mailbox::set_fingerprint`), so
+//! Divergence of programs: a fingerprint of the arguments goes with every frame of a collective call (`Mailbox::set_fingerprint`), so
 //! that the first exchange finds who says something else, without one more. Then all exchange the words.
 use super::{Context, Outcome};
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ fn hash(value: &(impl Hash + ?Sized)) -> u64 {
     hash.finish()
 }
 
-/// What the first list has and the second has not.
+/// The words of the first list that the second has not.
 fn only<'a>(list: &'a [String], other: &[String]) -> Vec<&'a str> {
     list.iter().filter(|word| !other.contains(word)).map(String::as_str).collect()
 }

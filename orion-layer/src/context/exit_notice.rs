@@ -1,4 +1,4 @@
-//! What a worker leaves behind when its program ends: those who wait for it in a collective call say why it does not come.
+//! The notice that a worker leaves when its program ends: those who wait for it in a collective call say why it does not come.
 use super::{Context, collective};
 use crate::error::Result;
 use crate::site::Site;

@@ -1,4 +1,4 @@
-//! What the layers above keep for as long as the program runs, which this one does not know: one value of each type.
+//! State of the layers above, which this one does not know, for as long as the program runs: one value of each type.
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 

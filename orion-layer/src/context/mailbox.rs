@@ -20,19 +20,19 @@ const FOLLOWED: u8 = 2;
 /// The number of a worker's exit notice, which is no collective call's.
 const LAST: u64 = u64::MAX;
 
-/// What one worker has to say in the next frame, and what it has found in those of others.
+/// The state of one worker's collective calls: its next frame, and what it has found in those of others.
 #[derive(Debug, Default)]
 pub(super) struct Mailbox {
     sequence: u64,
     /// Where the last collective call was.
     last: Option<Site>,
-    /// What this worker says of the loop that it is in, as one number; 0 outside of loops.
+    /// The fingerprint of the loop that this worker is in; 0 outside of loops.
     fingerprint: u64,
     /// Whether another worker has been found to say something else. Until all have replies what, nothing is exchanged.
     differs: Cell<bool>,
 }
 
-/// What a worker has to say in a collective call.
+/// The outcome of a worker's step, which it sends in a collective call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome<'a> {
     /// Its part of the exchange.
@@ -64,7 +64,7 @@ impl Mailbox {
         self.last
     }
 
-    /// What was called until now is not the program's.
+    /// Calls until now are not the program's.
     pub(super) fn forget_last(&mut self) {
         self.last = None;
     }

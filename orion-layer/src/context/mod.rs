@@ -34,7 +34,7 @@ pub struct Context<'w> {
     pub(crate) fabric: SharedMemory<'w>,
     mailbox: Mailbox,
     made: u64,
-    /// What the layers above keep here.
+    /// State of the layers above.
     pub(crate) extensions: Extensions,
     seed: u64,
     pub(crate) checking: bool,
@@ -123,7 +123,7 @@ impl<'w> Context<'w> {
         self.made
     }
 
-    /// What this worker says of the loop that it is in, as one number: 0 outside of loops. From now on exchanges find
+    /// Sets the fingerprint of the loop that this worker is in: 0 outside of loops. From now on exchanges find
     /// those that say something else. Returns the number before.
     pub(crate) fn set_fingerprint(&mut self, fingerprint: u64) -> u64 {
         self.mailbox.set_fingerprint(fingerprint)

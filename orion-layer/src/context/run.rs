@@ -60,7 +60,7 @@ pub fn run_on<R: Send>(
         result
     })?;
     let (values, mut errors): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
-    // What a worker says of itself is the cause; what others say of it is the consequence.
+    // An error of a worker's own is the cause; errors of others about it are consequences.
     let consequence = |result: &Result<R>| result.as_ref().is_err_and(Error::is_consequence);
     errors.sort_by_key(consequence);
     match errors.into_iter().next() {

@@ -16,9 +16,9 @@ pub trait Family {
 
 /// An array as it is passed to a loop: `&DistArray` to read it, `&mut DistArray` to write it.
 pub trait ArrayArg: LoopArray {
-    /// What the body sees.
+    /// The view of the body.
     type View: Family;
-    /// What a slice of the body sees, which says before the body runs which keys of served arrays it uses.
+    /// The view of a slice of the body, which says before the body runs which keys of served arrays it uses.
     type Keys: Family;
 
     /// Makes what a slice sees.
@@ -41,9 +41,9 @@ pub trait ArrayArg: LoopArray {
 
 /// The arrays of one loop: a tuple of up to eight.
 pub trait Arrays {
-    /// What the body sees of them.
+    /// The views of the body.
     type Views: Family;
-    /// What a slice of the body sees of them.
+    /// The views of a slice of the body.
     type Keys: Family;
 
     /// Makes what a slice sees.

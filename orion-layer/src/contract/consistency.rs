@@ -1,9 +1,9 @@
-//! What a loop promises about the arrays that it relaxes, and how often workers tell each other what they changed.
+//! The consistency of the arrays that a loop relaxes, and how often workers merge their changes.
 use crate::error::Error;
 use crate::text::counted;
 use std::time::Duration;
 
-/// What holds between the iterations of a loop for the arrays that it *relaxes* or *buffers*. What it names under `read`
+/// The consistency between the iterations of a loop of the arrays that it *relaxes* or *buffers*. What it names under `read`
 /// and `write` keeps its dependences under all of them.
 ///
 /// Clocks are those of a pass: every worker begins at 0 and ticks as often as [`Every`] says.
@@ -188,7 +188,7 @@ impl From<Duration> for Every {
 /// How a loop relaxes what it relaxes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Relax {
-    /// What holds.
+    /// The consistency.
     pub consistency: Consistency,
     /// How often workers merge.
     pub every: Every,
@@ -230,7 +230,7 @@ impl Relax {
         cells.min(MOST_CELLS)
     }
 
-    /// What a plan is kept by.
+    /// The key by which a plan is kept.
     pub(crate) fn key(&self) -> [u64; 2] {
         let kind = match self.consistency {
             Consistency::Serializable => return [0, 0],

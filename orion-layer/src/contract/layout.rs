@@ -26,7 +26,7 @@ impl Layout {
         self.owners.len()
     }
 
-    /// What part `part` holds.
+    /// The range of part `part`.
     pub fn range(&self, part: usize) -> Range<usize> {
         self.bounds[part]..self.bounds[part + 1]
     }

@@ -1,4 +1,4 @@
-//! What the executor does with an array of a loop, whatever its type.
+//! The executor's interface to an array of a loop, whatever its type.
 use super::{Layout, PassParams, Rule, Serves, Traffic, Treatment};
 use crate::context::Context;
 use crate::error::Result;
@@ -7,7 +7,7 @@ use hectare_dependence::loop_nest::NamedArray;
 use hectare_dsm::{Rank, Worker};
 use std::time::Duration;
 
-/// What the executor does with one array. Moving, lending and clocks are nothing unless an array says otherwise: one that is
+/// The executor's interface to one array. Moving, lending and clocks do nothing unless an array says otherwise: one that is
 /// only read has a description and a check, and stays where it is.
 pub trait LoopArray {
     /// The description of the array, under the name that the loop gives it.
@@ -129,7 +129,7 @@ pub trait LoopArray {
     fn make_room(&mut self, _worker: &mut Worker) -> Result<()> {
         Ok(())
     }
-    /// What else is done with it if it is served.
+    /// The interface of served arrays, if it is one.
     fn serves(&mut self) -> Option<&mut dyn Serves> {
         None
     }

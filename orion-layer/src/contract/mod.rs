@@ -1,4 +1,4 @@
-//! What an array must do for loops, and a loop for its arrays: all that the two know of each other.
+//! The contract between arrays and loops: all that the two know of each other.
 //!
 //! An array is passed to a loop as an [`ArrayArg`]; the executor sees it as a [`LoopArray`], the body as its view. What it
 //! runs over is an [`IterationSpace`]. Neither the executor nor any kind of array is known here.

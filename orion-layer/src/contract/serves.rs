@@ -15,7 +15,7 @@ impl Family for NoKeyViewFamily {
     type Of<'a> = NoKeyView;
 }
 
-/// What the executor does with a served array besides what it does with all.
+/// The executor's interface to a served array, besides that to all arrays.
 pub trait Serves {
     /// Whether the lists of loop `plan` are known and were made from `basis`: what the subscripts are computed from.
     fn knows(&self, plan: u64, basis: Option<u64>) -> bool;

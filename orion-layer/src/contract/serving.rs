@@ -1,10 +1,10 @@
-//! What a loop's report says of served arrays.
+//! The part of a loop's report about served arrays.
 use crate::text::counted;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// What serving arrays has cost in a loop, over all its passes and workers (in a
+/// The cost of serving arrays in a loop, over all its passes and workers (in a
 /// [`LoopReport`](crate::relax::LoopReport)). A key is an element of an array of one dimension, else a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -51,7 +51,7 @@ impl Serving {
         self.fetching += other.fetching;
     }
 
-    /// What would help, in words.
+    /// Advice, in words.
     pub(crate) fn advice(&self, passes: u64) -> Option<String> {
         let (looks, served) = (self.read_misses + self.write_misses, self.fetched + self.hits);
         if looks > 0 && self.lists_made == 0 {

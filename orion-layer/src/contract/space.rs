@@ -1,4 +1,4 @@
-//! What a loop runs over.
+//! The iteration space of a loop.
 use super::arrays::{Family, Of};
 use crate::context::Context;
 use crate::error::Result;
@@ -10,12 +10,12 @@ use hectare_dependence::schedule::{Tile, for_each_cell};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// What gets single iterations: index and chunk.
+/// A visitor of single iterations: index and chunk.
 pub type Visit<'v, 'a, C> = dyn FnMut(&[i64], Of<'a, C>) + 'v;
 
 /// The iterations of a loop, which can be cut into cells.
 pub trait IterationSpace {
-    /// What the body gets of one cell.
+    /// The chunk of one cell, for the body.
     type Chunks: Family;
 
     /// The iterations of this worker, in place.
@@ -27,7 +27,7 @@ pub trait IterationSpace {
     /// The values of each dimension, `start..end`.
     fn bounds(&self) -> Vec<(i64, i64)>;
 
-    /// What kind of space it is.
+    /// The kind of the space.
     fn kind(&self) -> Space;
 
     /// Cuts dimension `dim` into `cells` cells of about the same work: `cells + 1` values that do not go down.

@@ -1,7 +1,7 @@
 //! How a loop treats its arrays, and what an array tells of a pass.
 use super::Relax;
 
-/// What this worker's part of a pass is like, for an array that takes part in its clocks.
+/// The parameters of this worker's part of a pass, for an array that takes part in its clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct PassParams {
     pub(crate) relax: Relax,
@@ -42,7 +42,7 @@ impl Treatment {
     }
 }
 
-/// What was copied between workers, and how much of it was change.
+/// The bytes that were copied between workers, and how much of them was change.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traffic {
     pub(crate) bytes: u64,

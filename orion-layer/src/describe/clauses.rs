@@ -1,4 +1,4 @@
-//! What may stand under each clause of a loop, and what the compiler says of what may not. For `parallel_for!`.
+//! The kinds of arrays that may stand under each clause of a loop, and the compiler's message for others. For `parallel_for!`.
 use crate::array::{DistArray, SparseArray, Value};
 use crate::collections::{DistMap, DistVec, Key, MapArg, MapRead, Merge, VecArg, VecRead};
 use crate::relax::{Additive, Apply, BufferArg, Buffered, Relaxed};

@@ -132,7 +132,7 @@ impl Context<'_> {
         Ok(findings)
     }
 
-    /// What the slice names for each iteration.
+    /// The keys that the slice names for each iteration.
     fn slice_each<S, A, K>(
         &mut self,
         placed: &S::Placed,

@@ -101,7 +101,7 @@ impl Clocks {
         Ok(())
     }
 
-    /// What a worker does that waits for a part of an array: applies what others contributed, and ends a clock if another
+    /// For a worker that waits for a part of an array: applies what others contributed, and ends a clock if another
     /// is ahead, for that one may be waiting.
     pub(super) fn idle(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn LoopArray]) -> Result<()> {
         if !self.ticks {
@@ -207,7 +207,7 @@ impl Clocks {
         })
     }
 
-    /// What is to be read of each worker now; notes how stale that is.
+    /// The clock of each worker that is to be read now; notes how stale it is.
     fn published(&mut self, worker: &Worker) -> Result<Vec<u64>> {
         let mut published = Vec::with_capacity(self.params.workers);
         for rank in 0..self.params.workers {

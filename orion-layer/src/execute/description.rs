@@ -1,4 +1,4 @@
-//! What is done to the description of a loop before it is analyzed.
+//! Checks and relaxes the description of a loop before it is analyzed.
 use super::LoopHead;
 use crate::relax::{Consistency, Treatment};
 use hectare_dependence::loop_nest::{LoopNest, Order, Subscript};
@@ -43,7 +43,7 @@ pub(super) fn relax(
             false => Err(DescriptionError::NothingRelaxed(head.relax.consistency)),
         };
     }
-    // What is only merged when the pass ends needs no promise.
+    // Collected arrays are merged when the pass ends, and need no promise.
     let collected = |treatment| treatment == Treatment::Collected;
     let is_collected = |(_, (_, treatment)): &(usize, &Treated)| collected(*treatment);
     nest.relaxed.extend(treated.iter().enumerate().filter(is_collected).map(|(number, _)| number));

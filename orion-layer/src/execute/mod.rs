@@ -33,7 +33,7 @@ use crate::site::Site;
 use hectare_dependence::loop_nest::{LoopNest, Order};
 use hectare_dependence::schedule::Schedule;
 
-/// What `parallel_for!` says of a loop, besides its body.
+/// The head of a loop, as `parallel_for!` writes it.
 #[derive(Debug)]
 pub struct LoopHead<'a> {
     /// Where it stands.
@@ -51,7 +51,7 @@ pub struct LoopHead<'a> {
     pub captured: &'a [(&'static str, Option<CapturedValue>)],
     /// A schedule of one's own, instead of one that the runtime chooses.
     pub schedule: Option<&'a dyn Schedule>,
-    /// What is promised about the arrays that it relaxes and buffers. [`Relax::default`] relaxes nothing.
+    /// The consistency of the arrays that it relaxes and buffers. [`Relax::default`] relaxes nothing.
     pub relax: Relax,
 }
 

@@ -38,7 +38,7 @@ impl Context<'_> {
         let mut spent = LoopReport::default();
         self.begin(head, plan, arrays)?;
         let since = Instant::now();
-        // What is collected is merged after the pass.
+        // Collected arrays are merged after the pass.
         let clocked = |array: &&mut dyn LoopArray| array.treatment() != Treatment::Collected;
         let mut clocks = match relaxed(plan, arrays).iter().any(clocked) {
             false => None,
@@ -150,7 +150,7 @@ impl Context<'_> {
             plan.report(head.relax).note_sharing(in_copies);
         }
         let params = PassParams { relax: head.relax, in_copies, me, workers };
-        // What was there is shown to the rules.
+        // The rules see the values of before the pass.
         let entered = guarded(&plan.nest, me as Rank, || {
             Clocks::enter(clock_table, params, self.patience, self.fabric.worker, &mut relaxed)
         });
@@ -182,7 +182,7 @@ impl Context<'_> {
         for tile in plan.tiles[self.rank() as usize].iter().skip(begun) {
             for (array, parts) in each.iter_mut().zip(&tile.parts).filter(|(array, _)| array.is_written()) {
                 for part in parts.clone() {
-                    // What another worker has let go of does not come either.
+                    // A part that another worker has let go of does not come either.
                     if array.take(self.fabric.worker, part).is_ok() {
                         array.poison(cause);
                     }

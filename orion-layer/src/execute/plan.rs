@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// What identifies a plan: the loop, its arrays, its space and the values that its description depends on.
+/// The identity of a plan: the loop, its arrays, its space and the values that its description depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) site: Site,
@@ -58,7 +58,7 @@ impl Context<'_> {
     }
 }
 
-/// What is known of a loop: its description, its dependences, and how it runs.
+/// The plan of a loop: its description, its dependences, and how it runs.
 #[derive(Debug)]
 pub struct LoopPlan {
     /// The description.

@@ -59,7 +59,7 @@ impl Context<'_> {
                 for interval in self.intervals(plan, every) {
                     let named = {
                         let mut views = arrays.keys(self.fabric.worker)?;
-                        // What a slice does under conditions that it does not know may fail where the body does not. Then
+                        // A slice may fail under conditions that it does not know, where the body does not. Then
                         // the body looks keys up, and if it fails too, says so.
                         let run = || {
                             for cell in &interval {

@@ -150,7 +150,7 @@ impl Context<'_> {
         });
         let plan = match checked {
             Ok(plan) => plan,
-            // What an exchange said while the loop was planned, all have heard.
+            // Errors of an exchange during planning are known to all.
             Err(error @ (Error::PeerFailed { .. } | Error::WorkerLost { .. } | Error::Diverged { .. })) => {
                 return Err(error);
             }

@@ -1,4 +1,4 @@
-//! What workers read lacks: iterations that were run in this pass and are not merged in it, measured for
+//! The staleness of reads: iterations that were run in this pass and are not merged in what is read, measured for
 //! [`Every::Staleness`](crate::relax::Every::Staleness).
 //!
 //! At the end of every cell a worker tells how many cells it has run, and at every clock how many of each worker are in

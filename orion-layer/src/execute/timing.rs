@@ -4,7 +4,7 @@ use crate::site::by_place;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
-/// What one loop has cost on this worker so far.
+/// The cost of one loop on this worker so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Timing {
@@ -29,7 +29,7 @@ pub(super) fn timed<R>(part: &mut Duration, act: impl FnOnce() -> R) -> R {
 }
 
 impl Context<'_> {
-    /// What each loop has cost on this worker so far, in the order of the program's source; a loop that was
+    /// The cost of each loop on this worker so far, in the order of the program's source; a loop that was
     /// planned several times, for other arrays or clocks, has one for each.
     pub fn timings(&self) -> Vec<Timing> {
         let mut plans: Vec<_> = self.plans().collect();

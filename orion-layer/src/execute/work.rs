@@ -1,4 +1,4 @@
-//! What one worker does in a pass: its tiles, and the clocks between their cells.
+//! The work of one worker in a pass: its tiles, and the clocks between their cells.
 use super::clocks::Clocks;
 use super::plan::LoopPlan;
 use super::prefetch_plan::serves;

@@ -15,7 +15,7 @@ use std::fmt::Debug;
 /// Puts a message into the memory that it is sent from. Called once.
 pub(crate) type Write<'a> = &'a mut dyn FnMut(&mut [u8]);
 
-/// What one worker of a program has of the others.
+/// The connection of one worker to the others of its program.
 pub(crate) trait Fabric: Debug {
     /// The number of this worker.
     fn rank(&self) -> Rank;
@@ -41,7 +41,7 @@ pub(crate) trait Fabric: Debug {
     /// When it cannot be left.
     fn leave(&mut self, len: usize, write: Write<'_>) -> Result<()>;
 
-    /// What worker `rank` has left for others to read, and whatever is behind it; `None` while it has not.
+    /// The notice that worker `rank` has left for others to read, and whatever is behind it; `None` while it has not.
     fn left_by(&self, rank: usize) -> Option<&[u8]>;
 
     /// Whether worker `rank` lives, as far as one can tell.

@@ -1,6 +1,6 @@
-//! What becomes of entries that get the same key.
+//! Rules for entries that get the same key.
 
-/// What becomes of an entry that meets an earlier one of the same key.
+/// The resolution of an entry that meets an earlier one of the same key.
 #[derive(Debug)]
 pub enum Resolution<O, V> {
     /// The two are one.
@@ -11,10 +11,10 @@ pub enum Resolution<O, V> {
     Refused,
 }
 
-/// What becomes of entries that get the same key. They meet in the order of where they come from in the source,
+/// A rule for entries that get the same key. They meet in the order of where they come from in the source,
 /// and those that come from one entry of it in the order in which they were made.
 pub trait Duplicates<V> {
-    /// What an entry carries in the end.
+    /// The value of an entry in the end.
     type Out;
     /// Whether entries with the keys of the source may stay as they are, two of one key included.
     const KEEPS: bool = false;

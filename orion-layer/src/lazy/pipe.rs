@@ -47,14 +47,14 @@ pub trait Pipe: Sized {
     type Origin: Origin;
     /// The key of an entry: indices for an array, anything else for a map.
     type Key;
-    /// What an entry carries.
+    /// The value of an entry.
     type Value;
 
     /// Calls `sink` with every entry of this worker's, in the order of the source; `at` says at any time which entry of
     /// the source is under way.
     ///
     /// # Errors
-    /// What `sink` returns, and those of reading files.
+    /// Those of `sink`, and those of reading files.
     fn drive(
         self,
         at: &Cell<Option<Self::Origin>>,

@@ -43,7 +43,7 @@ impl<'a, T: Value, const N: usize> Pipe for FromEntries<'a, T, N> {
     }
 }
 
-/// What a parser makes of the lines that are a worker's share of a file.
+/// The entries that a parser makes of a worker's share of the lines of a file.
 pub struct FromLines<F> {
     path: PathBuf,
     share: Share,

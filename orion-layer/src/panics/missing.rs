@@ -3,7 +3,7 @@ use crate::error::Error;
 use hectare_dsm::Rank;
 use std::fmt::Debug;
 
-/// What a body asked for and did not find: the executor turns it into [`Error::Missing`].
+/// A key or element that a body did not find: the executor turns it into [`Error::Missing`].
 #[derive(Debug)]
 pub(crate) struct Missing {
     collection: String,

@@ -1,4 +1,4 @@
-//! What a worker was at when a body unwound: the iteration, noted when it begins, and the rule, by a mark on the stack that
+//! The iteration and the rule at work when a body unwound: the iteration is noted when it begins, the rule by a mark on the stack that
 //! costs nothing while nothing unwinds and leaves a note behind when it is dropped by one that does.
 use crate::text::short_name;
 use std::cell::{Cell, RefCell};
@@ -17,7 +17,7 @@ struct At {
 /// The rule that unwound.
 #[derive(Debug)]
 pub(crate) struct Ruled {
-    /// What it merges into.
+    /// The element that it merges into.
     pub(crate) array: String,
     /// Its type.
     pub(crate) rule: String,
@@ -41,7 +41,7 @@ pub fn begin_iteration<const N: usize>(index: [usize; N]) {
     });
 }
 
-/// What unwinds now is in no iteration.
+/// A panic from now on is in no iteration.
 #[inline]
 pub(crate) fn end_iterations() {
     AT.with(|at| at.dims.set(0));

@@ -61,7 +61,7 @@ use hectare_dsm::bytemuck::Zeroable;
 pub trait Apply<T: Element>: std::fmt::Debug {
     /// Helper values of an element; `()` if there are none.
     type State: Element + std::fmt::Debug;
-    /// What a worker remembers of the state of when it last looked at the element, and sends with its contribution;
+    /// The part of the state that a worker remembers of its last read of the element, and sends with its contribution;
     /// `()` if that does not matter.
     type Seen: Element + std::fmt::Debug;
 
@@ -70,7 +70,7 @@ pub trait Apply<T: Element>: std::fmt::Debug {
         Self::State::zeroed()
     }
 
-    /// What a worker remembers.
+    /// The state that a worker remembers.
     fn see(&self, state: &Self::State) -> Self::Seen;
 
     /// Merges `update`, which was made by a worker that had `seen` this. A panic ends the loop with
@@ -116,7 +116,7 @@ impl Mean {
 pub struct AdaGrad {
     /// The size of steps.
     pub rate: f64,
-    /// What the sum of squares begins with.
+    /// The initial sum of squares.
     pub initial: f64,
 }
 
@@ -134,7 +134,7 @@ impl AdaGrad {
 pub struct AdaRevision {
     /// The size of steps.
     pub rate: f64,
-    /// What the sum of squares begins with; 1 in the paper.
+    /// The initial sum of squares; 1 in the paper.
     pub initial: f64,
 }
 
@@ -193,7 +193,7 @@ macro_rules! floats {
 
             fn apply(&self, target: &mut $of, state: &mut [$of; 3], gradient: $of, seen: $of) {
                 let [sum, squares, greatest] = state;
-                // What came between.
+                // The gradients that came between.
                 let between = *sum - seen;
                 let old = self.rate as $of / greatest.sqrt();
                 *squares += gradient * gradient + 2.0 * gradient * between;

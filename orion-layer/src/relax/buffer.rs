@@ -38,16 +38,16 @@ impl<T: Element> Ring<T> {
     }
 }
 
-/// What this worker keeps for a buffered array.
+/// The state of a buffered array on this worker.
 #[derive(Debug)]
 pub(super) struct Contributions<T: Additive, A: Apply<T>> {
     updates: Option<Ring<T>>,
     sights: Option<Ring<A::Seen>>,
     /// The array as the body sees it.
     pub(super) values: Vec<T>,
-    /// What the body contributed since the last clock.
+    /// The contributions of the body since the last clock.
     pub(super) sums: Vec<T>,
-    /// What was to be remembered of the state when `values` was read.
+    /// The remembered state of when `values` was read.
     seen: Vec<A::Seen>,
 }
 

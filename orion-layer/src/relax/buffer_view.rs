@@ -1,4 +1,4 @@
-//! What a body sees of a buffered array.
+//! The view of a buffered array.
 use super::{Additive, Apply, ElementIndex};
 use crate::panics::merging;
 use crate::view::{PartBounds, Recorder, RowIndex, Window, refuse};

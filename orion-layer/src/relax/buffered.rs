@@ -121,7 +121,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> BufferArg<'_, T, N, A> {
         self.all
     }
 
-    /// What is done to the array is done to the helper values.
+    /// Every operation on the array is done to the helper values, too.
     fn both(
         &mut self,
         act_target: impl FnOnce(&mut &mut DistArray<T, N>) -> Result<()>,

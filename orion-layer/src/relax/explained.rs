@@ -16,7 +16,7 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    /// What a loop that was given `relax` promises: `None` if it has no array that this is about.
+    /// The promise of a loop that was given `relax`: `None` if it has no array that this is about.
     pub(crate) fn promise(&self, relax: Relax) -> Option<Relax> {
         let is_about = |how: &Treatment| !matches!(how, Treatment::Exact | Treatment::Collected);
         // Without clocks, there is nothing to say of how often they come.
@@ -34,7 +34,7 @@ impl fmt::Display for Relax {
 }
 
 impl Consistency {
-    /// What an iteration reads, and for whom its worker waits.
+    /// The values that an iteration reads, and for whom its worker waits, in words.
     pub(crate) fn description(self) -> String {
         let own = "reads have the worker's own changes";
         match self {
@@ -62,7 +62,7 @@ impl Consistency {
     }
 }
 
-/// What happens to array `array` in loop `nest`, which gives its dependences up.
+/// Explains how loop `nest` shares array `array`, whose dependences it gives up.
 pub(crate) fn explained(nest: &LoopNest, array: usize, sharing: &Sharing) -> String {
     match sharing.treatments.get(array).copied().unwrap_or(Treatment::Exact) {
         Treatment::Exact => "all of it used by every worker".into(),

@@ -39,7 +39,7 @@ impl<T: Additive, const N: usize> DistArray<T, N> {
 }
 
 impl<T: Element, const N: usize> Relaxed<'_, T, N> {
-    /// What a pass is like in which this worker works on a copy.
+    /// The parameters of a pass in which this worker works on a copy.
     fn copying(&self) -> Option<PassParams> {
         self.params.filter(|params| params.in_copies)
     }

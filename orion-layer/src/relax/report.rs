@@ -1,4 +1,4 @@
-//! What a relaxed loop has cost, and how stale what it read was.
+//! The cost of a relaxed loop, and how stale its reads were.
 use super::Relax;
 use crate::contract::Serving;
 use crate::text::counted;
@@ -70,7 +70,7 @@ pub struct LoopReport {
     pub moving: Duration,
     /// Merging contributions.
     pub apply: Duration,
-    /// What the worker that computed longest did, as a multiple of the mean.
+    /// The work of the worker that computed longest, as a multiple of the mean.
     pub imbalance: f64,
     /// How many workers ran iterations.
     pub busy: u64,
@@ -96,7 +96,7 @@ pub struct LoopReport {
     pub max_stale_iterations: u64,
     /// How often this was measured.
     pub stale_samples: u64,
-    /// What serving arrays has cost; fetching and slicing are part of `moving`. Zero for loops without served arrays.
+    /// The cost of serving arrays; fetching and slicing are part of `moving`. Zero for loops without served arrays.
     pub serving: Serving,
 }
 
@@ -138,12 +138,12 @@ impl LoopReport {
         self.max_stale_iterations = self.max_stale_iterations.max(iterations);
     }
 
-    /// What would help, in words; empty if nothing stands out.
+    /// Advice, in words; empty if nothing stands out.
     pub fn advice(&self) -> Vec<String> {
         let all = (self.compute + self.wait + self.moving + self.apply).as_secs_f64().max(1e-9);
         let share = |part: Duration| part.as_secs_f64() / all;
         let mut advice = Vec::new();
-        // What happens so seldom, or in so short passes, says nothing of a loop.
+        // Rare events, and very short passes, say nothing of a loop.
         let is_long = all > SHORTEST_PASS * self.passes as f64;
         if self.busy == 1 && self.imbalance > 1.0 {
             advice.push(

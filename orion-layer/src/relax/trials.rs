@@ -35,7 +35,7 @@ impl Way {
     }
 }
 
-/// What a pass is for.
+/// The purpose of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// To bring into caches, and into being, what this way needs.
@@ -94,7 +94,7 @@ impl Trials {
             self.way = other;
             return Stage::Warm;
         };
-        // What went on until now was `other`.
+        // Until now it was `other`.
         if now > CLEARLY * before {
             self.way = other;
         }

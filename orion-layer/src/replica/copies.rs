@@ -30,13 +30,13 @@ const BLOCK: usize = 64;
 /// Even and odd clocks.
 const SLOTS: usize = 2;
 
-/// What this worker keeps for a relaxed array; empty until a loop first needs it.
+/// The copy of a relaxed array on this worker; empty until a loop first needs it.
 #[derive(Debug)]
 pub(crate) struct Replica<T: Element> {
     shared: Option<Shared<T>>,
-    /// What the body reads and writes.
+    /// The values that the body reads and writes.
     pub(crate) values: Vec<T>,
-    /// What it was at the last clock.
+    /// The values of the last clock.
     before: Vec<T>,
     /// The blocks that this worker changed in the last clock.
     changed: Vec<bool>,
@@ -44,7 +44,7 @@ pub(crate) struct Replica<T: Element> {
     seen: Vec<u64>,
 }
 
-/// What workers show each other.
+/// The shared memory of all workers.
 #[derive(Debug)]
 struct Shared<T: Element> {
     // Held: areas are open for as long as these exist.

@@ -1,9 +1,9 @@
-//! What relaxed arrays are made of: numbers whose changes can be added up.
+//! The elements of relaxed arrays: numbers whose changes can be added up.
 use crate::accumulate::Number;
 
 /// A number whose change is a number: what another worker did to an element is added to what this one did.
 pub trait Additive: Number {
-    /// What has to be added to `before` to have this; integers wrap.
+    /// The change from `before` to this; integers wrap.
     fn minus(self, before: Self) -> Self;
 
     /// Whether it is zero.

@@ -1,4 +1,4 @@
-//! What a body sees of a relaxed array.
+//! The view of a relaxed array.
 use crate::accumulate::Number;
 use crate::view::{PartBounds, Recorder, RowIndex, Window, refuse};
 use hectare_dsm::{Element, OwnOrShared};

@@ -34,7 +34,7 @@ impl<T: Additive, const N: usize, A: Apply<T> + 'static> Family for ServedViewFa
 }
 
 impl<T: Additive, const N: usize, A: Apply<T>> ServedArg<'_, T, N, A> {
-    /// What is served, while it is open to all.
+    /// The served elements, while they are open to all.
     fn home<'w>(base: &'w BufferArg<'_, T, N, A>, worker: &'w Worker) -> Result<Home<'w, T, A>> {
         let all = base.all();
         Ok(Home {

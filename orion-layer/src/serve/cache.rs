@@ -1,4 +1,4 @@
-//! What a worker keeps for one loop over a served array: which keys each interval uses, and the values it has fetched.
+//! The cache of one loop over a served array: which keys each interval uses, and the values it has fetched.
 use super::blocks::Blocks;
 use super::homes::{BlockUsers, Versions};
 use hectare_dsm::Element;
@@ -27,7 +27,7 @@ pub(super) fn is_fetched_for(interval: u32, state: u32) -> bool {
     state >> INTERVAL == interval + 1
 }
 
-/// What lists were made from: `None` if that cannot be compared, and what was intended by hand at that time.
+/// The inputs of lists: `None` if they cannot be compared, and the generation of the intents at that time.
 pub(super) type Basis = (Option<u64>, u64);
 
 /// The keys of a loop have *slots*: first those that more than half of the intervals use, then those that the first
@@ -43,9 +43,9 @@ pub(super) struct Cache<T, S> {
     /// The key of each slot.
     pub(super) keys: Vec<u32>,
     pub(super) values: Vec<T>,
-    /// What was contributed since the last clock; for keys that are relocated it is merged at once.
+    /// Contributions since the last clock; for keys that are relocated they are merged at once.
     pub(super) sums: Vec<T>,
-    /// What was to be remembered of the state when a value was fetched.
+    /// The remembered state of when a value was fetched.
     pub(super) seen: Vec<S>,
     /// The versions of the keys' blocks when their values were fetched.
     pub(super) versions: Vec<u64>,
@@ -54,7 +54,7 @@ pub(super) struct Cache<T, S> {
     /// The workers that merge contributions.
     pub(super) homes: Vec<u16>,
     pub(super) relocated: Vec<bool>,
-    /// What had been announced when homes were found.
+    /// The announcements of when homes were found.
     pub(super) announced: Vec<u64>,
     /// Slots to which something was contributed.
     pub(super) touched: Vec<u32>,

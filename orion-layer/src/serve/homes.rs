@@ -17,7 +17,7 @@ pub(super) struct Homes {
 
 /// So many words come after the set.
 const AFTER: usize = 2;
-/// What they are, counted from the end.
+/// Their places, counted from the end.
 const ANNOUNCED: usize = 2;
 const CHANGES: usize = 1;
 

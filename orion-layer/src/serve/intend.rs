@@ -1,6 +1,6 @@
 //! Keys that a worker says by hand it will use.
 
-/// What was intended, and for how many passes yet.
+/// The intended keys, and the number of passes that are left.
 #[derive(Debug, Default)]
 pub(super) struct Intents {
     list: Vec<(Vec<u32>, usize)>,

@@ -1,4 +1,4 @@
-//! What the slice of a body sees of arrays: a served array notes keys, and those that the loop changes are out of sight.
+//! The views of a slice: a served array notes keys, and arrays that the loop changes are out of sight.
 use super::cache::NONE;
 use crate::contract::Family;
 use crate::replica::ElementIndex;

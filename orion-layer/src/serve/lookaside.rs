@@ -78,7 +78,7 @@ impl<T> LookasideTable<T> {
     }
 }
 
-/// What was contributed to a key since the last clock, and what was seen of its state at first.
+/// The contributions to a key since the last clock, and the state that was seen at first.
 #[derive(Debug)]
 pub(super) struct PendingUpdate<T, S> {
     pub(super) sums: Box<[T]>,

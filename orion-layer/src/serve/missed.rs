@@ -1,4 +1,4 @@
-//! What a body does to keys that no slice has foreseen, to keys of its worker's own, and in exact passes.
+//! The slow paths of a view: keys that no slice has foreseen, keys of its worker's own, and exact passes.
 use super::blocks::Blocks;
 use super::cache::{NONE, RELOCATED, TOUCHED, fetched_for};
 use super::homes::Versions;
@@ -12,7 +12,7 @@ use hectare_dsm::bytemuck::Zeroable;
 use std::any::type_name;
 use std::cell::Cell;
 
-/// What a view needs where its table has no slot.
+/// The parts of a view for keys that have no slot in its table.
 #[derive(Debug)]
 pub(super) struct Missed<'a, T: Additive, const N: usize, A: Apply<T>> {
     pub(super) whole: Window<N>,

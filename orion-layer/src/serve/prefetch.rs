@@ -84,7 +84,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
             1 => cache.values[at] = home.target.get(first),
             _ => home.target.part(first, unit).load(&mut cache.values[at * unit..][..unit]),
         }
-        // What waits to be published goes with what was seen when the first of it was computed.
+        // Unpublished contributions go with the state that was seen when the first of them was computed.
         if Self::REMEMBERS && cache.states[at] & TOUCHED == 0 {
             home.see(first, &mut cache.seen[at * unit..][..unit]);
         }

@@ -133,7 +133,7 @@ impl<T: Element, S: Element> Ring<T, S> {
         })
     }
 
-    /// What worker `from` contributed in clock `clock` to keys whose home is this worker.
+    /// The contributions of worker `from` in clock `clock` to keys whose home is this worker.
     pub(super) fn batch<'w>(&self, worker: &'w Worker, from: usize, clock: u64) -> Result<Batch<'w, T, S>> {
         let slot = SLOTS.slot(clock);
         let heads = self.heads.cells(worker, from)?.part(slot * (self.workers + 1), self.workers + 1);
@@ -191,7 +191,7 @@ pub(super) struct Batch<'w, T, S> {
 }
 
 impl<T: Element, S: Element> Batch<'_, T, S> {
-    /// What was seen of an element's state.
+    /// The remembered state of an element.
     #[inline]
     pub(super) fn seen(&self, at: usize) -> S {
         self.sights.map_or_else(S::zeroed, |sights| sights.get(at))

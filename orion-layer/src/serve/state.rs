@@ -1,4 +1,4 @@
-//! What a worker keeps for a served array: the caches of its loops, and its part in carrying contributions.
+//! The state of a served array on a worker: the caches of its loops, and its part in carrying contributions.
 use super::blocks::Blocks;
 use super::cache::{Cache, NONE, RELOCATED};
 use super::homes::{Homes, Versions};
@@ -65,7 +65,7 @@ impl<T: Additive, A: Apply<T>> Home<'_, T, A> {
         }
     }
 
-    /// What is to be remembered of the states of elements from `first` on.
+    /// Notes what the rule remembers of the states of elements from `first` on.
     pub(super) fn see(&self, first: usize, seen: &mut [A::Seen]) {
         let Some(state) = self.state else { return };
         seen.iter_mut().enumerate().for_each(|(at, seen)| *seen = self.rule.see(&state.get(first + at)));
@@ -88,7 +88,7 @@ pub(super) struct State<T: Additive, A: Apply<T>> {
     pub(super) interval: u32,
     caches: HashMap<u64, Cache<T, A::Seen>>,
     pub(super) shared: Option<(Homes, Ring<T, A::Seen>)>,
-    /// What was announced last: loop and generation of its lists.
+    /// The last announcement: loop and generation of its lists.
     announced: Option<(u64, u64)>,
     made_lists: u64,
     passes: u64,

@@ -1,4 +1,4 @@
-//! What a body sees of a served array.
+//! The view of a served array.
 use super::cache::{Cache, RELOCATED, TOUCHED, is_fetched_for};
 use super::keys::key_of;
 use super::missed::Missed;
@@ -29,7 +29,7 @@ pub struct ServedView<'a, T: Additive, const N: usize, A: Apply<T>> {
     pub(super) rest: Rest<'a, T, N, A>,
 }
 
-/// What is not needed where a slice has foreseen a key.
+/// The rest, not needed where a slice has foreseen a key.
 #[derive(Debug)]
 pub(super) enum Rest<'a, T: Additive, const N: usize, A: Apply<T>> {
     /// One worker merges contributions at once.

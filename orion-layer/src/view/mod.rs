@@ -1,4 +1,4 @@
-//! What a loop body sees of an array: the part that its worker holds, with checked rows and elements.
+//! Views of arrays in loop bodies: the part that the worker holds, with checked rows and elements.
 mod gathered;
 mod kernels;
 mod read;

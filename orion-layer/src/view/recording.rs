@@ -15,7 +15,7 @@ pub(crate) struct Touch {
     pub(crate) writes: bool,
 }
 
-/// What was touched since somebody last looked.
+/// The elements that were touched since the list was last taken.
 pub(crate) type Recording = RefCell<Vec<Touch>>;
 
 /// Where a view of one array notes what is touched.

@@ -2,7 +2,7 @@
 use crate::error::Error;
 use std::ops::Range;
 
-/// What a view needs to know to place an index in a part: the part is a box of the array, the whole of it in
+/// The window of a view, which places an index in a part: the part is a box of the array, the whole of it in
 /// every dimension but one, and lies in memory in row-major order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window<const N: usize> {
@@ -13,7 +13,7 @@ pub(crate) struct Window<const N: usize> {
     pub(super) rows: usize,
 }
 
-/// What the views of one array have in common, for error messages.
+/// The part that views of one array share, for error messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PartBounds<'a> {
     pub(crate) array: &'a str,

@@ -66,7 +66,7 @@ macro_rules! arrays {
             $($read(&'x DistArray<u64, $n>), $write(&'x mut DistArray<u64, $n>),)*
         }
 
-        /// What a body sees of it.
+        /// The view of a body.
         #[derive(Debug)]
         pub enum Seen<'a> {
             $($read(View<'a, u64, $n>), $write(ViewMut<'a, u64, $n>),)*

@@ -1,4 +1,4 @@
-//! What a test runs: arrays, a space, and loops over it.
+//! A test case: arrays, a space, and loops over it.
 use hectare_dependence::loop_nest::{Access, LoopNest, LoopVar, Order, Space, Subscript};
 use std::fmt;
 use std::ops::Range;

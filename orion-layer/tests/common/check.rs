@@ -1,4 +1,4 @@
-//! What must hold of every run.
+//! Checks that hold of every run.
 use super::case::{Case, LoopSpec};
 use super::replay::{Memory, initial_memory, step, touched};
 use super::running::{Pass, Ran};

@@ -23,7 +23,7 @@ pub struct Ran {
 /// Sum of the mixes, sum and least of floats, and a product that does not commute; floats as bits.
 pub type Sums = (u64, u64, u64, u64);
 
-/// What one worker saw of one pass.
+/// One pass as one worker saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass {
     pub ran: Vec<Ran>,

@@ -16,7 +16,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause after a daemon that refused.
 const LONGEST_AFTER_REFUSAL: Duration = Duration::from_secs(30);
 
-/// What ended a sleep.
+/// The reason why a sleep ended.
 #[derive(PartialEq, Eq)]
 enum Woken {
     /// The member leaves.

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-/// What is outside of the areas: the model that everybody begins with and the callback sees. Where workers are
+/// The state outside of the areas: the model that everybody begins with and the callback sees. Where workers are
 /// processes, each has one; all begin with the same model, and that of worker 0 is the one that is filled in.
 ///
 /// Workers serve rounds while they create areas, so nobody may wait for a lock that another holds meanwhile: at
@@ -57,7 +57,7 @@ impl<'m, 'c, E: Element> Root<'m, 'c, E> {
     }
 }
 
-/// What each worker tells the others at the end of an epoch.
+/// The sums that each worker shares with the others at the end of an epoch.
 #[derive(Debug)]
 pub struct Ends {
     mine: Owned<u64>,

@@ -1,4 +1,4 @@
-//! What the processes print, on its way to the launcher's own standard output and error.
+//! The output of the processes, on its way to the launcher's own standard output and error.
 use crate::lines::Lines;
 use crate::logging::Sink;
 use anyhow::{Context, Result};

@@ -60,7 +60,7 @@ impl Process {
         self.status.is_none()
     }
 
-    /// What to poll for its end.
+    /// The descriptor to poll for its end.
     pub(super) fn end_fd(&self) -> PollFd<'_> {
         PollFd::new(&self.ended, PollFlags::IN)
     }

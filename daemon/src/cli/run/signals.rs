@@ -41,7 +41,7 @@ impl Signals {
         Ok(Signals(ends))
     }
 
-    /// What to poll for the next signal.
+    /// The descriptors to poll for the next signal.
     pub(super) fn fds(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.0.iter().map(|(_, end)| PollFd::new(end, PollFlags::IN))
     }

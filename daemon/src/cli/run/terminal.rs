@@ -22,7 +22,7 @@ pub(super) struct Terminal {
     holder: Option<Pid>,
 }
 
-/// What became of a group that wants the terminal.
+/// The state of a group that wants the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// It has it now.

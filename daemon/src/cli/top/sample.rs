@@ -1,4 +1,4 @@
-//! What `top` shows: counters of two samples at every job, as rates.
+//! The samples of `top`: counters of two snapshots of every job, as rates.
 use crate::ask::{Reconnecting, all_jobs, is_there, monitor};
 use anyhow::Result;
 use hectare_dsm::{AreaSnapshot, Monitor, Snapshot, WorkerSnapshot, WorkerState};

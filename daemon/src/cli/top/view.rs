@@ -141,7 +141,7 @@ fn table<const N: usize>(head: [&'static str; N], rows: Vec<([String; N], Style)
     Table::new(rows, widths.map(|width| Constraint::Length(width as u16))).header(head).column_spacing(2)
 }
 
-/// What stands out: the dead, those who do not come, those who are waited for.
+/// Highlights the dead, those who do not come, those who are waited for.
 fn style(worker: &WorkerSample) -> Style {
     match worker.state {
         "dead" => Style::new().fg(Color::Red),

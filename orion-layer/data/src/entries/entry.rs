@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 pub struct Entry<T, const N: usize> {
     /// One index per dimension.
     pub key: [u32; N],
-    /// What is there.
+    /// The text that is there.
     pub value: T,
 }
 

@@ -1,4 +1,4 @@
-//! What a worker holds of a sparse array or of a data set.
+//! The entries that a worker holds of a sparse array or of a data set.
 mod entry;
 
 pub use self::entry::Entry;
@@ -9,7 +9,7 @@ use hectare_dependence::histogram::Histogram;
 /// The largest extent of a dimension: keys are `u32`.
 const MAX_EXTENT: usize = 1 << 32;
 
-/// What is wrong with the key of an entry or with a shape.
+/// Errors of keys of entries and of shapes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EntriesError {
     /// An extent, or an index plus one, is above 2^32.

@@ -68,7 +68,7 @@ impl Permutation {
         })
     }
 
-    /// What goes to `place`.
+    /// The index that goes to `place`.
     ///
     /// # Panics
     /// If `place` is not below [`len`](Permutation::len).

@@ -1,7 +1,7 @@
 //! Lines of columns: indices, then a value.
 use super::{Field, LineError, Parsed, field};
 
-/// What stands between columns.
+/// The text between columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Separator {
     /// Any number of spaces and tabs.
@@ -23,9 +23,9 @@ pub enum Separator {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
-    /// What stands between columns.
+    /// The text between columns.
     pub separator: Separator,
-    /// What the first index is in the file: 0 or 1, say. It is taken off.
+    /// The first index of the file: 0 or 1, say. It is taken off.
     pub first_index: usize,
     /// Whether the first line of the file is passed over if no column of it begins like a number.
     pub header: bool,

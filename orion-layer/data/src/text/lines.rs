@@ -70,7 +70,7 @@ pub fn for_each_line(
             at = (rest.len() - text.len()) as u64;
             rest = text;
         }
-        // What precedes an error of encoding is still looked at, since an error there comes first.
+        // The text before an error of encoding is still parsed, since an error there comes first.
         let (text, valid) = match str::from_utf8(rest) {
             Ok(text) => (text, true),
             Err(error) => (str::from_utf8(&rest[..error.valid_up_to()]).unwrap_or_default(), false),
@@ -125,7 +125,7 @@ fn count_newlines(path: &Path, end: u64) -> io::Result<u64> {
 struct Blocks<'a> {
     file: &'a mut File,
     buffer: Vec<u8>,
-    /// What is in the buffer.
+    /// Bytes in the buffer.
     filled: usize,
     /// How much of it is whole lines.
     whole: usize,

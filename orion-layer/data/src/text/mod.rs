@@ -30,7 +30,7 @@ pub use self::write::{write_entries, write_rows};
 use crate::entries::Entries;
 use std::path::{Path, PathBuf};
 
-/// What a parser makes of a line: an entry, nothing (a header, a comment, an empty line), or what is wrong with
+/// The result of a parser: an entry, nothing (a header, a comment, an empty line), or what is wrong with
 /// the line.
 pub type Parsed<T, const N: usize> = Result<Option<([usize; N], T)>, LineError>;
 
@@ -42,7 +42,7 @@ pub enum TextError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// It is a directory, a pipe or a device: its length is not known, so workers cannot share it.
@@ -58,7 +58,7 @@ pub enum TextError {
         path: PathBuf,
         /// The number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The fault in it, in words.
         source: LineError,
     },
 }

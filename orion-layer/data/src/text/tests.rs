@@ -103,7 +103,7 @@ fn errors_of_encoding_name_line_and_byte() {
         assert_eq!(errors.len(), 1, "in {of} shares: {errors:?}");
         assert!(errors[0].ends_with(":2: byte 5 of this line is not UTF-8"), "{}", errors[0]);
     }
-    // What is wrong before is said first.
+    // An error before is said first.
     let file = Temporary::new(b"0 1 x\n0 2 \xFF\n");
     let error = read_entries(&file.0, Share::ALL, whitespace::<f32, 2>).unwrap_err().to_string();
     assert!(error.contains(":1: "), "{error}");

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 /// Writes `i j value` per entry. Floats are written with as many digits as it takes to read back the same bits.
 ///
 /// # Errors
-/// What `out` says.
+/// Errors of `out`.
 pub fn write_entries<T: Display, const N: usize>(
     out: &mut impl Write,
     entries: &[Entry<T, N>],
@@ -21,7 +21,7 @@ pub fn write_entries<T: Display, const N: usize>(
 /// Writes rows of `columns` elements, a space between two elements and a line per row.
 ///
 /// # Errors
-/// What `out` says.
+/// Errors of `out`.
 ///
 /// # Panics
 /// If the elements are not whole rows.

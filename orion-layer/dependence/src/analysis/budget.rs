@@ -1,6 +1,6 @@
 //! A limit on the work of an analysis, counted and not timed, so that every process decides alike.
 
-/// What is left to spend, in multiplications.
+/// The work that is left to spend, in multiplications.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget(u64);
 

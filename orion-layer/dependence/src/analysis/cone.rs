@@ -13,7 +13,7 @@ pub(super) struct Cone {
     pub(super) occurs: bool,
 }
 
-/// What two accesses do to each other, at distances in either direction.
+/// The conflict of two accesses, at distances in either direction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conflict {
     /// All distances, if they are known, sorted.
@@ -79,7 +79,7 @@ impl Cone {
     }
 }
 
-/// What the signs say about the extent.
+/// The extent that the signs allow.
 pub(super) fn extent_of(signs: u8) -> Extent {
     match signs {
         ZERO => (Some(0), Some(0)),

@@ -160,7 +160,7 @@ mod tests {
             assert_eq!(projection.complete, !left_out);
             assert_eq!(Search::new(&projection, &mut budget).witness(), answer);
         }
-        // What is known may rule out all points nevertheless.
+        // The known rows may rule out all points nevertheless.
         assert!(
             project(known().chain([None, rows(&[(-11, [1, 0])]).remove(0)]), 2, 1, &mut budget).is_none()
         );

@@ -19,7 +19,7 @@ pub(super) fn merge(list: &mut Vec<Dependence>) {
                     Some(joined) => {
                         list[i] = joined;
                         list.remove(j);
-                        // What was passed over may fit now.
+                        // Vectors that were passed over may fit now.
                         j = i + 1;
                     }
                     None => j += 1,

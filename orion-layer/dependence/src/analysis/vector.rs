@@ -4,7 +4,7 @@ use std::fmt;
 use super::Distance;
 use crate::loop_nest::{LoopNest, Mode};
 
-/// What passes from the source to the sink.
+/// The kind of a dependence, by what passes from the source to the sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum Kind {
     /// The source writes what the sink reads.
@@ -52,7 +52,7 @@ pub struct Dependence {
     pub source: usize,
     /// The access of the later iteration: index into [`LoopNest::accesses`].
     pub sink: usize,
-    /// What passes between them. An update both reads and writes; then the first of flow, output and anti that
+    /// The kind of the dependence. An update both reads and writes; then the first of flow, output and anti that
     /// applies.
     pub kind: Kind,
     /// Sink index minus source index, per dimension of the nest.

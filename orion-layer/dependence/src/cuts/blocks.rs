@@ -121,7 +121,7 @@ struct Slab {
     outer: Vec<usize>,
     /// For each combination of the dimensions after it, what is to be added.
     inner: Vec<usize>,
-    /// What is to be added per part of this dimension.
+    /// The weight to be added per part of this dimension.
     stride: usize,
     /// Coarse parts of this dimension.
     len: usize,

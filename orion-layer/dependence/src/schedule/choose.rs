@@ -9,7 +9,7 @@ use crate::placement::Placement;
 /// The most dimensions that a rotation is tried over.
 const MOST_ROTATED: usize = 3;
 
-/// What became of a candidate.
+/// The verdict on a candidate.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub enum Verdict {
     /// It runs.
@@ -25,7 +25,7 @@ pub enum Verdict {
 pub struct Candidate {
     /// Its name, with the names of the loop's variables.
     pub name: String,
-    /// What became of it.
+    /// The verdict on it.
     pub verdict: Verdict,
 }
 
@@ -198,7 +198,7 @@ pub fn choose(
         |result: &Result<Cost, ScheduleError>| result.as_ref().map_or(f64::INFINITY, |cost| cost.nanoseconds);
     let mut by_cost: Vec<usize> = (0..list.len()).collect();
     by_cost.sort_by(|a, b| cost(&results[*a]).total_cmp(&cost(&results[*b])));
-    // What fits the blocks of the team may, rarely, not fit those of the workers; serial always does.
+    // A schedule that fits the blocks of the team may, rarely, not fit those of the workers; serial always does.
     let mut refused = None;
     let found = by_cost.into_iter().find_map(|number| {
         let built = build(nest, dependences, list[number].1.schedule(), cut, workers);

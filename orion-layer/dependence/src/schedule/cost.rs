@@ -1,4 +1,4 @@
-//! What a schedule costs, by a model of bytes, steps and balance.
+//! The cost of a schedule, by a model of bytes, steps and balance.
 use super::Steps;
 use crate::loop_nest::{LoopNest, Space};
 use crate::placement::Placement;
@@ -7,9 +7,9 @@ use crate::placement::Placement;
 const BYTES_PER_NS: f64 = 8.0;
 /// Bytes that move from one core's cache to another's in a nanosecond.
 const MOVED_PER_NS: f64 = 4.0;
-/// What one hand-over costs, in nanoseconds.
+/// The cost of one hand-over, in nanoseconds.
 const HAND_OVER_NS: f64 = 500.0;
-/// What a barrier costs per pass, in nanoseconds.
+/// The cost of barriers per pass, in nanoseconds.
 const PASS_NS: f64 = 2000.0;
 
 /// Elements of a dimension that an iteration looks up, where data say which: a guess.

@@ -54,7 +54,7 @@ use std::fmt::Debug;
 /// assert_eq!(Dealt.steps(&[3, 1], 2).len(), 2);
 /// ```
 pub trait Schedule: Debug {
-    /// What explanations call it.
+    /// Its name in explanations.
     fn name(&self) -> String;
 
     /// Into how many cells each dimension is cut; 1 for those that are not. At most the dimension's extent (1 if

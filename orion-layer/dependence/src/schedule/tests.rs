@@ -57,7 +57,7 @@ fn turns(grid: &[usize], steps: &Steps) -> Result<BTreeMap<Vec<usize>, Turn>, St
     }
 }
 
-/// What is wrong with a schedule, by looking at every cell and at all iterations that touch an element.
+/// Checks a schedule by looking at every cell and at all iterations that touch an element.
 fn wrong(case: &Case, grid: &[usize], steps: &Steps) -> Result<(), String> {
     let turns = turns(grid, steps)?;
     let bounds = case.space.bounds();
@@ -95,7 +95,7 @@ fn wrong(case: &Case, grid: &[usize], steps: &Steps) -> Result<(), String> {
     Ok(())
 }
 
-/// What comes of a random schedule for a random loop: the verdict of the verification, and that of brute force.
+/// The verdicts on a random schedule for a random loop: that of the verification, and that of brute force.
 fn verdicts(seed: u64, fault: Option<Mutant>) -> Option<(Result<(), ScheduleError>, Result<(), String>)> {
     let case = generate::case(seed);
     let nest = nest(&case);
@@ -107,7 +107,7 @@ fn verdicts(seed: u64, fault: Option<Mutant>) -> Option<(Result<(), ScheduleErro
     steps.iter_mut().flatten().for_each(|tile| *tile = tile.take().filter(|tile| !tile.is_empty()));
     let dependences: Dependences = analyze(&nest);
     let verdict = mutant::with(fault, || verify(&nest, &dependences, &grid, &steps, WORKERS));
-    // What does not fit the grid cannot be looked at cell by cell.
+    // A schedule that does not fit the grid cannot be looked at cell by cell.
     let outside = |steps: &Steps| {
         let tiles = steps.iter().flatten().flatten();
         tiles.flat_map(|tile| tile.cells.iter().zip(&grid)).any(|(range, cells)| range.end > *cells)

@@ -1,4 +1,4 @@
-//! What the head of a loop may not say.
+//! Checks of the head of a loop.
 use super::{Array, Head, Treatment};
 use syn::{Error, Ident, Result};
 

@@ -1,4 +1,4 @@
-//! What a slice is computed from, besides the loop's variables and arrays.
+//! The inputs of a slice, besides the loop's variables and arrays.
 use super::super::clauses::Input;
 use super::super::nest::{Nest, Space};
 use super::super::scope::names_of;
@@ -85,7 +85,7 @@ impl<'a> Visit<'a> for Outside<'_> {
     }
 
     fn visit_expr_call(&mut self, call: &'a ExprCall) {
-        // What is called is no variable, or a closure.
+        // A name that is called is no variable, or a closure.
         if !matches!(&*call.func, Expr::Path(_)) {
             self.visit_expr(&call.func);
         }

@@ -76,7 +76,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// What some code depends on that the loop changes, in words.
+    /// The dependence of some code on what the loop changes, in words.
     fn because(&self, tokens: &impl ToTokens) -> Option<String> {
         let (by, source) = self.taint.source(tokens)?;
         Some(if by == source { format!("`{source}`") } else { format!("`{by}`, and so on `{source}`") })
@@ -171,7 +171,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// What is done under a condition that is not known is done.
+    /// Code under a condition that is not known is run.
     fn drop_condition(&mut self, out: &mut Vec<Stmt>, act: impl FnOnce(&mut Self, &mut Vec<Stmt>)) {
         self.dropped += 1;
         let mut inside = Vec::new();
@@ -203,7 +203,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// What an expression uses of served arrays, in the order in which it does.
+    /// The uses of served arrays in an expression, in order.
     fn expr(&mut self, expr: &Expr, out: &mut Vec<Stmt>) {
         if !is_control(expr) && self.taint.is_free(expr) && !jumps(expr) {
             // It uses no served array.

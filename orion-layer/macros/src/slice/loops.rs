@@ -1,7 +1,7 @@
 //! Methods of iterators that call a closure for each element: to the slice, a `for` loop.
 use syn::{Expr, ExprClosure, Ident, Pat, Stmt, parse_quote};
 
-/// What a method gives to its closure.
+/// The arguments that a method gives to its closure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Given {
     /// An element, as the parameter of this number.

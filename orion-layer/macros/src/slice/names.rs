@@ -136,7 +136,7 @@ impl<'a> Visit<'a> for Mutable {
 }
 
 impl Mutable {
-    /// What is made with a mutable reference to something may change it.
+    /// A value that is made with a mutable reference to something may change it.
     fn link(&mut self, pattern: &Pat, init: &Expr) {
         struct Borrows(Vec<String>);
         impl<'a> Visit<'a> for Borrows {

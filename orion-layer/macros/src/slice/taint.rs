@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, ExprClosure, ExprMethodCall, Label, Lifetime, Local};
 
-/// What a name depends on that changes: itself, if it is an array or an accumulator of the loop.
+/// The changing source of a name: itself, if it is an array or an accumulator of the loop.
 pub(super) struct Taint {
     /// By the name of a variable, the array or accumulator.
     sources: HashMap<String, String>,
@@ -46,7 +46,7 @@ impl Taint {
         }
     }
 
-    /// What some code depends on that the loop changes: the name in it, and the array or accumulator.
+    /// The dependence of some code on what the loop changes: the name in it, and the array or accumulator.
     pub(super) fn source(&self, tokens: &impl ToTokens) -> Option<(String, String)> {
         let known = |name: String| self.sources.get(&name).cloned().map(|source| (name, source));
         names(tokens).into_iter().find_map(known)
@@ -60,7 +60,7 @@ impl Taint {
 /// A condition around a place.
 #[derive(Default)]
 struct Under {
-    /// What it depends on that changes.
+    /// Its changing source.
     source: Option<String>,
     /// The variables that are declared under it.
     declared: HashSet<String>,
@@ -140,7 +140,7 @@ impl Spread<'_> {
         }
     }
 
-    /// What is assigned, or called with a place to change.
+    /// Assignments, and calls with a place to change.
     fn change(&mut self, roots: Vec<String>, by: Option<String>) {
         for root in roots {
             // A condition around the declaration of a variable does not matter to it.
@@ -165,7 +165,7 @@ impl Spread<'_> {
         }
     }
 
-    /// What a closure makes of one element may come back with the next.
+    /// Results of a closure for one element may come back with the next.
     fn carried(&mut self, call: &ExprMethodCall, closure: &ExprClosure, source: &str) {
         if super::loops::parameter(&call.method, closure).is_none() {
             closure.inputs.iter().for_each(|input| self.taint_pattern(input, source));
@@ -258,7 +258,7 @@ impl<'a> Visit<'a> for Spread<'_> {
             Expr::MethodCall(call) => {
                 self.closures(call);
                 visit::visit_expr(self, expr);
-                // What closures say of elements does not matter to what all of them are taken out of.
+                // Taint of single elements does not spread to the collection that they are taken out of.
                 let matters =
                     |argument: &&Expr| !matches!(argument, Expr::Closure(_)) || !exhausts(&call.method);
                 let by = call.args.iter().filter(matters).find_map(|argument| self.source(argument));

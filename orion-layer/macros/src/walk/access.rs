@@ -13,7 +13,7 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Expr, ExprIndex, ExprMethodCall};
 
-/// What follows the subscripts that are given.
+/// The subscripts after those that are given.
 enum Rest {
     /// Nothing: one for each dimension.
     Exact,
@@ -127,7 +127,7 @@ impl Walker<'_> {
                     self.row(number, &call.args[0], Mode::Update, call);
                     self.row(number, &call.args[1], Mode::Update, call);
                 }
-                // What is looked up in a map.
+                // A lookup in a map.
                 ("get" | "at", 1) if !array.written => self.push(number, &[], Rest::Exact, Mode::Read, call),
                 ("slice", 1) => self.slice(number, &call.args[0], Mode::Read, call),
                 ("slice_mut", 1) => self.slice(number, &call.args[0], Mode::Update, call),

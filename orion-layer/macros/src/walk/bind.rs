@@ -1,4 +1,4 @@
-//! What the names that the body binds stand for.
+//! The bindings of the body.
 use super::super::form::{Form, Used, form};
 use super::super::nest::{inner_range, inner_variable};
 use super::super::scope::{Binding, names_in, names_of, names_of_use};

@@ -3,7 +3,7 @@ use super::Walker;
 use syn::visit::Visit;
 use syn::{Expr, Label, Lifetime};
 
-/// What surrounds a place in the body.
+/// The surroundings of a place in the body.
 #[derive(Default)]
 pub(super) struct Control {
     /// Closures around it.

@@ -1,4 +1,4 @@
-//! What loops that relax an array need of it.
+//! The side of a dense array that relaxed loops use.
 use super::DistArray;
 use crate::error::{Error, Result};
 use crate::replica::{RelaxedView, Replica};

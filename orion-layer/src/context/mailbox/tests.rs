@@ -85,7 +85,7 @@ impl Fabric for Copies {
     }
 }
 
-/// What `act` returns on each of `size` threads.
+/// The result of `act` on each of `size` threads.
 fn on_threads<R: Send>(size: usize, act: impl Fn(&mut Copies, &mut Mailbox) -> R + Sync) -> Vec<R> {
     let shared = Arc::new(Shared {
         barrier: Barrier::new(size),

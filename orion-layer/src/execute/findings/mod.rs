@@ -19,7 +19,7 @@ use std::ops::Range;
 /// How many findings of one kind are told in full.
 const TOLD: usize = 3;
 
-/// What a check found, by kind: findings of one kind and one array are told a few times, then counted.
+/// The findings of a check, by kind: those of one kind and one array are told a few times, then counted.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     kinds: BTreeMap<(&'static str, usize), (Vec<String>, usize)>,

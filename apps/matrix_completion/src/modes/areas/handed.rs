@@ -28,12 +28,12 @@ pub struct Handed<'a, E: Element> {
 #[derive(Debug)]
 struct Peer<E: Element> {
     rank: usize,
-    /// What goes there: mine until given, mine again when they are given back.
+    /// Outgoing rows: mine until given, mine again when they are given back.
     outgoing: Vec<Area<E>>,
     filling: Option<Owned<E>>,
-    /// What comes from there.
+    /// Incoming rows.
     incoming: Vec<Area<E>>,
-    /// What has come and is not unpacked yet.
+    /// Rows that have come and are not unpacked yet.
     come: Option<Owned<E>>,
 }
 

@@ -68,7 +68,7 @@ fn areas(workers: usize) -> u32 {
     (3 * workers * workers + 8 * workers + 16).try_into().unwrap_or(u32::MAX)
 }
 
-/// What all workers know.
+/// State that all workers share.
 #[derive(Debug)]
 struct Run<'a, E> {
     training: &'a Training<'a, E>,

@@ -82,14 +82,14 @@ impl<E: Element> Replica<E> {
     }
 }
 
-/// What a worker has to do in a batch.
+/// The work of a worker in a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a, E> {
     pub batch: usize,
     pub kernels: &'a Kernels<E>,
     pub rate: Rate<E>,
     pub share: Share<'a>,
-    /// What has to be sent after it.
+    /// The rows that have to be sent after it.
     pub sends: &'a [Send],
     /// See [`Training::idle_turns`](super::super::super::train::Training::idle_turns).
     pub idle_turns: u32,

@@ -4,7 +4,7 @@ use super::super::super::element::Element;
 use super::replica::{Replica, Work};
 use hectare::{Result, Worker};
 
-/// What differs between the ways to send rows.
+/// The differences between the ways to send rows.
 pub trait Transport<E: Element> {
     /// Does the work of one batch: brings in what it needs that others wrote in the batch before, learns, and sends
     /// what others need. Workers call this for one batch after the other, epoch after epoch.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use super::random::{Random, random_nest};
 use super::*;
 
-/// What an access names, first and last index per dimension of the array.
+/// The cells of an access, first and last index per dimension of the array.
 type Cells = Vec<(i64, i64)>;
 
 /// Every two accesses that touch the same element at different iterations, and the distance: source, sink, sink minus
@@ -68,7 +68,7 @@ fn points(variables: &[LoopVar]) -> Vec<Vec<i64>> {
     all
 }
 
-/// What an access names in one iteration, over the inner variables that it mentions. A subscript that is unknown has
+/// The cells of an access in one iteration, over the inner variables that it mentions. A subscript that is unknown has
 /// an arbitrary value; one that names nothing makes the instance vanish.
 fn instances(nest: &LoopNest, access: &Access, index: &[i64], seed: u64) -> Vec<Cells> {
     let dims = nest.dims.len();
@@ -110,7 +110,7 @@ fn meet(a: &[Cells], b: &[Cells]) -> bool {
     a.iter().any(|x| b.iter().any(|y| x.iter().zip(y).all(|(p, q)| p.0 <= q.1 && q.0 <= p.1)))
 }
 
-/// What the analysis misses: conflicts that no vector covers, or that are not in the set that it calls exact.
+/// The misses of the analysis: conflicts that no vector covers, or that are not in the set that it calls exact.
 pub(super) fn missed(found: &Dependences, conflicts: &Conflicts) -> Vec<String> {
     let mut missed = Vec::new();
     for (a, b, distance) in conflicts {
@@ -125,7 +125,7 @@ pub(super) fn missed(found: &Dependences, conflicts: &Conflicts) -> Vec<String> 
     missed
 }
 
-/// What the analysis claims to occur, but does not: only for dense nests, where enumeration sees everything.
+/// The false claims of the analysis: only for dense nests, where enumeration sees everything.
 pub(super) fn invented(nest: &LoopNest, found: &Dependences, conflicts: &Conflicts) -> Vec<String> {
     let mut invented = Vec::new();
     if nest.space != Space::Dense {

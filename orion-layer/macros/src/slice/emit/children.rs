@@ -1,4 +1,4 @@
-//! What an expression is made of.
+//! The children of an expression.
 use super::super::super::walk::is_assignment;
 use syn::Expr;
 
