@@ -1,0 +1,19 @@
+//! How datagrams go from host to host.
+//!
+//! [`Transport`] is the contract: an unreliable link that one thread owns, with the transport's own buffers lent to whoever
+//! writes packets, and whole bursts sent and received. Reliability, order and congestion are not its business. Every
+//! transport passes [`conformance`]; [`udp`] sends with segmentation offload and receives with receive offload, and
+//! [`memory`] is a network in the memory of one process, for tests.
+//!
+//! [`Idle`] is what a thread does that has nothing to do: it spins, then yields, then sleeps in [`Transport::wait`].
+#![forbid(unsafe_code)]
+pub mod conformance;
+mod contract;
+mod idle;
+pub mod memory;
+pub mod udp;
+mod wake;
+
+pub use contract::{Facts, Sending, Transport};
+pub use idle::Idle;
+pub use wake::Waker;
