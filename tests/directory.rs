@@ -31,8 +31,8 @@ fn nobody_waits_for_one_who_stands_still_while_it_creates() {
         return creator(&job, fault::stop_after, role.parse().unwrap());
     }
     let (mut refused, mut held, mut created) = (0, 0, 0);
-    // Taking a slot, before and after its memory, and with the area live: later ones are those of a round.
-    for points in 0..4 {
+    // Taking a slot, telling the agent, before and after its memory, and with the area live: later ones are those of a round.
+    for points in 0..5 {
         let job = job();
         let _watch = watch(&job);
         let mut worker = job.worker().unwrap();
@@ -95,7 +95,7 @@ fn a_creator_that_dies_leaves_nothing() {
     if let Some((role, job)) = role() {
         return creator(&job, fault::die_after, role.parse().unwrap());
     }
-    for points in 0..4 {
+    for points in 0..5 {
         let job = job();
         let _watch = watch(&job);
         let mut worker = job.worker().unwrap();
@@ -123,7 +123,7 @@ fn a_creator_that_dies_leaves_nothing() {
 fn repair_leaves_a_living_creator_its_memory() {
     const NAME: &str = "repair_leaves_a_living_creator_its_memory";
     match role() {
-        Some((role, job)) if role == "stops" => return creator(&job, fault::stop_after, 1),
+        Some((role, job)) if role == "stops" => return creator(&job, fault::stop_after, 2),
         Some((_, job)) => {
             let mut worker = job.worker().unwrap();
             fault::die_after(0);
