@@ -127,8 +127,8 @@ fn one_command_draws_every_consistency() {
             4,
             "{table}"
         );
-        // In the legends of both panels.
-        assert_eq!(picture.lines().filter(|line| line.trim() == run).count(), 2, "{run}");
+        // At the line's end, in both panels.
+        assert_eq!(picture.matches(&format!(">{run}</text>")).count(), 2, "{run}");
     }
     assert_eq!(table.lines().count(), 1 + 4 * runs.len());
     assert!(picture.contains("passes") && picture.contains("seconds") && picture.contains("test RMSE"));
@@ -146,6 +146,21 @@ fn bad_input_is_one_line_and_a_code() {
             (&["--consistency", "bsp", "--every", "seconds:0"], "`every = Time(0ns)`: clocks would"),
         ],
     );
+}
+
+#[test]
+fn a_file_without_entries_is_no_error_of_zero() {
+    let files = Files::new("empty");
+    let [train, none] = ["train", "none"].map(|name| files.0.join(name).display().to_string());
+    fs::write(&none, "").unwrap();
+    for more in [&["--workers", "2"][..], &["--serial"]] {
+        let test = [&["--train", &train, "--test", &none][..], more].concat();
+        let both = [&["--train", &none, "--test", &train][..], more].concat();
+        refuses(
+            "factorize",
+            &[(&test, "none: the file has no entries"), (&both, "none: the file has no entries")],
+        );
+    }
 }
 
 #[test]

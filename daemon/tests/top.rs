@@ -306,6 +306,8 @@ fn what_cannot_be_shown_is_one_line_and_a_code() {
     one_line(&["top"], 1, "no terminal: use --once or --json");
     assert_eq!(host.hectare(&["top", "--interval", "0"]).code, 2);
 
+    let said = host.hectare(&["top", "--once", "--interval", "0.05"]);
+    assert!(said.code == 0 && said.out.starts_with("no jobs: start a program"), "{said:?}");
     let (connection, job) = member(&host, "mf");
     let said = host.hectare(&["top", "--once", "--interval", "0.05"]);
     assert!(said.code == 0 && said.out.contains("\nmf "), "{said:?}");

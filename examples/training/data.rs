@@ -4,7 +4,7 @@ use hectare::SparseArray;
 use hectare::orion::array::Entry;
 use hectare::orion::array::random::Stream;
 use hectare::orion::array::text::{Share, read_entries, whitespace};
-use hectare::orion::{Context, Result};
+use hectare::orion::{Context, Error, Result};
 use std::path::Path;
 
 /// Keys and values, for a serial loop.
@@ -47,13 +47,24 @@ pub(crate) fn parallel<const N: usize>(
     count: usize,
 ) -> Result<[SparseArray<f32, N>; 2]> {
     if let (Some(train), Some(test)) = (&o.train, &o.test) {
-        let train = w.text_file(train, whitespace)?;
-        let test = w.text_file_with_shape(test, train.shape(), whitespace)?;
+        let (from, by) = (train, test);
+        let train = w.text_file(from, whitespace)?;
+        some("--train", from, train.len())?;
+        let test = w.text_file_with_shape(by, train.shape(), whitespace)?;
+        some("--test", by, test.len())?;
         return Ok([train.named("train"), test.named("test")]);
     }
     let train = w.entries(shape, count - count / TEST, |k| planted(shape, k as u64))?;
     let test = w.entries(shape, count / TEST, |k| planted(shape, (count - count / TEST + k) as u64))?;
     Ok([train.named("train"), test.named("test")])
+}
+
+/// A file of no entries is refused: the error of none would be zero.
+fn some(option: &str, file: &Path, count: usize) -> Result<()> {
+    match count {
+        0 => Err(Error::Invalid(format!("{option} {}: the file has no entries", file.display()))),
+        _ => Ok(()),
+    }
 }
 
 /// The same for the serial twin, and the shape.
@@ -64,8 +75,13 @@ pub(crate) fn load<const N: usize>(
 ) -> Result<([usize; N], Entries<N>, Entries<N>)> {
     let read = |path: &Path| read_entries(path, Share { part: 0, of: 1 }, whitespace::<f32, N>);
     if let (Some(train), Some(test)) = (&o.train, &o.test) {
-        let train = read(train)?;
-        return Ok((train.shape(), train.into_vec(), read(test)?.into_vec()));
+        let (from, by) = (train, test);
+        let (train, test) = (read(from)?, read(by)?);
+        let shape = train.shape();
+        let (train, test) = (train.into_vec(), test.into_vec());
+        some("--train", from, train.len())?;
+        some("--test", by, test.len())?;
+        return Ok((shape, train, test));
     }
     let all = (0..count as u64).map(|number| {
         let (key, value) = planted(shape, number);

@@ -129,9 +129,12 @@ fn the_walk_through_processes_runs() {
         .map(|line| line.split("train loss ").nth(1).unwrap().split(" in ").next().unwrap())
         .collect();
     assert!(losses.len() == 2 && losses[0] == losses[1], "{printed}");
-    for said in
-        ["job mf: 4 workers, nothing found", "hectare_worker_rounds_total", "hectare run ended with 137"]
-    {
+    for said in [
+        "job mf: 4 workers, nothing found",
+        "hectare_worker_rounds_total",
+        ", 32)",
+        "hectare run ended with 137",
+    ] {
         assert!(printed.contains(said), "{said}: {printed}");
     }
     assert_eq!(printed.lines().filter(|line| line.contains(" live ")).count(), 4, "{printed}");

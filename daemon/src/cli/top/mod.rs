@@ -149,6 +149,9 @@ fn put(text: &str) -> Result<bool> {
 
 /// A sample as plain text.
 fn text(sample: &Sample, sort: Sort) -> String {
+    if sample.jobs.is_empty() {
+        return format!("{}\n", view::NO_JOBS);
+    }
     let jobs = sample.jobs.iter().map(view::job_cells).collect();
     let workers = view::sorted(sample, sort);
     let workers = workers.into_iter().map(|(job, worker)| view::worker_cells(job, worker)).collect();

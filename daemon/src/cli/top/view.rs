@@ -33,6 +33,10 @@ pub(super) const WORKERS: [&str; 9] =
     ["JOB", "RANK", "PID", "STATE", "ROUNDS/s", "BYTES/s", "BEHIND", "LATE", "WAITED FOR"];
 pub(super) const AREAS: [&str; 8] = ["JOB", "AREA", "OWNER", "SIZE", "VERSION", "VERSIONS/s", "STATE", "AGE"];
 
+/// In place of an empty table.
+pub(super) const NO_JOBS: &str =
+    "no jobs: start a program as processes of one by `hectare run -n 2 -- PROGRAM`";
+
 fn rate(rate: Option<f64>) -> String {
     rate.map_or("-".into(), |rate| if rate < 100.0 { format!("{rate:.1}") } else { format!("{rate:.0}") })
 }
@@ -153,6 +157,7 @@ fn style(worker: &WorkerSample) -> Style {
 /// Draws a sample.
 pub fn draw(frame: &mut Frame<'_>, sample: &Sample, view: View) {
     let jobs = sample.jobs.iter().map(|job| (job_cells(job), Style::new())).collect::<Vec<_>>();
+    let jobs_are_there = !jobs.is_empty();
     let heights = [
         Constraint::Length(1),
         Constraint::Length((jobs.len() as u16).min(6) + 2),
@@ -178,7 +183,11 @@ pub fn draw(frame: &mut Frame<'_>, sample: &Sample, view: View) {
     frame.render_widget(table(WORKERS, rows), second);
     let rows = areas(sample, view.areas_by_name);
     let rows = rows.into_iter().map(|(job, area)| (area_cells(job, area), Style::new())).collect();
-    frame.render_widget(table(AREAS, rows), third);
+    if jobs_are_there {
+        frame.render_widget(table(AREAS, rows), third);
+    } else {
+        frame.render_widget(Paragraph::new(NO_JOBS), third);
+    }
     let order = match view.sort {
         Sort::Rank => "rank",
         Sort::Rounds => "rounds",

@@ -21,7 +21,8 @@ impl<'a, E: Element> Gather<'a, E> {
     /// Creates this worker's area and attaches to the others'.
     pub fn new(worker: &mut Worker, exchange: &'a Exchange, workers: usize, stride: usize) -> Result<Self> {
         let me = worker.rank() as usize;
-        let spec = AreaSpec::new(format!("home/{me}")).tracking(Tracking::Whole);
+        // Its rows are those of the model, also for `hectare read`.
+        let spec = AreaSpec::new(format!("home/{me}")).tracking(Tracking::Whole).row(stride);
         let home = worker.create(spec, exchange.home(me).len() * stride)?;
         let ends = Ends::new(worker, workers)?;
         let homes = (0..workers).map(|of| worker.attach(&format!("home/{of}"))).collect::<Result<_>>()?;
