@@ -3,6 +3,7 @@
 #![allow(clippy::module_inception, reason = "the tests of an example have its name")]
 mod agents;
 mod areas;
+mod arrivals;
 mod bad_input;
 mod baselines;
 mod cgroup;

@@ -244,6 +244,30 @@ pub enum Error {
         /// Its owner.
         owner: Rank,
     },
+    /// A claim was refused because the owner is on another host.
+    #[error("area {name:?} cannot be claimed here: its owner is on another host; let it give the area")]
+    OwnerElsewhere {
+        /// The area.
+        name: String,
+    },
+    /// An area that a worker of this host owns, or may claim, was to be written by the agent.
+    #[error("area {name:?} has its owner on this host: nothing of it can arrive from another")]
+    OwnerHere {
+        /// The area.
+        name: String,
+    },
+    /// What arrived is not newer than what is published.
+    #[error(
+        "version {version} of area {name:?} is not newer than {newest}, which is published here, or not of the term received"
+    )]
+    StaleArrival {
+        /// The area.
+        name: String,
+        /// The version that was to arrive.
+        version: String,
+        /// The newest version here.
+        newest: String,
+    },
     /// Ownership was waited for, but whoever could have given it is gone.
     #[error("area {name:?} will not be given to worker {rank}: its owner is gone; claim it")]
     OwnerGone {

@@ -55,6 +55,7 @@ pub mod agent {
         describe::AreaDescription,
         held::{Held, LineSet},
         news::Event,
+        receive::{Arrival, Receiving, Source},
     };
 }
 /// The traits and derives of plain old data, for element types of one's own.

@@ -6,6 +6,7 @@ use crate::memory::clock;
 use crate::memory::copy::{Kernels, LineBuffer, words};
 use crate::protocol::claim;
 use crate::protocol::claim::Claim;
+use crate::protocol::consider::ELSEWHERE;
 use crate::protocol::division::{LEAST_BYTES, Speeds};
 use crate::segment::layout::{Chunk, LINE};
 use crate::segment::parts::Parts;
@@ -79,13 +80,15 @@ impl Runtime<'_> {
             threshold: if may_copy_whole(&parts) { whole_threshold(piece.workers) } else { 1.0 },
             shared_words: segment.config().stall_policy == crate::segment::layout::STALL_PIN,
         };
-        let of_speed = (LEAST_BYTES..=OWNER_BYTES).contains(&(parts.padded_bytes() as u64));
+        let owner = chunk.owner.load(Ordering::Relaxed);
+        // Of an area whose owner is elsewhere, nobody here has the lines in his cache.
+        let of_speed =
+            owner != ELSEWHERE && (LEAST_BYTES..=OWNER_BYTES).contains(&(parts.padded_bytes() as u64));
         let since = (of_speed && piece.workers > 1 && Speeds::are_noted(round)).then(clock::now_ns);
         let bytes = copying.run(piece.first, piece.words, &mut self.local.copy_scratch.borrow_mut());
         // Of sparse chunks the bitmaps cost as much as the lines.
         if let Some(since) = since.filter(|_| bytes as u64 * 2 > (piece.words * 64) as u64 * LINE) {
-            let by_owner = chunk.owner.load(Ordering::Relaxed) == me;
-            segment.header().speeds.note(by_owner, bytes as u64, clock::now_ns() - since);
+            segment.header().speeds.note(owner == me, bytes as u64, clock::now_ns() - since);
         }
         let tally = self.shared.tally(me);
         add(&tally.chunks, 1);

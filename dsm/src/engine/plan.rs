@@ -12,7 +12,8 @@ use self::target::dirty_bytes;
 use super::runtime::{Runtime, Scratch, Stuck};
 use crate::engine::scan::is_scanned;
 use crate::memory::copy::Kernels;
-use crate::protocol::consider::{Found, Owning};
+use crate::protocol::arrival::{self, Arrived};
+use crate::protocol::consider::{ELSEWHERE, Found, Owning};
 use crate::protocol::pin;
 use crate::protocol::publication::{Publication, Version};
 use crate::segment::layout::AreaSlot;
@@ -52,6 +53,8 @@ impl Runtime<'_> {
         if used == 0 {
             return false;
         }
+        // Once: what arrived as one is planned as one.
+        scratch.arrived = arrival::complete(&segment.header().agent.cuts);
         let now = self.select(used, scratch);
         if scratch.selected.is_empty() {
             return false;
@@ -91,11 +94,16 @@ impl Runtime<'_> {
         let slot = &segment.areas()[index];
         let parts = Parts::of(segment, index);
         let owning = Owning { lock: &slot.round.lock, ownership: &slot.own.ownership };
+        let mut arrived = None;
         let found = owning.consider(
             round,
             &scratch.standings,
             || self.is_unscanned(&parts, round),
             || segment.dirty(index).is_set(),
+            || {
+                arrived = slot.agent.arrival.arrived(scratch.arrived);
+                arrived.is_some_and(|arrived| arrived.version > parts.copies()[parts.current()].version())
+            },
             || self.target_copy(&parts, index, round, &mut scratch.pinned),
         );
         let Found::Planned { owner, copy: target } = found else {
@@ -104,18 +112,24 @@ impl Runtime<'_> {
         };
         let newest = &parts.copies()[parts.current()];
         let whole = !parts.layout.is_logged();
+        // Of an area whose owner is here, what that one has written; else what has arrived.
+        let Arrived { version, clock, as_of_ns } = arrived.unwrap_or_else(|| Arrived {
+            version: Version {
+                term: slot.round.term.load(Ordering::Relaxed),
+                counter: newest.version().counter + 1,
+            },
+            clock: segment.all_seats()[owner as usize].clock.load(Ordering::Relaxed),
+            as_of_ns: now,
+        });
         let publication = Publication {
             area,
             group: slot.about.group.load(Ordering::Relaxed),
             copy: target as u32,
             whole,
-            version: Version {
-                term: slot.round.term.load(Ordering::Relaxed),
-                counter: newest.version().counter + 1,
-            },
+            version,
             round,
-            clock: segment.all_seats()[owner as usize].clock.load(Ordering::Relaxed),
-            timestamp_ns: now,
+            clock,
+            timestamp_ns: as_of_ns,
         };
         segment.plan_entries()[entry].enter(&publication, owner);
         // A small area goes through the caches and to its owner however much of it is dirty: not counted.
@@ -140,6 +154,7 @@ impl Runtime<'_> {
         match found {
             Found::Planned { .. } => {}
             Found::Ownerless => self.postpone(slot, now),
+            Found::Awaited => self.await_arrival(area as usize, now),
             Found::Outside { owner } => {
                 self.postpone(slot, now);
                 // A group waits for an owner that lives; what a dead one had not published is lost.
@@ -165,6 +180,8 @@ impl Runtime<'_> {
                 slot.round.confirmed_ns.store(now, Ordering::Relaxed);
             }
             Found::Pinned { owner, behind } => {
+                // What others have published elsewhere holds no clocks here.
+                let behind = behind && owner != ELSEWHERE;
                 stuck(behind);
                 scratch.held_back |= behind;
                 slot.round.put_off.fetch_add(1, Ordering::Relaxed);
@@ -173,6 +190,19 @@ impl Runtime<'_> {
                 self.postpone(slot, now);
             }
         }
+    }
+
+    /// Nothing new has arrived of an area.
+    fn await_arrival(&self, index: usize, now: u64) {
+        let segment = &self.shared.segment;
+        let slot = &segment.areas()[index];
+        arrival::await_next(&segment.marks()[index / 64].forced, 1 << (index % 64), || {
+            let complete = arrival::complete(&segment.header().agent.cuts);
+            let newest = Parts::of(segment, index).reader_copies();
+            let arrived = slot.agent.arrival.arrived(complete);
+            arrived.is_some_and(|arrived| arrived.version > newest.records[newest.newest()].version())
+        });
+        self.postpone(slot, now);
     }
 
     /// Whether the owner should have looked the area through for this round and did not.

@@ -19,6 +19,7 @@ impl Runtime<'_> {
         let plan = &header.sync.acting.plan;
         let planned = Planned::of(&self.shared.segment);
         let is_left = abandon::left(&planned);
+        let now = plan.now_ns.load(Ordering::Relaxed);
         let mut published = 0;
         for index in 0..planned.count() {
             fault_point();
@@ -26,7 +27,7 @@ impl Runtime<'_> {
                 // Whoever abandoned it may have died in the middle.
                 planned.set_aside(index, round);
             } else {
-                self.publish_area(&planned.publication(index, round));
+                self.publish_area(&planned.publication(index, round), now);
                 published += 1;
             }
         }
@@ -44,6 +45,7 @@ impl Runtime<'_> {
         // Release: pairs with the acquire in `Agent::look`, which finds news of all that the clock covers.
         clock.store(lowest, Ordering::Release);
         if wanted {
+            fault_point();
             self.shared.ring_for_agent();
         }
         add(&self.shared.tally(me).published, published);
@@ -59,8 +61,8 @@ impl Runtime<'_> {
         }
     }
 
-    /// Publishes one area.
-    fn publish_area(&self, published: &Publication) {
+    /// Publishes one area at the time `now`.
+    fn publish_area(&self, published: &Publication, now: u64) {
         let segment = &self.shared.segment;
         let area = published.area as usize;
         let parts = Parts::of(segment, area);
@@ -85,7 +87,7 @@ impl Runtime<'_> {
         parts.reader_copies().publish(published);
         segment.dirty(area).clear();
         segment.forced(area).clear();
-        self.postpone(slot, published.timestamp_ns);
+        self.postpone(slot, now);
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Scratch {
     /// Where each worker stands.
     pub(crate) standings: Standings,
     pub(crate) stuck: Vec<Stuck>,
+    /// The last cut that was complete when the plan began.
+    pub(crate) arrived: u64,
     pub(crate) groups: Vec<u32>,
     /// Whether a publication is put off because of a worker outside of the round, or because its owner could not
     /// look the area through: the clocks wait for it.

@@ -181,6 +181,13 @@ macro_rules! atomic {
                 })
             }
 
+            pub(crate) fn fetch_and(&self, value: $type, order: Ordering) -> $type {
+                self.change(order, |word, order| {
+                    let old = word.fetch_and(value, order);
+                    (old, old & value)
+                })
+            }
+
             pub(crate) fn fetch_or(&self, value: $type, order: Ordering) -> $type {
                 self.change(order, |word, order| {
                     let old = word.fetch_or(value, order);

@@ -3,9 +3,14 @@ use super::lock;
 use super::standing::{Standing, Standings};
 use crate::primitive::AtomicU64;
 
+/// In place of an owner's rank: that of an area whose owner is on another host. Everybody copies it.
+pub(crate) const ELSEWHERE: u32 = u32::MAX;
+
 /// What a plan found of an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
+    /// Its owner is on another host, and nothing has arrived that is not published.
+    Awaited,
     /// It has no owner, or one that is dead or has left: what that one had not published is lost.
     Ownerless,
     /// Its owner lives and is not in the round.
@@ -30,17 +35,25 @@ pub(crate) struct Owning<'s> {
 impl Owning<'_> {
     /// Locks the area for `round` and looks at it. Where there is something to publish, `target` marks a copy, or says
     /// whether workers outside of the round are why it cannot. An area that is on its way to its next owner was looked
-    /// through by the last: `is_unscanned` is not asked.
+    /// through by the last: `is_unscanned` is not asked. Nor is it, and nor is `is_dirty`, of an area whose owner is on another
+    /// host: `has_arrived` tells.
     pub(crate) fn consider(
         self,
         round: u64,
         standings: &Standings,
         is_unscanned: impl FnOnce() -> bool,
         is_dirty: impl FnOnce() -> bool,
+        has_arrived: impl FnOnce() -> bool,
         target: impl FnOnce() -> Result<usize, bool>,
     ) -> Found {
         // Before anything else of the area is looked at: see `lock`.
         let word = lock::lock_for_round(self.lock, self.ownership, round);
+        if word.is_remote() {
+            return match has_arrived() {
+                true => found_target(ELSEWHERE, target()),
+                false => Found::Awaited,
+            };
+        }
         let Some(owner) = word.holder() else { return Found::Ownerless };
         match standings.of(owner) {
             Standing::Gone => return Found::Ownerless,
@@ -53,9 +66,13 @@ impl Owning<'_> {
         if !is_dirty() {
             return Found::Clean;
         }
-        match target() {
-            Ok(copy) => Found::Planned { owner, copy },
-            Err(behind) => Found::Pinned { owner, behind },
-        }
+        found_target(owner, target())
+    }
+}
+
+fn found_target(owner: u32, target: Result<usize, bool>) -> Found {
+    match target {
+        Ok(copy) => Found::Planned { owner, copy },
+        Err(behind) => Found::Pinned { owner, behind },
     }
 }

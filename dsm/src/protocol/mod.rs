@@ -2,6 +2,7 @@
 //! of copies, generations, names. Knows no segment and no areas; loom checks what is here. `SYNC.md` has the protocols.
 pub(crate) mod abandon;
 pub(crate) mod area_state;
+pub(crate) mod arrival;
 pub(crate) mod claim;
 pub(crate) mod clock_words;
 pub(crate) mod consider;

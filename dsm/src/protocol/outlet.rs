@@ -4,7 +4,7 @@
 //! One bit per area says that there are news of it, and a bell that there are any. News say nothing but where to look: what
 //! the agent finds there is what counts, so that news may come twice or late, and an agent that has just come looks
 //! everywhere.
-use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
+use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 
 /// The agent sleeps on the bell.
 const ASLEEP: u32 = 1;
@@ -52,7 +52,6 @@ impl Outlet<'_> {
 
     /// Rings, after news were left; true if the agent sleeps and must be woken.
     pub(crate) fn ring(self) -> bool {
-        fault_point();
         let mut seen = self.bell.load(Ordering::Relaxed);
         loop {
             let next = (seen & !ASLEEP).wrapping_add(RING);

@@ -12,6 +12,7 @@ const CLAIMABLE: u64 = 3 << 20;
 const LENT: u64 = 4 << 20;
 const LEFT_LENT: u64 = 5 << 20;
 const OPEN: u64 = 6 << 20;
+const REMOTE: u64 = 7 << 20;
 /// The recipient sleeps on the word.
 pub(crate) const SLEEP: u64 = 1 << 23;
 const RANK: u64 = (1 << 20) - 1;
@@ -46,6 +47,16 @@ impl Word {
         Word(epoch << 24 | OPEN | owner as u64)
     }
 
+    /// Owned by a worker of another host.
+    pub(crate) const fn remote(epoch: u64) -> Word {
+        Word(epoch << 24 | REMOTE)
+    }
+
+    /// Whether the owner is a worker of another host: the agent writes the writer copy.
+    pub(crate) const fn is_remote(self) -> bool {
+        self.0 & STATE == REMOTE
+    }
+
     /// Whether everybody may read and write the writer copy by atomics.
     #[inline]
     pub(crate) const fn is_open(self) -> bool {
@@ -66,7 +77,7 @@ impl Word {
         self.0 >> 24
     }
 
-    /// Who is responsible for the area: its owner, or the recipient while it is in transit.
+    /// Who of this host is responsible for the area: its owner, or the recipient while it is in transit.
     pub(crate) const fn holder(self) -> Option<u32> {
         match self.0 & STATE {
             HELD | TRANSIT | LENT | OPEN => Some(self.rank()),
@@ -100,6 +111,7 @@ impl std::fmt::Display for Word {
             CLAIMABLE => write!(f, "claimable, last owned by worker {rank}, epoch {epoch}"),
             LENT => write!(f, "lent to all readers by worker {rank}, epoch {epoch}"),
             OPEN => write!(f, "opened to all by worker {rank}, epoch {epoch}"),
+            REMOTE => write!(f, "owned by a worker of another host, epoch {epoch}"),
             LEFT_LENT => write!(f, "claimable, lent to all readers by worker {rank}, epoch {epoch}"),
             _ => write!(f, "not owned"),
         }

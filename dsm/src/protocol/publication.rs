@@ -34,7 +34,8 @@ pub(crate) struct Publication {
     pub(crate) round: u64,
     /// The owner's clock at that round.
     pub(crate) clock: u64,
-    /// Monotonic nanoseconds of that round.
+    /// Monotonic nanoseconds at which it was known to be what the owner had written: of that round, or, if the owner is on
+    /// another host, earlier.
     pub(crate) timestamp_ns: u64,
 }
 

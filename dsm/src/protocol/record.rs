@@ -12,7 +12,7 @@ pub(crate) struct CopyRecord {
     pub(crate) round: AtomicU64,
     pub(crate) term: AtomicU64,
     pub(crate) counter: AtomicU64,
-    /// Monotonic nanoseconds of that round.
+    /// Monotonic nanoseconds at which that was what the owner had written: see [`Publication`].
     pub(crate) timestamp_ns: AtomicU64,
     /// The owner's clock at that round.
     pub(crate) clock: AtomicU64,
@@ -133,6 +133,19 @@ impl Copies<'_> {
         fence(Ordering::Acquire);
         let is_same = round != u64::MAX && record.round.load(Ordering::Relaxed) == round;
         (is_same && self.newest() == newest).then_some(version)
+    }
+
+    /// The round that published `version`, if that is the newest; for the agent, which knows no other of the number.
+    pub(crate) fn published(&self, version: Version) -> Option<u64> {
+        let record = &self.records[self.newest()];
+        // Acquire: pairs with the release at the end of `CopyRecord::write`.
+        let round = record.round.load(Ordering::Acquire);
+        let found = record.version();
+        // Acquire: pairs with the release fence in `CopyRecord::write`. Else the version may be that of a later round, which is
+        // under way.
+        fence(Ordering::Acquire);
+        let is_same = round != u64::MAX && record.round.load(Ordering::Relaxed) == round;
+        (is_same && found == version).then_some(round)
     }
 
     /// Makes a publication's copy, which was marked and written, the newest. Repeatable.

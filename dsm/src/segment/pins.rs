@@ -37,16 +37,18 @@ pub(crate) fn is_held(segment: &Segment, held: &AtomicU64) -> bool {
     if holder != record.attached.load(Ordering::SeqCst) {
         return false;
     }
-    match record.life.try_lock() {
-        None => true,
-        Some(how) => {
-            if how == Locked::OwnerDied {
-                segment.outlet().detach();
-            }
-            record.life.unlock();
-            false
-        }
+    is_agent_there(segment)
+}
+
+/// Whether an agent lives, as the kernel says.
+pub(crate) fn is_agent_there(segment: &Segment) -> bool {
+    let life = &segment.header().agent.life;
+    let Some(how) = life.try_lock() else { return true };
+    if how == Locked::OwnerDied {
+        segment.outlet().detach();
     }
+    life.unlock();
+    false
 }
 
 /// Forgets the pins of an observer that the kernel says is dead; true if it did.

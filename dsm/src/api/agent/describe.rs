@@ -1,7 +1,10 @@
 //! What an agent tells other hosts of an area.
 use super::Agent;
 use crate::engine::directory::{AreaId, find};
+use crate::protocol::ownership;
+use crate::protocol::publication::Version;
 use crate::segment::element::ElementType;
+use crate::segment::parts::Parts;
 use std::time::Duration;
 
 /// What an area is, as other hosts have to know it.
@@ -22,6 +25,8 @@ pub struct AreaDescription {
     pub copies: u32,
     /// Its interval.
     pub interval: Option<Duration>,
+    /// Whether its owner is on another host.
+    pub remote: bool,
 }
 
 impl Agent {
@@ -39,8 +44,19 @@ impl Agent {
             row: about.row,
             copies: about.copies,
             interval: about.interval,
+            remote: ownership::load(&slot.own.ownership).is_remote(),
         };
         find::unchanged(area, slot).then_some(description)
+    }
+
+    /// The newest version of an area that is published here; `None` if it was deleted, has no reader copy, or is being
+    /// published at this moment.
+    pub fn newest(&self, area: AreaId) -> Option<Version> {
+        self.desk.hold(area).ok()?;
+        let parts = Parts::of(&self.desk.shared.segment, area.index as usize);
+        let newest = if parts.layout.copies == 0 { None } else { parts.reader_copies().version() };
+        self.desk.release(area);
+        newest
     }
 
     /// The area of a name, if there is one here.

@@ -1,15 +1,20 @@
 //! What an agent holds: areas in use, and copies pinned.
+use super::receive::Source;
 use crate::engine::directory::AreaId;
 use crate::engine::shared::Shared;
 use crate::error::{Error, Result};
+use crate::log::bitmap::Log;
 use crate::memory::tenure::Tenure;
 use crate::primitive::fault_point;
 use crate::protocol::outlet::Outlet;
+use crate::protocol::publication::Version;
 use crate::protocol::{abandon, pin};
+use crate::protocol::{arrival, ownership};
 use crate::segment::layout::STALL_PIN;
+use crate::segment::mapping::Segment;
 use crate::segment::parts::Parts;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -28,6 +33,10 @@ pub(super) struct Desk {
     pub(super) shared: Arc<Shared>,
     number: u64,
     uses: RefCell<HashMap<AreaId, Use>>,
+    /// The areas that are being received into.
+    pub(super) receiving: RefCell<HashSet<AreaId>>,
+    /// Of what source the lines are that are received of an area.
+    pub(super) sources: RefCell<HashMap<AreaId, Source>>,
     /// Ends after all that the agent holds.
     _tenure: Tenure,
 }
@@ -44,9 +53,11 @@ impl Desk {
         record.incarnations.store(number, Ordering::Relaxed);
         record.pid.store(std::process::id(), Ordering::Relaxed);
         fault_point();
+        go_on(shared);
         shared.segment.outlet().attach(number);
         let _tenure = tenure.is(format!("the agent of {}", shared.name()));
-        Ok(Desk { shared: shared.clone(), number, uses: RefCell::default(), _tenure })
+        let (uses, receiving, sources) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Ok(Desk { shared: shared.clone(), number, uses, receiving, sources, _tenure })
     }
 
     pub(super) fn outlet(&self) -> Outlet<'_> {
@@ -80,6 +91,36 @@ impl Desk {
         }
         of_it.count += 1;
         Ok(())
+    }
+
+    /// The agent's hand on the log of an area in use, whose owner is on another host.
+    pub(super) fn log(&self, area: AreaId) -> Log<'_> {
+        let (segment, index) = (&self.shared.segment, area.index as usize);
+        let parts = Parts::of(segment, index);
+        Log { level0: parts.level0(), level1: parts.level1(), dirty: segment.dirty(index) }
+    }
+
+    /// Whether nothing is handed over of an area in use that rounds may still be at: what was is published, and the round
+    /// that did is past. Publication is repeatable, and clears the log.
+    pub(super) fn may_receive(&self, area: AreaId) -> bool {
+        let segment = &self.shared.segment;
+        let Some(arrived) = segment.areas()[area.index as usize].agent.arrival.handed_over() else {
+            return true;
+        };
+        let copies = Parts::of(segment, area.index as usize).reader_copies();
+        copies.published(arrived.version).is_some_and(|round| segment.rounds().load_total().is_past(round))
+    }
+
+    /// Whether an area in use, whose newest version is `version`, is not one whose round has still to end before the agent may
+    /// go on with it.
+    pub(super) fn is_free_of(&self, area: AreaId, version: Option<Version>) -> bool {
+        let handed_over = self.shared.segment.areas()[area.index as usize].agent.arrival.handed_over();
+        handed_over.is_none_or(|arrived| version != Some(arrived.version)) || self.may_receive(area)
+    }
+
+    /// Has an arrival published: `now`, or when the area falls due, if it does.
+    pub(super) fn ask_for(&self, index: usize, now: bool) {
+        ask_for(&self.shared.segment, index, now);
     }
 
     /// Ends one use of an area.
@@ -137,6 +178,29 @@ impl Desk {
         if *count == 0 {
             pins.remove(&copy);
             pin::unpin(&Parts::of(&self.shared.segment, area.index as usize).copies()[copy].held);
+        }
+    }
+}
+
+fn ask_for(segment: &Segment, index: usize, now: bool) {
+    if now || segment.areas()[index].about.interval_ns.load(Ordering::Relaxed) == 0 {
+        arrival::ask(&segment.marks()[index / 64].forced, 1 << (index % 64));
+    }
+    fault_point();
+}
+
+/// Goes on where an agent may have died: takes back what it had not handed over whole, and asks for what it had.
+fn go_on(shared: &Shared) {
+    let segment = &shared.segment;
+    let complete = arrival::complete(&segment.header().agent.cuts);
+    for (index, slot) in segment.areas()[..segment.used_areas()].iter().enumerate() {
+        let is_live = AreaId::of(index, &slot.read.state).is_some();
+        if !is_live || !ownership::load(&slot.own.ownership).is_remote() {
+            continue;
+        }
+        slot.agent.arrival.forget_incomplete(complete);
+        if slot.agent.arrival.handed_over().is_some() {
+            ask_for(segment, index, false);
         }
     }
 }

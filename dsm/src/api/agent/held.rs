@@ -4,6 +4,7 @@ use super::desk::Desk;
 use crate::engine::area_core::LOOKS;
 use crate::engine::directory::AreaId;
 use crate::error::{Error, Result};
+use crate::memory::clock;
 use crate::protocol::publication::Version;
 use crate::protocol::word::Phase;
 use crate::segment::layout::LINE;
@@ -11,6 +12,7 @@ use crate::segment::parts::Parts;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// A published version that the agent holds still. Dropping it lets it go.
 #[derive(Debug)]
@@ -64,7 +66,7 @@ impl Agent {
         }
         Err(Error::TimedOut {
             what: format!("one state of {} areas", areas.len()),
-            waited: std::time::Duration::ZERO,
+            waited: Duration::ZERO,
             missing: "rounds are publishing them; try again".into(),
         })
     }
@@ -125,6 +127,19 @@ impl Held {
         self.clock
     }
 
+    /// How long ago it was last known to be what the owner had written: for the newest version, when a round last found
+    /// nothing newer.
+    pub fn age(&self) -> Duration {
+        let parts = self.parts();
+        // Relaxed, as in `Area::age`: the pin acquired what published the copy.
+        let since = if parts.current() == self.copy {
+            parts.slot.round.confirmed_ns.load(Ordering::Relaxed)
+        } else {
+            parts.copies()[self.copy].timestamp_ns.load(Ordering::Relaxed)
+        };
+        Duration::from_nanos(clock::now_ns().saturating_sub(since))
+    }
+
     /// The bytes of all elements.
     pub fn bytes(&self) -> &[u8] {
         let parts = self.parts();
@@ -173,6 +188,10 @@ pub struct LineSet {
 }
 
 impl LineSet {
+    pub(super) fn of(words: Vec<u64>, lines: u64) -> LineSet {
+        LineSet { words: Some(words), lines }
+    }
+
     /// Bytes of a line.
     pub const LINE_BYTES: usize = LINE as usize;
 

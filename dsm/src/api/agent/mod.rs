@@ -3,10 +3,12 @@
 //! It has no seat: no round waits for it, and it may die at any step. What it holds, pins of copies and areas in use, bears
 //! its number and counts as long as it lives. What it knows, it can find again in the segment: the next agent begins by
 //! looking at everything.
+mod create;
 pub(crate) mod describe;
 mod desk;
 pub(crate) mod held;
 pub(crate) mod news;
+pub(crate) mod receive;
 
 use self::desk::Desk;
 use self::news::Known;
@@ -24,8 +26,9 @@ const SHORT: Duration = Duration::from_millis(16);
 /// Who stands in for other hosts. There is one per job and host; it belongs to the thread that made it, which must not end
 /// before it is dropped, as with a [`Worker`](crate::Worker).
 ///
-/// It hears what changes here ([`Agent::look`], [`Agent::wait`]), and holds published versions still to send them
-/// ([`Agent::hold`]). Nobody ever waits for it.
+/// It hears what changes here ([`Agent::look`], [`Agent::wait`]), holds published versions still to send them
+/// ([`Agent::hold`]), and hands over what it receives from other hosts ([`Agent::create`], [`Agent::receive`]). Nobody ever
+/// waits for it.
 ///
 /// ```
 /// use hectare_dsm::agent::Event;

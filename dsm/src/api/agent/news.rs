@@ -21,7 +21,8 @@ pub enum Event {
         /// The area.
         area: AreaId,
     },
-    /// An area has a newer version. Several that followed each other are one event, of the last.
+    /// An area has a newer version. Several that followed each other are one event, of the last. Of an area that is received
+    /// into, the round is past that published it: [`Agent::receive`] may go on.
     Published {
         /// The area.
         area: AreaId,
@@ -106,10 +107,13 @@ impl Agent {
         let parts = Parts::of(segment, index);
         let version =
             if parts.layout.copies == 0 { Some(known.version) } else { parts.reader_copies().version() };
+        let may_receive = self.desk.is_free_of(area, version);
         self.desk.release(area);
         match version {
             // It is being published.
             None => self.again.push(index),
+            // The area cannot be received into yet.
+            Some(version) if version > known.version && !may_receive => self.again.push(index),
             Some(version) if version > known.version => {
                 known.version = version;
                 events.push(Event::Published { area, version });

@@ -164,7 +164,8 @@ impl<T: Element> Area<T> {
 
     /// The elements that may have changed after version `since` up to the version that this worker sees, as
     /// ascending ranges. Exact to 64-byte lines and to generations: possibly more than changed, never less.
-    /// An area without a log answers with everything, and so does one whose publisher stands still in the middle.
+    /// An area without a log answers with everything, and so does one whose publisher stands still in the middle; and so is it
+    /// after a version of another term.
     ///
     /// # Errors
     /// Those of [`Area::read`].
@@ -175,7 +176,9 @@ impl<T: Element> Area<T> {
             return Ok(Vec::new());
         }
         let parts = self.core.parts();
-        if !parts.layout.is_logged() {
+        // Counters of another term may be higher. The version that an area begins with is of none.
+        let is_comparable = since.term == seen.term || since == Version::default();
+        if !parts.layout.is_logged() || !is_comparable {
             return Ok(std::iter::once(0..self.core.len).collect());
         }
         for _ in 0..LOOKS {

@@ -29,8 +29,10 @@ pub struct AreaInfo {
     pub copies: u32,
     /// Its interval.
     pub interval: Option<Duration>,
-    /// The rank that owns it or that it is on its way to; `None` if it can be claimed.
+    /// The rank that owns it or that it is on its way to; `None` if it can be claimed, or its owner is on another host.
     pub owner: Option<crate::Rank>,
+    /// Whether its owner is on another host.
+    pub remote: bool,
     /// The owner epoch.
     pub epoch: u64,
     /// The newest published version; `None` without reader copies.
@@ -58,6 +60,7 @@ impl AreaInfo {
             copies: layout.copies,
             interval: about.interval,
             owner: word.holder(),
+            remote: word.is_remote(),
             epoch: word.epoch(),
             version: None,
             put_off: slot.round.put_off.load(Ordering::Relaxed),

@@ -120,7 +120,8 @@ impl<T: Element> Area<T> {
 
     fn check_giver(&self, worker: &Worker, seen: Word) -> Result<()> {
         let gone = match seen.holder() {
-            None => true,
+            // From another host, it comes some day.
+            None => !seen.is_remote(),
             Some(holder) => holder != worker.rank() && worker.shared().is_gone(holder),
         };
         // The word may have moved on since: a giver may have given and left.
@@ -140,12 +141,16 @@ impl Worker {
     /// were.
     ///
     /// # Errors
-    /// [`Error::OwnerAlive`], [`Error::NoSuchArea`], [`Error::WrongType`], [`Error::ForkedChild`].
+    /// [`Error::OwnerAlive`], [`Error::OwnerElsewhere`], [`Error::NoSuchArea`], [`Error::WrongType`],
+    /// [`Error::ForkedChild`].
     pub fn claim<T: Element>(&mut self, name: &str) -> Result<Claimed<T>> {
         let core = self.find::<T>(name)?;
         let word = &core.slot().own.ownership;
         let last = lock::seize_from(word, self.rank(), |seen| {
             core.check_live()?;
+            if seen.is_remote() {
+                return Err(Error::OwnerElsewhere { name: name.into() });
+            }
             match seen.holder() {
                 Some(owner) if !self.shared().is_gone(owner) => {
                     self.shared().counted(Err(Error::OwnerAlive { name: name.into(), owner }))

@@ -22,7 +22,8 @@ use crate::segment::element::ElementType;
 use crate::segment::layout::{AreaLayout, Config, HUGE, Mark, bits};
 use crate::segment::mapping::Segment;
 use crate::segment::parts::Parts;
-use std::sync::atomic::Ordering;
+use crate::segment::pins::is_agent_there;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What is collapsed into huge pages at a time, in bytes: some ten milliseconds.
 const COLLAPSE_PIECE: u64 = 16 << 20;
@@ -36,6 +37,8 @@ pub(crate) struct Draft<'s> {
     layout: AreaLayout,
     /// Whether no more may be reserved than the area needs.
     own_memory: bool,
+    /// Whether its owner is on another host.
+    remote: bool,
 }
 
 impl Draft<'_> {
@@ -56,7 +59,12 @@ impl Draft<'_> {
             let limit = u64::from(u32::MAX) * 64;
             return Err(no_memory(spec, layout.footprint(), 0, limit, "the log (32-bit line numbers)"));
         }
-        Ok(Draft { spec, element, len, layout, own_memory: false })
+        Ok(Draft { spec, element, len, layout, own_memory: false, remote: false })
+    }
+
+    /// Gives the area to a worker of another host.
+    pub(crate) fn for_elsewhere(self) -> Self {
+        Self { remote: true, ..self }
     }
 
     /// Does without memory for further areas: there is none.
@@ -69,15 +77,35 @@ fn no_memory(spec: &AreaSpec, asked: u64, free: u64, limit: u64, payer: &str) ->
     Error::OutOfMemory { name: spec.name.clone(), asked, free, limit, payer: payer.to_owned() }
 }
 
-/// `incarnation << 32 | rank` of a worker that creates.
+/// In place of a worker's rank: the agent creates.
+pub(crate) const AGENT: Rank = Rank::MAX;
+
+/// Where it stands which area worker `rank`, or the agent, is creating.
+fn creating_of(segment: &Segment, rank: Rank) -> &AtomicU32 {
+    match segment.workers().get(rank as usize) {
+        Some(record) => &record.creating,
+        None => &segment.header().agent.creating,
+    }
+}
+
+/// `incarnation << 32 | rank` of a worker that creates, or the number of the agent with [`AGENT`].
 fn creator_word(segment: &Segment, rank: Rank) -> u64 {
+    if rank == AGENT {
+        return segment.header().agent.attached.load(Ordering::Relaxed) << 32 | u64::from(AGENT);
+    }
     let incarnation = segment.all_seats()[rank as usize].incarnation.load(Ordering::Relaxed);
     u64::from(incarnation) << 32 | u64::from(rank)
 }
 
-/// Whether the worker that this word names lives.
+/// Whether the worker, or the agent, that this word names lives.
 fn lives(shared: &Shared, creator: u64) -> bool {
     let rank = creator as u32;
+    if rank == AGENT {
+        // The word of none is that of a dead one whose number was taken away.
+        return creator >> 32 != 0
+            && creator_word(&shared.segment, AGENT) == creator
+            && is_agent_there(&shared.segment);
+    }
     let known = (rank as usize) < shared.segment.all_seats().len();
     known && creator_word(&shared.segment, rank) == creator && !shared.is_gone(rank)
 }
@@ -112,7 +140,7 @@ impl Directory<'_> {
         slot.set_layout(layout);
         self.describe(index, draft, rank);
         self.enter_name(index);
-        segment.workers()[rank as usize].creating.store(index as u32 + 1, Ordering::Relaxed);
+        creating_of(segment, rank).store(index as u32 + 1, Ordering::Relaxed);
         segment.header().creations.store(1, Ordering::Relaxed);
         set_state(slot, CREATING);
         // Also if this creator dies as soon as the area lives: the agent looks again while it finds it being created.
@@ -165,7 +193,9 @@ impl Directory<'_> {
         slot.own.raw.store(0, Ordering::Relaxed);
         slot.own.scanned.store(0, Ordering::Relaxed);
         slot.own.lent.store(0, Ordering::Relaxed);
-        slot.own.ownership.store(ownership::Word::held(rank, 1).0, Ordering::Relaxed);
+        let owner = if draft.remote { ownership::Word::remote(1) } else { ownership::Word::held(rank, 1) };
+        slot.own.ownership.store(owner.0, Ordering::Relaxed);
+        slot.agent.arrival.reset();
         slot.read.current.store(0, Ordering::Relaxed);
         segment.dirty(index).clear();
         segment.forced(index).clear();
@@ -245,11 +275,11 @@ impl Directory<'_> {
             return;
         }
         let mut left = 0;
-        for (rank, record) in segment.workers()[..segment.seats().len()].iter().enumerate() {
-            let Some(index) = record.creating.load(Ordering::Relaxed).checked_sub(1) else { continue };
+        let ranks = (0..segment.seats().len() as Rank).chain([AGENT]);
+        for (rank, creating) in ranks.map(|rank| (rank, creating_of(segment, rank))) {
+            let Some(index) = creating.load(Ordering::Relaxed).checked_sub(1) else { continue };
             let under_way = self.slots().get(index as usize).filter(|slot| {
-                state_of(slot) == CREATING
-                    && slot.about.creator.load(Ordering::Relaxed) as u32 as usize == rank
+                state_of(slot) == CREATING && slot.about.creator.load(Ordering::Relaxed) as u32 == rank
             });
             if let Some(slot) = under_way {
                 if !is_given_up(slot.about.creator.load(Ordering::Relaxed)) {
@@ -259,7 +289,7 @@ impl Directory<'_> {
                 self.give_up(index as usize);
                 tracing::warn!(rank, area = index, "an area was given up that a dead worker was creating");
             }
-            record.creating.store(0, Ordering::Relaxed);
+            creating.store(0, Ordering::Relaxed);
         }
         header.creations.store(left, Ordering::Relaxed);
     }
@@ -322,7 +352,7 @@ impl Creation {
         })
     }
 
-    /// Makes the area live. Its bytes are zero, and `rank` owns it.
+    /// Makes the area live. Its bytes are zero, and `rank` owns it, or somebody elsewhere.
     pub(crate) fn finish(self, shared: &Shared, draft: &Draft<'_>) -> AreaId {
         let segment = &shared.segment;
         let slot = &segment.areas()[self.index];
@@ -338,7 +368,7 @@ impl Creation {
         let generation = slot.read.state.load(Ordering::Relaxed) >> 3;
         set_state(slot, LIVE);
         fault_point();
-        segment.workers()[self.rank as usize].creating.store(0, Ordering::Relaxed);
+        creating_of(segment, self.rank).store(0, Ordering::Relaxed);
         if draft.spec.interval.is_some() {
             let word = segment.marks()[self.index / 64].due_word();
             segment.header().sync.due().enter(word, self.index % 64, due);
@@ -354,7 +384,7 @@ impl Creation {
         directory.remove_name(self.index);
         directory.release_range(slot);
         directory.free_slot(self.index);
-        segment.workers()[self.rank as usize].creating.store(0, Ordering::Relaxed);
+        creating_of(segment, self.rank).store(0, Ordering::Relaxed);
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! `area_state` says how a lookup knows that what it has read of a slot belongs to one area, `lookup` what it does while the
 //! index is made anew.
+use crate::engine::directory::create::AGENT;
 use crate::engine::directory::{AreaId, CREATING, state_of};
 use crate::engine::shared::Shared;
 use crate::error::Error;
@@ -56,6 +57,10 @@ pub(crate) fn creator(shared: &Shared, name: &str) -> Option<String> {
 /// Who is creating the area in a slot, for people.
 pub(crate) fn creator_text(shared: &Shared, slot: &AreaSlot) -> String {
     let rank = slot.about.creator.load(Ordering::Relaxed) as u32;
+    if rank == AGENT {
+        let pid = shared.segment.header().agent.pid.load(Ordering::Relaxed);
+        return format!("the agent (process {pid}) is creating it, for a worker of another host");
+    }
     format!("worker {rank} (process {}) is creating it", shared.process_of(rank).0)
 }
 

@@ -1,5 +1,6 @@
 //! Cutting what a round copies into chunks, and whose they are.
 use super::super::runtime::{Runtime, Scratch};
+use crate::protocol::consider::ELSEWHERE;
 use crate::protocol::{claim, division};
 use crate::segment::parts::Parts;
 use std::ops::Range;
@@ -57,7 +58,9 @@ impl Runtime<'_> {
                 // The owner's share first, then one for each of the others; whoever has time takes it.
                 let share = if room < workers { 0 } else { self.share(&parts, round, workers) };
                 let owned = words - share * (workers - 1);
-                add(0..owned, claim::claimed(round, owner));
+                let claim =
+                    if owner == ELSEWHERE { claim::free(round) } else { claim::claimed(round, owner) };
+                add(0..owned, claim);
                 if share > 0 {
                     (0..workers - 1).for_each(|other| {
                         let first = owned + share * other;

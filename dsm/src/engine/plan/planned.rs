@@ -28,8 +28,7 @@ impl<'s> Planned<'s> {
 
     /// What `round` publishes of an entry.
     pub(crate) fn publication(&self, entry: usize, round: u64) -> Publication {
-        let now = self.segment.header().sync.acting.plan.now_ns.load(Ordering::Relaxed);
-        self.entries[entry].publication(self.group(entry), round, now)
+        self.entries[entry].publication(self.group(entry), round)
     }
 
     pub(crate) fn parts(&self, entry: usize) -> Parts<'s> {

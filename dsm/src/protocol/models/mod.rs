@@ -3,6 +3,7 @@
 //! The bytes of copies are loom cells, so that loom reports any read that a write could tear. A worker dies by
 //! a panic at a fault point (its fuse burns down); its `alive` word stands for the mutex that the kernel
 //! releases. `SYNC.md` says how to run them.
+mod arrivals;
 mod chunks;
 mod claims;
 mod death;
@@ -26,6 +27,7 @@ mod told;
 mod waking;
 mod weakened;
 
+use super::arrival::{self, ArrivalRecord, Arrived};
 use super::claim::{self, Claim};
 use super::consider::{Found, Owning};
 use super::publication::Publication;
@@ -40,13 +42,13 @@ use loom::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Reads bytes of the model.
-fn get(cell: &UnsafeCell<u64>) -> u64 {
+fn get<T: Copy>(cell: &UnsafeCell<T>) -> T {
     // SAFETY: loom stops the model if somebody writes the cell meanwhile, or might have.
     cell.with(|value| unsafe { *value })
 }
 
 /// Writes bytes of the model.
-fn put(cell: &UnsafeCell<u64>, value: u64) {
+fn put<T>(cell: &UnsafeCell<T>, value: T) {
     // SAFETY: loom stops the model if somebody accesses the cell meanwhile, or might have.
     cell.with_mut(|slot| unsafe { *slot = value });
 }
@@ -80,6 +82,12 @@ pub(crate) struct Memory {
     pub(crate) dirty: AtomicU64,
     pub(crate) ownership: AtomicU64,
     pub(crate) lock: AtomicU64,
+    /// What has arrived, if the area's owner is on another host, and up to which cut.
+    pub(crate) arrival: ArrivalRecord,
+    pub(crate) cuts: AtomicU64,
+    /// Of such an area: the lines that the agent has marked, and what the plan publishes.
+    pub(crate) log: UnsafeCell<u64>,
+    arrived: UnsafeCell<Option<Arrived>>,
     /// The one pin of the one observer.
     pub(crate) pin: AtomicU64,
     /// 1 while a reaper is at work: the membership mutex.
@@ -115,6 +123,10 @@ impl Memory {
             dirty: AtomicU64::new(0),
             ownership: AtomicU64::new(ownership::Word::held(0, 1).0),
             lock: AtomicU64::new(0),
+            arrival: ArrivalRecord::new(),
+            cuts: AtomicU64::new(0),
+            log: UnsafeCell::new(0),
+            arrived: UnsafeCell::new(None),
             pin: AtomicU64::new(0),
             acting: UnsafeCell::new(0),
             passes_over: false,
@@ -255,9 +267,16 @@ impl Work for Hand<'_> {
         let is_observed = |copy| pin::is_at(&memory.pin, copy as u64 + 1);
         let target = || copies.target(&rounds, round, false, &mut Vec::new(), is_observed);
         let owning = Owning { lock: &memory.lock, ownership: &memory.ownership };
-        let found = owning.consider(round, &standings, || false, is_dirty, target);
+        let mut arrived = None;
+        let complete = arrival::complete(&memory.cuts);
+        let has_arrived = || {
+            arrived = memory.arrival.arrived(complete);
+            arrived.is_some_and(|arrived| arrived.version > memory.records[copies.newest()].version())
+        };
+        let found = owning.consider(round, &standings, || false, is_dirty, has_arrived, target);
         let Found::Planned { copy: target, .. } = found else { return false };
         fault_point();
+        put(&memory.arrived, arrived);
         memory.target.store(target as u64, Ordering::Relaxed);
         for claim in &memory.claims {
             claim.store(claim::free(round), Ordering::Relaxed);
@@ -298,7 +317,12 @@ impl Work for Hand<'_> {
         let memory = self.memory;
         put(&memory.acting, round);
         let target = memory.target.load(Ordering::Relaxed);
-        memory.copies().publish(&Publication::of_round(target as usize, round));
+        let mut publication = Publication::of_round(target as usize, round);
+        if let Some(arrived) = get(&memory.arrived) {
+            publication.version = arrived.version;
+            put(&memory.log, 0);
+        }
+        memory.copies().publish(&publication);
         memory.dirty.store(0, Ordering::Relaxed);
     }
 

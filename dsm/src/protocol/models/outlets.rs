@@ -4,7 +4,7 @@
 //! As in `waking.rs`, whoever falls asleep on the value of the last ring sleeps on.
 use super::{explore, lives};
 use crate::primitive::model::Access;
-use crate::primitive::{AtomicU32, AtomicU64, Ordering};
+use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
 use crate::protocol::outlet::{Outlet, leave_news, take_news};
 use loom::sync::Arc;
 use loom::thread;
@@ -50,12 +50,14 @@ impl Words {
         if !wanted {
             return;
         }
+        fault_point();
         if mutant == Mutant::RingsEarly {
             self.outlet().ring();
         }
         if mutant != Mutant::LeavesNoMore || self.news.load(Ordering::Relaxed) == 0 {
             leave_news(&self.news, 1);
         }
+        fault_point();
         if mutant != Mutant::RingsEarly {
             self.outlet().ring();
         }

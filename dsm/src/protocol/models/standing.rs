@@ -76,7 +76,7 @@ impl Group {
             }
             let owning = Owning { lock: &area.lock, ownership: &area.ownership };
             let target = || area.copies().target(&rounds, ROUND, false, &mut Vec::new(), |_| false);
-            owning.consider(ROUND, &standings, || false, || true, target)
+            owning.consider(ROUND, &standings, || false, || true, || false, target)
         })
     }
 

@@ -2,6 +2,7 @@
 use super::Padded;
 use crate::memory::mutex::RobustMutex;
 use crate::primitive::{AtomicU32, AtomicU64};
+use crate::protocol::arrival::ArrivalRecord;
 use crate::protocol::outlet::Outlet;
 
 /// The one agent of a job on this host.
@@ -17,6 +18,10 @@ pub(crate) struct AgentRecord {
     /// nothing of a dead agent counts once there is another.
     pub(crate) attached: Padded<AtomicU64>,
     pub(crate) bell: Padded<AtomicU32>,
+    /// The last cut that is complete: see `protocol/arrival.rs`.
+    pub(crate) cuts: Padded<AtomicU64>,
+    /// As `WorkerRecord::creating`.
+    pub(crate) creating: AtomicU32,
 }
 
 impl AgentRecord {
@@ -32,4 +37,6 @@ impl AgentRecord {
 pub(crate) struct AgentLine {
     /// The number of the agent that uses the area: it is not freed meanwhile, though it may be deleted.
     pub(crate) used: AtomicU64,
+    /// What arrives, if the owner is on another host.
+    pub(crate) arrival: ArrivalRecord,
 }

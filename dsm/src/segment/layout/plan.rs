@@ -31,12 +31,13 @@ pub(crate) struct PlanEntry {
     pub(crate) term: AtomicU64,
     pub(crate) counter: AtomicU64,
     pub(crate) clock: AtomicU64,
+    pub(crate) timestamp_ns: AtomicU64,
 }
 
 impl PlanEntry {
-    /// Enters a publication of an area of worker `owner`.
+    /// Enters a publication of an area of worker `owner`, or `ELSEWHERE`.
     pub(crate) fn enter(&self, publication: &Publication, owner: u32) {
-        let Publication { area, copy, whole, version, clock, .. } = *publication;
+        let Publication { area, copy, whole, version, clock, timestamp_ns, .. } = *publication;
         self.area.store(area, Relaxed);
         self.copy.store(copy, Relaxed);
         self.owner.store(owner, Relaxed);
@@ -45,10 +46,11 @@ impl PlanEntry {
         self.term.store(version.term, Relaxed);
         self.counter.store(version.counter, Relaxed);
         self.clock.store(clock, Relaxed);
+        self.timestamp_ns.store(timestamp_ns, Relaxed);
     }
 
-    /// The publication that `round` is to make at `timestamp_ns`, of an area of this group.
-    pub(crate) fn publication(&self, group: u32, round: u64, timestamp_ns: u64) -> Publication {
+    /// The publication that `round` is to make of an area of this group.
+    pub(crate) fn publication(&self, group: u32, round: u64) -> Publication {
         Publication {
             area: self.area.load(Relaxed),
             group,
@@ -57,13 +59,13 @@ impl PlanEntry {
             version: Version { term: self.term.load(Relaxed), counter: self.counter.load(Relaxed) },
             round,
             clock: self.clock.load(Relaxed),
-            timestamp_ns,
+            timestamp_ns: self.timestamp_ns.load(Relaxed),
         }
     }
 
     /// Takes over what another entry says.
     pub(crate) fn copy_from(&self, other: &PlanEntry) {
-        self.enter(&other.publication(0, 0, 0), other.owner.load(Relaxed));
+        self.enter(&other.publication(0, 0), other.owner.load(Relaxed));
         self.abandoned.store(other.abandoned.load(Relaxed), Relaxed);
     }
 }

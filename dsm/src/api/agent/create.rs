@@ -1,0 +1,58 @@
+//! The agent makes areas whose owners are on other hosts.
+use super::Agent;
+use crate::engine::directory::create::{AGENT, Draft};
+use crate::engine::directory::reclaim::reclaim;
+use crate::engine::directory::spec::{AreaSpec, Tracking};
+use crate::engine::directory::{AreaId, Directory};
+use crate::error::{Error, Result};
+use crate::segment::element::ElementType;
+
+impl Agent {
+    /// Makes an area whose owner is on another host, and what that one published arrives here ([`Agent::receive`]). Its
+    /// bytes are zero, its version is 0.0. How many copies it has and how often it falls due is this host's affair, and so is
+    /// its log: how the owner finds what it writes is not.
+    ///
+    /// Takes the memory at once, which for a large area takes its time.
+    ///
+    /// # Errors
+    /// [`Error::NameTaken`], [`Error::InvalidName`], [`Error::InvalidArea`] (also without a reader copy),
+    /// [`Error::OutOfMemory`], [`Error::TooManyAreas`], [`Error::Os`], [`Error::ForkedChild`]; [`Error::TimedOut`] after five
+    /// seconds if a process stands still while it takes or frees a slot.
+    pub fn create(&self, spec: &AreaSpec, element: ElementType, len: usize) -> Result<AreaId> {
+        let shared = &self.desk.shared;
+        shared.check_process()?;
+        if spec.copies == 0 {
+            let what = "no reader copy to publish into, and its owner is on another host".into();
+            return Err(Error::InvalidArea { name: spec.name.clone(), what });
+        }
+        reclaim(shared);
+        // How the owner finds what it writes is no affair of this host: here, lines are marked as they arrive.
+        let spec = &spec.clone().tracking(Tracking::Logged);
+        let draft = Draft::of(spec, element, len, shared.segment.config())?.for_elsewhere().with_own_memory();
+        let creation = Directory::lock_outside(shared)?.begin(&draft, AGENT)?;
+        match creation.fill(shared, &draft, &mut || {}) {
+            Ok(()) => Ok(creation.finish(shared, &draft)),
+            Err(error) => {
+                // If the directory cannot be had, the range is given up with the next creation.
+                if let Ok(directory) = Directory::lock_outside(shared) {
+                    creation.abandon(&directory);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Deletes an area, whoever owns it, as [`Job::delete`](crate::Job::delete) does.
+    ///
+    /// # Errors
+    /// [`Error::Deleted`] if it is gone already, [`Error::ForkedChild`]; [`Error::TimedOut`] as [`Agent::create`].
+    pub fn delete(&self, area: AreaId) -> Result<()> {
+        let shared = &self.desk.shared;
+        shared.check_process()?;
+        if !Directory::lock_outside(shared)?.delete(area) {
+            return Err(Error::Deleted { name: format!("{area:?}") });
+        }
+        reclaim(shared);
+        Ok(())
+    }
+}
