@@ -1,12 +1,23 @@
 //! Areas of one Hectare job over several hosts.
 //!
-//! So far: the frames that hosts exchange ([`wire`]). `NET.md` has the protocol.
+//! A [`Node`] keeps the areas, clocks and names of a job equal over its hosts. It does no I/O, has no threads and no clock:
+//! its driver hands it events, the time and its host's [`Memory`], and does what the [`Action`]s say. Packets travel over
+//! links that authenticate them and say what became of each, and otherwise may lose and reorder them. `NET.md` has the
+//! protocol.
 #![forbid(unsafe_code)]
+mod intervals;
 mod lines;
+mod memory;
+mod mutant;
+mod node;
 mod types;
 pub mod wire;
 
 pub use lines::{Lines, Run};
+pub use memory::{Arrival, Memory, PinId, Pinned, State};
+#[doc(hidden)]
+pub use mutant::Mutant;
+pub use node::{Action, Config, Counters, Event, Node, Packet, Piece};
 pub use types::{
     AreaId, Cause, Description, ElementType, GroupId, HelloError, HostId, LINE, MAX_MEMBERS, MAX_NAME,
     MIN_PAYLOAD, NameError, PeerFailed, Version,

@@ -10,6 +10,11 @@ pub const VERSION: u16 = 1;
 /// Bytes that each run of lines takes beside the lines.
 const RUN_HEADER: usize = 6;
 
+/// Bytes of a data frame with so many runs, without its lines.
+pub(crate) fn data_cost(runs: usize) -> usize {
+    1 + 8 + 2 + 8 + 2 + 2 + runs * RUN_HEADER
+}
+
 /// One part of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<'b> {
@@ -228,7 +233,14 @@ pub fn encode(frame: &Frame<'_>, packet: &mut Vec<u8>) {
 }
 
 /// A data frame up to its bytes, which are gathered from elsewhere.
-fn put_data_header(packet: &mut Vec<u8>, cut: u64, member: u16, position: u64, runs: &[Run], bytes: usize) {
+pub(crate) fn put_data_header(
+    packet: &mut Vec<u8>,
+    cut: u64,
+    member: u16,
+    position: u64,
+    runs: &[Run],
+    bytes: usize,
+) {
     packet.u8(6);
     packet.u64(cut);
     packet.u16(member);

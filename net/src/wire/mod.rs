@@ -4,4 +4,5 @@ mod frame;
 mod register;
 
 pub use frame::{Cut, Data, Frame, FrameError, Hello, VERSION, decode, encode};
+pub(crate) use frame::{data_cost, put_data_header};
 pub use register::{Key, Register, Stage, Subscription, Wanted};

@@ -61,7 +61,7 @@ pub struct Wanted {
 pub struct Subscription {
     /// What it does with the last cut.
     pub stage: Stage,
-    /// The last cut of which it knows.
+    /// The last cut that it has dealt with; not one that is under way.
     pub cut: u64,
     /// The number of what it has published, for cuts to be relative to.
     pub state: u64,
@@ -80,7 +80,7 @@ pub struct Subscription {
 pub enum Stage {
     /// It does not subscribe any more.
     Off,
-    /// Nothing is under way but maybe a later cut; all up to this one are published, or were given up.
+    /// It takes the next cut: all up to this one are published, or were given up.
     Free,
     /// This cut is complete and not published yet.
     Complete,

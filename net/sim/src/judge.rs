@@ -1,0 +1,198 @@
+//! The judge: knows what every host published, and holds against it what others show.
+use hectare_net::{AreaId, GroupId, HostId, PeerFailed, State, Version};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::Rc;
+
+/// What a job promises over its hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Promise {
+    /// The visible bytes of a version are the owner's bytes of it.
+    Whole,
+    /// Versions never go back.
+    Order,
+    /// Only the owner's versions are seen.
+    OneWriter,
+    /// The areas of a group are seen in one state.
+    Groups,
+    /// What was published before a barrier is seen after it, and nothing from behind it.
+    Barrier,
+    /// A clock counts when the data it covers is there.
+    Clocks,
+    /// After the faults, everybody gets on and has the newest version in time.
+    Progress,
+    /// A name has one area.
+    Names,
+    /// One host decides who failed, and all end by that.
+    OneDecision,
+    /// The node uses its host's memory as agreed.
+    Contract,
+}
+
+/// A promise that was not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Which.
+    pub promise: Promise,
+    /// When, in nanoseconds, and where.
+    pub at: u64,
+    /// What was seen.
+    pub what: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} broken after {:.6} s: {}", self.promise, self.at as f64 / 1e9, self.what)
+    }
+}
+
+/// A state as its owner published it.
+#[derive(Debug)]
+pub(crate) struct Published {
+    /// Which.
+    pub(crate) state: State,
+    /// The bytes of each member.
+    pub(crate) contents: Vec<Rc<Vec<u8>>>,
+}
+
+/// All that was published, and what was found.
+#[derive(Debug, Default)]
+pub(crate) struct Judge {
+    /// Virtual time.
+    pub(crate) now: u64,
+    /// Promises that were not kept.
+    pub(crate) broken: Vec<Broken>,
+    states: BTreeMap<GroupId, BTreeMap<u64, Rc<Published>>>,
+    contents: BTreeMap<(AreaId, Version), Rc<Vec<u8>>>,
+    /// Each group's newest round when its host's clock came there.
+    at_clock: BTreeMap<(HostId, u64), BTreeMap<GroupId, u64>>,
+    names: BTreeMap<String, AreaId>,
+    ends: BTreeMap<HostId, PeerFailed>,
+}
+
+impl Judge {
+    /// Notes a promise that was not kept.
+    pub(crate) fn broke(&mut self, promise: Promise, what: String) {
+        if self.broken.len() < 20 {
+            self.broken.push(Broken { promise, at: self.now, what });
+        }
+    }
+
+    /// An owner published a state.
+    pub(crate) fn published(&mut self, group: GroupId, published: Rc<Published>) {
+        for (member, (version, bytes)) in published.state.versions.iter().zip(&published.contents).enumerate()
+        {
+            self.contents.insert((AreaId { group, member: member as u16 }, *version), bytes.clone());
+        }
+        self.states.entry(group).or_default().insert(published.state.round, published);
+    }
+
+    /// The lowest clock of a host's own workers rose.
+    pub(crate) fn local_clock(
+        &mut self,
+        host: HostId,
+        before: u64,
+        clock: u64,
+        rounds: &BTreeMap<GroupId, u64>,
+    ) {
+        for clock in before + 1..=clock {
+            self.at_clock.insert((host, clock), rounds.clone());
+        }
+    }
+
+    /// A host made a received state visible. The round of its owner, if there was such a state.
+    pub(crate) fn visible(
+        &mut self,
+        host: HostId,
+        group: GroupId,
+        before: &[Option<Version>],
+        versions: &[Version],
+        bytes: &[&[u8]],
+    ) -> Option<u64> {
+        for (member, (version, bytes)) in versions.iter().zip(bytes).enumerate() {
+            let area = AreaId { group, member: member as u16 };
+            match self.contents.get(&(area, *version)) {
+                None => self.broke(
+                    Promise::OneWriter,
+                    format!("{host} shows version {version:?} of {area:?}, which its owner never published"),
+                ),
+                Some(owners) if owners[..] != **bytes => {
+                    let line = owners.iter().zip(*bytes).position(|(a, b)| a != b).unwrap_or(0) / 64;
+                    self.broke(
+                        Promise::Whole,
+                        format!(
+                            "{host} shows version {version:?} of {area:?} with other bytes in line {line}"
+                        ),
+                    );
+                }
+                Some(_) => {}
+            }
+            if before.get(member).copied().flatten().is_some_and(|before| before > *version) {
+                self.broke(
+                    Promise::Order,
+                    format!("{host} shows {version:?} of {area:?} after {:?}", before[member]),
+                );
+            }
+        }
+        let states = self.states.get(&group)?;
+        let round = states
+            .values()
+            .rev()
+            .find(|published| published.state.versions.starts_with(versions))
+            .map(|published| published.state.round);
+        if round.is_none() && self.broken.is_empty() {
+            self.broke(
+                Promise::Groups,
+                format!("{host} shows {versions:?} of {group:?}, which were never together"),
+            );
+        }
+        round
+    }
+
+    /// Whether the state of `round` has what the owner had published when its clock was `clock`.
+    pub(crate) fn covers(&self, group: GroupId, round: Option<u64>, clock: u64) -> bool {
+        let needed =
+            self.at_clock.get(&(group.owner(), clock)).and_then(|rounds| rounds.get(&group)).copied();
+        needed.is_none_or(|needed| {
+            round.is_some_and(|round| round >= needed || self.same(group, round, needed))
+        })
+    }
+
+    fn same(&self, group: GroupId, a: u64, b: u64) -> bool {
+        let states = &self.states[&group];
+        matches!((states.get(&a), states.get(&b)), (Some(a), Some(b)) if a.state.versions == b.state.versions)
+    }
+
+    /// The newest state of a group.
+    pub(crate) fn newest(&self, group: GroupId) -> Option<&Rc<Published>> {
+        self.states.get(&group)?.values().next_back()
+    }
+
+    /// The directory accepted a name.
+    pub(crate) fn named(&mut self, name: &str, area: AreaId) {
+        let holder = *self.names.entry(name.to_owned()).or_insert(area);
+        if holder != area {
+            self.broke(Promise::Names, format!("{name} is the name of {holder:?} and {area:?}"));
+        }
+    }
+
+    /// A host's job ended. `dead` is the one that died, if any did.
+    pub(crate) fn ended(&mut self, host: HostId, failed: PeerFailed, dead: Option<HostId>) {
+        if dead != Some(failed.host) {
+            self.broke(Promise::OneDecision, format!("{host} ended since {failed}, and {dead:?} died"));
+        }
+        let is_first = host == HostId::FIRST || failed.host == HostId::FIRST;
+        if !is_first && self.ends.get(&HostId::FIRST) != Some(&failed) {
+            self.broke(
+                Promise::OneDecision,
+                format!("{host} ended since {failed}, which {} has not decided", HostId::FIRST),
+            );
+        }
+        self.ends.insert(host, failed);
+    }
+
+    /// Whether a host's job ended.
+    pub(crate) fn has_ended(&self, host: HostId) -> bool {
+        self.ends.contains_key(&host)
+    }
+}

@@ -1,0 +1,600 @@
+//! A host's shared memory as the node's contract sees it: copies, rounds, arrivals, clocks, and one worker per host.
+use crate::judge::{Judge, Promise, Published};
+use crate::options::Mode;
+use crate::random::Random;
+use hectare_net::{
+    AreaId, Arrival, Description, Event, GroupId, HostId, LINE, Lines, Memory, NameError, PinId, Pinned, Run,
+    State, Version,
+};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+
+/// A group of this host.
+#[derive(Debug, Default)]
+pub(crate) struct Own {
+    /// Its areas.
+    pub(crate) members: Vec<OwnArea>,
+    copies: Vec<Copied>,
+    newest: Option<usize>,
+}
+
+/// An area of this host.
+#[derive(Debug)]
+pub(crate) struct OwnArea {
+    /// What it is.
+    pub(crate) description: Description,
+    /// The directory accepted its name.
+    pub(crate) accepted: bool,
+    writer: Vec<u8>,
+    dirty: BTreeSet<u32>,
+    version: Version,
+    /// The counter with which each line changed last.
+    changed: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct Copied {
+    published: Option<Rc<Published>>,
+    published_ns: u64,
+    pin: Option<PinId>,
+    /// The pin is of an agent that is gone.
+    dead: bool,
+}
+
+/// A group that is received.
+#[derive(Debug, Default)]
+pub(crate) struct Remote {
+    /// Its areas.
+    pub(crate) members: Vec<RemoteArea>,
+    /// Committed and not published.
+    pub(crate) arrival: Option<Arrival>,
+    /// The owner's round of what is visible.
+    pub(crate) round: Option<u64>,
+    /// Workers read it.
+    pub(crate) attached: bool,
+    /// Between the beginnings of cuts.
+    pub(crate) interval_us: u64,
+}
+
+/// An area that is received.
+#[derive(Debug)]
+pub(crate) struct RemoteArea {
+    /// What it is.
+    pub(crate) description: Description,
+    writer: Vec<u8>,
+    log: BTreeSet<u32>,
+    reader: Vec<u8>,
+    /// What is visible.
+    pub(crate) version: Option<Version>,
+}
+
+/// The worker of a host.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    /// The iteration it is at; what it writes is stamped with it.
+    pub(crate) iteration: u64,
+    /// The clock that it has reached.
+    pub(crate) clock: u64,
+    /// It has written this iteration and waits for others.
+    pub(crate) waits: bool,
+    /// It has all that it attaches to.
+    pub(crate) started: bool,
+    /// It writes again at this time.
+    pub(crate) writes_at: u64,
+}
+
+/// The shared memory of a host. It outlives agents.
+#[derive(Debug)]
+pub(crate) struct HostMemory {
+    /// Which host.
+    pub(crate) host: HostId,
+    judge: Rc<RefCell<Judge>>,
+    mode: Mode,
+    iterations: u64,
+    /// Groups of this host.
+    pub(crate) own: BTreeMap<GroupId, Own>,
+    /// Groups that are received.
+    pub(crate) remote: BTreeMap<GroupId, Remote>,
+    clocks: BTreeMap<HostId, u64>,
+    /// The worker.
+    pub(crate) worker: Worker,
+    round: u64,
+    /// The lowest clock of this host's workers, and of all.
+    pub(crate) local: u64,
+    /// The lowest clock of all.
+    pub(crate) lowest: u64,
+    last_pin: u64,
+    /// What the agent is to be told.
+    pub(crate) events: VecDeque<Event<'static>>,
+    /// So many calls of the agent do something; then it is dead.
+    pub(crate) fuel: Option<u32>,
+    random: Random,
+}
+
+impl HostMemory {
+    /// The memory of a host of `hosts`.
+    pub(crate) fn new(
+        host: HostId,
+        hosts: u16,
+        mode: Mode,
+        iterations: u64,
+        judge: Rc<RefCell<Judge>>,
+        random: Random,
+    ) -> HostMemory {
+        let others = (0..hosts).map(HostId).filter(|other| *other != host);
+        HostMemory {
+            host,
+            judge,
+            mode,
+            iterations,
+            own: BTreeMap::new(),
+            remote: BTreeMap::new(),
+            clocks: others.map(|other| (other, 0)).collect(),
+            worker: Worker { iteration: 0, clock: 0, waits: false, started: false, writes_at: 0 },
+            round: 0,
+            local: 0,
+            lowest: 0,
+            last_pin: 0,
+            events: VecDeque::new(),
+            fuel: None,
+            random,
+        }
+    }
+
+    /// Creates an area.
+    pub(crate) fn create(&mut self, area: AreaId, description: Description, copies: usize) {
+        let (bytes, lines) = (description.bytes as usize, description.lines() as usize);
+        let own = self.own.entry(area.group).or_default();
+        own.copies.resize_with(copies, || Copied {
+            published: None,
+            published_ns: 0,
+            pin: None,
+            dead: false,
+        });
+        own.members.push(OwnArea {
+            description: description.clone(),
+            accepted: false,
+            writer: vec![0; bytes],
+            // What an area is created with is a version as well.
+            dirty: BTreeSet::from([0]),
+            version: Version { term: 1, counter: 0 },
+            changed: vec![0; lines],
+        });
+        self.events.push_back(Event::Created { area, description, accepted: false });
+    }
+
+    /// Bytes of a pinned state.
+    pub(crate) fn pinned(&self, pin: PinId, member: u16) -> Rc<Vec<u8>> {
+        let copies = self.own.values().flat_map(|own| &own.copies);
+        let copy =
+            copies.into_iter().find(|copy| copy.pin == Some(pin)).expect("a packet is of a pinned state");
+        copy.published.as_ref().expect("it was published").contents[usize::from(member)].clone()
+    }
+
+    /// An agent starts: what it is told first. Pins of the former one end with `Ready`.
+    pub(crate) fn start_agent(&mut self) {
+        self.fuel = None;
+        self.events.clear();
+        for (&group, own) in &mut self.own {
+            for (member, area) in own.members.iter().enumerate() {
+                let area_id = AreaId { group, member: member as u16 };
+                self.events.push_back(Event::Created {
+                    area: area_id,
+                    description: area.description.clone(),
+                    accepted: area.accepted,
+                });
+            }
+            let mut last = BTreeMap::new();
+            for copy in &mut own.copies {
+                copy.dead |= copy.pin.take().is_some();
+                if let Some(published) = &copy.published {
+                    let round = published.state.round;
+                    let kept: &mut State =
+                        last.entry(published.state.label).or_insert_with(|| published.state.clone());
+                    if kept.round < round {
+                        *kept = published.state.clone();
+                    }
+                }
+            }
+            // Of older labels the last state may be gone, and an earlier one be left.
+            let skipped = last.len().saturating_sub(2);
+            self.events
+                .extend(last.into_values().skip(skipped).map(|state| Event::Published { group, state }));
+        }
+        for (&group, remote) in &self.remote {
+            let members =
+                remote.members.iter().map(|member| (member.description.clone(), member.version)).collect();
+            self.events.push_back(Event::Kept {
+                group,
+                members,
+                arrived: remote.arrival.is_some(),
+                interval_us: remote.interval_us,
+            });
+        }
+        self.events.push_back(Event::Clocks { clock: self.local, lowest: self.lowest });
+    }
+
+    /// The agent was told all; pins of its predecessor are void.
+    pub(crate) fn agent_is_ready(&mut self) {
+        self.own.values_mut().flat_map(|own| &mut own.copies).for_each(|copy| copy.dead = false);
+    }
+
+    fn works(&mut self) -> bool {
+        match &mut self.fuel {
+            Some(0) => false,
+            Some(fuel) => {
+                *fuel -= 1;
+                true
+            }
+            None => true,
+        }
+    }
+
+    fn broke(&self, promise: Promise, what: String) {
+        self.judge.borrow_mut().broke(promise, what);
+    }
+
+    /// The worker goes on if it can; at a synchronization point.
+    fn work(&mut self, now: u64) {
+        let worker = &mut self.worker;
+        if worker.waits {
+            let may_go = match self.mode {
+                Mode::Barrier => self.lowest >= worker.clock,
+                Mode::Stale(staleness) => self.lowest + staleness >= worker.clock,
+                Mode::Free => true,
+            };
+            if !may_go {
+                return;
+            }
+            worker.waits = false;
+        }
+        if !worker.started || worker.iteration == self.iterations || now < worker.writes_at {
+            return;
+        }
+        worker.iteration += 1;
+        let iteration = worker.iteration;
+        worker.writes_at = now + self.random.below(3_000_000);
+        for own in self.own.values_mut() {
+            for area in &mut own.members {
+                // Iterations are seen in the first line; the others change here and there.
+                let lines = area.description.lines();
+                let some = self.random.between(0, lines.min(12));
+                let lines: Vec<u64> =
+                    std::iter::once(0).chain((0..some).map(|_| self.random.below(lines))).collect();
+                for line in lines {
+                    let start = (line * LINE) as usize;
+                    let end = (start + LINE as usize).min(area.writer.len());
+                    let mut content = Random::new(iteration << 32 ^ line ^ u64::from(self.host.0) << 20);
+                    area.writer[start..end].fill_with(|| content.next() as u8);
+                    if line == 0 {
+                        area.writer[..8].copy_from_slice(&iteration.to_le_bytes());
+                    }
+                    area.dirty.insert(line as u32);
+                }
+            }
+        }
+        if self.mode != Mode::Free {
+            worker.clock += 1;
+            worker.waits = true;
+        }
+    }
+
+    /// A round.
+    pub(crate) fn round(&mut self, now: u64) {
+        self.work(now);
+        self.round += 1;
+        let lowest = self.lowest;
+        let label = if self.mode == Mode::Free { 0 } else { lowest + 1 };
+        let mut put_off = false;
+        for (&group, own) in &mut self.own {
+            if own.members.iter().all(|area| area.dirty.is_empty()) {
+                continue;
+            }
+            // The last state of the label before this one is waited for elsewhere.
+            let label_of =
+                |copy: &Copied| copy.published.as_ref().map_or(0, |published| published.state.label);
+            let newest_round = |which: u64| {
+                own.copies
+                    .iter()
+                    .filter(|copy| label_of(copy) == which)
+                    .filter_map(|copy| Some(copy.published.as_ref()?.state.round))
+                    .max()
+            };
+            let before = own.copies.iter().map(label_of).filter(|other| *other < label).max();
+            let keep = before.and_then(newest_round);
+            let free = |index: &usize| {
+                let copy = &own.copies[*index];
+                let round = copy.published.as_ref().map(|published| published.state.round);
+                copy.pin.is_none()
+                    && !copy.dead
+                    && own.newest != Some(*index)
+                    && (round.is_none() || round != keep)
+            };
+            let oldest =
+                |index: &usize| own.copies[*index].published.as_ref().map(|published| published.state.round);
+            let Some(target) = (0..own.copies.len()).filter(free).min_by_key(oldest) else {
+                put_off = true;
+                continue;
+            };
+            for area in &mut own.members {
+                if !area.dirty.is_empty() {
+                    area.version.counter += 1;
+                    for line in std::mem::take(&mut area.dirty) {
+                        area.changed[line as usize] = area.version.counter;
+                    }
+                }
+            }
+            let state = State {
+                round: self.round,
+                label,
+                versions: own.members.iter().map(|area| area.version).collect(),
+            };
+            let contents = own.members.iter().map(|area| Rc::new(area.writer.clone())).collect();
+            let published = Rc::new(Published { state: state.clone(), contents });
+            own.copies[target].published = Some(published.clone());
+            own.copies[target].published_ns = now;
+            own.newest = Some(target);
+            self.judge.borrow_mut().published(group, published);
+            self.events.push_back(Event::Published { group, state });
+        }
+        put_off |= self.publish_arrivals(lowest);
+        if put_off {
+            return;
+        }
+        let local = self.worker.clock;
+        if local > self.local {
+            let rounds = self.own.iter().filter_map(|(group, own)| {
+                Some((*group, own.copies[own.newest?].published.as_ref()?.state.round))
+            });
+            self.judge.borrow_mut().local_clock(self.host, self.local, local, &rounds.collect());
+        }
+        let lowest = self.clocks.values().copied().fold(local, u64::min);
+        if local > self.local || lowest > self.lowest {
+            let passed = lowest > self.lowest;
+            (self.local, self.lowest) = (local, lowest.max(self.lowest));
+            if passed {
+                self.check_barrier(self.lowest, Promise::Barrier);
+            }
+            self.events.push_back(Event::Clocks { clock: self.local, lowest: self.lowest });
+        }
+    }
+
+    /// Publishes what arrived and may be. Whether anything was put off.
+    fn publish_arrivals(&mut self, lowest: u64) -> bool {
+        let mut put_off = false;
+        for (&group, remote) in &mut self.remote {
+            let Some(arrival) = &remote.arrival else { continue };
+            if arrival.label > lowest + 1 {
+                continue;
+            }
+            // A reader holds the copy.
+            if self.random.chance(50) {
+                put_off = true;
+                continue;
+            }
+            let arrival = remote.arrival.take().expect("just seen");
+            let before: Vec<_> = remote.members.iter().map(|member| member.version).collect();
+            for (member, version) in remote.members.iter_mut().zip(&arrival.versions) {
+                for line in std::mem::take(&mut member.log) {
+                    let start = line as usize * LINE as usize;
+                    let end = (start + LINE as usize).min(member.reader.len());
+                    member.reader[start..end].copy_from_slice(&member.writer[start..end]);
+                }
+                member.version = Some(*version);
+            }
+            let bytes: Vec<&[u8]> = remote.members.iter().map(|member| &member.reader[..]).collect();
+            remote.round =
+                self.judge.borrow_mut().visible(self.host, group, &before, &arrival.versions, &bytes);
+            self.events.push_back(Event::Visible { group, versions: arrival.versions });
+        }
+        put_off
+    }
+
+    /// What workers may rely on when a clock of all is reached.
+    fn check_barrier(&self, clock: u64, promise: Promise) {
+        for (group, remote) in &self.remote {
+            let Some(first) =
+                remote.members.first().filter(|first| remote.attached && first.version.is_some())
+            else {
+                continue;
+            };
+            if !self.judge.borrow().covers(*group, remote.round, clock) {
+                let what = format!(
+                    "{} is at clock {clock} and shows round {:?} of {group:?}",
+                    self.host, remote.round
+                );
+                self.broke(promise, what);
+            }
+            let stamp = u64::from_le_bytes(*first.reader.first_chunk().expect("areas have 8 bytes"));
+            if self.mode == Mode::Barrier && promise == Promise::Barrier && stamp > clock {
+                let what =
+                    format!("{} leaves barrier {clock} and sees iteration {stamp} of {group:?}", self.host);
+                self.broke(promise, what);
+            }
+        }
+    }
+
+    /// Whether all received groups show the newest state, and the worker has done all.
+    pub(crate) fn is_done(&self) -> bool {
+        let judge = self.judge.borrow();
+        self.worker.iteration == self.iterations
+            && !(self.worker.waits && self.mode == Mode::Barrier && self.lowest < self.worker.clock)
+            && self.remote.iter().filter(|(_, remote)| !remote.members.is_empty()).all(|(group, remote)| {
+                let newest = judge.newest(*group).map(|newest| &newest.state.versions);
+                newest.is_none_or(|newest| {
+                    remote
+                        .members
+                        .iter()
+                        .zip(newest)
+                        .all(|(member, version)| member.version == Some(*version))
+                })
+            })
+    }
+
+    /// Says where it stands, for a run that does not end.
+    pub(crate) fn stands(&self) -> String {
+        let judge = self.judge.borrow();
+        let mut text = format!(
+            "{}: iteration {}, clocks {} of its own, {} of all, heard {:?};",
+            self.host, self.worker.iteration, self.local, self.lowest, self.clocks
+        );
+        for (group, remote) in &self.remote {
+            let newest = judge.newest(*group).map(|newest| (newest.state.round, newest.state.label));
+            text += &format!(
+                " group {:x}: shows round {:?} of (round, label) {newest:?}, arrival {:?};",
+                group.0, remote.round, remote.arrival
+            );
+        }
+        text
+    }
+}
+
+impl Memory for HostMemory {
+    fn pin(&mut self, group: GroupId, label: Option<u64>) -> Option<Pinned> {
+        if !self.works() {
+            return None;
+        }
+        let own = self.own.get_mut(&group)?;
+        let index = match label {
+            None => own.newest?,
+            Some(label) => {
+                let round = |index: &usize| {
+                    own.copies[*index]
+                        .published
+                        .as_ref()
+                        .filter(|published| published.state.label == label)
+                        .map(|published| published.state.round)
+                };
+                (0..own.copies.len()).filter(|index| round(index).is_some()).max_by_key(round)?
+            }
+        };
+        let is_free = |other: &usize| {
+            *other != index
+                && own.newest != Some(*other)
+                && own.copies[*other].pin.is_none()
+                && !own.copies[*other].dead
+        };
+        if own.copies[index].pin.is_none() && !(0..own.copies.len()).any(|other| is_free(&other)) {
+            return None;
+        }
+        self.last_pin += 1;
+        let copy = &mut own.copies[index];
+        let pin = *copy.pin.get_or_insert(PinId(self.last_pin));
+        let state = copy.published.as_ref().expect("just seen").state.clone();
+        Some(Pinned { pin, state, published_ns: copy.published_ns })
+    }
+
+    fn unpin(&mut self, pin: PinId) {
+        if self.works() {
+            let copy =
+                self.own.values_mut().flat_map(|own| &mut own.copies).find(|copy| copy.pin == Some(pin));
+            copy.expect("it is pinned").pin = None;
+        }
+    }
+
+    fn changed(&mut self, pin: PinId, member: u16, base: Option<Version>) -> Lines {
+        let own = self.own.values().find(|own| own.copies.iter().any(|copy| copy.pin == Some(pin)));
+        let Some(area) = own.map(|own| &own.members[usize::from(member)]) else { return Lines::default() };
+        let base = base.filter(|base| base.term == area.version.term).map(|base| base.counter);
+        let lines =
+            area.changed.iter().enumerate().filter(|(_, changed)| base.is_none_or(|base| **changed > base));
+        let mut runs: Vec<Run> = Vec::new();
+        for (line, _) in lines {
+            match runs.last_mut() {
+                Some(run) if run.first + run.count == line as u32 => run.count += 1,
+                _ => runs.push(Run { first: line as u32, count: 1 }),
+            }
+        }
+        runs.into_iter().collect()
+    }
+
+    fn reserve(&mut self, area: AreaId, description: &Description) -> Result<Option<Version>, NameError> {
+        if !self.works() {
+            return Err(NameError::Memory);
+        }
+        let remote = self.remote.entry(area.group).or_default();
+        if let Some(member) = remote.members.get(usize::from(area.member)) {
+            return Ok(member.version);
+        }
+        if remote.members.len() != usize::from(area.member) {
+            self.broke(Promise::Contract, format!("{area:?} is reserved out of order"));
+            return Err(NameError::Memory);
+        }
+        let bytes = vec![0; description.bytes as usize];
+        remote.members.push(RemoteArea {
+            description: description.clone(),
+            writer: bytes.clone(),
+            log: BTreeSet::new(),
+            reader: bytes,
+            version: None,
+        });
+        Ok(None)
+    }
+
+    fn restore(&mut self, group: GroupId) {
+        if !self.works() {
+            return;
+        }
+        let Some(remote) = self.remote.get_mut(&group) else { return };
+        for member in &mut remote.members {
+            member.writer.clone_from(&member.reader);
+            member.log.clear();
+        }
+        if remote.arrival.is_some() {
+            self.broke(Promise::Contract, format!("{group:?} is restored after its commit"));
+        }
+    }
+
+    fn write(&mut self, area: AreaId, run: Run, bytes: &[u8]) {
+        if !self.works() {
+            return;
+        }
+        let Some(remote) = self.remote.get_mut(&area.group) else { return };
+        let member = &mut remote.members[usize::from(area.member)];
+        member.log.extend(run.first..run.first + run.count);
+        let start = run.first as usize * LINE as usize;
+        member.writer[start..start + bytes.len()].copy_from_slice(bytes);
+        if remote.arrival.is_some() {
+            self.broke(Promise::Contract, format!("{area:?} is written after its commit"));
+        }
+    }
+
+    fn commit(&mut self, group: GroupId, arrival: Arrival) {
+        if !self.works() {
+            return;
+        }
+        let Some(remote) = self.remote.get_mut(&group) else { return };
+        if remote.arrival.replace(arrival).is_some() {
+            self.broke(Promise::Contract, format!("{group:?} is committed twice"));
+        }
+    }
+
+    fn set_clock(&mut self, host: HostId, clock: u64) {
+        if !self.works() {
+            return;
+        }
+        let known = self.clocks.get_mut(&host).expect("another host");
+        *known = clock.max(*known);
+        for (group, remote) in &self.remote {
+            let shows = remote.attached && remote.members.iter().any(|member| member.version.is_some());
+            if group.owner() == host && shows && !self.judge.borrow().covers(*group, remote.round, clock) {
+                let what = format!(
+                    "{} counts clock {clock} of {host} and shows round {:?} of {group:?}",
+                    self.host, remote.round
+                );
+                self.broke(Promise::Clocks, what);
+            }
+        }
+    }
+
+    fn force(&mut self, _: GroupId) {
+        // Every round here publishes all that is dirty.
+    }
+
+    fn release(&mut self, group: GroupId) {
+        if self.works() && self.remote.remove(&group).is_some_and(|remote| remote.arrival.is_some()) {
+            self.broke(Promise::Contract, format!("{group:?} is released after its commit"));
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What a run is made of: a job, a network and its faults, all of which follow from the seed.
+use crate::random::Random;
+use hectare_net::Mutant;
+
+/// A millisecond of virtual time.
+pub const MS: u64 = 1_000_000;
+
+/// How the workers of the job keep step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// A barrier after each iteration.
+    Barrier,
+    /// Nobody is more than so many clocks ahead.
+    Stale(u64),
+    /// Everybody runs on; there are no clocks.
+    Free,
+}
+
+/// Everything that a run depends on.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The seed.
+    pub seed: u64,
+    /// Hosts of the job.
+    pub hosts: u16,
+    /// How their workers keep step.
+    pub mode: Mode,
+    /// Iterations of each worker.
+    pub iterations: u64,
+    /// Groups that each host owns.
+    pub groups: u64,
+    /// At most so many areas in a group.
+    pub members: u64,
+    /// At most so many lines in an area.
+    pub lines: u64,
+    /// Reader copies of each area.
+    pub copies: usize,
+    /// Of a thousand pairs of a host and a group of another, so many subscribe.
+    pub attach: u64,
+    /// Between the beginnings of cuts, in microseconds.
+    pub interval_us: u64,
+    /// Packets of a thousand that are lost.
+    pub loss: u64,
+    /// Packets of a thousand that come with flipped bits, which the link drops.
+    pub corrupt: u64,
+    /// Packets of a thousand that come twice, which the link delivers once.
+    pub duplicate: u64,
+    /// Acknowledgements of a thousand that are lost: a packet counts as lost and came.
+    pub false_loss: u64,
+    /// The way of a packet takes at least so long,
+    pub delay_ns: u64,
+    /// and at most so much longer, which reorders.
+    pub jitter_ns: u64,
+    /// Bytes on the way to one peer.
+    pub window: usize,
+    /// Bytes in a packet.
+    pub max_payload: usize,
+    /// Bytes per millisecond from one host to another; 0 is any.
+    pub rate: u64,
+    /// Faults happen until then.
+    pub faults_until: u64,
+    /// Partitions.
+    pub partitions: u64,
+    /// Hosts that stand still for a while.
+    pub pauses: u64,
+    /// Agents that end, between two steps or in the middle of one, and are started again.
+    pub crashes: u64,
+    /// A host sends cuts of groups that it does not own.
+    pub impostor: bool,
+    /// A host dies.
+    pub death: bool,
+    /// An error in the node.
+    pub mutant: Option<Mutant>,
+    /// Prints all that happens.
+    pub verbose: bool,
+}
+
+impl Options {
+    /// The run of a seed.
+    #[must_use]
+    pub fn of(seed: u64) -> Options {
+        let mut random = Random::new(seed);
+        let random = &mut random;
+        let calm = random.chance(150);
+        let mut maybe = |in_thousand: u64, most: u64| match !calm && random.chance(in_thousand) {
+            true => random.between(1, most),
+            false => 0,
+        };
+        let (loss, corrupt, duplicate, false_loss) =
+            (maybe(600, 300), maybe(300, 50), maybe(300, 500), maybe(500, 200));
+        let (partitions, pauses, crashes) = (maybe(400, 4), maybe(300, 3), maybe(500, 6));
+        let (impostor, death, rate) = (maybe(250, 1) > 0, maybe(80, 1) > 0, maybe(200, 4000));
+        Options {
+            seed,
+            hosts: random.pick(&[2, 2, 3, 3, 4, 5, 7]),
+            mode: random.pick(&[Mode::Barrier, Mode::Barrier, Mode::Stale(1), Mode::Stale(4), Mode::Free]),
+            iterations: random.between(5, 25),
+            groups: random.between(1, 3),
+            members: random.between(1, 4),
+            lines: random.pick(&[1, 4, 40, 200]),
+            copies: random.pick(&[4, 5, 7]),
+            attach: random.pick(&[1000, 1000, 600]),
+            interval_us: random.pick(&[0, 0, 0, 5000]),
+            loss,
+            corrupt,
+            duplicate,
+            false_loss,
+            delay_ns: random.pick(&[20_000, 200_000, 2 * MS]),
+            jitter_ns: random.pick(&[1, 50_000, 3 * MS]),
+            window: random.pick(&[2_000, 12_000, 100_000]),
+            max_payload: random.pick(&[1100, 1400, 8900]),
+            rate: if rate == 0 { 0 } else { rate + 1000 },
+            faults_until: 800 * MS,
+            partitions,
+            pauses,
+            crashes,
+            impostor,
+            death,
+            mutant: None,
+            verbose: false,
+        }
+    }
+}

@@ -1,0 +1,679 @@
+//! Hosts, links and faults on virtual time.
+use crate::judge::{Broken, Judge, Promise};
+use crate::memory::HostMemory;
+use crate::network::{Cut, Fate, IDLE, Network};
+use crate::options::{MS, Options};
+use crate::random::Random;
+use hectare_net::wire::{self, Frame, Wanted};
+use hectare_net::{
+    Action, AreaId, Config, Counters, Description, ElementType, Event, GroupId, HostId, LINE, NameError,
+    Node, Packet, Piece, Version,
+};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// After the faults, everybody has the newest version within this.
+const BOUND: u64 = 5000 * MS;
+/// A host that is silent for so long has failed.
+const SILENCE: u64 = 1500 * MS;
+
+#[derive(Debug)]
+enum What {
+    Round(u16),
+    /// The agent handles what its memory has to say.
+    Agent(u16),
+    Timeout(u16, u64),
+    Connect(u16, u16),
+    /// One side of a new link learns of it.
+    Connected {
+        at: u16,
+        peer: u16,
+        session: u64,
+        boot: u64,
+        of: u64,
+    },
+    Deliver {
+        from: u16,
+        to: u16,
+        session: u64,
+        bytes: Vec<u8>,
+        packet: u64,
+        told: Option<(u64, bool)>,
+    },
+    Told {
+        at: u16,
+        peer: u16,
+        session: u64,
+        packet: u64,
+        acked: bool,
+    },
+    Crash(u16, Option<u32>),
+    Start(u16),
+    Pause(u16, u64),
+    Die(u16),
+    Impostor,
+}
+
+#[derive(Debug)]
+struct Host {
+    memory: HostMemory,
+    node: Option<Node>,
+    boot: u64,
+    paused_until: u64,
+    dead: bool,
+    /// Names that it attaches to, and answers so far.
+    wanted: Vec<(Wanted, Option<Result<AreaId, NameError>>)>,
+    next_timeout: u64,
+    counters: Counters,
+}
+
+/// What a run found.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Promises that were not kept.
+    pub broken: Vec<Broken>,
+    /// Of all that happened.
+    pub trace: u64,
+    /// Virtual time.
+    pub ended_ns: u64,
+    /// Events.
+    pub events: u64,
+    /// Of all agents together.
+    pub counters: Counters,
+}
+
+/// A run.
+#[derive(Debug)]
+pub struct World {
+    options: Options,
+    judge: Rc<RefCell<Judge>>,
+    hosts: Vec<Host>,
+    network: Network,
+    queue: BTreeMap<(u64, u64), What>,
+    last_event: u64,
+    last_session: u64,
+    now: u64,
+    random: Random,
+    trace: u64,
+    events: u64,
+    dead: Option<HostId>,
+}
+
+impl World {
+    /// The run of these options.
+    #[must_use]
+    pub fn new(options: Options) -> World {
+        let judge = Rc::new(RefCell::new(Judge::default()));
+        let mut random = Random::new(options.seed ^ 0x5eed);
+        let mut hosts = Vec::new();
+        for host in 0..options.hosts {
+            let host = HostId(host);
+            let random = Random::new(random.next());
+            let memory =
+                HostMemory::new(host, options.hosts, options.mode, options.iterations, judge.clone(), random);
+            let wanted = Vec::new();
+            hosts.push(Host {
+                memory,
+                node: None,
+                boot: 0,
+                paused_until: 0,
+                dead: false,
+                wanted,
+                next_timeout: u64::MAX,
+                counters: Counters::default(),
+            });
+        }
+        let network = Network::new(&options, Random::new(random.next()));
+        let mut world = World {
+            options,
+            judge,
+            hosts,
+            network,
+            queue: BTreeMap::new(),
+            last_event: 0,
+            last_session: 0,
+            now: 0,
+            random,
+            trace: 0xcbf2_9ce4_8422_2325,
+            events: 0,
+            dead: None,
+        };
+        world.areas();
+        for host in &mut world.hosts {
+            host.memory.worker.started = host.wanted.is_empty();
+        }
+        world.begin();
+        world
+    }
+
+    fn areas(&mut self) {
+        let options = self.options.clone();
+        let element = ElementType { kind: 1, size: 8, align: 8 };
+        let mut names = Vec::new();
+        for host in 0..options.hosts {
+            for group in 0..options.groups {
+                let id = GroupId::new(HostId(host), group);
+                for member in 0..self.random.between(1, options.members) {
+                    let name = format!("h{host}g{group}m{member}");
+                    // The last line may be short.
+                    let bytes = self.random.between(1, options.lines) * LINE - self.random.below(7) * 8;
+                    let description = Description { name: name.clone(), element, bytes };
+                    names.push((host, description.clone()));
+                    let area = AreaId { group: id, member: member as u16 };
+                    self.hosts[usize::from(host)].memory.create(area, description, options.copies);
+                }
+            }
+            // A name that all hosts want, for an area that nobody attaches to.
+            if self.random.chance(300) {
+                let area = AreaId { group: GroupId::new(HostId(host), 1 << 20), member: 0 };
+                let description = Description { name: "wanted by all".into(), element, bytes: 64 };
+                self.hosts[usize::from(host)].memory.create(area, description, options.copies);
+            }
+        }
+        for host in 0..options.hosts {
+            for (owner, description) in &names {
+                if *owner != host && self.random.chance(options.attach) {
+                    let odd = self.random.chance(20);
+                    let element = if odd { ElementType { kind: 9, ..element } } else { element };
+                    let bytes = self.random.chance(500).then_some(description.bytes);
+                    let wanted = Wanted { name: description.name.clone(), element, bytes };
+                    self.hosts[usize::from(host)].wanted.push((wanted, None));
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        let hosts = self.options.hosts;
+        for host in 0..hosts {
+            let at = self.random.below(20 * MS);
+            self.at(at, What::Start(host));
+            self.at(at, What::Round(host));
+            for peer in host + 1..hosts {
+                let at = self.random.below(30 * MS);
+                self.at(at, What::Connect(host, peer));
+            }
+        }
+        let until = self.options.faults_until;
+        for _ in 0..self.options.partitions {
+            let (from, start, len) = (
+                self.random.below(hosts.into()) as u16,
+                self.random.below(until),
+                self.random.between(1, 500 * MS),
+            );
+            let to = (from + 1 + self.random.below(u64::from(hosts) - 1) as u16) % hosts;
+            let end = (start + len).min(until);
+            self.network.cuts.push(Cut { from, to, start, end });
+            // One way, or both.
+            if self.random.chance(500) {
+                self.network.cuts.push(Cut { from: to, to: from, start, end });
+            }
+        }
+        for _ in 0..self.options.pauses {
+            let (host, at, len) = (
+                self.random.below(hosts.into()) as u16,
+                self.random.below(until),
+                self.random.between(1, 250 * MS),
+            );
+            self.at(at, What::Pause(host, at + len));
+        }
+        for _ in 0..self.options.crashes {
+            let (host, at) = (self.random.below(hosts.into()) as u16, self.random.below(until));
+            let in_the_middle = self.random.chance(700).then(|| self.random.below(40) as u32);
+            self.at(at, What::Crash(host, in_the_middle));
+        }
+        if self.options.death {
+            let (host, at) = (self.random.below(hosts.into()) as u16, self.random.below(until));
+            self.at(at, What::Die(host));
+        }
+        if self.options.impostor && hosts > 2 {
+            for _ in 0..40 {
+                let at = self.random.below(until);
+                self.at(at, What::Impostor);
+            }
+        }
+    }
+
+    fn at(&mut self, time: u64, what: What) {
+        self.last_event += 1;
+        self.queue.insert((time.max(self.now), self.last_event), what);
+    }
+
+    fn note(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.trace = (self.trace ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// Runs to the end.
+    #[must_use]
+    pub fn run(mut self) -> Outcome {
+        let deadline = self.options.faults_until + BOUND + self.slowness();
+        while let Some(((time, _), what)) = self.queue.pop_first() {
+            self.now = time;
+            self.judge.borrow_mut().now = time;
+            self.events += 1;
+            if self.events.is_multiple_of(64) && self.is_over() {
+                break;
+            }
+            if time > deadline {
+                self.is_late();
+                break;
+            }
+            if !self.judge.borrow().broken.is_empty() {
+                break;
+            }
+            self.handle(what);
+        }
+        let mut counters = Counters::default();
+        for host in &mut self.hosts {
+            if let Some(node) = host.node.take() {
+                add(&mut host.counters, &node.counters());
+            }
+            add(&mut counters, &host.counters);
+        }
+        let broken = std::mem::take(&mut self.judge.borrow_mut().broken);
+        Outcome { broken, trace: self.trace, ended_ns: self.now, events: self.events, counters }
+    }
+
+    /// What the iterations that remain may take: each several ways, with rounds and held copies between.
+    fn slowness(&self) -> u64 {
+        let way = self.options.delay_ns + self.options.jitter_ns;
+        let bytes =
+            self.options.hosts as u64 * self.options.groups * self.options.members * self.options.lines * 70;
+        let through = (bytes * MS).checked_div(self.options.rate).unwrap_or(0);
+        let window = bytes / self.options.window as u64 * 4 * way;
+        self.options.iterations
+            * (12 * way + 10 * MS + self.options.interval_us * 1000 + 2 * through + window)
+    }
+
+    fn is_over(&self) -> bool {
+        if self.dead.is_some() {
+            let judge = self.judge.borrow();
+            return self.hosts.iter().all(|host| host.dead || judge.has_ended(host.memory.host));
+        }
+        let answered = |host: &Host| host.wanted.iter().all(|(_, answer)| answer.is_some());
+        self.now > self.options.faults_until
+            && self.hosts.iter().all(|host| answered(host) && host.memory.is_done())
+    }
+
+    /// The time is over.
+    fn is_late(&self) {
+        let mut what = String::from("not done in time:");
+        for host in &self.hosts {
+            what += "\n  ";
+            what += &host.memory.stands();
+            let open = host.wanted.iter().filter(|(_, answer)| answer.is_none()).count();
+            what += &format!(" {open} names not answered");
+        }
+        if let Some(dead) = self.dead {
+            what += &format!("\n  {dead} died, and not all have ended");
+        }
+        self.judge.borrow_mut().broke(Promise::Progress, what);
+    }
+
+    /// Prints what happens, with the frames of packets.
+    fn say(&self, what: &What) {
+        let short = |frame| match frame {
+            Frame::Data(data) => format!("Data of cut {} from {}", data.cut, data.position),
+            frame => format!("{frame:?}"),
+        };
+        match what {
+            What::Round(_) | What::Agent(_) | What::Timeout(..) | What::Connect(..) => {}
+            What::Deliver { from, to, bytes, .. } => {
+                let frames: Vec<String> =
+                    wire::decode(bytes).unwrap_or_default().into_iter().map(short).collect();
+                println!("{} host {from} to host {to}: {}", self.now, frames.join("; "));
+            }
+            what => println!("{} {what:?}", self.now),
+        }
+    }
+
+    fn handle(&mut self, what: What) {
+        if self.options.verbose {
+            self.say(&what);
+        }
+        let of = match &what {
+            What::Round(host) | What::Agent(host) | What::Timeout(host, _) | What::Start(host) => Some(*host),
+            What::Connected { at, .. } | What::Told { at, .. } => Some(*at),
+            What::Deliver { to, .. } => Some(*to),
+            What::Crash(host, _) | What::Pause(host, _) | What::Die(host) => Some(*host),
+            What::Connect(..) | What::Impostor => None,
+        };
+        if let Some(host) = of {
+            let host = &self.hosts[usize::from(host)];
+            if host.dead {
+                return;
+            }
+            if host.paused_until > self.now {
+                let until = host.paused_until;
+                return self.at(until, what);
+            }
+            self.note(&[
+                host.memory.host.0 as u8,
+                self.now as u8,
+                (self.now >> 8) as u8,
+                (self.now >> 16) as u8,
+            ]);
+        }
+        match what {
+            What::Round(host) => self.round(host),
+            What::Agent(host) => self.serve(host),
+            What::Timeout(host, boot) => {
+                if self.hosts[usize::from(host)].boot == boot {
+                    self.hosts[usize::from(host)].next_timeout = u64::MAX;
+                    self.tell(host, Event::Timeout);
+                }
+            }
+            What::Connect(a, b) => self.connect(a, b),
+            What::Connected { at, peer, session, boot, of } => self.connected(at, peer, session, boot, of),
+            What::Deliver { from, to, session, bytes, packet, told } => {
+                let end = self.network.ends.get_mut(&(to, from)).expect("there is such a link");
+                let comes = end.session == Some(session);
+                // Where there is no such session, nothing is acknowledged.
+                if let Some((then, acked)) = told {
+                    let acked = acked && comes;
+                    self.at(then, What::Told { at: from, peer: to, session, packet, acked });
+                }
+                if comes {
+                    self.network.ends.get_mut(&(to, from)).expect("just seen").heard = self.now;
+                    self.note(&bytes);
+                    self.tell(to, Event::Received { peer: HostId(from), packet: &bytes });
+                }
+            }
+            What::Told { at, peer, session, packet, acked } => {
+                let window = self.options.window;
+                let end = self.network.ends.get_mut(&(at, peer)).expect("there is such a link");
+                if end.session == Some(session) {
+                    end.under_way.remove(&packet);
+                    end.heard = if acked { self.now } else { end.heard };
+                    let (peer, bytes) = (HostId(peer), end.room(window));
+                    self.tell(
+                        at,
+                        if acked { Event::Acked { peer, packet } } else { Event::Lost { peer, packet } },
+                    );
+                    self.tell(at, Event::Writable { peer, bytes });
+                }
+            }
+            What::Crash(host, fuel) => match fuel {
+                Some(fuel) => self.hosts[usize::from(host)].memory.fuel = Some(fuel),
+                None => self.crash(host),
+            },
+            What::Start(host) => self.start(host),
+            What::Pause(host, until) => self.hosts[usize::from(host)].paused_until = until,
+            What::Die(host) => {
+                self.dead = Some(HostId(host));
+                self.hosts[usize::from(host)].dead = true;
+            }
+            What::Impostor => self.impostor(),
+        }
+    }
+
+    fn round(&mut self, host: u16) {
+        let now = self.now;
+        let memory = &mut self.hosts[usize::from(host)].memory;
+        memory.round(now);
+        let has_news = !memory.events.is_empty();
+        let (next, soon) = (self.random.between(MS / 5, 2 * MS), self.random.below(MS / 2));
+        self.at(now + next, What::Round(host));
+        if has_news {
+            self.at(now + soon, What::Agent(host));
+        }
+    }
+
+    fn serve(&mut self, host: u16) {
+        while let Some(event) = self.hosts[usize::from(host)].memory.events.pop_front() {
+            if self.hosts[usize::from(host)].node.is_none() {
+                return;
+            }
+            self.tell(host, event);
+        }
+    }
+
+    fn start(&mut self, host: u16) {
+        let this = &mut self.hosts[usize::from(host)];
+        if this.node.is_some() {
+            return;
+        }
+        this.boot += 1;
+        this.next_timeout = u64::MAX;
+        let config = Config {
+            job: 7,
+            host: HostId(host),
+            hosts: self.options.hosts,
+            segment: 100 + u64::from(host),
+            boot: this.boot,
+            max_payload: self.options.max_payload,
+            alive_ns: 50 * MS,
+            silence_ns: SILENCE,
+            mutant: self.options.mutant,
+        };
+        this.node = Some(Node::new(config, self.now));
+        this.memory.start_agent();
+        self.serve(host);
+        let this = &self.hosts[usize::from(host)];
+        let open: Vec<_> = this
+            .wanted
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, answer))| answer.is_none())
+            .map(|(ticket, (wanted, _))| (ticket as u64, wanted.clone()))
+            .collect();
+        for (ticket, wanted) in open {
+            self.tell(host, Event::Attach { ticket, wanted, interval_us: self.options.interval_us });
+        }
+        self.tell(host, Event::Ready);
+        self.hosts[usize::from(host)].memory.agent_is_ready();
+    }
+
+    /// The agent ends; it is started again.
+    fn crash(&mut self, host: u16) {
+        let this = &mut self.hosts[usize::from(host)];
+        let Some(node) = this.node.take() else { return };
+        add(&mut this.counters, &node.counters());
+        this.memory.fuel = None;
+        for peer in (0..self.options.hosts).filter(|peer| *peer != host) {
+            *self.network.ends.get_mut(&(host, peer)).expect("there is such a link") =
+                crate::network::End::default();
+        }
+        let again = self.random.between(1, 150 * MS);
+        self.at(self.now + again, What::Start(host));
+    }
+
+    /// Links are tried every 20 ms while there is none, and given up when they are silent.
+    fn connect(&mut self, a: u16, b: u16) {
+        let again = self.now + 20 * MS;
+        for (at, peer) in [(a, b), (b, a)] {
+            let end = self.network.ends.get_mut(&(at, peer)).expect("there is such a link");
+            let host = &self.hosts[usize::from(at)];
+            let awake = !host.dead && host.paused_until <= self.now;
+            if end.session.is_some() && self.now - end.heard.min(self.now) > IDLE && awake {
+                end.session = None;
+                end.under_way.clear();
+                self.tell(at, Event::Disconnected { peer: HostId(peer) });
+            }
+        }
+        let both = self.network.ends[&(a, b)].session.is_some()
+            && self.network.ends[&(a, b)].session == self.network.ends[&(b, a)].session;
+        let awake = |host: u16| {
+            let host = &self.hosts[usize::from(host)];
+            !host.dead && host.node.is_some() && host.paused_until <= self.now
+        };
+        if !both && awake(a) && awake(b) && self.network.shakes_hands(&self.options, a, b, self.now) {
+            self.last_session += 1;
+            let (session, boots) =
+                (self.last_session, [self.hosts[usize::from(a)].boot, self.hosts[usize::from(b)].boot]);
+            for (at, peer, own, other) in [(a, b, boots[0], boots[1]), (b, a, boots[1], boots[0])] {
+                let after = self.network.delay(&self.options);
+                self.at(self.now + after, What::Connected { at, peer, session, boot: other, of: own });
+            }
+        }
+        self.at(again, What::Connect(a, b));
+    }
+
+    fn connected(&mut self, at: u16, peer: u16, session: u64, boot: u64, of: u64) {
+        let host = &self.hosts[usize::from(at)];
+        if host.node.is_none() || host.boot != of {
+            return;
+        }
+        let end = self.network.ends.get_mut(&(at, peer)).expect("there is such a link");
+        if end.session.is_some_and(|other| other >= session) {
+            return;
+        }
+        *end = crate::network::End { session: Some(session), heard: self.now, ..Default::default() };
+        let peer = HostId(peer);
+        self.tell(at, Event::Connected { peer, boot });
+        self.tell(at, Event::Writable { peer, bytes: self.options.window });
+    }
+
+    /// Hands an event to a host's node, and does what it says.
+    fn tell(&mut self, host: u16, event: Event<'_>) {
+        let this = &mut self.hosts[usize::from(host)];
+        let Some(node) = &mut this.node else { return };
+        let mut actions = Vec::new();
+        node.handle(self.now, event, &mut this.memory, &mut actions);
+        let next = node.next_timeout();
+        if this.memory.fuel == Some(0) {
+            // It ended in the middle of this, and had said nothing yet.
+            return self.crash(host);
+        }
+        for action in actions {
+            self.act(host, action);
+        }
+        let this = &mut self.hosts[usize::from(host)];
+        if let Some(next) = next
+            && next < this.next_timeout
+        {
+            this.next_timeout = next;
+            let boot = this.boot;
+            self.at(next, What::Timeout(host, boot));
+        }
+    }
+
+    fn act(&mut self, host: u16, action: Action) {
+        let this = &mut self.hosts[usize::from(host)];
+        match action {
+            Action::Send(packet) => self.send(host, &packet),
+            Action::Accepted { area } => {
+                let own = this.memory.own.get_mut(&area.group).expect("an area of this host");
+                let area_here = &mut own.members[usize::from(area.member)];
+                area_here.accepted = true;
+                self.judge.borrow_mut().named(&area_here.description.name, area);
+            }
+            Action::Refused { area, error } => {
+                if area.group.0 & 0xffff_ffff != 1 << 20 {
+                    self.judge.borrow_mut().broke(Promise::Names, format!("{area:?} was refused: {error}"));
+                }
+                this.memory.own.remove(&area.group);
+            }
+            Action::Attached { ticket, result } => {
+                let (wanted, answer) = &mut this.wanted[ticket as usize];
+                let odd = wanted.element.kind == 9;
+                match result {
+                    Ok(area) if !odd => {
+                        let remote = this.memory.remote.get_mut(&area.group).expect("it has copies");
+                        remote.attached = true;
+                        remote.interval_us = self.options.interval_us;
+                    }
+                    Err(NameError::Type { .. }) if odd => {}
+                    other => self
+                        .judge
+                        .borrow_mut()
+                        .broke(Promise::Names, format!("{} was answered {other:?}", wanted.name)),
+                }
+                *answer = Some(result);
+                this.memory.worker.started = this.wanted.iter().all(|(_, answer)| answer.is_some());
+            }
+            Action::Clash { .. } => {}
+            Action::Deleted { area } => {
+                self.judge.borrow_mut().broke(Promise::Names, format!("{area:?} counts as deleted"));
+            }
+            Action::PeerRefused { peer, error } => {
+                self.judge.borrow_mut().broke(Promise::Contract, format!("{peer} was refused: {error}"));
+            }
+            Action::End(failed) => self.judge.borrow_mut().ended(HostId(host), failed, self.dead),
+        }
+    }
+
+    fn send(&mut self, host: u16, packet: &Packet) {
+        let memory = &self.hosts[usize::from(host)].memory;
+        let mut bytes = Vec::new();
+        for piece in &packet.pieces {
+            match piece {
+                Piece::Bytes(range) => bytes.extend_from_slice(&packet.bytes[range.clone()]),
+                Piece::Area { pin, member, offset, len } => {
+                    let start = *offset as usize;
+                    bytes.extend_from_slice(&memory.pinned(*pin, *member)[start..start + *len as usize]);
+                }
+            }
+        }
+        if bytes.len() > self.options.max_payload {
+            self.judge.borrow_mut().broke(Promise::Contract, format!("a packet of {} bytes", bytes.len()));
+        }
+        let (to, id, now) = (packet.peer.0, packet.id, self.now);
+        let end = self.network.ends.get_mut(&(host, to)).expect("there is such a link");
+        let Some(session) = end.session else { return };
+        end.under_way.insert(id, bytes.len());
+        let fate = self.network.send(&self.options, host, to, bytes.len(), now);
+        let (arrives, told) = match fate {
+            Fate::Acked(arrives, then) => (arrives, Some((then, true))),
+            Fate::FalselyLost(arrives, then) => (arrives, Some((then, false))),
+            Fate::Lost(then) => {
+                self.at(then, What::Told { at: host, peer: to, session, packet: id, acked: false });
+                return;
+            }
+        };
+        self.at(arrives, What::Deliver { from: host, to, session, bytes, packet: id, told });
+    }
+
+    /// A host sends a cut of a group that another one owns.
+    fn impostor(&mut self) {
+        let hosts = self.options.hosts;
+        let from = self.random.below(hosts.into()) as u16;
+        let to = (from + 1) % hosts;
+        let Some(session) = self.network.ends[&(to, from)].session else { return };
+        let remote = &self.hosts[usize::from(to)].memory.remote;
+        let foreign = |(group, remote): (&GroupId, &crate::memory::Remote)| {
+            (group.owner().0 != from && remote.arrival.is_none())
+                .then(|| (*group, remote.members.iter().map(|member| member.version).collect::<Vec<_>>()))
+        };
+        let Some((group, have)) = remote.iter().find_map(foreign).filter(|(_, have)| !have.is_empty()) else {
+            return;
+        };
+        let versions: Vec<Version> = have
+            .iter()
+            .map(|have| Version { term: 1, counter: have.map_or(0, |have| have.counter) + 1000 })
+            .collect();
+        for base in 1..60 {
+            let cut = u64::MAX / 2 + base;
+            let cut = wire::Cut {
+                cut,
+                group,
+                base,
+                round: 1 << 40,
+                label: 0,
+                age_ns: 0,
+                total: 0,
+                versions: versions.clone(),
+            };
+            let mut bytes = Vec::new();
+            wire::encode(&Frame::Cut(cut), &mut bytes);
+            self.at(self.now, What::Deliver { from, to, session, bytes, packet: 0, told: None });
+        }
+    }
+}
+
+fn add(to: &mut Counters, more: &Counters) {
+    to.malformed += more.malformed;
+    to.violations += more.violations;
+    to.cuts += more.cuts;
+    to.arrivals += more.arrivals;
+    to.cuts_refused += more.cuts_refused;
+    to.skipped_labels += more.skipped_labels;
+    to.pins_refused += more.pins_refused;
+    to.lines_sent += more.lines_sent;
+    to.lines_resent += more.lines_resent;
+    to.lines_received += more.lines_received;
+    to.stale_lines += more.stale_lines;
+}

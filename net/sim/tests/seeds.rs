@@ -1,0 +1,113 @@
+//! Seeds in which no promise is broken, and errors in the node that break one each.
+use hectare_net::Mutant;
+use hectare_sim::{Options, Promise, replay, run};
+
+fn keeps_its_promises(options: Options) {
+    let outcome = run(options.clone());
+    if let Some(broken) = outcome.broken.first() {
+        panic!("{broken}\n  {}", replay(&options));
+    }
+}
+
+#[test]
+fn no_promise_is_broken() {
+    (0..200).map(Options::of).for_each(keeps_its_promises);
+}
+
+/// A whole net of links. The faults are those of a seed that has most of them.
+#[test]
+fn nor_with_forty_hosts() {
+    let mut options = Options::of(9);
+    (options.hosts, options.groups, options.iterations, options.lines) = (40, 1, 4, 4);
+    (options.attach, options.crashes, options.partitions, options.loss) = (100, 6, 4, 20);
+    keeps_its_promises(options);
+}
+
+#[test]
+fn equal_seeds_are_equal_runs() {
+    let mut traces = Vec::new();
+    for seed in 0..20 {
+        let [a, b] = [run(Options::of(seed)), run(Options::of(seed))];
+        assert_eq!((a.trace, a.events, a.counters), (b.trace, b.events, b.counters), "seed {seed}");
+        traces.push(a.trace);
+    }
+    traces.sort_unstable();
+    traces.dedup();
+    assert_eq!(traces.len(), 20, "other seeds are other runs");
+}
+
+/// The runs are about something: each fault and each way of the protocol happens in some.
+#[test]
+fn the_faults_happen() {
+    let outcomes: Vec<_> = (0..100).map(|seed| run(Options::of(seed)).counters).collect();
+    let sum = |of: fn(&hectare_net::Counters) -> u64| outcomes.iter().map(of).sum::<u64>();
+    assert!(sum(|counters| counters.lines_resent) > 0);
+    assert!(sum(|counters| counters.stale_lines) > 0);
+    assert!(sum(|counters| counters.cuts_refused) > 0);
+    assert!(sum(|counters| counters.violations) > 0, "the impostor is noticed");
+    assert!(sum(|counters| counters.pins_refused) > 0);
+    assert!(sum(|counters| counters.skipped_labels) > 0);
+    assert_eq!(sum(|counters| counters.malformed), 0);
+}
+
+/// Each seeded error is found, as a break of what it breaks.
+fn is_found(mutant: Mutant, promises: &[Promise]) {
+    for seed in 0..600 {
+        let options = Options { mutant: Some(mutant), ..Options::of(seed) };
+        if let Some(broken) = run(options).broken.first() {
+            assert!(promises.contains(&broken.promise), "{mutant:?}, seed {seed}: {broken}");
+            return;
+        }
+    }
+    panic!("nobody notices {mutant:?}");
+}
+
+#[test]
+fn half_a_version() {
+    is_found(Mutant::EarlyCommit, &[Promise::Whole]);
+}
+
+#[test]
+fn an_old_version() {
+    is_found(Mutant::StaleCut, &[Promise::Order, Promise::Whole]);
+}
+
+#[test]
+fn a_version_of_another_writer() {
+    is_found(Mutant::ForeignCut, &[Promise::OneWriter]);
+}
+
+#[test]
+fn half_a_group() {
+    is_found(Mutant::SplitGroup, &[Promise::Groups]);
+}
+
+#[test]
+fn data_from_behind_a_barrier() {
+    is_found(Mutant::NoLabels, &[Promise::Barrier]);
+}
+
+#[test]
+fn a_clock_without_its_data() {
+    is_found(Mutant::BareClocks, &[Promise::Clocks, Promise::Barrier]);
+}
+
+#[test]
+fn lines_that_never_come() {
+    is_found(Mutant::ForgetLost, &[Promise::Progress]);
+}
+
+#[test]
+fn words_that_never_come() {
+    is_found(Mutant::ForgetRegisters, &[Promise::Progress]);
+}
+
+#[test]
+fn a_name_given_twice() {
+    is_found(Mutant::NameTwice, &[Promise::Names]);
+}
+
+#[test]
+fn deaths_that_all_decide() {
+    is_found(Mutant::EveryoneDecides, &[Promise::OneDecision]);
+}

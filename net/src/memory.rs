@@ -1,0 +1,85 @@
+//! What the node asks of its host's shared memory, and what it is told in return.
+use crate::lines::{Lines, Run};
+use crate::types::{AreaId, Description, GroupId, HostId, NameError, Version};
+
+/// A published state that stays as it is while it is pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PinId(pub u64);
+
+/// A published state of a group: what one round left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The owner's round that published it. Rounds of a segment rise, from 1.
+    pub round: u64,
+    /// The lowest clock before that round, plus one; 0 outside of the clocks.
+    pub label: u64,
+    /// The version of each member.
+    pub versions: Vec<Version>,
+}
+
+/// A state that was pinned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pinned {
+    /// The pin; the same for the same state, however often it is pinned. The node counts.
+    pub pin: PinId,
+    /// What is pinned.
+    pub state: State,
+    /// When it was published, by the clock that the node is told.
+    pub published_ns: u64,
+}
+
+/// A state that arrived whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The version of each member.
+    pub versions: Vec<Version>,
+    /// It is published in a round before which the lowest clock was at least this less one.
+    pub label: u64,
+    /// How long ago its owner's host published it, without the way here.
+    pub age_ns: u64,
+}
+
+/// The shared memory of this host, as its agent sees it.
+///
+/// All of it is local and returns at once. The agent may end between any two calls; what the next one needs to know is in
+/// the memory.
+pub trait Memory {
+    /// Pins the newest published state of a group of this host, or the last one of a label. `None` if it is not there any
+    /// more, or if the pin would take the last free copy.
+    ///
+    /// The last state of the label before the newest is there until a state of the label after the newest is published:
+    /// workers of other hosts may wait for it.
+    fn pin(&mut self, group: GroupId, label: Option<u64>) -> Option<Pinned>;
+
+    /// Gives a pin back.
+    fn unpin(&mut self, pin: PinId);
+
+    /// Lines of a member that may differ between `base` and the pinned state; all if there is no base or it is of another
+    /// term.
+    fn changed(&mut self, pin: PinId, member: u16, base: Option<Version>) -> Lines;
+
+    /// Takes memory for copies of an area of another host. Which version is in them, if the area was there before.
+    ///
+    /// # Errors
+    /// [`NameError`] if there is none, which ends what attaches to it.
+    fn reserve(&mut self, area: AreaId, description: &Description) -> Result<Option<Version>, NameError>;
+
+    /// Restores all lines of a received group that were written and not published, and clears its log.
+    fn restore(&mut self, group: GroupId);
+
+    /// Marks the lines of a received area, then writes them. The area's last line may be short.
+    fn write(&mut self, area: AreaId, run: Run, bytes: &[u8]);
+
+    /// A state of a received group is whole: the next round that may publish it does. The node touches the group again when
+    /// it was told that it is visible.
+    fn commit(&mut self, group: GroupId, arrival: Arrival);
+
+    /// Workers of a host have all reached a clock.
+    fn set_clock(&mut self, host: HostId, clock: u64);
+
+    /// A subscriber wants what a group of this host has, published now.
+    fn force(&mut self, group: GroupId);
+
+    /// An area of another host is gone, or nobody here wants its group any more.
+    fn release(&mut self, group: GroupId);
+}

@@ -1,0 +1,42 @@
+//! Seeded errors, by which the simulator shows that its checkers find some.
+
+/// One error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutant {
+    /// A cut counts as complete when one line is missing.
+    EarlyCommit,
+    /// Cuts that were overtaken are accepted.
+    StaleCut,
+    /// Cuts are accepted from hosts that do not own the group.
+    ForeignCut,
+    /// Only the first member of a group is received.
+    SplitGroup,
+    /// Receivers publish states of any label.
+    NoLabels,
+    /// Clocks count before the data that they cover.
+    BareClocks,
+    /// Lost lines are not sent again.
+    ForgetLost,
+    /// Registers that were lost are not sent again.
+    ForgetRegisters,
+    /// Every host decides for itself who failed.
+    EveryoneDecides,
+    /// The directory gives a name twice.
+    NameTwice,
+}
+
+impl Mutant {
+    /// All of them.
+    pub const ALL: [Mutant; 10] = [
+        Mutant::EarlyCommit,
+        Mutant::StaleCut,
+        Mutant::ForeignCut,
+        Mutant::SplitGroup,
+        Mutant::NoLabels,
+        Mutant::BareClocks,
+        Mutant::ForgetLost,
+        Mutant::ForgetRegisters,
+        Mutant::EveryoneDecides,
+        Mutant::NameTwice,
+    ];
+}

@@ -1,0 +1,397 @@
+//! Groups of other hosts to which this one subscribes: cuts are received and committed.
+use super::{Action, Cx, Mutant, Node};
+use crate::intervals::Intervals;
+use crate::memory::Arrival;
+use crate::types::{AreaId, Description, GroupId, HostId, LINE, MAX_MEMBERS, NameError, Version};
+use crate::wire::{Cut, Data, Register, Stage, Subscription};
+use std::collections::BTreeSet;
+
+/// A group that is received.
+#[derive(Debug)]
+pub(super) struct Inbound {
+    /// Its members as the owner tells them; `None` inside if deleted.
+    told: Vec<Option<Option<Description>>>,
+    /// What is published here of each member that has copies.
+    have: Vec<Option<Version>>,
+    /// The owner's round of it; 0 if that is not known.
+    pub(super) round: u64,
+    /// The number of what is published here. `first_state` is that at the subscription.
+    state: u64,
+    first_state: u64,
+    /// The last cut that began or was refused, and the last that ended.
+    last_cut: u64,
+    ended_cut: u64,
+    phase: Phase,
+    /// The terms of a cut of which lines are written and not published.
+    partial: Option<Vec<u64>>,
+    interval_us: u64,
+    forced: u32,
+    /// Nobody wants it any more; it goes when what was committed is published.
+    leaving: bool,
+    /// Who attaches is told when a state of this round of the owner is there: clocks that count cover it.
+    pub(super) floor: u64,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Idle,
+    Receiving(Receiving),
+    /// Whole and committed, not published.
+    Arrived {
+        cut: u64,
+        round: u64,
+        refused: bool,
+    },
+}
+
+/// The cut under way.
+#[derive(Debug)]
+struct Receiving {
+    cut: Cut,
+    came: Intervals,
+    since_ns: u64,
+}
+
+impl Inbound {
+    /// Whether anything of it is published here.
+    pub(super) fn has_any(&self) -> bool {
+        self.have.iter().any(Option::is_some)
+    }
+
+    pub(super) fn has(&self, member: u16) -> bool {
+        matches!(self.have.get(usize::from(member)), Some(Some(_)))
+    }
+
+    fn description(&self, member: u16) -> Option<&Description> {
+        self.told.get(usize::from(member))?.as_ref()?.as_ref()
+    }
+
+    fn said(&self) -> Subscription {
+        let (stage, cut) = match &self.phase {
+            Phase::Arrived { refused: true, .. } => (Stage::Busy, self.last_cut),
+            Phase::Arrived { cut, .. } => (Stage::Complete, *cut),
+            Phase::Idle | Phase::Receiving(_) => (Stage::Free, self.ended_cut),
+        };
+        Subscription {
+            stage,
+            cut,
+            state: self.state,
+            round: self.round,
+            interval_us: self.interval_us,
+            forced: self.forced,
+            have: self.have.clone(),
+        }
+    }
+}
+
+impl Node {
+    fn new_inbound(&mut self, interval_us: u64) -> Inbound {
+        self.last_state += 1;
+        Inbound {
+            told: Vec::new(),
+            have: Vec::new(),
+            round: 0,
+            state: self.last_state,
+            first_state: self.last_state,
+            last_cut: 0,
+            ended_cut: 0,
+            phase: Phase::Idle,
+            partial: None,
+            interval_us,
+            forced: 0,
+            leaving: false,
+            floor: 0,
+        }
+    }
+
+    /// Subscribes to a group of another host; if it does already, the shorter interval counts.
+    pub(super) fn subscribe(&mut self, group: GroupId, interval_us: u64) {
+        if !self.inbound.contains_key(&group) {
+            let inbound = self.new_inbound(interval_us);
+            self.inbound.insert(group, inbound);
+        }
+        let inbound = self.inbound.get_mut(&group).expect("just made");
+        inbound.leaving = false;
+        inbound.interval_us = inbound.interval_us.min(interval_us);
+        self.restate_subscription(group);
+    }
+
+    /// A group that an earlier agent of this host received.
+    pub(super) fn kept(
+        &mut self,
+        cx: &mut Cx<'_>,
+        group: GroupId,
+        members: Vec<(Description, Option<Version>)>,
+        arrived: bool,
+        interval_us: u64,
+    ) {
+        let mut inbound = self.new_inbound(interval_us);
+        for (description, have) in members {
+            inbound.told.push(Some(Some(description)));
+            inbound.have.push(have);
+        }
+        if arrived {
+            inbound.phase = Phase::Arrived { cut: 0, round: 0, refused: false };
+        } else {
+            cx.memory.restore(group);
+        }
+        // The former agent may have counted clocks before there was data. The owner says what they cover.
+        inbound.floor = u64::MAX;
+        self.inbound.insert(group, inbound);
+        self.restate_subscription(group);
+    }
+
+    /// A host that knows of all that is received here says which states its clocks cover.
+    pub(super) fn set_floors(&mut self, cx: &mut Cx<'_>, from: HostId, covers: &[(GroupId, u64)]) {
+        let unknown = |(group, inbound): (&GroupId, &Inbound)| {
+            (group.owner() == from && inbound.floor == u64::MAX).then_some(*group)
+        };
+        let groups: Vec<GroupId> = self.inbound.iter().filter_map(unknown).collect();
+        for group in groups {
+            let floor = covers.iter().find(|(other, _)| *other == group).map_or(0, |(_, round)| *round);
+            self.inbound.get_mut(&group).expect("just listed").floor = floor;
+            self.answer_attached(cx, group);
+        }
+    }
+
+    /// Nobody here wants a group any more.
+    pub(super) fn detach(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        let Some(inbound) = self.inbound.get_mut(&group) else { return };
+        if matches!(inbound.phase, Phase::Arrived { .. }) {
+            inbound.leaving = true;
+            return;
+        }
+        let Some(mut inbound) = self.inbound.remove(&group) else { return };
+        cx.memory.release(group);
+        inbound.phase = Phase::Idle;
+        let said = Subscription { stage: Stage::Off, have: Vec::new(), ..inbound.said() };
+        self.tell(group.owner(), Register::Subscription(group, said));
+        self.clocks.recount(group.owner());
+    }
+
+    pub(super) fn force(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        if let Some(inbound) = self.inbound.get_mut(&group) {
+            inbound.forced += 1;
+            self.restate_subscription(group);
+        } else if group.owner() == self.config.host {
+            cx.memory.force(group);
+        }
+    }
+
+    fn restate_subscription(&mut self, group: GroupId) {
+        let said = self.inbound[&group].said();
+        if let Some(peer) = self.peers.get_mut(&group.owner()) {
+            peer.stated.insert(group);
+        }
+        self.tell(group.owner(), Register::Subscription(group, said));
+    }
+
+    /// The agent of a host is another one: its cuts are numbered anew, and what was under way is not finished.
+    pub(super) fn forget_cuts(&mut self, from: HostId) {
+        let groups: BTreeSet<GroupId> =
+            self.inbound.keys().filter(|group| group.owner() == from).copied().collect();
+        self.under_way.retain(|(host, _), _| *host != from);
+        if let Some(peer) = self.peers.get_mut(&from) {
+            peer.stated.clone_from(&groups);
+        }
+        for group in groups {
+            let inbound = self.inbound.get_mut(&group).expect("just listed");
+            (inbound.last_cut, inbound.ended_cut) = (0, 0);
+            match &mut inbound.phase {
+                Phase::Arrived { cut, refused, .. } => (*cut, *refused) = (0, false),
+                phase => *phase = Phase::Idle,
+            }
+            self.restate_subscription(group);
+        }
+    }
+
+    /// The owner tells a member of a group: copies are made for the members in their order.
+    pub(super) fn on_member(
+        &mut self,
+        cx: &mut Cx<'_>,
+        from: HostId,
+        area: AreaId,
+        description: Option<Description>,
+    ) {
+        let Some(inbound) = self.inbound.get_mut(&area.group) else { return };
+        let member = usize::from(area.member);
+        if area.group.owner() != from || member >= MAX_MEMBERS {
+            self.counters.violations += 1;
+            return;
+        }
+        if inbound.told.len() <= member {
+            inbound.told.resize(member + 1, None);
+        }
+        if description.is_none() {
+            cx.out.push(Action::Deleted { area });
+            self.answer_lookups(cx, area, Err(NameError::Deleted));
+        }
+        let inbound = self.inbound.get_mut(&area.group).expect("just seen");
+        inbound.told[member] = Some(description);
+        if inbound.told.iter().all(|told| *told == Some(None)) {
+            self.detach(cx, area.group);
+            return;
+        }
+        let before = inbound.have.len();
+        let mut refused = None;
+        while let Some(Some(told)) = inbound.told.get(inbound.have.len()) {
+            let area = AreaId { group: area.group, member: inbound.have.len() as u16 };
+            // A member that was deleted before has nothing to be received.
+            match told.as_ref().map_or(Ok(None), |description| cx.memory.reserve(area, description)) {
+                Ok(have) => inbound.have.push(have),
+                Err(error) => {
+                    refused = Some((area, error));
+                    break;
+                }
+            }
+        }
+        if inbound.have.len() > before {
+            self.restate_subscription(area.group);
+        }
+        if let Some((area, error)) = refused {
+            self.answer_lookups(cx, area, Err(error));
+        }
+    }
+
+    /// A cut begins.
+    pub(super) fn on_cut(&mut self, cx: &mut Cx<'_>, from: HostId, cut: Cut) {
+        let foreign = cut.group.owner() != from && !self.mutant(Mutant::ForeignCut);
+        let stale_accepted = self.mutant(Mutant::StaleCut);
+        let Some(inbound) = self.inbound.get_mut(&cut.group) else { return };
+        let impossible = cut.versions.len() > inbound.have.len() || cut.base > inbound.state;
+        if foreign || impossible {
+            self.counters.violations += 1;
+            return;
+        }
+        let group = cut.group;
+        let is_under_way =
+            matches!(&inbound.phase, Phase::Receiving(receiving) if receiving.cut.cut == cut.cut);
+        if is_under_way || (cut.cut <= inbound.last_cut && !stale_accepted) {
+            return;
+        }
+        inbound.last_cut = cut.cut;
+        if let Phase::Arrived { refused, .. } = &mut inbound.phase {
+            *refused = true;
+            self.counters.cuts_refused += 1;
+            self.restate_subscription(group);
+            return;
+        }
+        let goes_back = inbound.have.iter().zip(&cut.versions).any(|(have, version)| *have > Some(*version))
+            && !stale_accepted;
+        if goes_back || cut.base < inbound.first_state {
+            inbound.phase = Phase::Idle;
+            inbound.ended_cut = cut.cut;
+            self.counters.cuts_refused += 1;
+            self.restate_subscription(group);
+            return;
+        }
+        let terms: Vec<u64> = cut.versions.iter().map(|version| version.term).collect();
+        if inbound.partial.as_ref().is_some_and(|partial| *partial != terms) {
+            cx.memory.restore(group);
+        }
+        inbound.partial = Some(terms);
+        self.under_way.retain(|_, other| *other != group);
+        self.under_way.insert((from, cut.cut), group);
+        inbound.phase = Phase::Receiving(Receiving { cut, came: Intervals::default(), since_ns: cx.now });
+        self.complete(cx, group);
+    }
+
+    /// Lines of a cut.
+    pub(super) fn on_data(&mut self, cx: &mut Cx<'_>, from: HostId, data: &Data<'_>) {
+        // One cut of a sender is of one group.
+        let Some(group) = self.group_of_cut(from, data.cut) else {
+            self.counters.stale_lines += 1;
+            return;
+        };
+        let first_only = self.mutant(Mutant::SplitGroup) && self.inbound[&group].has_any();
+        let inbound = self.inbound.get_mut(&group).expect("just found");
+        let Phase::Receiving(receiving) = &inbound.phase else { return };
+        let area = AreaId { group, member: data.member };
+        let total = receiving.cut.total;
+        let Some(description) = inbound.description(data.member).cloned() else { return };
+        let count: u64 = data.runs().map(|run| u64::from(run.count)).sum();
+        let len: u64 = data.runs().map(|run| run_bytes(&description, run)).sum();
+        let outside =
+            data.runs().any(|run| u64::from(run.first) + u64::from(run.count) > description.lines());
+        if outside
+            || len != data.bytes.len() as u64
+            || data.position + count > total
+            || usize::from(data.member) >= receiving.cut.versions.len()
+        {
+            self.counters.violations += 1;
+            return;
+        }
+        let mut bytes = data.bytes;
+        for run in data.runs() {
+            let (these, rest) = bytes.split_at(run_bytes(&description, run) as usize);
+            bytes = rest;
+            if !(first_only && data.member > 0) {
+                cx.memory.write(area, run, these);
+            }
+        }
+        let Phase::Receiving(receiving) = &mut inbound.phase else { return };
+        receiving.came.insert(data.position..data.position + count);
+        self.counters.lines_received += count;
+        self.complete(cx, group);
+    }
+
+    fn group_of_cut(&self, from: HostId, cut: u64) -> Option<GroupId> {
+        let group = self.under_way.get(&(from, cut))?;
+        let is_under_way = matches!(&self.inbound.get(group)?.phase, Phase::Receiving(receiving) if receiving.cut.cut == cut);
+        is_under_way.then_some(*group)
+    }
+
+    /// Commits the cut under way if it is whole.
+    fn complete(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        let missing = u64::from(self.mutant(Mutant::EarlyCommit));
+        let (first_only, no_labels) = (self.mutant(Mutant::SplitGroup), self.mutant(Mutant::NoLabels));
+        let inbound = self.inbound.get_mut(&group).expect("a cut of it is under way");
+        let Phase::Receiving(receiving) = &inbound.phase else { return };
+        let Receiving { cut, came, since_ns } = receiving;
+        if !came.covers(cut.total.saturating_sub(missing)) {
+            return;
+        }
+        let mut arrival = Arrival {
+            versions: cut.versions.clone(),
+            label: if no_labels { 0 } else { cut.label },
+            age_ns: cut.age_ns + cx.now.saturating_sub(*since_ns),
+        };
+        if first_only {
+            for (version, have) in arrival.versions.iter_mut().zip(&inbound.have).skip(1) {
+                *version = have.unwrap_or(*version);
+            }
+        }
+        let (cut, round) = (cut.cut, cut.round);
+        self.under_way.retain(|_, other| *other != group);
+        inbound.phase = Phase::Arrived { cut, round, refused: false };
+        cx.memory.commit(group, arrival);
+        self.counters.arrivals += 1;
+        self.restate_subscription(group);
+    }
+
+    /// A round of this host published what was committed.
+    pub(super) fn visible(&mut self, cx: &mut Cx<'_>, group: GroupId, versions: &[Version]) {
+        let Some(inbound) = self.inbound.get_mut(&group) else { return };
+        let Phase::Arrived { round, .. } = inbound.phase else { return };
+        for (have, version) in inbound.have.iter_mut().zip(versions) {
+            *have = Some(*version);
+        }
+        inbound.round = round;
+        inbound.phase = Phase::Idle;
+        inbound.ended_cut = inbound.last_cut;
+        inbound.partial = None;
+        self.last_state += 1;
+        inbound.state = self.last_state;
+        if inbound.leaving {
+            return self.detach(cx, group);
+        }
+        self.restate_subscription(group);
+        self.answer_attached(cx, group);
+        self.clocks.recount(group.owner());
+    }
+}
+
+fn run_bytes(description: &Description, run: crate::lines::Run) -> u64 {
+    let start = u64::from(run.first) * LINE;
+    (u64::from(run.count) * LINE).min(description.bytes.saturating_sub(start))
+}

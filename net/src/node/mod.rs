@@ -1,0 +1,655 @@
+//! The node: events in, actions out.
+mod arrivals;
+mod clocks;
+mod directory;
+mod liveness;
+mod names;
+mod outbox;
+mod peer;
+mod trains;
+
+use crate::memory::{Memory, PinId, State};
+use crate::mutant::Mutant;
+use crate::types::{
+    AreaId, Cause, Description, GroupId, HelloError, HostId, MIN_PAYLOAD, NameError, PeerFailed, Version,
+};
+use crate::wire::{Frame, FrameError, Hello, Register, Wanted, decode};
+use arrivals::Inbound;
+use clocks::Clocks;
+use directory::Directory;
+use names::Names;
+use peer::{Filling, Peer, Sent};
+pub use peer::{Packet, Piece};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use trains::Outbound;
+
+/// What a node has to know of its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The job.
+    pub job: u128,
+    /// Which host this is.
+    pub host: HostId,
+    /// How many hosts the job has.
+    pub hosts: u16,
+    /// This host's shared memory.
+    pub segment: u64,
+    /// This agent; another one after each start.
+    pub boot: u64,
+    /// The most bytes of a packet, from 1100 to 65000.
+    pub max_payload: usize,
+    /// Who has said nothing for so long says that it lives.
+    pub alive_ns: u64,
+    /// Who is silent for so long has failed. Also what is granted to all hosts to appear.
+    pub silence_ns: u64,
+    /// A seeded error.
+    #[cfg(feature = "mutants")]
+    pub mutant: Option<Mutant>,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event<'b> {
+    /// There is a link to a peer, whose agent has this number. All that comes until `Disconnected` is of that agent.
+    Connected {
+        /// Who.
+        peer: HostId,
+        /// Another one after each start of its agent.
+        boot: u64,
+    },
+    /// The link is gone, with all that was on its way.
+    Disconnected {
+        /// Who.
+        peer: HostId,
+    },
+    /// So many bytes may be sent from now on; the last packet may exceed them.
+    Writable {
+        /// Who.
+        peer: HostId,
+        /// Bytes.
+        bytes: usize,
+    },
+    /// A packet came to the peer's node.
+    Acked {
+        /// Who.
+        peer: HostId,
+        /// Its number.
+        packet: u64,
+    },
+    /// A packet did probably not come.
+    Lost {
+        /// Who.
+        peer: HostId,
+        /// Its number.
+        packet: u64,
+    },
+    /// A packet came.
+    Received {
+        /// From whom.
+        peer: HostId,
+        /// All its bytes.
+        packet: &'b [u8],
+    },
+    /// An area of this host: created, or there when the agent starts; then `accepted` says whether the directory has
+    /// accepted its name.
+    Created {
+        /// The area.
+        area: AreaId,
+        /// What it is.
+        description: Description,
+        /// Whether [`Action::Accepted`] was done.
+        accepted: bool,
+    },
+    /// Its owner deleted an area of this host.
+    Deleted {
+        /// The area.
+        area: AreaId,
+    },
+    /// A round of this host published a state of one of its groups. Comes before the clocks of that round. When an agent
+    /// starts, it is told the last states of the two newest labels, the older one first. What an area is created with is
+    /// published, too.
+    Published {
+        /// The group.
+        group: GroupId,
+        /// Its state.
+        state: State,
+    },
+    /// A round of this host published what was committed.
+    Visible {
+        /// The group.
+        group: GroupId,
+        /// The version of each member.
+        versions: Vec<Version>,
+    },
+    /// A group of another host that an earlier agent received.
+    Kept {
+        /// The group.
+        group: GroupId,
+        /// What is published here of each member, in order.
+        members: Vec<(Description, Option<Version>)>,
+        /// Whether something is committed and not published.
+        arrived: bool,
+        /// At least this long between the beginnings of cuts.
+        interval_us: u64,
+    },
+    /// All events of the time before the agent's start were given.
+    Ready,
+    /// The lowest clock of this host's workers, and the lowest of all that it knows, both as of one round.
+    Clocks {
+        /// Of its own.
+        clock: u64,
+        /// Of all.
+        lowest: u64,
+    },
+    /// A worker attaches to a name.
+    Attach {
+        /// Names the answer.
+        ticket: u64,
+        /// What it looks for.
+        wanted: Wanted,
+        /// At least this long between the beginnings of cuts.
+        interval_us: u64,
+    },
+    /// Nobody here wants a group of another host any more.
+    Detach {
+        /// The group.
+        group: GroupId,
+    },
+    /// A worker wants a group's state of now.
+    Force {
+        /// The group.
+        group: GroupId,
+    },
+    /// This host's part of the program has ended; its areas are gone.
+    Left,
+    /// The time that [`Node::next_timeout`] named has come.
+    Timeout,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Send a packet.
+    Send(Packet),
+    /// The directory has accepted the name of an area of this host.
+    Accepted {
+        /// The area.
+        area: AreaId,
+    },
+    /// The name of an area of this host was refused.
+    Refused {
+        /// The area.
+        area: AreaId,
+        /// Why.
+        error: NameError,
+    },
+    /// The answer to `Attach`: the area has data here, or why it has none.
+    Attached {
+        /// Whose answer it is.
+        ticket: u64,
+        /// The area.
+        result: Result<AreaId, NameError>,
+    },
+    /// Another host asked for an area of this host as something else than it is, or wanted its name.
+    Clash {
+        /// The area.
+        area: AreaId,
+        /// Who.
+        by: HostId,
+        /// What it was told.
+        error: NameError,
+    },
+    /// The owner of an area that is received here has deleted it.
+    Deleted {
+        /// The area.
+        area: AreaId,
+    },
+    /// A peer's hello was refused, by us or by it.
+    PeerRefused {
+        /// Who.
+        peer: HostId,
+        /// Why.
+        error: HelloError,
+    },
+    /// The job ends.
+    End(PeerFailed),
+}
+
+/// What happened so often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Counters {
+    /// Packets that have no meaning.
+    pub malformed: u64,
+    /// Frames that say what their sender may not say.
+    pub violations: u64,
+    pub cuts: u64,
+    pub arrivals: u64,
+    pub cuts_refused: u64,
+    /// Subscribers that got a later state in place of the last one of a label.
+    pub skipped_labels: u64,
+    /// States that could not be pinned.
+    pub pins_refused: u64,
+    pub lines_sent: u64,
+    pub lines_resent: u64,
+    pub lines_received: u64,
+    /// Packets with lines of cuts that are over.
+    pub stale_lines: u64,
+}
+
+/// One host's part of the protocol.
+#[derive(Debug)]
+pub struct Node {
+    config: Config,
+    peers: BTreeMap<HostId, Peer>,
+    outbound: BTreeMap<GroupId, Outbound>,
+    inbound: BTreeMap<GroupId, Inbound>,
+    /// Which group a cut is of, by its sender.
+    under_way: BTreeMap<(HostId, u64), GroupId>,
+    /// How often each pinned state is used.
+    pins: BTreeMap<PinId, u32>,
+    last_cut: u64,
+    last_state: u64,
+    /// Groups of which trains may depart.
+    stirred: BTreeSet<GroupId>,
+    /// When to look at a group again.
+    alarms: BTreeSet<(u64, GroupId)>,
+    clocks: Clocks,
+    names: Names,
+    directory: Option<Directory>,
+    /// What the first host says to itself.
+    to_self: VecDeque<(u64, Register)>,
+    last_to_self: u64,
+    ready: bool,
+    ended: Option<PeerFailed>,
+    counters: Counters,
+}
+
+/// What a node needs while it handles an event.
+pub(crate) struct Cx<'a> {
+    now: u64,
+    memory: &'a mut dyn Memory,
+    out: &'a mut Vec<Action>,
+}
+
+impl Node {
+    /// A node at time `now_ns`. It sends nothing before [`Event::Ready`].
+    ///
+    /// # Panics
+    /// If `max_payload` is out of range.
+    #[must_use]
+    pub fn new(config: Config, now_ns: u64) -> Node {
+        assert!(
+            (MIN_PAYLOAD..=65_000).contains(&config.max_payload),
+            "packets of {} bytes",
+            config.max_payload
+        );
+        let others = (0..config.hosts).map(HostId).filter(|host| *host != config.host);
+        let new_peer = |host| (host, Peer { heard_ns: now_ns, spoke_ns: now_ns, ..Peer::default() });
+        Node {
+            config,
+            peers: others.map(new_peer).collect(),
+            outbound: BTreeMap::new(),
+            inbound: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            pins: BTreeMap::new(),
+            last_cut: 0,
+            last_state: 0,
+            stirred: BTreeSet::new(),
+            alarms: BTreeSet::new(),
+            clocks: Clocks::default(),
+            names: Names::default(),
+            directory: (config.host == HostId::FIRST).then(Directory::default),
+            to_self: VecDeque::new(),
+            last_to_self: 0,
+            ready: false,
+            ended: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// What happened so often.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// When the node wants [`Event::Timeout`].
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<u64> {
+        let alarm = self.alarms.first().map(|(at, _)| *at);
+        alarm.into_iter().chain(self.next_watch()).min()
+    }
+
+    #[cfg(feature = "mutants")]
+    fn mutant(&self, mutant: Mutant) -> bool {
+        self.config.mutant == Some(mutant)
+    }
+
+    #[cfg(not(feature = "mutants"))]
+    fn mutant(&self, _: Mutant) -> bool {
+        false
+    }
+
+    /// Handles what happened at `now_ns`, which never goes back. Actions are appended to `actions`.
+    pub fn handle(
+        &mut self,
+        now_ns: u64,
+        event: Event<'_>,
+        memory: &mut dyn Memory,
+        actions: &mut Vec<Action>,
+    ) {
+        let cx = &mut Cx { now: now_ns, memory, out: actions };
+        self.on_event(cx, event);
+        if !self.ready {
+            return;
+        }
+        self.watch(cx);
+        self.settle(cx);
+        let hosts: Vec<HostId> = self.peers.keys().copied().collect();
+        for host in hosts {
+            self.pump(cx, host);
+        }
+    }
+
+    fn on_event(&mut self, cx: &mut Cx<'_>, event: Event<'_>) {
+        match event {
+            Event::Connected { peer, boot } => self.connected(cx, peer, boot),
+            Event::Disconnected { peer } => self.disconnected(cx, peer),
+            Event::Writable { peer, bytes } => {
+                if let Some(peer) = self.peers.get_mut(&peer) {
+                    peer.room = bytes;
+                }
+            }
+            Event::Acked { peer, packet } => self.acked(peer, packet),
+            Event::Lost { peer, packet } => {
+                if let Some(sent) = self.peers.get_mut(&peer).and_then(|peer| peer.sent.remove(&packet)) {
+                    self.lost(peer, sent);
+                }
+            }
+            Event::Received { peer, packet } => self.received(cx, peer, packet),
+            Event::Created { area, description, accepted } => self.created(cx, area, description, accepted),
+            Event::Deleted { area } => self.deleted(cx, area),
+            Event::Published { group, state } => self.published(group, state),
+            Event::Visible { group, versions } => self.visible(cx, group, &versions),
+            Event::Kept { group, members, arrived, interval_us } => {
+                self.kept(cx, group, members, arrived, interval_us);
+            }
+            Event::Ready => {
+                self.ready = true;
+                self.restate_names();
+            }
+            Event::Clocks { clock, lowest } => self.local_clocks(clock, lowest),
+            Event::Attach { ticket, wanted, interval_us } => self.attach(cx, ticket, wanted, interval_us),
+            Event::Detach { group } => self.detach(cx, group),
+            Event::Force { group } => self.force(cx, group),
+            Event::Left => {
+                let hosts: Vec<HostId> = self.peers.keys().copied().collect();
+                for host in hosts {
+                    self.tell(host, Register::Left);
+                }
+            }
+            Event::Timeout => {}
+        }
+    }
+
+    /// Does what follows from the event until nothing does.
+    fn settle(&mut self, cx: &mut Cx<'_>) {
+        let later = self.alarms.split_off(&(cx.now + 1, GroupId(0)));
+        let due = std::mem::replace(&mut self.alarms, later);
+        self.stirred.extend(due.into_iter().map(|(_, group)| group));
+        loop {
+            while let Some((serial, register)) = self.to_self.pop_front() {
+                self.on_register(cx, self.config.host, serial, register);
+            }
+            self.advance_clocks(cx);
+            while let Some(group) = self.stirred.pop_first() {
+                self.depart(cx, group);
+            }
+            if self.to_self.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Gives a register for `host` a value; its serial.
+    fn tell(&mut self, host: HostId, register: Register) -> u64 {
+        if host == self.config.host {
+            self.last_to_self += 1;
+            self.to_self.push_back((self.last_to_self, register));
+            return self.last_to_self;
+        }
+        self.peers.get_mut(&host).map_or(0, |peer| peer.outbox.put(register))
+    }
+
+    fn connected(&mut self, cx: &mut Cx<'_>, host: HostId, boot: u64) {
+        if self.peers.get(&host).is_some_and(|peer| peer.connected) {
+            self.disconnected(cx, host);
+        }
+        let Some(peer) = self.peers.get_mut(&host) else { return };
+        peer.connected = true;
+        peer.room = 0;
+        peer.heard_ns = cx.now;
+        let is_new = peer.boot != Some(boot);
+        peer.boot = Some(boot);
+        if is_new {
+            use crate::wire::Key;
+            peer.greeted = false;
+            peer.inbox = outbox::Inbox::default();
+            peer.named.clear();
+            peer.knows_us = false;
+            // Answers to its former agent.
+            peer.outbox
+                .forget(|key| matches!(key, Key::Member(_) | Key::Named(_) | Key::Found(_) | Key::Clock));
+            peer.outbox.restate();
+            self.forget_subscriber(cx, host);
+            self.forget_cuts(host);
+            self.clocks.forget(host);
+            if let Some(directory) = &mut self.directory {
+                directory.forget(host);
+            }
+            if host == HostId::FIRST && self.ready {
+                self.restate_names();
+            }
+        }
+        let groups: Vec<GroupId> = self.subscribed_by(host).map(|(group, _)| group).collect();
+        self.stirred.extend(groups);
+    }
+
+    fn disconnected(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        let Some(peer) = self.peers.get_mut(&host) else { return };
+        peer.connected = false;
+        peer.knows_us = false;
+        for (_, sent) in std::mem::take(&mut peer.sent) {
+            self.lost(host, sent);
+        }
+        self.abandon_rides(cx, host);
+    }
+
+    fn acked(&mut self, host: HostId, packet: u64) {
+        let Some(peer) = self.peers.get_mut(&host) else { return };
+        let Some(sent) = peer.sent.remove(&packet) else { return };
+        peer.knows_us |= sent.hello;
+        for (key, serial) in sent.registers {
+            peer.outbox.acked(key, serial);
+        }
+        for (group, cut) in sent.cuts {
+            self.on_begun(host, group, cut);
+        }
+    }
+
+    fn lost(&mut self, host: HostId, sent: Sent) {
+        let forget = self.mutant(Mutant::ForgetRegisters);
+        let Some(peer) = self.peers.get_mut(&host) else { return };
+        for &(key, serial) in sent.registers.iter().filter(|_| !forget) {
+            peer.outbox.lost(key, serial);
+        }
+        self.on_lost(host, sent);
+    }
+
+    fn received(&mut self, cx: &mut Cx<'_>, host: HostId, packet: &[u8]) {
+        let Some(peer) = self.peers.get_mut(&host).filter(|peer| peer.connected) else { return };
+        let frames = match decode(packet) {
+            Ok(frames) => frames,
+            Err(FrameError::Version { theirs }) => {
+                let error = HelloError::Version { theirs, ours: crate::wire::VERSION };
+                return self.refuse(cx, host, error);
+            }
+            Err(_) => {
+                self.counters.malformed += 1;
+                return;
+            }
+        };
+        peer.heard_ns = cx.now;
+        for frame in frames {
+            let greeted = self.peers[&host].greeted;
+            match frame {
+                Frame::Hello(hello) if !greeted => self.greet(cx, host, hello),
+                Frame::Refused(error) => {
+                    cx.out.push(Action::PeerRefused { peer: host, error });
+                    let failed = PeerFailed {
+                        host: self.config.host,
+                        cause: Cause::Refused { from: host, why: error },
+                    };
+                    self.end(cx, failed);
+                }
+                Frame::Hello(_) | Frame::Alive => {}
+                _ if !greeted => {}
+                Frame::Register { serial, register } => {
+                    let peer = self.peers.get_mut(&host).expect("just seen");
+                    if peer.inbox.accept(register.key(), serial) {
+                        self.on_register(cx, host, serial, register);
+                    }
+                }
+                Frame::Cut(cut) => self.on_cut(cx, host, cut),
+                Frame::Data(data) => self.on_data(cx, host, &data),
+            }
+        }
+    }
+
+    /// A peer says who it is.
+    fn greet(&mut self, cx: &mut Cx<'_>, host: HostId, hello: Hello) {
+        let peer = self.peers.get_mut(&host).expect("it is connected");
+        let refused = match () {
+            () if hello.job != self.config.job => Some(HelloError::Job),
+            () if hello.host != host => Some(HelloError::Host { says: hello.host }),
+            () if peer.segment.is_some_and(|segment| segment != hello.segment) => Some(HelloError::Segment),
+            () => None,
+        };
+        if let Some(error) = refused {
+            return self.refuse(cx, host, error);
+        }
+        // The link says which boot this is; the hello names it for what looks at packets.
+        peer.segment = Some(hello.segment);
+        peer.greeted = true;
+        let groups: Vec<GroupId> = self.subscribed_by(host).map(|(group, _)| group).collect();
+        self.stirred.extend(groups);
+    }
+
+    fn refuse(&mut self, cx: &mut Cx<'_>, host: HostId, error: HelloError) {
+        let peer = self.peers.get_mut(&host).expect("it is connected");
+        let is_new = peer.refused != Some(error);
+        peer.refused = Some(error);
+        if is_new {
+            cx.out.push(Action::PeerRefused { peer: host, error });
+        }
+        if self.config.host == HostId::FIRST {
+            self.decide(cx, PeerFailed { host, cause: Cause::Refused { from: HostId::FIRST, why: error } });
+        }
+    }
+
+    fn on_register(&mut self, cx: &mut Cx<'_>, from: HostId, serial: u64, register: Register) {
+        match register {
+            Register::Clock { clock, lowest, subscriptions, covers } => {
+                self.on_clock(cx, from, clock, lowest, subscriptions, covers);
+            }
+            Register::Subscription(group, said) => self.on_subscription(cx, from, group, said),
+            Register::Member(area, description) => self.on_member(cx, from, area, description),
+            Register::Name(area, name) => self.on_name(cx, from, area, name),
+            Register::Restated(count) => self.on_restated(cx, from, count),
+            Register::Named(area, result) if from == HostId::FIRST => self.on_named(cx, area, result),
+            Register::Lookup(index, wanted) => self.on_lookup(cx, from, index, serial, wanted),
+            Register::Found(index, serial, result) if from == HostId::FIRST => {
+                self.on_found(cx, index, serial, result)
+            }
+            Register::Clash(area, by, error) if from == HostId::FIRST => {
+                cx.out.push(Action::Clash { area, by, error })
+            }
+            Register::Suspect(host, silent) => self.on_suspect(cx, from, host, silent),
+            Register::Verdict(failed) => self.on_verdict(cx, from, failed),
+            Register::Left => {
+                if let Some(peer) = self.peers.get_mut(&from) {
+                    peer.left = true;
+                }
+            }
+            Register::Named(..) | Register::Found(..) | Register::Clash(..) => self.counters.violations += 1,
+        }
+    }
+
+    /// Sends what there is for a peer, as far as the link has room.
+    fn pump(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        loop {
+            let Some(peer) = self.peers.get_mut(&host).filter(|peer| peer.connected && peer.room > 0) else {
+                return;
+            };
+            let quiet = cx.now.saturating_sub(peer.spoke_ns) >= self.config.alive_ns;
+            let has_ready = !peer.ready.is_empty() && self.ended.is_none();
+            if !quiet
+                && !has_ready
+                && !peer.outbox.has_due()
+                && peer.refused.is_none()
+                && (peer.knows_us || peer.sent.values().any(|sent| sent.hello))
+            {
+                return;
+            }
+            let mut packet = Filling::new(self.config.max_payload);
+            if let Some(error) = peer.refused {
+                if !quiet && peer.told_refused {
+                    return;
+                }
+                peer.told_refused = true;
+                packet.add(&Frame::Refused(error));
+            } else {
+                self.fill(cx.now, host, &mut packet);
+            }
+            let peer = self.peers.get_mut(&host).expect("just seen");
+            if packet.len() == 0 {
+                if !quiet {
+                    return;
+                }
+                packet.add(&Frame::Alive);
+            }
+            peer.last_packet += 1;
+            peer.room = peer.room.saturating_sub(packet.len());
+            peer.spoke_ns = cx.now;
+            let (packet, sent) = packet.finish(host, peer.last_packet);
+            peer.sent.insert(packet.id, sent);
+            cx.out.push(Action::Send(packet));
+        }
+    }
+
+    fn fill(&mut self, now: u64, host: HostId, packet: &mut Filling) {
+        let peer = self.peers.get_mut(&host).expect("it is sent to");
+        if !peer.knows_us {
+            let Config { job, segment, boot, host, .. } = self.config;
+            packet.add(&Frame::Hello(Hello { job, segment, boot, host }));
+            packet.sent.hello = true;
+        }
+        while let Some((serial, register)) = peer.outbox.next() {
+            if !packet.add(&Frame::Register { serial, register: register.clone() }) {
+                break;
+            }
+            packet.sent.registers.extend(peer.outbox.sent());
+        }
+        if self.ended.is_some() {
+            return;
+        }
+        for _ in 0..self.peers[&host].ready.len() {
+            let Some(group) = self.peers.get_mut(&host).and_then(Peer::next_ready) else { return };
+            self.load(now, host, group, packet);
+            if packet.left() < crate::wire::data_cost(1) + crate::LINE as usize {
+                return;
+            }
+        }
+    }
+}

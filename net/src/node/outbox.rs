@@ -1,0 +1,109 @@
+//! Registers on their way: of each key the newest value, sent until it was acknowledged.
+use crate::wire::{Key, Register};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug)]
+struct Entry {
+    register: Register,
+    serial: u64,
+    known: bool,
+}
+
+/// What this host has to say to a peer.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    entries: BTreeMap<Key, Entry>,
+    /// Values to be sent, oldest first.
+    due: BTreeSet<(u64, Key)>,
+    last: u64,
+}
+
+impl Outbox {
+    /// Gives a register a value; its serial.
+    pub(super) fn put(&mut self, register: Register) -> u64 {
+        let key = register.key();
+        if let Some(entry) = self.entries.get(&key) {
+            if entry.register == register {
+                return entry.serial;
+            }
+            self.due.remove(&(entry.serial, key));
+        }
+        self.last += 1;
+        self.entries.insert(key, Entry { register, serial: self.last, known: false });
+        self.due.insert((self.last, key));
+        self.last
+    }
+
+    pub(super) fn has_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// The next value to be sent.
+    pub(super) fn next(&self) -> Option<(u64, &Register)> {
+        let (serial, key) = self.due.first()?;
+        Some((*serial, &self.entries[key].register))
+    }
+
+    /// That value is in a packet.
+    pub(super) fn sent(&mut self) -> Option<(Key, u64)> {
+        let (serial, key) = self.due.pop_first()?;
+        Some((key, serial))
+    }
+
+    pub(super) fn acked(&mut self, key: Key, serial: u64) {
+        self.due.remove(&(serial, key));
+        if let Some(entry) = self.entries.get_mut(&key)
+            && entry.serial == serial
+        {
+            entry.known = true;
+            if is_over(&entry.register) {
+                self.entries.remove(&key);
+            }
+        }
+    }
+
+    pub(super) fn lost(&mut self, key: Key, serial: u64) {
+        if self.entries.get(&key).is_some_and(|entry| entry.serial == serial && !entry.known) {
+            self.due.insert((serial, key));
+        }
+    }
+
+    /// The peer knows nothing any more.
+    pub(super) fn restate(&mut self) {
+        self.entries.retain(|_, entry| !is_over(&entry.register));
+        self.due = self.entries.iter().map(|(key, entry)| (entry.serial, *key)).collect();
+        self.entries.values_mut().for_each(|entry| entry.known = false);
+    }
+
+    /// Forgets registers that are about the peer's former agent.
+    pub(super) fn forget(&mut self, which: impl Fn(&Key) -> bool) {
+        self.entries.retain(|key, _| !which(key));
+        self.due.retain(|(_, key)| !which(key));
+    }
+}
+
+/// Whether nobody who hears of the register for the first time needs this value.
+fn is_over(register: &Register) -> bool {
+    match register {
+        Register::Name(_, value) => value.is_none(),
+        Register::Lookup(_, value) => value.is_none(),
+        Register::Subscription(_, value) => value.stage == crate::wire::Stage::Off,
+        _ => false,
+    }
+}
+
+/// Which values of a peer's registers came. Older ones that come later are stale.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    serials: BTreeMap<Key, u64>,
+}
+
+impl Inbox {
+    /// Whether a value is newer than all that came.
+    pub(super) fn accept(&mut self, key: Key, serial: u64) -> bool {
+        let last = self.serials.entry(key).or_default();
+        let newer = serial > *last;
+        *last = serial.max(*last);
+        newer
+    }
+}

@@ -1,0 +1,156 @@
+//! A peer: the link to it, what it was told and what is on its way.
+use super::outbox::{Inbox, Outbox};
+use crate::memory::PinId;
+use crate::types::{GroupId, HelloError, HostId};
+use crate::wire::{Frame, Key, encode};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// A part of a packet, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Of [`Packet::bytes`].
+    Bytes(Range<usize>),
+    /// Of a pinned state.
+    Area {
+        /// The pin.
+        pin: PinId,
+        /// The member of the pinned group.
+        member: u16,
+        /// Where in the area.
+        offset: u64,
+        /// How many bytes.
+        len: u32,
+    },
+}
+
+/// A packet to be sent. The driver gathers its pieces before it calls the node again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// To whom.
+    pub peer: HostId,
+    /// Its number, by which it is acknowledged or lost.
+    pub id: u64,
+    /// Headers.
+    pub bytes: Vec<u8>,
+    /// What it consists of.
+    pub pieces: Vec<Piece>,
+}
+
+/// A packet that is being filled.
+#[derive(Debug)]
+pub(super) struct Filling {
+    pub(super) bytes: Vec<u8>,
+    pub(super) pieces: Vec<Piece>,
+    gathered: usize,
+    piece_start: usize,
+    limit: usize,
+    pub(super) sent: Sent,
+}
+
+impl Filling {
+    pub(super) fn new(limit: usize) -> Filling {
+        Filling {
+            bytes: Vec::new(),
+            pieces: Vec::new(),
+            gathered: 0,
+            piece_start: 0,
+            limit,
+            sent: Sent::default(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() + self.gathered
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.limit.saturating_sub(self.len())
+    }
+
+    /// Appends a frame if it fits.
+    pub(super) fn add(&mut self, frame: &Frame<'_>) -> bool {
+        let before = self.bytes.len();
+        encode(frame, &mut self.bytes);
+        let fits = self.len() <= self.limit;
+        if !fits {
+            self.bytes.truncate(before);
+        }
+        fits
+    }
+
+    /// Appends bytes of a pinned state.
+    pub(super) fn gather(&mut self, pin: PinId, member: u16, offset: u64, len: u32) {
+        if self.piece_start < self.bytes.len() {
+            self.pieces.push(Piece::Bytes(self.piece_start..self.bytes.len()));
+            self.piece_start = self.bytes.len();
+        }
+        self.pieces.push(Piece::Area { pin, member, offset, len });
+        self.gathered += len as usize;
+    }
+
+    pub(super) fn finish(mut self, peer: HostId, id: u64) -> (Packet, Sent) {
+        if self.piece_start < self.bytes.len() {
+            self.pieces.push(Piece::Bytes(self.piece_start..self.bytes.len()));
+        }
+        (Packet { peer, id, bytes: self.bytes, pieces: self.pieces }, self.sent)
+    }
+}
+
+/// What a packet had, until it is known what became of it.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    pub(super) hello: bool,
+    pub(super) registers: Vec<(Key, u64)>,
+    /// Headers of cuts.
+    pub(super) cuts: Vec<(GroupId, u64)>,
+    /// Lines of cuts.
+    pub(super) lines: Vec<(GroupId, u64, Range<u64>)>,
+}
+
+/// What is known of another host.
+#[derive(Debug, Default)]
+pub(super) struct Peer {
+    pub(super) boot: Option<u64>,
+    pub(super) segment: Option<u64>,
+    pub(super) connected: bool,
+    /// Its hello was accepted, from this boot.
+    pub(super) greeted: bool,
+    /// It has acknowledged a packet with ours.
+    pub(super) knows_us: bool,
+    /// Bytes that may be sent.
+    pub(super) room: usize,
+    pub(super) outbox: Outbox,
+    pub(super) inbox: Inbox,
+    pub(super) sent: BTreeMap<u64, Sent>,
+    /// Groups of which lines are to be sent to it.
+    pub(super) ready: BTreeSet<GroupId>,
+    /// The group that was served last.
+    pub(super) turn: Option<GroupId>,
+    pub(super) heard_ns: u64,
+    pub(super) spoke_ns: u64,
+    pub(super) left: bool,
+    pub(super) suspected: bool,
+    /// Why its hello is not accepted.
+    pub(super) refused: Option<HelloError>,
+    pub(super) told_refused: bool,
+    pub(super) last_packet: u64,
+    /// The lowest clock of all, as it last said, if it has.
+    pub(super) lowest: Option<u64>,
+    /// Groups of ours that it has named in subscriptions.
+    pub(super) named: BTreeSet<GroupId>,
+    /// Groups of its that we have named to it.
+    pub(super) stated: BTreeSet<GroupId>,
+}
+
+impl Peer {
+    /// The next group to be served, in turn.
+    pub(super) fn next_ready(&mut self) -> Option<GroupId> {
+        let after = self.turn.and_then(|turn| {
+            self.ready.range((std::ops::Bound::Excluded(turn), std::ops::Bound::Unbounded)).next()
+        });
+        let next = *after.or_else(|| self.ready.first())?;
+        self.turn = Some(next);
+        Some(next)
+    }
+}
