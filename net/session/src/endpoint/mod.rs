@@ -31,7 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// The caller's loop: give every datagram to [`receive`](Self::receive), call [`handle_timeout`](Self::handle_timeout), take
 /// the events, [`send`](Self::send) what may be sent, let [`transmit`](Self::transmit) write what the sessions themselves have to
-/// say until its batch stays empty, and wait until a datagram comes or it is [`next_timeout`](Self::next_timeout).
+/// say until its batch stays empty (but look for datagrams after a few batches: acknowledgements that wait make the
+/// congestion window grow for what arrived long ago), and wait until a datagram comes or it is [`next_timeout`](Self::next_timeout).
 pub struct Endpoint {
     config: Config,
     terms: Terms,
