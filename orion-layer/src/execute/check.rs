@@ -1,9 +1,10 @@
 //! One pass of a loop that is checked: serially, on worker 0, with everything noted.
 use super::body::guarded;
+use super::called::{Body, Called, KeySlice};
 use super::findings::{Covers, Findings, PrefetchCheck, Races};
 use super::plan::LoopPlan;
 use super::prefetch_plan::Slice;
-use super::{Arrays, IterationSpace, LoopHead, Of, PassTrace};
+use super::{Arrays, IterationSpace, LoopHead, PassTrace};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Outcome};
 use crate::contract::Layout;
@@ -26,20 +27,18 @@ impl Context<'_> {
 
     pub(super) fn checked_pass<S, A, C, K, F>(
         &mut self,
-        head: &LoopHead<'_>,
-        space: &S,
-        (plan, slice): (&LoopPlan, Slice<'_, K>),
+        called: &Called<'_, S, C, K, F>,
+        plan: &LoopPlan,
         arrays: &mut A,
-        accumulators: &C,
-        body: F,
     ) -> Result<C::Values>
     where
         S: IterationSpace,
         A: Arrays,
         C: Accumulators,
-        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
-        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+        K: KeySlice<S, A>,
+        F: Body<S, A, C>,
     {
+        let Called { head, space, accumulators, slice, body, .. } = *called;
         let whole: Vec<Vec<i64>> = space.bounds().iter().map(|(start, end)| vec![*start, *end]).collect();
         let placed = space.place(self, head.site, &whole, &vec![0].into(), plan.is_sorted())?;
         self.gather(head, arrays)?;
@@ -107,14 +106,14 @@ impl Context<'_> {
         whole: &[Vec<i64>],
         (plan, mut prefetched): (&LoopPlan, PrefetchCheck),
         arrays: &mut A,
-        body: F,
+        body: &F,
         mut add: impl FnMut(C::Values),
     ) -> Result<Findings>
     where
         S: IterationSpace,
         A: Arrays,
         C: Accumulators,
-        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+        F: Body<S, A, C>,
     {
         let parts = vec![0..1; plan.nest.arrays.len()];
         let recording = Recording::default();
@@ -143,7 +142,7 @@ impl Context<'_> {
     where
         S: IterationSpace,
         A: Arrays,
-        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
+        K: KeySlice<S, A>,
     {
         let mut prefetched = PrefetchCheck::default();
         let Some(keys) = slice.keys else { return Ok(prefetched) };

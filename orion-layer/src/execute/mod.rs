@@ -1,6 +1,7 @@
 //! Running loops: planning once, then passes that take, work, give.
 mod align;
 mod body;
+mod called;
 mod check;
 mod clocks;
 mod description;

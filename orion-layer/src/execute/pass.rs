@@ -1,11 +1,12 @@
 //! One pass of a loop on one worker.
 use super::body::guarded;
+use super::called::{Body, Called, KeySlice};
 use super::clocks::Clocks;
 use super::plan::LoopPlan;
-use super::prefetch_plan::{Slice, serves, take_tallies};
+use super::prefetch_plan::{serves, take_tallies};
 use super::timing::timed;
-use super::work::relaxed;
-use super::{Arrays, IterationSpace, LoopArray, LoopHead, Of};
+use super::work::{Cells, Progress, relaxed};
+use super::{Arrays, IterationSpace, LoopArray, LoopHead};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
@@ -16,20 +17,18 @@ use std::time::{Duration, Instant};
 impl Context<'_> {
     pub(super) fn pass<S, A, C, K, F>(
         &mut self,
-        head: &LoopHead<'_>,
-        space: &S,
-        (plan, slice): (&LoopPlan, Slice<'_, K>),
+        called: &Called<'_, S, C, K, F>,
+        plan: &LoopPlan,
         arrays: &mut A,
-        accumulators: &C,
-        body: F,
     ) -> Result<C::Values>
     where
         S: IterationSpace,
         A: Arrays,
         C: Accumulators,
-        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
-        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+        K: KeySlice<S, A>,
+        F: Body<S, A, C>,
     {
+        let Called { head, space, accumulators, slice, .. } = *called;
         let mut timing = plan.timing.borrow_mut();
         let placed = timed(&mut timing.placing, || {
             space.place(self, head.site, &plan.choice.cuts, &plan.owners, plan.is_sorted())
@@ -40,7 +39,7 @@ impl Context<'_> {
         let since = Instant::now();
         // Collected arrays are merged after the pass.
         let clocked = |array: &&mut dyn LoopArray| array.treatment() != Treatment::Collected;
-        let mut clocks = match relaxed(plan, arrays).iter().any(clocked) {
+        let clocks = match relaxed(plan, arrays).iter().any(clocked) {
             false => None,
             true => {
                 let planned = match serves(plan, arrays) {
@@ -59,17 +58,12 @@ impl Context<'_> {
         };
         let mut tree = Tree::new(accumulators, plan.cells);
         let me = self.rank();
-        let mut begun = 0;
+        let mut progress = Progress { begun: 0, clocks, spent };
         let worked = guarded(&plan.nest, me, || {
-            self.work::<S, A, C, F>(
-                &placed,
-                plan,
-                arrays,
-                &mut tree,
-                (&mut begun, &mut clocks, &mut spent),
-                body,
-            )
+            let cells = Cells::<S, F>::new(&placed, plan, called.body);
+            self.work::<S, A, C, F>(&cells, arrays, &mut tree, &mut progress)
         });
+        let Progress { begun, clocks, mut spent } = progress;
         let waited = Instant::now();
         if worked.is_ok() && clocks.is_some() {
             // Whoever is not here yet may still write. One who has failed says so here, and calls once, as this does.

@@ -1,4 +1,5 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
+use super::called::Called;
 use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
 use super::divergence::digest;
@@ -7,7 +8,7 @@ use crate::context::Context;
 use crate::contract::Serving;
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
-use crate::relax::{Every, LoopReport, Relax, Sharing, Trials};
+use crate::relax::{Every, LoopReport, Relax, Sharing, Treatment, Trials};
 use crate::site::Site;
 use hectare_dependence::analysis::{Dependences, analyze};
 use hectare_dependence::cuts::BlockWeights;
@@ -58,6 +59,67 @@ impl Context<'_> {
     }
 }
 
+/// Describes a loop, and gives up the dependences of what it relaxes.
+fn described<S: IterationSpace>(
+    head: &LoopHead<'_>,
+    space: &S,
+    arrays: Vec<NamedArray>,
+    treated: &[Treated],
+    describe: Describe<'_>,
+    workers: usize,
+) -> Result<LoopNest> {
+    let bounds = space.bounds();
+    let invalid =
+        |error: DescriptionError| Error::InvalidLoop { loop_name: head.name(), what: error.to_string() };
+    if bounds.len() != head.variables.len() {
+        let (names, dims) = (head.variables.len(), bounds.len());
+        return Err(invalid(DescriptionError::Variables { names, dims }));
+    }
+    let dims = head
+        .variables
+        .iter()
+        .zip(&bounds)
+        .map(|(name, bounds)| LoopVar { name: (*name).into(), bounds: Some(*bounds) })
+        .collect();
+    let mut nest = LoopNest::new(head.name(), head.order, space.kind(), dims);
+    nest.arrays = arrays;
+    describe(&mut nest);
+    let written: Vec<bool> = treated.iter().map(|(written, _)| *written).collect();
+    check(&nest, &written).map_err(invalid)?;
+    description::relax(&mut nest, head, treated, workers).map_err(invalid)?;
+    Ok(nest)
+}
+
+/// Chooses the schedule of a loop; blocks of a rotation are balanced by the entries in them. Collective.
+fn scheduled<S: IterationSpace>(
+    head: &LoopHead<'_>,
+    space: &S,
+    nest: &LoopNest,
+    dependences: &Dependences,
+    accumulates: bool,
+    context: &mut Context<'_>,
+) -> Result<Choice> {
+    let workers = context.size();
+    let cut = |dim: usize, cells: usize| space.cut(dim, cells);
+    let refused = |error: ScheduleError| {
+        let schedule = head.schedule.map_or_else(|| "serial".into(), |schedule| schedule.name());
+        Error::InvalidSchedule { loop_name: head.name(), schedule, what: error.to_string() }
+    };
+    let mut choice = choose(nest, dependences, head.schedule, &cut, workers, accumulates).map_err(refused)?;
+    if let Some(rotation) = choice.rotation.clone().filter(|_| workers > 1)
+        && let Some(mut weights) = space.count(&rotation.dims, &choice.cuts)
+    {
+        let own = weights.clone();
+        weights.clear();
+        context.exchange_values(head.site, &own, |_, other: BlockWeights| {
+            weights.merge(&other);
+            Ok(())
+        })?;
+        choice.rebalance(nest, dependences, &weights, workers).map_err(refused)?;
+    }
+    Ok(choice)
+}
+
 /// The plan of a loop: its description, its dependences, and how it runs.
 #[derive(Debug)]
 pub struct LoopPlan {
@@ -89,55 +151,33 @@ pub struct LoopPlan {
 
 impl LoopPlan {
     /// Describes, analyzes and schedules a loop.
-    pub(super) fn make<S: IterationSpace>(
-        head: &LoopHead<'_>,
-        space: &S,
+    pub(super) fn make<S: IterationSpace, C, K, F>(
+        called: &Called<'_, S, C, K, F>,
         arrays: Vec<NamedArray>,
         treated: &[Treated],
-        describe: Describe<'_>,
         accumulates: bool,
         context: &mut Context<'_>,
     ) -> Result<LoopPlan> {
         let since = Instant::now();
-        let workers = context.size();
-        let bounds = space.bounds();
-        let invalid =
-            |error: DescriptionError| Error::InvalidLoop { loop_name: head.name(), what: error.to_string() };
-        if bounds.len() != head.variables.len() {
-            let (names, dims) = (head.variables.len(), bounds.len());
-            return Err(invalid(DescriptionError::Variables { names, dims }));
-        }
-        let dims = head
-            .variables
-            .iter()
-            .zip(&bounds)
-            .map(|(name, bounds)| LoopVar { name: (*name).into(), bounds: Some(*bounds) })
-            .collect();
-        let mut nest = LoopNest::new(head.name(), head.order, space.kind(), dims);
-        nest.arrays = arrays;
-        describe(&mut nest);
-        let written: Vec<bool> = treated.iter().map(|(written, _)| *written).collect();
-        check(&nest, &written).map_err(invalid)?;
-        description::relax(&mut nest, head, treated, workers).map_err(invalid)?;
+        let Called { head, space, describe, .. } = *called;
+        let nest = described(head, space, arrays, treated, describe, context.size())?;
         let dependences = analyze(&nest);
-        let cut = |dim: usize, cells: usize| space.cut(dim, cells);
-        let refused = |error: ScheduleError| {
-            let schedule = head.schedule.map_or_else(|| "serial".into(), |schedule| schedule.name());
-            Error::InvalidSchedule { loop_name: head.name(), schedule, what: error.to_string() }
-        };
-        let mut choice =
-            choose(&nest, &dependences, head.schedule, &cut, workers, accumulates).map_err(refused)?;
-        if let Some(rotation) = choice.rotation.clone().filter(|_| workers > 1)
-            && let Some(mut weights) = space.count(&rotation.dims, &choice.cuts)
-        {
-            let own = weights.clone();
-            weights.clear();
-            context.exchange_values(head.site, &own, |_, other: BlockWeights| {
-                weights.merge(&other);
-                Ok(())
-            })?;
-            choice.rebalance(&nest, &dependences, &weights, workers).map_err(refused)?;
-        }
+        let choice = scheduled(head, space, &nest, &dependences, accumulates, context)?;
+        let treatments = treated.iter().map(|(_, how)| *how).collect();
+        let mut plan = LoopPlan::new(nest, dependences, choice, treatments, context);
+        plan.timing.get_mut().planning = since.elapsed();
+        plan.digest = digest(&plan);
+        Ok(plan)
+    }
+
+    /// The plan that follows from a description and a schedule.
+    fn new(
+        nest: LoopNest,
+        dependences: Dependences,
+        choice: Choice,
+        treatments: Vec<Treatment>,
+        context: &mut Context<'_>,
+    ) -> LoopPlan {
         let tiles = choice.placement.tiles.clone();
         let owners = owners(&choice.grid, &tiles);
         let cut = choice.grid.iter().filter(|cells| **cells > 1).count();
@@ -149,7 +189,7 @@ impl LoopPlan {
         let me = context.rank() as usize;
         let own_cells = owners.iter().filter(|owner| **owner == me).count();
         let scrambled = own.iter().map(|plan| scrambled(&plan.tile, stays, visits)).collect();
-        let timing = Timing { loop_name: nest.name.clone(), planning: since.elapsed(), ..Timing::default() };
+        let timing = Timing { loop_name: nest.name.clone(), ..Timing::default() };
         let timing = RefCell::new(timing);
         tracing::debug!(
             loop_name = nest.name,
@@ -158,7 +198,7 @@ impl LoopPlan {
             dependences = dependences.list.len(),
             "loop planned"
         );
-        let mut plan = LoopPlan {
+        LoopPlan {
             nest,
             dependences,
             choice,
@@ -169,13 +209,11 @@ impl LoopPlan {
             timing,
             reports: RefCell::default(),
             trials: RefCell::new(Trials::new()),
-            sharing: Sharing { treatments: treated.iter().map(|(_, how)| *how).collect(), has_slice: false },
+            sharing: Sharing { treatments, has_slice: false },
             own_cells,
             scrambled,
             tiles,
-        };
-        plan.digest = digest(&plan);
-        Ok(plan)
+        }
     }
 
     /// The report of passes with these settings.

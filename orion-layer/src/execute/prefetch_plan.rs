@@ -1,7 +1,8 @@
 //! Slices: what a loop over served arrays will use, found out before it runs.
+use super::called::KeySlice;
 use super::plan::LoopPlan;
 use super::work::relaxed;
-use super::{Arrays, IterationSpace, Of};
+use super::{Arrays, IterationSpace};
 use crate::context::Context;
 use crate::error::Result;
 use crate::relax::{Every, LoopReport, Treatment};
@@ -41,7 +42,7 @@ impl Context<'_> {
     where
         S: IterationSpace,
         A: Arrays,
-        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
+        K: KeySlice<S, A>,
     {
         let since = Instant::now();
         let basis = match slice.keys {

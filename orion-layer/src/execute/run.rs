@@ -1,4 +1,5 @@
 //! Running a loop: its plan, a pass, and what follows an error.
+use super::called::{Body, Called, KeySlice};
 use super::divergence::{fingerprint, with_plan};
 use super::plan::{Key, LoopPlan};
 use super::prefetch_plan::Slice;
@@ -41,7 +42,10 @@ impl Context<'_> {
     {
         let none = |_: Of<'_, S::Chunks>, _: &mut Of<'_, A::Keys>| {};
         let slice = Slice { keys: None.or((false).then_some(&none)), basis: None };
-        self.run_sliced(head, space, arrays, accumulators, (describe, slice), body)
+        self.run_called(
+            &Called { head, space, accumulators: &accumulators, describe, slice, body: &body },
+            arrays,
+        )
     }
 
     /// Runs a loop over served arrays, as [`Context::run_loop`] does. Collective; usually written as `parallel_for!`.
@@ -74,25 +78,25 @@ impl Context<'_> {
         F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
         let slice = Slice { keys: Some(&keys), basis };
-        self.run_sliced(head, space, arrays, accumulators, (describe, slice), body)
+        self.run_called(
+            &Called { head, space, accumulators: &accumulators, describe, slice, body: &body },
+            arrays,
+        )
     }
 
-    fn run_sliced<S, A, C, K, F>(
+    fn run_called<S, A, C, K, F>(
         &mut self,
-        head: &LoopHead<'_>,
-        space: &S,
+        called: &Called<'_, S, C, K, F>,
         mut arrays: A,
-        accumulators: C,
-        (describe, slice): (Describe<'_>, Slice<'_, K>),
-        body: F,
     ) -> Result<C::Values>
     where
         S: IterationSpace,
         A: Arrays,
         C: Accumulators,
-        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
-        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+        K: KeySlice<S, A>,
+        F: Body<S, A, C>,
     {
+        let (head, space) = (called.head, called.space);
         let key = Key {
             site: head.site,
             arrays: arrays.numbers(),
@@ -102,8 +106,7 @@ impl Context<'_> {
             schedule: head.schedule.map(|schedule| format!("{schedule:?}")),
         };
         let fingerprint = fingerprint(head, (key.space, self.checking), key.schedule.as_ref(), &mut arrays);
-        let how = (describe, slice, key, fingerprint);
-        let result = self.run_stamped(head, space, &mut arrays, accumulators, how, body);
+        let result = self.run_fingerprinted(called, &mut arrays, key, fingerprint);
         let fingerprint = self.set_fingerprint(0);
         match self.take_divergence() {
             false => result,
@@ -112,31 +115,28 @@ impl Context<'_> {
     }
 
     /// Runs a loop of which this worker says `fingerprint`.
-    #[allow(clippy::type_complexity)]
-    fn run_stamped<S, A, C, K, F>(
+    fn run_fingerprinted<S, A, C, K, F>(
         &mut self,
-        head: &LoopHead<'_>,
-        space: &S,
+        called: &Called<'_, S, C, K, F>,
         arrays: &mut A,
-        accumulators: C,
-        (describe, slice, key, fingerprint): (Describe<'_>, Slice<'_, K>, Key, u64),
-        body: F,
+        key: Key,
+        fingerprint: u64,
     ) -> Result<C::Values>
     where
         S: IterationSpace,
         A: Arrays,
         C: Accumulators,
-        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
-        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+        K: KeySlice<S, A>,
+        F: Body<S, A, C>,
     {
+        let head = called.head;
         let known = self.plan_of(&key);
         let prepared = match known {
             Some(plan) => Ok(plan),
             None => {
                 self.set_fingerprint(fingerprint);
                 self.agree_to_plan(head.site)?;
-                let describe = (describe, slice.keys.is_some());
-                self.prepare(head, space, arrays, describe, size_of::<C::Values>() != 0, key)
+                self.prepare(called, arrays, key)
             }
         };
         if let Ok(plan) = &prepared {
@@ -158,8 +158,8 @@ impl Context<'_> {
         };
         let since = Instant::now();
         let result = match self.checking {
-            false => self.pass(head, space, (&plan, slice), arrays, &accumulators, body),
-            true => self.checked_pass(head, space, (&plan, slice), arrays, &accumulators, body),
+            false => self.pass(called, &plan, arrays),
+            true => self.checked_pass(called, &plan, arrays),
         };
         let result = result.and_then(|values| {
             self.settle(head, arrays)?;
@@ -188,16 +188,14 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Plans a loop; `has_slice` says whether it has a slice. Collective.
-    fn prepare<S: IterationSpace, A: Arrays>(
+    /// Plans a loop. Collective.
+    fn prepare<S: IterationSpace, A: Arrays, C: Accumulators, K, F>(
         &mut self,
-        head: &LoopHead<'_>,
-        space: &S,
+        called: &Called<'_, S, C, K, F>,
         arrays: &mut A,
-        (describe, has_slice): (Describe<'_>, bool),
-        accumulates: bool,
         key: Key,
     ) -> Result<Rc<LoopPlan>> {
+        let head = called.head;
         let each = arrays.each();
         each.iter().try_for_each(|array| array.check())?;
         if each.len() != head.arrays.len() {
@@ -207,9 +205,9 @@ impl Context<'_> {
         let named = each.iter().zip(head.arrays).map(|(array, name)| array.describe(name)).collect();
         let treated: Vec<_> = each.iter().map(|array| (array.is_written(), array.treatment())).collect();
         let collects = treated.iter().any(|(_, treatment)| *treatment == Treatment::Collected);
-        let accumulates = accumulates || collects;
-        let mut plan = LoopPlan::make(head, space, named, &treated, describe, accumulates, self)?;
-        plan.sharing.has_slice = has_slice;
+        let accumulates = size_of::<C::Values>() != 0 || collects;
+        let mut plan = LoopPlan::make(called, named, &treated, accumulates, self)?;
+        plan.sharing.has_slice = called.slice.keys.is_some();
         let plan = Rc::new(plan);
         self.keep_plan(key, plan.clone());
         Ok(plan)

@@ -1,4 +1,5 @@
 //! The work of one worker in a pass: its tiles, and the clocks between their cells.
+use super::called::Body;
 use super::clocks::Clocks;
 use super::plan::LoopPlan;
 use super::prefetch_plan::serves;
@@ -12,113 +13,221 @@ use crate::relax::LoopReport;
 use hectare_dependence::placement::{ArrayPlacement, TilePlan};
 use hectare_dependence::schedule::cell_number;
 use std::cell::Cell;
+use std::ops::Range;
 use std::time::Instant;
 
+/// How far a worker is in a pass.
+pub(super) struct Progress {
+    /// The first tile that was not run.
+    pub(super) begun: usize,
+    /// If arrays are relaxed.
+    pub(super) clocks: Option<Clocks>,
+    /// The times.
+    pub(super) spent: LoopReport,
+}
+
+/// The cells of a pass, and the body that runs over them.
+pub(super) struct Cells<'p, S: IterationSpace, F> {
+    placed: &'p S::Placed,
+    plan: &'p LoopPlan,
+    body: &'p F,
+    /// The number of the cell under way.
+    current: Cell<usize>,
+}
+
+impl<'p, S: IterationSpace, F> Cells<'p, S, F> {
+    pub(super) fn new(placed: &'p S::Placed, plan: &'p LoopPlan, body: &'p F) -> Self {
+        Cells { placed, plan, body, current: Cell::new(0) }
+    }
+
+    /// Runs the iterations of one cell, and notes what they add to the accumulators.
+    #[inline(always)]
+    fn run<'a, A: Arrays, C: Accumulators>(
+        &'a self,
+        cell: &[usize],
+        views: &mut Of<'a, A::Views>,
+        tree: &mut Tree<'_, C>,
+    ) where
+        F: Body<S, A, C>,
+    {
+        let plan = self.plan;
+        let number = cell_number(&plan.choice.grid, cell);
+        self.current.set(number);
+        let values = (self.body)(S::chunk(self.placed, &plan.choice.cuts, cell, number), views);
+        end_iterations();
+        if number + 1 < plan.cells || !mutant::is(Mutant::LostPartial) {
+            tree.add(number, values);
+        }
+    }
+}
+
+/// The rhythm of a worker's clocks.
+struct Rhythm {
+    serves: bool,
+    /// The number of the present interval between clocks.
+    interval: usize,
+    /// When the last clock ended.
+    ticked: Instant,
+}
+
 impl Context<'_> {
-    /// Runs this worker's tiles. `begun` counts them, `spent` gets the times.
+    /// Runs this worker's tiles.
     pub(super) fn work<S, A, C, F>(
         &mut self,
-        placed: &S::Placed,
-        plan: &LoopPlan,
+        cells: &Cells<'_, S, F>,
         arrays: &mut A,
         tree: &mut Tree<'_, C>,
-        (begun, clocks, spent): (&mut usize, &mut Option<Clocks>, &mut LoopReport),
-        body: F,
+        progress: &mut Progress,
     ) -> Result<()>
     where
         S: IterationSpace,
         A: Arrays,
         C: Accumulators,
-        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+        F: Body<S, A, C>,
     {
-        let choice = &plan.choice;
-        let current = Cell::new(0);
-        let tiles = &plan.tiles[self.rank() as usize];
-        let mut taken = Vec::new();
-        let serves = clocks.is_some() && serves(plan, arrays);
-        let (mut interval, mut ticked) = (0, Instant::now());
-        let starts = clocks.as_ref().map(|clocks| plan.clocks_before(self.rank() as usize, clocks.every()));
-        for (number, tile) in tiles.iter().enumerate() {
-            *begun = number;
-            let mut parts = tile.parts.clone();
-            if let (Some(clocks), Some(starts)) = (clocks.as_mut(), &starts) {
+        let plan = cells.plan;
+        let me = self.rank() as usize;
+        let serves = progress.clocks.is_some() && serves(plan, arrays);
+        let mut rhythm = Rhythm { serves, interval: 0, ticked: Instant::now() };
+        let starts = progress.clocks.as_ref().map(|clocks| plan.clocks_before(me, clocks.every()));
+        for (number, tile) in plan.tiles[me].iter().enumerate() {
+            progress.begun = number;
+            if let (Some(clocks), Some(starts)) = (&mut progress.clocks, &starts) {
                 clocks.catch_up(self.fabric.worker, &mut relaxed(plan, arrays), starts[number])?;
             }
-            let since = Instant::now();
-            for (number, array) in arrays.each().iter().enumerate().filter(|(_, array)| array.is_written()) {
-                if choice.placement.arrays[number] == ArrayPlacement::Whole {
-                    parts[number] = 0..array.layout().parts();
-                }
-                taken.extend(parts[number].clone().map(|part| (number, part)));
-            }
-            for part in taken.drain(..) {
-                self.take_part(plan, arrays, part, clocks)?;
-            }
-            spent.wait += since.elapsed();
+            let parts = self.take_parts(plan, arrays, tile, progress)?;
             if mutant::is(Mutant::EarlyGive) {
-                *begun = number + 1;
+                progress.begun = number + 1;
                 self.hand_on(tile, arrays)?;
             }
-            let since = Instant::now();
-            let mut views = arrays.views(self.fabric.worker, &parts, PassTrace(None, &current))?;
-            let Some(clocks) = clocks else {
-                if !(mutant::is(Mutant::TileOmitted) && number + 1 == tiles.len()) {
-                    plan.for_each_cell(number, &tile.tile, |cell| {
-                        run_cell::<S, A, C, F>(placed, (plan, &current), cell, &mut views, tree, &body)
-                    });
-                }
-                if mutant::is(Mutant::TileTwice) {
-                    plan.for_each_cell(number, &tile.tile, |cell| {
-                        run_cell::<S, A, C, F>(placed, (plan, &current), cell, &mut views, tree, &body)
-                    });
-                }
-                drop(views);
-                spent.compute += since.elapsed();
-                *begun = number + 1;
-                self.hand_on(tile, arrays)?;
-                self.fabric.worker.service()?;
-                continue;
-            };
-            drop(views);
-            let mut cells: Vec<Vec<usize>> = Vec::new();
-            plan.for_each_cell(number, &tile.tile, |cell| cells.push(cell.to_vec()));
-            let mut at = 0;
-            while at < cells.len() {
-                if serves && at % plan.interval(clocks.every()) == 0 {
-                    self.prefetch(plan, arrays, interval, spent)?;
-                    interval += 1;
-                }
-                let since = Instant::now();
-                let mut views = arrays.views(self.fabric.worker, &parts, PassTrace(None, &current))?;
-                let due = loop {
-                    run_cell::<S, A, C, F>(placed, (plan, &current), &cells[at], &mut views, tree, &body);
-                    at += 1;
-                    let due = plan.is_due(clocks, self.fabric.worker, at, ticked.elapsed())?;
-                    if at == cells.len() || due || serves && at % plan.interval(clocks.every()) == 0 {
-                        break due;
-                    }
-                };
-                drop(views);
-                spent.compute += since.elapsed();
-                if at < cells.len() && due {
-                    clocks.tick(self.fabric.worker, &mut relaxed(plan, arrays), false)?;
-                    self.fabric.worker.service()?;
-                    ticked = Instant::now();
+            match progress.clocks {
+                None => self.run_tile(cells, number, &parts, arrays, tree, &mut progress.spent)?,
+                Some(_) => {
+                    self.run_tile_by_clocks(cells, (number, &parts), arrays, tree, progress, &mut rhythm)?
                 }
             }
-            *begun = number + 1;
+            progress.begun = number + 1;
             self.hand_on(tile, arrays)?;
-            if number + 1 < tiles.len() {
+            if let Some(clocks) = progress.clocks.as_mut().filter(|_| number + 1 < plan.tiles[me].len()) {
                 clocks.tick(self.fabric.worker, &mut relaxed(plan, arrays), false)?;
-                ticked = Instant::now();
+                rhythm.ticked = Instant::now();
             }
             self.fabric.worker.service()?;
         }
-        match clocks {
+        match &mut progress.clocks {
             // Also of a worker without tiles.
             Some(clocks) => clocks.tick(self.fabric.worker, &mut relaxed(plan, arrays), true),
             None => Ok(()),
         }
+    }
+
+    /// Waits for the parts that a tile needs, and tells which of each array it sees.
+    fn take_parts<A: Arrays>(
+        &mut self,
+        plan: &LoopPlan,
+        arrays: &mut A,
+        tile: &TilePlan,
+        progress: &mut Progress,
+    ) -> Result<Vec<Range<usize>>> {
+        let since = Instant::now();
+        let mut parts = tile.parts.clone();
+        let mut wanted = Vec::new();
+        for (number, array) in arrays.each().iter().enumerate().filter(|(_, array)| array.is_written()) {
+            if plan.choice.placement.arrays[number] == ArrayPlacement::Whole {
+                parts[number] = 0..array.layout().parts();
+            }
+            wanted.extend(parts[number].clone().map(|part| (number, part)));
+        }
+        for part in wanted {
+            self.take_part(plan, arrays, part, &mut progress.clocks)?;
+        }
+        progress.spent.wait += since.elapsed();
+        Ok(parts)
+    }
+
+    /// Runs the cells of a tile, one after the other.
+    fn run_tile<S, A, C, F>(
+        &mut self,
+        cells: &Cells<'_, S, F>,
+        number: usize,
+        parts: &[Range<usize>],
+        arrays: &mut A,
+        tree: &mut Tree<'_, C>,
+        spent: &mut LoopReport,
+    ) -> Result<()>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        F: Body<S, A, C>,
+    {
+        let tiles = &cells.plan.tiles[self.rank() as usize];
+        let since = Instant::now();
+        let mut views = arrays.views(self.fabric.worker, parts, PassTrace(None, &cells.current))?;
+        let mut run = || {
+            cells
+                .plan
+                .for_each_cell(number, &tiles[number].tile, |cell| cells.run::<A, C>(cell, &mut views, tree))
+        };
+        if !(mutant::is(Mutant::TileOmitted) && number + 1 == tiles.len()) {
+            run();
+        }
+        if mutant::is(Mutant::TileTwice) {
+            run();
+        }
+        spent.compute += since.elapsed();
+        Ok(())
+    }
+
+    /// Runs the cells of a tile, with clocks between them.
+    fn run_tile_by_clocks<S, A, C, F>(
+        &mut self,
+        cells: &Cells<'_, S, F>,
+        (number, parts): (usize, &[Range<usize>]),
+        arrays: &mut A,
+        tree: &mut Tree<'_, C>,
+        Progress { clocks, spent, .. }: &mut Progress,
+        rhythm: &mut Rhythm,
+    ) -> Result<()>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        F: Body<S, A, C>,
+    {
+        let Some(clocks) = clocks else { return Ok(()) };
+        let plan = cells.plan;
+        let mut list: Vec<Vec<usize>> = Vec::new();
+        let tile = &plan.tiles[self.rank() as usize][number].tile;
+        plan.for_each_cell(number, tile, |cell| list.push(cell.to_vec()));
+        let serves = rhythm.serves;
+        let interval = if serves { plan.interval(clocks.every()) } else { 1 };
+        let ends_interval = |at: usize| serves && at.is_multiple_of(interval);
+        let mut at = 0;
+        while at < list.len() {
+            if ends_interval(at) {
+                self.prefetch(plan, arrays, rhythm.interval, spent)?;
+                rhythm.interval += 1;
+            }
+            let since = Instant::now();
+            let mut views = arrays.views(self.fabric.worker, parts, PassTrace(None, &cells.current))?;
+            let due = loop {
+                cells.run::<A, C>(&list[at], &mut views, tree);
+                at += 1;
+                let due = plan.is_due(clocks, self.fabric.worker, at, rhythm.ticked.elapsed())?;
+                if at == list.len() || due || ends_interval(at) {
+                    break due;
+                }
+            };
+            drop(views);
+            spent.compute += since.elapsed();
+            if at < list.len() && due {
+                clocks.tick(self.fabric.worker, &mut relaxed(plan, arrays), false)?;
+                self.fabric.worker.service()?;
+                rhythm.ticked = Instant::now();
+            }
+        }
+        Ok(())
     }
 
     /// Gives what others need next, after a tile.
@@ -135,28 +244,4 @@ impl Context<'_> {
 pub(super) fn relaxed<'a, A: Arrays>(plan: &LoopPlan, arrays: &'a mut A) -> Vec<&'a mut dyn LoopArray> {
     let all = arrays.each().into_iter().enumerate();
     all.filter(|(number, _)| plan.nest.relaxed.contains(number)).map(|(_, array)| array).collect()
-}
-
-/// Runs the iterations of one cell, and notes what they add to the accumulators.
-#[inline(always)]
-fn run_cell<'a, S, A, C, F>(
-    placed: &'a S::Placed,
-    (plan, current): (&'a LoopPlan, &Cell<usize>),
-    cell: &[usize],
-    views: &mut Of<'a, A::Views>,
-    tree: &mut Tree<'_, C>,
-    body: &F,
-) where
-    S: IterationSpace,
-    A: Arrays,
-    C: Accumulators,
-    F: for<'x, 'y> Fn(Of<'x, S::Chunks>, &'y mut Of<'x, A::Views>) -> C::Values,
-{
-    let number = cell_number(&plan.choice.grid, cell);
-    current.set(number);
-    let values = body(S::chunk(placed, &plan.choice.cuts, cell, number), views);
-    end_iterations();
-    if number + 1 < plan.cells || !mutant::is(Mutant::LostPartial) {
-        tree.add(number, values);
-    }
 }
