@@ -130,7 +130,8 @@ fn status_of(error: &Error) -> ha_status {
         Error::NoReaderCopy { .. } => HA_NO_READER_COPY,
         Error::NotLent { .. } => HA_NOT_LENT,
         Error::NotOwner { .. } => HA_NOT_OWNER,
-        Error::OwnerAlive { .. } => HA_OWNER_ALIVE,
+        // An owner on another host is alive: the job ends with its host.
+        Error::OwnerAlive { .. } | Error::OwnerElsewhere { .. } => HA_OWNER_ALIVE,
         Error::OwnerGone { .. } => HA_OWNER_GONE,
         Error::NoSuchWorker { .. } | Error::NotComing { .. } => HA_NO_SUCH_WORKER,
         Error::OutOfRange { .. } => HA_OUT_OF_RANGE,
