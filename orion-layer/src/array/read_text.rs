@@ -113,7 +113,7 @@ impl Context<'_> {
     ///     // Lines of another kind: how many features a row has, unless it is a comment.
     ///     let counts = w.text_rows(&path, |line, _| match line.split(' ').count() {
     ///         _ if line.starts_with('#') => Ok(None),
-    ///         0 | 1 => Err(format!("expected a label and features, found {line:?}")),
+    ///         0 | 1 => Err(format!("expected a label and features, found {line:?}").into()),
     ///         columns => Ok(Some(columns as u32 - 1)),
     ///     })?;
     ///     assert_eq!(counts.to_vec(w)?[0].value, 2);

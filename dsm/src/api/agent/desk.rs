@@ -17,6 +17,11 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How often a new agent looks, each a millisecond, for the place to be free: whoever asks whether a dead agent lives
+/// (`pins::is_held`) has its mutex for a moment.
+const LOOKS_FOR_PLACE: u32 = 100;
 
 /// What the agent has of one area.
 #[derive(Debug, Default)]
@@ -46,8 +51,13 @@ impl Desk {
         shared.check_process()?;
         let record = &shared.segment.header().agent;
         let tenure = Tenure::begin(shared.segment.canary)?;
-        if record.life.try_lock().is_none() {
-            return Err(Error::AgentTaken { pid: record.pid.load(Ordering::Relaxed) });
+        let mut looks = 0;
+        while record.life.try_lock().is_none() {
+            if looks == LOOKS_FOR_PLACE {
+                return Err(Error::AgentTaken { pid: record.pid.load(Ordering::Relaxed) });
+            }
+            looks += 1;
+            std::thread::sleep(Duration::from_millis(1));
         }
         let number = record.incarnations.load(Ordering::Relaxed) + 1;
         record.incarnations.store(number, Ordering::Relaxed);
