@@ -162,7 +162,8 @@ impl Supervisor<'_> {
     /// Notes who has ended; the first failure ends the others, or is told to those who wait for it.
     fn note_ends(&mut self) -> Result<()> {
         let mut failures = self.failures()?;
-        if !failures.is_empty() && failures.iter().all(|(_, status)| status.signal().is_none()) {
+        let is_first = self.first_failure.is_none() && !failures.is_empty();
+        if is_first && failures.iter().all(|(_, status)| status.signal().is_none()) {
             // They may have failed because they saw the death of one that is about to end.
             self.await_ending();
             failures.extend(self.failures()?);
