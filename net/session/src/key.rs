@@ -110,6 +110,20 @@ impl ClusterKey {
         self.derive(b"job tag", job)
     }
 
+    /// A short text that differs from key to key, for people to see whether two hosts have the same one. It tells nothing
+    /// else of the key.
+    ///
+    /// ```
+    /// use hectare_session::ClusterKey;
+    /// let of = |secret| ClusterKey::new("lab", secret).map(|key| key.fingerprint());
+    /// assert_eq!(of([7; 32])?.len(), 16);
+    /// assert_ne!(of([7; 32])?, of([8; 32])?);
+    /// # Ok::<(), hectare_session::KeyError>(())
+    /// ```
+    pub fn fingerprint(&self) -> String {
+        self.derive::<8>(b"fingerprint", &[]).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// Names the cluster. It is no secret.
     pub(crate) fn cluster_tag(&self) -> [u8; 8] {
         let mut context = digest::Context::new(&digest::SHA256);

@@ -268,16 +268,17 @@ impl Link {
             }
             self.pings -= 1;
         }
-        // RFC 8899 section 5: a probe is alone in its batch, and waits for room in the window.
-        let room = self.congestion.window().saturating_sub(self.sent.in_flight());
+        // A probe is alone in its batch. It does not wait for room in the window, which a sender in a hurry never leaves: there
+        // is one at a time, so at most one per round trip.
         if self.heard
             && batch.is_empty()
-            && room >= 2 * self.mtu.current() as u64
             && let Some(size) = self.mtu.probe(now)
         {
             let what = (Kind::Ping, 0, Purpose::MtuProbe);
             if !self.write(now, batch, what, size - overhead, |zeros| zeros.fill(0)) {
-                self.mtu.on_probe_lost(size);
+                self.mtu.on_probe_unsent();
+            } else if self.mtu.is_doubtful() {
+                self.ping();
             }
             batch.close();
         }
@@ -355,13 +356,14 @@ impl Link {
         let mut fates = std::mem::take(&mut self.fates);
         let sample = self.sent.on_ack(now, ack, &mut fates).map_err(|_| Reason::Broken)?;
         if let Some(sample) = sample {
-            self.rtt.sample(sample, Duration::from_micros(u64::from(ack.delay_us)));
+            let took = self.rtt.sample(sample, Duration::from_micros(u64::from(ack.delay_us)));
+            self.congestion.on_round_trip(took);
         }
         // RFC 9002 section 7.1: a packet with the mark of congestion counts as a lost one.
         if ack.congested > self.congested {
             self.congested = ack.congested;
             if let Some(newest) = fates.last() {
-                self.congestion_events += u64::from(self.congestion.on_congestion(now, newest.sent));
+                self.congestion_events += u64::from(self.congestion.on_mark(now, newest.sent));
             }
         }
         self.sent.detect_lost(now, &self.rtt, &mut fates);
@@ -394,25 +396,26 @@ impl Link {
             }
         }
         let mut began = None;
+        let alone = !fates.iter().any(|fate| !fate.arrived && fate.purpose != Purpose::MtuProbe);
         for fate in fates.iter().filter(|fate| !fate.arrived) {
             match fate.purpose {
                 // RFC 8899 section 3, RFC 9000 section 14.4: the loss of a probe is no sign of congestion.
                 Purpose::MtuProbe => {
-                    self.mtu.on_probe_lost(fate.size);
+                    if self.mtu.on_probe_lost(fate.size, alone || self.mtu.is_doubtful()) {
+                        self.black_holes += 1;
+                        self.congestion.resize(self.mtu.current());
+                    }
                     continue;
                 }
                 Purpose::Data(id) => {
                     self.lost += 1;
                     events.push_back(Event::Lost { peer, id });
-                    if self.mtu.on_lost(fate.size) {
-                        self.black_holes += 1;
-                        self.congestion.resize(self.mtu.current());
-                    }
+                    self.mtu.on_lost(fate.size);
                 }
                 Purpose::Ping | Purpose::Unasked => {}
             }
             began = Some(began.map_or(fate.sent, |first: Time| first.min(fate.sent)));
-            self.congestion_events += u64::from(self.congestion.on_congestion(now, fate.sent));
+            self.congestion_events += u64::from(self.congestion.on_loss(now, fate.sent, &self.rtt));
         }
         if let Some(began) = began {
             self.look_for_persistence(began, fates);

@@ -32,6 +32,11 @@ pub struct Idle {
 }
 
 impl Idle {
+    /// Whether [`Idle::rest`] sleeps next, if there is no work.
+    pub fn is_about_to_sleep(&self) -> bool {
+        self.rounds >= SPINS + YIELDS
+    }
+
     /// Rests after a round of the loop, which found work or not: at most for `longest`, the time until the next timer.
     ///
     /// # Errors

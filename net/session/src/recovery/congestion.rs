@@ -1,5 +1,9 @@
-//! The congestion window: CUBIC (RFC 9438) on the frame of RFC 9002 section 7.
+//! The congestion window: CUBIC (RFC 9438) on the frame of RFC 9002 section 7, but that losses of the path itself are not
+//! answered (`lossy.rs`), and slow start ends before it overruns the queue (`slow_start.rs`).
+use super::lossy::{Before, Lossy, Verdict};
+use super::queue::Queue;
 use super::rtt::Rtt;
+use super::slow_start::{Growth, SlowStart};
 use crate::time::Time;
 use std::time::Duration;
 
@@ -24,11 +28,13 @@ pub(crate) struct Congestion {
     epoch: Option<(Time, f64)>,
     /// RFC 9438 section 4.3: the window that Reno would have.
     w_reno: f64,
-    /// The most that was on the way since the last round began, and when that was.
+    /// The most that was on the way since the last round began.
     peak: u64,
-    round: Time,
     /// The peak of the round before.
     used: u64,
+    queue: Queue,
+    slow_start: SlowStart,
+    lossy: Lossy,
 }
 
 impl Congestion {
@@ -42,8 +48,10 @@ impl Congestion {
             epoch: None,
             w_reno: 0.0,
             peak: 0,
-            round: Time::ZERO,
             used: 0,
+            queue: Queue::new(),
+            slow_start: SlowStart::default(),
+            lossy: Lossy::new(),
         }
     }
 
@@ -87,10 +95,16 @@ impl Congestion {
         used * share >= self.window || used + self.segment > self.window
     }
 
+    /// A round trip was measured. Comes before the packets of its acknowledgement.
+    pub(crate) fn on_round_trip(&mut self, sample: Duration) {
+        self.queue.on_sample(sample);
+    }
+
     /// `bytes` of a packet that was sent at `sent` arrived.
     pub(crate) fn on_ack(&mut self, now: Time, sent: Time, bytes: usize, rtt: &Rtt) {
-        if now.since(self.round) >= rtt.smoothed() {
-            (self.used, self.peak, self.round) = (self.peak, 0, now);
+        self.lossy.count(false);
+        if self.queue.on_ack(now, sent) {
+            (self.used, self.peak) = (self.peak, 0);
         }
         if self.recovery.is_some_and(|start| sent <= start) {
             return;
@@ -102,8 +116,13 @@ impl Congestion {
         }
         let bytes = bytes as f64;
         if self.in_slow_start() {
-            // RFC 9002 section 7.3.1.
-            self.window += bytes;
+            // RFC 9002 section 7.3.1, RFC 9406 section 4.2.
+            match self.slow_start.on_ack(&self.queue) {
+                Growth::By(divisor) => self.window += bytes / divisor,
+                Growth::Over => {
+                    (self.threshold, self.w_max, self.w_reno) = (self.window, self.window, self.window);
+                }
+            }
             return;
         }
         let (start, from) = *self.epoch.get_or_insert((now, self.window));
@@ -125,24 +144,55 @@ impl Congestion {
         self.window = self.window.max(self.w_reno);
     }
 
-    /// A packet that was sent at `sent` is lost or bore the mark of congestion. True if that begins a new event.
-    pub(crate) fn on_congestion(&mut self, now: Time, sent: Time) -> bool {
+    /// A packet that was sent at `sent` is lost. True if that begins a new event in which the window falls.
+    pub(crate) fn on_loss(&mut self, now: Time, sent: Time, rtt: &Rtt) -> bool {
+        self.lossy.count(true);
         if self.recovery.is_some_and(|start| sent <= start) {
             return false;
         }
+        match self.lossy.judge(self.window, &self.queue, rtt.min()) {
+            Verdict::Ignored => false,
+            Verdict::InVain(before) => {
+                // RFC 9438 section 4.9 takes a decrease back in the same way.
+                self.window = self.window.max(before.window);
+                (self.w_max, self.threshold, self.epoch) = (before.w_max, before.threshold, None);
+                self.w_reno = self.window;
+                false
+            }
+            Verdict::Congestion => {
+                let before = Before { window: self.window, w_max: self.w_max, threshold: self.threshold };
+                self.lossy.on_decrease(before, &self.queue);
+                self.decrease(now);
+                true
+            }
+        }
+    }
+
+    /// A packet that was sent at `sent` bore the mark of congestion. True if that begins a new event.
+    pub(crate) fn on_mark(&mut self, now: Time, sent: Time) -> bool {
+        if self.recovery.is_some_and(|start| sent <= start) {
+            return false;
+        }
+        self.lossy.forget();
+        self.decrease(now);
+        true
+    }
+
+    fn decrease(&mut self, now: Time) {
         self.recovery = Some(now);
         self.epoch = None;
+        self.queue.forget();
         // RFC 9438 section 4.7, fast convergence: who loses below the last maximum makes room for others.
         let converging = self.window < self.w_max;
         self.w_max = if converging { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.window = (self.window * BETA).max(self.minimum());
         self.threshold = self.window;
         self.w_reno = self.window;
-        true
     }
 
     /// RFC 9002 section 7.6.2: everything sent in a long time was lost.
     pub(crate) fn on_persistent(&mut self) {
+        self.lossy.forget();
         self.w_max = self.window;
         self.window = self.minimum();
         self.threshold = self.threshold.min((self.w_max * BETA).max(self.minimum()));
@@ -207,7 +257,7 @@ mod tests {
     fn a_window_that_has_no_room_for_one_more_packet_is_used() {
         let mut congestion = Congestion::new(SEGMENT);
         congestion.on_persistent();
-        congestion.on_congestion(Time::ZERO, Time::from_nanos(1));
+        congestion.on_mark(Time::ZERO, Time::from_nanos(1));
         congestion.window = 2.9 * SEGMENT as f64;
         let before = congestion.window();
         congestion.on_sent(2 * SEGMENT as u64);
@@ -222,10 +272,12 @@ mod tests {
             round(&mut congestion, &mut at, &rtt(10));
         }
         let before = congestion.window;
-        assert!(congestion.on_congestion(at, at));
-        assert!(!congestion.on_congestion(at, at));
+        assert!(congestion.on_loss(at, at, &rtt(10)));
+        assert!(!congestion.on_loss(at, at, &rtt(10)));
         assert_eq!(congestion.window, before * BETA);
-        assert!(congestion.on_congestion(at + Duration::from_millis(20), at + Duration::from_millis(10)));
+        assert!(!congestion.on_mark(at, at));
+        let later = at + Duration::from_millis(20);
+        assert!(congestion.on_mark(later, at + Duration::from_millis(10)));
         assert!(congestion.window < before * BETA);
     }
 
@@ -236,7 +288,7 @@ mod tests {
         let rtt = rtt(100);
         let w_max = 1000.0 * SEGMENT as f64;
         congestion.window = w_max;
-        congestion.on_congestion(Time::ZERO, Time::ZERO);
+        congestion.on_mark(Time::ZERO, Time::ZERO);
         let k = (1000.0 * (1.0 - BETA) / C).cbrt();
         let mut at = Time::ZERO;
         while at.as_nanos() < (k * 1e9) as u64 {
@@ -261,7 +313,7 @@ mod tests {
         let mut congestion = Congestion::new(SEGMENT);
         let rtt = rtt(1);
         congestion.window = 100.0 * SEGMENT as f64;
-        congestion.on_congestion(Time::ZERO, Time::ZERO);
+        congestion.on_mark(Time::ZERO, Time::ZERO);
         let mut at = Time::ZERO;
         for _ in 0..40 {
             round(&mut congestion, &mut at, &rtt);

@@ -1,5 +1,10 @@
 //! The largest packet that the path carries (RFC 8899): probes that are lost cost nothing, and a path that swallows large
 //! packets is found.
+//!
+//! Overload loses packets of all sizes, so neither a lost probe nor large packets lost in a row say much alone. A row makes
+//! the size doubtful; then probes of that very size go, each with a small packet behind it, and only if several of them are
+//! lost, of which the small ones arrive, and nothing large arrives meanwhile, the path swallows large packets (a black hole,
+//! RFC 8899 section 4.3).
 use crate::time::Time;
 use crate::wire::BASE_DATAGRAM;
 use std::time::Duration;
@@ -10,7 +15,9 @@ const MAX_PROBES: u32 = 3;
 const CLOSE: usize = 16;
 /// RFC 8899 section 5.1.1, PMTU_RAISE_TIMER: after how long a larger size is tried again.
 const RAISE: Duration = Duration::from_secs(600);
-/// After so many large packets lost in a row, none of them arriving, the path may swallow large packets (RFC 8899 section 4.3).
+/// A probe that was lost alone weighs so much; one that was lost together with other packets weighs 1.
+const ALONE: u32 = 4;
+/// After so many large packets lost in a row, none of them arriving, the size is doubtful.
 const BLACK_HOLE: u32 = 6;
 
 /// The search for the largest packet, in bytes of UDP payload.
@@ -23,12 +30,15 @@ pub(crate) struct Mtu {
     /// What the own interface carries.
     limit: usize,
     in_flight: bool,
-    /// How often the size that is being tried was lost.
+    /// The weight of the losses of the size that is being tried.
     failures: u32,
     /// When the search begins again.
     again: Option<Time>,
-    /// Packets larger than the base size that were lost since one arrived.
+    /// Packets larger than the base size that were lost since one as large arrived, and the least of their sizes.
     swallowed: u32,
+    least: usize,
+    /// The path may swallow packets of the current size.
+    doubtful: bool,
 }
 
 impl Mtu {
@@ -43,6 +53,8 @@ impl Mtu {
             failures: 0,
             again: None,
             swallowed: 0,
+            least: usize::MAX,
+            doubtful: false,
         }
     }
 
@@ -51,8 +63,16 @@ impl Mtu {
         self.current
     }
 
-    /// The size that is tried next: first the interface's own, then by halves.
+    /// Whether a small packet has to follow a probe, so that its arrival shows that only the probe was lost.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.doubtful
+    }
+
+    /// The size that is tried next: a doubtful one, else first the interface's own, then by halves.
     fn candidate(&self) -> Option<usize> {
+        if self.doubtful {
+            return Some(self.current);
+        }
         if self.too_large > self.limit {
             return (self.current < self.limit).then_some(self.limit);
         }
@@ -87,42 +107,56 @@ impl Mtu {
 
     /// A probe of `size` arrived. True if that changes the size.
     pub(crate) fn on_probe_acked(&mut self, size: usize) -> bool {
-        (self.in_flight, self.failures, self.swallowed) = (false, 0, 0);
+        (self.in_flight, self.failures) = (false, 0);
+        self.on_acked(size);
         let larger = size > self.current;
         self.current = self.current.max(size);
         larger
     }
 
-    /// A probe of `size` was lost.
-    pub(crate) fn on_probe_lost(&mut self, size: usize) {
+    /// A probe could not be sent.
+    pub(crate) fn on_probe_unsent(&mut self) {
         self.in_flight = false;
-        self.failures += 1;
-        if self.failures >= MAX_PROBES {
-            self.failures = 0;
-            self.too_large = self.too_large.min(size).max(self.current + 1);
+    }
+
+    /// A probe of `size` was lost; `alone` if nothing else was with it. True if the size fell to the base, because the path
+    /// swallows large packets.
+    pub(crate) fn on_probe_lost(&mut self, size: usize, alone: bool) -> bool {
+        self.in_flight = false;
+        self.failures += if alone { ALONE } else { 1 };
+        if self.failures < MAX_PROBES * ALONE {
+            return false;
         }
+        self.failures = 0;
+        if self.doubtful {
+            *self = Mtu::new(self.limit);
+            return true;
+        }
+        self.too_large = self.too_large.min(size).max(self.current + 1);
+        false
     }
 
     /// A packet of `size` arrived.
     pub(crate) fn on_acked(&mut self, size: usize) {
-        if size > BASE_DATAGRAM {
-            self.swallowed = 0;
+        if self.swallowed > 0 && size >= self.least {
+            if self.doubtful {
+                (self.doubtful, self.failures) = (false, 0);
+            }
+            (self.swallowed, self.least) = (0, usize::MAX);
         }
     }
 
-    /// A packet of `size` was lost. True if the size fell to the base, because the path swallows large packets.
-    pub(crate) fn on_lost(&mut self, size: usize) -> bool {
+    /// A packet of `size` was lost.
+    pub(crate) fn on_lost(&mut self, size: usize) {
         if size <= BASE_DATAGRAM || self.current == BASE_DATAGRAM {
-            return false;
+            return;
         }
         self.swallowed += 1;
-        if self.swallowed < BLACK_HOLE {
-            return false;
+        self.least = self.least.min(size);
+        if self.swallowed >= BLACK_HOLE && !self.doubtful {
+            // A probe that is on its way is of another size, and weighs nothing.
+            (self.doubtful, self.failures) = (true, 0);
         }
-        // The first probe asks for the whole size again: if everything was lost for a while, and not only what was large,
-        // then this cost one round trip at the base size.
-        *self = Mtu::new(self.limit);
-        true
     }
 }
 
@@ -140,7 +174,7 @@ mod tests {
             if size <= carries {
                 mtu.on_probe_acked(size);
             } else {
-                mtu.on_probe_lost(size);
+                mtu.on_probe_lost(size, true);
             }
         }
         probes
@@ -168,24 +202,61 @@ mod tests {
         let mut mtu = Mtu::new(1472);
         for _ in 0..2 {
             let size = mtu.probe(Time::ZERO).unwrap();
-            mtu.on_probe_lost(size);
+            mtu.on_probe_lost(size, true);
         }
         assert_eq!(mtu.probe(Time::ZERO), Some(1472));
+        // Nor are a few more that were lost together with others.
+        for _ in 0..ALONE - 1 {
+            mtu.on_probe_lost(1472, false);
+            assert_eq!(mtu.probe(Time::ZERO), Some(1472));
+        }
+        mtu.on_probe_lost(1472, false);
+        assert_ne!(mtu.probe(Time::ZERO), Some(1472));
+    }
+
+    /// Large packets are lost until the size is doubtful.
+    fn doubtful() -> Mtu {
+        let mut mtu = Mtu::new(8972);
+        search(&mut mtu, 8972, Time::ZERO);
+        (0..BLACK_HOLE).for_each(|_| mtu.on_lost(8972));
+        assert!(mtu.is_doubtful());
+        mtu
+    }
+
+    #[test]
+    fn overload_is_no_black_hole() {
+        // A large packet arrives, or a probe.
+        let mut mtu = doubtful();
+        assert_eq!(mtu.probe(Time::ZERO), Some(8972));
+        assert!(!mtu.on_probe_lost(8972, true));
+        mtu.on_acked(1300);
+        assert!(mtu.is_doubtful(), "a smaller one says nothing");
+        mtu.on_acked(8972);
+        assert!(!mtu.is_doubtful() && mtu.current() == 8972);
+        let mut mtu = doubtful();
+        for _ in 0..2 {
+            assert_eq!(mtu.probe(Time::ZERO), Some(8972));
+            assert!(!mtu.on_probe_lost(8972, true));
+        }
+        assert_eq!(mtu.probe(Time::ZERO), Some(8972));
+        assert!(!mtu.on_probe_acked(8972));
+        assert!(!mtu.is_doubtful() && mtu.current() == 8972 && mtu.probe(Time::ZERO).is_none());
     }
 
     #[test]
     fn a_path_that_swallows_large_packets_is_found_and_measured_again() {
         let mut mtu = Mtu::new(8972);
         search(&mut mtu, 8972, Time::ZERO);
-        for _ in 0..BLACK_HOLE - 1 {
-            assert!(!mtu.on_lost(8972));
-        }
+        (1..BLACK_HOLE).for_each(|_| mtu.on_lost(8972));
         mtu.on_acked(8972);
-        for _ in 0..BLACK_HOLE - 1 {
-            assert!(!mtu.on_lost(8972), "one arrived meanwhile");
+        (1..BLACK_HOLE).for_each(|_| mtu.on_lost(8972));
+        mtu.on_lost(1000);
+        assert!(!mtu.is_doubtful(), "one arrived meanwhile, and small ones say nothing");
+        mtu.on_lost(8972);
+        for last in [false, false, true] {
+            assert_eq!(mtu.probe(Time::ZERO), Some(8972));
+            assert_eq!(mtu.on_probe_lost(8972, true), last);
         }
-        assert!(!mtu.on_lost(1000), "small ones say nothing");
-        assert!(mtu.on_lost(8972));
         assert_eq!(mtu.current(), BASE_DATAGRAM);
         search(&mut mtu, 1472, Time::ZERO);
         assert!((1472 - CLOSE..=1472).contains(&mtu.current()));

@@ -23,13 +23,14 @@ impl Rtt {
         Rtt { latest: INITIAL, smoothed: INITIAL, variation: INITIAL / 2, min: INITIAL, sampled: false }
     }
 
-    /// A packet was acknowledged `latest` after it was sent; the receiver says it kept it back for `delay`.
-    pub(crate) fn sample(&mut self, latest: Duration, delay: Duration) {
+    /// A packet was acknowledged `latest` after it was sent; the receiver says it kept it back for `delay`. The time that
+    /// the network took.
+    pub(crate) fn sample(&mut self, latest: Duration, delay: Duration) -> Duration {
         self.latest = latest;
         if !self.sampled {
             // Section 5.2 and 5.3: the first sample replaces what was assumed.
             *self = Rtt { latest, smoothed: latest, variation: latest / 2, min: latest, sampled: true };
-            return;
+            return latest;
         }
         self.min = self.min.min(latest);
         // Section 5.3: the receiver's delay is taken off as far as that leaves at least the minimum.
@@ -37,6 +38,7 @@ impl Rtt {
         let adjusted = if latest >= self.min + delay { latest - delay } else { latest };
         self.variation = (self.variation * 3 + self.smoothed.abs_diff(adjusted)) / 4;
         self.smoothed = (self.smoothed * 7 + adjusted) / 8;
+        adjusted
     }
 
     pub(crate) fn smoothed(&self) -> Duration {

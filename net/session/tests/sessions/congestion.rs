@@ -1,5 +1,6 @@
 //! How much of a link is used, and how it is shared. Time is virtual: nothing here depends on the machine.
 use super::network::*;
+use super::tcp::{Rule, SEGMENT, Tcp};
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -30,18 +31,72 @@ fn a_link_without_loss_is_filled() {
     }
 }
 
-/// CUBIC with loss p carries at least what Reno does, about 1.22 / sqrt(p) packets per round trip (Mathis et al. 1997).
+/// The losses are the path's own, and no reason to send less.
 #[test]
-fn random_loss_leaves_what_the_formula_says() {
-    let path = link(1.25e7, 500);
-    // With a tenth lost, the window is so small that the formula says too much: it knows no time-outs.
-    for (loss, least) in [(0.01, 0.6), (0.1, 0.3)] {
-        let share = goodput(&path, loss);
-        let packets = 1.22 / f64::sqrt(loss);
-        let formula = (packets * 1472.0 / 0.001 / path.rate).min(1.0);
-        println!("loss {loss}: {share:.3} of the link, the formula says {formula:.3}");
-        assert!(share > least * formula, "{share} with {loss}, the formula says {formula}");
+fn random_loss_costs_little_more_than_what_is_lost() {
+    for path in [link(1.25e6, 5_000), link(1.25e7, 500), link(1.25e7, 5_000)] {
+        let without = goodput(&path, 0.0);
+        for (loss, least) in [(0.01, 0.9), (0.1, 0.75)] {
+            let share = goodput(&path, loss);
+            println!(
+                "{} bytes/s, {:?}, loss {loss}: {share:.3}, without {without:.3}",
+                path.rate, path.delay
+            );
+            assert!(share > least * without, "{share} with {loss}, {without} without");
+        }
     }
+}
+
+/// What a TCP flow and a session get of a link that they share, once the second has been there for a while.
+fn beside_tcp(path: &Path, rule: Rule, session_first: bool) -> (f64, f64) {
+    let mut network = Network::pair(17, path, |_| {});
+    if session_first {
+        network.run(SECOND / 10, |_| false);
+        network.queue(0, 1, 10_000_000);
+        network.run(SECOND * 3, |_| false);
+        network.flows.push(Tcp::new(1, rule));
+    } else {
+        // The session has never seen the path without the queue of the flow.
+        network.flows.push(Tcp::new(1, rule));
+        network.hosts[1].down = true;
+        network.run(SECOND * 3, |_| false);
+        network.hosts[1].down = false;
+        network.queue(0, 1, 10_000_000);
+    }
+    network.run(SECOND * 5, |_| false);
+    let before = (network.flows[0].acked, network.hosts[1].got_bytes);
+    network.run(SECOND * 12, |_| false);
+    let tcp = (network.flows[0].acked - before.0) * SEGMENT as u64;
+    let session = network.hosts[1].got_bytes - before.1;
+    (tcp as f64 / (path.rate * 12.0), session as f64 / (path.rate * 12.0))
+}
+
+/// Queues of one round trip, of two, of ten, and of a fifth, in which no queue is seen.
+#[test]
+fn a_tcp_flow_beside_it_keeps_its_share() {
+    let paths = [(5_000, 62_500), (5_000, 125_000), (500, 62_500), (5_000, 12_500)];
+    let cubic = paths.into_iter().flat_map(|path| [true, false].map(|first| (Rule::Cubic, path, first)));
+    let reno = paths.into_iter().map(|path| (Rule::Reno, path, true));
+    for (rule, (delay_us, queue), session_first) in cubic.chain(reno) {
+        let delay = Duration::from_micros(delay_us);
+        let path = Path { rate: 6.25e6, delay, queue, ..Path::default() };
+        let (tcp, session) = beside_tcp(&path, rule, session_first);
+        println!("{rule:?}, {delay:?}, queue {queue}, first {session_first}: {tcp:.2} and {session:.2}");
+        assert!(tcp > 0.3, "{tcp} of {path:?} beside {session}");
+        assert!(session > 0.25 && session + tcp > 0.85, "{session} of {path:?} beside {tcp}");
+    }
+}
+
+/// Slow start ends before it has overrun a queue of four round trips: that would lose 600 packets.
+#[test]
+fn slow_start_loses_little() {
+    let mut network = Network::pair(18, &Path { queue: 500_000, ..link(1.25e7, 5_000) }, |_| {});
+    network.run(SECOND / 10, |_| false);
+    network.queue(0, 1, 10_000_000);
+    network.run(SECOND, |_| false);
+    let status = network.status(0, 1);
+    assert!(status.lost < 150, "{status:?}");
+    assert!(network.hosts[1].got_bytes as f64 > 0.8 * 1.25e7, "{}", network.hosts[1].got_bytes);
 }
 
 #[test]

@@ -4,4 +4,5 @@ mod handshakes;
 mod hostile;
 mod inputs;
 mod network;
+mod tcp;
 mod transfers;

@@ -1,4 +1,5 @@
 //! The network, and programs on it that send packets until they arrive.
+use crate::tcp::{SEGMENT, Tcp};
 use hectare_session::*;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
@@ -81,6 +82,8 @@ fn body(id: u64, size: usize) -> &'static [u8] {
 pub(crate) struct Network {
     pub(crate) now: Time,
     pub(crate) hosts: Vec<Host>,
+    /// Flows that share the queues in front of hosts.
+    pub(crate) flows: Vec<Tcp>,
     flying: BinaryHeap<Flying>,
     sequence: u64,
     random: u64,
@@ -105,6 +108,7 @@ impl Network {
         Network {
             now: Time::ZERO,
             hosts: Vec::new(),
+            flows: Vec::new(),
             flying: BinaryHeap::new(),
             sequence: 0,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
@@ -193,14 +197,7 @@ impl Network {
         if self.cut.contains(&(from, to)) || bytes.len() > path.carries || self.chance(path.loss) {
             return;
         }
-        let start = self.hosts[to].busy_until.max(self.now);
-        let waiting = start.since(self.now).as_secs_f64() * path.rate;
-        let marked = path.marks && waiting > path.queue as f64 / 2.0;
-        if waiting + bytes.len() as f64 > path.queue as f64 {
-            return;
-        }
-        let gone = start + Duration::from_secs_f64(bytes.len() as f64 / path.rate);
-        self.hosts[to].busy_until = gone;
+        let Some((gone, marked)) = self.hosts[to].enqueue(self.now, bytes.len()) else { return };
         let copies = 1 + u32::from(self.chance(path.doubled));
         for _ in 0..copies {
             let jitter = path.jitter.as_nanos() as u64;
@@ -246,10 +243,23 @@ impl Network {
         self.buffer = buffer;
     }
 
+    /// Lets the flows do what they have to do now.
+    fn serve_flows(&mut self) {
+        for flow in &mut self.flows {
+            for _ in 0..flow.serve(self.now) {
+                let host = &mut self.hosts[flow.to];
+                // The acknowledgement takes as long as a packet of a session takes back.
+                let acked_at = host.enqueue(self.now, SEGMENT).map(|(gone, _)| gone + host.path.delay * 2);
+                flow.on_sent(self.now, acked_at);
+            }
+        }
+    }
+
     fn next(&self) -> Option<Time> {
         let timeouts =
             self.hosts.iter().filter(|host| !host.down).filter_map(|host| host.endpoint.next_timeout());
-        timeouts.chain(self.flying.peek().map(|Reverse(flying)| flying.0)).min()
+        let flows = self.flows.iter().map(Tcp::next_time);
+        timeouts.chain(flows).chain(self.flying.peek().map(|Reverse(flying)| flying.0)).min()
     }
 
     /// Runs until `until` says so, or for `longest`. True if `until` said so.
@@ -264,6 +274,7 @@ impl Network {
                 return until(self);
             };
             self.now = self.now.max(next);
+            self.serve_flows();
             let mut touched = BTreeSet::new();
             while self.flying.peek().is_some_and(|Reverse(flying)| flying.0 <= self.now) {
                 let Some(Reverse((_, _, from, to, marked, mut bytes))) = self.flying.pop() else { break };
@@ -297,6 +308,19 @@ impl Network {
 }
 
 impl Host {
+    /// Puts bytes into the queue in front of the host: when the last of them has gone, and whether they are marked; none if
+    /// the queue is full.
+    fn enqueue(&mut self, now: Time, bytes: usize) -> Option<(Time, bool)> {
+        let Path { rate, queue, marks, .. } = self.path;
+        let start = self.busy_until.max(now);
+        let waiting = start.since(now).as_secs_f64() * rate;
+        if waiting + bytes as f64 > queue as f64 {
+            return None;
+        }
+        self.busy_until = start + Duration::from_secs_f64(bytes as f64 / rate);
+        Some((self.busy_until, marks && waiting > queue as f64 / 2.0))
+    }
+
     pub(crate) fn take(&mut self, now: Time, from: SocketAddr, marked: bool, bytes: &mut [u8]) {
         if self.down {
             return;

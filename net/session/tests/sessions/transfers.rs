@@ -108,6 +108,23 @@ fn a_path_that_begins_to_swallow_large_packets_is_noticed() {
     assert!(network.hosts[0].disconnects().is_empty(), "the session lived on");
 }
 
+/// Many large packets in a row are lost, and so are many small ones.
+#[test]
+fn overload_is_no_path_that_swallows_large_packets() {
+    let mut network = Network::pair(10, &Path::default(), |_| {});
+    network.queue(0, 1, 1_000_000);
+    network.run(Duration::from_millis(100), |_| false);
+    assert_eq!(network.status(0, 1).max_datagram, 1472);
+    network.hosts[1].path = Path { rate: 2e5, queue: 6_000, loss: 0.5, ..Path::default() };
+    for _ in 0..20 {
+        network.run(Duration::from_secs(1), |_| false);
+        let status = network.status(0, 1);
+        assert_eq!((status.max_datagram, status.black_holes), (1472, 0), "{status:?}");
+    }
+    let status = network.status(0, 1);
+    assert!(status.lost > 500, "{status:?}");
+}
+
 #[test]
 fn equal_seeds_give_equal_runs() {
     let run = |seed| {

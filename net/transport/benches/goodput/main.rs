@@ -1,7 +1,10 @@
 //! How fast sessions over UDP move bytes, beside iperf3, on the same path in the same minute: over loopback, and over a veth
 //! pair between two network namespaces (as root) with an MTU of 1500 and of 9000.
 //!
-//! `cargo bench -p hectare-transport --bench goodput [-- loopback|1500|9000]`
+//! `lossy` is another measurement: how a session fares where packets are lost, and how a TCP flow beside it.
+//!
+//! `cargo bench -p hectare-transport --bench goodput [-- loopback|1500|9000|lossy]`
+mod lossy;
 mod moving;
 mod paths;
 
@@ -48,7 +51,11 @@ fn main() {
     match arguments.first().map(String::as_str) {
         Some("receive" | "send") => moving::run(&arguments),
         Some(only @ ("loopback" | "1500" | "9000")) => measure_path(only),
-        _ => ["loopback", "1500", "9000"].into_iter().for_each(measure_path),
+        Some("lossy") => lossy::measure(),
+        _ => {
+            ["loopback", "1500", "9000"].into_iter().for_each(measure_path);
+            lossy::measure();
+        }
     }
 }
 
@@ -102,22 +109,8 @@ fn measure(mover: Mover, namespaces: Option<&Namespaces>) -> f64 {
         None => Command::new(name),
     };
     if mover.is_ours() {
-        let this = std::env::current_exe().expect("a path").display().to_string();
         let suite = if mover == Mover::Plain { "plain" } else { "sealed" };
-        let side = |side: usize, role: &str| {
-            let mut command = program(side, &this);
-            command.args([role, &format!("{from}:7100"), &format!("{to}:7101"), &mtu.to_string(), suite]);
-            command.arg(BYTES.to_string());
-            command
-        };
-        let mut receiver = side(1, "receive").stdout(Stdio::null()).spawn().expect("this program");
-        let sent = side(0, "send").output().expect("this program");
-        receiver.wait().expect("it ends with the session");
-        assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
-        if std::env::var_os("GOODPUT_DETAILS").is_some() {
-            eprint!("{}", String::from_utf8_lossy(&sent.stderr));
-        }
-        return String::from_utf8_lossy(&sent.stdout).trim().parse().expect("Gbit/s");
+        return measure_session(&program, (from, to), mtu, suite, BYTES);
     }
     let mut server =
         program(1, "iperf3").args(["-s", "-1", "-p", "7102"]).stdout(Stdio::null()).spawn().expect("iperf3");
@@ -141,6 +134,31 @@ fn measure(mover: Mover, namespaces: Option<&Namespaces>) -> f64 {
     let lost = end["sum"]["lost_percent"].as_f64().unwrap_or(0.0) / 100.0;
     let rate = if mover == Mover::IperfUdp { &end["sum"] } else { &end["sum_received"] };
     rate["bits_per_second"].as_f64().unwrap_or(0.0) * (1.0 - lost) / 1e9
+}
+
+/// Goodput of a session in Gbit/s; `program` makes a command on the sender's side, 0, or the receiver's.
+fn measure_session(
+    program: &dyn Fn(usize, &str) -> Command,
+    (from, to): (&str, &str),
+    mtu: usize,
+    suite: &str,
+    bytes: u64,
+) -> f64 {
+    let this = std::env::current_exe().expect("a path").display().to_string();
+    let side = |side: usize, role: &str| {
+        let mut command = program(side, &this);
+        command.args([role, &format!("{from}:7100"), &format!("{to}:7101"), &mtu.to_string(), suite]);
+        command.arg(bytes.to_string());
+        command
+    };
+    let mut receiver = side(1, "receive").stdout(Stdio::null()).spawn().expect("this program");
+    let sent = side(0, "send").output().expect("this program");
+    receiver.wait().expect("it ends with the session");
+    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    if std::env::var_os("GOODPUT_DETAILS").is_some() {
+        eprint!("{}", String::from_utf8_lossy(&sent.stderr));
+    }
+    String::from_utf8_lossy(&sent.stdout).trim().parse().expect("Gbit/s")
 }
 
 fn processor() -> String {
