@@ -36,24 +36,24 @@ fn an_agent_hears_what_changes() {
     let mut agent = job.agent().unwrap();
     assert!(matches!(job.agent(), Err(Error::AgentTaken { pid }) if pid == std::process::id()));
     let area = agent.find("early").unwrap();
-    let there = [Event::Created { area }, Event::Published { area, version: counter(1) }];
+    let there = [Event::Created { area }, Event::Published { area, version: counter(1), label: 1 }];
     assert_eq!(look(&mut agent), there);
     assert_eq!(look(&mut agent), []);
     // Whatever happened since the last look is one event.
     publish(&mut early, &mut worker, 2);
     publish(&mut early, &mut worker, 3);
-    assert_eq!(look(&mut agent), [Event::Published { area, version: counter(3) }]);
+    assert_eq!(look(&mut agent), [Event::Published { area, version: counter(3), label: 1 }]);
     // An area without copies is there, and is not published; a clock is heard of after what it covers.
     let bare = worker.create::<f32>(AreaSpec::new("bare").copies(0).row(4), 16).unwrap();
     let other = agent.find("bare").unwrap();
     fill(&mut early, &worker, 4);
     worker.barrier().unwrap();
     let heard = look(&mut agent);
-    let published = Event::Published { area, version: counter(4) };
-    assert_eq!(heard, [published, Event::Created { area: other }, Event::Clock { clock: 1 }]);
+    let published = Event::Published { area, version: counter(4), label: 1 };
+    assert_eq!(heard, [published, Event::Created { area: other }, Event::Clock { local: 1, lowest: 1 }]);
     // Also without a publication.
     worker.barrier().unwrap();
-    assert_eq!(look(&mut agent), [Event::Clock { clock: 2 }]);
+    assert_eq!(look(&mut agent), [Event::Clock { local: 2, lowest: 2 }]);
     let about = agent.describe(other).unwrap();
     assert_eq!((about.name.as_str(), about.len, about.row, about.copies), ("bare", 16, 4, 0));
     assert_eq!(about.element, hectare::ElementType::of::<f32>());
@@ -62,16 +62,21 @@ fn an_agent_hears_what_changes() {
     worker.sync().unwrap();
     let _next = worker.create::<u64>("next", 1).unwrap();
     let next = agent.find("next").unwrap();
-    assert_eq!(look(&mut agent), [Event::Deleted { area: other }, Event::Created { area: next }]);
+    let created = [
+        Event::Created { area: next },
+        Event::Published { area: next, version: Version::default(), label: 0 },
+    ];
+    assert_eq!(look(&mut agent), [&[Event::Deleted { area: other }][..], &created].concat());
     assert_eq!((agent.describe(other), agent.describe(next).unwrap().len), (None, 1));
     // The next agent begins with everything.
     drop(agent);
     let heard = look(&mut job.agent().unwrap());
     let all = [
         Event::Created { area },
-        Event::Published { area, version: counter(4) },
-        Event::Created { area: next },
-        Event::Clock { clock: 2 },
+        Event::Published { area, version: counter(4), label: 1 },
+        created[0].clone(),
+        created[1].clone(),
+        Event::Clock { local: 2, lowest: 2 },
     ];
     assert_eq!(heard, all);
 }
@@ -300,7 +305,10 @@ fn an_agent_is_killed_at_any_step() {
         let ids = ["w", "v"].map(|name| agent.find(name).unwrap());
         let events = look(&mut agent);
         for area in ids {
-            assert!(events.contains(&Event::Published { area, version: counter(turn) }), "{events:?}");
+            assert!(
+                events.contains(&Event::Published { area, version: counter(turn), label: 1 }),
+                "{events:?}"
+            );
         }
         let held = agent.hold(&ids).unwrap();
         assert!(held.iter().all(|held| value(held.bytes()) == turn));
@@ -312,4 +320,56 @@ fn an_agent_is_killed_at_any_step() {
         }
         assert_eq!(job.free_bytes().unwrap(), free, "what a dead agent used is freed, point {points}");
     }
+}
+
+#[test]
+fn notes_outlive_their_agent_and_hidden_areas_are_found_when_they_are_shown() {
+    let job = Job::builder().reserve(1 << 28).least_copies(3).embedded().unwrap();
+    let mut worker = job.worker().unwrap();
+    let owned = worker.create::<u64>("own", 9).unwrap();
+    let agent = job.agent().unwrap();
+    let own = agent.find("own").unwrap();
+    assert_eq!((agent.note(own), agent.describe(own).unwrap().copies), (Some([0; 3]), 3));
+    agent.set_note(own, [1, 2, 3]);
+    let element = hectare::ElementType::of::<u64>();
+    let theirs = agent.create_hidden(&AreaSpec::new("theirs"), element, 9, [4, 5, 6]).unwrap();
+    let drawn = agent.draw();
+    drop(agent);
+    let agent = job.agent().unwrap();
+    assert_eq!((agent.note(own), agent.note(theirs)), (Some([1, 2, 3]), Some([4, 5, 6])));
+    assert!(agent.draw() > drawn);
+    // It has its name, and nobody finds it.
+    let taken = worker.create::<u64>("theirs", 9).unwrap_err();
+    assert!(matches!(taken, Error::NameTaken { .. }), "{taken}");
+    assert!(agent.is_hidden(theirs) && !agent.is_hidden(own));
+    assert!(matches!(worker.attach::<u64>("theirs"), Err(Error::NoSuchArea { .. })));
+    assert!(matches!(job.observer().unwrap().read_bytes("theirs", None), Err(Error::NoSuchArea { .. })));
+    agent.show(theirs);
+    assert_eq!(worker.attach::<u64>("theirs").unwrap().len(), 9);
+    // A later area of the slot has no note of it.
+    agent.set_note(own, [7; 3]);
+    owned.delete(&mut worker).unwrap();
+    worker.sync().unwrap();
+    let _next = worker.create::<u64>("next", 9).unwrap();
+    assert_eq!((agent.note(own), agent.note(agent.find("next").unwrap())), (None, Some([0; 3])));
+}
+
+#[test]
+fn another_thread_hears_the_bell() {
+    let job = patient_job();
+    let mut worker = job.worker().unwrap();
+    let mut owned = worker.create::<u64>(AreaSpec::new("w").copies(2), 10).unwrap();
+    let mut agent = job.agent().unwrap();
+    look(&mut agent);
+    let bell = agent.bell();
+    assert!(!bell.wait(Duration::from_millis(1)), "nothing happened");
+    std::thread::scope(|scope| {
+        let sleeper = scope.spawn(|| bell.wait(LONG));
+        publish(&mut owned, &mut worker, 1);
+        assert!(sleeper.join().unwrap());
+    });
+    // It rang before: nobody sleeps. After the next look it has not.
+    assert!(bell.wait(LONG) && agent.bell().wait(LONG));
+    look(&mut agent);
+    assert!(!agent.bell().wait(Duration::from_millis(1)));
 }

@@ -20,7 +20,7 @@ fn look(agent: &mut Agent) -> Vec<Event> {
 }
 
 fn arrival(area: AreaId, counter: u64) -> Arrival {
-    Arrival { area, version: version(counter), clock: counter, age: Duration::ZERO }
+    Arrival { area, version: version(counter), clock: counter, label: 0, age: Duration::ZERO }
 }
 
 /// A path from one host to the other.
@@ -76,7 +76,8 @@ impl Bridge {
                 let end = (run.end as usize * 64).min(bytes.len());
                 receiving.write(area, run.start, &bytes[run.start as usize * 64..end]).unwrap();
             }
-            arrivals.push(Arrival { area, version: held.version(), clock: held.clock(), age: held.age() });
+            let (version, clock, age) = (held.version(), held.clock(), held.age());
+            arrivals.push(Arrival { area, version, clock, label: 0, age });
         }
         if !arrivals.is_empty() {
             receiving.commit(&arrivals, true).unwrap();
@@ -200,7 +201,7 @@ fn an_arrival_is_published_by_a_round_and_waits_for_it() {
     host.worker.service().unwrap();
     assert_eq!(host.seen("w"), (1, version(1)));
     let events = look(&mut host.agent);
-    assert_eq!(events, [Event::Created { area }, Event::Published { area, version: version(1) }]);
+    assert_eq!(events, [Event::Created { area }, Event::Published { area, version: version(1), label: 0 }]);
     // Without haste, and without an interval: in the next round that there is.
     host.deliver(area, 5, false);
     host.worker.service().unwrap();

@@ -282,6 +282,22 @@ pub enum Error {
         /// The rank asked for.
         rank: Rank,
     },
+    /// The rank is of another host.
+    #[error(
+        "worker {rank} is one of another host of this job: it can be neither joined nor given areas here"
+    )]
+    WorkerElsewhere {
+        /// The rank asked for.
+        rank: Rank,
+    },
+    /// The job, which is on several hosts, has ended because one of them failed.
+    #[error("the job has ended: host {host} has failed: {cause}")]
+    PeerFailed {
+        /// The host.
+        host: String,
+        /// How it was found to have failed.
+        cause: String,
+    },
     /// A worker was waited for whose process has failed.
     #[error("worker {rank} does not come: its launcher says that its process has failed")]
     NotComing {

@@ -52,8 +52,10 @@ pub use self::{
 pub mod agent {
     pub use crate::api::agent::{
         Agent,
+        bell::Bell,
         describe::AreaDescription,
-        held::{Held, LineSet},
+        elsewhere::RemoteWorker,
+        held::{Held, LineSet, State},
         news::Event,
         receive::{Arrival, Receiving, Source},
     };

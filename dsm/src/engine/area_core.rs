@@ -50,8 +50,8 @@ impl AreaCore {
     pub(crate) fn find(shared: &Arc<Shared>, name: &str, element: ElementType) -> Result<AreaCore> {
         crate::engine::directory::spec::check_name(name, shared.segment.config().max_name_bytes as usize)?;
         loop {
-            let id =
-                find::find(&shared.segment, name).ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
+            let id = find::find_shown(&shared.segment, name)
+                .ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
             match AreaCore::of(shared, id, name, element) {
                 // Deleted between two looks at it: there may be another of the name.
                 Err(Error::Deleted { .. }) => {}

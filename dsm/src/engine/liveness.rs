@@ -10,8 +10,7 @@ use crate::segment::tally::count;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How long a process that was seen to end is waited for: one that replaces itself (`exec`) looks as if it went on, and
-/// one that waits for a device may take as long as that does.
+/// How long a process that was seen to end is waited for: one that waits for a device may take as long as that does.
 const LONGEST_END: Duration = Duration::from_secs(1);
 /// The same for a process that cannot be looked at.
 const UNSEEN_END: Duration = Duration::from_millis(10);
@@ -40,19 +39,22 @@ fn may_run(record: &WorkerRecord) -> bool {
         }
         seen => seen,
     };
-    let namespace = record.namespace.load(Ordering::Relaxed);
-    let runs = if namespace != 0 && namespace == process::namespace() {
-        let pid = record.pid.load(Ordering::Relaxed);
-        process::may_run(pid, record.started.load(Ordering::Relaxed))
-    } else {
-        None
-    };
-    let limit = match runs {
+    let limit = match seen_to_run(record) {
         Some(false) => return false,
         Some(true) => LONGEST_END,
         None => UNSEEN_END,
     };
     u128::from(now.saturating_sub(seen)) < limit.as_nanos()
+}
+
+/// Whether the process of a worker may run, as `/proc` has it; `None` if that does not say.
+fn seen_to_run(record: &WorkerRecord) -> Option<bool> {
+    let namespace = record.namespace.load(Ordering::Relaxed);
+    if namespace == 0 || namespace != process::namespace() {
+        return None;
+    }
+    let pid = record.pid.load(Ordering::Relaxed);
+    process::may_run(pid, record.started.load(Ordering::Relaxed), record.stack.load(Ordering::Relaxed))
 }
 
 impl Shared {
@@ -123,25 +125,22 @@ impl Shared {
     /// Whether nobody living sits at this rank any more: it left, or it is dead.
     pub(crate) fn is_gone(&self, rank: Rank) -> bool {
         let state = self.segment.all_seats().get(rank as usize).map(|seat| seat.state());
-        matches!(state, None | Some(slot_state::FREE)) || self.is_dead(rank)
+        matches!(state, None | Some(slot_state::FREE | slot_state::ABSENT)) || self.is_dead(rank)
     }
 
-    /// The process whose worker has a rank and lives.
+    /// The process whose worker has a rank and lives; 0 for one of another host.
     pub(crate) fn live_process(&self, rank: Rank) -> Option<u32> {
-        let seat = self.segment.all_seats().get(rank as usize)?;
+        self.segment.all_seats().get(rank as usize)?;
         let since = Instant::now();
-        let namespace = self.segment.workers()[rank as usize].namespace.load(Ordering::Relaxed);
+        let record = &self.segment.workers()[rank as usize];
         loop {
             // SeqCst: as everywhere for the state of a seat.
-            if seat.state() == slot_state::FREE || self.is_dead(rank) {
+            if self.is_gone(rank) {
                 return None;
             }
             // While somebody else asks for the same worker, the dead look alive: the answer of their process counts.
-            let (pid, started) = self.process_of(rank);
-            let has_ended =
-                namespace == process::namespace() && process::may_run(pid, started) == Some(false);
-            if !has_ended || since.elapsed() >= LONGEST_END {
-                return Some(pid);
+            if seen_to_run(record) != Some(false) || since.elapsed() >= LONGEST_END {
+                return Some(record.pid.load(Ordering::Relaxed));
             }
             std::thread::sleep(Duration::from_micros(100));
         }
@@ -151,8 +150,8 @@ impl Shared {
     pub(crate) fn absent_worker(&self, count: usize) -> Option<Rank> {
         let of_each = self.segment.workers().iter().zip(self.segment.all_seats()).take(count);
         // Relaxed: nothing was written before a mark that who reads it needs; the seat is looked at by itself.
-        let marks = of_each.map(|(record, seat)| (record.absent.load(Ordering::Relaxed), seat.is_live()));
-        let gone = (0..).zip(marks).filter(|(_, (order, is_live))| *order != 0 && !is_live);
+        let marks = of_each.map(|(record, seat)| (record.absent.load(Ordering::Relaxed), seat.is_there()));
+        let gone = (0..).zip(marks).filter(|(_, (order, is_there))| *order != 0 && !is_there);
         gone.min_by_key(|(_, (order, _))| *order).map(|(rank, _)| rank)
     }
 }

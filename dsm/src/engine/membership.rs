@@ -42,13 +42,15 @@ impl Drop for Membership<'_> {
 pub(crate) fn take_slot(shared: &Shared, wanted: Option<Rank>) -> Result<Rank> {
     let seats = shared.segment.all_seats();
     let max = seats.len() as Rank;
+    let here = shared.segment.ranks_here();
     let ranks = match wanted {
         Some(rank) if rank >= max => {
             let max = max as usize;
             return Err(Error::TooManyWorkers { asked: rank as usize + 1, free: max, max });
         }
+        Some(rank) if !here.contains(&rank) => return Err(Error::WorkerElsewhere { rank }),
         Some(rank) => rank..rank + 1,
-        None => 0..max,
+        None => here.clone(),
     };
     let is_free = |rank: &Rank| seats[*rank as usize].state() == slot_state::FREE;
     let since = Instant::now();
@@ -64,7 +66,7 @@ pub(crate) fn take_slot(shared: &Shared, wanted: Option<Rank>) -> Result<Rank> {
         if !ranks.clone().any(|rank| is_free(&rank) || shared.is_dead(rank)) {
             return Err(match wanted {
                 Some(rank) => Error::RankTaken { rank, pid: shared.process_of(rank).0 },
-                None => Error::TooManyWorkers { asked: 1, free: 0, max: max as usize },
+                None => Error::TooManyWorkers { asked: 1, free: 0, max: here.len() },
             });
         }
         if since.elapsed() >= LONGEST_REAPING {
@@ -82,17 +84,25 @@ pub(crate) fn take_slot(shared: &Shared, wanted: Option<Rank>) -> Result<Rank> {
     }
 }
 
+/// The clock at which a worker enters the clocks: that of its host. Other hosts may have been told that its workers have
+/// reached that one.
+pub(crate) fn clock_to_enter(shared: &Shared) -> u64 {
+    let acting = &shared.segment.header().sync.acting;
+    let clocks = [&acting.local_clock, &acting.lowest_clock].map(|clock| clock.load(Ordering::Relaxed));
+    clocks.into_iter().find(|clock| *clock != u64::MAX).unwrap_or(0)
+}
+
 /// Takes the slot if it is free and nobody else is taking it.
 fn try_slot(shared: &Shared, rank: Rank) -> bool {
     let segment = &shared.segment;
     let record = &segment.workers()[rank as usize];
-    let lowest = segment.header().sync.acting.lowest_clock.load(Ordering::Relaxed);
-    let clock = if lowest == u64::MAX { 0 } else { lowest };
+    let clock = clock_to_enter(shared);
     let is_taken = segment.rounds().take_seat(rank, &record.life, clock, || {
         let pid = std::process::id();
         record.pid.store(pid, Ordering::Relaxed);
         record.tid.store(process::thread_id(), Ordering::Relaxed);
         record.started.store(process::start_time(pid), Ordering::Relaxed);
+        record.stack.store(process::stack(pid), Ordering::Relaxed);
         record.namespace.store(process::namespace(), Ordering::Relaxed);
         record.ended_ns.store(0, Ordering::Relaxed);
     });

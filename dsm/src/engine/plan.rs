@@ -14,6 +14,7 @@ use crate::engine::scan::is_scanned;
 use crate::memory::copy::Kernels;
 use crate::protocol::arrival::{self, Arrived};
 use crate::protocol::consider::{ELSEWHERE, Found, Owning};
+use crate::protocol::label;
 use crate::protocol::pin;
 use crate::protocol::publication::{Publication, Version};
 use crate::segment::layout::AreaSlot;
@@ -28,16 +29,21 @@ impl Runtime<'_> {
         let mut scratch = self.local.scratch.borrow_mut();
         scratch.held_back = false;
         // Before areas are looked at: of a worker that is found here, they find the areas.
-        let mut lowest = self.look_around(round, &mut scratch.standings);
+        let mut local = self.look_around(round, &mut scratch.standings);
         let some = self.plan_areas(round, me, &mut scratch);
         if scratch.held_back {
-            lowest = lowest.min(acting.lowest_clock.load(Ordering::Relaxed));
+            local = local.min(acting.local_clock.load(Ordering::Relaxed));
         }
+        let lowest = self.lowest_of_all(local);
         // Where there is something to publish, the clocks rise with its publication.
         if some {
+            acting.plan.local_clock.store(local, Ordering::Relaxed);
             acting.plan.lowest_clock.store(lowest, Ordering::Relaxed);
-        } else if acting.lowest_clock.load(Ordering::Relaxed) != lowest {
-            // Release: as in `publish_plan`.
+        } else if acting.lowest_clock.load(Ordering::Relaxed) != lowest
+            || acting.local_clock.load(Ordering::Relaxed) != local
+        {
+            // Release, both: as in `publish_plan`.
+            acting.local_clock.store(local, Ordering::Release);
             acting.lowest_clock.store(lowest, Ordering::Release);
             if self.shared.segment.outlet().is_attached() {
                 self.shared.ring_for_agent();
@@ -55,6 +61,7 @@ impl Runtime<'_> {
         }
         // Once: what arrived as one is planned as one.
         scratch.arrived = arrival::complete(&segment.header().agent.cuts);
+        scratch.lowest = sync.acting.lowest_clock.load(Ordering::Relaxed);
         let now = self.select(used, scratch);
         if scratch.selected.is_empty() {
             return false;
@@ -94,7 +101,8 @@ impl Runtime<'_> {
         let slot = &segment.areas()[index];
         let parts = Parts::of(segment, index);
         let owning = Owning { lock: &slot.round.lock, ownership: &slot.own.ownership };
-        let mut arrived = None;
+        let label_here = label::of_round(scratch.lowest);
+        let (mut arrived, mut kept) = (None, label::NONE);
         let found = owning.consider(
             round,
             &scratch.standings,
@@ -102,9 +110,15 @@ impl Runtime<'_> {
             || segment.dirty(index).is_set(),
             || {
                 arrived = slot.agent.arrival.arrived(scratch.arrived);
-                arrived.is_some_and(|arrived| arrived.version > parts.copies()[parts.current()].version())
+                arrived.is_some_and(|arrived| {
+                    arrived.version > parts.copies()[parts.current()].version()
+                        && label::may_publish(arrived.label, scratch.lowest)
+                })
             },
-            || self.target_copy(&parts, index, round, &mut scratch.pinned),
+            || {
+                kept = self.keeps(&parts, label_here);
+                self.target_copy(&parts, index, round, kept, &mut scratch.pinned)
+            },
         );
         let Found::Planned { owner, copy: target } = found else {
             self.put_off(area, round, now, found, scratch);
@@ -113,12 +127,13 @@ impl Runtime<'_> {
         let newest = &parts.copies()[parts.current()];
         let whole = !parts.layout.is_logged();
         // Of an area whose owner is here, what that one has written; else what has arrived.
-        let Arrived { version, clock, as_of_ns } = arrived.unwrap_or_else(|| Arrived {
+        let Arrived { version, clock, label, as_of_ns } = arrived.unwrap_or_else(|| Arrived {
             version: Version {
                 term: slot.round.term.load(Ordering::Relaxed),
                 counter: newest.version().counter + 1,
             },
             clock: segment.all_seats()[owner as usize].clock.load(Ordering::Relaxed),
+            label: label_here,
             as_of_ns: now,
         });
         let publication = Publication {
@@ -129,6 +144,8 @@ impl Runtime<'_> {
             version,
             round,
             clock,
+            label,
+            kept,
             timestamp_ns: as_of_ns,
         };
         segment.plan_entries()[entry].enter(&publication, owner);
@@ -192,7 +209,7 @@ impl Runtime<'_> {
         }
     }
 
-    /// Nothing new has arrived of an area.
+    /// Nothing new has arrived of an area that may be published.
     fn await_arrival(&self, index: usize, now: u64) {
         let segment = &self.shared.segment;
         let slot = &segment.areas()[index];

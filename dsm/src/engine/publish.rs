@@ -36,14 +36,17 @@ impl Runtime<'_> {
         if wanted {
             self.leave_news(&planned, is_left);
         }
-        let clock = &header.sync.acting.lowest_clock;
+        let acting = &header.sync.acting;
+        let mut local = plan.local_clock.load(Ordering::Relaxed);
         let mut lowest = plan.lowest_clock.load(Ordering::Relaxed);
         if published < planned.count() as u64 {
             // An area was abandoned: what its owner wrote is not published.
-            lowest = lowest.min(clock.load(Ordering::Relaxed));
+            local = local.min(acting.local_clock.load(Ordering::Relaxed));
+            lowest = lowest.min(acting.lowest_clock.load(Ordering::Relaxed));
         }
-        // Release: pairs with the acquire in `Agent::look`, which finds news of all that the clock covers.
-        clock.store(lowest, Ordering::Release);
+        // Release, both: pairs with the acquire in `Agent::look`, which finds news of all that the clock covers.
+        acting.local_clock.store(local, Ordering::Release);
+        acting.lowest_clock.store(lowest, Ordering::Release);
         if wanted {
             fault_point();
             self.shared.ring_for_agent();
@@ -85,6 +88,7 @@ impl Runtime<'_> {
         fault_point();
         slot.round.confirmed_ns.store(published.timestamp_ns, Ordering::Relaxed);
         parts.reader_copies().publish(published);
+        slot.round.kept.store(published.kept, Ordering::Relaxed);
         segment.dirty(area).clear();
         segment.forced(area).clear();
         self.postpone(slot, now);

@@ -25,6 +25,8 @@ pub(crate) struct Scratch {
     pub(crate) stuck: Vec<Stuck>,
     /// The last cut that was complete when the plan began.
     pub(crate) arrived: u64,
+    /// The lowest clock before the round.
+    pub(crate) lowest: u64,
     pub(crate) groups: Vec<u32>,
     /// Whether a publication is put off because of a worker outside of the round, or because its owner could not
     /// look the area through: the clocks wait for it.

@@ -45,6 +45,13 @@ impl Shared {
         if fork::is_child(self.canary) { Err(Error::ForkedChild) } else { Ok(()) }
     }
 
+    /// Refuses to wait in a job that has ended because a host failed.
+    #[inline]
+    pub(crate) fn check_ending(&self) -> Result<()> {
+        let ending = &self.segment.header().ending;
+        if ending.has_come() { Err(ending.error()) } else { Ok(()) }
+    }
+
     /// The job, for messages.
     pub(crate) fn name(&self) -> String {
         self.link

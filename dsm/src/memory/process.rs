@@ -2,12 +2,24 @@
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 
+/// A number of `/proc/PID/stat` by its place in `proc_pid_stat(5)`, from the third on; 0 if it cannot be read.
+fn stat(pid: u32, place: usize) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The second field is the command in parentheses and may hold anything.
+    let after = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    after.split_whitespace().nth(place - 3).and_then(|field| field.parse().ok()).unwrap_or(0)
+}
+
 /// The start time of a process in clock ticks since boot; 0 if it cannot be read.
 pub(crate) fn start_time(pid: u32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The second field is the command in parentheses and may hold anything; the start time is the 22nd.
-    let after = text.rsplit_once(')').map_or("", |(_, rest)| rest);
-    after.split_whitespace().nth(19).and_then(|field| field.parse().ok()).unwrap_or(0)
+    stat(pid, 22)
+}
+
+/// Where the stack of a process begins, which is chosen at random for each program that is started: it tells apart
+/// processes with one id that started in the same clock tick, and what a process ran before and after `exec`. 0 if it
+/// cannot be read, as of processes of other users.
+pub(crate) fn stack(pid: u32) -> u64 {
+    stat(pid, 28)
 }
 
 /// The PID namespace of this process, as the number of its inode; 0 if it cannot be read. A process never changes it.
@@ -35,10 +47,10 @@ pub(crate) fn this_thread() -> (u32, u32) {
     IDS.with(|ids| *ids)
 }
 
-/// Whether a thread of the process that started at `started` may run a program's code again; `None` if the system does
-/// not say. No, if each of its threads is in the middle of its end, or past it: such a thread does not come back from the
+/// Whether a thread of the process that started at `started` with its stack at `stack_then` may run a program's code again;
+/// `None` if the system does not say. No, if each of its threads is in the middle of its end, or past it: such a thread does not come back from the
 /// kernel, and has nothing to write there any more.
-pub(crate) fn may_run(pid: u32, started: u64) -> Option<bool> {
+pub(crate) fn may_run(pid: u32, started: u64, stack_then: u64) -> Option<bool> {
     /// PF_EXITING of the kernel's flags of a thread, which it sets before it gives up the thread's mutexes.
     const ENDS: u64 = 4;
     if started == 0 {
@@ -54,6 +66,11 @@ pub(crate) fn may_run(pid: u32, started: u64) -> Option<bool> {
     if found != started {
         // Another process by now; or one that this user may not look at.
         return (found != 0).then_some(false);
+    }
+    let stack_now = stack(pid);
+    if stack_then != 0 && stack_now != 0 && stack_then != stack_now {
+        // Another process that started in the same tick; or the same with another program, whose memory is another.
+        return Some(false);
     }
     // Threads that are on their way out start no others. One that ends meanwhile has no file any more.
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
@@ -110,4 +127,37 @@ pub(crate) fn pin_thread(core: usize) -> bool {
 pub(crate) fn thread_id() -> u32 {
     // SAFETY: a plain system call.
     unsafe { libc::gettid() as u32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_told_from_another_of_the_same_tick() {
+        let pid = std::process::id();
+        let (started, stack) = (start_time(pid), stack(pid));
+        assert!(started != 0 && stack != 0);
+        assert_eq!(may_run(pid, started, stack), Some(true));
+        assert_eq!(may_run(pid, started, 0), Some(true), "the stack was not known");
+        assert_eq!(may_run(pid, started, stack + 16), Some(false));
+        assert_eq!(may_run(pid, started + 1, stack), Some(false));
+    }
+
+    #[test]
+    fn a_process_that_replaced_itself_runs_no_more() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = child.id();
+        // `spawn` returns when the child has another memory than ours, in which it began; its stack comes a moment later.
+        let started = start_time(pid);
+        let mut other = 0;
+        while [0, stack(std::process::id())].contains(&other) {
+            other = stack(pid);
+        }
+        let answers = (may_run(pid, started, stack(std::process::id())), may_run(pid, started, other));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(answers, (Some(false), Some(true)));
+        assert_eq!(may_run(pid, started, other), Some(false), "it is gone");
+    }
 }

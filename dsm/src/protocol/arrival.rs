@@ -16,6 +16,8 @@ pub(crate) struct Arrived {
     pub(crate) version: Version,
     /// The owner's clock when it was published.
     pub(crate) clock: u64,
+    /// Its label on the owner's host: see `protocol/label.rs`.
+    pub(crate) label: u64,
     /// Monotonic nanoseconds of this host at which it was last known to be the newest.
     pub(crate) as_of_ns: u64,
 }
@@ -28,6 +30,7 @@ pub(crate) struct ArrivalRecord {
     term: AtomicU64,
     counter: AtomicU64,
     clock: AtomicU64,
+    label: AtomicU64,
     as_of_ns: AtomicU64,
 }
 
@@ -35,8 +38,8 @@ impl ArrivalRecord {
     /// Of an area of which nothing has arrived.
     #[cfg(loom)]
     pub(crate) fn new() -> ArrivalRecord {
-        let [cut, term, counter, clock, as_of_ns] = [0; 5].map(AtomicU64::new);
-        ArrivalRecord { cut, term, counter, clock, as_of_ns }
+        let [cut, term, counter, clock, label, as_of_ns] = [0; 6].map(AtomicU64::new);
+        ArrivalRecord { cut, term, counter, clock, label, as_of_ns }
     }
 
     /// The same, in place, of an area that is being created.
@@ -50,6 +53,7 @@ impl ArrivalRecord {
         self.term.store(arrived.version.term, Ordering::Relaxed);
         self.counter.store(arrived.version.counter, Ordering::Relaxed);
         self.clock.store(arrived.clock, Ordering::Relaxed);
+        self.label.store(arrived.label, Ordering::Relaxed);
         self.as_of_ns.store(arrived.as_of_ns, Ordering::Relaxed);
         fault_point();
         // Relaxed: nobody reads more of it before the cut is complete (`commit`).
@@ -79,6 +83,7 @@ impl ArrivalRecord {
         Arrived {
             version,
             clock: self.clock.load(Ordering::Relaxed),
+            label: self.label.load(Ordering::Relaxed),
             as_of_ns: self.as_of_ns.load(Ordering::Relaxed),
         }
     }

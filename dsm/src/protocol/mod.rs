@@ -9,8 +9,10 @@ pub(crate) mod consider;
 #[cfg(not(loom))]
 pub(crate) mod division;
 pub(crate) mod due;
+pub(crate) mod elsewhere;
 pub(crate) mod generations;
 pub(crate) mod index;
+pub(crate) mod label;
 pub(crate) mod lock;
 pub(crate) mod lookup;
 #[cfg(all(test, loom))]

@@ -7,7 +7,7 @@ pub(crate) mod copy_state {
     pub(crate) const VALID: u32 = 0;
     /// Is being written by the round under way.
     pub(crate) const WRITING: u32 = 1;
-    /// May still be written by workers that stalled in round `CopyRecord::quarantine`.
+    /// May still be written by workers that stalled in the round that `CopyRecord::label` names.
     pub(crate) const QUARANTINED: u32 = 2;
 }
 

@@ -34,6 +34,10 @@ pub(crate) struct Publication {
     pub(crate) round: u64,
     /// The owner's clock at that round.
     pub(crate) clock: u64,
+    /// Its label: see `protocol/label.rs`.
+    pub(crate) label: u64,
+    /// The round of the last state of the label before that, which is kept.
+    pub(crate) kept: u64,
     /// Monotonic nanoseconds at which it was known to be what the owner had written: of that round, or, if the owner is on
     /// another host, earlier.
     pub(crate) timestamp_ns: u64,
@@ -53,6 +57,8 @@ impl Publication {
             version,
             round,
             clock: round,
+            label: 0,
+            kept: super::label::NONE,
             timestamp_ns: round,
         }
     }

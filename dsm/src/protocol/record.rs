@@ -3,6 +3,7 @@ use super::pin::{self, copy_state};
 use super::publication::{Publication, Version};
 use super::round::{Rounds, Seat};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point, fence};
+use std::cmp::Reverse;
 
 /// A reader copy's record, at the start of the area's extent.
 #[repr(C, align(64))]
@@ -20,8 +21,8 @@ pub(crate) struct CopyRecord {
     pub(crate) state: AtomicU32,
     /// Whether the copy's `owed` bitmap has any bit.
     pub(crate) owes: AtomicU32,
-    /// For a quarantined copy: the round whose participants may still be writing it.
-    pub(crate) quarantine: AtomicU64,
+    /// The version's label. Of a quarantined copy, which has no version, the round whose participants may still be writing it.
+    label: AtomicU64,
     /// The number of the agent that pins the copy.
     pub(crate) held: AtomicU64,
 }
@@ -30,10 +31,10 @@ impl CopyRecord {
     /// The record of a copy that holds the area as it was created, or nothing.
     #[cfg(loom)]
     pub(crate) fn new(holds: bool) -> CopyRecord {
-        let [term, counter, timestamp_ns, clock, quarantine, held] = [0; 6].map(AtomicU64::new);
+        let [term, counter, timestamp_ns, clock, label, held] = [0; 6].map(AtomicU64::new);
         let [state, owes] = [0; 2].map(AtomicU32::new);
         let round = AtomicU64::new(if holds { 0 } else { u64::MAX });
-        CopyRecord { round, term, counter, timestamp_ns, clock, state, owes, quarantine, held }
+        CopyRecord { round, term, counter, timestamp_ns, clock, state, owes, label, held }
     }
 
     /// Writes the record of a publication. Repeatable.
@@ -48,6 +49,7 @@ impl CopyRecord {
         self.counter.store(published.version.counter, Ordering::Relaxed);
         self.clock.store(published.clock, Ordering::Relaxed);
         self.timestamp_ns.store(published.timestamp_ns, Ordering::Relaxed);
+        self.label.store(published.label, Ordering::Relaxed);
         fault_point();
         // Release: who finds the round in the record finds the copy's bytes and the rest of the record; pairs with the
         // acquire loads in `Copies::visible` and `Copies::version`.
@@ -59,7 +61,7 @@ impl CopyRecord {
     pub(crate) fn set_aside(&self, round: u64) {
         // Relaxed, all of them: for actors, each of which acquires what the last one did. To an observer the copy is one
         // that is being written, as before; and no reader comes to it by its round, old as that is.
-        self.quarantine.store(round, Ordering::Relaxed);
+        self.label.store(round, Ordering::Relaxed);
         self.owes.store(1, Ordering::Relaxed);
         self.state.store(copy_state::QUARANTINED, Ordering::Relaxed);
         self.round.store(u64::MAX, Ordering::Relaxed);
@@ -70,6 +72,11 @@ impl CopyRecord {
         Version { term: self.term.load(Ordering::Relaxed), counter: self.counter.load(Ordering::Relaxed) }
     }
 
+    /// The label, as [`CopyRecord::version`].
+    pub(crate) fn label(&self) -> u64 {
+        self.label.load(Ordering::Relaxed)
+    }
+
     /// Whether a worker that stalled may still be writing the copy. Asked by the actor; the answer no is noted.
     fn is_quarantined(&self, rounds: &Rounds<'_>) -> bool {
         if self.state.load(Ordering::Relaxed) != copy_state::QUARANTINED {
@@ -77,7 +84,7 @@ impl CopyRecord {
         }
         // Whoever was in that round and has not moved since may be at the copy: not only the worker that was
         // found stalled, but any that had a chunk of it.
-        let round = self.quarantine.load(Ordering::Relaxed);
+        let round = self.label.load(Ordering::Relaxed);
         let stays = |seat: &Seat| seat.is_live() && seat.arrived() == round;
         if !rounds.seats().iter().any(stays) {
             self.state.store(copy_state::VALID, Ordering::Relaxed);
@@ -171,13 +178,14 @@ impl Copies<'_> {
 
     /// The copy to publish into: one that no straggler and no observer may be reading, with the least to bring up to
     /// date. It is marked as being written. `pinned` is room for an answer per copy; `spares_newest` says that the newest
-    /// copy may not be taken, and `is_observed` whether an observer pins a copy. If there is none: whether workers
-    /// outside of the round are why.
+    /// copy may not be taken, and `is_observed` whether an observer pins a copy. The copy that was published in round `kept`
+    /// is taken only if there is no other. If there is none: whether workers outside of the round are why.
     pub(crate) fn target(
         &self,
         rounds: &Rounds<'_>,
         round: u64,
         spares_newest: bool,
+        kept: u64,
         pinned: &mut Vec<bool>,
         is_observed: impl Fn(usize) -> bool,
     ) -> Result<usize, bool> {
@@ -188,22 +196,20 @@ impl Copies<'_> {
         for (copy, pinned) in copies.iter().zip(pinned.iter_mut()) {
             *pinned |= copy.is_quarantined(rounds);
         }
-        // The newest copy owes nothing, so it comes first; then the one that was published last.
-        let mut order: Vec<usize> = Vec::new();
-        let candidates: &[usize] = if copies.len() == 1 {
-            &[0]
-        } else {
-            order.extend(0..copies.len());
-            order.sort_by_key(|&index| {
-                // One that holds nothing (`u64::MAX`) comes last.
-                let at = copies[index].round.load(Ordering::Relaxed).wrapping_add(1);
-                (index != newest, std::cmp::Reverse(at))
-            });
-            &order
+        pinned[newest] |= spares_newest;
+        // The newest copy owes nothing, so it comes first; then the one that was published last, and one that holds nothing
+        // (`u64::MAX`, as `kept` of a state that there is not) last.
+        let rank = |index: &usize| {
+            let published = copies[*index].round.load(Ordering::Relaxed);
+            (published == kept, *index != newest, Reverse(published.wrapping_add(1)))
         };
-        let is_spared = |index: usize| pinned[index] || (spares_newest && index == newest);
-        let mut free = candidates.iter().copied().filter(|index| !is_spared(*index));
-        free.find(|index| pin::mark(&copies[*index].state, || is_observed(*index))).ok_or(behind)
+        while let Some(best) = (0..copies.len()).filter(|index| !pinned[*index]).min_by_key(rank) {
+            if pin::mark(&copies[best].state, || is_observed(best)) {
+                return Ok(best);
+            }
+            pinned[best] = true;
+        }
+        Err(behind)
     }
 
     /// Marks the copies that workers outside of the round may be reading; false if there are none.

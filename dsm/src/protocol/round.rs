@@ -114,6 +114,7 @@ impl Rounds<'_> {
 
     /// A synchronization point of worker `me`, which holds no view: takes part in the round that is open,
     /// if one is. `None`: nothing to take part in.
+    #[inline]
     pub(crate) fn participate(&self, me: u32, work: &impl Work) -> Option<Ended> {
         let seat = &self.all_seats[me as usize];
         if seat.is_straggler() {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! header        configuration, map of the tables, the words of the round, counters
+//! hosts         one per host of a job that is on several: its ranks and their clock
 //! seats         one per worker: arrival word and clock, on lines of their own
 //! workers       one per worker: process, thread, the mutex that tells its death
 //! tallies       one per worker and one for reapers: what it counts, on lines of its own
@@ -18,11 +19,13 @@
 //! ```
 mod agent;
 mod area;
+mod ending;
 mod marks;
 mod plan;
 
 pub(crate) use self::agent::{AgentLine, AgentRecord};
 pub(crate) use self::area::{AboutLines, AreaLayout, AreaSlot};
+pub(crate) use self::ending::Ending;
 pub(crate) use self::marks::{Mark, Marks, bits};
 pub(crate) use self::plan::{Chunk, PlanEntry, PlanHeader};
 
@@ -31,13 +34,14 @@ use crate::memory::mutex::RobustMutex;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::protocol::division::Speeds;
 use crate::protocol::due::Due;
+use crate::protocol::elsewhere::HostRecord;
 use crate::protocol::round::Seat;
 use crate::segment::tally::{Counters, Tally};
 
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 11;
+pub(crate) const LAYOUT_VERSION: u32 = 15;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
@@ -68,12 +72,19 @@ pub(crate) struct Config {
     pub(crate) stall_policy: u32,
     pub(crate) huge_pages: u32,
     pub(crate) check: u32,
+    /// How many hosts the job is on; 0: one that knows of no other. And which one this is.
+    pub(crate) hosts: u32,
+    pub(crate) here: u32,
+    /// The fewest reader copies of an area that has any.
+    pub(crate) least_copies: u32,
+    pub(crate) _spare: u32,
 }
 
 /// Where each table begins, in bytes from the start of the segment.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub(crate) struct Map {
+    pub(crate) hosts: u64,
     pub(crate) seats: u64,
     pub(crate) workers: u64,
     pub(crate) tallies: u64,
@@ -116,6 +127,7 @@ impl Map {
         let (max_backed, max_extents) = (areas + 2, 2 * (areas + 2));
         let index_cells = (4 * areas).next_power_of_two();
         let map = Map {
+            hosts: place(u64::from(config.hosts), size_of::<HostRecord>())?,
             seats: place(workers, size_of::<Seat>())?,
             workers: place(workers, size_of::<WorkerRecord>())?,
             tallies: place(workers + 1, size_of::<Tally>())?,
@@ -194,6 +206,8 @@ pub(crate) struct Header {
     pub(crate) sync: SyncWords,
     /// Who stands in for other hosts.
     pub(crate) agent: AgentRecord,
+    /// Why the job has ended on all hosts, if it has.
+    pub(crate) ending: Ending,
     /// How fast small areas are copied.
     pub(crate) speeds: Padded<Speeds>,
     pub(crate) counters: Counters,
@@ -247,8 +261,11 @@ pub(crate) struct ActorWords {
     pub(crate) completed: AtomicU64,
     /// The last round that was planned without some live worker.
     pub(crate) partial: AtomicU64,
-    /// The lowest clock that every worker had reached when it arrived in the last round.
+    /// The lowest clock that every worker had reached when it arrived in the last round, those of other hosts as far as
+    /// their agents have told.
     pub(crate) lowest_clock: AtomicU64,
+    /// The same of the workers of this host alone.
+    pub(crate) local_clock: AtomicU64,
     /// Rounds that began.
     pub(crate) rounds: AtomicU64,
     pub(crate) plan: PlanHeader,
@@ -276,6 +293,8 @@ pub(crate) struct WorkerRecord {
     pub(crate) tid: AtomicU32,
     /// Start time of the process in clock ticks, against reused ids.
     pub(crate) started: AtomicU64,
+    /// Where the stack of the process begins, against ids reused within a tick; 0 if it is not known.
+    pub(crate) stack: AtomicU64,
     /// The process of the slot that was last killed for a stall: its id and the low half of its start time.
     pub(crate) condemned: AtomicU64,
     /// The slot of the area that the worker is creating, plus one; 0 for none. Set under the directory mutex.

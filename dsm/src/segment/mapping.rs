@@ -5,10 +5,12 @@ use super::layout::{
 };
 use crate::error::Error;
 use crate::memory::mutex::RobustMutex;
+use crate::protocol::elsewhere::{Elsewhere, HostRecord};
 use crate::protocol::index::Index;
 use crate::protocol::outlet::Outlet;
-use crate::protocol::round::{Rounds, Seat};
+use crate::protocol::round::{Rounds, Seat, slot_state};
 use crate::segment::tally::Tally;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -47,8 +49,8 @@ pub(crate) fn resident_bytes(fd: &OwnedFd) -> Result<u64, Error> {
 }
 
 impl Segment {
-    /// Makes the segment of a new job.
-    pub(crate) fn create(config: Config) -> Result<Segment, Error> {
+    /// Makes the segment of a new job; `ranks`: how many each of its hosts has, if it is on several.
+    pub(crate) fn create(config: Config, ranks: &[u32]) -> Result<Segment, Error> {
         let too_large = || Error::InvalidConfig {
             what: "reserve_bytes or a table size overflows the address space".into(),
         };
@@ -74,7 +76,7 @@ impl Segment {
             }
         }
         let segment = Segment::map(fd, map, config)?;
-        segment.initialize();
+        segment.initialize(ranks);
         Ok(segment)
     }
 
@@ -126,7 +128,7 @@ impl Segment {
         Ok(Segment { base, len, map, config, fd, canary: crate::memory::fork::canary() })
     }
 
-    fn initialize(&self) {
+    fn initialize(&self, ranks: &[u32]) {
         // SAFETY: the segment was just made: its memory is zero, which is valid for every type in it, and
         // nobody else has its descriptor yet.
         unsafe {
@@ -149,6 +151,7 @@ impl Segment {
             Ordering::Relaxed,
         );
         header.sync.next_due_ns.store(u64::MAX, Ordering::Relaxed);
+        self.place_hosts(ranks);
         header.layout_version.store(LAYOUT_VERSION, Ordering::Relaxed);
         // Relaxed: nobody else has the segment before its descriptor is handed on.
         header.magic.store(MAGIC, Ordering::Relaxed);
@@ -200,6 +203,71 @@ impl Segment {
     pub(crate) fn all_seats(&self) -> &[Seat] {
         // SAFETY: `Map::of` places `max_workers` seats there.
         unsafe { self.table(self.map.seats, self.config.max_workers as usize) }
+    }
+
+    /// The hosts of the job, if it is on several.
+    #[inline]
+    pub(crate) fn elsewhere(&self) -> Elsewhere<'_> {
+        // SAFETY: `Map::of` places `hosts` records there.
+        let hosts: &[HostRecord] = unsafe { self.table(self.map.hosts, self.config.hosts as usize) };
+        Elsewhere { hosts, here: self.config.here as usize }
+    }
+
+    /// Whether the job is on several hosts.
+    #[inline]
+    pub(crate) fn spans_hosts(&self) -> bool {
+        self.config.hosts != 0
+    }
+
+    /// The ranks of a host of the job.
+    pub(crate) fn ranks_of(&self, host: usize) -> Range<u32> {
+        let record = &self.elsewhere().hosts[host];
+        // Relaxed: they do not change.
+        let first = record.first.load(Ordering::Relaxed);
+        first..first + record.ranks.load(Ordering::Relaxed)
+    }
+
+    /// The ranks that workers of this host may have.
+    pub(crate) fn ranks_here(&self) -> Range<u32> {
+        if self.spans_hosts() { self.ranks_of(self.config.here as usize) } else { 0..self.config.max_workers }
+    }
+
+    /// The host of a rank that is of another host.
+    pub(crate) fn host_of(&self, rank: u32) -> Option<usize> {
+        let (hosts, here) = (0..self.config.hosts as usize, self.config.here as usize);
+        hosts.filter(|host| *host != here).find(|host| self.ranks_of(*host).contains(&rank))
+    }
+
+    /// The clock of a rank: of one of another host, its host's.
+    pub(crate) fn clock_of(&self, rank: u32) -> u64 {
+        let clock = match self.host_of(rank) {
+            Some(host) => &self.elsewhere().hosts[host].clock,
+            None => &self.all_seats()[rank as usize].clock,
+        };
+        clock.load(Ordering::Relaxed)
+    }
+
+    /// The seats of all ranks that there are, or were, those of other hosts too.
+    pub(crate) fn seats_of_all_hosts(&self) -> &[Seat] {
+        let ranks = (0..self.config.hosts as usize).map(|host| self.ranks_of(host).end).max().unwrap_or(0);
+        &self.all_seats()[..self.seats().len().max(ranks as usize)]
+    }
+
+    /// Writes the hosts of a segment that was just made, of so many ranks each.
+    fn place_hosts(&self, ranks: &[u32]) {
+        let mut first = 0;
+        for (host, (record, ranks)) in self.elsewhere().hosts.iter().zip(ranks).enumerate() {
+            record.first.store(first, Ordering::Relaxed);
+            record.ranks.store(*ranks, Ordering::Relaxed);
+            if *ranks == 0 {
+                record.clock.store(u64::MAX, Ordering::Relaxed);
+            }
+            let seats = &self.all_seats()[first as usize..][..*ranks as usize];
+            if host != self.config.here as usize {
+                seats.iter().for_each(|seat| seat.set_state(slot_state::ABSENT));
+            }
+            first += ranks;
+        }
     }
 
     pub(crate) fn workers(&self) -> &[WorkerRecord] {

@@ -24,8 +24,8 @@ pub(crate) fn is_pinned(segment: &Segment, area: usize, copy: usize) -> bool {
     })
 }
 
-/// Whether the agent that is there holds what `held` is about: pins a copy, or uses an area. What an agent held that is dead
-/// counts no more.
+/// Whether an agent holds what `held` is about: pins a copy, or uses an area. What an agent held that is dead counts no more; in a
+/// job on several hosts it counts until the next agent is ready.
 pub(crate) fn is_held(segment: &Segment, held: &AtomicU64) -> bool {
     // SeqCst: comes after `pin::mark`'s store, or that of a deletion; pairs with `pin::pin`, and with `Desk::hold`.
     let holder = held.load(Ordering::SeqCst);
@@ -33,6 +33,14 @@ pub(crate) fn is_held(segment: &Segment, held: &AtomicU64) -> bool {
         return false;
     }
     let record = &segment.header().agent;
+    // Acquire: pairs with the release in `Agent::ready`: what the new agent holds comes before.
+    if holder < record.holding_from.load(Ordering::Acquire) {
+        return false;
+    }
+    // Of a dead agent of a job on several hosts, another goes on with what it held.
+    if segment.spans_hosts() {
+        return true;
+    }
     // SeqCst: as above. An agent has its number before it holds anything.
     if holder != record.attached.load(Ordering::SeqCst) {
         return false;

@@ -2,6 +2,7 @@
 //! memory, truncating and scribbling included, can stop the reader.
 use super::layout::{AreaSlot, Config, Header, Map, Marks, WorkerRecord};
 use crate::error::Error;
+use crate::protocol::elsewhere::HostRecord;
 use crate::protocol::record::CopyRecord;
 use crate::protocol::round::Seat;
 use crate::segment::mapping::Segment;
@@ -18,6 +19,8 @@ const PIECE: usize = 1 << 20;
 pub(crate) unsafe trait Plain {}
 // SAFETY: atomics, integers, and a pthread mutex in a cell, none of which has invalid bytes or a destructor.
 unsafe impl Plain for Header {}
+// SAFETY: as for the header.
+unsafe impl Plain for HostRecord {}
 // SAFETY: as for the header.
 unsafe impl Plain for Seat {}
 // SAFETY: as for the header.

@@ -19,6 +19,30 @@ impl Agent {
     /// [`Error::OutOfMemory`], [`Error::TooManyAreas`], [`Error::Os`], [`Error::ForkedChild`]; [`Error::TimedOut`] after five
     /// seconds if a process stands still while it takes or frees a slot.
     pub fn create(&self, spec: &AreaSpec, element: ElementType, len: usize) -> Result<AreaId> {
+        self.create_noted(spec, element, len, None)
+    }
+
+    /// The same, of an area that nobody finds by its name before [`Agent::show`]; with a note ([`Agent::note`]).
+    ///
+    /// # Errors
+    /// Those of [`Agent::create`].
+    pub fn create_hidden(
+        &self,
+        spec: &AreaSpec,
+        element: ElementType,
+        len: usize,
+        note: [u64; 3],
+    ) -> Result<AreaId> {
+        self.create_noted(spec, element, len, Some(note))
+    }
+
+    fn create_noted(
+        &self,
+        spec: &AreaSpec,
+        element: ElementType,
+        len: usize,
+        note: Option<[u64; 3]>,
+    ) -> Result<AreaId> {
         let shared = &self.desk.shared;
         shared.check_process()?;
         if spec.copies == 0 {
@@ -29,6 +53,7 @@ impl Agent {
         // How the owner finds what it writes is no affair of this host: here, lines are marked as they arrive.
         let spec = &spec.clone().tracking(Tracking::Logged);
         let draft = Draft::of(spec, element, len, shared.segment.config())?.for_elsewhere().with_own_memory();
+        let draft = note.into_iter().fold(draft, Draft::hidden);
         let creation = Directory::lock_outside(shared)?.begin(&draft, AGENT)?;
         match creation.fill(shared, &draft, &mut || {}) {
             Ok(()) => Ok(creation.finish(shared, &draft)),

@@ -1,6 +1,7 @@
 //! What an agent holds: areas in use, and copies pinned.
 use super::receive::Source;
 use crate::engine::directory::AreaId;
+use crate::engine::runtime::{Local, Runtime};
 use crate::engine::shared::Shared;
 use crate::error::{Error, Result};
 use crate::log::bitmap::Log;
@@ -8,13 +9,15 @@ use crate::memory::tenure::Tenure;
 use crate::primitive::fault_point;
 use crate::protocol::outlet::Outlet;
 use crate::protocol::publication::Version;
+use crate::protocol::record::CopyRecord;
 use crate::protocol::{abandon, pin};
 use crate::protocol::{arrival, ownership};
 use crate::segment::layout::STALL_PIN;
 use crate::segment::mapping::Segment;
 use crate::segment::parts::Parts;
+use crate::segment::pins::is_held;
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -42,6 +45,10 @@ pub(super) struct Desk {
     pub(super) receiving: RefCell<HashSet<AreaId>>,
     /// Of what source the lines are that are received of an area.
     pub(super) sources: RefCell<HashMap<AreaId, Source>>,
+    /// The labels of what was handed over and waits for the clocks here.
+    pub(super) due_labels: RefCell<BTreeSet<u64>>,
+    /// Room for what the agent does as whoever opens a round.
+    pub(super) local: Local,
     /// Ends after all that the agent holds.
     _tenure: Tenure,
 }
@@ -63,11 +70,20 @@ impl Desk {
         record.incarnations.store(number, Ordering::Relaxed);
         record.pid.store(std::process::id(), Ordering::Relaxed);
         fault_point();
-        go_on(shared);
+        if !shared.segment.spans_hosts() {
+            record.holding_from.store(number, Ordering::Relaxed);
+        }
         shared.segment.outlet().attach(number);
         let _tenure = tenure.is(format!("the agent of {}", shared.name()));
+        let due_labels = RefCell::new(go_on(shared));
         let (uses, receiving, sources) = (RefCell::default(), RefCell::default(), RefCell::default());
-        Ok(Desk { shared: shared.clone(), number, uses, receiving, sources, _tenure })
+        let local = Local::new();
+        Ok(Desk { shared: shared.clone(), number, uses, receiving, sources, due_labels, local, _tenure })
+    }
+
+    /// The agent's hand on rounds: it opens them, and takes no part.
+    pub(super) fn runtime(&self) -> Runtime<'_> {
+        Runtime { shared: &self.shared, local: &self.local }
     }
 
     pub(super) fn outlet(&self) -> Outlet<'_> {
@@ -145,30 +161,64 @@ impl Desk {
         }
     }
 
-    /// Pins the newest copy of an area in use. `None` if a round is writing it; ask again.
+    /// Pins a copy of an area in use, if `is_current` says that it is what is looked for. `None` if a round is writing it.
     ///
     /// # Errors
     /// [`Error::NoSpareCopy`]: it would be the last copy that rounds can publish into.
-    pub(super) fn pin(&self, area: AreaId, parts: &Parts<'_>) -> Result<Option<usize>> {
+    pub(super) fn pin(
+        &self,
+        area: AreaId,
+        parts: &Parts<'_>,
+        copy: usize,
+        is_current: impl FnOnce() -> bool,
+    ) -> Result<Option<usize>> {
         let copies = parts.reader_copies();
-        let copy = copies.newest();
         let mut uses = self.uses.borrow_mut();
         let pins = &mut uses.entry(area).or_default().pins;
         if let Some(count) = pins.get_mut(&copy) {
             *count += 1;
             return Ok(Some(copy));
         }
-        if pins.len() >= self.most_pins(copies.records.len()) {
+        // What a dead agent held, and this one has not let go yet.
+        let is_left = |(index, record): &(usize, &CopyRecord)| {
+            let holder = record.held.load(Ordering::Relaxed);
+            *index != copy
+                && holder != 0
+                && holder != self.number
+                && is_held(&self.shared.segment, &record.held)
+        };
+        let left = copies.records.iter().enumerate().filter(is_left).count();
+        if pins.len() + left >= self.most_pins(copies.records.len()) {
             let name = crate::engine::directory::find::name(&self.shared.segment, area.index as usize);
             return Err(Error::NoSpareCopy { name, pinned: pins.len(), copies: copies.records.len() });
         }
         let record = &copies.records[copy];
         fault_point();
-        if !pin::pin(&record.held, self.number, &record.state, || copies.newest() == copy) {
+        if !pin::pin(&record.held, self.number, &record.state, is_current) {
             return Ok(None);
         }
         pins.insert(copy, 1);
         Ok(Some(copy))
+    }
+
+    /// What agents before this one held counts no more.
+    pub(super) fn ready(&self) {
+        // Release: pairs with the acquire in `is_held`.
+        self.shared.segment.header().agent.holding_from.store(self.number, Ordering::Release);
+    }
+
+    /// Asks for a round if `now`, and opens it if a worker of this host waits.
+    pub(super) fn ask_for_round(&self, now: bool) {
+        if now {
+            self.shared.segment.header().sync.request();
+            let runtime = self.runtime();
+            self.shared.segment.elsewhere().call(&runtime.rounds(), &runtime);
+        }
+    }
+
+    /// Notes that an arrival of this label waits for the clocks here.
+    pub(super) fn await_label(&self, label: u64) {
+        self.due_labels.borrow_mut().insert(label);
     }
 
     /// How many of so many copies the agent may pin: rounds need one to publish into, and under `StallPolicy::Pin` one that
@@ -199,8 +249,10 @@ fn ask_for(segment: &Segment, index: usize, now: bool) {
     fault_point();
 }
 
-/// Goes on where an agent may have died: takes back what it had not handed over whole, and asks for what it had.
-fn go_on(shared: &Shared) {
+/// Goes on where an agent may have died: takes back what it had not handed over whole, and asks for what it had. The labels of
+/// that.
+fn go_on(shared: &Shared) -> BTreeSet<u64> {
+    let mut due = BTreeSet::new();
     let segment = &shared.segment;
     let complete = arrival::complete(&segment.header().agent.cuts);
     for (index, slot) in segment.areas()[..segment.used_areas()].iter().enumerate() {
@@ -209,10 +261,12 @@ fn go_on(shared: &Shared) {
             continue;
         }
         slot.agent.arrival.forget_incomplete(complete);
-        if slot.agent.arrival.handed_over().is_some() {
+        if let Some(arrived) = slot.agent.arrival.handed_over() {
             ask_for(segment, index, false);
+            due.insert(arrived.label);
         }
     }
+    due
 }
 
 impl Drop for Desk {

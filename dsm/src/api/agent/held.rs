@@ -5,13 +5,15 @@ use crate::engine::area_core::LOOKS;
 use crate::engine::directory::AreaId;
 use crate::error::{Error, Result};
 use crate::memory::clock;
+use crate::protocol::label;
 use crate::protocol::publication::Version;
+use crate::protocol::record::CopyRecord;
 use crate::protocol::word::Phase;
 use crate::segment::layout::LINE;
 use crate::segment::parts::Parts;
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 /// A published version that the agent holds still. Dropping it lets it go.
@@ -20,8 +22,9 @@ pub struct Held {
     desk: Rc<Desk>,
     area: AreaId,
     copy: usize,
-    version: Version,
+    published: Published,
     clock: u64,
+    round: u64,
 }
 
 /// An area in use, which is let go again unless it is kept.
@@ -57,12 +60,96 @@ impl Agent {
     /// [`Error::Deleted`], [`Error::NoReaderCopy`], [`Error::NoSpareCopy`]; [`Error::TimedOut`] if a round stands still while
     /// it publishes, or one follows the other too fast.
     pub fn hold(&self, areas: &[AreaId]) -> Result<Vec<Held>> {
+        let held = self.hold_state(areas, None)?;
+        Ok(held.expect("there is a newest state"))
+    }
+
+    /// Holds the last state of some areas that has a label, as [`Agent::hold`] does the newest: that of the newest label, or of
+    /// the one before. `None` if it is another label, or that state is not there any more.
+    ///
+    /// In a job on several hosts, the last state of the label before the newest stays until one of the label after the newest is
+    /// published, if there are copies enough: workers of other hosts may not be shown a newer one.
+    ///
+    /// # Errors
+    /// As [`Agent::hold`].
+    pub fn hold_label(&self, areas: &[AreaId], label: u64) -> Result<Option<Vec<Held>>> {
+        self.hold_state(areas, Some(label))
+    }
+
+    /// The last states of some areas that have the two newest labels, the older one first: those that can be held, if there are
+    /// copies enough. What areas are created with is a state of label 0. None while rounds follow each other too fast: ask again.
+    ///
+    /// ```
+    /// use hectare_dsm::{AreaSpec, Job};
+    /// let job = Job::builder().hosts(&[1, 1], 0).embedded()?;
+    /// let (agent, mut worker) = (job.agent()?, job.worker()?);
+    /// let mut owned = worker.create::<u64>(AreaSpec::new("a").copies(3), 1)?;
+    /// owned.write(&worker)?.fill(1);
+    /// worker.sync()?;
+    /// let area = agent.find("a").expect("it was created");
+    /// let labels: Vec<u64> = agent.states(&[area])?.iter().map(|state| state.label).collect();
+    /// assert_eq!(labels, [0, 1]);
+    /// let created = agent.hold_label(&[area], 0)?.expect("it is kept");
+    /// assert_eq!(created[0].bytes(), [0; 8]);
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Deleted`], [`Error::NoReaderCopy`], [`Error::ForkedChild`].
+    pub fn states(&self, areas: &[AreaId]) -> Result<Vec<State>> {
+        self.desk.shared.check_process()?;
+        let mut using = Vec::with_capacity(areas.len());
+        for area in areas {
+            using.push(self.use_copies(*area)?);
+        }
+        for _ in 0..LOOKS {
+            let Some(before) = self.between_publications() else { continue };
+            let newest = state(&using, None);
+            let label = using
+                .iter()
+                .flat_map(|using| using.labels())
+                .filter(|label| Some(*label) < newest.as_ref().map(|newest| newest.label))
+                .max();
+            let older = label.and_then(|label| state(&using, Some(label)));
+            if self.is_still(before) {
+                return Ok(older.into_iter().chain(newest).collect());
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// The round, unless one is publishing.
+    fn between_publications(&self) -> Option<u64> {
+        let word = self.desk.shared.segment.rounds().load_total();
+        (word.phase() != Phase::Publish).then_some(word.round())
+    }
+
+    /// Whether no publication began since `before`.
+    fn is_still(&self, before: u64) -> bool {
+        // Acquire: pairs with the release fence in `CopyRecord::write`. What was read since comes before the look at the word,
+        // and that fence after the shift to Publish.
+        fence(Ordering::Acquire);
+        self.between_publications() == Some(before)
+    }
+
+    fn use_copies(&self, area: AreaId) -> Result<Using<'_>> {
+        self.desk.hold(area)?;
+        let using = Using { desk: &self.desk, area, copy: None };
+        if using.parts().layout.copies == 0 {
+            let name = crate::engine::directory::find::name(&self.desk.shared.segment, area.index as usize);
+            return Err(Error::NoReaderCopy { name });
+        }
+        Ok(using)
+    }
+
+    fn hold_state(&self, areas: &[AreaId], label: Option<u64>) -> Result<Option<Vec<Held>>> {
         self.desk.shared.check_process()?;
         for _ in 0..LOOKS {
-            if let Some(held) = self.try_hold(areas)? {
-                return Ok(held);
+            match self.try_hold(areas, label)? {
+                Tried::Held(held) => return Ok(Some(held)),
+                Tried::NotThere => return Ok(None),
+                Tried::Again => std::hint::spin_loop(),
             }
-            std::hint::spin_loop();
         }
         Err(Error::TimedOut {
             what: format!("one state of {} areas", areas.len()),
@@ -71,39 +158,136 @@ impl Agent {
         })
     }
 
-    fn try_hold(&self, areas: &[AreaId]) -> Result<Option<Vec<Held>>> {
-        let segment = &self.desk.shared.segment;
-        let before = segment.rounds().load_total();
-        if before.phase() == Phase::Publish {
-            return Ok(None);
-        }
+    fn try_hold(&self, areas: &[AreaId], label: Option<u64>) -> Result<Tried> {
+        let Some(before) = self.between_publications() else { return Ok(Tried::Again) };
         let mut using = Vec::with_capacity(areas.len());
         for area in areas {
-            self.desk.hold(*area)?;
-            let last = Using { desk: &self.desk, area: *area, copy: None };
-            using.push(last);
-            let parts = Parts::of(segment, area.index as usize);
-            if parts.layout.copies == 0 {
-                let name = crate::engine::directory::find::name(segment, area.index as usize);
-                return Err(Error::NoReaderCopy { name });
+            let mut one = self.use_copies(*area)?;
+            let Some(copy) = one.copy_of(label) else {
+                // A look in the middle of a publication says nothing.
+                return Ok(if self.is_still(before) { Tried::NotThere } else { Tried::Again });
+            };
+            let parts = one.parts();
+            let copies = parts.reader_copies();
+            // Acquire, twice: pairs with the release at the end of `CopyRecord::write`.
+            let round = copies.records[copy].round.load(Ordering::Acquire);
+            let is_it = || match label {
+                None => copies.newest() == copy,
+                Some(_) => copies.records[copy].round.load(Ordering::Acquire) == round && round != u64::MAX,
+            };
+            one.copy = self.desk.pin(*area, &parts, copy, is_it)?;
+            if one.copy.is_none() {
+                return Ok(Tried::Again);
             }
-            let Some(copy) = self.desk.pin(*area, &parts)? else { return Ok(None) };
-            using.last_mut().expect("just pushed").copy = Some(copy);
+            using.push(one);
         }
-        // No publication began meanwhile: the word was at the same round before, and has not come to Publish.
-        let after = segment.rounds().load_total();
-        if areas.len() > 1 && (after.round() != before.round() || after.phase() == Phase::Publish) {
-            return Ok(None);
+        if (areas.len() > 1 || label.is_some()) && !self.is_still(before) {
+            return Ok(Tried::Again);
+        }
+        let found = state(&using, label);
+        if label.is_some() && found.is_none() {
+            return Ok(Tried::NotThere);
         }
         let held = using.into_iter().map(|using| {
             let (area, copy) = (using.area, using.copy.expect("pinned"));
+            let (published, clock) = {
+                let parts = using.parts();
+                let record = &parts.copies()[copy];
+                // Relaxed: the pin acquired what published the copy, and keeps it.
+                (Published::of(record), record.clock.load(Ordering::Relaxed))
+            };
             std::mem::forget(using);
-            let record = &Parts::of(segment, area.index as usize).copies()[copy];
-            // Relaxed: the pin acquired what published the copy, and keeps it.
-            let clock = record.clock.load(Ordering::Relaxed);
-            Held { desk: self.desk.clone(), area, copy, version: record.version(), clock }
+            let round = published.sequence.wrapping_sub(1);
+            Held { desk: self.desk.clone(), area, copy, published, clock, round }
         });
-        Ok(Some(held.collect()))
+        Ok(Tried::Held(held.collect()))
+    }
+}
+
+/// How an attempt to hold a state went.
+enum Tried {
+    Held(Vec<Held>),
+    /// There is no such state.
+    NotThere,
+    /// Something was published meanwhile.
+    Again,
+}
+
+/// A published state of some areas: what rounds had published of each when the last of them did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct State {
+    /// Rises from state to state: the number of the round that published the last of them, plus one; 1 for what they were created
+    /// with.
+    pub sequence: u64,
+    /// The label of that one.
+    pub label: u64,
+    /// The version of each area, in order.
+    pub versions: Vec<Version>,
+}
+
+/// When and as what a copy was published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Published {
+    pub(super) version: Version,
+    pub(super) label: u64,
+    /// As [`State::sequence`].
+    pub(super) sequence: u64,
+}
+
+impl Published {
+    /// For one who keeps the copy from being written, or looks afterwards whether it was.
+    pub(super) fn of(record: &CopyRecord) -> Published {
+        // Acquire: pairs with the release at the end of `CopyRecord::write`.
+        let round = record.round.load(Ordering::Acquire);
+        Published { version: record.version(), label: record.label(), sequence: round.wrapping_add(1) }
+    }
+}
+
+/// The state of areas in use: the newest, or the last of a label, if that is there and of that very label.
+fn state(using: &[Using<'_>], label: Option<u64>) -> Option<State> {
+    let of_one = |using: &Using<'_>| {
+        let copy = using.copy.or_else(|| using.copy_of(label))?;
+        Some(Published::of(&using.parts().copies()[copy]))
+    };
+    let each: Vec<Published> = using.iter().map(of_one).collect::<Option<_>>()?;
+    let last = each.iter().max_by_key(|published| published.sequence)?;
+    if label.is_some_and(|label| label != last.label) {
+        return None;
+    }
+    let versions = each.iter().map(|published| published.version).collect();
+    Some(State { sequence: last.sequence, label: last.label, versions })
+}
+
+impl Using<'_> {
+    fn parts(&self) -> Parts<'_> {
+        Parts::of(&self.desk.shared.segment, self.area.index as usize)
+    }
+
+    /// The copy of the last state of the label before the newest, if it is there still.
+    fn kept(&self) -> Option<usize> {
+        let parts = self.parts();
+        let round = parts.slot.round.kept.load(Ordering::Relaxed);
+        // Acquire: pairs with the release at the end of `CopyRecord::write`.
+        let is_kept =
+            |record: &CopyRecord| round != label::NONE && record.round.load(Ordering::Acquire) == round;
+        parts.copies().iter().position(is_kept)
+    }
+
+    /// The copy of the newest state, or of the last one up to a label.
+    fn copy_of(&self, label: Option<u64>) -> Option<usize> {
+        let parts = self.parts();
+        let newest = parts.current();
+        let is_up_to = |copy: &usize| label.is_none_or(|label| parts.copies()[*copy].label() <= label);
+        Some(newest).filter(is_up_to).or_else(|| self.kept().filter(is_up_to))
+    }
+
+    /// The labels of the states that there are.
+    fn labels(&self) -> impl Iterator<Item = u64> {
+        let (parts, kept) = (self.parts(), self.kept());
+        let labels: Vec<u64> =
+            kept.into_iter().chain([parts.current()]).map(|copy| parts.copies()[copy].label()).collect();
+        labels.into_iter()
     }
 }
 
@@ -119,7 +303,23 @@ impl Held {
 
     /// The version.
     pub fn version(&self) -> Version {
-        self.version
+        self.published.version
+    }
+
+    /// Its label: the lowest clock of all before the round that published it, plus one; 0 outside of the clocks. Where it arrives,
+    /// it is published when the lowest clock there is this less one.
+    pub fn label(&self) -> u64 {
+        self.published.label
+    }
+
+    /// The number of the round that published it, plus one, as [`State::sequence`].
+    pub fn sequence(&self) -> u64 {
+        self.published.sequence
+    }
+
+    /// The round that published it; 0 for an area as it was created.
+    pub fn round(&self) -> u64 {
+        self.round
     }
 
     /// The owner's clock when it was published.
@@ -155,8 +355,8 @@ impl Held {
         let parts = self.parts();
         let lines = parts.layout.lines;
         let whole = LineSet { words: None, lines };
-        let Some(base) = base.filter(|base| base.term == self.version.term) else { return whole };
-        if base >= self.version {
+        let Some(base) = base.filter(|base| base.term == self.version().term) else { return whole };
+        if base >= self.version() {
             return LineSet { words: Some(Vec::new()), lines };
         }
         if !parts.layout.is_logged() {

@@ -3,11 +3,14 @@
 //! It has no seat: no round waits for it, and it may die at any step. What it holds, pins of copies and areas in use, bears
 //! its number and counts as long as it lives. What it knows, it can find again in the segment: the next agent begins by
 //! looking at everything.
+pub(crate) mod bell;
 mod create;
 pub(crate) mod describe;
 mod desk;
+pub(crate) mod elsewhere;
 pub(crate) mod held;
 pub(crate) mod news;
+pub(crate) mod notes;
 pub(crate) mod receive;
 
 use self::desk::Desk;
@@ -45,7 +48,7 @@ const SHORT: Duration = Duration::from_millis(16);
 /// agent.wait(Duration::from_secs(1));
 /// agent.look(&mut events);
 /// let published = events.iter().find_map(|event| match event {
-///     Event::Published { area, version, .. } => Some((*area, *version)),
+///     Event::Published { area, version, .. } if version.counter == 1 => Some((*area, *version)),
 ///     _ => None,
 /// });
 /// let (area, version) = published.expect("it was published");
@@ -62,7 +65,8 @@ pub struct Agent {
     again: Vec<usize>,
     /// The bell before the last look.
     heard: u32,
-    clock: u64,
+    /// The clocks that were told: those of this host, and of all.
+    clocks: (u64, u64),
 }
 
 impl Job {
@@ -74,11 +78,27 @@ impl Job {
     pub fn agent(&self) -> Result<Agent> {
         let desk = Rc::new(Desk::open(&self.shared)?);
         let heard = desk.outlet().listen();
-        Ok(Agent { desk, known: Vec::new(), again: Vec::new(), heard, clock: 0 })
+        Ok(Agent { desk, known: Vec::new(), again: Vec::new(), heard, clocks: (0, 0) })
     }
 }
 
 impl Agent {
+    /// What another thread sleeps on for this one, which waits for something else: the bell as it was before the last look.
+    pub fn bell(&self) -> bell::Bell {
+        bell::Bell { shared: self.desk.shared.clone(), heard: self.heard }
+    }
+
+    /// Whether to look again soon: a round is under way whose end the agent waits for, and that rings no bell.
+    pub fn is_in_round(&self) -> bool {
+        !self.again.is_empty()
+    }
+
+    /// Gives back what agents before this one held. In a job on several hosts, their pins stay until then, so that this one can
+    /// hold the same states again and go on sending them; in one on a single host, they ended when this one came.
+    pub fn ready(&self) {
+        self.desk.ready();
+    }
+
     /// Sleeps until there may be news, at most `limit`. Returns at once if there were some since the last
     /// [`Agent::look`].
     pub fn wait(&mut self, limit: Duration) {

@@ -1,6 +1,8 @@
 //! What an agent hears: areas that came, went or were published, clocks, and names that are wanted.
 use super::Agent;
 use crate::engine::directory::{AreaId, CREATING, Directory, state_of};
+use crate::error::Rank;
+use crate::protocol::label;
 use crate::protocol::outlet;
 use crate::protocol::publication::Version;
 use crate::segment::layout::bits;
@@ -21,24 +23,28 @@ pub enum Event {
         /// The area.
         area: AreaId,
     },
-    /// An area has a newer version. Several that followed each other are one event, of the last. Of an area that is received
+    /// An area has a newer version, or has been created: what it is created with is published, too. Several that followed each other are one event, of the last. Of an area that is received
     /// into, the round is past that published it: [`Agent::receive`] may go on.
     Published {
         /// The area.
         area: AreaId,
         /// The newest version.
         version: Version,
+        /// Its label ([`Held::label`](super::held::Held::label)).
+        label: u64,
     },
     /// Somebody waits for an area of a name that no area here has. Heard again while somebody waits.
     Wanted {
         /// The name.
         name: String,
     },
-    /// The lowest clock that all workers of this host have reached, by [`Worker::tick`](crate::Worker::tick). Comes after
-    /// the events of all that it covers.
+    /// The lowest clock that all workers of this host have reached, by [`Worker::tick`](crate::Worker::tick), and the lowest
+    /// that all workers are known here to have reached. Comes after the events of all that they cover.
     Clock {
-        /// The clock.
-        clock: u64,
+        /// The clock of this host; `u64::MAX`: none of its workers is in the clocks.
+        local: u64,
+        /// The clock of all.
+        lowest: u64,
     },
 }
 
@@ -46,7 +52,7 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known {
     area: Option<AreaId>,
-    version: Version,
+    version: Option<Version>,
 }
 
 impl Agent {
@@ -55,8 +61,11 @@ impl Agent {
         let shared = self.desk.shared.clone();
         let segment = &shared.segment;
         self.heard = self.desk.outlet().listen();
-        // Acquire: pairs with the release in `publish_plan`. The news that are taken below are of all that it covers.
-        let clock = segment.header().sync.acting.lowest_clock.load(Ordering::Acquire);
+        // Acquire, both: pairs with the release in `publish_plan`. The news that are taken below are of all that it covers.
+        let acting = &segment.header().sync.acting;
+        let lowest = acting.lowest_clock.load(Ordering::Acquire);
+        let local = if self.is_deserted() { u64::MAX } else { acting.local_clock.load(Ordering::Acquire) };
+        let clocks = (local, lowest);
         let used = segment.used_areas();
         let looked_everywhere = self.known.len();
         self.known.resize(used.max(looked_everywhere), Known::default());
@@ -73,10 +82,31 @@ impl Agent {
             }
         }
         self.look_for_wanted(events);
-        if self.again.is_empty() && clock != self.clock {
-            self.clock = clock;
-            events.push(Event::Clock { clock });
+        self.ask_for_arrivals(lowest);
+        if self.again.is_empty() && clocks != self.clocks {
+            self.clocks = clocks;
+            events.push(Event::Clock { local: clocks.0, lowest: clocks.1 });
         }
+    }
+
+    /// Asks for a round if the clocks are where what has arrived may be published.
+    fn ask_for_arrivals(&self, lowest: u64) {
+        let mut due = self.desk.due_labels.borrow_mut();
+        let before = due.len();
+        due.retain(|label| !label::may_publish(*label, lowest));
+        self.desk.ask_for_round(due.len() < before);
+    }
+
+    /// Whether all workers of this host have come, and none is there any more: no round says that they are out of the clocks.
+    fn is_deserted(&self) -> bool {
+        let shared = &self.desk.shared;
+        let segment = &shared.segment;
+        // SeqCst, as everywhere for the state of a seat; what its worker published comes before.
+        let has_gone = |rank: &Rank| {
+            let seat = &segment.all_seats()[*rank as usize];
+            seat.incarnation.load(Ordering::Relaxed) != 0 && shared.is_gone(*rank)
+        };
+        segment.spans_hosts() && segment.ranks_here().all(|rank| has_gone(&rank))
     }
 
     fn look_at(&mut self, index: usize, events: &mut Vec<Event>) {
@@ -105,18 +135,20 @@ impl Agent {
             return self.again.push(index);
         }
         let parts = Parts::of(segment, index);
-        let version =
-            if parts.layout.copies == 0 { Some(known.version) } else { parts.reader_copies().version() };
-        let may_receive = self.desk.is_free_of(area, version);
+        let version = if parts.layout.copies == 0 { None } else { Some(parts.reader_copies().version()) };
+        let may_receive = self.desk.is_free_of(area, version.flatten());
+        let label = parts.copies().get(parts.current()).map_or(0, |copy| copy.label());
         self.desk.release(area);
         match version {
+            // It has no copies.
+            None => {}
             // It is being published.
-            None => self.again.push(index),
+            Some(None) => self.again.push(index),
             // The area cannot be received into yet.
             Some(version) if version > known.version && !may_receive => self.again.push(index),
-            Some(version) if version > known.version => {
-                known.version = version;
-                events.push(Event::Published { area, version });
+            Some(Some(version)) if Some(version) > known.version => {
+                known.version = Some(version);
+                events.push(Event::Published { area, version, label });
             }
             Some(_) => {}
         }

@@ -8,6 +8,7 @@ use crate::log::bitmap::Log;
 use crate::memory::clock;
 use crate::primitive::fault_point;
 use crate::protocol::arrival::{self, Arrived};
+use crate::protocol::label;
 use crate::protocol::ownership;
 use crate::protocol::publication::Version;
 use crate::segment::layout::LINE;
@@ -25,6 +26,9 @@ pub struct Arrival {
     pub version: Version,
     /// The owner's clock when it did.
     pub clock: u64,
+    /// Its label on the owner's host ([`Held::label`](super::held::Held::label)); 0: none. It is published here when the lowest
+    /// clock of all is this less one, and not before; the areas of a group go by the highest.
+    pub label: u64,
     /// How long ago it was last known to be the newest: its age when it was sent, and the time on the way.
     pub age: Duration,
 }
@@ -46,7 +50,8 @@ pub struct Source {
 pub struct Receiving {
     desk: Rc<Desk>,
     areas: Vec<AreaId>,
-    source: Source,
+    /// The source of each.
+    sources: Vec<Source>,
 }
 
 impl Agent {
@@ -61,11 +66,23 @@ impl Agent {
     ///
     /// [`Event::Published`]: super::news::Event::Published
     pub fn receive(&self, areas: &[AreaId], source: Source) -> Result<Option<Receiving>> {
+        self.receive_each(areas, &vec![source; areas.len()])
+    }
+
+    /// The same of areas with a source each: the terms of a group's areas may differ.
+    ///
+    /// # Errors
+    /// Those of [`Agent::receive`].
+    ///
+    /// # Panics
+    /// If there are not as many sources as areas.
+    pub fn receive_each(&self, areas: &[AreaId], sources: &[Source]) -> Result<Option<Receiving>> {
+        assert_eq!(areas.len(), sources.len(), "a source for each area");
         let desk = &self.desk;
         desk.shared.check_process()?;
         let segment = &desk.shared.segment;
         // Lets all go that it has, however this ends.
-        let mut receiving = Receiving { desk: desk.clone(), areas: Vec::new(), source };
+        let mut receiving = Receiving { desk: desk.clone(), areas: Vec::new(), sources: sources.to_vec() };
         for area in areas {
             desk.hold(*area)?;
             if !desk.receiving.borrow_mut().insert(*area) {
@@ -87,13 +104,13 @@ impl Agent {
                 return Ok(None);
             }
         }
-        for area in areas {
+        for (area, source) in areas.iter().zip(sources) {
             let slot = &segment.areas()[area.index as usize];
             if slot.agent.arrival.handed_over().is_some() {
                 slot.agent.arrival.reopen();
             }
-            let last = desk.sources.borrow_mut().insert(*area, source);
-            if last != Some(source) {
+            let last = desk.sources.borrow_mut().insert(*area, *source);
+            if last != Some(*source) {
                 restore(&Parts::of(segment, area.index as usize), &desk.log(*area));
             }
         }
@@ -165,11 +182,12 @@ impl Receiving {
     pub fn commit(self, arrivals: &[Arrival], now: bool) -> Result<()> {
         let segment = &self.desk.shared.segment;
         for arrival in arrivals {
-            assert!(self.areas.contains(&arrival.area), "{:?} is not received into", arrival.area);
+            let place = self.areas.iter().position(|area| *area == arrival.area);
+            let place = place.unwrap_or_else(|| panic!("{:?} is not received into", arrival.area));
             let index = arrival.area.index as usize;
             let copies = Parts::of(segment, index).reader_copies();
             let newest = copies.records[copies.newest()].version();
-            if arrival.version <= newest || arrival.version.term != self.source.term {
+            if arrival.version <= newest || arrival.version.term != self.sources[place].term {
                 let name = find::name(segment, index);
                 let (version, newest) = (arrival.version.to_string(), newest.to_string());
                 return Err(Error::StaleArrival { name, version, newest });
@@ -178,17 +196,21 @@ impl Receiving {
         let cuts = &segment.header().agent.cuts;
         let cut = arrival::complete(cuts) + 1;
         let time = clock::now_ns();
+        // What is published together has one label.
+        let label = arrivals.iter().map(|arrival| arrival.label).max().unwrap_or(0);
         for arrival in arrivals {
             let as_of_ns = time.saturating_sub(clock::nanos(arrival.age));
-            let arrived = Arrived { version: arrival.version, clock: arrival.clock, as_of_ns };
+            let arrived = Arrived { version: arrival.version, clock: arrival.clock, label, as_of_ns };
             segment.areas()[arrival.area.index as usize].agent.arrival.write(cut, &arrived);
         }
         arrival::commit(cuts, cut);
         for arrival in arrivals {
             self.desk.ask_for(arrival.area.index as usize, now);
         }
-        if now {
-            segment.header().sync.request();
+        if label::may_publish(label, segment.header().sync.acting.lowest_clock.load(Ordering::Relaxed)) {
+            self.desk.ask_for_round(now);
+        } else if now {
+            self.desk.await_label(label);
         }
         Ok(())
     }

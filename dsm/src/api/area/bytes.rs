@@ -50,7 +50,7 @@ impl Observer {
         let shared = self.shared();
         shared.check_process()?;
         let segment = &shared.segment;
-        let id = find::find(segment, name).ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
+        let id = find::find_shown(segment, name).ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
         let slot = &segment.areas()[id.index as usize];
         let element = slot.about.about().element;
         if !find::unchanged(id, slot) {

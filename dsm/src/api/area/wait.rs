@@ -111,13 +111,15 @@ impl Worker {
             // an owner that has moved on without writing is fresh enough too.
             let owner = area.core.ownership().holder();
             let seats = self.shared().segment.seats();
+            let is_remote = area.core.ownership().is_remote();
             let idle = owner.and_then(|rank| seats.get(rank as usize)).is_some_and(|seat| {
                 seat.clock.load(Ordering::Relaxed) >= wanted
                     && !self.shared().segment.dirty(area.core.id.index as usize).is_set()
             });
-            if area.clock(self)? >= wanted || (idle && self.lowest_clock() >= wanted) {
+            if area.clock(self)? >= wanted || ((idle || is_remote) && self.lowest_clock() >= wanted) {
                 return Ok(());
             }
+            self.shared().check_ending()?;
             if since.elapsed() >= timeout {
                 return Err(Error::TimedOut {
                     what: format!("area {:?} to reach clock {wanted}", area.name()),
@@ -125,8 +127,14 @@ impl Worker {
                     missing: format!("it is at {}, {}", area.clock(self)?, area.core.ownership()),
                 });
             }
-            area.core.force();
-            self.one_round(false);
+            match is_remote {
+                // Rounds here bring nothing: the agent asks for one when something has arrived.
+                true => drop(self.wait_step(None)?),
+                false => {
+                    area.core.force();
+                    self.one_round(false);
+                }
+            }
         }
     }
 }

@@ -66,9 +66,12 @@ pub struct JobBuilder {
     max_observers: u32,
     pins_per_observer: u32,
     max_areas: u32,
+    least_copies: u32,
     max_name_bytes: u32,
     generations: u32,
     seal_every: u32,
+    hosts: Vec<u32>,
+    here: usize,
 }
 
 impl Default for JobBuilder {
@@ -84,9 +87,12 @@ impl Default for JobBuilder {
             max_observers: 64,
             pins_per_observer: 16,
             max_areas: 4096,
+            least_copies: 1,
             max_name_bytes: 255,
             generations: 4,
             seal_every: 16,
+            hosts: Vec::new(),
+            here: 0,
         }
     }
 }
@@ -174,14 +180,38 @@ impl JobBuilder {
         self
     }
 
+    /// The hosts of a job that is on several, by how many ranks each has: host 0 those from 0 on, host 1 the next ones, and so
+    /// on. This is the part of the job on host `here`. Workers of other hosts are there when this host's agent says so
+    /// ([`Agent::set_worker`](crate::agent::Agent::set_worker)).
+    ///
+    /// ```
+    /// use hectare_dsm::Job;
+    /// let job = Job::builder().hosts(&[4, 2], 1).embedded()?;
+    /// assert_eq!((job.host(), job.hosts()), (1, vec![0..4, 4..6]));
+    /// assert_eq!(job.worker()?.rank(), 4);
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    pub fn hosts(mut self, ranks: &[u32], here: usize) -> Self {
+        self.hosts = ranks.to_vec();
+        self.here = here;
+        self
+    }
+
+    /// The fewest reader copies of areas that have any, at most 64; those that ask for fewer get so many. Default: 1. A job on
+    /// several hosts needs 3: one that is sent, the newest, and one to publish into.
+    pub fn least_copies(mut self, copies: u32) -> Self {
+        self.least_copies = copies;
+        self
+    }
+
     /// Makes the job inside this program.
     ///
     /// # Errors
     /// [`Error::InvalidConfig`] for settings that make no sense, [`Error::ProcessLimit`] if this process may not map so
     /// much or make so large a file, [`Error::Os`] if the system refuses.
     pub fn embedded(self) -> Result<Job> {
-        let pin_cores = self.pin_cores;
-        Job::make(self.config()?, pin_cores)
+        let (pin_cores, hosts) = (self.pin_cores, self.hosts.clone());
+        Job::make(self.config()?, &hosts, pin_cores)
     }
 
     /// Makes the memory of a job for other processes, which join by [`Job::from_descriptor`]; this one does not.
@@ -199,6 +229,7 @@ impl JobBuilder {
             ("max_observers", self.max_observers, 0, 1 << 16),
             ("pins_per_observer", self.pins_per_observer, 1, 1 << 16),
             ("max_areas", self.max_areas, 1, 1 << 22),
+            ("least_copies", self.least_copies, 1, 64),
             ("max_name_bytes", self.max_name_bytes, 1, 4096),
             ("generations", self.generations, 3, 64),
             ("seal_every", self.seal_every, 1, u32::MAX),
@@ -210,6 +241,15 @@ impl JobBuilder {
         }
         if self.patience.is_zero() {
             return bad("patience is zero: every round would be given up".into());
+        }
+        if !self.hosts.is_empty() {
+            if self.here >= self.hosts.len() || self.hosts.len() > 1 << 16 {
+                return bad(format!("there is no host {} of {}", self.here, self.hosts.len()));
+            }
+            let ranks = self.hosts.iter().map(|ranks| u64::from(*ranks)).sum::<u64>();
+            if ranks > u64::from(self.max_workers) {
+                return bad(format!("the hosts have {ranks} ranks, and max_workers is {}", self.max_workers));
+            }
         }
         let reserve_bytes = self.reserve.unwrap_or_else(|| host_memory().saturating_mul(2));
         if reserve_bytes == 0 || reserve_bytes > 1 << 46 {
@@ -234,6 +274,10 @@ impl JobBuilder {
             stall_policy,
             huge_pages: u32::from(self.huge_pages == HugePages::Auto),
             check: u32::from(self.check || check_is_asked_for()),
+            hosts: self.hosts.len() as u32,
+            here: self.here as u32,
+            least_copies: self.least_copies,
+            _spare: 0,
         })
     }
 }

@@ -3,6 +3,7 @@ use super::Job;
 use crate::error::{Rank, Result};
 use crate::protocol::round::{Seat, slot_state};
 use crate::segment::tally::{Counters, Tally};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a worker is doing, as seen from outside.
@@ -15,8 +16,10 @@ pub enum WorkerState {
     Straggler,
     /// It joins or leaves.
     Changing,
-    /// The kernel says that its thread is gone; its areas can be claimed.
+    /// The kernel says that its thread is gone; its areas can be claimed. Or its host's agent says so.
     Dead,
+    /// It is on another host of the job, and there. Its process and thread are 0, its clock is its host's.
+    Remote,
 }
 
 /// One line of the list of workers ([`Job::workers`]).
@@ -177,13 +180,14 @@ impl Job {
         self.shared.check_process()?;
         let segment = &self.shared.segment;
         let mut workers = Vec::new();
-        for (rank, seat) in segment.seats().iter().enumerate() {
+        for (rank, seat) in segment.seats_of_all_hosts().iter().enumerate() {
             self.shared.is_dead(rank as Rank);
             let state = match seat.state() {
-                slot_state::FREE => continue,
+                slot_state::FREE | slot_state::ABSENT => continue,
+                slot_state::REMOTE => WorkerState::Remote,
                 slot_state::LIVE if seat.is_straggler() => WorkerState::Straggler,
                 slot_state::LIVE => WorkerState::Live,
-                slot_state::DEAD => WorkerState::Dead,
+                slot_state::DEAD | slot_state::LOST => WorkerState::Dead,
                 _ => WorkerState::Changing,
             };
             let record = &segment.workers()[rank];
@@ -193,10 +197,22 @@ impl Job {
                 tid: record.tid.load(Ordering::Relaxed),
                 state,
                 last_round: seat.arrived.load(Ordering::Relaxed),
-                clock: seat.clock.load(Ordering::Relaxed),
+                clock: segment.clock_of(rank as Rank),
             });
         }
         Ok(workers)
+    }
+
+    /// Which host of the job this one is; 0 in a job on one host.
+    pub fn host(&self) -> usize {
+        self.shared.segment.config().here as usize
+    }
+
+    /// The ranks of each host of the job, if it is on several.
+    pub fn hosts(&self) -> Vec<Range<Rank>> {
+        (0..self.shared.segment.config().hosts as usize)
+            .map(|host| self.shared.segment.ranks_of(host))
+            .collect()
     }
 
     /// The job's counters.

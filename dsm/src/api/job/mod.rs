@@ -69,8 +69,8 @@ impl Job {
         JobBuilder::default()
     }
 
-    pub(crate) fn make(config: Config, pin_cores: bool) -> Result<Job> {
-        let job = Job::around(Segment::create(config)?, pin_cores, None);
+    pub(crate) fn make(config: Config, ranks: &[u32], pin_cores: bool) -> Result<Job> {
+        let job = Job::around(Segment::create(config, ranks)?, pin_cores, None);
         directory::initialize(&job.shared);
         Ok(job)
     }
@@ -179,10 +179,11 @@ impl Job {
     /// [`Worker::attach_within`], which keeps up with the rounds meanwhile.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], and those of [`Job::attach`].
+    /// [`Error::TimedOut`], [`Error::PeerFailed`], and those of [`Job::attach`].
     pub fn attach_within<T: Element>(&self, name: &str, timeout: Duration) -> Result<Area<T>> {
         let (since, mut wanting) = (Instant::now(), Wanting::default());
         loop {
+            self.shared.check_ending()?;
             match self.attach(name) {
                 Err(Error::NoSuchArea { .. }) if since.elapsed() < timeout => {
                     wanting.ask(&self.shared, name);

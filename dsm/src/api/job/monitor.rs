@@ -8,6 +8,7 @@ use crate::engine::directory;
 use crate::error::{Error, Rank, Result};
 use crate::memory::clock::now_ns;
 use crate::memory::process;
+use crate::protocol::elsewhere::HostRecord;
 use crate::protocol::ownership;
 use crate::protocol::record::CopyRecord;
 use crate::protocol::round::{Seat, slot_state};
@@ -71,16 +72,29 @@ impl Monitor {
         let no_header = || Error::NotASegment { what: "it has no header any more".into() };
         let header: Header = tables.one(0)?.ok_or_else(no_header)?;
         let sync = &header.sync;
-        let high = get32(&sync.workers_high).min(config.max_workers) as usize;
+        let hosts: Vec<HostRecord> = tables.table(map.hosts, config.hosts as usize)?;
+        let ranks = |host: &HostRecord| get32(&host.first).saturating_add(get32(&host.ranks));
+        let ranks = hosts.iter().map(ranks).max().unwrap_or(0);
+        let high = get32(&sync.workers_high).max(ranks).min(config.max_workers) as usize;
         let seats: Vec<Seat> = tables.table(map.seats, high)?;
         let records: Vec<WorkerRecord> = tables.table(map.workers, high)?;
         let mut tallies: Vec<Tally> = tables.table(map.tallies, high)?;
         let word = Word(get(&sync.word));
         let waits = word.phase() == Phase::Open;
         let workers = (0..).zip(&seats).zip(&records).zip(&tallies);
+        let clock = |rank: Rank| {
+            let is_its = |host: &&HostRecord| rank.wrapping_sub(get32(&host.first)) < get32(&host.ranks);
+            hosts.iter().find(is_its).map_or(0, |host| get(&host.clock))
+        };
         let workers = workers
             .filter_map(|(((rank, seat), record), tally)| {
                 worker(rank, seat, record, tally, waits.then_some(word))
+            })
+            .map(|worker| match worker.state {
+                WorkerState::Remote => {
+                    WorkerSnapshot { clock: clock(worker.rank), waited_for: false, ..worker }
+                }
+                _ => worker,
             })
             .collect();
         let last = map.tallies + u64::from(config.max_workers) * size_of::<Tally>() as u64;
@@ -190,8 +204,9 @@ fn worker(
     let foreign = namespace != 0 && namespace != process::namespace();
     let there = || foreign || process::is_there(pid, tid, get(&record.started));
     let state = match get32(&seat.state) {
-        slot_state::FREE => return None,
-        slot_state::DEAD => WorkerState::Dead,
+        slot_state::FREE | slot_state::ABSENT => return None,
+        slot_state::REMOTE => WorkerState::Remote,
+        slot_state::DEAD | slot_state::LOST => WorkerState::Dead,
         _ if !there() => WorkerState::Dead,
         slot_state::LIVE if straggler => WorkerState::Straggler,
         slot_state::LIVE => WorkerState::Live,

@@ -77,8 +77,8 @@ impl Job {
         F: Fn(&mut Worker) -> R + Sync,
     {
         self.shared.check_process()?;
-        let max = self.shared.segment.config().max_workers as usize;
-        let seats = self.shared.segment.seats();
+        let here = self.shared.segment.ranks_here();
+        let (max, seats) = (here.len(), self.shared.segment.seats());
         let taken = seats.iter().filter(|seat| seat.is_live()).count();
         if count > max - taken {
             let free = max - taken;

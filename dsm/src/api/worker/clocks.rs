@@ -3,6 +3,7 @@
 //! After the stale synchronous parallel model (Ho et al., 2013): a worker with clock c sees every update
 //! that workers made before their clocks passed c - s. s = 0 is bulk-synchronous (BSP).
 use super::Worker;
+use crate::engine::membership::clock_to_enter;
 use crate::engine::runtime::Runtime;
 use crate::error::{Error, Rank, Result};
 use crate::primitive::fault_point;
@@ -15,7 +16,6 @@ use std::time::{Duration, Instant};
 pub(crate) fn enter(runtime: &Runtime<'_>, rank: Rank) {
     let rounds = runtime.rounds();
     let seat = &rounds.all_seats[rank as usize];
-    let acting = &runtime.shared.segment.header().sync.acting;
     let between = |word: Word| matches!(word.phase(), Phase::Idle | Phase::Open);
     loop {
         rounds.settle(rank, runtime);
@@ -23,10 +23,10 @@ pub(crate) fn enter(runtime: &Runtime<'_>, rank: Rank) {
         if !between(seen) || seat.arrived.load(Ordering::Relaxed) + 1 < seen.round() {
             continue;
         }
-        let lowest = acting.lowest_clock.load(Ordering::Relaxed);
+        let clock = clock_to_enter(runtime.shared);
         // SeqCst: if no round has gone on by the next look, every later planner sees this clock, and the lowest
         // one stays what it is until this worker ticks.
-        seat.clock.store(if lowest == u64::MAX { 0 } else { lowest }, Ordering::SeqCst);
+        seat.clock.store(clock, Ordering::SeqCst);
         fault_point();
         let now = rounds.load_total();
         if now.round() == seen.round() && between(now) {
@@ -86,7 +86,7 @@ impl Worker {
     /// rounds as needed. With `staleness` 0, after [`Worker::tick`], this is a barrier.
     ///
     /// # Errors
-    /// [`Error::ForkedChild`]. Workers that are dead or gone are not waited for; one that lives and never
+    /// [`Error::ForkedChild`]; [`Error::PeerFailed`] if the job has ended. Workers that are dead or gone are not waited for; one that lives and never
     /// comes is, as long as it takes: see [`Worker::wait_clocks_within`].
     pub fn wait_clocks(&mut self, staleness: u64) -> Result<()> {
         self.wait_clocks_until(staleness, None)
@@ -104,7 +104,8 @@ impl Worker {
 
     fn wait_clocks_until(&mut self, staleness: u64, timeout: Option<Duration>) -> Result<()> {
         self.shared.check_process()?;
-        let since = Instant::now();
+        // Without a limit, nobody asks the time.
+        let limit = timeout.map(|timeout| (timeout, Instant::now()));
         let mine = self.clock();
         if mine == u64::MAX {
             return Ok(());
@@ -112,15 +113,33 @@ impl Worker {
         let wanted = mine.saturating_sub(staleness);
         self.within(timeout, |worker| {
             while worker.lowest_clock() < wanted {
-                if let Some(timeout) = timeout
+                if let Some((timeout, since)) = limit
                     && since.elapsed() >= timeout
                 {
                     return Err(worker.behind(wanted, since.elapsed()));
                 }
-                worker.one_round(timeout.is_none());
+                worker.shared.check_ending()?;
+                match worker.waits_for_others_alone(wanted) {
+                    true => drop(worker.wait_step(None)?),
+                    false => worker.one_round(timeout.is_none()),
+                }
             }
             worker.complain()
         })
+    }
+
+    /// Whether all workers of this host have reached a clock, and some of others are not known to have: rounds here bring
+    /// nothing.
+    #[inline]
+    fn waits_for_others_alone(&self, wanted: u64) -> bool {
+        self.shared.segment.spans_hosts() && self.is_done_here(wanted)
+    }
+
+    #[inline(never)]
+    fn is_done_here(&self, wanted: u64) -> bool {
+        let segment = &self.shared.segment;
+        segment.header().sync.acting.local_clock.load(Ordering::Relaxed) >= wanted
+            && segment.elsewhere().lowest_clock() < wanted
     }
 
     pub(crate) fn lowest_clock(&self) -> u64 {
@@ -129,7 +148,7 @@ impl Worker {
 
     fn behind(&self, wanted: u64, waited: Duration) -> Error {
         let segment = &self.shared.segment;
-        let late: Vec<String> = segment
+        let mut late: Vec<String> = segment
             .seats()
             .iter()
             .enumerate()
@@ -139,6 +158,13 @@ impl Worker {
                 format!("worker {rank} (process {pid}) is at {}", seat.clock.load(Ordering::Relaxed))
             })
             .collect();
+        let others = segment.elsewhere().hosts.iter().enumerate();
+        let is_late = |(host, clock): &(usize, u64)| *host != segment.elsewhere().here && *clock < wanted;
+        let clocks = others.map(|(host, record)| (host, record.clock.load(Ordering::Relaxed)));
+        late.extend(clocks.filter(is_late).map(|(host, clock)| {
+            let ranks = segment.ranks_of(host);
+            format!("workers {}..{} of host {host} are at {clock}", ranks.start, ranks.end)
+        }));
         let missing = if late.is_empty() { "a round with every worker".into() } else { late.join(", ") };
         Error::TimedOut { what: format!("every worker to reach clock {wanted}"), waited, missing }
     }

@@ -11,7 +11,7 @@ use crate::engine::shared::Shared;
 use crate::error::{Error, Rank, Result};
 use crate::memory::clock;
 use crate::memory::tenure::Tenure;
-use crate::protocol::round::{Ended, Work};
+use crate::protocol::round::{Ended, Work, slot_state};
 use crate::protocol::word::{Phase, Word};
 use crate::segment::tally::add;
 use std::marker::PhantomData;
@@ -94,7 +94,8 @@ impl Worker {
     /// by at most that, or by the time between two calls.
     ///
     /// # Errors
-    /// [`Error::ForkedChild`]; [`Error::Unlogged`] under `HECTARE_CHECK=1`, as of every synchronization point.
+    /// [`Error::ForkedChild`]; as of every synchronization point, [`Error::Unlogged`] under `HECTARE_CHECK=1`, and
+    /// [`Error::PeerFailed`] in a job on several hosts that has ended.
     #[inline]
     pub fn service(&mut self) -> Result<()> {
         self.shared.check_process()?;
@@ -108,8 +109,20 @@ impl Worker {
         self.complain()
     }
 
-    /// What check mode has to say of this worker's log (`HECTARE_CHECK=1`), once.
+    /// What a synchronization point has to say: that the job has ended, and what check mode has found in this worker's log
+    /// (`HECTARE_CHECK=1`), once.
+    #[inline]
     pub(crate) fn complain(&self) -> Result<()> {
+        if self.shared.segment.header().ending.has_come() || self.local.complaint.borrow().is_some() {
+            return self.complain_of_something();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn complain_of_something(&self) -> Result<()> {
+        self.shared.check_ending()?;
         self.local.complaint.take().map_or(Ok(()), Err)
     }
 
@@ -135,6 +148,7 @@ impl Worker {
     }
 
     /// Takes part in the round that is open, if one is.
+    #[inline(always)]
     fn take_part(&mut self) -> Option<Ended> {
         self.scan();
         let runtime = self.runtime();
@@ -164,10 +178,15 @@ impl Worker {
     }
 
     /// Looks owned areas through that are tracked automatically or checked, if a round is open.
+    #[inline]
     fn scan(&self) {
-        if self.local.scanned.borrow().is_empty() {
-            return;
+        if !self.local.scanned.borrow().is_empty() {
+            self.scan_owned();
         }
+    }
+
+    #[inline(never)]
+    fn scan_owned(&self) {
         let word = self.shared.segment.rounds().load();
         if word.phase() != Phase::Open {
             return;
@@ -212,6 +231,7 @@ impl Worker {
     }
 
     /// Marks the areas that this worker owns to be published in the next round: those that can be.
+    #[inline(always)]
     fn force_owned(&self) {
         let marks = self.shared.segment.marks();
         let scanned = !self.local.scanned.borrow().is_empty();
@@ -224,6 +244,7 @@ impl Worker {
         });
     }
 
+    #[inline]
     fn put_off_areas(&self) -> u32 {
         let marks = self.shared.segment.marks();
         let mut count = 0;
@@ -298,6 +319,10 @@ impl Worker {
     /// Refuses a rank that is not a live worker's.
     #[inline]
     pub(crate) fn check_peer(&self, rank: Rank) -> Result<()> {
+        let seat = self.shared.segment.all_seats().get(rank as usize);
+        if seat.is_some_and(|seat| slot_state::is_elsewhere(seat.state())) {
+            return Err(Error::WorkerElsewhere { rank });
+        }
         let alive = self.shared.segment.seats().get(rank as usize).is_some_and(|seat| seat.is_live());
         if alive { Ok(()) } else { Err(Error::NoSuchWorker { rank }) }
     }
@@ -312,6 +337,10 @@ impl Drop for Worker {
         let runtime = self.runtime();
         runtime.rounds().leave(self.rank, &runtime);
         crate::engine::membership::free_slot(&self.shared, self.rank);
+        if self.shared.segment.spans_hosts() {
+            // The agent tells other hosts when nobody is left here.
+            self.shared.ring_for_agent();
+        }
         runtime.wake();
     }
 }

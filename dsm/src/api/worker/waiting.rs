@@ -66,22 +66,34 @@ impl Worker {
 
     /// Runs a wait with a limit: while it lasts, this worker gives up rounds that others hold open for longer.
     pub(crate) fn within<R>(&mut self, limit: Option<Duration>, wait: impl FnOnce(&mut Worker) -> R) -> R {
+        let spans_hosts = self.shared.segment.spans_hosts();
+        let waited = spans_hosts && self.set_waits(true);
         let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
         let local = self.local.clone();
         let before = local.waiter.set_deadline(deadline);
         let answer = wait(self);
         local.waiter.set_deadline(before);
+        if spans_hosts {
+            self.set_waits(waited);
+        }
         answer
     }
 
-    /// Waits until `count` workers are in the job, this one included; takes part in rounds meanwhile.
+    /// Says whether this worker waits for something that may come from other hosts; what it said before.
+    #[inline(never)]
+    fn set_waits(&self, waits: bool) -> bool {
+        self.shared.segment.all_seats()[self.rank as usize].set_waits(waits)
+    }
+
+    /// Waits until `count` workers are in the job, this one and those of other hosts included; takes part in rounds meanwhile.
     ///
     /// # Errors
     /// [`Error::TimedOut`]; [`Error::NotComing`] at once when the launcher says that one of the first `count` has
     /// failed before it came ([`Job::note_absence`](crate::Job::note_absence)), as `hectare run --keep-going` does.
     pub fn wait_for_workers(&mut self, count: usize, timeout: Duration) -> Result<()> {
-        let live =
-            |worker: &Worker| worker.shared.segment.seats().iter().filter(|seat| seat.is_live()).count();
+        let live = |worker: &Worker| {
+            worker.shared.segment.seats_of_all_hosts().iter().filter(|seat| seat.is_there()).count()
+        };
         self.wait_until(
             timeout,
             |worker| match live(worker) >= count {

@@ -16,6 +16,7 @@ use crate::memory::clock;
 use crate::memory::limits::{self, ReserveError};
 use crate::primitive::fault_point;
 use crate::protocol::index::{Kind, hash};
+use crate::protocol::label;
 use crate::protocol::{area_state, ownership};
 use crate::segment::about::About;
 use crate::segment::element::ElementType;
@@ -39,6 +40,8 @@ pub(crate) struct Draft<'s> {
     own_memory: bool,
     /// Whether its owner is on another host.
     remote: bool,
+    /// What agents have noted of it, if nobody is to find it yet.
+    hidden: Option<[u64; 3]>,
 }
 
 impl Draft<'_> {
@@ -49,22 +52,28 @@ impl Draft<'_> {
         config: &Config,
     ) -> Result<Draft<'s>> {
         spec.check(config.max_name_bytes as usize)?;
+        let copies = if spec.copies == 0 { 0 } else { spec.copies.max(config.least_copies) };
         let logged = spec.tracking != Tracking::Whole;
         let layout = (len as u64)
             .checked_mul(u64::from(element.size))
-            .and_then(|bytes| AreaLayout::of(bytes, spec.copies, logged, config))
+            .and_then(|bytes| AreaLayout::of(bytes, copies, logged, config))
             .ok_or_else(|| no_memory(spec, u64::MAX, 0, u64::MAX, "the address space"))?;
         // A line number has 32 bits: 256 GiB.
         if layout.lines > u64::from(u32::MAX) {
             let limit = u64::from(u32::MAX) * 64;
             return Err(no_memory(spec, layout.footprint(), 0, limit, "the log (32-bit line numbers)"));
         }
-        Ok(Draft { spec, element, len, layout, own_memory: false, remote: false })
+        Ok(Draft { spec, element, len, layout, own_memory: false, remote: false, hidden: None })
     }
 
     /// Gives the area to a worker of another host.
     pub(crate) fn for_elsewhere(self) -> Self {
         Self { remote: true, ..self }
+    }
+
+    /// Hides the area until its agent shows it, with what that one notes of it.
+    pub(crate) fn hidden(self, note: [u64; 3]) -> Self {
+        Self { hidden: Some(note), ..self }
     }
 
     /// Does without memory for further areas: there is none.
@@ -174,7 +183,7 @@ impl Directory<'_> {
             element,
             len: draft.len,
             row: spec.row,
-            copies: spec.copies,
+            copies: draft.layout.copies,
             automatic: spec.tracking == Tracking::Automatic,
             interval: spec.interval,
         });
@@ -190,12 +199,16 @@ impl Directory<'_> {
         round.lock.store(0, Ordering::Relaxed);
         round.generations.reset();
         round.put_off.store(0, Ordering::Relaxed);
+        round.kept.store(label::NONE, Ordering::Relaxed);
         slot.own.raw.store(0, Ordering::Relaxed);
         slot.own.scanned.store(0, Ordering::Relaxed);
         slot.own.lent.store(0, Ordering::Relaxed);
         let owner = if draft.remote { ownership::Word::remote(1) } else { ownership::Word::held(rank, 1) };
         slot.own.ownership.store(owner.0, Ordering::Relaxed);
         slot.agent.arrival.reset();
+        slot.agent.hidden.store(u32::from(draft.hidden.is_some()), Ordering::Relaxed);
+        let note = draft.hidden.unwrap_or_default();
+        slot.agent.note.iter().zip(note).for_each(|(place, word)| place.store(word, Ordering::Relaxed));
         slot.read.current.store(0, Ordering::Relaxed);
         segment.dirty(index).clear();
         segment.forced(index).clear();

@@ -40,6 +40,14 @@ pub(crate) fn find(segment: &Segment, name: &str) -> Option<AreaId> {
     lookup::find(&Named(segment, name), segment.index(), &segment.header().index_made, hash(name))
 }
 
+/// The live area of this name, unless it is hidden: no data of it has come from its owner's host yet.
+pub(crate) fn find_shown(segment: &Segment, name: &str) -> Option<AreaId> {
+    // Acquire: pairs with the release in `Agent::show`. If the slot is another area's by now, whoever goes on finds that.
+    let is_shown =
+        |area: &AreaId| segment.areas()[area.index as usize].agent.hidden.load(Ordering::Acquire) == 0;
+    find(segment, name).filter(is_shown)
+}
+
 /// All live areas.
 pub(crate) fn all(segment: &Segment) -> impl Iterator<Item = AreaId> {
     (0..segment.used_areas()).filter_map(|index| AreaId::of(index, &segment.areas()[index].read.state))

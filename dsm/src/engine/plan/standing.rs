@@ -4,11 +4,11 @@ use crate::protocol::standing::Standings;
 use std::sync::atomic::Ordering;
 
 impl Runtime<'_> {
-    /// Asks where every worker stands. Returns the lowest clock that every one had reached when it arrived here. Of
+    /// Asks where every worker stands. Returns the lowest clock that every one of this host had reached when it arrived here. Of
     /// a worker that does not take part, only what was known before counts: what it did since is not published.
     pub(crate) fn look_around(&self, round: u64, standings: &mut Standings) -> u64 {
         let acting = &self.shared.segment.header().sync.acting;
-        let known = acting.lowest_clock.load(Ordering::Relaxed);
+        let known = acting.local_clock.load(Ordering::Relaxed);
         let mut lowest = u64::MAX;
         let mut workers = 0;
         let is_dead = |rank| self.shared.is_dead(rank);
@@ -19,7 +19,34 @@ impl Runtime<'_> {
             workers += u32::from(takes_part);
         });
         acting.plan.workers.store(workers, Ordering::Relaxed);
+        if lowest == u64::MAX && !self.all_have_come() {
+            return known;
+        }
         // A worker that enters the clocks meanwhile may show one that was the lowest a round ago.
+        if known == u64::MAX { lowest } else { lowest.max(known) }
+    }
+
+    /// Whether no worker of this host is still to come for the first time. In a job on several hosts, those who are there may be
+    /// outside of the clocks before the others come, and the other hosts, which would hear of no clock, would not wait for them.
+    #[inline(never)]
+    fn all_have_come(&self) -> bool {
+        let segment = &self.shared.segment;
+        let here = segment.ranks_here();
+        let seats = || &segment.all_seats()[here.start as usize..here.end as usize];
+        !segment.spans_hosts() || seats().iter().all(|seat| seat.incarnation.load(Ordering::Relaxed) != 0)
+    }
+
+    /// The lowest clock of all workers, if that of this host's is `local`: those of other hosts as far as they were told.
+    #[inline]
+    pub(crate) fn lowest_of_all(&self, local: u64) -> u64 {
+        if self.shared.segment.spans_hosts() { self.lowest_with_others(local) } else { local }
+    }
+
+    #[inline(never)]
+    fn lowest_with_others(&self, local: u64) -> u64 {
+        let segment = &self.shared.segment;
+        let known = segment.header().sync.acting.lowest_clock.load(Ordering::Relaxed);
+        let lowest = local.min(segment.elsewhere().lowest_clock());
         if known == u64::MAX { lowest } else { lowest.max(known) }
     }
 }

@@ -3,6 +3,8 @@ use super::super::runtime::Runtime;
 use crate::engine::directory;
 use crate::memory::copy::words;
 use crate::protocol::abandon;
+use crate::protocol::label;
+use crate::protocol::ownership;
 use crate::segment::layout::LINE;
 use crate::segment::layout::STALL_PIN;
 use crate::segment::parts::Parts;
@@ -17,6 +19,7 @@ impl Runtime<'_> {
         parts: &Parts<'_>,
         area: usize,
         round: u64,
+        kept: u64,
         pinned: &mut Vec<bool>,
     ) -> Result<usize, bool> {
         let segment = &self.shared.segment;
@@ -26,7 +29,18 @@ impl Runtime<'_> {
         let is_observed =
             |index: usize| is_held(segment, &parts.copies()[index].held) || is_pinned(segment, area, index);
         let rounds = segment.rounds();
-        parts.reader_copies().target(&rounds, round, spares_newest, pinned, is_observed)
+        parts.reader_copies().target(&rounds, round, spares_newest, kept, pinned, is_observed)
+    }
+
+    /// The round of the state of an area that is kept when one of this label is published: see `protocol/label.rs`. Nothing in a
+    /// job on one host, and of an area whose owner is on another.
+    pub(crate) fn keeps(&self, parts: &Parts<'_>, label: u64) -> u64 {
+        if !self.shared.segment.spans_hosts() || ownership::load(&parts.slot.own.ownership).is_remote() {
+            return label::NONE;
+        }
+        let newest = &parts.copies()[parts.current()];
+        let kept = parts.slot.round.kept.load(Ordering::Relaxed);
+        label::keep(label, newest.label(), newest.round.load(Ordering::Relaxed), kept)
     }
 
     /// Takes back the marks that a planner left which died: nothing was copied yet. Of all areas: this plan may not

@@ -25,7 +25,7 @@ fn version(counter: u64) -> Version {
 }
 
 fn arrived(counter: u64) -> Arrived {
-    Arrived { version: version(counter), clock: counter, as_of_ns: counter }
+    Arrived { version: version(counter), clock: counter, label: 0, as_of_ns: counter }
 }
 
 fn remote(workers: usize, copies: usize) -> Arc<Memory> {

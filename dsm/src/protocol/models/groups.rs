@@ -154,7 +154,7 @@ impl Work for Impatient<'_> {
         let targets = group
             .areas
             .each_ref()
-            .map(|area| area.copies().target(&rounds, round, true, &mut Vec::new(), |_| false));
+            .map(|area| area.copies().target(&rounds, round, true, u64::MAX, &mut Vec::new(), |_| false));
         let [Ok(first), Ok(second)] = targets else {
             // The group is put off.
             group.areas.iter().for_each(|area| area.copies().take_marks_back());

@@ -75,7 +75,7 @@ impl Group {
                 look(&mut standings);
             }
             let owning = Owning { lock: &area.lock, ownership: &area.ownership };
-            let target = || area.copies().target(&rounds, ROUND, false, &mut Vec::new(), |_| false);
+            let target = || area.copies().target(&rounds, ROUND, false, u64::MAX, &mut Vec::new(), |_| false);
             owning.consider(ROUND, &standings, || false, || true, || false, target)
         })
     }

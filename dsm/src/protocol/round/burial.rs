@@ -45,9 +45,11 @@ impl Rounds<'_> {
         self.finish_for_the_dead(reaper, round, work);
     }
 
-    /// How many seats are taken.
+    /// How many seats are taken by workers of this host.
     pub(crate) fn taken(&self) -> u64 {
-        let is_taken = |seat: &&Seat| !matches!(seat.state(), slot_state::FREE | slot_state::DEAD);
+        let is_taken = |seat: &&Seat| {
+            matches!(seat.state(), slot_state::JOINING | slot_state::LIVE | slot_state::LEAVING)
+        };
         self.seats().iter().filter(is_taken).count() as u64
     }
 

@@ -28,6 +28,8 @@ impl Seat {
         match self.state() {
             slot_state::DEAD => return Found::Dead,
             slot_state::FREE => return Found::Living,
+            slot_state::LOST => return Found::Dead,
+            state if slot_state::is_elsewhere(state) => return Found::Living,
             _ => {}
         }
         let Some(died) = life.try_lock() else { return Found::Living };
@@ -76,6 +78,7 @@ impl Rounds<'_> {
         seat.incarnation.fetch_add(1, Ordering::Relaxed);
         seat.missed.store(0, Ordering::Relaxed);
         seat.clock.store(clock, Ordering::Relaxed);
+        seat.waits.store(0, Ordering::Relaxed);
         // SeqCst: before the seat is live and settles; pairs with `Rounds::seats`. And before the seat is taken, so
         // that no look at the seats that were ever taken lacks one that is.
         self.seats_high.fetch_max(rank + 1, Ordering::SeqCst);

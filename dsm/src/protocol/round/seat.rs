@@ -8,6 +8,17 @@ pub(crate) mod slot_state {
     pub(crate) const LIVE: u32 = 2;
     pub(crate) const LEAVING: u32 = 3;
     pub(crate) const DEAD: u32 = 4;
+    /// A worker of another host has the rank. No round waits for it, it pins nothing, and its mutex is never asked.
+    pub(crate) const REMOTE: u32 = 5;
+    /// The rank is of another host, and its worker is not there yet, or has left.
+    pub(crate) const ABSENT: u32 = 6;
+    /// The worker of another host that had the rank is dead, or its host is.
+    pub(crate) const LOST: u32 = 7;
+
+    /// Whether a rank is of another host.
+    pub(crate) fn is_elsewhere(state: u32) -> bool {
+        matches!(state, REMOTE | ABSENT | LOST)
+    }
 }
 
 /// What a worker tells the others about rounds; one per worker, on cache lines of its own.
@@ -28,6 +39,8 @@ pub(crate) struct Seat {
     pub(crate) state: AtomicU32,
     /// Rises with every worker that takes the slot.
     pub(crate) incarnation: AtomicU32,
+    /// Not 0: the worker waits for something that may come from other hosts. See `protocol/elsewhere.rs`.
+    pub(crate) waits: AtomicU32,
 }
 
 impl Seat {
@@ -40,6 +53,7 @@ impl Seat {
             late: AtomicU64::new(0),
             state: AtomicU32::new(slot_state::FREE),
             incarnation: AtomicU32::new(0),
+            waits: AtomicU32::new(0),
         }
     }
 
@@ -70,6 +84,11 @@ impl Seat {
     #[inline]
     pub(crate) fn is_live(&self) -> bool {
         self.state() == slot_state::LIVE
+    }
+
+    /// Whether a worker is there, on this host or on another.
+    pub(crate) fn is_there(&self) -> bool {
+        matches!(self.state(), slot_state::LIVE | slot_state::REMOTE)
     }
 
     /// Whether rounds go on without this worker until it comes back to a synchronization point.

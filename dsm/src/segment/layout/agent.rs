@@ -18,10 +18,14 @@ pub(crate) struct AgentRecord {
     /// nothing of a dead agent counts once there is another.
     pub(crate) attached: Padded<AtomicU64>,
     pub(crate) bell: Padded<AtomicU32>,
+    /// What agents from this number on hold counts.
+    pub(crate) holding_from: AtomicU64,
     /// The last cut that is complete: see `protocol/arrival.rs`.
     pub(crate) cuts: Padded<AtomicU64>,
     /// As `WorkerRecord::creating`.
     pub(crate) creating: AtomicU32,
+    /// The last number that an agent drew ([`Agent::draw`](crate::agent::Agent::draw)).
+    pub(crate) drawn: AtomicU64,
 }
 
 impl AgentRecord {
@@ -39,4 +43,8 @@ pub(crate) struct AgentLine {
     pub(crate) used: AtomicU64,
     /// What arrives, if the owner is on another host.
     pub(crate) arrival: ArrivalRecord,
+    /// What agents note of the area for those after them.
+    pub(crate) note: [AtomicU64; 3],
+    /// Not 0: whoever looks for the area's name finds nothing.
+    pub(crate) hidden: AtomicU32,
 }

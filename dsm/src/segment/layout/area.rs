@@ -89,6 +89,8 @@ pub(crate) struct RoundLine {
     pub(crate) confirmed_ns: AtomicU64,
     pub(crate) generations: GenerationWords,
     pub(crate) put_off: AtomicU64,
+    /// The round of the last state of the label before the newest, in a job on several hosts; `label::NONE`: there is none.
+    pub(crate) kept: AtomicU64,
 }
 
 /// What does not change while the area lives.

@@ -14,6 +14,8 @@ pub(crate) struct PlanHeader {
     pub(crate) now_ns: AtomicU64,
     /// What `ActorWords::lowest_clock` becomes when the plan is published as a whole.
     pub(crate) lowest_clock: AtomicU64,
+    /// The same of `ActorWords::local_clock`.
+    pub(crate) local_clock: AtomicU64,
 }
 
 /// One area in the plan: everything that publication will write, as absolute values.
@@ -32,12 +34,14 @@ pub(crate) struct PlanEntry {
     pub(crate) counter: AtomicU64,
     pub(crate) clock: AtomicU64,
     pub(crate) timestamp_ns: AtomicU64,
+    pub(crate) label: AtomicU64,
+    pub(crate) kept: AtomicU64,
 }
 
 impl PlanEntry {
     /// Enters a publication of an area of worker `owner`, or `ELSEWHERE`.
     pub(crate) fn enter(&self, publication: &Publication, owner: u32) {
-        let Publication { area, copy, whole, version, clock, timestamp_ns, .. } = *publication;
+        let Publication { area, copy, whole, version, clock, timestamp_ns, label, kept, .. } = *publication;
         self.area.store(area, Relaxed);
         self.copy.store(copy, Relaxed);
         self.owner.store(owner, Relaxed);
@@ -47,6 +51,8 @@ impl PlanEntry {
         self.counter.store(version.counter, Relaxed);
         self.clock.store(clock, Relaxed);
         self.timestamp_ns.store(timestamp_ns, Relaxed);
+        self.label.store(label, Relaxed);
+        self.kept.store(kept, Relaxed);
     }
 
     /// The publication that `round` is to make of an area of this group.
@@ -60,6 +66,8 @@ impl PlanEntry {
             round,
             clock: self.clock.load(Relaxed),
             timestamp_ns: self.timestamp_ns.load(Relaxed),
+            label: self.label.load(Relaxed),
+            kept: self.kept.load(Relaxed),
         }
     }
 

@@ -1,0 +1,121 @@
+//! The agent tells this host of the workers of others.
+use super::Agent;
+use crate::error::{Error, Rank, Result};
+use crate::protocol::round::{Work, slot_state};
+
+/// How a worker of another host stands to the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RemoteWorker {
+    /// It is there.
+    There,
+    /// It has left, or has not come yet.
+    Absent,
+    /// It is dead, or its host is.
+    Dead,
+}
+
+impl Agent {
+    /// Says how a worker of another host stands to the job. That it is there counts for those who wait for workers; its clock is
+    /// its host's affair.
+    ///
+    /// ```
+    /// use hectare_dsm::agent::RemoteWorker;
+    /// use hectare_dsm::{Error, Job};
+    /// use std::time::Duration;
+    /// let job = Job::builder().hosts(&[1, 2], 0).embedded()?;
+    /// let (agent, mut worker) = (job.agent()?, job.worker()?);
+    /// agent.set_worker(2, RemoteWorker::There)?;
+    /// worker.wait_for_workers(2, Duration::ZERO)?;
+    /// assert!(matches!(agent.set_worker(0, RemoteWorker::There), Err(Error::NoSuchWorker { rank: 0 })));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoSuchWorker`] if the rank is not one of another host, [`Error::ForkedChild`].
+    pub fn set_worker(&self, rank: Rank, worker: RemoteWorker) -> Result<()> {
+        let shared = &self.desk.shared;
+        shared.check_process()?;
+        if shared.segment.host_of(rank).is_none() {
+            return Err(Error::NoSuchWorker { rank });
+        }
+        shared.segment.all_seats()[rank as usize].set_state(match worker {
+            RemoteWorker::There => slot_state::REMOTE,
+            RemoteWorker::Absent => slot_state::ABSENT,
+            RemoteWorker::Dead => slot_state::LOST,
+        });
+        Ok(())
+    }
+
+    /// The workers of another host have all reached `clock`, and what that covers is published here; `u64::MAX`: none of them
+    /// is in the clocks any more. Clocks never go back. The next round takes it up; if workers wait, that is at once.
+    ///
+    /// ```
+    /// use hectare_dsm::Job;
+    /// let job = Job::builder().hosts(&[1, 1], 0).embedded()?;
+    /// let (agent, mut worker) = (job.agent()?, job.worker()?);
+    /// agent.set_clock(1, 1)?;
+    /// worker.barrier()?; // does not wait: the other host was faster
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] if it is no other host of the job, [`Error::ForkedChild`].
+    pub fn set_clock(&self, host: usize, clock: u64) -> Result<()> {
+        let shared = &self.desk.shared;
+        shared.check_process()?;
+        self.check_host(host)?;
+        let runtime = self.desk.runtime();
+        shared.segment.elsewhere().tell(host, clock, &runtime.rounds(), &runtime);
+        Ok(())
+    }
+
+    /// A host has failed, and the job goes on without it: its workers are dead, and are out of the clocks.
+    ///
+    /// # Errors
+    /// As [`Agent::set_clock`].
+    pub fn lose_host(&self, host: usize) -> Result<()> {
+        self.check_host(host)?;
+        for rank in self.desk.shared.segment.ranks_of(host) {
+            self.set_worker(rank, RemoteWorker::Dead)?;
+        }
+        self.set_clock(host, u64::MAX)
+    }
+
+    /// Ends the job on this host, since host `host` has failed: all who wait, now or later, and all who come to a synchronization
+    /// point get [`Error::PeerFailed`] with these texts. The first reason stays.
+    ///
+    /// ```
+    /// use hectare_dsm::{Error, Job};
+    /// let job = Job::builder().hosts(&[1, 1], 0).embedded()?;
+    /// let (agent, mut worker) = (job.agent()?, job.worker()?);
+    /// agent.end_job("b (10.0.0.2:7117)", "silent for 30 s")?;
+    /// let ended = worker.barrier().unwrap_err();
+    /// assert_eq!(ended.to_string(), "the job has ended: host b (10.0.0.2:7117) has failed: silent for 30 s");
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ForkedChild`].
+    pub fn end_job(&self, host: &str, cause: &str) -> Result<()> {
+        let shared = &self.desk.shared;
+        shared.check_process()?;
+        shared.segment.header().ending.end(host, cause);
+        self.desk.runtime().wake();
+        Ok(())
+    }
+
+    /// Whether a worker of this host waits at this moment for something that may come from another: a clock, a version, an area,
+    /// a worker.
+    pub fn is_awaited(&self) -> bool {
+        self.desk.shared.segment.seats().iter().any(|seat| seat.is_live() && seat.waits())
+    }
+
+    fn check_host(&self, host: usize) -> Result<()> {
+        let elsewhere = self.desk.shared.segment.elsewhere();
+        if host >= elsewhere.hosts.len() || host == elsewhere.here {
+            return Err(Error::InvalidConfig { what: format!("host {host} is no other host of this job") });
+        }
+        Ok(())
+    }
+}

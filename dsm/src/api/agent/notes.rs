@@ -1,0 +1,77 @@
+//! What agents note for those after them, and areas that are hidden until their data has come.
+use super::Agent;
+use crate::engine::directory::AreaId;
+use crate::error::Result;
+use crate::segment::layout::AreaSlot;
+use std::sync::atomic::Ordering;
+
+impl Agent {
+    fn slot_of(&self, area: AreaId) -> Option<&AreaSlot> {
+        self.desk.shared.segment.areas().get(area.index as usize).filter(|slot| area.is_live(slot))
+    }
+
+    /// What was noted of an area: three words that stay as long as the area does, and mean nothing here. Zeros at first; `None`
+    /// if it was deleted.
+    pub fn note(&self, area: AreaId) -> Option<[u64; 3]> {
+        // Relaxed: written by this thread, or by an agent before it, whose death the kernel told.
+        let slot = self.slot_of(area)?;
+        Some([0, 1, 2].map(|place: usize| slot.agent.note[place].load(Ordering::Relaxed)))
+    }
+
+    /// Notes something of an area. It is no more than three words: an agent that dies in between has written some of them, the
+    /// first ones first.
+    pub fn set_note(&self, area: AreaId, note: [u64; 3]) {
+        // In use, so that the slot is no other area's meanwhile.
+        if self.desk.hold(area).is_ok() {
+            let place = &self.desk.shared.segment.areas()[area.index as usize].agent.note;
+            place.iter().zip(note).for_each(|(place, word)| {
+                place.store(word, Ordering::Relaxed);
+                crate::primitive::fault_point();
+            });
+            self.desk.release(area);
+        }
+    }
+
+    /// A number that no agent of this job on this host drew before, from 1 on.
+    pub fn draw(&self) -> u64 {
+        // Relaxed: there is one agent.
+        self.desk.shared.segment.header().agent.drawn.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Lets an area be found that was created hidden ([`Agent::create_hidden`]).
+    pub fn show(&self, area: AreaId) {
+        if self.desk.hold(area).is_ok() {
+            // Release: pairs with the acquire in `find_shown`: whoever finds it finds what was published before.
+            self.desk.shared.segment.areas()[area.index as usize].agent.hidden.store(0, Ordering::Release);
+            self.desk.release(area);
+        }
+    }
+
+    /// Whether an area is hidden.
+    pub fn is_hidden(&self, area: AreaId) -> bool {
+        self.slot_of(area).is_some_and(|slot| slot.agent.hidden.load(Ordering::Relaxed) != 0)
+    }
+
+    /// Whether an area of another host may be received into: nothing is handed over of it, or what was is published, and the
+    /// round that did is past.
+    pub fn may_receive(&self, area: AreaId) -> bool {
+        if self.desk.hold(area).is_err() {
+            return false;
+        }
+        let may = self.desk.may_receive(area);
+        self.desk.release(area);
+        may
+    }
+
+    /// Has an area of this host published with the next round, which is asked for.
+    ///
+    /// # Errors
+    /// [`Error::Deleted`](crate::Error::Deleted).
+    pub fn force(&self, area: AreaId) -> Result<()> {
+        self.desk.hold(area)?;
+        self.desk.ask_for(area.index as usize, true);
+        self.desk.shared.segment.header().sync.request();
+        self.desk.release(area);
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! Workers of other hosts, of whom the agent tells: they are counted and waited for at clocks, and no round waits for them.
+use crate::common::*;
+use hectare::agent::{Agent, Event, RemoteWorker};
+use hectare::{AreaSpec, ElementType, Error, Job, WorkerState};
+use std::time::Duration;
+
+const SHORT: Duration = Duration::from_millis(30);
+
+/// Host 1 of three: ranks 2 and 3 are here.
+fn job() -> Job {
+    Job::builder().reserve(1 << 28).patience(LONG).hosts(&[2, 2, 1], 1).embedded().unwrap()
+}
+
+fn clocks(agent: &mut Agent) -> Option<(u64, u64)> {
+    let mut events = Vec::new();
+    agent.look(&mut events);
+    events.into_iter().rev().find_map(|event| match event {
+        Event::Clock { local, lowest } => Some((local, lowest)),
+        _ => None,
+    })
+}
+
+#[test]
+fn workers_of_other_hosts_are_counted_and_their_ranks_kept() {
+    let job = job();
+    assert_eq!((job.host(), job.hosts()), (1, vec![0..2, 2..4, 4..5]));
+    let agent = job.agent().unwrap();
+    let mut worker = job.worker().unwrap();
+    assert_eq!(worker.rank(), 2);
+    assert!(matches!(job.worker_at(4), Err(Error::WorkerElsewhere { rank: 4 })));
+    assert!(matches!(job.worker_at(5), Err(Error::WorkerElsewhere { rank: 5 })));
+    let other = job.worker_at(3).unwrap();
+    assert!(matches!(job.worker(), Err(Error::TooManyWorkers { free: 0, max: 2, .. })));
+    // Those elsewhere are not there before they are said to be.
+    let waited = worker.wait_for_workers(3, SHORT);
+    assert!(waited.unwrap_err().to_string().contains("2 are there"));
+    for rank in [0, 4] {
+        agent.set_worker(rank, RemoteWorker::There).unwrap();
+    }
+    worker.wait_for_workers(4, Duration::ZERO).unwrap();
+    agent.set_clock(2, 7).unwrap();
+    let listed: Vec<_> =
+        job.workers().unwrap().iter().map(|worker| (worker.rank, worker.state, worker.clock)).collect();
+    let expected = [
+        (0, WorkerState::Remote, 0),
+        (2, WorkerState::Live, 0),
+        (3, WorkerState::Live, 0),
+        (4, WorkerState::Remote, 7),
+    ];
+    assert_eq!(listed, expected);
+    let monitor = job.monitor().unwrap();
+    let seen = monitor.snapshot(0).unwrap().workers;
+    let seen: Vec<_> = seen.iter().map(|worker| (worker.rank, worker.state, worker.clock)).collect();
+    assert_eq!(seen, expected);
+    // No round waits for them, and nothing is given to them yet.
+    let owned = worker.create::<u64>(AreaSpec::new("a"), 1).unwrap();
+    let refused = owned.give(&worker, 4).unwrap_err();
+    assert!(matches!(refused.error, Error::WorkerElsewhere { rank: 4 }));
+    drop(other);
+    assert_eq!(worker.sync().unwrap().given_up, 0);
+    agent.set_worker(4, RemoteWorker::Dead).unwrap();
+    agent.set_worker(0, RemoteWorker::Absent).unwrap();
+    let state = job.workers().unwrap().iter().map(|worker| (worker.rank, worker.state)).collect::<Vec<_>>();
+    assert_eq!(state, [(2, WorkerState::Live), (4, WorkerState::Dead)]);
+}
+
+#[test]
+fn a_barrier_waits_for_other_hosts_without_rounds() {
+    let job = job();
+    let mut agent = job.agent().unwrap();
+    let _watch = watch(&job);
+    std::thread::scope(|scope| {
+        let barrier = |count: u64| {
+            let mut worker = job.worker().unwrap();
+            worker.wait_for_workers(2, LONG).unwrap();
+            (0..count).for_each(|_| worker.barrier().unwrap());
+            worker.clock()
+        };
+        let workers = [0, 1].map(|_| scope.spawn(move || barrier(3)));
+        agent.set_clock(2, u64::MAX).unwrap();
+        let mut heard = (0, 0);
+        for clock in 1..=3 {
+            until("the workers of this host", || {
+                agent.wait(SHORT);
+                heard = clocks(&mut agent).unwrap_or(heard);
+                heard.0 >= clock
+            });
+            assert_eq!(heard, (clock, clock - 1));
+            let before = job.stats().unwrap().rounds;
+            std::thread::sleep(SHORT);
+            assert_eq!(job.stats().unwrap().rounds, before, "rounds while others are waited for");
+            agent.set_clock(0, clock).unwrap();
+        }
+        assert!(workers.into_iter().all(|worker| worker.join().unwrap() == 3));
+    });
+    // Nobody is left here: the others need not wait.
+    until("the last clock", || clocks(&mut agent) == Some((u64::MAX, 3)));
+}
+
+#[test]
+fn a_worker_that_waits_in_vain_says_for_whom() {
+    let job = job();
+    let agent = job.agent().unwrap();
+    let mut worker = job.worker().unwrap();
+    agent.set_clock(2, 5).unwrap();
+    let text = worker.barrier_within(SHORT).unwrap_err().to_string();
+    assert!(text.ends_with("workers 0..2 of host 0 are at 0"), "{text}");
+    agent.lose_host(0).unwrap();
+    worker.wait_clocks_within(0, Duration::ZERO).unwrap_err();
+    worker.wait_clocks(0).unwrap();
+    assert!(matches!(agent.set_clock(1, 1), Err(Error::InvalidConfig { .. })));
+}
+
+/// Of workers that are still to come, other hosts are told what they will have.
+#[test]
+fn a_host_is_in_the_clocks_until_all_of_its_workers_have_come() {
+    let job = job();
+    let mut agent = job.agent().unwrap();
+    let mut first = job.worker().unwrap();
+    first.leave_clocks();
+    first.sync().unwrap();
+    assert_eq!(clocks(&mut agent), None);
+    let mut second = job.worker().unwrap();
+    second.leave_clocks();
+    drop(second);
+    first.sync().unwrap();
+    assert_eq!(clocks(&mut agent), Some((u64::MAX, 0)));
+}
+
+/// Whatever is waited for, the end of the job is heard.
+#[test]
+fn the_end_of_a_job_ends_all_waits() {
+    type Wait = fn(&Job) -> Error;
+    let waits: [(&str, Wait); 6] = [
+        ("barrier", |job| job.worker().unwrap().barrier().unwrap_err()),
+        ("attach", |job| job.worker().unwrap().attach_within::<u64>("b", LONG).unwrap_err()),
+        ("attach outside", |job| job.attach_within::<u64>("b", LONG).unwrap_err()),
+        ("workers", |job| job.worker().unwrap().wait_for_workers(5, LONG).unwrap_err()),
+        ("clock of", |job| {
+            let mut worker = job.worker().unwrap();
+            let area = worker.attach::<u64>("a").unwrap();
+            worker.tick().unwrap();
+            worker.wait_clock_of(&area, 0, LONG).unwrap_err()
+        }),
+        ("take", |job| {
+            let mut worker = job.worker().unwrap();
+            let area = worker.attach::<u64>("a").unwrap();
+            area.take(&mut worker).unwrap_err()
+        }),
+    ];
+    for (what, wait) in waits {
+        let job = job();
+        let agent = job.agent().unwrap();
+        agent.create(&AreaSpec::new("a"), ElementType::of::<u64>(), 1).unwrap();
+        let (heard, text) = std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| wait(&job));
+            std::thread::sleep(SHORT);
+            agent.end_job("c (10.0.0.3:7117)", "silent for 30 s").unwrap();
+            agent.end_job("d", "later").unwrap();
+            let error = waiting.join().unwrap();
+            (matches!(error, Error::PeerFailed { .. }), error.to_string())
+        });
+        assert!(
+            heard && text.contains("host c (10.0.0.3:7117) has failed: silent for 30 s"),
+            "{what}: {text}"
+        );
+        assert!(matches!(job.worker().unwrap().sync(), Err(Error::PeerFailed { .. })), "{what}: also later");
+    }
+}
