@@ -67,6 +67,9 @@ pub trait Memory {
     /// Restores all lines of a received group that were written and not published, and clears its log.
     fn restore(&mut self, group: GroupId);
 
+    /// A cut of a received group begins, of these versions. Its lines follow; it may never be whole, and another begin.
+    fn begin(&mut self, group: GroupId, versions: &[Version]);
+
     /// Marks the lines of a received area, then writes them. The area's last line may be short.
     fn write(&mut self, area: AreaId, run: Run, bytes: &[u8]);
 

@@ -74,6 +74,8 @@ pub struct Description {
     pub element: ElementType,
     /// Bytes of all elements.
     pub bytes: u64,
+    /// Elements of a row.
+    pub row: u32,
 }
 
 /// Bytes of a line, the unit in which changes are sent.

@@ -2,7 +2,7 @@
 #[path = "common/frames.rs"]
 mod frames;
 
-use frames::{Choices, raw};
+use frames::Choices;
 use hectare_net::HostId;
 use hectare_net::wire::{Frame, FrameError, Hello, VERSION, decode, encode};
 use proptest::prelude::*;
@@ -26,27 +26,10 @@ proptest! {
     }
 }
 
-/// A fixed number of inputs, as the fuzzer makes them: noise, and packets with bytes changed.
+/// A fixed number of inputs, as the fuzzer makes them; `examples/frames.rs` makes as many as one likes.
 #[test]
 fn no_bytes_make_the_reader_panic() {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
-    for _ in 0..100_000 {
-        let len = random() % 200;
-        let noise: Vec<u8> = (0..len).map(|_| random() as u8 & if len % 2 == 0 { 255 } else { 7 }).collect();
-        raw(&noise);
-        let mut packet = frames::written(&mut Choices(&noise));
-        for _ in 0..=random() % 3 {
-            let at = random() as usize % packet.len();
-            packet[at] ^= 1 << (random() % 8);
-        }
-        raw(&packet);
-    }
+    frames::random(100_000, 1);
 }
 
 #[test]

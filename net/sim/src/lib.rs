@@ -24,10 +24,12 @@ pub fn run(options: Options) -> Outcome {
 #[must_use]
 pub fn replay(options: &Options) -> String {
     let mutant = options.mutant.map_or(String::new(), |mutant| format!(" --mutant {mutant:?}"));
-    let hosts = if options.hosts == Options::of(options.seed).hosts {
-        String::new()
-    } else {
-        format!(" --hosts {}", options.hosts)
+    let seeded = Options::of(options.seed);
+    let other = |name: &str, value: u64, seeded: u64| match value == seeded {
+        true => String::new(),
+        false => format!(" --{name} {value}"),
     };
-    format!("cargo run --release -p hectare-sim -- --seed {}{hosts}{mutant}", options.seed)
+    let hosts = other("hosts", options.hosts.into(), seeded.hosts.into());
+    let attach = other("attach", options.attach, seeded.attach);
+    format!("cargo run --release -p hectare-sim -- --seed {}{hosts}{attach}{mutant}", options.seed)
 }

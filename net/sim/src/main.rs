@@ -18,6 +18,9 @@ struct Arguments {
     /// So many hosts, whatever the seed says.
     #[arg(long)]
     hosts: Option<u16>,
+    /// Of a thousand pairs of a host and a group of another, so many subscribe, whatever the seed says.
+    #[arg(long)]
+    attach: Option<u64>,
     /// An error in the node, by name.
     #[arg(long)]
     mutant: Option<String>,
@@ -49,6 +52,7 @@ fn main() -> anyhow::Result<()> {
         options.mutant = mutant;
         options.verbose = arguments.verbose;
         options.hosts = arguments.hosts.unwrap_or(options.hosts);
+        options.attach = arguments.attach.unwrap_or(options.attach);
         if arguments.seed.is_some() {
             println!("{options:#?}");
         }

@@ -203,8 +203,11 @@ impl HostMemory {
                 .extend(last.into_values().skip(skipped).map(|state| Event::Published { group, state }));
         }
         for (&group, remote) in &self.remote {
-            let members =
-                remote.members.iter().map(|member| (member.description.clone(), member.version)).collect();
+            let members = remote
+                .members
+                .iter()
+                .map(|member| Some((member.description.clone(), member.version)))
+                .collect();
             self.events.push_back(Event::Kept {
                 group,
                 members,
@@ -543,6 +546,17 @@ impl Memory for HostMemory {
         }
         if remote.arrival.is_some() {
             self.broke(Promise::Contract, format!("{group:?} is restored after its commit"));
+        }
+    }
+
+    fn begin(&mut self, group: GroupId, versions: &[Version]) {
+        if !self.works() {
+            return;
+        }
+        let Some(remote) = self.remote.get(&group) else { return };
+        if remote.arrival.is_some() || versions.len() > remote.members.len() {
+            let what = format!("a cut of {group:?} begins that cannot be received: {versions:?}");
+            self.broke(Promise::Contract, what);
         }
     }
 

@@ -158,7 +158,7 @@ impl World {
                     let name = format!("h{host}g{group}m{member}");
                     // The last line may be short.
                     let bytes = self.random.between(1, options.lines) * LINE - self.random.below(7) * 8;
-                    let description = Description { name: name.clone(), element, bytes };
+                    let description = Description { name: name.clone(), element, bytes, row: 1 };
                     names.push((host, description.clone()));
                     let area = AreaId { group: id, member: member as u16 };
                     self.hosts[usize::from(host)].memory.create(area, description, options.copies);
@@ -167,7 +167,7 @@ impl World {
             // A name that all hosts want, for an area that nobody attaches to.
             if self.random.chance(300) {
                 let area = AreaId { group: GroupId::new(HostId(host), 1 << 20), member: 0 };
-                let description = Description { name: "wanted by all".into(), element, bytes: 64 };
+                let description = Description { name: "wanted by all".into(), element, bytes: 64, row: 1 };
                 self.hosts[usize::from(host)].memory.create(area, description, options.copies);
             }
         }
@@ -177,7 +177,7 @@ impl World {
                     let odd = self.random.chance(20);
                     let element = if odd { ElementType { kind: 9, ..element } } else { element };
                     let bytes = self.random.chance(500).then_some(description.bytes);
-                    let wanted = Wanted { name: description.name.clone(), element, bytes };
+                    let wanted = Wanted { name: description.name.clone(), element: Some(element), bytes };
                     self.hosts[usize::from(host)].wanted.push((wanted, None));
                 }
             }
@@ -569,7 +569,7 @@ impl World {
             }
             Action::Attached { ticket, result } => {
                 let (wanted, answer) = &mut this.wanted[ticket as usize];
-                let odd = wanted.element.kind == 9;
+                let odd = wanted.element.is_some_and(|element| element.kind == 9);
                 match result {
                     Ok(area) if !odd => {
                         let remote = this.memory.remote.get_mut(&area.group).expect("it has copies");

@@ -121,13 +121,14 @@ impl Node {
         &mut self,
         cx: &mut Cx<'_>,
         group: GroupId,
-        members: Vec<(Description, Option<Version>)>,
+        members: Vec<Option<(Description, Option<Version>)>>,
         arrived: bool,
         interval_us: u64,
     ) {
         let mut inbound = self.new_inbound(interval_us);
-        for (description, have) in members {
-            inbound.told.push(Some(Some(description)));
+        for member in members {
+            let (description, have) = member.map_or((None, None), |(it, have)| (Some(it), have));
+            inbound.told.push(Some(description));
             inbound.have.push(have);
         }
         if arrived {
@@ -290,6 +291,7 @@ impl Node {
             cx.memory.restore(group);
         }
         inbound.partial = Some(terms);
+        cx.memory.begin(group, &cut.versions);
         self.under_way.retain(|_, other| *other != group);
         self.under_way.insert((from, cut.cut), group);
         inbound.phase = Phase::Receiving(Receiving { cut, came: Intervals::default(), since_ns: cx.now });

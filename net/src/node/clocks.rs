@@ -89,7 +89,7 @@ impl Node {
 
     pub(super) fn advance_clocks(&mut self, cx: &mut Cx<'_>) {
         let stirred = match std::mem::take(&mut self.clocks.all_stirred) {
-            true => self.peers.keys().copied().collect(),
+            true => self.peers.hosts().collect(),
             false => std::mem::take(&mut self.clocks.stirred),
         };
         self.clocks.stirred.clear();

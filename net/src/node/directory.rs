@@ -145,8 +145,9 @@ impl Node {
             let Some(named) = names.get(&wanted.name) else { return true };
             let (area, there) = (named.area, &named.description);
             let result = match wanted.bytes {
-                _ if wanted.element != there.element => {
-                    Err(NameError::Type { there: there.element, here: wanted.element, asked_by: from })
+                _ if wanted.element.is_some_and(|here| here != there.element) => {
+                    let here = wanted.element.unwrap_or_default();
+                    Err(NameError::Type { there: there.element, here, asked_by: from })
                 }
                 Some(bytes) if bytes != there.bytes => {
                     Err(NameError::Length { there: there.bytes, here: bytes, asked_by: from })

@@ -6,10 +6,9 @@ use crate::types::{Cause, HostId, PeerFailed};
 use crate::wire::Register;
 
 impl Node {
-    /// Says that it lives to whom it has said nothing for a while, and looks who is silent.
+    /// Looks who is silent, among those to whom something happened or whose time has come.
     pub(super) fn watch(&mut self, cx: &mut Cx<'_>) {
-        let hosts: Vec<HostId> = self.peers.keys().copied().collect();
-        for host in hosts {
+        for host in self.peers.touched() {
             let peer = self.peers.get_mut(&host).expect("just listed");
             let silent = !peer.left && cx.now.saturating_sub(peer.heard_ns) >= self.config.silence_ns;
             if self.ended.is_some() || peer.suspected == silent {
@@ -31,8 +30,7 @@ impl Node {
         if self.ended.is_some() {
             return;
         }
-        let hosts: Vec<HostId> = self.peers.keys().copied().collect();
-        for host in hosts {
+        for host in self.peers.hosts() {
             self.tell(host, Register::Verdict(failed));
         }
         self.end(cx, failed);
@@ -42,6 +40,7 @@ impl Node {
     pub(super) fn end(&mut self, cx: &mut Cx<'_>, failed: PeerFailed) {
         if self.ended.is_none() {
             self.ended = Some(failed);
+            self.peers.touch_all();
             cx.out.push(Action::End(failed));
         }
     }
@@ -61,14 +60,15 @@ impl Node {
         }
     }
 
-    /// When somebody has to be told that this host lives, or is silent for too long.
-    pub(super) fn next_watch(&self) -> Option<u64> {
-        let of = |peer: &super::peer::Peer| {
-            let alive = (peer.connected && peer.room > 0).then(|| peer.spoke_ns + self.config.alive_ns);
-            let silent = (!peer.left && !peer.suspected && self.ended.is_none())
-                .then(|| peer.heard_ns + self.config.silence_ns);
+    /// Sets the timers of those to whom something happened: when they have to be told that this host lives, or are silent
+    /// for too long.
+    pub(super) fn rearm(&mut self) {
+        let (alive_ns, silence_ns, ended) =
+            (self.config.alive_ns, self.config.silence_ns, self.ended.is_some());
+        self.peers.rearm(self.ready, |peer| {
+            let alive = (peer.connected && peer.room > 0).then(|| peer.spoke_ns + alive_ns);
+            let silent = (!peer.left && !peer.suspected && !ended).then(|| peer.heard_ns + silence_ns);
             alive.into_iter().chain(silent).min()
-        };
-        self.peers.values().filter_map(of).min()
+        });
     }
 }

@@ -6,6 +6,7 @@ mod liveness;
 mod names;
 mod outbox;
 mod peer;
+mod peers;
 mod trains;
 
 use crate::memory::{Memory, PinId, State};
@@ -20,8 +21,12 @@ use directory::Directory;
 use names::Names;
 use peer::{Filling, Peer, Sent};
 pub use peer::{Packet, Piece};
+use peers::Peers;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use trains::Outbound;
+
+/// The most bytes of a packet.
+const MAX_PAYLOAD: usize = 65_000;
 
 /// What a node has to know of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +52,25 @@ pub struct Config {
     pub mutant: Option<Mutant>,
 }
 
+impl Config {
+    /// The settings of one host of `hosts`: the smallest packets, a sign of life each second, failed after 30 s of silence.
+    #[must_use]
+    pub fn new(job: u128, host: HostId, hosts: u16, segment: u64, boot: u64) -> Config {
+        Config {
+            job,
+            host,
+            hosts,
+            segment,
+            boot,
+            max_payload: MIN_PAYLOAD,
+            alive_ns: 1_000_000_000,
+            silence_ns: 30_000_000_000,
+            #[cfg(feature = "mutants")]
+            mutant: None,
+        }
+    }
+}
+
 /// What happened.
 #[derive(Debug)]
 pub enum Event<'b> {
@@ -64,6 +88,14 @@ pub enum Event<'b> {
     },
     /// So many bytes may be sent from now on; the last packet may exceed them.
     Writable {
+        /// Who.
+        peer: HostId,
+        /// Bytes.
+        bytes: usize,
+    },
+    /// Packets to a peer may have so many bytes, from 1100 to 65000; those of [`Config::max_payload`] again when it is
+    /// connected anew.
+    Payload {
         /// Who.
         peer: HostId,
         /// Bytes.
@@ -125,8 +157,8 @@ pub enum Event<'b> {
     Kept {
         /// The group.
         group: GroupId,
-        /// What is published here of each member, in order.
-        members: Vec<(Description, Option<Version>)>,
+        /// What is published here of each member, in order; `None` for those that were deleted.
+        members: Vec<Option<(Description, Option<Version>)>>,
         /// Whether something is committed and not published.
         arrived: bool,
         /// At least this long between the beginnings of cuts.
@@ -241,7 +273,7 @@ pub struct Counters {
 #[derive(Debug)]
 pub struct Node {
     config: Config,
-    peers: BTreeMap<HostId, Peer>,
+    peers: Peers,
     outbound: BTreeMap<GroupId, Outbound>,
     inbound: BTreeMap<GroupId, Inbound>,
     /// Which group a cut is of, by its sender.
@@ -280,7 +312,7 @@ impl Node {
     #[must_use]
     pub fn new(config: Config, now_ns: u64) -> Node {
         assert!(
-            (MIN_PAYLOAD..=65_000).contains(&config.max_payload),
+            (MIN_PAYLOAD..=MAX_PAYLOAD).contains(&config.max_payload),
             "packets of {} bytes",
             config.max_payload
         );
@@ -288,7 +320,7 @@ impl Node {
         let new_peer = |host| (host, Peer { heard_ns: now_ns, spoke_ns: now_ns, ..Peer::default() });
         Node {
             config,
-            peers: others.map(new_peer).collect(),
+            peers: Peers::new(others.map(new_peer).collect()),
             outbound: BTreeMap::new(),
             inbound: BTreeMap::new(),
             under_way: BTreeMap::new(),
@@ -318,7 +350,7 @@ impl Node {
     #[must_use]
     pub fn next_timeout(&self) -> Option<u64> {
         let alarm = self.alarms.first().map(|(at, _)| *at);
-        alarm.into_iter().chain(self.next_watch()).min()
+        alarm.into_iter().chain(self.peers.next_due()).min()
     }
 
     #[cfg(feature = "mutants")]
@@ -331,6 +363,22 @@ impl Node {
         false
     }
 
+    /// Whether all other hosts have been told all that there is, and have said so, or have left.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.peers.hosts().all(|host| {
+            let peer = &self.peers[&host];
+            let told = peer.sent.is_empty() && peer.ready.is_empty() && !peer.outbox.has_due();
+            peer.left || (peer.connected && peer.knows_us && told && !self.has_more(host, peer.lowest))
+        })
+    }
+
+    /// Whether all other hosts' parts of the program have ended.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        self.peers.hosts().all(|host| self.peers[&host].left)
+    }
+
     /// Handles what happened at `now_ns`, which never goes back. Actions are appended to `actions`.
     pub fn handle(
         &mut self,
@@ -341,15 +389,15 @@ impl Node {
     ) {
         let cx = &mut Cx { now: now_ns, memory, out: actions };
         self.on_event(cx, event);
-        if !self.ready {
-            return;
+        if self.ready {
+            self.peers.touch_due(cx.now);
+            self.watch(cx);
+            self.settle(cx);
+            for host in self.peers.touched() {
+                self.pump(cx, host);
+            }
         }
-        self.watch(cx);
-        self.settle(cx);
-        let hosts: Vec<HostId> = self.peers.keys().copied().collect();
-        for host in hosts {
-            self.pump(cx, host);
-        }
+        self.rearm();
     }
 
     fn on_event(&mut self, cx: &mut Cx<'_>, event: Event<'_>) {
@@ -359,6 +407,11 @@ impl Node {
             Event::Writable { peer, bytes } => {
                 if let Some(peer) = self.peers.get_mut(&peer) {
                     peer.room = bytes;
+                }
+            }
+            Event::Payload { peer, bytes } => {
+                if let Some(peer) = self.peers.get_mut(&peer) {
+                    peer.max_payload = Some(bytes.clamp(MIN_PAYLOAD, MAX_PAYLOAD));
                 }
             }
             Event::Acked { peer, packet } => self.acked(peer, packet),
@@ -384,8 +437,7 @@ impl Node {
             Event::Detach { group } => self.detach(cx, group),
             Event::Force { group } => self.force(cx, group),
             Event::Left => {
-                let hosts: Vec<HostId> = self.peers.keys().copied().collect();
-                for host in hosts {
+                for host in self.peers.hosts() {
                     self.tell(host, Register::Left);
                 }
             }
@@ -429,6 +481,7 @@ impl Node {
         let Some(peer) = self.peers.get_mut(&host) else { return };
         peer.connected = true;
         peer.room = 0;
+        peer.max_payload = None;
         peer.heard_ns = cx.now;
         let is_new = peer.boot != Some(boot);
         peer.boot = Some(boot);
@@ -602,7 +655,7 @@ impl Node {
             {
                 return;
             }
-            let mut packet = Filling::new(self.config.max_payload);
+            let mut packet = Filling::new(peer.max_payload.unwrap_or(self.config.max_payload));
             if let Some(error) = peer.refused {
                 if !quiet && peer.told_refused {
                     return;

@@ -118,6 +118,8 @@ pub(super) struct Peer {
     pub(super) greeted: bool,
     /// It has acknowledged a packet with ours.
     pub(super) knows_us: bool,
+    /// The most bytes of a packet, if it is not the configuration's.
+    pub(super) max_payload: Option<usize>,
     /// Bytes that may be sent.
     pub(super) room: usize,
     pub(super) outbox: Outbox,

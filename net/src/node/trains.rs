@@ -332,6 +332,14 @@ impl Node {
             .map(|(group, outbound)| (*group, outbound))
     }
 
+    /// Whether a host has still to get something.
+    pub(super) fn has_more(&self, host: HostId, lowest: Option<u64>) -> bool {
+        let waits = |outbound: &Outbound| {
+            outbound.subscribers[&host].ride.is_some() || outbound.choose(host, lowest).is_some()
+        };
+        self.subscribed_by(host).any(|(_, outbound)| waits(outbound))
+    }
+
     fn get_off(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId, arrived: bool) {
         if let Some(peer) = self.peers.get_mut(&host) {
             peer.ready.remove(&group);

@@ -86,12 +86,12 @@ impl<'b> Reader<'b> {
     }
 
     pub(crate) fn description(&mut self) -> Result<Description, FrameError> {
-        let (name, element, bytes) = (self.name()?, self.element()?, self.u64()?);
+        let (name, element, bytes, row) = (self.name()?, self.element()?, self.u64()?, self.u32()?);
         // Lines are named by 32 bits.
         if bytes > crate::LINE << 32 {
             return Err(FrameError::Value { of: "an area's length" });
         }
-        Ok(Description { name, element, bytes })
+        Ok(Description { name, element, bytes, row })
     }
 }
 
@@ -160,6 +160,7 @@ pub(crate) trait Put {
         self.name(&description.name);
         self.element(description.element);
         self.u64(description.bytes);
+        self.u32(description.row);
     }
 }
 

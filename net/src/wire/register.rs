@@ -50,8 +50,8 @@ pub enum Register {
 pub struct Wanted {
     /// Its name.
     pub name: String,
-    /// The type that its elements have to have.
-    pub element: ElementType,
+    /// The type that its elements have to have; any if `None`.
+    pub element: Option<ElementType>,
     /// The bytes that it has to have; any number if `None`.
     pub bytes: Option<u64>,
 }
@@ -227,12 +227,16 @@ impl Register {
 impl Wanted {
     fn put(&self, to: &mut Vec<u8>) {
         to.name(&self.name);
-        to.element(self.element);
+        to.option(self.element.as_ref(), |to, &element| to.element(element));
         to.option(self.bytes.as_ref(), |to, &bytes| to.u64(bytes));
     }
 
     fn get(from: &mut Reader<'_>) -> Result<Wanted, FrameError> {
-        Ok(Wanted { name: from.name()?, element: from.element()?, bytes: from.option(Reader::u64)? })
+        Ok(Wanted {
+            name: from.name()?,
+            element: from.option(Reader::element)?,
+            bytes: from.option(Reader::u64)?,
+        })
     }
 }
 

@@ -32,6 +32,28 @@ pub fn written(choices: &mut Choices<'_>) -> Vec<u8> {
     bytes
 }
 
+/// So many times noise, packets that are written, and such packets with bits changed. Equal seeds make equal inputs.
+pub fn random(count: u64, seed: u64) {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for _ in 0..count {
+        let len = random() % 200;
+        let noise: Vec<u8> = (0..len).map(|_| random() as u8 & if len % 2 == 0 { 255 } else { 7 }).collect();
+        raw(&noise);
+        let mut packet = written(&mut Choices(&noise));
+        for _ in 0..=random() % 3 {
+            let at = random() as usize % packet.len();
+            packet[at] ^= 1 << (random() % 8);
+        }
+        raw(&packet);
+    }
+}
+
 /// Sometimes a data frame: byte by byte, as `NET.md` has it.
 fn data(choices: &mut Choices<'_>) -> Option<Vec<u8>> {
     if choices.below(4) > 0 {
@@ -102,12 +124,17 @@ impl Choices<'_> {
 
     fn description(&mut self) -> Description {
         let len = self.below(255).into();
-        Description { name: "n".repeat(len), element: self.element(), bytes: self.u64() >> 26 }
+        Description {
+            name: "n".repeat(len),
+            element: self.element(),
+            bytes: self.u64() >> 26,
+            row: self.u32(),
+        }
     }
 
     fn wanted(&mut self) -> Wanted {
-        let Description { name, element, bytes } = self.description();
-        Wanted { name, element, bytes: self.option(|_| bytes) }
+        let Description { name, element, bytes, .. } = self.description();
+        Wanted { name, element: self.option(|_| element), bytes: self.option(|_| bytes) }
     }
 
     fn name_error(&mut self) -> NameError {
