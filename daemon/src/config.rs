@@ -84,6 +84,8 @@ impl Default for Metrics {
 pub struct Config {
     /// The run directory; `None` for the user's.
     pub run_dir: Option<PathBuf>,
+    /// The file of the cluster's key; `None` for the first of the usual places.
+    pub key_file: Option<PathBuf>,
     /// Jobs at a time.
     pub max_jobs: usize,
     /// Connections at a time. A few more may look at jobs.
@@ -106,6 +108,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             run_dir: None,
+            key_file: None,
             max_jobs: 64,
             max_clients: 1024,
             max_clients_per_process: 256,
@@ -146,13 +149,10 @@ impl Config {
     /// The file, the first that there is of: `file`, `HECTARE_CONFIG`, `hectare/hectared.toml` in the user's
     /// configuration directory, `/etc/hectare/hectared.toml`. The first two must exist when they are given.
     pub fn search(file: Option<PathBuf>) -> Option<PathBuf> {
-        let variable =
-            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        if let Some(given) = file.or_else(|| variable("HECTARE_CONFIG")) {
+        if let Some(given) = file.or_else(|| path_variable("HECTARE_CONFIG")) {
             return Some(given);
         }
-        let home = variable("XDG_CONFIG_HOME").or_else(|| variable("HOME").map(|home| home.join(".config")));
-        let user = home.map(|home| home.join("hectare/hectared.toml"));
+        let user = user_directory().map(|directory| directory.join("hectared.toml"));
         let system = PathBuf::from("/etc/hectare/hectared.toml");
         user.into_iter().chain([system]).find(|path| path.exists())
     }
@@ -175,11 +175,14 @@ impl Config {
         Ok(config)
     }
 
-    /// Puts `HECTARE_RUN_DIR`, `HECTARE_MAX_JOBS`, `HECTARE_MAX_CLIENTS`, `HECTARE_METRICS_LISTEN`,
+    /// Puts `HECTARE_RUN_DIR`, `HECTARE_KEY_FILE`, `HECTARE_MAX_JOBS`, `HECTARE_MAX_CLIENTS`, `HECTARE_METRICS_LISTEN`,
     /// `HECTARE_LOG` and `HECTARE_LOG_FORMAT` on top.
     fn environment(&mut self, variable: impl Fn(&str) -> Option<String>) -> Result<()> {
         if let Some(path) = variable("HECTARE_RUN_DIR") {
             self.run_dir = Some(path.into());
+        }
+        if let Some(path) = variable("HECTARE_KEY_FILE") {
+            self.key_file = Some(path.into());
         }
         for (name, place) in
             [("HECTARE_MAX_JOBS", &mut self.max_jobs), ("HECTARE_MAX_CLIENTS", &mut self.max_clients)]
@@ -233,6 +236,28 @@ impl Config {
     pub fn run_dir(&self) -> RunDir {
         self.run_dir.as_ref().map_or_else(RunDir::of_user, RunDir::at)
     }
+
+    /// The file of the cluster's key: the one that is named, else the first of the usual places that is there, else the
+    /// first of them.
+    pub fn key_path(&self) -> PathBuf {
+        let usual = || {
+            let mut places = crate::key_file::usual_places();
+            let there = places.iter().position(|path| path.exists());
+            places.swap_remove(there.unwrap_or(0))
+        };
+        self.key_file.clone().unwrap_or_else(usual)
+    }
+}
+
+/// The user's directory of configurations, if the environment says where that is.
+pub(crate) fn user_directory() -> Option<PathBuf> {
+    let home =
+        path_variable("XDG_CONFIG_HOME").or_else(|| path_variable("HOME").map(|home| home.join(".config")));
+    home.map(|home| home.join("hectare"))
+}
+
+fn path_variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// The value of a variable that has few; which they are, if it is another one.
@@ -259,7 +284,12 @@ mod tests {
             .map(|line| line.strip_prefix("#: ").unwrap_or(line))
             .fold(String::new(), |text, line| text + line + "\n");
         let all = Config::parse(&all).unwrap();
-        assert!(all.run_dir.is_some() && all.defaults.bytes.is_some() && all.defaults.stall.is_some());
+        assert!(
+            all.run_dir.is_some()
+                && all.key_file.is_some()
+                && all.defaults.bytes.is_some()
+                && all.defaults.stall.is_some()
+        );
         assert!(all.metrics.listen.is_some());
     }
 

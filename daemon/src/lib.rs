@@ -3,10 +3,13 @@
 //! The daemon makes jobs, hands out ranks and passes the descriptors of the jobs' memory. It never maps that
 //! memory once it is made: what its metrics say of jobs is read like a file, so nothing that a client writes
 //! can stop the daemon, and what the command line shows, that reads itself. `DAEMON.md` describes the protocol.
+pub mod agent;
 mod ask;
 pub mod cli;
 mod closer;
 pub mod config;
+pub mod hosts;
+pub mod key_file;
 mod lines;
 pub mod logging;
 mod memory;

@@ -1,13 +1,21 @@
 //! The memory of a job: made, or checked when a member brings it, then only passed on and asked for its size.
 use hectare_dsm::{Job, StallPolicy};
-use hectare_wire::{JobSettings, Stall};
+use hectare_wire::{JobHosts, JobSettings, Stall};
 use rustix::fs::OFlags;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
+/// Reader copies of areas of jobs on several hosts: one that is sent, the last of the label before the newest, the newest, and
+/// one to publish into.
+const COPIES: u32 = 4;
+
 /// Makes the memory of a job with these settings. The mapping is gone when this returns.
-pub(crate) fn make(settings: &JobSettings) -> Result<OwnedFd, hectare_dsm::Error> {
+pub(crate) fn make(settings: &JobSettings, hosts: Option<&JobHosts>) -> Result<OwnedFd, hectare_dsm::Error> {
     let mut builder = Job::builder();
+    if let Some(hosts) = hosts {
+        let ranks: Vec<u32> = hosts.hosts.iter().map(|host| host.ranks).collect();
+        builder = builder.hosts(&ranks, hosts.index.into()).least_copies(COPIES);
+    }
     if let Some(bytes) = settings.bytes {
         builder = builder.reserve(bytes);
     }

@@ -143,6 +143,24 @@ fn every_code_is_documented() {
     }
 }
 
+/// The reference of programs on several hosts has every option of `hectare run`.
+#[test]
+fn every_option_of_run_is_documented() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/operations/hosts.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let help = works(&Host::new(), &["run", "--help"]);
+    let options: Vec<&str> = help
+        .lines()
+        .filter(|line| line.trim_start().starts_with('-'))
+        .filter_map(|line| line.split_whitespace().find(|word| word.starts_with("--")))
+        .filter(|option| !["--run-dir", "--help", "--version"].contains(option))
+        .collect();
+    assert!(options.len() > 12 && options.contains(&"--hostfile"), "{help}");
+    for option in options {
+        assert!(text.contains(&format!("`{option}")), "{option} in docs/src/operations/hosts.md");
+    }
+}
+
 #[test]
 fn pages_and_completions_are_there_for_every_command() {
     let host = Host::new();
@@ -260,4 +278,46 @@ fn check_names_whom_a_round_waits_for() {
     });
     drop(late);
     assert!(works(&host, &["check", "j"]).contains("nothing found"));
+}
+
+#[test]
+fn a_cluster_key_is_made_once_and_checked() {
+    let host = Host::new();
+    let file = host.top.path().join("my.key");
+    let path = file.to_str().unwrap();
+    let made = host.hectare(&["key", "new", path, "--cluster", "lab"]);
+    assert_eq!(made.code, 0, "{made:?}");
+    assert!(made.out.contains("cluster lab, fingerprint "), "{made:?}");
+    let checked = host.hectare(&["key", "check", path]);
+    assert_eq!((checked.code, &checked.out), (0, &made.out));
+    let fails = |args: &[&str], part: &str| {
+        let said = host.hectare(args);
+        assert_eq!((said.code, said.err.lines().count()), (1, 1), "{said:?}");
+        assert!(said.err.contains(part), "{said:?}");
+    };
+    fails(&["key", "new", path], "is there already");
+    fails(&["key", "check", "/nowhere.key"], "there is no cluster key /nowhere.key");
+    fails(&["key", "new", path, "--cluster", "a b"], "a name of 1 to 64 letters");
+
+    // Without a name: where the daemon looks for it.
+    fails(&["key", "check"], "hectare/cluster.key");
+    let usual = host.hectare(&["key", "new"]);
+    assert!(
+        usual.code == 0 && usual.out.contains(".config/hectare/cluster.key: cluster hectare"),
+        "{usual:?}"
+    );
+    assert_eq!(host.hectare(&["key", "check"]).out, usual.out);
+
+    // One that the configuration names has to be good before the daemon starts.
+    let config = format!("key_file = {path:?}\n");
+    drop(host.daemon(&config));
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let toml = host.top.path().join("hectared.toml");
+    std::fs::write(&toml, config).unwrap();
+    let refused = host.command(env!("CARGO_BIN_EXE_hectared")).arg("--config").arg(toml).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        refused.status.code() == Some(5) && said.contains("0644") && said.contains("chmod 600"),
+        "{said}"
+    );
 }

@@ -4,11 +4,13 @@
     reason = "the tests of the protocol share a part of that name with its fuzz target"
 )]
 mod adoption;
+mod areas_on_hosts;
 mod commands;
 mod common;
 mod crowd;
 mod factorize;
 mod hostile;
+mod hosts;
 mod launch;
 mod launch_signals;
 mod lifecycle;

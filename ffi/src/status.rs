@@ -82,6 +82,8 @@ pub enum ha_status {
     /// Under `HECTARE_CHECK=1`: this worker wrote to an area of its own and did not log that. The synchronization point
     /// that returns this has done what it does.
     HA_UNLOGGED = 35,
+    /// The job, which is on several hosts, has ended because one of them failed; `ha_last_error` names it.
+    HA_PEER_FAILED = 36,
 }
 
 use ha_status::*;
@@ -133,10 +135,13 @@ fn status_of(error: &Error) -> ha_status {
         // An owner on another host is alive: the job ends with its host.
         Error::OwnerAlive { .. } | Error::OwnerElsewhere { .. } => HA_OWNER_ALIVE,
         Error::OwnerGone { .. } => HA_OWNER_GONE,
-        Error::NoSuchWorker { .. } | Error::NotComing { .. } => HA_NO_SUCH_WORKER,
+        Error::NoSuchWorker { .. } | Error::NotComing { .. } | Error::WorkerElsewhere { .. } => {
+            HA_NO_SUCH_WORKER
+        }
         Error::OutOfRange { .. } => HA_OUT_OF_RANGE,
         Error::TimedOut { .. } => HA_TIMED_OUT,
         Error::Unlogged { .. } => HA_UNLOGGED,
+        Error::PeerFailed { .. } => HA_PEER_FAILED,
         _ => HA_INTERNAL,
     }
 }
@@ -149,7 +154,7 @@ pub extern "C" fn ha_status_message(status: i32) -> *const c_char {
     MESSAGES.get(status as usize).map_or(c"unknown status", |text| *text).as_ptr()
 }
 
-const MESSAGES: [&CStr; 36] = [
+const MESSAGES: [&CStr; 37] = [
     c"success",
     c"a pointer that must not be null is null",
     c"not an open handle of this kind",
@@ -186,6 +191,7 @@ const MESSAGES: [&CStr; 36] = [
     c"a callback reported a failure",
     c"a defect of the library",
     c"something was written and not logged",
+    c"the job has ended: a host has failed",
 ];
 
 /// The longest text of a failure, its zero byte included.
@@ -253,7 +259,7 @@ mod tests {
 
     #[test]
     fn every_status_has_a_message() {
-        assert_eq!(MESSAGES.len(), HA_UNLOGGED as usize + 1);
+        assert_eq!(MESSAGES.len(), HA_PEER_FAILED as usize + 1);
         let text = |status| {
             // SAFETY: static text that ends in a zero byte.
             unsafe { CStr::from_ptr(ha_status_message(status)) }.to_str().unwrap()
@@ -261,7 +267,7 @@ mod tests {
         assert_eq!(text(HA_TIMED_OUT as i32), "timed out");
         assert_eq!(text(HA_WRONG_THREAD as i32), "a handle of another thread");
         assert_eq!(text(-1), "unknown status");
-        assert_eq!(text(36), "unknown status");
+        assert_eq!(text(37), "unknown status");
     }
 
     #[test]

@@ -46,7 +46,9 @@ pub enum LaunchError {
         size: u32,
     },
     /// The launcher started processes on several hosts.
-    #[error("{name} says that {here} of {size} processes are on this host: a job is on one host")]
+    #[error(
+        "{name} says that {here} of {size} processes are on this host: on several hosts, only `hectare run --hosts` starts a job"
+    )]
     ManyHosts {
         /// The variable.
         name: String,
@@ -56,7 +58,9 @@ pub enum LaunchError {
         size: u32,
     },
     /// The launcher started processes on several hosts, and says on how many.
-    #[error("{name} says that the processes are on {hosts} hosts: a job is on one host")]
+    #[error(
+        "{name} says that the processes are on {hosts} hosts: on several, only `hectare run --hosts` starts a job"
+    )]
     Hosts {
         /// The variable.
         name: String,
@@ -217,7 +221,7 @@ mod tests {
         let hosts = [("SLURM_PROCID", "1"), ("SLURM_NTASKS", "4"), ("SLURM_NNODES", "2")];
         assert_eq!(
             with(&hosts).to_string(),
-            "SLURM_NNODES says that the processes are on 2 hosts: a job is on one host"
+            "SLURM_NNODES says that the processes are on 2 hosts: on several, only `hectare run --hosts` starts a job"
         );
     }
 }

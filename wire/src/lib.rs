@@ -6,6 +6,7 @@
 mod client;
 mod error;
 mod frame;
+mod hosts;
 mod launch;
 mod member;
 mod message;
@@ -18,6 +19,7 @@ mod socket;
 pub use client::Connection;
 pub use error::{Error, Result};
 pub use frame::{FrameError, MAX_MESSAGE, VERSION, decode, encode};
+pub use hosts::{JobHost, JobHosts, MAX_HOSTS};
 pub use launch::{Launch, LaunchError};
 pub use member::{Member, Membership};
 pub use message::{ClientLine, JobLine, Reply, Request};

@@ -1,5 +1,5 @@
 //! Requests of clients and replies of the daemon.
-use crate::{JobSettings, Refusal};
+use crate::{JobHosts, JobSettings, Refusal};
 use serde::{Deserialize, Serialize};
 
 /// A request of a client. The order of the variants is part of the protocol: new ones go to the end.
@@ -82,6 +82,17 @@ pub enum Request {
     GiveBack {
         /// The rank.
         rank: u32,
+    },
+    /// Makes this host's part of a job that is on several, and starts its agent. Answered by [`Reply::Done`].
+    CreateOnHosts {
+        /// Its name.
+        job: String,
+        /// Its settings.
+        settings: JobSettings,
+        /// Whether it stays when its last member has left.
+        keep: bool,
+        /// The hosts.
+        hosts: Box<JobHosts>,
     },
 }
 

@@ -97,6 +97,14 @@ pub enum Refusal {
         /// The fault in it, in words.
         what: String,
     },
+    /// The hosts cannot be those of a job, or the agent of this one could not be started.
+    #[error("job {job:?} cannot be on these hosts: {what}")]
+    Hosts {
+        /// The job.
+        job: String,
+        /// The fault, in words.
+        what: String,
+    },
 }
 
 impl Refusal {
@@ -115,6 +123,7 @@ impl Refusal {
             Refusal::NotMade { .. } => "not_made",
             Refusal::OtherJob { .. } => "other_job",
             Refusal::NotAdopted { .. } => "not_adopted",
+            Refusal::Hosts { .. } => "hosts",
         }
     }
 }

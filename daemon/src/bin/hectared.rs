@@ -1,8 +1,13 @@
-//! The daemon of Hectare on a host.
+//! The daemon of Hectare on a host, and, started by it, the agents of jobs on several hosts.
 use clap::Parser;
+use hectare_daemon::agent::{WORD, run};
 use hectare_daemon::cli::daemon::{Options, main_of};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    main_of(Options::parse())
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    match &words[..] {
+        [_, word, order] if word == WORD => run(order),
+        _ => main_of(Options::parse()),
+    }
 }

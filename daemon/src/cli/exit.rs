@@ -1,12 +1,12 @@
 //! The exit codes.
-use super::run::NotStarted;
+use super::run::{HostFailed, NotStarted};
 use super::wait::WaitFailed;
 use super::{BadConfig, Found};
 use hectare_wire::{Error, Refusal};
 use std::fmt::Write;
 
 /// Every code of `hectare` and `hectared`, and what it means.
-pub const CODES: [(u8, &str); 10] = [
+pub const CODES: [(u8, &str); 11] = [
     (0, "Done. `hectared`: told to stop. `top`: ended by a key, or the job that it showed is gone."),
     (1, "Failed, for a reason that the message names; or `check` found something."),
     (2, "Wrong usage."),
@@ -22,6 +22,7 @@ pub const CODES: [(u8, &str); 10] = [
     (5, "The configuration is wrong."),
     (6, "The run directory is wrong: no directory, of another user, or open to others."),
     (7, "`wait --timeout`: it did not come in time."),
+    (8, "`run --hosts`: a host did not answer, cannot take part, or was lost."),
     (126, "`run`: the program cannot be executed."),
     (127, "`run`: there is no such program."),
 ];
@@ -44,6 +45,9 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
     }
     if let Some(not_started) = error.downcast_ref::<NotStarted>() {
         return not_started.code();
+    }
+    if let Some(host) = error.downcast_ref::<HostFailed>() {
+        return host.code();
     }
     if let Some(hectare_dsm::Error::NoSuchArea { .. }) = error.downcast_ref() {
         return 4;

@@ -2,6 +2,7 @@
 pub mod daemon;
 pub mod exit;
 mod inspect;
+mod key;
 mod manage;
 mod output;
 mod pages;
@@ -36,6 +37,9 @@ pub struct Options {
 enum Command {
     /// Starts a program in several processes of one job, and waits for them.
     Run(run::Run),
+    /// The part of `run` on one of several hosts. It is started by `run`.
+    #[command(hide = true)]
+    RunPart,
     /// The processes that are in jobs, and what their workers do.
     Ps(Listing),
     /// The jobs.
@@ -59,6 +63,9 @@ enum Command {
     /// Makes and removes jobs.
     #[command(subcommand)]
     Job(manage::Job),
+    /// The key that the hosts of a cluster share.
+    #[command(subcommand)]
+    Key(key::Key),
     /// The daemon's configuration.
     #[command(subcommand)]
     Config(manage::Config),
@@ -120,6 +127,7 @@ fn execute(options: Options) -> anyhow::Result<u8> {
     let connect = || Connection::open(&dir);
     match options.command {
         Command::Run(run) => return run::run(&dir, &run),
+        Command::RunPart => return run::run_part(&dir),
         Command::Ps(listing) => inspect::ps(&connect()?, listing.job.as_deref(), listing.json)?,
         Command::Jobs { json } => inspect::jobs(&connect()?, json)?,
         Command::Areas(of) => inspect::areas(&connect()?, &of.job, of.json)?,
@@ -129,6 +137,7 @@ fn execute(options: Options) -> anyhow::Result<u8> {
         Command::Read(read) => read::read(&connect()?, &read)?,
         Command::Wait(wait) => wait::wait(&dir, &wait)?,
         Command::Job(job) => manage::job(&connect()?, job)?,
+        Command::Key(key) => key::key(key)?,
         Command::Config(config) => manage::config(config)?,
         Command::Ping { json } => inspect::ping(&connect()?, json)?,
         Command::Completions(what) => pages::completions(&what)?,

@@ -103,9 +103,10 @@ fn page(command: Command, name: &str) -> Result<Vec<u8>> {
 }
 
 /// The variables that the programs read from the environment.
-const VARIABLES: [(&str, &str); 7] = [
+const VARIABLES: [(&str, &str); 8] = [
     ("HECTARE_RUN_DIR", "The run directory: where a daemon is found, or puts its socket."),
     ("HECTARE_CONFIG", "The configuration of hectared, if --config does not name one."),
+    ("HECTARE_KEY_FILE", "The cluster's key, instead of key_file of the configuration."),
     ("HECTARE_MAX_JOBS, HECTARE_MAX_CLIENTS", "Instead of max_jobs and max_clients of the configuration."),
     ("HECTARE_METRICS_LISTEN", "Instead of metrics.listen of the configuration."),
     ("HECTARE_LOG, HECTARE_LOG_FORMAT", "Instead of log.level and log.format of the configuration."),

@@ -1,4 +1,5 @@
 //! `hectare run`: a program in several processes of one job.
+mod hosts;
 mod output;
 mod processes;
 mod signals;
@@ -10,8 +11,10 @@ use anyhow::{Context, Result};
 use clap::Args;
 use hectare_dsm::Job;
 use hectare_wire::{Member, RunDir, check_job_name};
+pub(crate) use hosts::HostFailed;
+use hosts::HostOptions;
 use output::Output;
-use processes::Process;
+use processes::{Process, Program};
 use rustix::process::Signal;
 use signals::Signals;
 use std::io::ErrorKind;
@@ -27,9 +30,14 @@ use terminal::Terminal;
 /// reads the terminal is handed it until it ends.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// How many processes.
-    #[arg(short = 'n', long = "processes", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    processes: u32,
+    /// How many processes. With a list of hosts, as many as they have room for if it is not said.
+    #[arg(
+        short = 'n',
+        long = "processes",
+        value_parser = clap::value_parser!(u32).range(1..=4096),
+        required_unless_present_any = ["hosts", "hostfile", "slurm"]
+    )]
+    processes: Option<u32>,
     /// The job. Default: one of their own.
     #[arg(long)]
     job: Option<String>,
@@ -46,6 +54,8 @@ pub struct Run {
     /// The program and its arguments.
     #[arg(trailing_var_arg = true, required = true, num_args = 1.., value_names = ["PROGRAM", "ARGUMENT"])]
     program: Vec<String>,
+    #[command(flatten)]
+    on: HostOptions,
 }
 
 /// A program that could not be started.
@@ -73,6 +83,10 @@ impl NotStarted {
 /// # Errors
 /// No daemon, a job that is refused, a program that cannot be started. What was started is ended.
 pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
+    if what.on.are_given() {
+        return hosts::conduct(what, &what.on.plan(what.processes)?);
+    }
+    let processes = what.processes.unwrap_or(1);
     let own = || format!("run-{}", std::process::id());
     let job = what.job.clone().unwrap_or_else(own);
     check_job_name(&job).map_err(hectare_wire::Error::Refused)?;
@@ -83,7 +97,7 @@ pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
     let shared = Job::from_descriptor(memory)?;
     // An earlier program of this job may have lost some. Ranks that the job has no room for are refused to their
     // processes, which say so.
-    (0..what.processes).for_each(|rank| drop(shared.expect(rank)));
+    (0..processes).for_each(|rank| drop(shared.expect(rank)));
     let signals = Signals::catch()?;
     // Messages here must not hold up signals: nobody may be reading them.
     let voice = Sink::start().context("starting a thread")?;
@@ -100,9 +114,17 @@ pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
         kill_at: None,
         kills: 0,
         first_failure: None,
+        caller: None,
     };
-    let started = (0..what.processes).try_for_each(|rank| {
-        conductor.processes.push(Process::start(dir, what, &job, rank, &output)?);
+    let program = Program {
+        words: what.program.clone(),
+        variables: Vec::new(),
+        size: processes,
+        writes: what.plain,
+        prefixed: true,
+    };
+    let started = (0..processes).try_for_each(|rank| {
+        conductor.processes.push(Process::start(dir, &program, &job, rank, &output)?);
         Ok(())
     });
     if started.is_err() {
@@ -112,4 +134,12 @@ pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
     output.finish();
     drop(member);
     started.and(code)
+}
+
+/// The part of a run on this host, for a caller at the other end of standard input and output.
+///
+/// # Errors
+/// Standard input and output that are not the caller's.
+pub fn run_part(dir: &RunDir) -> Result<u8> {
+    hosts::part(dir)
 }

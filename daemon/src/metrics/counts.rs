@@ -19,6 +19,7 @@ pub struct Counts {
     refusals: Mutex<BTreeMap<&'static str, u64>>,
     evictions: Mutex<BTreeMap<&'static str, u64>>,
     removals: Mutex<BTreeMap<&'static str, u64>>,
+    agents: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 /// The counters of this process's daemon.
@@ -46,6 +47,7 @@ const REFUSALS: [&str; 16] = [
 ];
 const EVICTIONS: [&str; 4] = ["version", "malformed", "descriptors", "takes_no_answer"];
 const REMOVALS: [&str; 3] = ["last_member", "request", "nobody_joined"];
+const AGENTS: [&str; 2] = ["started_again", "for_good"];
 
 fn add(map: &Mutex<BTreeMap<&'static str, u64>>, cause: &'static str) {
     *map.lock().unwrap_or_else(PoisonError::into_inner).entry(cause).or_default() += 1;
@@ -72,6 +74,7 @@ impl Counts {
             refusals: Mutex::new(BTreeMap::new()),
             evictions: Mutex::new(BTreeMap::new()),
             removals: Mutex::new(BTreeMap::new()),
+            agents: Mutex::new(BTreeMap::new()),
         }
     }
 
@@ -103,6 +106,11 @@ impl Counts {
     /// A job was removed: `last_member` left it, on `request`, or `nobody_joined` it in time.
     pub fn job_removed(&self, cause: &'static str) {
         add(&self.removals, cause);
+    }
+
+    /// An agent of a job on several hosts has ended: it is `started_again`, or was not to be, `for_good`.
+    pub fn agent_ended(&self, what: &'static str) {
+        add(&self.agents, what);
     }
 
     /// A member is gone.
@@ -147,6 +155,11 @@ impl Counts {
             ("jobs_made_total", "Jobs made.", one(&self.jobs_made)),
             ("jobs_adopted_total", "Jobs of an earlier daemon taken on.", one(&self.jobs_adopted)),
             ("members_back_total", "Members of an earlier daemon that came back.", one(&self.members_back)),
+            (
+                "agents_ended_total",
+                "Agents of jobs on several hosts that ended, by what followed.",
+                of(&self.agents, &AGENTS),
+            ),
             ("jobs_removed_total", "Jobs removed, by cause.", of(&self.removals, &REMOVALS)),
             ("member_deaths_total", "Members that died without leaving.", one(&self.deaths)),
             ("member_leaves_total", "Members that left.", one(&self.leaves)),

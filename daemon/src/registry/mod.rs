@@ -6,11 +6,13 @@ mod marks;
 mod members;
 mod returning;
 
+use crate::agent::Agent;
 use crate::closer::Closer;
 use crate::config::{Config, Limits};
+use crate::key_file;
 use crate::memory;
 pub use adopt::{Adopted, BroughtJob};
-use hectare_wire::{JobSettings, Refusal, check_job_name};
+use hectare_wire::{JobHosts, JobSettings, Refusal, check_job_name};
 use marks::Marks;
 pub use members::Gone;
 use members::Member;
@@ -39,6 +41,8 @@ struct Entry {
     members: BTreeSet<ClientId>,
     ranks: BTreeMap<u32, ClientId>,
     deaths: u64,
+    /// Who stands in for the other hosts, if the job is on several.
+    agent: Option<Agent>,
 }
 
 /// The jobs of a daemon and their members.
@@ -121,6 +125,46 @@ impl Registry {
     /// # Errors
     /// [`Refusal::InvalidName`], [`Refusal::JobExists`], [`Refusal::Quota`], [`Refusal::NotMade`].
     pub fn create(&mut self, job: &str, settings: JobSettings, keep: bool) -> Result<(), Refusal> {
+        self.make(job, settings, keep, None)
+    }
+
+    /// Makes this host's part of a job on several, and starts its agent.
+    ///
+    /// # Errors
+    /// Those of [`Registry::create`], [`Refusal::Hosts`].
+    pub fn create_on_hosts(
+        &mut self,
+        job: &str,
+        settings: JobSettings,
+        keep: bool,
+        hosts: JobHosts,
+    ) -> Result<(), Refusal> {
+        hosts.check(job)?;
+        let refused = |what: String| Refusal::Hosts { job: job.into(), what };
+        key_file::load(hosts.key_file.as_ref()).map_err(|error| refused(error.to_string()))?;
+        self.make(job, settings, keep, Some(&hosts))?;
+        let started = self
+            .memory(job)?
+            .try_clone_to_owned()
+            .and_then(|memory| Agent::start(job, hosts, memory))
+            .map_err(|error| refused(format!("its agent cannot be started: {error}")));
+        match started {
+            Ok(agent) => self.entry(job)?.agent = Some(agent),
+            Err(refusal) => {
+                self.forget(job);
+                return Err(refusal);
+            }
+        }
+        Ok(())
+    }
+
+    fn make(
+        &mut self,
+        job: &str,
+        settings: JobSettings,
+        keep: bool,
+        hosts: Option<&JobHosts>,
+    ) -> Result<(), Refusal> {
         check_job_name(job)?;
         if self.has(job) {
             return Err(Refusal::JobExists { job: job.into() });
@@ -130,7 +174,7 @@ impl Registry {
         self.room_for(settings.bytes.unwrap_or(0), areas, workers)?;
         let failed = |what: String| Refusal::NotMade { job: job.into(), what };
         let make = |settings: &JobSettings| {
-            let memory = memory::make(settings).map_err(|error| failed(error.to_string()))?;
+            let memory = memory::make(settings, hosts).map_err(|error| failed(error.to_string()))?;
             memory::check(&memory).map(|about| (memory, about)).map_err(|error| failed(error.to_string()))
         };
         let (mut memory, mut about) = make(&settings)?;
@@ -157,6 +201,7 @@ impl Registry {
             members: BTreeSet::new(),
             ranks: BTreeMap::new(),
             deaths: 0,
+            agent: None,
         };
         self.jobs.insert(job.into(), entry);
         self.awaited.remove(job);

@@ -78,9 +78,12 @@ impl Server {
 
     /// Whether the request would make a member of a visitor, for whom there is still no room.
     fn has_no_room(&mut self, id: ClientId, request: &Request) -> bool {
-        use Request::{Adopt, Attach, Create, Hold};
+        use Request::{Adopt, Attach, Create, CreateOnHosts, Hold};
         if !self.clients.get(&id).is_some_and(|client| client.visitor)
-            || !matches!(request, Create { .. } | Attach { .. } | Hold { .. } | Adopt { .. })
+            || !matches!(
+                request,
+                Create { .. } | CreateOnHosts { .. } | Attach { .. } | Hold { .. } | Adopt { .. }
+            )
         {
             return false;
         }
@@ -160,6 +163,15 @@ impl Server {
                     Reply::Done
                 })
             }
+            Request::CreateOnHosts { job, settings, keep, hosts } => {
+                let (index, count) = (hosts.index, hosts.hosts.len());
+                let made = self.registry.create_on_hosts(&job, settings, keep, *hosts);
+                made.map(|()| {
+                    info!(job, pid, host = index, hosts = count, "job on several hosts made");
+                    COUNTS.job_made();
+                    Reply::Done
+                })
+            }
             Request::Rank => {
                 self.if_room(|registry| registry.rank(id, None)).map(|rank| Reply::Rank { rank })
             }
@@ -227,6 +239,7 @@ fn named(request: &Request) -> Option<&str> {
 fn job_of(request: &Request) -> Option<&str> {
     match request {
         Request::Create { job, .. }
+        | Request::CreateOnHosts { job, .. }
         | Request::Attach { job, .. }
         | Request::Hold { job }
         | Request::Open { job }

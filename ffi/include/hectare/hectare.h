@@ -60,7 +60,7 @@
 
 // The version of this interface. Its major part, `HA_ABI_VERSION / 1000`, is the number of the shared library
 // (`libhectare.so.0`) and changes when a program has to be compiled again; the rest grows with what is added.
-#define HA_ABI_VERSION 2
+#define HA_ABI_VERSION 3
 
 // The outcome of a call. `HA_OK` is 0; every other value is a failure, after which nothing has changed unless
 // the function says so. `ha_last_error` has the details.
@@ -142,6 +142,8 @@ enum ha_status
     // Under `HECTARE_CHECK=1`: this worker wrote to an area of its own and did not log that. The synchronization point
     // that returns this has done what it does.
     HA_UNLOGGED = 35,
+    // The job, which is on several hosts, has ended because one of them failed; `ha_last_error` names it.
+    HA_PEER_FAILED = 36,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -57,6 +57,12 @@ impl<'w> Context<'w> {
                 size.saturating_sub(1)
             )));
         }
+        let hosts = worker.job().hosts().len();
+        if hosts > 1 {
+            return Err(Error::Invalid(format!(
+                "loops run on one host, and this job is on {hosts}: give all its ranks to one host"
+            )));
+        }
         let checking = std::env::var_os("HECTARE_CHECK").is_some_and(|value| value == "1");
         let fabric = SharedMemory::meet(worker, size, mailbox::FRAME_BYTES, PATIENCE)?;
         let mut context = Context {

@@ -62,7 +62,7 @@ fn session(document: &str) -> String {
         std::fs::create_dir(at(name)).unwrap();
     }
     std::fs::set_permissions(at("run"), PermissionsExt::from_mode(0o700)).unwrap();
-    for name in ["hectare", "hectared", "quickstart", "matrix_completion"] {
+    for name in ["hectare", "hectared", "quickstart", "hogwild", "matrix_completion"] {
         let program = built().join(name);
         assert!(
             program.exists(),
@@ -146,6 +146,37 @@ fn what_operators_type_runs() {
 }
 
 #[test]
+fn the_walk_to_other_hosts_runs() {
+    let probe = Command::new("unshare").args(["--net", "true"]).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        return hectare_testing::skip("network namespaces", "the walk makes two");
+    }
+    let printed = session("docs/src/tutorial/hosts.md");
+    for said in [
+        "cluster lab, fingerprint ",
+        "[0] pass 5: RMSE 0.0408",
+        "[0] rank 0 is at eth0",
+        " 10.78.0.2/24",
+        "hectare run ended with 3",
+        "it ended with 8",
+    ] {
+        assert!(printed.contains(said), "{said}: {printed}");
+    }
+    assert_eq!(printed.matches("it ended with 3").count(), 1, "{printed}");
+    assert_eq!(printed.matches("pass 5").count(), 1, "only rank 0 prints: {printed}");
+    // On two hosts the same as on two threads.
+    for loss in ["0.449800002", "0.413797474", "0.392061590"] {
+        assert_eq!(printed.matches(&format!("test loss {loss},")).count(), 2, "{loss}: {printed}");
+    }
+}
+
+#[test]
+fn the_reference_of_several_hosts_runs() {
+    let printed = session("docs/src/operations/hosts.md");
+    assert_eq!(printed.matches(".config/hectare/cluster.key: cluster hectare").count(), 2, "{printed}");
+}
+
+#[test]
 fn matrix_completion_runs() {
     let printed = session("docs/src/howto/matrix-completion.md");
     assert_eq!(printed.matches("test RMSE").count(), 4, "a table and a last line of two runs: {printed}");
@@ -153,10 +184,12 @@ fn matrix_completion_runs() {
 
 #[test]
 fn no_block_is_left_out() {
-    const RUN: [&str; 4] = [
+    const RUN: [&str; 6] = [
         "README.md",
         "docs/src/howto/matrix-completion.md",
+        "docs/src/operations/hosts.md",
         "docs/src/operations/operators.md",
+        "docs/src/tutorial/hosts.md",
         "docs/src/tutorial/processes.md",
     ];
     let doctests = read("src/lib.rs");

@@ -1,4 +1,5 @@
 //! The output of the processes, on its way to the launcher's own standard output and error.
+use super::hosts::Caller;
 use crate::lines::Lines;
 use crate::logging::Sink;
 use anyhow::{Context, Result};
@@ -18,9 +19,17 @@ const LAST_OUTPUT_WITHIN: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 struct Stream {
     name: &'static str,
-    /// Not `std::io::stdout`, which keeps what it could not write and tries it again in pieces.
-    lines: Mutex<Lines<File>>,
+    lines: Mutex<To>,
     lost: Mutex<u64>,
+}
+
+/// Where a stream goes.
+#[derive(Debug)]
+enum To {
+    /// Not `std::io::stdout`, which keeps what it could not write and tries it again in pieces.
+    File(Lines<File>),
+    /// To whoever started this part of a program on several hosts.
+    Caller(Arc<Caller>, bool),
 }
 
 /// Both streams, and the threads that copy to them.
@@ -35,22 +44,40 @@ impl Output {
     pub(super) fn new(voice: Sink) -> Result<Output> {
         let stream = |name, fd: std::os::fd::BorrowedFd<'_>| -> Result<Arc<Stream>> {
             let file = File::from(fd.try_clone_to_owned().context("dup")?);
-            Ok(Arc::new(Stream { name, lines: Mutex::new(Lines::new(file)), lost: Mutex::new(0) }))
+            Ok(Arc::new(Stream { name, lines: Mutex::new(To::File(Lines::new(file))), lost: Mutex::new(0) }))
         };
         let streams = [
             stream("standard output", std::io::stdout().as_fd())?,
             stream("standard error", std::io::stderr().as_fd())?,
         ];
-        let (copying, done) = channel();
-        Ok(Output { streams, copying, done, voice })
+        Ok(Output::with(streams, voice))
     }
 
-    /// Copies what a process prints, each line behind `prefix`, in a thread for each stream.
+    /// The same for the output of a part, which is passed on.
+    pub(super) fn to_caller(caller: &Arc<Caller>, voice: Sink) -> Output {
+        let stream = |name, error| {
+            let to = To::Caller(caller.clone(), error);
+            Arc::new(Stream { name, lines: Mutex::new(to), lost: Mutex::new(0) })
+        };
+        Output::with([stream("standard output", false), stream("standard error", true)], voice)
+    }
+
+    fn with(streams: [Arc<Stream>; 2], voice: Sink) -> Output {
+        let (copying, done) = channel();
+        Output { streams, copying, done, voice }
+    }
+
+    /// Writes what a part has passed on.
+    pub(super) fn put(&self, error: bool, bytes: &[u8]) {
+        self.streams[usize::from(error)].put(bytes, &self.voice);
+    }
+
+    /// Copies what a process prints, each line behind `prefix`, in a thread for each stream; without one, as it is.
     pub(super) fn copy(
         &self,
         stdout: Option<impl Read + Send + 'static>,
         stderr: Option<impl Read + Send + 'static>,
-        prefix: &str,
+        prefix: Option<&str>,
     ) {
         let [out, err] = self.streams.clone();
         if let Some(from) = stdout {
@@ -61,11 +88,13 @@ impl Output {
         }
     }
 
-    fn copy_stream(&self, from: impl Read + Send + 'static, to: Arc<Stream>, prefix: &str) {
-        let (copying, voice, prefix) = (self.copying.clone(), self.voice.clone(), prefix.to_owned());
+    fn copy_stream(&self, from: impl Read + Send + 'static, to: Arc<Stream>, prefix: Option<&str>) {
+        let (copying, voice) = (self.copying.clone(), self.voice.clone());
+        let prefix = prefix.map(str::to_owned);
         std::thread::spawn(move || {
             let _copying = copying;
             let mut from = BufReader::new(from);
+            let Some(prefix) = prefix else { return copy_as_it_is(from, &to, &voice) };
             let mut line = prefix.clone().into_bytes();
             while let Ok(1..) = from.by_ref().take(LONGEST_PIECE).read_until(b'\n', &mut line) {
                 if line.last() != Some(&b'\n') {
@@ -90,6 +119,26 @@ impl Output {
             }
         }
         voice.finish();
+    }
+}
+
+fn copy_as_it_is(mut from: impl BufRead, to: &Stream, voice: &Sink) {
+    while let Ok(bytes) = from.fill_buf() {
+        if bytes.is_empty() {
+            return;
+        }
+        to.put(bytes, voice);
+        let count = bytes.len();
+        from.consume(count);
+    }
+}
+
+impl To {
+    fn put(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        match self {
+            To::File(lines) => lines.put(bytes),
+            To::Caller(caller, error) => caller.output(*error, bytes),
+        }
     }
 }
 

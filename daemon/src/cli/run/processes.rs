@@ -1,5 +1,5 @@
 //! The processes of a program, each in a group of its own.
-use super::{NotStarted, Run, output::Output};
+use super::{NotStarted, output::Output};
 use crate::cli::parent_death::die_with_parent;
 use anyhow::{Context, Result};
 use hectare_wire::RunDir;
@@ -16,6 +16,21 @@ const PF_EXITING: u64 = 4;
 /// SIGKILL in a mask of pending signals. A signal that ends a process makes it pending in each of its threads.
 const SIGKILL: u64 = 1 << (9 - 1);
 
+/// The program of all processes.
+#[derive(Debug)]
+pub(super) struct Program {
+    /// The program and its arguments.
+    pub(super) words: Vec<String>,
+    /// What is put into its environment.
+    pub(super) variables: Vec<(String, String)>,
+    /// How many processes there are, on all hosts.
+    pub(super) size: u32,
+    /// Whether the processes write themselves, or what they print is copied.
+    pub(super) writes: bool,
+    /// Whether it is copied behind their ranks.
+    pub(super) prefixed: bool,
+}
+
 /// A process of the program. It is not waited for before the launcher ends: until then its id means its group, also
 /// when the process has ended and what it started has not.
 #[derive(Debug)]
@@ -28,19 +43,27 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn start(dir: &RunDir, what: &Run, job: &str, rank: u32, output: &Output) -> Result<Process> {
-        let mut command = Command::new(&what.program[0]);
-        command.args(&what.program[1..]).stdin(Stdio::null()).process_group(0);
+    pub(super) fn start(
+        dir: &RunDir,
+        what: &Program,
+        job: &str,
+        rank: u32,
+        output: &Output,
+    ) -> Result<Process> {
+        let mut command = Command::new(&what.words[0]);
+        command.args(&what.words[1..]).stdin(Stdio::null()).process_group(0);
+        command.envs(what.variables.iter().map(|(name, value)| (name, value)));
         command.env("HECTARE_JOB", job).env("HECTARE_RANK", rank.to_string());
-        command.env("HECTARE_SIZE", what.processes.to_string()).env("HECTARE_RUN_DIR", dir.path());
-        if !what.plain {
+        command.env("HECTARE_SIZE", what.size.to_string()).env("HECTARE_RUN_DIR", dir.path());
+        if !what.writes {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
         die_with_parent(&mut command);
-        let program = &what.program[0];
+        let program = &what.words[0];
         let failed = |source| NotStarted { program: program.clone(), source };
         let mut child = command.spawn().map_err(failed)?;
-        output.copy(child.stdout.take(), child.stderr.take(), &format!("[{rank}] "));
+        let prefix = what.prefixed.then(|| format!("[{rank}] "));
+        output.copy(child.stdout.take(), child.stderr.take(), prefix.as_deref());
         // The child is not waited for yet, so that its id means it.
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(ended) => Ok(Process { rank, child, ended, status: None }),

@@ -1,4 +1,5 @@
 //! The launcher while its processes run: signals, failures, and the end.
+use super::hosts::Caller;
 use super::processes::{Process, any_alive};
 use super::signals::Signals;
 use super::terminal::{Terminal, Wanted};
@@ -33,6 +34,8 @@ pub(super) struct Supervisor<'a> {
     pub(super) kill_at: Option<Instant>,
     pub(super) kills: u32,
     pub(super) first_failure: Option<u8>,
+    /// Of a part on one of several hosts: who decides what becomes of the others when one has failed.
+    pub(super) caller: Option<&'a Caller>,
 }
 
 impl Supervisor<'_> {
@@ -91,7 +94,10 @@ impl Supervisor<'_> {
     fn on_signal(&mut self, signal: Signal, count: usize) {
         match signal {
             Signal::CHILD => self.look_who_stopped(),
+            // A part goes on, to hear when the others do.
+            Signal::TSTP if self.caller.is_some() => self.send(signal),
             Signal::TSTP => self.stop_all(),
+            Signal::KILL => self.kill(),
             // Who asks twice means it. (A terminal that goes away may send SIGHUP twice.)
             Signal::INT | Signal::QUIT if self.kill_at.is_some() || count > 1 => {
                 self.voice.say("hectare: the processes are killed");
@@ -218,6 +224,9 @@ impl Supervisor<'_> {
             // The others go on: those who wait for this one to join need not wait any longer.
             let _ = self.shared.note_absence(rank);
         }
+        if let Some(caller) = self.caller {
+            return caller.failed(rank, status);
+        }
         match (told_to_end, self.keep_going, is_first) {
             (true, ..) => {}
             (_, true, true) => {
@@ -232,7 +241,8 @@ impl Supervisor<'_> {
     }
 }
 
-fn code_of(status: ExitStatus) -> u8 {
+/// The exit code that says how a process failed.
+pub(super) fn code_of(status: ExitStatus) -> u8 {
     let signal = status.signal().map(|signal| 128 + signal);
     status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }

@@ -36,6 +36,11 @@ pub(super) enum Wanted {
 }
 
 impl Terminal {
+    /// Of a part on one of several hosts, whose processes have no terminal.
+    pub(super) fn none() -> Terminal {
+        Terminal { tty: None, own: getpgrp(), holder: None }
+    }
+
     pub(super) fn find() -> Terminal {
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
         Terminal {

@@ -1,0 +1,49 @@
+//! Why a job ends on all its hosts.
+use hectare_net::{Cause, HostId};
+use hectare_session::Reason;
+use std::fmt;
+use std::net::SocketAddr;
+
+/// A host that failed, how that was found, and what the link to it said last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The host.
+    pub host: HostId,
+    /// Where its agent was; none for this host.
+    pub address: Option<SocketAddr>,
+    /// How it was found.
+    pub cause: Cause,
+    /// Why there was no session with it.
+    pub link: Option<Reason>,
+}
+
+impl Failure {
+    /// The host, with its address.
+    pub(crate) fn host_text(&self) -> String {
+        self.address.map_or_else(|| self.host.0.to_string(), |address| format!("{} ({address})", self.host.0))
+    }
+
+    /// The cause, with what the link said.
+    pub(crate) fn cause_text(&self) -> String {
+        match self.link {
+            Some(link) => format!("{} ({link})", self.cause),
+            None => self.cause.to_string(),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.host)?;
+        if let Some(address) = self.address {
+            write!(f, " at {address}")?;
+        }
+        write!(f, " failed: {}", self.cause)?;
+        if let Some(link) = self.link {
+            write!(f, " ({link})")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,28 @@
+//! The agent of a job on a host: it stands in, in the job's memory, for the workers of all other hosts.
+//!
+//! It joins four things that know nothing of each other: the job's memory ([`hectare_dsm::agent::Agent`]), the protocol between
+//! hosts ([`hectare_net::Node`]), sessions ([`hectare_session::Endpoint`]) and datagrams ([`hectare_transport::Transport`]). What is
+//! written in an area on one host is read on the others: whole versions, in order, by programs that do not know of it.
+//!
+//! - [`SegmentMemory`] is the memory as the node sees it. Whatever the next agent has to know stands in the segment: an agent may end
+//!   at any step.
+//! - [`Relay`] is all of the agent but the thread, the socket and the clock. Tests run several in one thread, over links that lose
+//!   datagrams.
+//! - [`serve`] is its thread, [`main_of`] its process.
+//!
+//! Not here yet: hand-overs and claims between hosts, wishes of readers for a newer version, intervals of their own for sending.
+#![forbid(unsafe_code)]
+mod failure;
+mod memory;
+mod names;
+mod own;
+mod process;
+mod received;
+mod relay;
+mod serve;
+
+pub use failure::Failure;
+pub use memory::SegmentMemory;
+pub use process::{Order, main_of};
+pub use relay::{Peer, Relay, Setup};
+pub use serve::serve;

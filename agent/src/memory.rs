@@ -1,0 +1,290 @@
+//! A job's memory on this host as the node sees it, and what the node is told of it.
+use crate::own::{Entered, Own};
+use crate::received::{Committed, Received};
+use hectare_dsm as dsm;
+use hectare_dsm::agent::{Agent, Bell, RemoteWorker};
+use hectare_net::wire::Wanted;
+use hectare_net::{
+    AreaId, Arrival, Description, Event, GroupId, HostId, Lines, Memory, NameError, PinId, Pinned, Run,
+    Version,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+use tracing::{debug, info, warn};
+
+/// The memory of a job on this host.
+#[derive(Debug)]
+pub struct SegmentMemory {
+    // First: they hold areas of the agent.
+    own: Own,
+    received: Received,
+    host: HostId,
+    now_ns: u64,
+    events: VecDeque<Event<'static>>,
+    heard: Vec<dsm::agent::Event>,
+    /// Names that workers wait for, by the tickets of their questions.
+    wanted: BTreeMap<u64, String>,
+    last_ticket: u64,
+    is_new: bool,
+    ranks: Vec<Range<u32>>,
+    /// Groups of this host whose newest state could not be told, since a round was publishing it.
+    untold: BTreeSet<GroupId>,
+    /// Clocks that are told after those.
+    clocks: Option<(u64, u64)>,
+    agent: Agent,
+}
+
+impl SegmentMemory {
+    /// The memory to which `agent` belongs.
+    pub fn new(agent: Agent, host: HostId) -> SegmentMemory {
+        SegmentMemory::with_ranks(agent, host, Vec::new())
+    }
+
+    /// The same of a job that knows its hosts, by the ranks of each ([`hectare_dsm::Job::hosts`]).
+    pub fn with_ranks(agent: Agent, host: HostId, ranks: Vec<Range<u32>>) -> SegmentMemory {
+        SegmentMemory {
+            own: Own::default(),
+            received: Received::default(),
+            host,
+            now_ns: 0,
+            events: VecDeque::new(),
+            heard: Vec::new(),
+            wanted: BTreeMap::new(),
+            last_ticket: 0,
+            is_new: true,
+            ranks,
+            untold: BTreeSet::new(),
+            clocks: None,
+            agent,
+        }
+    }
+
+    /// What to sleep on until something changes in it.
+    pub(crate) fn bell(&self) -> Bell {
+        self.agent.bell()
+    }
+
+    pub(crate) fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// It is `now_ns`, in nanoseconds that the node counts, too.
+    pub(crate) fn at(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+    }
+
+    /// Whether to look again soon: a round is awaited that rings no bell at its end.
+    pub(crate) fn is_in_round(&self) -> bool {
+        self.agent.is_in_round() || self.received.waits() || !self.untold.is_empty()
+    }
+
+    /// The next event for the node.
+    pub(crate) fn next_event(&mut self) -> Option<Event<'static>> {
+        self.events.pop_front()
+    }
+
+    /// Looks at what changed in the memory.
+    pub(crate) fn look(&mut self) {
+        let mut heard = std::mem::take(&mut self.heard);
+        self.agent.look(&mut heard);
+        if std::mem::take(&mut self.is_new) {
+            self.find_noted(&heard);
+        }
+        for event in heard.drain(..) {
+            self.hear(event);
+        }
+        for group in std::mem::take(&mut self.untold) {
+            self.tell_state(group);
+        }
+        if self.untold.is_empty()
+            && let Some((clock, lowest)) = self.clocks.take()
+        {
+            // The node adds one to it.
+            self.events.push_back(Event::Clocks { clock, lowest: lowest.min(u64::MAX - 1) });
+        }
+        self.heard = heard;
+        for (group, versions) in self.received.visible(&self.agent) {
+            self.events.push_back(Event::Visible { group, versions });
+        }
+    }
+
+    /// What agents before this one noted.
+    fn find_noted(&mut self, heard: &[dsm::agent::Event]) {
+        for event in heard {
+            let dsm::agent::Event::Created { area } = *event else { continue };
+            let Some(about) = self.agent.describe(area) else { continue };
+            if !about.remote {
+                let entered = self.own.enter_noted(&self.agent, area);
+                self.tell_created(entered);
+            } else if self.received.enter_noted(&self.agent, area).is_none() {
+                warn!(area = about.name, "an area of another host that nobody knows");
+            }
+        }
+        for group in self.own.groups() {
+            self.tell_state(group);
+        }
+        for kept in self.received.kept(&self.agent) {
+            let (group, members, arrived) = (kept.group, kept.members, kept.arrived);
+            self.events.push_back(Event::Kept { group, members, arrived, interval_us: 0 });
+        }
+    }
+
+    fn tell_created(&mut self, entered: Option<Entered>) {
+        if let Some(Entered { area, description, accepted }) = entered {
+            self.events.push_back(Event::Created { area, description, accepted });
+        }
+    }
+
+    fn tell_state(&mut self, group: GroupId) {
+        match self.own.untold_states(&self.agent, group) {
+            Some(states) => {
+                let told = states.into_iter().map(|state| Event::Published { group, state });
+                self.events.extend(told);
+            }
+            None if self.own.areas_of(group).is_empty() => {}
+            None => drop(self.untold.insert(group)),
+        }
+    }
+
+    fn hear(&mut self, event: dsm::agent::Event) {
+        match event {
+            dsm::agent::Event::Created { area } => {
+                let is_known = self.own.id_of(area).is_some() || self.received.knows(area);
+                // What has no reader copies is of this host alone.
+                let about = self.agent.describe(area);
+                if is_known || about.is_none_or(|about| about.remote || about.copies == 0) {
+                    return;
+                }
+                let entered = self.own.enter(&self.agent, self.host, area);
+                let group = entered.as_ref().map(|entered| entered.area.group);
+                self.tell_created(entered);
+                group.into_iter().for_each(|group| self.tell_state(group));
+            }
+            dsm::agent::Event::Deleted { area } => {
+                if let Some(area) = self.own.forget(area) {
+                    self.events.push_back(Event::Deleted { area });
+                } else if let Some(group) = self.received.forget(area) {
+                    self.events.push_back(Event::Detach { group });
+                }
+            }
+            dsm::agent::Event::Published { area, .. } => {
+                if let Some(id) = self.own.id_of(area) {
+                    self.tell_state(id.group);
+                }
+            }
+            dsm::agent::Event::Wanted { name } => {
+                let is_asked = self.wanted.values().any(|other| *other == name);
+                if !is_asked {
+                    self.last_ticket += 1;
+                    let ticket = self.last_ticket;
+                    self.wanted.insert(ticket, name.clone());
+                    let wanted = Wanted { name, element: None, bytes: None };
+                    self.events.push_back(Event::Attach { ticket, wanted, interval_us: 0 });
+                }
+            }
+            dsm::agent::Event::Clock { local, lowest } => self.clocks = Some((local, lowest)),
+            _ => {}
+        }
+    }
+
+    /// There is a session with the agent of a host: its workers count as there, which is what those who wait for them wait for.
+    pub(crate) fn connected(&mut self, host: HostId) {
+        for rank in self.ranks.get(usize::from(host.0)).cloned().unwrap_or_default() {
+            if let Err(error) = self.agent.set_worker(rank, RemoteWorker::There) {
+                warn!(rank, %error, "a worker of another host");
+            }
+        }
+    }
+
+    /// The directory has accepted the name of an area of this host.
+    pub(crate) fn accepted(&mut self, area: AreaId) {
+        self.own.accept(&self.agent, area);
+    }
+
+    /// The answer to a question for a name.
+    pub(crate) fn attached(&mut self, ticket: u64, result: Result<AreaId, NameError>) {
+        let name = self.wanted.remove(&ticket).unwrap_or_default();
+        match result {
+            Ok(id) => {
+                if let Some(area) = self.received.area(id) {
+                    info!(area = name, owner = %id.group.owner(), "an area of another host is here");
+                    self.agent.show(area);
+                }
+            }
+            Err(error) => warn!(area = name, %error, "an area of another host cannot be had"),
+        }
+    }
+
+    /// The owner of an area has deleted it.
+    pub(crate) fn deleted(&mut self, area: AreaId) {
+        self.received.delete(&self.agent, area);
+    }
+
+    /// Bytes of a pinned member of a group.
+    pub(crate) fn bytes(&self, pin: PinId, member: u16) -> &[u8] {
+        self.own.bytes(pin, member)
+    }
+
+    /// A group cannot be received any more: whoever uses its areas finds that they are deleted.
+    fn give_up(&mut self, group: GroupId) {
+        self.events.push_back(Event::Visible { group, versions: Vec::new() });
+        self.events.push_back(Event::Detach { group });
+    }
+}
+
+impl Memory for SegmentMemory {
+    fn pin(&mut self, group: GroupId, label: Option<u64>) -> Option<Pinned> {
+        self.own.pin(&self.agent, group, label, self.now_ns)
+    }
+
+    fn unpin(&mut self, pin: PinId) {
+        self.own.unpin(pin);
+    }
+
+    fn changed(&mut self, pin: PinId, member: u16, base: Option<Version>) -> Lines {
+        self.own.changed(pin, member, base)
+    }
+
+    fn reserve(&mut self, area: AreaId, description: &Description) -> Result<Option<Version>, NameError> {
+        self.received.reserve(&self.agent, self.host, area, description)
+    }
+
+    fn restore(&mut self, group: GroupId) {
+        self.received.restore(group);
+    }
+
+    fn begin(&mut self, group: GroupId, versions: &[Version]) {
+        self.received.begin(group, versions);
+    }
+
+    fn write(&mut self, area: AreaId, run: Run, bytes: &[u8]) {
+        self.received.write(&self.agent, area, run, bytes);
+    }
+
+    fn commit(&mut self, group: GroupId, arrival: Arrival) {
+        match self.received.commit(&self.agent, group, &arrival) {
+            Committed::Waits => {}
+            Committed::Visible(versions) => self.events.push_back(Event::Visible { group, versions }),
+            Committed::Failed => self.give_up(group),
+        }
+    }
+
+    fn set_clock(&mut self, host: HostId, clock: u64) {
+        // A job that was made without its hosts has clocks of its own alone.
+        if let Err(error) = self.agent.set_clock(usize::from(host.0), clock) {
+            debug!(%host, %error, "a clock that counts nowhere");
+        }
+    }
+
+    fn force(&mut self, group: GroupId) {
+        for area in self.own.areas_of(group) {
+            if let Err(error) = self.agent.force(area) {
+                warn!(%error, "an area cannot be published at once");
+            }
+        }
+    }
+
+    fn release(&mut self, group: GroupId) {
+        self.received.release(&self.agent, group);
+    }
+}

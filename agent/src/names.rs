@@ -1,0 +1,29 @@
+//! What is called one thing in the core and another between hosts.
+use hectare_dsm as dsm;
+use hectare_dsm::agent::AreaDescription;
+use hectare_net::{Description, ElementType, Version};
+
+pub(crate) fn version(version: dsm::Version) -> Version {
+    Version { term: version.term, counter: version.counter }
+}
+
+pub(crate) fn version_here(version: Version) -> dsm::Version {
+    dsm::Version { term: version.term, counter: version.counter }
+}
+
+/// What other hosts are told of an area.
+pub(crate) fn description(area: &AreaDescription) -> Description {
+    let [size, align, kind] = area.element.to_parts();
+    let bytes = (area.len * area.element.size()) as u64;
+    // A row that is longer than 2^32 elements is longer than an area of another host can be.
+    let row = u32::try_from(area.row).unwrap_or(1);
+    Description { name: area.name.clone(), element: ElementType { kind, size, align }, bytes, row }
+}
+
+/// The type and the number of elements; none if they are of no area.
+pub(crate) fn elements(description: &Description) -> Option<(dsm::ElementType, usize)> {
+    let ElementType { kind, size, align } = description.element;
+    let element = dsm::ElementType::from_parts([size, align, kind])?;
+    let bytes = usize::try_from(description.bytes).ok()?;
+    bytes.is_multiple_of(element.size()).then(|| (element, bytes / element.size()))
+}

@@ -1,0 +1,133 @@
+//! The process of an agent, which the daemon of its host starts for one job.
+//!
+//! Its standard input is the job's memory, its one argument an [`Order`] as JSON, its log goes to standard error. Its standard
+//! output is a pipe on which it says nothing: who started it closes the other end when the job is over. It ends with 0 when
+//! nobody needs it any more, with 2 if the job has failed, or cannot be served as ordered, and with anything else if it is to be
+//! started again.
+use crate::memory::SegmentMemory;
+use crate::relay::{Relay, Setup};
+use crate::serve::serve;
+use hectare_dsm::{Job, WorkerInfo, WorkerState};
+use hectare_net::HostId;
+use hectare_session::{self as session, ClusterKey, Config, KeyError, Time};
+use hectare_transport::udp::{Udp, interface_mtu};
+use hectare_wire::JobHosts;
+use rustix::event::{PollFd, PollFlags, poll};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+use tracing::{error, info};
+
+/// The largest packet of an interface, if the system does not say.
+const MTU: usize = 1500;
+
+/// What an agent is told when it is started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// The job's name.
+    pub job: String,
+    /// Its hosts.
+    pub hosts: JobHosts,
+    /// Higher at each start of an agent of the job on this host.
+    pub boot: u64,
+}
+
+/// Why there is no agent.
+#[derive(Debug, thiserror::Error)]
+enum Fatal {
+    #[error("the key file {file}: {source}")]
+    KeyFile { file: String, source: io::Error },
+    #[error("the key file {file}: {source}")]
+    Key { file: String, source: KeyError },
+    #[error("the order has no meaning: {0}")]
+    Order(#[from] serde_json::Error),
+}
+
+/// Why the agent has to be started again.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error(transparent)]
+    Fatal(#[from] Fatal),
+    #[error("the job's memory: {0}")]
+    Memory(#[from] hectare_dsm::Error),
+    #[error("{what}: {source}")]
+    System { what: String, source: io::Error },
+}
+
+/// Runs an agent by this order, which is JSON; the code with which the process ends.
+pub fn main_of(order: &str) -> u8 {
+    match run(order) {
+        Ok(code) => code,
+        Err(error) => {
+            error!(%error, "no agent");
+            if matches!(error, Failed::Fatal(_)) { 2 } else { 1 }
+        }
+    }
+}
+
+fn random() -> io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn key(file: &str) -> Result<ClusterKey, Fatal> {
+    let text =
+        std::fs::read_to_string(file).map_err(|source| Fatal::KeyFile { file: file.into(), source })?;
+    ClusterKey::parse(&text).map_err(|source| Fatal::Key { file: file.into(), source })
+}
+
+/// The largest packet of any of the host's interfaces: what the path carries is measured.
+fn mtu() -> usize {
+    let names = std::fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name != "lo");
+    names.filter_map(|name| interface_mtu(&name).ok()).max().unwrap_or(MTU).max(MTU)
+}
+
+/// Whether nobody reads a pipe any more.
+fn is_closed(pipe: impl AsFd) -> bool {
+    let mut set = [PollFd::new(&pipe, PollFlags::empty())];
+    let at_once = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut set, Some(&at_once)).is_ok_and(|ready| ready > 0)
+}
+
+fn run(order: &str) -> Result<u8, Failed> {
+    let Order { job: name, hosts, boot } = serde_json::from_str(order).map_err(Fatal::from)?;
+    let system = |what: &str| {
+        let what = what.to_owned();
+        move |source| Failed::System { what, source }
+    };
+    let key = key(&hosts.key_file)?;
+    let memory = io::stdin().as_fd().try_clone_to_owned().map_err(system("the job's memory"))?;
+    let stat = rustix::fs::fstat(&memory).map_err(|error| system("the job's memory")(error.into()))?;
+    let job = Job::from_descriptor(memory)?;
+    let own = hosts.own().address;
+    let mut udp = Udp::bind(own, mtu()).map_err(system(&format!("a socket at {own}")))?;
+    let host = HostId(hosts.index);
+    let random = || random().map_err(system("random bytes"));
+    let silence = Duration::from_millis(hosts.silence_ms);
+    let mut config = Config::new(session::HostId(hosts.index), boot, hosts.id, key, random()?);
+    config.max_datagram = hectare_transport::Transport::facts(&udp).max_datagram;
+    config.idle_timeout = config.idle_timeout.min(silence / 2);
+    config.keep_alive = config.keep_alive.min(config.idle_timeout / 4);
+    config.connect_timeout = config.connect_timeout.min(silence / 2);
+    let addresses = hosts.hosts.iter().map(|host| host.address).collect();
+    let setup = Setup { session: config, seed: random()?, addresses, segment: stat.st_ino, silence };
+    let since = Instant::now();
+    let memory = SegmentMemory::with_ranks(job.agent()?, host, job.hosts());
+    let relay = Relay::new(setup, memory, Time::ZERO);
+    info!(job = name, %host, address = %own, boot, "the agent is here");
+    // The daemon keeps the other end open as long as it knows of the job; after that, the job has ended when nobody is in it.
+    let is_away = |worker: &WorkerInfo| matches!(worker.state, WorkerState::Remote | WorkerState::Dead);
+    let is_over =
+        || is_closed(io::stdout()) && job.workers().is_ok_and(|workers| workers.iter().all(is_away));
+    match serve(relay, &mut udp, since, is_over).map_err(system("the socket"))? {
+        Some(failure) => {
+            error!(job = name, %failure, "the job has ended");
+            Ok(2)
+        }
+        None => Ok(0),
+    }
+}

@@ -1,0 +1,294 @@
+//! Areas of other hosts: made here, written line by line, handed over to the rounds.
+//!
+//! An area is hidden until data of it is published here, so that nobody finds zeros where its owner has more. Its note says what
+//! it is called between hosts.
+use crate::names;
+use hectare_dsm as dsm;
+use hectare_dsm::AreaSpec;
+use hectare_dsm::agent::{Agent, Receiving, Source};
+use hectare_net::{AreaId, Arrival, Description, GroupId, HostId, NameError, Run, Version};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+use tracing::{error, warn};
+
+/// The areas of other hosts that are here.
+#[derive(Debug, Default)]
+pub(crate) struct Received {
+    groups: BTreeMap<GroupId, Group>,
+    areas: HashMap<dsm::AreaId, AreaId>,
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    /// In order; `None` for those that were deleted.
+    members: Vec<Option<dsm::AreaId>>,
+    /// The terms of the cut under way.
+    terms: Vec<u64>,
+    /// Rises when what was written is taken back: the lines that come then are of another source.
+    restored: u64,
+    receiving: Option<Receiving>,
+    /// Lines of the cut under way could not be written.
+    failed: bool,
+    /// Something is handed over and not published.
+    waits: bool,
+}
+
+/// A group that an agent before this one received.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) group: GroupId,
+    pub(crate) members: Vec<Option<(Description, Option<Version>)>>,
+    pub(crate) arrived: bool,
+}
+
+/// What became of a cut that is whole.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Committed {
+    /// It waits for a round.
+    Waits,
+    /// There was nothing new in it: these versions are published.
+    Visible(Vec<Version>),
+    /// It could not be handed over, as an area is gone.
+    Failed,
+}
+
+impl Received {
+    /// Enters an area of another host that an agent before this one made.
+    pub(crate) fn enter_noted(&mut self, agent: &Agent, area: dsm::AreaId) -> Option<AreaId> {
+        let [group, place, _] = agent.note(area)?;
+        let member = u16::try_from(place.checked_sub(1)?).ok()?;
+        let id = AreaId { group: GroupId(group), member };
+        self.insert(id, area);
+        Some(id)
+    }
+
+    fn insert(&mut self, id: AreaId, area: dsm::AreaId) {
+        let members = &mut self.groups.entry(id.group).or_default().members;
+        let place = usize::from(id.member);
+        if members.len() <= place {
+            members.resize(place + 1, None);
+        }
+        members[place] = Some(area);
+        self.areas.insert(area, id);
+    }
+
+    /// What all groups are, for the node of an agent that has just started.
+    pub(crate) fn kept(&mut self, agent: &Agent) -> Vec<Kept> {
+        let mut all = Vec::new();
+        for (id, group) in &mut self.groups {
+            let of = |area: &Option<dsm::AreaId>| {
+                let area = (*area)?;
+                let description = names::description(&agent.describe(area)?);
+                Some((description, shown(agent, area)))
+            };
+            let members = group.members.iter().map(of).collect();
+            group.waits = !may_receive(agent, &group.members);
+            all.push(Kept { group: *id, members, arrived: group.waits });
+        }
+        all
+    }
+
+    pub(crate) fn knows(&self, area: dsm::AreaId) -> bool {
+        self.areas.contains_key(&area)
+    }
+
+    /// The area here.
+    pub(crate) fn area(&self, id: AreaId) -> Option<dsm::AreaId> {
+        *self.groups.get(&id.group)?.members.get(usize::from(id.member))?
+    }
+
+    /// Somebody here deleted an area of another host; its group, if none of its areas is left.
+    pub(crate) fn forget(&mut self, area: dsm::AreaId) -> Option<GroupId> {
+        let id = self.areas.remove(&area)?;
+        let group = self.groups.get_mut(&id.group)?;
+        group.receiving = None;
+        group.members[usize::from(id.member)] = None;
+        group.members.iter().all(Option::is_none).then_some(id.group)
+    }
+
+    /// The owner deleted an area.
+    pub(crate) fn delete(&mut self, agent: &Agent, id: AreaId) {
+        if let Some(area) = self.area(id) {
+            self.forget(area);
+            delete(agent, area);
+        }
+    }
+
+    /// Groups that waited for a round and are published, with their versions.
+    pub(crate) fn visible(&mut self, agent: &Agent) -> Vec<(GroupId, Vec<Version>)> {
+        let mut visible = Vec::new();
+        for (id, group) in self.groups.iter_mut().filter(|(_, group)| group.waits) {
+            if may_receive(agent, &group.members)
+                && let Some(versions) = versions(agent, &group.members)
+            {
+                group.waits = false;
+                visible.push((*id, versions));
+            }
+        }
+        visible
+    }
+
+    /// Whether something waits for a round.
+    pub(crate) fn waits(&self) -> bool {
+        self.groups.values().any(|group| group.waits)
+    }
+
+    /// Makes an area; which version of it is published here.
+    pub(crate) fn reserve(
+        &mut self,
+        agent: &Agent,
+        host: HostId,
+        id: AreaId,
+        description: &Description,
+    ) -> Result<Option<Version>, NameError> {
+        if let Some(area) = self.area(id) {
+            return Ok(shown(agent, area));
+        }
+        let there = description.element;
+        let Some((element, len)) = names::elements(description) else {
+            return Err(NameError::Type { there, here: there, asked_by: host });
+        };
+        // The areas of a group are received together, so they are one group here, too; of a name that no program uses.
+        let group = format!("{}, group {:x}", id.group.owner(), id.group.0);
+        let spec = AreaSpec::new(&description.name).copies(3).row(description.row as usize).group(group);
+        let note = [id.group.0, u64::from(id.member) + 1, 0];
+        match agent.create_hidden(&spec, element, len, note) {
+            Ok(area) => {
+                self.insert(id, area);
+                self.groups.get_mut(&id.group).expect("just entered").receiving = None;
+                Ok(None)
+            }
+            Err(error) => {
+                warn!(area = description.name, %error, "an area of another host cannot be made here");
+                Err(match error {
+                    dsm::Error::NameTaken { .. } => NameError::Taken { by: host },
+                    dsm::Error::InvalidName { .. } => NameError::Long,
+                    _ => NameError::Memory,
+                })
+            }
+        }
+    }
+
+    /// What is written and not published is to be taken back, which is done before the next lines are written.
+    pub(crate) fn restore(&mut self, id: GroupId) {
+        if let Some(group) = self.groups.get_mut(&id) {
+            group.receiving = None;
+            group.restored += 1;
+        }
+    }
+
+    pub(crate) fn begin(&mut self, id: GroupId, versions: &[Version]) {
+        if let Some(group) = self.groups.get_mut(&id) {
+            group.receiving = None;
+            group.failed = false;
+            group.terms = versions.iter().map(|version| version.term).collect();
+        }
+    }
+
+    /// Writes lines. If that is not possible, the cut cannot be committed.
+    pub(crate) fn write(&mut self, agent: &Agent, id: AreaId, run: Run, bytes: &[u8]) {
+        let area = self.area(id);
+        let Some(group) = self.groups.get_mut(&id.group) else { return };
+        let written = match (area, group.receive(agent, id.group)) {
+            (Some(area), Some(receiving)) => receiving.write(area, u64::from(run.first), bytes),
+            _ => Err(dsm::Error::Deleted { name: format!("{id:?}") }),
+        };
+        if let Err(error) = written {
+            error!(%error, "lines of another host cannot be written");
+            group.failed = true;
+        }
+    }
+
+    /// Hands a state over to the rounds.
+    pub(crate) fn commit(&mut self, agent: &Agent, id: GroupId, arrival: &Arrival) -> Committed {
+        let Some(group) = self.groups.get_mut(&id) else { return Committed::Failed };
+        let mut arrivals = Vec::new();
+        for (area, version) in group.members.iter().zip(&arrival.versions) {
+            let Some(area) = *area else { continue };
+            let version = names::version_here(*version);
+            match agent.newest(area) {
+                // What is there already needs no round.
+                Some(newest) if newest >= version => {}
+                _ => arrivals.push(dsm::agent::Arrival {
+                    area,
+                    version,
+                    // The lowest clock of its host then, which the owner's is not below.
+                    clock: arrival.label.saturating_sub(1),
+                    label: arrival.label,
+                    age: Duration::from_nanos(arrival.age_ns),
+                }),
+            }
+        }
+        if arrivals.is_empty() {
+            group.receiving = None;
+            return Committed::Visible(arrival.versions.clone());
+        }
+        if group.failed || group.receive(agent, id).is_none() {
+            return Committed::Failed;
+        }
+        let receiving = group.receiving.take().expect("just begun");
+        match receiving.commit(&arrivals, true) {
+            Ok(()) => {
+                group.waits = true;
+                Committed::Waits
+            }
+            Err(error) => {
+                error!(%error, "a version of another host cannot be handed over");
+                Committed::Failed
+            }
+        }
+    }
+
+    /// Deletes all areas of a group.
+    pub(crate) fn release(&mut self, agent: &Agent, id: GroupId) {
+        for area in self.groups.remove(&id).into_iter().flat_map(|group| group.members).flatten() {
+            self.areas.remove(&area);
+            delete(agent, area);
+        }
+    }
+}
+
+impl Group {
+    fn receive(&mut self, agent: &Agent, id: GroupId) -> Option<&mut Receiving> {
+        if self.receiving.is_none() {
+            let (mut areas, mut sources) = (Vec::new(), Vec::new());
+            for (place, area) in self.members.iter().enumerate() {
+                if let Some(area) = *area {
+                    let term = self.terms.get(place).copied().unwrap_or_default();
+                    areas.push(area);
+                    sources.push(Source { term, sender: u64::from(id.owner().0) << 48 | self.restored });
+                }
+            }
+            match agent.receive_each(&areas, &sources) {
+                Ok(receiving) => self.receiving = receiving,
+                Err(error) => warn!(%error, "areas of another host cannot be received into"),
+            }
+        }
+        self.receiving.as_mut()
+    }
+}
+
+/// The version that is published here; none if no data has come.
+fn shown(agent: &Agent, area: dsm::AreaId) -> Option<Version> {
+    let version = agent.newest(area)?;
+    (!agent.is_hidden(area) || version > dsm::Version::default()).then(|| names::version(version))
+}
+
+fn may_receive(agent: &Agent, members: &[Option<dsm::AreaId>]) -> bool {
+    members.iter().flatten().all(|area| agent.may_receive(*area) || agent.describe(*area).is_none())
+}
+
+fn versions(agent: &Agent, members: &[Option<dsm::AreaId>]) -> Option<Vec<Version>> {
+    let of = |area: &Option<dsm::AreaId>| match area {
+        Some(area) if agent.describe(*area).is_some() => agent.newest(*area).map(names::version),
+        _ => Some(Version::default()),
+    };
+    members.iter().map(of).collect()
+}
+
+fn delete(agent: &Agent, area: dsm::AreaId) {
+    match agent.delete(area) {
+        Ok(()) | Err(dsm::Error::Deleted { .. }) => {}
+        Err(error) => warn!(%error, "an area of another host cannot be deleted here"),
+    }
+}

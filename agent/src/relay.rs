@@ -1,0 +1,355 @@
+//! The agent without a thread, a socket or a clock: datagrams and the time go in, datagrams come out.
+use crate::failure::Failure;
+use crate::memory::SegmentMemory;
+use hectare_net::{Action, Config, Counters, Event, HostId, Node, Packet, Piece};
+use hectare_session::{self as session, Batch, Endpoint, LinkStatus, Reason, SendError, Time};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tracing::{error, info, warn};
+
+/// The most bytes for one peer before others have their turn: about what one call of the system takes.
+const BURST: u64 = 60_000;
+
+/// What an agent has to know of its job.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The session's side of it: this host, the start of the agent, the job, the cluster's key.
+    pub session: session::Config,
+    /// 32 random bytes that were never used before.
+    pub seed: [u8; 32],
+    /// Where the agents of all hosts are, in the order of their numbers.
+    pub addresses: Vec<SocketAddr>,
+    /// Tells this host's memory of the job from any other that it had.
+    pub segment: u64,
+    /// Who is silent for so long has failed.
+    pub silence: Duration,
+}
+
+/// What is known of another host's agent.
+#[derive(Debug)]
+pub struct Peer {
+    /// Where it is.
+    pub address: SocketAddr,
+    /// The number of its start, while there is a session with it.
+    pub boot: Option<u64>,
+    /// Why the last session with it ended, or the last attempt.
+    pub reason: Option<Reason>,
+    /// Packets that the link did not take yet.
+    waiting: VecDeque<(u64, Vec<u8>)>,
+}
+
+/// One job's agent on one host.
+pub struct Relay {
+    node: Node,
+    endpoint: Endpoint,
+    memory: SegmentMemory,
+    peers: BTreeMap<HostId, Peer>,
+    /// Whose turn it was to send.
+    turn: HostId,
+    actions: Vec<Action>,
+    alive: Duration,
+    is_ready: bool,
+    has_left: bool,
+    is_first: bool,
+    failure: Option<Failure>,
+}
+
+impl fmt::Debug for Relay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Relay")
+            .field("peers", &self.peers)
+            .field("failure", &self.failure)
+            .finish_non_exhaustive()
+    }
+}
+
+fn theirs(host: HostId) -> session::HostId {
+    session::HostId(host.0)
+}
+
+impl Relay {
+    /// An agent over `memory` at `now`. It calls all other hosts.
+    pub fn new(setup: Setup, memory: SegmentMemory, now: Time) -> Relay {
+        let Setup { session, seed, addresses, segment, silence } = setup;
+        let own = HostId(session.host.0);
+        let nanos = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        let alive = (silence / 10).min(Duration::from_secs(1));
+        let job = u128::from_le_bytes(session.job);
+        let config = Config {
+            alive_ns: nanos(alive),
+            silence_ns: nanos(silence),
+            ..Config::new(job, own, addresses.len() as u16, segment, session.boot)
+        };
+        let mut endpoint = Endpoint::new(session, seed);
+        let others = (0..).map(HostId).zip(addresses).filter(|(host, _)| *host != own);
+        let peers: BTreeMap<_, _> = others
+            .map(|(host, address)| {
+                endpoint.connect(now, theirs(host), address);
+                (host, Peer { address, boot: None, reason: None, waiting: VecDeque::new() })
+            })
+            .collect();
+        Relay {
+            node: Node::new(config, now.as_nanos()),
+            endpoint,
+            memory,
+            peers,
+            turn: own,
+            actions: Vec::new(),
+            alive,
+            is_ready: false,
+            has_left: false,
+            is_first: own == HostId::FIRST,
+            failure: None,
+        }
+    }
+
+    /// Why the job has ended, if it has. What others have to hear of it is still sent.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// The other hosts' agents, and how the links to them stand.
+    pub fn peers(&self) -> impl Iterator<Item = (HostId, &Peer, Option<LinkStatus>)> {
+        self.peers.iter().map(|(host, peer)| (*host, peer, self.endpoint.status(theirs(*host))))
+    }
+
+    /// What the node and the sessions counted.
+    pub fn counters(&self) -> (Counters, session::Counters) {
+        (self.node.counters(), self.endpoint.counters())
+    }
+
+    /// This host's part of the program has ended. Others are told, and it goes on sending what they lack.
+    pub fn leave(&mut self, now: Time) {
+        if !std::mem::replace(&mut self.has_left, true) {
+            self.tell(now, Event::Left);
+        }
+    }
+
+    /// Whether it may end, after it has left: the others have all, or have left, too. The first host stays for the names until
+    /// the others have left.
+    pub fn is_done(&self) -> bool {
+        self.has_left && (self.node.is_alone() || (!self.is_first && self.node.is_settled()))
+    }
+
+    /// Whether to look again soon, as a round is under way whose end is awaited.
+    pub fn is_in_round(&self) -> bool {
+        self.memory.is_in_round()
+    }
+
+    /// The memory.
+    pub fn memory(&self) -> &SegmentMemory {
+        &self.memory
+    }
+
+    /// Takes a datagram.
+    pub fn receive(&mut self, now: Time, from: SocketAddr, congested: bool, datagram: &mut [u8]) {
+        let Some(received) = self.endpoint.receive(now, from, congested, datagram) else { return };
+        let peer = HostId(received.peer.0);
+        self.memory.at(now.as_nanos());
+        // The packet may be the first of a session: the node has to know of it before.
+        while let Some(event) = self.endpoint.poll_event() {
+            self.hear(now, event);
+        }
+        self.tell(now, Event::Received { peer, packet: received.payload });
+    }
+
+    /// Does what is due, and looks at what changed in the memory.
+    pub fn work(&mut self, now: Time) {
+        self.memory.at(now.as_nanos());
+        self.endpoint.handle_timeout(now);
+        while let Some(event) = self.endpoint.poll_event() {
+            self.hear(now, event);
+        }
+        self.memory.look();
+        self.tell_memory(now);
+        if !std::mem::replace(&mut self.is_ready, true) {
+            self.tell(now, Event::Ready);
+            self.memory.agent().ready();
+        }
+        if self.node.next_timeout().is_some_and(|at| at <= now.as_nanos()) {
+            self.tell(now, Event::Timeout);
+        }
+        self.tell_memory(now);
+    }
+
+    fn tell_memory(&mut self, now: Time) {
+        while let Some(event) = self.memory.next_event() {
+            self.tell(now, event);
+        }
+    }
+
+    fn tell(&mut self, now: Time, event: Event<'_>) {
+        self.node.handle(now.as_nanos(), event, &mut self.memory, &mut self.actions);
+        self.act();
+    }
+
+    fn hear(&mut self, now: Time, event: session::Event) {
+        match event {
+            session::Event::Connected { peer, boot, .. } => {
+                let bytes = self.endpoint.max_payload(peer);
+                let peer = HostId(peer.0);
+                let Some(known) = self.peers.get_mut(&peer) else { return };
+                info!(%peer, address = %known.address, boot, "connected");
+                (known.boot, known.reason) = (Some(boot), None);
+                known.waiting.clear();
+                self.memory.connected(peer);
+                self.tell(now, Event::Connected { peer, boot });
+                if let Some(bytes) = bytes {
+                    self.tell(now, Event::Payload { peer, bytes });
+                }
+            }
+            session::Event::Disconnected { peer, reason } => {
+                let peer = HostId(peer.0);
+                let Some(known) = self.peers.get_mut(&peer) else { return };
+                if known.reason != Some(reason) {
+                    warn!(%peer, address = %known.address, %reason, "no session");
+                }
+                known.reason = Some(reason);
+                if known.boot.take().is_some() {
+                    known.waiting.clear();
+                    self.tell(now, Event::Disconnected { peer });
+                }
+            }
+            session::Event::Acked { peer, id } => {
+                self.tell(now, Event::Acked { peer: HostId(peer.0), packet: id });
+            }
+            session::Event::Lost { peer, id } => {
+                self.tell(now, Event::Lost { peer: HostId(peer.0), packet: id });
+            }
+            session::Event::MaxPayload { peer, bytes } => {
+                self.tell(now, Event::Payload { peer: HostId(peer.0), bytes });
+            }
+            session::Event::Refused { from, why } => warn!(%from, %why, "a caller was refused"),
+            // Writable: it is sent whenever there is room.
+            _ => {}
+        }
+    }
+
+    /// Does what the node said, but for packets: there are none as long as it has no room for them.
+    fn act(&mut self) {
+        for action in std::mem::take(&mut self.actions) {
+            match action {
+                Action::Send(packet) => {
+                    debug_assert!(false, "a packet without room: {packet:?}");
+                }
+                Action::Accepted { area } => self.memory.accepted(area),
+                Action::Refused { area, error } => {
+                    error!(?area, %error, "an area of this host is not to be had from other hosts");
+                }
+                Action::Attached { ticket, result } => self.memory.attached(ticket, result),
+                Action::Clash { area, by, error } => {
+                    warn!(?area, %by, %error, "another host asked for an area")
+                }
+                Action::Deleted { area } => self.memory.deleted(area),
+                Action::PeerRefused { peer, error } => error!(%peer, %error, "a host was refused"),
+                Action::End(failed) => {
+                    let peer = self.peers.get(&failed.host);
+                    let failure = Failure {
+                        host: failed.host,
+                        address: peer.map(|peer| peer.address),
+                        cause: failed.cause,
+                        link: peer.and_then(|peer| peer.reason),
+                    };
+                    error!(%failure, "the job ends");
+                    let (host, cause) = (failure.host_text(), failure.cause_text());
+                    if let Err(error) = self.memory.agent().end_job(&host, &cause) {
+                        error!(%error, "the job cannot be told");
+                    }
+                    self.failure.get_or_insert(failure);
+                }
+            }
+        }
+    }
+
+    /// Writes datagrams to one host into an empty batch: what the sessions have to say, else packets of the node. There may be
+    /// more as long as it does not stay empty; but look for datagrams in between.
+    pub fn transmit(&mut self, now: Time, batch: &mut Batch<'_>) {
+        self.endpoint.transmit(now, batch);
+        if !batch.is_empty() {
+            return;
+        }
+        let after = self.peers.range((std::ops::Bound::Excluded(self.turn), std::ops::Bound::Unbounded));
+        let order: Vec<HostId> = after.chain(self.peers.range(..=self.turn)).map(|(host, _)| *host).collect();
+        for peer in order {
+            self.turn = peer;
+            self.send(now, peer, batch);
+            if !batch.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn send(&mut self, now: Time, host: HostId, batch: &mut Batch<'_>) {
+        let Some(peer) = self.peers.get_mut(&host).filter(|peer| peer.boot.is_some()) else { return };
+        let mut lost = Vec::new();
+        while let Some((id, bytes)) = peer.waiting.pop_front() {
+            match self.endpoint.send(now, theirs(host), id, &[&bytes], batch) {
+                Ok(()) => {}
+                Err(SendError::TooLarge { .. }) => lost.push(id),
+                Err(SendError::NotConnected) => {}
+                Err(_) => {
+                    peer.waiting.push_front((id, bytes));
+                    break;
+                }
+            }
+        }
+        if peer.waiting.is_empty() {
+            // With a little room at least: a packet that the link does not take has it say when it does.
+            let bytes = self.endpoint.writable(now, theirs(host)).clamp(1, BURST) as usize;
+            let mut actions = std::mem::take(&mut self.actions);
+            let now_ns = now.as_nanos();
+            self.node.handle(now_ns, Event::Writable { peer: host, bytes }, &mut self.memory, &mut actions);
+            for action in actions {
+                match action {
+                    Action::Send(packet) => {
+                        if let Some(id) = self.pass(now, &packet, batch) {
+                            lost.push(id);
+                        }
+                    }
+                    other => self.actions.push(other),
+                }
+            }
+            self.tell(now, Event::Writable { peer: host, bytes: 0 });
+        }
+        for packet in lost {
+            self.tell(now, Event::Lost { peer: host, packet });
+        }
+    }
+
+    /// Gathers a packet into the batch, or keeps it; its number if the path does not carry it any more.
+    fn pass(&mut self, now: Time, packet: &Packet, batch: &mut Batch<'_>) -> Option<u64> {
+        let peer = self.peers.get_mut(&packet.peer)?;
+        let memory = &self.memory;
+        let parts: Vec<&[u8]> = packet
+            .pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Bytes(range) => &packet.bytes[range.clone()],
+                Piece::Area { pin, member, offset, len } => {
+                    &memory.bytes(*pin, *member)[*offset as usize..*offset as usize + *len as usize]
+                }
+            })
+            .collect();
+        let sent = match peer.waiting.is_empty() {
+            true => self.endpoint.send(now, theirs(packet.peer), packet.id, &parts, batch),
+            false => Err(SendError::OtherBatch),
+        };
+        match sent {
+            Ok(()) | Err(SendError::NotConnected) => None,
+            Err(SendError::TooLarge { .. }) => Some(packet.id),
+            Err(_) => {
+                peer.waiting.push_back((packet.id, parts.concat()));
+                None
+            }
+        }
+    }
+
+    /// By when [`Relay::work`] and [`Relay::transmit`] are to be called again, if nothing happens before.
+    pub fn next_timeout(&self, now: Time) -> Time {
+        let link = self.endpoint.next_timeout();
+        let node = self.node.next_timeout().map(Time::from_nanos);
+        link.into_iter().chain(node).fold(now + self.alive / 2, Time::min)
+    }
+}

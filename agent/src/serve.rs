@@ -1,0 +1,116 @@
+//! The thread of the agent: it looks at the socket and at the memory, spins briefly, yields, then sleeps.
+//!
+//! It sleeps on the socket. The bell of the memory is a futex, so a second thread sleeps on that and wakes the first; only while the
+//! first one sleeps, so that whoever publishes wakes nobody in vain. Waiting on both at once would need `io_uring`; to look at the
+//! bell every so often would cost a wake-up a millisecond and up to a millisecond of delay.
+use crate::failure::Failure;
+use crate::relay::Relay;
+use hectare_dsm::agent::Bell;
+use hectare_session::{Batch, Time};
+use hectare_transport::{Idle, Sending, Transport, Waker};
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Bursts between two looks for datagrams.
+const BURSTS: usize = 8;
+/// The longest sleep while a round is under way, whose end rings no bell.
+const IN_ROUND: Duration = Duration::from_micros(100);
+/// The longest sleep on the bell.
+const LONGEST: Duration = Duration::from_secs(1);
+/// Between two questions whether the program has ended.
+const ASKS: Duration = Duration::from_millis(200);
+/// For how long others are told that the job has ended.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Runs an agent whose time began at `since`, until the job has failed, or `is_over` has said that this host's part of the program
+/// has ended, and others have all that it had.
+///
+/// # Errors
+/// If the transport is broken.
+pub fn serve(
+    mut relay: Relay,
+    transport: &mut impl Transport,
+    since: Instant,
+    mut is_over: impl FnMut() -> bool,
+) -> io::Result<Option<Failure>> {
+    let now = || Time::from_nanos(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    let sleeper = Sleeper::start(transport.waker())?;
+    let mut idle = Idle::default();
+    let (mut asked, mut failed) = (Instant::now(), None);
+    loop {
+        let came = transport.receive(&mut |from, congested, datagram| {
+            relay.receive(now(), from, congested, datagram);
+        })?;
+        relay.work(now());
+        let sent = transmit(&mut relay, transport, &now)?;
+        if relay.failure().is_some() && failed.get_or_insert_with(Instant::now).elapsed() > FAREWELL {
+            return Ok(relay.failure().cloned());
+        }
+        if asked.elapsed() > ASKS {
+            asked = Instant::now();
+            if is_over() {
+                relay.leave(now());
+            }
+        }
+        if relay.is_done() {
+            return Ok(None);
+        }
+        let time = now();
+        let mut longest = relay.next_timeout(time).since(time).min(ASKS);
+        if relay.is_in_round() {
+            longest = longest.min(IN_ROUND);
+        }
+        let bell = relay.memory().bell();
+        let worked = came > 0 || sent > 0 || bell.has_rung();
+        if !worked && idle.is_about_to_sleep() {
+            sleeper.sleep_on(bell);
+        }
+        idle.rest(transport, worked, longest)?;
+    }
+}
+
+/// Sends what there is, but no more than some bursts; how many.
+fn transmit(relay: &mut Relay, transport: &mut impl Transport, now: &impl Fn() -> Time) -> io::Result<usize> {
+    for sent in 0..BURSTS {
+        let max_packets = transport.facts().max_packets;
+        let mut batch = Batch::new(transport.buffer(), max_packets);
+        relay.transmit(now(), &mut batch);
+        let Some(to) = batch.destination() else { return Ok(sent) };
+        let sending = Sending { to, bytes: batch.bytes().len(), segment: batch.segment_size() };
+        transport.send(sending)?;
+    }
+    Ok(BURSTS)
+}
+
+/// The thread that sleeps on the bell.
+struct Sleeper {
+    bells: Sender<Bell>,
+    /// One word for each bell that it is done with.
+    done: Receiver<()>,
+    /// Whether it sleeps.
+    sleeps: std::cell::Cell<bool>,
+}
+
+impl Sleeper {
+    fn start(waker: Waker) -> io::Result<Sleeper> {
+        let (bells, asked) = channel::<Bell>();
+        let (tell, done) = channel();
+        std::thread::Builder::new().name("bell".into()).spawn(move || {
+            while let Ok(bell) = asked.recv() {
+                bell.wait(LONGEST);
+                let _ = tell.send(());
+                waker.wake();
+            }
+        })?;
+        Ok(Sleeper { bells, done, sleeps: std::cell::Cell::new(false) })
+    }
+
+    /// Has the thread sleep on the bell, if it does not.
+    fn sleep_on(&self, bell: Bell) {
+        if self.sleeps.get() && self.done.try_recv().is_err() {
+            return;
+        }
+        self.sleeps.set(self.bells.send(bell).is_ok());
+    }
+}

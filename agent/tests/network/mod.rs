@@ -1,0 +1,223 @@
+//! Hosts in one process, and a network between them that loses datagrams.
+use hectare_agent::{Failure, Relay, SegmentMemory, Setup};
+use hectare_dsm::{Error, Job, Owned, Worker};
+use hectare_net::HostId;
+use hectare_session::{self as session, Batch, ClusterKey, Config, Time};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+pub(crate) const MS: u64 = 1_000_000;
+/// Between two looks at everything.
+const STEP: u64 = MS / 5;
+/// More than anything here takes.
+const END: u64 = 60_000 * MS;
+
+/// The element at `at` of version `version`.
+pub(crate) fn filled(at: usize, version: u64) -> u64 {
+    // Many lines stay as they are from one version to the next.
+    if version == 0 { 0 } else { version / (1 + at as u64 / 64 % 7) * 1_000_003 + at as u64 }
+}
+
+/// A host: a job's part, a worker, and the agent.
+pub(crate) struct Host {
+    // Before the job's memory goes.
+    pub(crate) relay: Option<Relay>,
+    pub(crate) worker: Worker,
+    pub(crate) job: Job,
+    boot: u64,
+    wanted: Vec<String>,
+    /// What its worker was told of the job's end.
+    pub(crate) ended: Option<String>,
+}
+
+impl Host {
+    /// Writes what version `version` is.
+    pub(crate) fn fill(&self, owned: &mut Owned<u64>, version: u64) {
+        let mut guard = owned.write(&self.worker).unwrap();
+        for at in 0..guard.len() {
+            let value = filled(at, version);
+            if guard[at] != value {
+                guard.set(at, value);
+            }
+        }
+        // Something changes in every version.
+        let value = guard[0];
+        guard.set(0, value);
+    }
+
+    pub(crate) fn write(&mut self, owned: &mut Owned<u64>, version: u64) {
+        self.fill(owned, version);
+        assert_eq!(self.worker.sync().unwrap().put_off, 0);
+    }
+
+    /// Waits for a name, for a moment.
+    pub(crate) fn want(&mut self, name: &str) {
+        if !self.wanted.iter().any(|other| other == name) {
+            self.wanted.push(name.into());
+        }
+    }
+
+    pub(crate) fn failure(&self) -> Option<&Failure> {
+        self.relay.as_ref()?.failure()
+    }
+
+    pub(crate) fn counters(&self) -> hectare_net::Counters {
+        self.relay.as_ref().unwrap().counters().0
+    }
+}
+
+/// All hosts and the time.
+pub(crate) struct World {
+    pub(crate) hosts: Vec<Host>,
+    /// Of 1000 datagrams.
+    pub(crate) loss: u64,
+    pub(crate) now: u64,
+    state: u64,
+    /// When each arrives: from whom, to whom, what.
+    wire: BTreeMap<(u64, u64), (usize, usize, Vec<u8>)>,
+    sent: u64,
+}
+
+fn address(host: usize) -> SocketAddr {
+    format!("10.0.0.{}:7000", host + 1).parse().unwrap()
+}
+
+impl World {
+    pub(crate) fn new(hosts: usize, seed: u64) -> World {
+        let host = |_| {
+            let job = Job::builder().reserve(1 << 28).least_copies(3).generations(5, 1).embedded().unwrap();
+            Host { relay: None, worker: job.worker().unwrap(), job, boot: 0, wanted: Vec::new(), ended: None }
+        };
+        let hosts: Vec<Host> = (0..hosts).map(host).collect();
+        let mut world = World {
+            hosts,
+            loss: 0,
+            now: 0,
+            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            wire: BTreeMap::new(),
+            sent: 0,
+        };
+        (0..world.hosts.len()).for_each(|host| world.restart(host));
+        world
+    }
+
+    /// A number below `below` (xorshift64*).
+    pub(crate) fn random(&mut self, below: u64) -> u64 {
+        self.state ^= self.state >> 12;
+        self.state ^= self.state << 25;
+        self.state ^= self.state >> 27;
+        (self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % below
+    }
+
+    pub(crate) fn restart(&mut self, host: usize) {
+        self.start_with(host, "lab", [7; 32]);
+    }
+
+    /// Ends a host's agent and starts another, with this key.
+    pub(crate) fn start_with(&mut self, host: usize, cluster: &str, secret: [u8; 32]) {
+        let key = ClusterKey::new(cluster, secret).unwrap();
+        let addresses = (0..self.hosts.len()).map(address).collect();
+        let mut seed = [0; 32];
+        seed.fill_with(|| self.random(256) as u8);
+        let it = &mut self.hosts[host];
+        it.relay = None;
+        it.boot += 1;
+        let mut config =
+            Config::new(session::HostId(host as u16), it.boot, [1; 16], key, [host as u8 + 1; 32]);
+        config.connect_timeout = Duration::from_millis(500);
+        config.idle_timeout = Duration::from_millis(1000);
+        config.keep_alive = Duration::from_millis(200);
+        let setup = Setup {
+            session: config,
+            seed,
+            addresses,
+            segment: host as u64 + 1,
+            silence: Duration::from_secs(3),
+        };
+        let memory = SegmentMemory::new(it.job.agent().unwrap(), HostId(host as u16));
+        it.relay = Some(Relay::new(setup, memory, Time::from_nanos(self.now)));
+    }
+
+    /// One step of everything.
+    pub(crate) fn turn(&mut self) {
+        self.now += STEP;
+        let now = Time::from_nanos(self.now);
+        while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let (from, to, mut bytes) = entry.remove();
+            if let Some(relay) = &mut self.hosts[to].relay {
+                relay.receive(now, address(from), false, &mut bytes);
+            }
+        }
+        for host in 0..self.hosts.len() {
+            let it = &mut self.hosts[host];
+            match it.worker.service() {
+                Ok(_) => {}
+                Err(error @ Error::PeerFailed { .. }) => it.ended = Some(error.to_string()),
+                Err(error) => panic!("{error}"),
+            }
+            // Whoever waits for a name asks for it, and gives up at once.
+            for name in std::mem::take(&mut it.wanted) {
+                let _ = it.worker.attach_within::<u64>(&name, Duration::ZERO);
+            }
+            if let Some(relay) = &mut it.relay {
+                relay.work(now);
+            }
+            self.transmit(host, now);
+        }
+    }
+
+    fn transmit(&mut self, host: usize, now: Time) {
+        let mut buffer = vec![0; 65_507];
+        loop {
+            let Some(relay) = &mut self.hosts[host].relay else { return };
+            let mut batch = Batch::new(&mut buffer, 64);
+            relay.transmit(now, &mut batch);
+            if batch.is_empty() {
+                return;
+            }
+            let to = batch.destination().unwrap();
+            let to = (0..self.hosts.len()).find(|host| address(*host) == to).unwrap();
+            let datagrams: Vec<Vec<u8>> =
+                batch.bytes().chunks(batch.segment_size()).map(<[u8]>::to_vec).collect();
+            for datagram in datagrams {
+                self.sent += 1;
+                let (lost, late) = (self.random(1000) < self.loss, self.random(MS));
+                if !lost {
+                    self.wire.insert((self.now + MS / 4 + late, self.sent), (host, to, datagram));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn run(&mut self, length: u64) {
+        let end = self.now + length;
+        while self.now < end {
+            self.turn();
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn until(&mut self, what: &str, holds: impl Fn(&World) -> bool) {
+        let end = self.now + END;
+        while !holds(self) {
+            assert!(
+                self.now < end,
+                "waited in vain for {what}: {:#?}",
+                self.hosts.iter().map(|host| &host.relay).collect::<Vec<_>>()
+            );
+            self.turn();
+        }
+    }
+
+    /// Waits until a host finds an area.
+    #[track_caller]
+    pub(crate) fn find_on(&mut self, host: usize, name: &str) {
+        let end = self.now + END;
+        while self.hosts[host].worker.attach::<u64>(name).is_err() {
+            assert!(self.now < end, "{name} never comes to host {host}");
+            self.hosts[host].want(name);
+            self.turn();
+        }
+    }
+}

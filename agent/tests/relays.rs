@@ -1,0 +1,210 @@
+//! Agents over segments in one process, and datagrams between them on virtual time: no threads, and equal seeds have equal runs.
+mod network;
+
+use hectare_dsm::{AreaSpec, Error, Version};
+use network::{MS, World, filled};
+
+/// What is at host 1 of an area of host 0 is one of its versions, whole, and no older than `last`.
+fn check(world: &World, name: &str, last: &mut Version) {
+    let host = &world.hosts[1];
+    let Ok(area) = host.worker.attach::<u64>(name) else { return };
+    let version = area.version(&host.worker).unwrap();
+    assert!(version >= *last, "{name}: {version} after {last}");
+    *last = version;
+    let values = area.read(&host.worker).unwrap();
+    assert!(
+        values.iter().enumerate().all(|(at, value)| *value == filled(at, version.counter)),
+        "{name} {version}"
+    );
+}
+
+#[test]
+fn an_area_that_is_written_on_one_host_is_read_on_another() {
+    for (seed, loss) in [(1, 0), (2, 50), (3, 250)] {
+        let mut world = World::new(2, seed);
+        world.loss = loss;
+        let mut owned = world.hosts[0].worker.create::<u64>(AreaSpec::new("w").row(4), 9_001 * 4).unwrap();
+        let mut last = Version::default();
+        for turn in 1..=40 {
+            world.hosts[0].write(&mut owned, turn);
+            for _ in 0..5 {
+                world.turn();
+                world.hosts[1].want("w");
+                check(&world, "w", &mut last);
+            }
+        }
+        world.until("the last version", |world| {
+            let area = world.hosts[1].worker.attach::<u64>("w");
+            area.is_ok_and(|area| area.version(&world.hosts[1].worker).unwrap().counter == 40)
+        });
+        check(&world, "w", &mut last);
+        let area = world.hosts[1].worker.attach::<u64>("w").unwrap();
+        assert_eq!((area.len(), area.row_len()), (36_004, 4));
+        assert!(world.hosts[1].job.areas().unwrap()[0].remote);
+        // Changes are sent, not areas.
+        let before = world.hosts[0].counters().lines_sent;
+        owned.write(&world.hosts[0].worker).unwrap().set(17, 1);
+        world.hosts[0].worker.sync().unwrap();
+        world.until("one line", |world| {
+            let host = &world.hosts[1];
+            host.worker.attach::<u64>("w").unwrap().read(&host.worker).unwrap()[17] == 1
+        });
+        let sent = world.hosts[0].counters().lines_sent - before;
+        assert!((1..10).contains(&sent), "{sent} lines for one that changed");
+    }
+}
+
+#[test]
+fn an_area_that_was_never_published_is_zero_on_the_other_host_too() {
+    let mut world = World::new(2, 4);
+    let owned = world.hosts[0].worker.create::<u64>(AreaSpec::new("w"), 100).unwrap();
+    world.find_on(1, "w");
+    let host = &world.hosts[1];
+    let area = host.worker.attach::<u64>("w").unwrap();
+    assert_eq!(area.version(&host.worker).unwrap(), Version::default());
+    assert!(area.read(&host.worker).unwrap().iter().all(|value| *value == 0));
+    // The owner's deletion is one here.
+    owned.delete(&mut world.hosts[0].worker).unwrap();
+    world.until("the deletion", |world| world.hosts[1].job.areas().unwrap().is_empty());
+    assert!(matches!(area.read(&world.hosts[1].worker), Err(Error::Deleted { .. })));
+}
+
+#[test]
+fn nothing_is_found_before_its_data_has_come() {
+    let mut world = World::new(2, 5);
+    let mut owned = world.hosts[0].worker.create::<u64>(AreaSpec::new("w"), 50_000).unwrap();
+    world.hosts[0].write(&mut owned, 1);
+    let (mut looks, end) = (0, world.now + 10_000 * MS);
+    loop {
+        assert!(world.now < end, "it never comes");
+        world.hosts[1].want("w");
+        world.turn();
+        let host = &world.hosts[1];
+        let is_made = !host.job.areas().unwrap().is_empty();
+        match host.worker.attach::<u64>("w") {
+            Ok(area) => {
+                assert_eq!(area.version(&host.worker).unwrap().counter, 1);
+                break;
+            }
+            Err(Error::NoSuchArea { .. }) => looks += u32::from(is_made),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(looks > 0, "it was never on its way");
+}
+
+#[test]
+fn a_group_is_one_state_on_the_other_host_whoever_joins_it() {
+    let mut world = World::new(2, 6);
+    world.loss = 100;
+    let spec = |name: &str| AreaSpec::new(name).group("g");
+    let mut areas = [("a", 9), ("b", 5_000)]
+        .map(|(name, len)| world.hosts[0].worker.create::<u64>(spec(name), len).unwrap());
+    let (mut late, mut last) = (None, [Version::default(); 3]);
+    for turn in 1..=40 {
+        if turn == 20 {
+            late = Some(world.hosts[0].worker.create::<u64>(spec("late"), 70).unwrap());
+        }
+        areas.iter_mut().for_each(|area| world.hosts[0].fill(area, turn));
+        late.iter_mut().for_each(|area| world.hosts[0].fill(area, turn - 19));
+        world.hosts[0].worker.sync().unwrap();
+        for _ in 0..10 {
+            world.turn();
+            let host = &mut world.hosts[1];
+            ["a", "b", "late"].iter().for_each(|name| host.want(name));
+            for (name, last) in ["a", "b", "late"].iter().zip(&mut last) {
+                check(&world, name, last);
+            }
+            assert_eq!(last[0], last[1], "one state of a group");
+            let joined = if last[2].counter == 0 { 0 } else { 19 };
+            assert!(joined == 0 || last[2].counter + joined == last[0].counter, "{last:?}");
+        }
+    }
+    world.until("the last state", |world| {
+        let host = &world.hosts[1];
+        let at = |name| {
+            host.worker.attach::<u64>(name).ok().map(|area| area.version(&host.worker).unwrap().counter)
+        };
+        [at("a"), at("b"), at("late")] == [Some(40), Some(40), Some(21)]
+    });
+}
+
+#[test]
+fn agents_end_and_start_and_nothing_is_lost() {
+    for seed in 10..30 {
+        let mut world = World::new(2, seed);
+        world.loss = 50;
+        let spec = |name: &str| AreaSpec::new(name).group("g");
+        let mut areas = [("a", 900), ("b", 30_000)]
+            .map(|(name, len)| world.hosts[0].worker.create::<u64>(spec(name), len).unwrap());
+        let mut last = [Version::default(); 2];
+        for turn in 1..=60 {
+            areas.iter_mut().for_each(|area| world.hosts[0].fill(area, turn));
+            world.hosts[0].worker.sync().unwrap();
+            for _ in 0..=world.random(12) {
+                world.turn();
+                let host = &mut world.hosts[1];
+                ["a", "b"].iter().for_each(|name| host.want(name));
+                for (name, last) in ["a", "b"].iter().zip(&mut last) {
+                    check(&world, name, last);
+                }
+                assert_eq!(last[0], last[1], "one state of a group");
+            }
+            if turn % 4 == 0 {
+                let host = world.random(2) as usize;
+                world.restart(host);
+            }
+        }
+        world.until("the last version", |world| {
+            ["a", "b"].iter().all(|name| {
+                let host = &world.hosts[1];
+                let area = host.worker.attach::<u64>(name);
+                area.is_ok_and(|area| area.version(&host.worker).unwrap().counter == 60)
+            })
+        });
+        // What agents had made is there once, and is what the next ones went on with.
+        assert_eq!(world.hosts[1].job.areas().unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn a_name_has_one_area_and_the_first_has_it() {
+    let mut world = World::new(3, 7);
+    let mut first = world.hosts[1].worker.create::<u64>(AreaSpec::new("w"), 10).unwrap();
+    world.hosts[1].write(&mut first, 1);
+    world.find_on(0, "w");
+    let second = world.hosts[0].worker.create::<u64>(AreaSpec::new("w"), 10);
+    assert!(matches!(second, Err(Error::NameTaken { .. })), "{second:?}");
+    world.find_on(2, "w");
+    // Another type is an error where it is asked for.
+    let wrong = world.hosts[2].worker.attach::<f32>("w");
+    assert!(matches!(wrong, Err(Error::WrongType { .. })), "{wrong:?}");
+}
+
+#[test]
+fn a_host_that_is_silent_ends_the_job_everywhere() {
+    let mut world = World::new(3, 8);
+    world.run(300 * MS);
+    assert!(world.hosts.iter().all(|host| host.failure().is_none()));
+    world.hosts[2].relay = None;
+    world.until("the failure", |world| world.hosts[..2].iter().all(|host| host.ended.is_some()));
+    for host in &world.hosts[..2] {
+        let failure = host.failure().unwrap();
+        assert_eq!(failure.host.0, 2, "{failure}");
+        assert!(failure.to_string().contains("10.0.0.3:7000"), "{failure}");
+        // So are those who work.
+        let told = host.ended.as_ref().expect("its worker was told");
+        assert!(told.contains("host 2 (10.0.0.3:7000) has failed: silent"), "{told}");
+    }
+}
+
+#[test]
+fn another_key_or_cluster_is_named() {
+    for (cluster, secret, part) in [("lab", 9, "another key"), ("lob", 7, "another cluster")] {
+        let mut world = World::new(2, 9);
+        world.start_with(1, cluster, [secret; 32]);
+        world.until("the failure", |world| world.hosts[0].failure().is_some());
+        let said = world.hosts[0].failure().unwrap().to_string();
+        assert!(said.contains("host 1 at 10.0.0.2:7000 failed") && said.contains(part), "{said}");
+    }
+}

@@ -1,0 +1,133 @@
+//! Agents of jobs on several hosts: a process for each, started by the daemon, watched, and started again when it has died.
+//!
+//! The daemon never maps a job's memory: its agent does, in a process of its own, which has the memory as its standard input.
+use crate::config::Log;
+use crate::logging;
+use crate::metrics::counts::COUNTS;
+use hectare_agent::Order;
+use hectare_wire::JobHosts;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tracing::{error, info, warn};
+
+/// The word after the program's name by which it is an agent; an [`Order`] follows.
+pub const WORD: &str = "agent";
+/// How an agent ends that is not to be started again.
+const FOR_GOOD: [i32; 2] = [0, 2];
+/// How long one waits that follows another, at first and at most.
+const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(2)];
+/// Who lived so long did not die of its start.
+const LONG: Duration = Duration::from_secs(10);
+
+/// Is the agent of a job, by an order of the daemon; for `hectared`.
+pub fn run(order: &str) -> ExitCode {
+    // Without a log there is still an agent.
+    let _ = logging::start(&Log::default());
+    let code = hectare_agent::main_of(order);
+    logging::finish();
+    ExitCode::from(code)
+}
+
+/// The agent of a job, as long as this value is there.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    job: String,
+    hosts: JobHosts,
+    memory: OwnedFd,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ended: bool,
+    /// The other end of the agent's standard output: the agent goes on as long as it is open.
+    pipe: Option<ChildStdout>,
+    boot: u64,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a process, unless the job is over.
+    fn spawn(&self) -> io::Result<Option<Child>> {
+        let mut state = self.lock();
+        if state.ended {
+            return Ok(None);
+        }
+        // It rises from start to start, also over restarts of the daemon.
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        state.boot = since.max(state.boot + 1);
+        let order = Order { job: self.job.clone(), hosts: self.hosts.clone(), boot: state.boot };
+        let mut command = Command::new("/proc/self/exe");
+        command.arg(WORD).arg(serde_json::to_string(&order)?).stdin(Stdio::from(self.memory.try_clone()?));
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        state.pipe = child.stdout.take();
+        info!(job = self.job, pid = child.id(), boot = state.boot, "agent started");
+        Ok(Some(child))
+    }
+
+    fn watch(&self, mut child: Child) {
+        let mut pause = PAUSES[0];
+        loop {
+            let since = std::time::Instant::now();
+            let status = child.wait();
+            if self.lock().ended && status.as_ref().is_ok_and(|status| status.success()) {
+                return;
+            }
+            match &status {
+                Ok(status) if status.code().is_some_and(|code| FOR_GOOD.contains(&code)) => {
+                    warn!(job = self.job, %status, "the agent has ended for good");
+                    COUNTS.agent_ended("for_good");
+                    return;
+                }
+                Ok(status) => warn!(job = self.job, %status, "the agent has ended and is started again"),
+                Err(error) => warn!(job = self.job, %error, "the agent is lost and is started again"),
+            }
+            COUNTS.agent_ended("started_again");
+            if since.elapsed() > LONG {
+                pause = PAUSES[0];
+            }
+            child = loop {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(PAUSES[1]);
+                match self.spawn() {
+                    Ok(Some(child)) => break child,
+                    Ok(None) => return,
+                    Err(error) => error!(job = self.job, %error, "the agent cannot be started"),
+                }
+            };
+        }
+    }
+}
+
+impl Agent {
+    /// Starts the agent of a job whose memory this is.
+    pub(crate) fn start(job: &str, hosts: JobHosts, memory: OwnedFd) -> io::Result<Agent> {
+        let shared = Arc::new(Shared { job: job.into(), hosts, memory, state: Mutex::default() });
+        let agent = Agent { shared: shared.clone() };
+        if let Some(child) = shared.spawn()? {
+            std::thread::Builder::new().name("agent".into()).spawn(move || shared.watch(child))?;
+        }
+        Ok(agent)
+    }
+}
+
+impl Drop for Agent {
+    /// The job is over, or goes on among its members. The agent is not killed: it sends what others lack, and ends when nobody is in
+    /// the job.
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.ended = true;
+        state.pipe = None;
+    }
+}

@@ -1,0 +1,105 @@
+//! At which address the other hosts reach this one.
+use super::interface::addresses_of;
+use super::message::Prepare;
+use anyhow::{Context, Result, bail, ensure};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+
+/// A socket at the address of this host, which keeps its port until the agent takes it: that of the list of hosts, that of the
+/// interface, or that by which the route to another host leaves.
+pub(super) fn own_socket(prepare: &Prepare) -> Result<UdpSocket> {
+    let address = match (prepare.address, &prepare.interface) {
+        (Some(address), _) => address,
+        (None, Some(interface)) => of_interface(interface)?,
+        (None, None) => by_route(&prepare.others)?,
+    };
+    let bound = UdpSocket::bind((address, prepare.port));
+    bound.with_context(|| format!("{} cannot be used here", SocketAddr::new(address, prepare.port)))
+}
+
+/// The first address of an interface that is not for this link alone, one of IPv4 before those of IPv6.
+fn of_interface(name: &str) -> Result<IpAddr> {
+    let addresses = addresses_of(name)?;
+    let best = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
+    best.copied().with_context(|| format!("interface {name} has no address"))
+}
+
+fn by_route(others: &[String]) -> Result<IpAddr> {
+    let Some(other) = others.first() else { return Ok(Ipv4Addr::LOCALHOST.into()) };
+    let to = resolve(other)?;
+    let any: IpAddr =
+        if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { std::net::Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0)).context("a socket")?;
+    // Nothing is sent: the system looks up the route.
+    socket.connect((to, 9)).with_context(|| format!("there is no route to {other} ({to})"))?;
+    let own = socket.local_addr().context("getsockname")?.ip();
+    ensure!(
+        !own.is_loopback(),
+        "the route to {other} ({to}) does not leave this host: name the interface by --interface, or the addresses in \
+         the list of hosts"
+    );
+    Ok(own)
+}
+
+/// The address that a name has here.
+fn resolve(name: &str) -> Result<IpAddr> {
+    let found = (name, 0).to_socket_addrs().with_context(|| format!("{name} is unknown here"))?;
+    let found: Vec<IpAddr> = found.map(|address| address.ip()).collect();
+    match found.iter().find(|address| address.is_ipv4()).or(found.first()) {
+        Some(address) => Ok(*address),
+        None => bail!("{name} has no address"),
+    }
+}
+
+/// Whether a name means this host.
+pub(super) fn is_here(name: &str, address: Option<IpAddr>) -> bool {
+    let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name == "localhost"
+        || name == own.trim()
+        || address
+            .map_or_else(|| resolve(name), Ok)
+            .is_ok_and(|address| UdpSocket::bind((address, 0)).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prepare(address: Option<&str>, interface: Option<&str>, others: &[&str]) -> Prepare {
+        Prepare {
+            address: address.map(|text| text.parse().unwrap()),
+            interface: interface.map(str::to_owned),
+            others: others.iter().map(|text| (*text).to_owned()).collect(),
+            port: 0,
+        }
+    }
+
+    #[test]
+    fn an_address_comes_from_the_list_the_interface_or_the_route() {
+        let of = |prepare: &Prepare| own_socket(prepare).unwrap().local_addr().unwrap().ip().to_string();
+        assert_eq!(of(&prepare(Some("127.0.0.2"), Some("lo"), &[])), "127.0.0.2");
+        assert_eq!(of(&prepare(None, Some("lo"), &["nowhere.invalid"])), "127.0.0.1");
+        assert_eq!(of(&prepare(None, None, &[])), "127.0.0.1");
+    }
+
+    #[test]
+    fn what_has_no_address_is_named() {
+        let fails = |prepare: &Prepare| format!("{:#}", own_socket(prepare).unwrap_err());
+        let said = fails(&prepare(Some("203.0.113.7"), None, &[]));
+        assert!(said.contains("203.0.113.7:0 cannot be used here"), "{said}");
+        let said = fails(&prepare(None, Some("none0"), &[]));
+        assert!(said.contains("there is no interface none0"), "{said}");
+        let said = fails(&prepare(None, None, &["nowhere.invalid"]));
+        assert!(said.contains("nowhere.invalid is unknown here"), "{said}");
+        let said = fails(&prepare(None, None, &["127.0.0.1"]));
+        assert!(said.contains("--interface"), "{said}");
+    }
+
+    #[test]
+    fn this_host_is_known_by_name_and_address() {
+        assert!(is_here("localhost", None) && is_here("127.0.0.1", None));
+        assert!(is_here("some-name", Some(Ipv4Addr::LOCALHOST.into())));
+        assert!(
+            !is_here("nowhere.invalid", None) && !is_here("x", Some(Ipv4Addr::new(203, 0, 113, 7).into()))
+        );
+    }
+}

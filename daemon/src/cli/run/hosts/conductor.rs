@@ -1,0 +1,508 @@
+//! The command that is called for several hosts: it starts their parts, passes signals on and output back, and names who
+//! failed first.
+use super::super::Run;
+use super::super::output::Output;
+use super::super::signals::Signals;
+use super::super::supervise::code_of;
+use super::address::is_here;
+use super::message::{Make, News, Order, Prepare};
+use super::remote::{Event, Remote};
+use super::words::{for_host, words};
+use crate::hosts::{Place, Plan};
+use crate::logging::Sink;
+use anyhow::{Context, Result, bail};
+use hectare_wire::{JobHost, check_job_name};
+use ring::rand::{SecureRandom, SystemRandom};
+use rustix::event::poll;
+use rustix::process::{Signal, getpid, kill_process};
+use std::net::SocketAddr;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// How long it is waited for other news, when a rank has failed by itself: on another host one may have been killed, which is
+/// rather the cause than a consequence.
+const CAUSE_WITHIN: Duration = Duration::from_millis(200);
+/// How much longer than its processes a part may take to end.
+const PART_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long it is waited for orders to be written, before this process stops.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
+
+/// A host that cannot take part, or is lost.
+#[derive(Debug, thiserror::Error)]
+#[error("host {host}: {what}")]
+pub(crate) struct HostFailed {
+    host: String,
+    what: String,
+    code: u8,
+}
+
+impl HostFailed {
+    /// The exit code for a host that does not answer or cannot take part.
+    pub(crate) const CODE: u8 = 8;
+
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        self.code
+    }
+}
+
+/// How far a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    Started,
+    Here,
+    Made,
+    Runs,
+    /// Its ranks have ended.
+    Done,
+    /// It cannot be heard any more.
+    Gone,
+}
+
+struct Host {
+    place: Place,
+    remote: Remote,
+    state: State,
+    address: Option<SocketAddr>,
+    key: (String, String),
+    /// What its remote shell said last, until it has answered.
+    said: Vec<String>,
+}
+
+/// The first failure of a rank: its rank, its status, and when it becomes the one that is named.
+struct First {
+    rank: u32,
+    status: ExitStatus,
+    decided_at: Instant,
+}
+
+struct Conductor<'a> {
+    what: &'a Run,
+    hosts: Vec<Host>,
+    events: Receiver<Event>,
+    output: &'a Output,
+    voice: &'a Sink,
+    first: Option<First>,
+    code: Option<u8>,
+    /// When the remote shells of those that were told to end are killed.
+    kill_at: Option<Instant>,
+}
+
+/// Runs the program on the hosts of a plan; the exit code.
+///
+/// # Errors
+/// A host that cannot take part, before anything is started: [`HostFailed`].
+pub(in super::super) fn conduct(what: &Run, plan: &Plan) -> Result<u8> {
+    let mut id = [0; 16];
+    let random = SystemRandom::new().fill(&mut id);
+    random.map_err(|_| anyhow::anyhow!("the system gives no random numbers"))?;
+    let own = || format!("run-{}", id[..4].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    let job = what.job.clone().unwrap_or_else(own);
+    check_job_name(&job).map_err(hectare_wire::Error::Refused)?;
+    let make = prepare_make(what, plan, job, id)?;
+    let signals = Arc::new(Signals::catch()?);
+    let voice = Sink::start().context("starting a thread")?;
+    let output = Output::new(voice.clone())?;
+    let (sender, events) = channel();
+    let hosts = start_all(what, plan, &sender)?;
+    let hear = signals.clone();
+    std::thread::spawn(move || hear_signals(&hear, &sender));
+    let mut conductor = Conductor {
+        what,
+        hosts,
+        events,
+        output: &output,
+        voice: &voice,
+        first: None,
+        code: None,
+        kill_at: None,
+    };
+    let ended = conductor.run(plan, make);
+    conductor.finish();
+    drop(conductor);
+    output.finish();
+    ended
+}
+
+/// All that a part is told but its number and the addresses.
+fn prepare_make(what: &Run, plan: &Plan, job: String, id: [u8; 16]) -> Result<Make> {
+    let directory = match &what.on.directory {
+        Some(directory) => directory.clone(),
+        None => std::env::current_dir().context("the current directory")?,
+    };
+    let directory = directory.to_str().context("the directory's name is no UTF-8")?.to_owned();
+    let variable = |text: &String| match text.split_once('=') {
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+        None => match std::env::var(text) {
+            Ok(value) => Ok((text.clone(), value)),
+            Err(error) => bail!("-x {text}: {error}"),
+        },
+    };
+    let hosts = plan.places.iter().map(|place| JobHost {
+        name: place.name.clone(),
+        address: SocketAddr::from(([0, 0, 0, 0], 0)),
+        ranks: place.ranks.end - place.ranks.start,
+    });
+    Ok(Make {
+        job,
+        id,
+        index: 0,
+        hosts: hosts.collect(),
+        silence_ms: u64::try_from(what.on.timeout.as_millis()).unwrap_or(u64::MAX).max(1),
+        program: what.program.clone(),
+        directory,
+        variables: what.on.variables.iter().map(variable).collect::<Result<_>>()?,
+        plain: what.plain,
+        keep_going: what.keep_going,
+        grace_s: what.grace_s,
+    })
+}
+
+/// Starts the parts of all hosts; those of this one without the remote shell.
+fn start_all(what: &Run, plan: &Plan, events: &Sender<Event>) -> Result<Vec<Host>> {
+    let rsh = words(what.on.rsh())?;
+    let own = std::env::current_exe().context("this program's name")?;
+    let own = own.to_str().context("this program's name is no UTF-8")?.to_owned();
+    let called = std::env::args().next().unwrap_or_default();
+    // Called by its path, it is in the same place on the others; called by its name, it is where their shells find it.
+    let there = if called.contains('/') { own.clone() } else { "hectare".to_owned() };
+    let there = what.on.remote_hectare.clone().unwrap_or(there);
+    let start = |(number, place): (usize, &Place)| {
+        let mut command = match is_here(&place.name, place.address) {
+            true => vec![own.clone()],
+            false => {
+                let mut command = for_host(&rsh, &place.name);
+                command.push(there.clone());
+                command
+            }
+        };
+        command.push("run-part".into());
+        let remote = Remote::start(&command, number, events)?;
+        let key = (String::new(), String::new());
+        Ok(Host { place: place.clone(), remote, state: State::Started, address: None, key, said: Vec::new() })
+    };
+    plan.places.iter().enumerate().map(start).collect()
+}
+
+fn hear_signals(signals: &Signals, events: &Sender<Event>) {
+    loop {
+        let mut fds: Vec<_> = signals.fds().collect();
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+        for (signal, count) in signals.came() {
+            if events.send(Event::Signal(signal, count)).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Conductor<'_> {
+    fn run(&mut self, plan: &Plan, mut make: Make) -> Result<u8> {
+        let deadline = Instant::now() + self.what.on.timeout;
+        for (number, host) in self.hosts.iter().enumerate() {
+            let others = plan.places.iter().enumerate().filter(|(other, _)| *other != number);
+            let name = |place: &Place| place.address.map_or_else(|| place.name.clone(), |a| a.to_string());
+            host.remote.tell(Order::Prepare(Prepare {
+                address: host.place.address,
+                interface: self.what.on.interface.clone(),
+                others: others.map(|(_, place)| name(place)).collect(),
+                port: self.what.on.port,
+            }));
+        }
+        if let Some(code) = self.gather(State::Here, deadline)? {
+            return Ok(code);
+        }
+        self.check_answers()?;
+        for (host, known) in make.hosts.iter_mut().zip(&self.hosts) {
+            host.address = known.address.context("an answer without an address")?;
+        }
+        for (index, host) in (0..).zip(&self.hosts) {
+            host.remote.tell(Order::Make(Box::new(Make { index, ..make.clone() })));
+        }
+        if let Some(code) = self.gather(State::Made, deadline)? {
+            return Ok(code);
+        }
+        for host in &mut self.hosts {
+            host.state = State::Runs;
+            host.remote.tell(Order::Go);
+        }
+        self.supervise()
+    }
+
+    /// Waits until all hosts are so far. A signal that ends programs ends this one: its exit code.
+    fn gather(&mut self, state: State, deadline: Instant) -> Result<Option<u8>> {
+        while let Some(waited_for) = self.hosts.iter().find(|host| host.state < state) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let event = match self.events.recv_timeout(left) {
+                Ok(event) => event,
+                Err(RecvTimeoutError::Timeout) => return Err(self.silent(waited_for)),
+                Err(RecvTimeoutError::Disconnected) => bail!("all threads have ended"),
+            };
+            match event {
+                Event::Signal(Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT, _) => {
+                    let Event::Signal(signal, _) = event else { continue };
+                    return Ok(u8::try_from(128 + signal.as_raw()).ok());
+                }
+                Event::Signal(..) => {}
+                Event::Line(number, line) => self.hosts[number].said.push(line),
+                Event::News(number, News::Here { address, cluster, fingerprint }) => {
+                    let host = &mut self.hosts[number];
+                    (host.address, host.key) = (Some(address), (cluster, fingerprint));
+                    host.state = State::Here;
+                }
+                Event::News(number, News::Made) => self.hosts[number].state = State::Made,
+                Event::News(number, News::Refused { code, what }) => {
+                    return Err(self.failed(number, what, code));
+                }
+                Event::News(..) => {}
+                Event::Trouble(number, what) => return Err(self.failed(number, what, HostFailed::CODE)),
+                Event::Closed(number) => {
+                    let what = self.why_closed(number);
+                    return Err(self.failed(number, what, HostFailed::CODE));
+                }
+            }
+        }
+        for host in &mut self.hosts {
+            for line in host.said.drain(..) {
+                self.output.put(true, format!("{}: {line}\n", host.place.name).as_bytes());
+            }
+        }
+        Ok(None)
+    }
+
+    fn silent(&self, host: &Host) -> anyhow::Error {
+        let address = host.address.map(|address| format!(" ({})", address.ip()));
+        let address =
+            address.or(host.place.address.map(|address| format!(" ({address})"))).unwrap_or_default();
+        let said = host.said.last().map(|line| format!("; its last words: {line}")).unwrap_or_default();
+        let what = format!("no answer within {} s{said}", self.what.on.timeout.as_secs_f64());
+        HostFailed { host: format!("{}{address}", host.place.name), what, code: HostFailed::CODE }.into()
+    }
+
+    fn failed(&self, number: usize, what: String, code: u8) -> anyhow::Error {
+        HostFailed { host: self.name(number), what, code }.into()
+    }
+
+    /// The name of a host, with its address if that is known and another word.
+    fn name(&self, number: usize) -> String {
+        let Host { place, address, .. } = &self.hosts[number];
+        match place.address.or(address.map(|address| address.ip())).map(|address| address.to_string()) {
+            Some(address) if address != place.name => format!("{} ({address})", place.name),
+            _ => place.name.clone(),
+        }
+    }
+
+    fn why_closed(&mut self, number: usize) -> String {
+        let host = &mut self.hosts[number];
+        let status = host.remote.wait().map_or_else(|| "ended".to_owned(), |status| status.to_string());
+        let said = host.said.last().map(|line| format!(": {line}")).unwrap_or_default();
+        format!("the remote shell ended before `hectare` there was done ({status}){said}")
+    }
+
+    /// Whether the hosts have one key, and each an address of its own.
+    fn check_answers(&self) -> Result<()> {
+        let first = &self.hosts[0];
+        for (number, host) in self.hosts.iter().enumerate() {
+            if host.key != first.key {
+                let show = |(cluster, fingerprint): &(String, String)| format!("{cluster}, {fingerprint}");
+                let what = format!(
+                    "it has another cluster key ({}) than {} ({}): `hectare key check` shows them",
+                    show(&host.key),
+                    first.place.name,
+                    show(&first.key)
+                );
+                return Err(self.failed(number, what, HostFailed::CODE));
+            }
+            let ip = |host: &Host| host.address.map(|address| address.ip());
+            if let Some(other) = self.hosts[..number].iter().find(|other| ip(other) == ip(host)) {
+                let what = format!("it has the address of {}: they are one host", other.place.name);
+                return Err(self.failed(number, what, HostFailed::CODE));
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes with the processes until all hosts are done.
+    fn supervise(&mut self) -> Result<u8> {
+        while self.hosts.iter().any(|host| host.state == State::Runs) {
+            let decide = self.first.as_ref().filter(|_| self.code.is_none()).map(|first| first.decided_at);
+            let next = decide.into_iter().chain(self.kill_at).min();
+            let event = match next {
+                Some(at) => self.events.recv_timeout(at.saturating_duration_since(Instant::now())),
+                None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match event {
+                Ok(event) => self.on(event),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => bail!("all threads have ended"),
+            }
+            if decide.is_some_and(|at| Instant::now() >= at) {
+                self.decide();
+            }
+            if self.kill_at.is_some_and(|at| Instant::now() >= at) {
+                self.give_up();
+            }
+        }
+        self.decide();
+        Ok(self.code.unwrap_or(0))
+    }
+
+    fn on(&mut self, event: Event) {
+        match event {
+            Event::Signal(signal, count) => self.on_signal(signal, count),
+            Event::Line(number, line) => {
+                let name = &self.hosts[number].place.name;
+                self.output.put(true, format!("{name}: {line}\n").as_bytes());
+            }
+            Event::News(_, News::Output { error, bytes }) => self.output.put(error, &bytes),
+            Event::News(number, News::Failed { rank, status }) => {
+                self.rank_failed(number, rank, ExitStatus::from_raw(status));
+            }
+            Event::News(number, News::Done) => self.hosts[number].state = State::Done,
+            Event::News(number, News::Refused { code, what }) => self.host_failed(number, &what, code),
+            Event::News(_, News::Here { .. } | News::Made) => {}
+            Event::Trouble(number, what) => self.lost(number, &what),
+            Event::Closed(number) => {
+                let what = self.why_closed(number);
+                self.lost(number, &what);
+            }
+        }
+    }
+
+    /// Says what a host cannot do, and ends the others.
+    fn host_failed(&mut self, number: usize, what: &str, code: u8) {
+        if self.kill_at.is_none() || self.code.is_none() {
+            self.voice.say(&format!("hectare: host {}: {what}; the others are ended", self.name(number)));
+        }
+        self.code.get_or_insert(code);
+        self.end(Signal::TERM);
+    }
+
+    fn lost(&mut self, number: usize, what: &str) {
+        let before = std::mem::replace(&mut self.hosts[number].state, State::Gone);
+        if before == State::Runs {
+            self.host_failed(number, what, HostFailed::CODE);
+        }
+    }
+
+    fn rank_failed(&mut self, number: usize, rank: u32, status: ExitStatus) {
+        if self.what.keep_going {
+            // Those who wait on other hosts for it to join learn that it does not come.
+            let others = self.hosts.iter().enumerate().filter(|(other, _)| *other != number);
+            others.for_each(|(_, host)| host.remote.tell(Order::Absent(rank)));
+        }
+        let told_to_end = self.kill_at.is_some();
+        match &mut self.first {
+            _ if self.code.is_some() || told_to_end => {
+                if !told_to_end && self.what.keep_going {
+                    self.voice
+                        .say(&format!("hectare: rank {rank} on host {} failed: {status}", self.name(number)));
+                }
+                self.code.get_or_insert(code_of(status));
+            }
+            None => {
+                let wait = if status.signal().is_some() { Duration::ZERO } else { CAUSE_WITHIN };
+                self.first = Some(First { rank, status, decided_at: Instant::now() + wait });
+            }
+            Some(first) if first.status.signal().is_none() && status.signal().is_some() => {
+                (first.rank, first.status, first.decided_at) = (rank, status, Instant::now());
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Names the first failure, if there is one that is not named yet, and ends the others.
+    fn decide(&mut self) {
+        let Some(First { rank, status, .. }) = self.first.take() else { return };
+        if self.code.is_some() {
+            return;
+        }
+        self.code = Some(code_of(status));
+        let number = self.hosts.iter().position(|host| host.place.ranks.contains(&rank));
+        let host = number.map(|number| self.name(number)).unwrap_or_default();
+        let others = if self.what.keep_going { "go on" } else { "are ended" };
+        self.voice
+            .say(&format!("hectare: rank {rank} on host {host} failed first: {status}; the others {others}"));
+        if !self.what.keep_going {
+            self.end(Signal::TERM);
+        }
+    }
+
+    fn tell_all(&self, order: &Order) {
+        self.hosts.iter().for_each(|host| host.remote.tell(order.clone()));
+    }
+
+    fn on_signal(&mut self, signal: Signal, count: usize) {
+        match signal {
+            Signal::CHILD => {}
+            Signal::TSTP => {
+                // It must be on its way: the threads that write it stop with this process.
+                let (written, all_written) = channel();
+                for host in &self.hosts {
+                    host.remote.tell_and_drop(Order::Signal(signal.as_raw()), &written);
+                }
+                drop(written);
+                let _ = all_written.recv_timeout(WRITTEN_WITHIN);
+                let since = Instant::now();
+                // It stops here, and goes on when it is told to.
+                let _ = kill_process(getpid(), Signal::STOP);
+                self.kill_at = self.kill_at.map(|at| at + since.elapsed());
+                self.tell_all(&Order::Signal(Signal::CONT.as_raw()));
+            }
+            Signal::INT | Signal::QUIT if self.kill_at.is_some() || count > 1 => {
+                self.voice.say("hectare: the processes are killed");
+                self.tell_all(&Order::Kill);
+                self.kill_at = Some(Instant::now() + PART_WITHIN);
+            }
+            Signal::INT | Signal::QUIT | Signal::TERM | Signal::HUP => self.end(signal),
+            other => self.tell_all(&Order::Signal(other.as_raw())),
+        }
+    }
+
+    /// Has all parts end their processes; they kill them after the grace.
+    fn end(&mut self, signal: Signal) {
+        self.tell_all(&Order::Signal(signal.as_raw()));
+        if self.kill_at.is_none() {
+            self.kill_at = Some(Instant::now() + Duration::from_secs(self.what.grace_s) + PART_WITHIN);
+        }
+    }
+
+    /// Gives up those that do not say that their processes have ended.
+    fn give_up(&mut self) {
+        for number in 0..self.hosts.len() {
+            if self.hosts[number].state == State::Runs {
+                let name = self.name(number);
+                self.voice.say(&format!("hectare: host {name} does not say that its processes have ended"));
+                self.hosts[number].state = State::Gone;
+                self.code.get_or_insert(HostFailed::CODE);
+            }
+        }
+    }
+
+    /// Has all parts leave the job, and waits for their remote shells for a while.
+    fn finish(&mut self) {
+        self.tell_all(&Order::Leave);
+        // Who never answered would not hear it either.
+        let silent = self.hosts.iter_mut().filter(|host| host.state == State::Started);
+        silent.for_each(|host| host.remote.kill());
+        let until = Instant::now() + PART_WITHIN;
+        while Instant::now() < until && self.hosts.iter_mut().any(|host| host.remote.ended().is_none()) {
+            match self.events.recv_timeout(Duration::from_millis(10)) {
+                Ok(Event::News(_, News::Output { error, bytes })) => self.output.put(error, &bytes),
+                Ok(Event::Signal(Signal::INT | Signal::QUIT, _)) => break,
+                _ => {}
+            }
+        }
+        for host in &mut self.hosts {
+            host.remote.kill();
+            let _ = host.remote.wait();
+        }
+    }
+}

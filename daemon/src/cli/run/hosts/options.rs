@@ -1,0 +1,80 @@
+//! The options of runs on several hosts, and the plan that they say.
+use crate::cli::parse::seconds;
+use crate::hosts::{Plan, allocation, parse_file, parse_list};
+use anyhow::{Context, Result};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// On which hosts, and how they are reached.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "On several hosts")]
+pub(in super::super) struct HostOptions {
+    /// The hosts, in the order of their ranks, each with the number of ranks that it has room for: a:2,b:2. A name may have the
+    /// address behind it at which the other hosts reach it: b@10.0.0.2:2.
+    #[arg(long, value_name = "HOST:RANKS,..", conflicts_with = "hostfile")]
+    hosts: Option<String>,
+    /// The hosts, from a file in the form of MPI: a line for each, as `a slots=2`; comments begin with #.
+    #[arg(long, value_name = "FILE")]
+    hostfile: Option<PathBuf>,
+    /// The hosts that SLURM has allocated to this script or shell (sbatch, salloc), with as many ranks as they have tasks.
+    #[arg(long, conflicts_with_all = ["hosts", "hostfile"])]
+    slurm: bool,
+    /// The command that starts another one on a host, which is {host} in it, or the word behind it. It must pass standard input
+    /// and output on. Default: `ssh -o BatchMode=yes`; with --slurm, an srun of one task on the host.
+    #[arg(long, value_name = "COMMAND")]
+    rsh: Option<String>,
+    /// The network interface of each host whose address the other hosts use. Default: the address by which the route to
+    /// another host leaves.
+    #[arg(long, value_name = "NAME")]
+    pub(super) interface: Option<String>,
+    /// The UDP port of the job on each host. Default: one that is free.
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    pub(super) port: u16,
+    /// After how many seconds a host is named that does not answer, at the start or later.
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub(super) timeout: Duration,
+    /// Where `hectare` is on the hosts. Default: as this one was called.
+    #[arg(long, value_name = "PATH")]
+    pub(super) remote_hectare: Option<String>,
+    /// Where the program is started on the hosts. Default: the directory of this command, which must be there.
+    #[arg(long, value_name = "PATH")]
+    pub(super) directory: Option<PathBuf>,
+    /// Put into the environment of all processes: NAME=VALUE, or NAME as it is here. May be there several times.
+    #[arg(short = 'x', long = "variable", value_name = "NAME[=VALUE]")]
+    pub(super) variables: Vec<String>,
+}
+
+/// No questions at a terminal that all hosts would ask at once.
+const SSH: &str = "ssh -o BatchMode=yes";
+/// Its tasks share the allocation's processors with those of the script.
+const SRUN: &str = "srun --nodes=1 --ntasks=1 --overlap --nodelist={host}";
+
+impl HostOptions {
+    /// Whether there is a list of hosts.
+    pub(in super::super) fn are_given(&self) -> bool {
+        self.hosts.is_some() || self.hostfile.is_some() || self.slurm
+    }
+
+    /// The remote shell.
+    pub(super) fn rsh(&self) -> &str {
+        self.rsh.as_deref().unwrap_or(if self.slurm { SRUN } else { SSH })
+    }
+
+    /// Which host has which ranks.
+    pub(in super::super) fn plan(&self, ranks: Option<u32>) -> Result<Plan> {
+        let hosts = match (&self.hosts, &self.hostfile) {
+            (Some(list), _) => parse_list(list).map_err(|error| {
+                // There is one line.
+                anyhow::anyhow!("--hosts: column {}: {}", error.column, error.what)
+            })?,
+            (None, Some(path)) => {
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| format!("host file {} cannot be read", path.display()))?;
+                parse_file(&text).with_context(|| format!("host file {}", path.display()))?
+            }
+            (None, None) => allocation(|name| std::env::var(name).ok())?,
+        };
+        Ok(Plan::new(&hosts, ranks)?)
+    }
+}

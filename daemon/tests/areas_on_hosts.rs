@@ -1,0 +1,183 @@
+//! Areas of a job on several hosts: barriers, faults of the network, and deaths of agents and hosts. The hosts are network
+//! namespaces, the programs are this test program in another role.
+use crate::common::cluster::{Cluster, Running};
+use crate::common::{role_here, until};
+use hectare_dsm::wire::Launch;
+use hectare_dsm::{AreaSpec, Error, Job, Rank, Worker};
+use hectare_hosts::Fault;
+use std::time::Duration;
+
+const ROLE: &str = "AREAS_ROLE";
+const LONG: Duration = Duration::from_secs(60);
+
+/// The command that is this program in a role.
+#[track_caller]
+fn in_role(role: &str) -> String {
+    let program = std::env::current_exe().unwrap();
+    format!("{ROLE}={role} exec {} --exact {} --nocapture", program.display(), role_here())
+}
+
+/// The worker of this process, and how many there are.
+fn worker() -> (Worker, Rank) {
+    let launch = Launch::from_environment().unwrap().expect("a launcher");
+    let mut worker = Job::connect(&launch.job).unwrap().worker().unwrap();
+    worker.wait_for_workers(launch.size as usize, LONG).unwrap();
+    (worker, launch.size)
+}
+
+/// Barriers: after each, every worker sees what all have written before it, whole, and nothing of what they write later.
+fn exchange(turns: u64, mut at: impl FnMut(u64)) -> Result<(), Error> {
+    let (mut worker, size) = worker();
+    let name = |rank: Rank| format!("count/{rank}");
+    let mut mine = worker.create::<u64>(AreaSpec::new(name(worker.rank())), 3000)?;
+    let mut all = Vec::new();
+    for rank in 0..size {
+        all.push(worker.attach_within::<u64>(&name(rank), LONG)?);
+    }
+    worker.barrier()?;
+    for turn in 1..=turns {
+        // A part of it each time, so that what is sent is a difference.
+        let first = (turn as usize * 617) % 2000;
+        mine.write(&worker)?.range_mut(first..first + 1000).fill(turn);
+        mine.write(&worker)?.set(0, turn);
+        worker.barrier()?;
+        for (rank, area) in all.iter().enumerate() {
+            let seen = area.read(&worker)?;
+            assert_eq!(seen[0], turn, "rank {rank}, {}", area.version(&worker)?);
+            assert!(
+                seen[first..first + 1000].iter().skip(1).all(|value| *value == turn),
+                "rank {rank}, turn {turn}"
+            );
+        }
+        at(turn);
+    }
+    worker.barrier()
+}
+
+/// What a rank does: so many turns, or turns until the job ends.
+#[test]
+fn role() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let say = |turn| {
+        if turn % 20 == 0 {
+            println!("turn {turn}");
+        }
+    };
+    match role.split_once(':') {
+        Some((_, turns)) => {
+            exchange(turns.parse().unwrap(), say).unwrap();
+            println!("all turns");
+        }
+        None => match exchange(u64::MAX, |turn| {
+            if turn == 20 {
+                say(turn)
+            }
+        }) {
+            Err(error @ Error::PeerFailed { .. }) => println!("ended: {error}"),
+            other => panic!("{other:?}"),
+        },
+    }
+}
+
+fn run_turns(cluster: &Cluster, ranks: u32, role: &str) {
+    let said = cluster.run(&["--hosts", &cluster.list(ranks), "--timeout", "20"], role);
+    assert_eq!(said.code, 0, "{said:?}");
+    let all = ranks as usize * cluster.network.hosts();
+    assert_eq!(said.out.matches("all turns").count(), all, "{said:?}");
+    cluster.assert_nothing_is_left();
+}
+
+#[test]
+fn a_barrier_means_on_three_hosts_what_it_means_on_one() {
+    let role = in_role("turns:200");
+    if let Some(cluster) = Cluster::new(3) {
+        run_turns(&cluster, 1, &role);
+    }
+    if let Some(cluster) = Cluster::new(2) {
+        run_turns(&cluster, 2, &role);
+    }
+}
+
+#[test]
+fn loss_duplicates_and_corruption_lose_nothing() {
+    let role = in_role("turns:100");
+    let Some(mut cluster) = Cluster::new(2) else { return };
+    let both = [(0, 1), (1, 0)];
+    let lose = both.map(|(from, to)| Fault::Lose { from, to, share: 0.05 });
+    let duplicate = both.map(|(from, to)| Fault::Duplicate { from, to, share: 0.05 });
+    let corrupt = both.map(|(from, to)| Fault::Corrupt { from, to, share: 0.02 });
+    cluster.network.set(&[&lose[..], &duplicate, &corrupt].concat()).unwrap();
+    run_turns(&cluster, 1, &role);
+}
+
+/// Reads what a run says until a line has this in it.
+fn read_until(run: &mut Running, part: &str) {
+    while !run.lines(1)[0].contains(part) {}
+}
+
+/// Both ranks come to their last turn, and nothing is left.
+fn ends_well(mut run: Running, cluster: &Cluster) {
+    read_until(&mut run, "all turns");
+    read_until(&mut run, "all turns");
+    assert_eq!(run.end(), Some(0));
+    cluster.assert_nothing_is_left();
+}
+
+#[test]
+fn a_killed_agent_is_followed_by_another_and_nothing_is_lost() {
+    let role = in_role("turns:400");
+    let Some(cluster) = Cluster::new(2) else { return };
+    let list = cluster.list(1);
+    let mut run = Running::start(cluster.command(&["--hosts", &list, "--timeout", "20"], &role));
+    for host in [0, 1, 0] {
+        read_until(&mut run, "turn ");
+        let agents = cluster.agents(host);
+        assert_eq!(agents.len(), 1, "{agents:?}");
+        let pid = rustix::process::Pid::from_raw(agents[0]).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        until("another agent", || cluster.agents(host).first().is_some_and(|other| *other != agents[0]));
+    }
+    ends_well(run, &cluster);
+}
+
+#[test]
+fn a_cut_link_that_heals_costs_time_and_nothing_else() {
+    let role = in_role("turns:200");
+    let Some(mut cluster) = Cluster::new(2) else { return };
+    let list = cluster.list(1);
+    let mut run = Running::start(cluster.command(&["--hosts", &list, "--timeout", "20"], &role));
+    for faults in [
+        &[Fault::Cut { from: 0, to: 1 }][..],
+        &[Fault::Cut { from: 0, to: 1 }, Fault::Cut { from: 1, to: 0 }],
+    ] {
+        read_until(&mut run, "turn ");
+        cluster.network.set(faults).unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        cluster.network.set(&[]).unwrap();
+    }
+    ends_well(run, &cluster);
+}
+
+#[test]
+fn a_host_that_is_lost_ends_the_job_and_is_named() {
+    let role = in_role("endless");
+    let Some(mut cluster) = Cluster::new(2) else { return };
+    let list = cluster.list(1);
+    let mut run = Running::start(cluster.command(&["--hosts", &list, "--timeout", "3"], &role));
+    read_until(&mut run, "turn 20");
+    cluster.network.set(&[Fault::Cut { from: 0, to: 1 }, Fault::Cut { from: 1, to: 0 }]).unwrap();
+    // Each host names one: the directory the silent one, the other the directory.
+    let mut ended = Vec::new();
+    while ended.len() < 2 {
+        let line = run.lines(1).remove(0);
+        if line.contains("ended: ") {
+            ended.push(line);
+        }
+    }
+    ended.sort();
+    assert!(ended[0].contains("host 1") && ended[0].contains("10.77.0.2"), "{ended:?}");
+    assert!(ended[1].contains("host 0") && ended[1].contains("10.77.0.1"), "{ended:?}");
+    run.end();
+    cluster.network.set(&[]).unwrap();
+    cluster.assert_nothing_is_left();
+}

@@ -1,0 +1,210 @@
+//! Hosts, which are network namespaces, with a daemon each; and runs on them.
+use super::{Daemon, Said, until};
+use hectare_hosts::{Network, Settings};
+use hectare_wire::{Connection, JobLine, Reply, Request, RunDir};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+pub const HECTARE: &str = env!("CARGO_BIN_EXE_hectare");
+
+/// Hosts with a daemon and the same key each; the command is called on none of them.
+#[derive(Debug)]
+pub struct Cluster {
+    pub network: Network,
+    pub top: tempfile::TempDir,
+    pub daemons: Vec<Daemon>,
+}
+
+impl Cluster {
+    /// `None` where this process may make no namespaces.
+    pub fn new(hosts: usize) -> Option<Cluster> {
+        let network = Network::new(hosts, &Settings::default());
+        let network = network.map_err(|error| hectare_testing::skip("network namespaces", error)).ok()?;
+        let top = tempfile::tempdir().unwrap();
+        let mut cluster = Cluster { network, top, daemons: Vec::new() };
+        for host in 0..hosts {
+            std::fs::create_dir(cluster.home(host)).unwrap();
+            match host {
+                0 => drop(hectare_daemon::key_file::make(&cluster.key(0), "lab").unwrap()),
+                _ => drop(std::fs::copy(cluster.key(0), cluster.key(host)).unwrap()),
+            }
+            cluster.start_daemon(host);
+        }
+        Some(cluster)
+    }
+
+    pub fn name(&self, host: usize) -> String {
+        self.network.namespace(host)
+    }
+
+    pub fn home(&self, host: usize) -> PathBuf {
+        self.top.path().join(self.name(host))
+    }
+
+    pub fn key(&self, host: usize) -> PathBuf {
+        self.home(host).join("key")
+    }
+
+    pub fn dir(&self, host: usize) -> RunDir {
+        RunDir::at(self.home(host).join("run"))
+    }
+
+    pub fn start_daemon(&mut self, host: usize) {
+        let mut command = self.network.command(host, env!("CARGO_BIN_EXE_hectared"));
+        command.env("HECTARE_RUN_DIR", self.dir(host).path()).env("HOME", self.home(host));
+        command.args(["--log-format", "json", "--log-level", "debug"]).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let log = Arc::new(Mutex::new(String::new()));
+        let (lines, copy) = (BufReader::new(child.stderr.take().unwrap()), log.clone());
+        std::thread::spawn(move || {
+            for line in lines.lines().map_while(Result::ok) {
+                copy.lock().unwrap().push_str(&(line + "\n"));
+            }
+        });
+        let daemon = Daemon { child, log };
+        daemon.wait_for("\"message\":\"ready\"");
+        self.daemons.push(daemon);
+    }
+
+    /// The remote shell: a host has its own run directory and key.
+    pub fn rsh(&self) -> String {
+        let top = self.top.path().display();
+        format!(
+            "ip netns exec {{host}} env HOME={top}/{{host}} HECTARE_RUN_DIR={top}/{{host}}/run \
+             HECTARE_KEY_FILE={top}/{{host}}/key"
+        )
+    }
+
+    /// The hosts, with so many ranks each.
+    pub fn list(&self, ranks: u32) -> String {
+        let host = |host| format!("{}@{}:{ranks}", self.name(host), self.network.address(host));
+        (0..self.network.hosts()).map(host).collect::<Vec<_>>().join(",")
+    }
+
+    pub fn command(&self, args: &[&str], script: &str) -> Command {
+        let mut command = Command::new(HECTARE);
+        command.arg("run").args(args);
+        if !args.contains(&"--rsh") {
+            command.args(["--rsh", &self.rsh()]);
+        }
+        command.args(["--", "sh", "-c", script]);
+        command.env("HOME", self.top.path()).stdin(Stdio::null());
+        for (name, _) in std::env::vars_os() {
+            if ["HECTARE_", "SLURM_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    pub fn run(&self, args: &[&str], script: &str) -> Said {
+        let output = self.command(args, script).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Said { code: output.status.code().unwrap(), out: text(&output.stdout), err: text(&output.stderr) }
+    }
+
+    pub fn jobs(&self, host: usize) -> Vec<JobLine> {
+        match Connection::open(&self.dir(host))
+            .unwrap()
+            .ask(&Request::Jobs { after: String::new() })
+            .unwrap()
+            .0
+        {
+            Reply::Jobs { jobs, .. } => jobs,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Nothing runs on any host but its daemon and what that started for itself, and no job is there.
+    pub fn assert_nothing_is_left(&self) {
+        for host in 0..self.network.hosts() {
+            until("the jobs to go", || self.jobs(host).is_empty());
+            until("the processes to go", || self.processes(host).is_empty());
+        }
+    }
+
+    /// The ids of the agents on a host.
+    pub fn agents(&self, host: usize) -> Vec<i32> {
+        let pids = Command::new("ip").args(["netns", "pids", &self.name(host)]).output().unwrap().stdout;
+        let is_agent = |pid: &i32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains("\0agent\0")
+        };
+        let all = String::from_utf8(pids).unwrap();
+        all.split_whitespace().map(|pid| pid.parse().unwrap()).filter(is_agent).collect()
+    }
+
+    /// The processes on a host whose program is `sh`, `sleep`, an agent, or a part of the run.
+    pub fn processes(&self, host: usize) -> Vec<String> {
+        let pids = Command::new("ip").args(["netns", "pids", &self.name(host)]).output().unwrap().stdout;
+        let words = |pid: &str| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).replace('\0', " ")
+        };
+        let all = String::from_utf8(pids).unwrap();
+        let ours = |line: &String| {
+            line.contains(" run-part")
+                || line.contains(" agent {")
+                || line.starts_with("sh ")
+                || line.starts_with("sleep ")
+        };
+        all.split_whitespace().map(words).filter(ours).collect()
+    }
+}
+
+/// A run that goes on beside the test.
+#[derive(Debug)]
+pub struct Running {
+    pub child: Child,
+    pub out: BufReader<ChildStdout>,
+}
+
+impl Running {
+    pub fn start(mut command: Command) -> Running {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Running { child, out }
+    }
+
+    pub fn lines(&mut self, count: usize) -> Vec<String> {
+        let mut lines: Vec<String> = (0..count)
+            .map(|_| {
+                let mut line = String::new();
+                assert!(self.out.read_line(&mut line).unwrap() > 0, "it ended: {}", self.said());
+                line.trim_end().to_owned()
+            })
+            .collect();
+        lines.sort();
+        lines
+    }
+
+    pub fn said(&mut self) -> String {
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        said
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    pub fn end(&mut self) -> Option<i32> {
+        let mut status = None;
+        until("the run to end", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap().code()
+    }
+}
+
+/// Nothing outlives a test that failed.
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
