@@ -22,6 +22,8 @@ const ROLE: &str = "TOP_TEST_ROLE";
 /// The alternate screen, entered and left.
 const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
+/// What the test itself writes when the program has ended: no program writes it.
+const END: &str = "\x1b[END OF TEST";
 
 fn member(host: &Host, job: &str) -> (Connection, Job) {
     let connection = host.connect();
@@ -111,8 +113,11 @@ impl OnTerminal {
         let after = tcgetattr(&self.theirs).unwrap();
         assert_eq!(after.local_modes, self.before.local_modes, "raw mode is left");
         assert_eq!(after.input_modes, self.before.input_modes);
-        self.shows(LEAVE);
+        // What it wrote last may not have been read yet; this comes behind it.
+        rustix::io::write(&self.theirs, END.as_bytes()).unwrap();
+        self.shows(END);
         let shown = self.shown.lock().unwrap().clone();
+        assert!(shown.contains(LEAVE), "it stays on the alternate screen: {shown:?}");
         (status, shown)
     }
 }
