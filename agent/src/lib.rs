@@ -20,9 +20,12 @@ mod process;
 mod received;
 mod relay;
 mod serve;
+mod standing;
+mod window;
 
 pub use failure::Failure;
 pub use memory::SegmentMemory;
 pub use process::{Order, main_of};
 pub use relay::{Peer, Relay, Setup};
 pub use serve::serve;
+pub use window::Questions;

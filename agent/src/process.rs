@@ -7,18 +7,20 @@
 use crate::memory::SegmentMemory;
 use crate::relay::{Relay, Setup};
 use crate::serve::serve;
+use crate::window::{Questions, Window};
 use hectare_dsm::{Job, WorkerInfo, WorkerState};
 use hectare_net::HostId;
 use hectare_session::{self as session, ClusterKey, Config, KeyError, Time};
 use hectare_transport::udp::{Udp, interface_mtu};
-use hectare_wire::JobHosts;
+use hectare_wire::{JobHosts, RunDir};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 /// The largest packet of an interface, if the system does not say.
 const MTU: usize = 1500;
@@ -32,6 +34,8 @@ pub struct Order {
     pub hosts: JobHosts,
     /// Higher at each start of an agent of the job on this host.
     pub boot: u64,
+    /// The run directory of the daemon: the agent is asked there how it stands.
+    pub run_dir: PathBuf,
 }
 
 /// Why there is no agent.
@@ -94,7 +98,8 @@ fn is_closed(pipe: impl AsFd) -> bool {
 }
 
 fn run(order: &str) -> Result<u8, Failed> {
-    let Order { job: name, hosts, boot } = serde_json::from_str(order).map_err(Fatal::from)?;
+    let order: Order = serde_json::from_str(order).map_err(Fatal::from)?;
+    let Order { job: name, hosts, boot, run_dir } = order.clone();
     let system = |what: &str| {
         let what = what.to_owned();
         move |source| Failed::System { what, source }
@@ -121,9 +126,26 @@ fn run(order: &str) -> Result<u8, Failed> {
     info!(job = name, %host, address = %own, boot, "the agent is here");
     // The daemon keeps the other end open as long as it knows of the job; after that, the job has ended when nobody is in it.
     let is_away = |worker: &WorkerInfo| matches!(worker.state, WorkerState::Remote | WorkerState::Dead);
-    let is_over =
-        || is_closed(io::stdout()) && job.workers().is_ok_and(|workers| workers.iter().all(is_away));
-    match serve(relay, &mut udp, since, is_over).map_err(system("the socket"))? {
+    // Without the window, the job goes on; nobody can see how.
+    let waker = hectare_transport::Transport::waker(&udp);
+    let (window, questions) = match Window::open(&order, &RunDir::at(run_dir), waker) {
+        Ok((window, questions)) => (Some(window), questions),
+        Err(error) => {
+            warn!(job = name, %error, "nobody can ask the agent how it stands");
+            (None, Questions::none())
+        }
+    };
+    let is_kept = || window.as_ref().is_some_and(Window::is_kept);
+    let is_over = || {
+        is_closed(io::stdout())
+            && !is_kept()
+            && job.workers().is_ok_and(|workers| workers.iter().all(is_away))
+    };
+    let served = serve(relay, &mut udp, since, &questions, is_over).map_err(system("the socket"));
+    if let Some(window) = window {
+        window.close(served.is_ok());
+    }
+    match served? {
         Some(failure) => {
             error!(job = name, %failure, "the job has ended");
             Ok(2)

@@ -36,6 +36,10 @@ pub struct Peer {
     pub boot: Option<u64>,
     /// Why the last session with it ended, or the last attempt.
     pub reason: Option<Reason>,
+    /// Since when there is a session with it, or none.
+    pub since: Time,
+    /// How many sessions with it there were.
+    pub sessions: u64,
     /// Packets that the link did not take yet.
     waiting: VecDeque<(u64, Vec<u8>)>,
 }
@@ -87,7 +91,8 @@ impl Relay {
         let peers: BTreeMap<_, _> = others
             .map(|(host, address)| {
                 endpoint.connect(now, theirs(host), address);
-                (host, Peer { address, boot: None, reason: None, waiting: VecDeque::new() })
+                let waiting = VecDeque::new();
+                (host, Peer { address, boot: None, reason: None, since: now, sessions: 0, waiting })
             })
             .collect();
         Relay {
@@ -192,7 +197,8 @@ impl Relay {
                 let peer = HostId(peer.0);
                 let Some(known) = self.peers.get_mut(&peer) else { return };
                 info!(%peer, address = %known.address, boot, "connected");
-                (known.boot, known.reason) = (Some(boot), None);
+                (known.boot, known.reason, known.since) = (Some(boot), None, now);
+                known.sessions += 1;
                 known.waiting.clear();
                 self.memory.connected(peer);
                 self.tell(now, Event::Connected { peer, boot });
@@ -208,6 +214,7 @@ impl Relay {
                 }
                 known.reason = Some(reason);
                 if known.boot.take().is_some() {
+                    known.since = now;
                     known.waiting.clear();
                     self.tell(now, Event::Disconnected { peer });
                 }

@@ -5,6 +5,7 @@
 //! bell every so often would cost a wake-up a millisecond and up to a millisecond of delay.
 use crate::failure::Failure;
 use crate::relay::Relay;
+use crate::window::Questions;
 use hectare_dsm::agent::Bell;
 use hectare_session::{Batch, Time};
 use hectare_transport::{Idle, Sending, Transport, Waker};
@@ -32,6 +33,7 @@ pub fn serve(
     mut relay: Relay,
     transport: &mut impl Transport,
     since: Instant,
+    questions: &Questions,
     mut is_over: impl FnMut() -> bool,
 ) -> io::Result<Option<Failure>> {
     let now = || Time::from_nanos(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
@@ -43,6 +45,7 @@ pub fn serve(
             relay.receive(now(), from, congested, datagram);
         })?;
         relay.work(now());
+        questions.answer(&mut relay, now());
         let sent = transmit(&mut relay, transport, &now)?;
         if relay.failure().is_some() && failed.get_or_insert_with(Instant::now).elapsed() > FAREWELL {
             return Ok(relay.failure().cloned());

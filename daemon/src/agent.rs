@@ -5,7 +5,7 @@ use crate::config::Log;
 use crate::logging;
 use crate::metrics::counts::COUNTS;
 use hectare_agent::Order;
-use hectare_wire::JobHosts;
+use hectare_wire::{AgentConnection, AgentReply, AgentRequest, Error, JobHosts, RunDir};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
@@ -19,6 +19,8 @@ pub const WORD: &str = "agent";
 const FOR_GOOD: [i32; 2] = [0, 2];
 /// How long one waits that follows another, at first and at most.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(2)];
+/// How long an agent that another daemon started may take to answer; and between two looks whether the job is over.
+const ANSWER: Duration = Duration::from_millis(500);
 /// Who lived so long did not die of its start.
 const LONG: Duration = Duration::from_secs(10);
 
@@ -42,6 +44,7 @@ struct Shared {
     job: String,
     hosts: JobHosts,
     memory: OwnedFd,
+    run_dir: RunDir,
     state: Mutex<State>,
 }
 
@@ -54,6 +57,10 @@ struct State {
 }
 
 impl Shared {
+    fn of(job: &str, hosts: JobHosts, memory: OwnedFd, run_dir: RunDir) -> Arc<Shared> {
+        Arc::new(Shared { job: job.into(), hosts, memory, run_dir, state: Mutex::default() })
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,7 +74,8 @@ impl Shared {
         // It rises from start to start, also over restarts of the daemon.
         let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         state.boot = since.max(state.boot + 1);
-        let order = Order { job: self.job.clone(), hosts: self.hosts.clone(), boot: state.boot };
+        let run_dir = self.run_dir.path().to_owned();
+        let order = Order { job: self.job.clone(), hosts: self.hosts.clone(), boot: state.boot, run_dir };
         let mut command = Command::new("/proc/self/exe");
         command.arg(WORD).arg(serde_json::to_string(&order)?).stdin(Stdio::from(self.memory.try_clone()?));
         let mut child = command.stdout(Stdio::piped()).spawn()?;
@@ -108,16 +116,77 @@ impl Shared {
             };
         }
     }
+
+    /// Waits for the end of an agent that an earlier daemon started; whether another has to follow.
+    fn follow(&self) -> bool {
+        let agent = match AgentConnection::open(&self.run_dir, &self.job, Some(ANSWER)) {
+            Ok(Some(agent)) => agent,
+            Ok(None) => return true,
+            Err(error) => {
+                warn!(job = self.job, %error, "the agent of an earlier daemon cannot be asked");
+                return true;
+            }
+        };
+        let mut reply = agent.ask(&AgentRequest::Stay);
+        info!(job = self.job, "the agent of an earlier daemon goes on");
+        loop {
+            match reply {
+                Ok(AgentReply::EndsForGood) => {
+                    warn!(job = self.job, "the agent has ended for good");
+                    COUNTS.agent_ended("for_good");
+                    return false;
+                }
+                Ok(_) => {}
+                Err(Error::Os { source, .. }) if source.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => {
+                    warn!(job = self.job, %error, "the agent has ended and is started again");
+                    COUNTS.agent_ended("started_again");
+                    return true;
+                }
+            }
+            if self.lock().ended {
+                return false;
+            }
+            reply = agent.next();
+        }
+    }
+
+    /// Starts an agent, until there is one.
+    fn start(&self) -> Option<Child> {
+        let mut pause = PAUSES[0];
+        loop {
+            match self.spawn() {
+                Ok(child) => return child,
+                Err(error) => error!(job = self.job, %error, "the agent cannot be started"),
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(PAUSES[1]);
+        }
+    }
 }
 
 impl Agent {
     /// Starts the agent of a job whose memory this is.
-    pub(crate) fn start(job: &str, hosts: JobHosts, memory: OwnedFd) -> io::Result<Agent> {
-        let shared = Arc::new(Shared { job: job.into(), hosts, memory, state: Mutex::default() });
+    pub(crate) fn start(job: &str, hosts: JobHosts, memory: OwnedFd, run_dir: RunDir) -> io::Result<Agent> {
+        let shared = Shared::of(job, hosts, memory, run_dir);
         let agent = Agent { shared: shared.clone() };
         if let Some(child) = shared.spawn()? {
             std::thread::Builder::new().name("agent".into()).spawn(move || shared.watch(child))?;
         }
+        Ok(agent)
+    }
+
+    /// The same for a job that an earlier daemon made. Its agent goes on; if it has ended, or when it ends, another is started.
+    pub(crate) fn adopt(job: &str, hosts: JobHosts, memory: OwnedFd, run_dir: RunDir) -> io::Result<Agent> {
+        let shared = Shared::of(job, hosts, memory, run_dir);
+        let agent = Agent { shared: shared.clone() };
+        std::thread::Builder::new().name("agent".into()).spawn(move || {
+            if shared.follow()
+                && let Some(child) = shared.start()
+            {
+                shared.watch(child);
+            }
+        })?;
         Ok(agent)
     }
 }

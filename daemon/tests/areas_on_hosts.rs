@@ -11,8 +11,7 @@ const ROLE: &str = "AREAS_ROLE";
 const LONG: Duration = Duration::from_secs(60);
 
 /// The command that is this program in a role.
-#[track_caller]
-fn in_role(role: &str) -> String {
+pub(crate) fn in_role(role: &str) -> String {
     let program = std::env::current_exe().unwrap();
     format!("{ROLE}={role} exec {} --exact {} --nocapture", program.display(), role_here())
 }
@@ -111,12 +110,12 @@ fn loss_duplicates_and_corruption_lose_nothing() {
 }
 
 /// Reads what a run says until a line has this in it.
-fn read_until(run: &mut Running, part: &str) {
+pub(crate) fn read_until(run: &mut Running, part: &str) {
     while !run.lines(1)[0].contains(part) {}
 }
 
 /// Both ranks come to their last turn, and nothing is left.
-fn ends_well(mut run: Running, cluster: &Cluster) {
+pub(crate) fn ends_well(mut run: Running, cluster: &Cluster) {
     read_until(&mut run, "all turns");
     read_until(&mut run, "all turns");
     assert_eq!(run.end(), Some(0));

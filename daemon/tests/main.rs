@@ -19,6 +19,7 @@ mod matrix_completion;
 mod members;
 mod metrics;
 mod mid_epoch;
+mod peers;
 mod place;
 mod protocol;
 mod ranks;

@@ -3,6 +3,7 @@
 //! `DAEMON.md` beside the daemon's code describes the protocol. The daemon and all its clients share this
 //! crate, so that there is one place where a message has a form.
 #![forbid(unsafe_code)]
+mod agent;
 mod client;
 mod error;
 mod frame;
@@ -16,6 +17,10 @@ mod run_dir;
 mod settings;
 mod socket;
 
+pub use agent::{
+    AgentConnection, AgentReply, AgentRequest, AgentSocket, AgentStanding, PeerStanding, SessionStanding,
+    listen_as_agent, remove_agents,
+};
 pub use client::Connection;
 pub use error::{Error, Result};
 pub use frame::{FrameError, MAX_MESSAGE, VERSION, decode, encode};

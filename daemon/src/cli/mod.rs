@@ -8,6 +8,7 @@ mod output;
 mod pages;
 mod parent_death;
 mod parse;
+pub(crate) mod peers;
 mod read;
 pub mod run;
 pub mod top;
@@ -56,6 +57,8 @@ enum Command {
     Check(OfJob),
     /// Jobs, workers and areas as they go: rounds and bytes per second, staleness, who is late.
     Top(top::Top),
+    /// The other hosts of jobs on several hosts: whether they are connected, how far they are, what went to and fro.
+    Peers(Listing),
     /// The newest published version of an area.
     Read(read::Read),
     /// Waits until a job is gone, or an area has a version or is fresh.
@@ -134,6 +137,7 @@ fn execute(options: Options) -> anyhow::Result<u8> {
         Command::Stat(of) => inspect::stat(&connect()?, &of.job, of.json)?,
         Command::Check(of) => inspect::check(&connect()?, &of.job, of.json)?,
         Command::Top(top) => return top::top(&dir, &top),
+        Command::Peers(listing) => peers::peers(&dir, listing.job.as_deref(), listing.json)?,
         Command::Read(read) => read::read(&connect()?, &read)?,
         Command::Wait(wait) => wait::wait(&dir, &wait)?,
         Command::Job(job) => manage::job(&connect()?, job)?,

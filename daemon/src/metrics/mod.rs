@@ -3,6 +3,7 @@
 //! A thread of its own answers scrapes. Towards the daemon it is a client like any other, and it looks at the
 //! memory of jobs by [`hectare_dsm::Monitor`], which reads it like a file: what clients scribble there makes
 //! their own job's numbers wrong. Off unless `[metrics] listen` says where to listen.
+mod agents;
 pub mod counts;
 mod exposition;
 mod http;

@@ -1,4 +1,5 @@
 //! The text of a scrape.
+use super::agents::of_agent;
 use super::counts::COUNTS;
 use super::exposition::{
     Exposition,
@@ -68,6 +69,10 @@ impl Scraper {
                     tracing::debug!(job = line.job, %error, "a scrape lacks a job");
                     self.errors += 1;
                 }
+            }
+            if let Err(error) = of_agent(out, &self.dir, &line.job) {
+                tracing::debug!(job = line.job, %error, "a scrape lacks an agent");
+                self.errors += 1;
             }
         }
         Ok(())

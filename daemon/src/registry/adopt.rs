@@ -1,8 +1,10 @@
 //! Jobs that members bring: those of an earlier daemon, and members that come back to this one.
 use super::{ClientId, Registry, members::Gone, quota};
+use crate::agent::Agent;
 use crate::memory;
 use hectare_wire::{Refusal, check_job_name};
 use std::os::fd::OwnedFd;
+use tracing::warn;
 
 /// The job that a member brings.
 #[derive(Debug)]
@@ -83,7 +85,9 @@ impl Registry {
             None => {
                 self.room_for(about.reserve_bytes, about.max_areas, about.max_workers)?;
                 if let Some(memory) = brought.take() {
-                    self.insert(&job, memory, about, keep);
+                    let hosts = self.marks.hosts(&job, about.identity);
+                    self.insert(&job, memory, about, keep, hosts);
+                    self.follow_agent(&job);
                 }
                 true
             }
@@ -106,6 +110,18 @@ impl Registry {
         let replaced =
             empty.into_iter().filter_map(|id| self.leave(id, false).map(|gone| (id, gone))).collect();
         Ok(Adopted { new, missing, replaced })
+    }
+
+    /// Looks after the agent of a job that an earlier daemon made, if it has one.
+    fn follow_agent(&mut self, job: &str) {
+        let run_dir = self.run_dir.clone();
+        let Some(entry) = self.jobs.get_mut(job) else { return };
+        let Some(hosts) = entry.hosts.clone() else { return };
+        let followed = entry.memory.try_clone().and_then(|memory| Agent::adopt(job, hosts, memory, run_dir));
+        match followed {
+            Ok(agent) => entry.agent = Some(agent),
+            Err(error) => warn!(job, %error, "nobody looks after the job's agent"),
+        }
     }
 
     /// Checks a job against the quotas of the daemon.

@@ -1,9 +1,20 @@
-//! Marks of jobs in the run directory: an empty file per job, so that the next daemon knows which names belong
-//! to jobs whose members may come back. A mark says nothing but a name; the job itself is brought by a member.
-use hectare_wire::check_job_name;
+//! Marks of jobs in the run directory: a file per job, so that the next daemon knows which names belong to jobs whose members
+//! may come back. The job itself is brought by a member; a mark says nothing but its name and, of a job on several hosts, which
+//! hosts those are, so that the next daemon looks after its agent.
+use crate::memory::Identity;
+use hectare_wire::{JobHosts, check_job_name, remove_agents};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tracing::warn;
+
+/// What the mark of a job on several hosts says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Note {
+    /// Which memory is meant.
+    memory: Identity,
+    hosts: JobHosts,
+}
 
 /// The directory of marks.
 #[derive(Debug)]
@@ -26,10 +37,26 @@ impl Marks {
 
     /// Marks a job. Without its mark, a job of this name that is made before its members are back is another
     /// one; that is worth a line, not a refusal.
-    pub(super) fn set(&self, job: &str) {
-        let made = std::fs::create_dir_all(&self.dir).and_then(|()| std::fs::write(self.dir.join(job), b""));
+    pub(super) fn set(&self, job: &str, memory: Identity, hosts: Option<&JobHosts>) {
+        let note = hosts.map(|hosts| serde_json::to_vec(&Note { memory, hosts: hosts.clone() }));
+        let made = note.unwrap_or(Ok(Vec::new())).map_err(std::io::Error::from).and_then(|note| {
+            std::fs::create_dir_all(&self.dir)?;
+            std::fs::write(self.dir.join(job), note)
+        });
         if let Err(error) = made {
             warn!(job, %error, "the job could not be marked: the next daemon will not wait for its members");
+        }
+    }
+
+    /// The hosts of a job of an earlier daemon, which has this memory; none if it was on one host alone.
+    pub(super) fn hosts(&self, job: &str, memory: Identity) -> Option<JobHosts> {
+        let bytes = std::fs::read(self.dir.join(job)).ok().filter(|bytes| !bytes.is_empty())?;
+        match serde_json::from_slice::<Note>(&bytes) {
+            Ok(note) => (note.memory == memory && note.hosts.check(job).is_ok()).then_some(note.hosts),
+            Err(error) => {
+                warn!(job, %error, "the job's mark cannot be read: nobody looks after its agent, if it has one");
+                None
+            }
         }
     }
 
@@ -47,5 +74,6 @@ impl Drop for Marks {
     fn drop(&mut self) {
         // Only if it is empty.
         let _ = std::fs::remove_dir(&self.dir);
+        self.dir.parent().into_iter().for_each(remove_agents);
     }
 }

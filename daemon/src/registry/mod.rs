@@ -12,7 +12,7 @@ use crate::config::{Config, Limits};
 use crate::key_file;
 use crate::memory;
 pub use adopt::{Adopted, BroughtJob};
-use hectare_wire::{JobHosts, JobSettings, Refusal, check_job_name};
+use hectare_wire::{JobHosts, JobSettings, Refusal, RunDir, check_job_name};
 use marks::Marks;
 pub use members::Gone;
 use members::Member;
@@ -43,6 +43,8 @@ struct Entry {
     deaths: u64,
     /// Who stands in for the other hosts, if the job is on several.
     agent: Option<Agent>,
+    /// Which those are.
+    hosts: Option<JobHosts>,
 }
 
 /// The jobs of a daemon and their members.
@@ -54,6 +56,7 @@ pub struct Registry {
     jobs: BTreeMap<String, Entry>,
     members: BTreeMap<ClientId, Member>,
     serial: u64,
+    run_dir: RunDir,
     marks: Marks,
     closer: Closer,
     /// How long a job that nobody has joined stays; for ever if it is zero.
@@ -80,6 +83,7 @@ impl Registry {
             members: BTreeMap::new(),
             serial: 0,
             awaited: marks.left(),
+            run_dir: config.run_dir(),
             marks,
             closer,
             join_within: Duration::from_secs(config.join_within_s),
@@ -112,7 +116,9 @@ impl Registry {
 
     /// Marks all jobs, in a run directory that is made anew.
     pub fn mark_all(&self) {
-        self.jobs.keys().for_each(|job| self.marks.set(job));
+        for (job, entry) in &self.jobs {
+            self.marks.set(job, entry.identity, entry.hosts.as_ref());
+        }
     }
 
     /// Whether there is a job of this name.
@@ -146,7 +152,7 @@ impl Registry {
         let started = self
             .memory(job)?
             .try_clone_to_owned()
-            .and_then(|memory| Agent::start(job, hosts, memory))
+            .and_then(|memory| Agent::start(job, hosts, memory, self.run_dir.clone()))
             .map_err(|error| refused(format!("its agent cannot be started: {error}")));
         match started {
             Ok(agent) => self.entry(job)?.agent = Some(agent),
@@ -183,11 +189,18 @@ impl Registry {
             settings.bytes = Some(self.limits.bytes);
             (memory, about) = make(&settings)?;
         }
-        self.insert(job, memory, about, keep);
+        self.insert(job, memory, about, keep, hosts.cloned());
         Ok(())
     }
 
-    fn insert(&mut self, job: &str, memory: OwnedFd, about: memory::About, keep: bool) {
+    fn insert(
+        &mut self,
+        job: &str,
+        memory: OwnedFd,
+        about: memory::About,
+        keep: bool,
+        hosts: Option<JobHosts>,
+    ) {
         self.serial += 1;
         let entry = Entry {
             serial: self.serial,
@@ -202,10 +215,11 @@ impl Registry {
             ranks: BTreeMap::new(),
             deaths: 0,
             agent: None,
+            hosts,
         };
+        self.marks.set(job, entry.identity, entry.hosts.as_ref());
         self.jobs.insert(job.into(), entry);
         self.awaited.remove(job);
-        self.marks.set(job);
     }
 
     /// Forgets a job; who its members were.

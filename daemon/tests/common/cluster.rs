@@ -55,6 +55,9 @@ impl Cluster {
     pub fn start_daemon(&mut self, host: usize) {
         let mut command = self.network.command(host, env!("CARGO_BIN_EXE_hectared"));
         command.env("HECTARE_RUN_DIR", self.dir(host).path()).env("HOME", self.home(host));
+        let config = self.home(host).join("hectared.toml");
+        std::fs::write(&config, "[metrics]\nsocket = true\n").unwrap();
+        command.arg("--config").arg(config);
         command.args(["--log-format", "json", "--log-level", "debug"]).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let log = Arc::new(Mutex::new(String::new()));
@@ -116,6 +119,23 @@ impl Cluster {
             Reply::Jobs { jobs, .. } => jobs,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// What `hectare` says on a host.
+    pub fn hectare(&self, host: usize, args: &[&str]) -> Said {
+        let mut command = Command::new(HECTARE);
+        command.arg("--run-dir").arg(self.dir(host).path()).args(args).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Said { code: output.status.code().unwrap(), out: text(&output.stdout), err: text(&output.stderr) }
+    }
+
+    /// Kills the agent of a host, which has one; its process was.
+    pub fn kill_agent(&self, host: usize) -> i32 {
+        let agents = self.agents(host);
+        assert_eq!(agents.len(), 1, "{agents:?}");
+        kill_process(Pid::from_raw(agents[0]).unwrap(), Signal::KILL).unwrap();
+        agents[0]
     }
 
     /// Nothing runs on any host but its daemon and what that started for itself, and no job is there.

@@ -1,5 +1,7 @@
 //! What an endpoint counts, and how a link stands.
+use crate::cipher::Suite;
 use crate::refusal::Refusal;
+use crate::time::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -69,8 +71,18 @@ pub struct LinkStatus {
     pub in_flight: u64,
     /// The largest UDP payload that the path is known to carry.
     pub max_datagram: usize,
+    /// How packets are sealed.
+    pub suite: Suite,
+    /// When the last packet came, or the session began.
+    pub last_heard: Time,
     /// Packets that were sent, of all kinds.
     pub sent: u64,
+    /// The bytes of their UDP payloads.
+    pub sent_bytes: u64,
+    /// Packets that came and were taken, of all kinds.
+    pub received: u64,
+    /// The bytes of their UDP payloads.
+    pub received_bytes: u64,
     /// The node's packets that arrived.
     pub acked: u64,
     /// The node's packets that were taken for lost.

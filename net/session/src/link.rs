@@ -67,6 +67,9 @@ pub(crate) struct Link {
     scratch: Vec<u8>,
     acked: u64,
     lost: u64,
+    sent_bytes: u64,
+    received_packets: u64,
+    received_bytes: u64,
     congestion_events: u64,
     persistent_congestions: u64,
     probes: u64,
@@ -127,6 +130,9 @@ impl Link {
             scratch: Vec::new(),
             acked: 0,
             lost: 0,
+            sent_bytes: 0,
+            received_packets: 0,
+            received_bytes: 0,
             congestion_events: 0,
             persistent_congestions: 0,
             probes: 0,
@@ -197,6 +203,7 @@ impl Link {
         fill(&mut packet[HEADER..HEADER + length]);
         self.sealer.seal(Header { kind, flags, session: self.remote, number }, packet);
         self.sent.on_sent(now, size, purpose);
+        self.sent_bytes += size as u64;
         if purpose != Purpose::Unasked {
             self.pacer.on_sent(size);
             self.congestion.on_sent(self.sent.in_flight());
@@ -324,6 +331,7 @@ impl Link {
                 return Opened::Refused;
             }
         }
+        let size = datagram.len();
         let Some(payload) = self.opener.open(header, datagram) else {
             counters.forged += 1;
             self.forged += 1;
@@ -332,6 +340,8 @@ impl Link {
         let payload = &*payload;
         self.received.take(now, header.number, header.kind.asks_for_ack(), congested);
         (self.last_heard, self.heard) = (now, true);
+        self.received_packets += 1;
+        self.received_bytes += size as u64;
         match header.kind {
             Kind::Ping => Opened::Nothing,
             Kind::Close => Opened::End(Reason::Closed),
@@ -524,7 +534,12 @@ impl Link {
             window: self.congestion.window(),
             in_flight: self.sent.in_flight(),
             max_datagram: self.mtu.current(),
+            suite: self.suite,
+            last_heard: self.last_heard,
             sent: self.sent.next_number(),
+            sent_bytes: self.sent_bytes,
+            received: self.received_packets,
+            received_bytes: self.received_bytes,
             acked: self.acked,
             lost: self.lost,
             congestion_events: self.congestion_events,

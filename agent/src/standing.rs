@@ -1,0 +1,111 @@
+//! How an agent stands, in words and numbers for those who look.
+use crate::process::Order;
+use crate::relay::{Peer, Relay};
+use hectare_session::{LinkStatus, Suite, Time};
+use hectare_wire::{AgentStanding, PeerStanding, SessionStanding};
+use std::time::Duration;
+
+/// Headers of UDP and IP.
+const HEADERS: [usize; 2] = [28, 48];
+
+fn millis(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn nanos(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// How the agent that was started by `order` stands.
+pub(crate) fn standing(order: &Order, relay: &Relay, now: Time) -> AgentStanding {
+    let own = order.hosts.own();
+    let name = |index: u16| order.hosts.hosts.get(usize::from(index)).map_or("", |host| &host.name);
+    let peers = relay.peers().map(|(host, peer, status)| PeerStanding {
+        host: host.0,
+        name: name(host.0).into(),
+        address: peer.address,
+        since_ms: millis(now.since(peer.since)),
+        sessions: peer.sessions,
+        reason: peer.reason.map(|reason| reason.to_string()),
+        session: session(peer, status, now),
+    });
+    AgentStanding {
+        job: order.job.clone(),
+        pid: std::process::id(),
+        host: order.hosts.index,
+        name: own.name.clone(),
+        address: own.address,
+        boot: order.boot,
+        age_ms: now.as_nanos() / 1_000_000,
+        transport: "udp".into(),
+        failure: relay.failure().map(ToString::to_string),
+        peers: peers.collect(),
+        counters: counters(relay),
+    }
+}
+
+fn session(peer: &Peer, status: Option<LinkStatus>, now: Time) -> Option<SessionStanding> {
+    let (boot, status) = (peer.boot?, status?);
+    let headers = HEADERS[usize::from(peer.address.is_ipv6())];
+    let seal = match status.suite {
+        Suite::Aes128Gcm => "aes-128-gcm",
+        Suite::Plain => "plain",
+    };
+    Some(SessionStanding {
+        boot,
+        seal: seal.into(),
+        heard_ms: millis(now.since(status.last_heard)),
+        round_trip_ns: nanos(status.round_trip),
+        min_round_trip_ns: nanos(status.min_round_trip),
+        path_mtu: (status.max_datagram + headers) as u32,
+        window: status.window,
+        in_flight: status.in_flight,
+        sent: status.sent,
+        sent_bytes: status.sent_bytes,
+        received: status.received,
+        received_bytes: status.received_bytes,
+        acked: status.acked,
+        lost: status.lost,
+        congestion_events: status.congestion_events,
+        probes: status.probes,
+        black_holes: status.black_holes,
+    })
+}
+
+/// What node and sessions counted: a family, a cause or nothing, the value.
+fn counters(relay: &Relay) -> Vec<(String, String, u64)> {
+    let (node, sessions) = relay.counters();
+    let all = [
+        ("cuts", "sent", node.cuts),
+        ("cuts", "refused", node.cuts_refused),
+        ("cuts", "arrived", node.arrivals),
+        ("lines", "sent", node.lines_sent),
+        ("lines", "resent", node.lines_resent),
+        ("lines", "received", node.lines_received),
+        ("lines", "stale", node.stale_lines),
+        ("skipped_labels", "", node.skipped_labels),
+        ("refused_pins", "", node.pins_refused),
+        ("bad_packets", "malformed", node.malformed),
+        ("bad_packets", "violation", node.violations),
+        ("bad_datagrams", "malformed", sessions.malformed),
+        ("bad_datagrams", "unknown_session", sessions.unknown_session),
+        ("bad_datagrams", "other_address", sessions.other_address),
+        ("bad_datagrams", "forged", sessions.forged),
+        ("bad_datagrams", "replayed", sessions.replayed),
+        ("bad_datagrams", "too_old", sessions.too_old),
+        ("greetings", "cookie", sessions.cookies),
+        ("greetings", "forgotten", sessions.half_open_forgotten),
+        ("greetings", "unanswered", sessions.answers_dropped),
+        ("greetings", "crossed", sessions.crossed),
+        ("refused_callers", "version", sessions.refused_version),
+        ("refused_callers", "cluster", sessions.refused_cluster),
+        ("refused_callers", "key", sessions.refused_key),
+        ("refused_callers", "job", sessions.refused_job),
+        ("refused_callers", "suite", sessions.refused_suite),
+        ("refused_callers", "host", sessions.refused_host),
+        ("refused_callers", "boot", sessions.refused_boot),
+        ("refused_callers", "identity", sessions.refused_identity),
+        ("refused_by_peers", "", sessions.refused_by_peer),
+    ];
+    all.into_iter().map(|(name, cause, value)| (name.into(), cause.into(), value)).collect()
+}

@@ -1,0 +1,200 @@
+//! The agent's window to its own host: a socket in the run directory at which it is asked how it stands.
+//!
+//! A thread of its own waits there. What it has to know of the agent it has the agent's thread look up: that thread sees one word
+//! in memory when nobody asks.
+use crate::process::Order;
+use crate::relay::Relay;
+use crate::standing::standing;
+use hectare_session::Time;
+use hectare_transport::Waker;
+use hectare_wire::{
+    AgentReply, AgentRequest, AgentSocket, Received, RunDir, Socket, decode, encode, listen_as_agent,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+use tracing::warn;
+
+/// So many may ask at once; more wait until they may.
+const VISITORS: usize = 32;
+/// How long the agent's thread may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Between two looks whether the agent has ended.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+type Question = Box<dyn FnOnce(&mut Relay, Time) + Send>;
+
+/// What the agent's thread has to look at for those who ask.
+pub struct Questions {
+    asked: Arc<AtomicBool>,
+    questions: Receiver<Question>,
+}
+
+impl fmt::Debug for Questions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Questions").field("asked", &self.asked).finish_non_exhaustive()
+    }
+}
+
+impl Questions {
+    /// Of nobody.
+    pub fn none() -> Questions {
+        Questions { asked: Arc::default(), questions: channel().1 }
+    }
+
+    /// Answers what was asked.
+    pub(crate) fn answer(&self, relay: &mut Relay, now: Time) {
+        // Acquire: pairs with the release in `Asker::ask`. The question was sent before.
+        if self.asked.load(Ordering::Relaxed) && self.asked.swap(false, Ordering::Acquire) {
+            self.questions.try_iter().for_each(|question| question(relay, now));
+        }
+    }
+}
+
+/// Asks the agent's thread.
+struct Asker {
+    asked: Arc<AtomicBool>,
+    questions: Sender<Question>,
+    waker: Waker,
+}
+
+impl Asker {
+    fn ask<T: Send + 'static>(&self, look: impl FnOnce(&mut Relay, Time) -> T + Send + 'static) -> Option<T> {
+        let (tell, told) = channel();
+        self.questions.send(Box::new(move |relay, now| drop(tell.send(look(relay, now))))).ok()?;
+        // Release: pairs with the acquire in `Questions::answer`.
+        self.asked.store(true, Ordering::Release);
+        self.waker.wake();
+        told.recv_timeout(PATIENCE).ok()
+    }
+}
+
+/// The window, as long as this value is there.
+#[derive(Debug)]
+pub(crate) struct Window {
+    place: AgentSocket,
+    keepers: Arc<AtomicUsize>,
+    ended: Arc<AtomicBool>,
+    for_good: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Window {
+    /// Opens the window of an agent in the run directory of its daemon.
+    pub(crate) fn open(order: &Order, dir: &RunDir, waker: Waker) -> io::Result<(Window, Questions)> {
+        let failed = |error: hectare_wire::Error| io::Error::other(error.to_string());
+        let (listener, place) = listen_as_agent(dir, &order.job, order.boot).map_err(failed)?;
+        let (send, questions) = channel();
+        let asked = Arc::<AtomicBool>::default();
+        let mut window = Window {
+            place,
+            keepers: Arc::default(),
+            ended: Arc::default(),
+            for_good: Arc::default(),
+            thread: None,
+        };
+        let asker = Asker { asked: asked.clone(), questions: send, waker };
+        let (keepers, ended, for_good) =
+            (window.keepers.clone(), window.ended.clone(), window.for_good.clone());
+        let mut visitors = Visitors { listener, order: order.clone(), asker, visitors: Vec::new(), keepers };
+        let serve = move || {
+            // Acquire: pairs with the release in `Window::close`.
+            while !ended.load(Ordering::Acquire) {
+                visitors.turn();
+            }
+            visitors.part(for_good.load(Ordering::Relaxed));
+        };
+        window.thread = Some(std::thread::Builder::new().name("window".into()).spawn(serve)?);
+        Ok((window, Questions { asked, questions }))
+    }
+
+    /// Whether somebody wants the agent to stay.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.keepers.load(Ordering::Relaxed) > 0
+    }
+
+    /// Closes it: the agent ends, and is not to be followed by another if it is `for_good`.
+    pub(crate) fn close(mut self, for_good: bool) {
+        self.place.remove();
+        self.for_good.store(for_good, Ordering::Relaxed);
+        // Release: pairs with the acquire of the thread.
+        self.ended.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Visitor {
+    socket: Socket,
+    keeps: bool,
+}
+
+/// Who asks.
+struct Visitors {
+    listener: Socket,
+    order: Order,
+    asker: Asker,
+    visitors: Vec<Visitor>,
+    keepers: Arc<AtomicUsize>,
+}
+
+impl Visitors {
+    /// Waits for the next one who comes, asks or goes, but not long.
+    fn turn(&mut self) {
+        let more = self.visitors.len() < VISITORS;
+        let sockets = self.visitors.iter().map(|visitor| &visitor.socket);
+        let all = sockets.chain(more.then_some(&self.listener));
+        let mut set: Vec<PollFd<'_>> = all.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+        if poll(&mut set, Some(&LOOK)).is_err() {
+            return;
+        }
+        let ready: Vec<bool> = set.iter().map(|fd| !fd.revents().is_empty()).collect();
+        drop(set);
+        if more && ready.last() == Some(&true) {
+            match self.listener.accept() {
+                Ok(socket) => self.visitors.extend(socket.map(|socket| Visitor { socket, keeps: false })),
+                Err(error) => warn!(%error, "nobody can ask the agent now"),
+            }
+        }
+        for place in (0..ready.len() - usize::from(more)).rev() {
+            if ready[place] && self.serve(place).is_none() {
+                self.visitors.swap_remove(place);
+            }
+        }
+        let keepers = self.visitors.iter().filter(|visitor| visitor.keeps).count();
+        self.keepers.store(keepers, Ordering::Relaxed);
+    }
+
+    /// Answers one question; none if the visitor has to go.
+    fn serve(&mut self, place: usize) -> Option<()> {
+        let Ok(Received::Message(bytes, _)) = self.visitors[place].socket.receive() else { return None };
+        let reply = match decode::<AgentRequest>(&bytes) {
+            Ok(AgentRequest::Stay) => {
+                self.visitors[place].keeps = true;
+                AgentReply::Stays
+            }
+            Ok(AgentRequest::Standing) => {
+                let order = self.order.clone();
+                let standing = self.asker.ask(move |relay, now| standing(&order, relay, now));
+                standing.map_or(AgentReply::Busy, |standing| AgentReply::Standing(Box::new(standing)))
+            }
+            Err(error) => AgentReply::Malformed { what: error.to_string() },
+        };
+        // Who does not read its answers goes.
+        self.visitors[place].socket.send(&encode(&reply).ok()?, None).ok()
+    }
+
+    fn part(&self, for_good: bool) {
+        let Ok(reply) = encode(&AgentReply::EndsForGood) else { return };
+        for keeper in self.visitors.iter().filter(|visitor| visitor.keeps && for_good) {
+            // It may be gone.
+            let _ = keeper.socket.send(&reply, None);
+        }
+    }
+}

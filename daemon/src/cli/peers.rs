@@ -1,0 +1,129 @@
+//! How the agents of jobs on several hosts stand to the other hosts. They are asked themselves, so that no daemon is needed.
+use super::output::{bytes, json, table_text};
+use crate::ask::is_there;
+use anyhow::{Result, bail};
+use hectare_wire::{
+    AgentConnection, AgentReply, AgentRequest, AgentStanding, Connection, PeerStanding, RunDir,
+};
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+/// How long an agent may take to answer.
+const ANSWER: Duration = Duration::from_secs(3);
+/// How long one that is started again is waited for.
+const PATIENCE: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(50);
+
+pub(super) fn peers(dir: &RunDir, job: Option<&str>, as_json: bool) -> Result<()> {
+    let mut agents = match job {
+        Some(job) => vec![of_job(dir, job)?],
+        None => AgentConnection::all(dir, Some(ANSWER))?.iter().filter_map(|agent| ask(agent).ok()).collect(),
+    };
+    agents.sort_by(|a, b| a.job.cmp(&b.job));
+    if as_json {
+        return json(&agents);
+    }
+    super::output::print(text(&agents).as_bytes())
+}
+
+/// How the agent stands that this is a connection to.
+pub(crate) fn ask(agent: &AgentConnection) -> Result<AgentStanding> {
+    match agent.ask(&AgentRequest::Standing)? {
+        AgentReply::Standing(standing) => Ok(*standing),
+        AgentReply::Busy => {
+            bail!("its thread did not answer within 2 s: it is stopped, or the host is overloaded")
+        }
+        other => bail!("it answered {other:?}"),
+    }
+}
+
+/// How the agent of a job stands; one that has just ended is followed by another.
+fn of_job(dir: &RunDir, job: &str) -> Result<AgentStanding> {
+    dir.check()?;
+    let since = Instant::now();
+    loop {
+        let why = match AgentConnection::open(dir, job, Some(ANSWER)) {
+            Ok(Some(agent)) => match ask(&agent) {
+                Ok(standing) => return Ok(standing),
+                Err(error) => error,
+            },
+            Ok(None) => {
+                // Either there is no such job, or it is on this host alone, or its agent is being started.
+                let connection = Connection::open(dir)?;
+                if !is_there(&connection, job)? {
+                    bail!(hectare_wire::Error::Refused(hectare_wire::Refusal::NoSuchJob { job: job.into() }));
+                }
+                if !crate::ask::open(&connection, job)?.hosts().len().gt(&1) {
+                    bail!("job {job:?} is on this host alone: it has no agent, and no peers");
+                }
+                anyhow::anyhow!("it does not run: the daemon's log says why")
+            }
+            Err(error) => error.into(),
+        };
+        if since.elapsed() > PATIENCE {
+            return Err(why.context(format!("the agent of job {job:?} on this host cannot be asked")));
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn text(agents: &[AgentStanding]) -> String {
+    let head = [
+        "JOB", "HOST", "ADDRESS", "STATE", "FOR/s", "HEARD/s", "RTT/us", "MTU", "SENT", "RECEIVED",
+        "PACKETS", "LOST", "SEAL",
+    ];
+    let lines =
+        agents.iter().flat_map(|agent| agent.peers.iter().map(|peer| line(&agent.job, peer))).collect();
+    let mut text = table_text(head, lines);
+    for agent in agents {
+        let job = &agent.job;
+        for peer in agent.peers.iter().filter(|peer| peer.session.is_none()) {
+            let why = peer.reason.as_deref().unwrap_or("it did not answer yet");
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "job {job}: host {} ({}): {why}", peer.name, peer.address);
+        }
+        if let Some(failure) = &agent.failure {
+            let _ = writeln!(text, "job {job} has ended: {failure}");
+        }
+    }
+    text
+}
+
+fn line(job: &str, peer: &PeerStanding) -> [String; 13] {
+    let seconds = |millis: u64| format!("{:.1}", millis as f64 / 1e3);
+    let none = || "-".to_owned();
+    let (job, name, address) = (job.to_owned(), peer.name.clone(), peer.address.to_string());
+    let since = seconds(peer.since_ms);
+    let Some(session) = &peer.session else {
+        return [
+            job,
+            name,
+            address,
+            "away".into(),
+            since,
+            none(),
+            none(),
+            none(),
+            none(),
+            none(),
+            none(),
+            none(),
+            none(),
+        ];
+    };
+    [
+        job,
+        name,
+        address,
+        "connected".into(),
+        since,
+        seconds(session.heard_ms),
+        format!("{:.0}", session.round_trip_ns as f64 / 1e3),
+        session.path_mtu.to_string(),
+        bytes(session.sent_bytes),
+        bytes(session.received_bytes),
+        format!("{}/{}", session.sent, session.received),
+        session.lost.to_string(),
+        session.seal.clone(),
+    ]
+}

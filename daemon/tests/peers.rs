@@ -1,0 +1,124 @@
+//! Looking at agents: `hectare peers`, metrics; and daemons that are started again, whose jobs' agents go on and are looked after.
+use crate::areas_on_hosts::{ends_well, in_role, read_until};
+use crate::common::cluster::{Cluster, Running};
+use crate::common::until;
+use hectare_hosts::Fault;
+use hectare_wire::AgentStanding;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+fn start(cluster: &Cluster, job: &str, role: &str) -> Running {
+    let list = cluster.list(1);
+    let mut run =
+        Running::start(cluster.command(&["--hosts", &list, "--timeout", "20", "--job", job], &in_role(role)));
+    read_until(&mut run, "turn ");
+    run
+}
+
+fn standing(cluster: &Cluster, host: usize) -> AgentStanding {
+    let said = cluster.hectare(host, &["peers", "seen", "--json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let mut agents: Vec<AgentStanding> = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(agents.len(), 1);
+    agents.remove(0)
+}
+
+/// A scrape of a host's daemon.
+fn metrics(cluster: &Cluster, host: usize) -> String {
+    let mut stream = UnixStream::connect(cluster.dir(host).metrics()).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+fn value(text: &str, sample: &str) -> f64 {
+    let found = text.lines().find_map(|line| line.strip_prefix(sample));
+    found.unwrap_or_else(|| panic!("no {sample} in\n{text}")).parse().unwrap()
+}
+
+#[test]
+fn peers_says_how_each_host_is_reached() {
+    let Some(cluster) = Cluster::new(3) else { return };
+    let run = start(&cluster, "seen", "turns:400");
+    for host in 0..3 {
+        let it = standing(&cluster, host);
+        assert_eq!((it.job.as_str(), usize::from(it.host), it.peers.len()), ("seen", host, 2));
+        assert_eq!((it.name.clone(), it.transport.as_str()), (cluster.name(host), "udp"));
+        for peer in &it.peers {
+            assert_eq!(peer.name, cluster.name(peer.host.into()));
+            let session = peer.session.as_ref().expect("it is connected");
+            assert!(session.path_mtu >= 1280 && session.round_trip_ns > 0, "{peer:?}");
+            assert!(session.sent_bytes > 0 && session.received_bytes > 0 && session.acked > 0, "{peer:?}");
+            assert_eq!(session.seal, "aes-128-gcm");
+        }
+        let lines = it.counters.iter().find(|(name, cause, _)| name == "lines" && cause == "received");
+        assert!(lines.unwrap().2 > 0, "{it:?}");
+    }
+    let said = cluster.hectare(0, &["peers"]);
+    let line =
+        said.out.lines().find(|line| line.contains("10.77.0.2:")).unwrap_or_else(|| panic!("{said:?}"));
+    assert!(
+        line.starts_with("seen") && line.contains("connected") && line.contains("aes-128-gcm"),
+        "{said:?}"
+    );
+    let said = cluster.hectare(0, &["peers", "other"]);
+    assert!(said.code == 4 && said.err.contains("there is no job \"other\""), "{said:?}");
+    let text = metrics(&cluster, 0);
+    let of = format!("{{job=\"seen\",peer=\"{}\"}}", cluster.name(2));
+    for line in [format!("hectare_peer_connected{of} 1"), format!("hectare_peer_sealed{of} 1")] {
+        assert!(text.lines().any(|other| other == line), "no {line} in\n{text}");
+    }
+    for name in ["hectare_peer_sent_bytes_total", "hectare_peer_round_trip_seconds"] {
+        assert!(value(&text, &format!("{name}{of} ")) > 0.0, "{text}");
+    }
+    assert!(value(&text, "hectare_agent_lines_total{job=\"seen\",cause=\"sent\"} ") > 0.0, "{text}");
+    assert!(text.contains("hectare_scrape_errors_total 0\n"), "{text}");
+    // The next agent answers in the place of one that was killed.
+    let killed = cluster.kill_agent(1);
+    until("another agent that answers", || standing(&cluster, 1).pid != killed as u32);
+    ends_well(run, &cluster);
+    assert_eq!(cluster.hectare(0, &["peers"]).out.lines().count(), 1, "no agent is left");
+}
+
+#[test]
+fn a_host_that_is_away_is_named_with_the_cause() {
+    let Some(mut cluster) = Cluster::new(2) else { return };
+    let run = start(&cluster, "seen", "turns:400");
+    let address = cluster.network.address(1).to_string();
+    let both = [Fault::Cut { from: 0, to: 1 }, Fault::Cut { from: 1, to: 0 }];
+    cluster.network.set(&both).unwrap();
+    until("the session to end", || standing(&cluster, 0).peers[0].session.is_none());
+    let said = cluster.hectare(0, &["peers", "seen"]);
+    let why = format!("host {} ({address}:", cluster.name(1));
+    assert!(said.out.contains(" away ") && said.out.contains(&why), "{said:?}");
+    assert!(said.out.contains("nothing was heard of it for too long"), "{said:?}");
+    cluster.network.set(&[]).unwrap();
+    until("the next session", || standing(&cluster, 0).peers[0].sessions > 1);
+    ends_well(run, &cluster);
+}
+
+/// The next daemon has what the one before knew of the job's hosts, and looks after its agent.
+#[test]
+fn a_daemon_that_is_started_again_follows_an_agent_that_dies() {
+    let Some(mut cluster) = Cluster::new(2) else { return };
+    let run = start(&cluster, "seen", "turns:1500");
+    let first = standing(&cluster, 0);
+    cluster.daemons.remove(0).kill();
+    assert_eq!(standing(&cluster, 0).pid, first.pid, "no daemon is needed to ask it");
+    cluster.start_daemon(0);
+    let log = cluster.daemons.last().unwrap();
+    log.wait_for("the agent of an earlier daemon goes on");
+    assert_eq!(standing(&cluster, 0).pid, first.pid);
+    let killed = cluster.kill_agent(0);
+    until("another agent", || cluster.agents(0).first().is_some_and(|other| *other != killed));
+    // One that dies while no daemon runs is followed as soon as one does.
+    let daemon = cluster.daemons.pop().unwrap();
+    daemon.kill();
+    let killed = cluster.kill_agent(0);
+    until("nobody", || cluster.agents(0).is_empty());
+    cluster.start_daemon(0);
+    until("another agent", || cluster.agents(0).first().is_some_and(|other| *other != killed));
+    assert!(standing(&cluster, 0).boot > first.boot);
+    ends_well(run, &cluster);
+}

@@ -1,0 +1,290 @@
+//! What the agent of a job on several hosts is asked on its own host: by the daemon, and by commands that look.
+//!
+//! Each agent listens at a socket of its own in the run directory, so that it can be asked whether or not a daemon runs. Questions
+//! and answers travel as those of the daemon do.
+use crate::{Error, Received, Result, RunDir, Socket, decode, encode};
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The directory of the agents' sockets in the run directory.
+const DIRECTORY: &str = "agents";
+
+/// What an agent is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AgentRequest {
+    /// How it stands to the other hosts. Answered by [`AgentReply::Standing`].
+    Standing,
+    /// It goes on, also while nobody is in the job, as long as this connection is open. Answered by [`AgentReply::Stays`]; if it
+    /// ends and is not to be started again, by [`AgentReply::EndsForGood`] before.
+    Stay,
+}
+
+/// What it answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AgentReply {
+    /// How it stands.
+    Standing(Box<AgentStanding>),
+    /// It stays.
+    Stays,
+    /// It ends, and the job needs no other.
+    EndsForGood,
+    /// Its thread does not answer.
+    Busy,
+    /// The question has no meaning to it.
+    Malformed {
+        /// The fault in it, in words.
+        what: String,
+    },
+}
+
+/// How an agent stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentStanding {
+    /// The job.
+    pub job: String,
+    /// Its process.
+    pub pid: u32,
+    /// Which of the job's hosts this one is, and its name and address there.
+    pub host: u16,
+    /// Its name.
+    pub name: String,
+    /// Where it receives datagrams.
+    pub address: SocketAddr,
+    /// The number of its start.
+    pub boot: u64,
+    /// How long it runs, in milliseconds.
+    pub age_ms: u64,
+    /// How packets travel: `udp`.
+    pub transport: String,
+    /// Why the job has ended, if it has.
+    pub failure: Option<String>,
+    /// The other hosts.
+    pub peers: Vec<PeerStanding>,
+    /// What it counted since it was started: a name, a cause or nothing, and the value.
+    pub counters: Vec<(String, String, u64)>,
+}
+
+/// How an agent stands to another host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerStanding {
+    /// Which of the job's hosts it is.
+    pub host: u16,
+    /// Its name.
+    pub name: String,
+    /// Where its agent receives datagrams.
+    pub address: SocketAddr,
+    /// How long there is a session with it, or is none, in milliseconds.
+    pub since_ms: u64,
+    /// How many sessions there were.
+    pub sessions: u64,
+    /// Why the last session ended, or why there is none.
+    pub reason: Option<String>,
+    /// The session, if there is one.
+    pub session: Option<SessionStanding>,
+}
+
+/// A session with another host. What it counts, it counts from its beginning.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionStanding {
+    /// The number of the other agent's start.
+    pub boot: u64,
+    /// How packets are sealed: `aes-128-gcm`, or `plain` if they are not.
+    pub seal: String,
+    /// How long nothing was heard, in milliseconds.
+    pub heard_ms: u64,
+    /// The smoothed round-trip time, in nanoseconds.
+    pub round_trip_ns: u64,
+    /// The shortest one, in nanoseconds.
+    pub min_round_trip_ns: u64,
+    /// The largest IP packet that the path is known to carry.
+    pub path_mtu: u32,
+    /// The congestion window, in bytes.
+    pub window: u64,
+    /// Bytes on the way.
+    pub in_flight: u64,
+    /// Packets that were sent.
+    pub sent: u64,
+    /// Bytes that were sent, without headers of UDP and IP.
+    pub sent_bytes: u64,
+    /// Packets that came.
+    pub received: u64,
+    /// Bytes that came, without headers of UDP and IP.
+    pub received_bytes: u64,
+    /// Packets with data that came to the other host.
+    pub acked: u64,
+    /// Packets with data that were taken for lost. What was in them is sent again.
+    pub lost: u64,
+    /// How often the window shrank.
+    pub congestion_events: u64,
+    /// Probes after nothing was acknowledged.
+    pub probes: u64,
+    /// How often the path began to swallow large packets.
+    pub black_holes: u64,
+}
+
+/// What the names of a job's sockets begin with. Names of jobs are longer than addresses of sockets may be, so it is a number made of the name.
+fn name_of(job: &str) -> String {
+    let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    format!("{:016x}", job.bytes().fold(0xcbf2_9ce4_8422_2325, fnv))
+}
+
+fn directory(dir: &RunDir) -> PathBuf {
+    dir.path().join(DIRECTORY)
+}
+
+/// The same path through a descriptor of the directory: that is never too long for the address of a socket.
+fn short(directory: &Path) -> Result<(OwnedFd, PathBuf)> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(directory, flags, Mode::empty())
+        .map_err(|error| Error::os("opening the directory of agents", error))?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
+    Ok((opened, path))
+}
+
+/// Listens for questions to the agent of `job` whose start has this number, in place of those before it.
+///
+/// # Errors
+/// [`Error::Os`].
+pub fn listen_as_agent(dir: &RunDir, job: &str, boot: u64) -> Result<(Socket, AgentSocket)> {
+    let directory = directory(dir);
+    let failed = |call| move |source| Error::Os { call, source };
+    std::fs::create_dir_all(&directory).map_err(failed("making the directory of agents"))?;
+    let name = format!("{}-{boot:016x}", name_of(job));
+    // They were killed, or end now; those of higher numbers there cannot be.
+    for other in sockets_of(dir, job) {
+        let _ = std::fs::remove_file(directory.join(other));
+    }
+    let (_opened, short) = short(&directory)?;
+    let socket = Socket::listen(&short.join(&name))?;
+    Ok((socket, AgentSocket { path: directory.join(name) }))
+}
+
+/// The names of sockets of agents of a job, in the order of their starts.
+fn sockets_of(dir: &RunDir, job: &str) -> Vec<String> {
+    let name = name_of(job) + "-";
+    let mut all: Vec<String> = sockets(dir).filter(|other| other.starts_with(&name)).collect();
+    all.sort();
+    all
+}
+
+fn sockets(dir: &RunDir) -> impl Iterator<Item = String> {
+    let entries = std::fs::read_dir(directory(dir)).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok())
+}
+
+/// The place of an agent's socket. Each start of an agent has one of its own.
+#[derive(Debug)]
+pub struct AgentSocket {
+    path: PathBuf,
+}
+
+impl AgentSocket {
+    /// Removes the socket.
+    pub fn remove(&self) {
+        // The next agent may have done so.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Removes the directory of the agents' sockets, if none is there.
+pub fn remove_agents(dir: &Path) {
+    let _ = std::fs::remove_dir(dir.join(DIRECTORY));
+}
+
+/// A connection to an agent.
+#[derive(Debug)]
+pub struct AgentConnection {
+    socket: Socket,
+}
+
+impl AgentConnection {
+    /// To the agent of a job; none if there is no agent. `limit` is for each sending and receiving.
+    ///
+    /// # Errors
+    /// [`Error::Os`].
+    pub fn open(dir: &RunDir, job: &str, limit: Option<Duration>) -> Result<Option<AgentConnection>> {
+        for name in sockets_of(dir, job).iter().rev() {
+            if let Some(agent) = AgentConnection::at(dir, name, limit)? {
+                return Ok(Some(agent));
+            }
+        }
+        Ok(None)
+    }
+
+    fn at(dir: &RunDir, name: &str, limit: Option<Duration>) -> Result<Option<AgentConnection>> {
+        let (_opened, path) = short(&directory(dir))?;
+        Ok(Socket::connect_within(&path.join(name), limit)?.map(|socket| AgentConnection { socket }))
+    }
+
+    /// To all agents of a run directory.
+    ///
+    /// # Errors
+    /// [`Error::RunDir`].
+    pub fn all(dir: &RunDir, limit: Option<Duration>) -> Result<Vec<AgentConnection>> {
+        dir.check()?;
+        // One that ends meanwhile is none.
+        Ok(sockets(dir).filter_map(|name| AgentConnection::at(dir, &name, limit).ok().flatten()).collect())
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if the agent ends meanwhile, [`Error::Os`] with `WouldBlock` if it does not answer in time.
+    pub fn ask(&self, request: &AgentRequest) -> Result<AgentReply> {
+        self.socket.send(&encode(request).map_err(Error::Frame)?, None)?;
+        self.next()
+    }
+
+    /// The next answer.
+    ///
+    /// # Errors
+    /// Those of [`AgentConnection::ask`].
+    pub fn next(&self) -> Result<AgentReply> {
+        match self.socket.receive()? {
+            Received::Message(bytes, _) => {
+                decode(&bytes).map_err(|error| Error::Answer { what: error.to_string() })
+            }
+            Received::TooLong => Err(Error::Answer { what: "it is too long".into() }),
+            Received::Closed => Err(Error::Closed),
+            Received::Nothing => Err(Error::os("waiting for the agent", rustix::io::Errno::AGAIN)),
+        }
+    }
+
+    /// Ends the connection, also for a thread that waits for an answer.
+    pub fn shut(&self) {
+        self.socket.shut();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_found_by_its_job_however_long_the_names_are() {
+        let top =
+            std::env::temp_dir().join(format!("hectare-agents-{}-{}", std::process::id(), "x".repeat(90)));
+        let dir = RunDir::at(&top);
+        std::fs::create_dir_all(&top).unwrap();
+        let job = "j".repeat(128);
+        assert!(AgentConnection::open(&dir, &job, None).unwrap().is_none());
+        let (killed, old) = listen_as_agent(&dir, &job, 1).unwrap();
+        drop(killed);
+        assert!(AgentConnection::open(&dir, &job, None).unwrap().is_none());
+        let (listener, place) = listen_as_agent(&dir, &job, 2).unwrap();
+        let connection = AgentConnection::open(&dir, &job, None).unwrap().unwrap();
+        let other = listener.accept().unwrap().unwrap();
+        other.send(&encode(&AgentReply::Stays).unwrap(), None).unwrap();
+        assert_eq!(connection.ask(&AgentRequest::Stay).unwrap(), AgentReply::Stays);
+        assert!(AgentConnection::open(&dir, "other", None).unwrap().is_none());
+        old.remove();
+        assert!(AgentConnection::open(&dir, &job, None).unwrap().is_some(), "the other one's is still there");
+        place.remove();
+        remove_agents(dir.path());
+        std::fs::remove_dir(&top).unwrap();
+    }
+}
