@@ -7,13 +7,23 @@ use crate::memory::process;
 use crate::protocol::round::{Found, Life, slot_state};
 use crate::segment::layout::WorkerRecord;
 use crate::segment::tally::count;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a process that was seen to end is waited for: one that waits for a device may take as long as that does.
 const LONGEST_END: Duration = Duration::from_secs(1);
 /// The same for a process that cannot be looked at.
 const UNSEEN_END: Duration = Duration::from_millis(10);
+
+/// The bit of a mark that says that the process was killed and counted; process ids are smaller.
+const COUNTED: u64 = 1 << 63;
+
+/// A process that is marked to be killed for a stall.
+#[derive(Debug)]
+pub(crate) struct Condemned<'s> {
+    place: &'s AtomicU64,
+    id: u64,
+}
 
 impl Life for RobustMutex {
     fn try_lock(&self) -> Option<bool> {
@@ -73,22 +83,39 @@ impl Shared {
         (pid.load(Ordering::Relaxed), started.load(Ordering::Relaxed))
     }
 
-    /// Marks a process as one to be killed for a stall; true for the first who does, in whatever process.
+    /// Marks a process as one to be killed for a stall.
     ///
     /// Every slot of the process is marked, since each may be seen to stall, and the first of them decides. A
     /// reaper without a slot is marked in the header.
-    pub(crate) fn condemn(&self, pid: u32, started: u64) -> bool {
+    pub(crate) fn condemn(&self, pid: u32, started: u64) -> Condemned<'_> {
         let id = u64::from(pid) << 32 | started & 0xffff_ffff;
-        let of_it = |record: &&WorkerRecord| {
+        let mut places = self.places_of(pid, started);
+        let place = places.next().unwrap_or(&self.segment.header().reaper_condemned);
+        for place in std::iter::once(place).chain(places) {
+            let marked = place.load(Ordering::Relaxed);
+            if marked & !COUNTED != id {
+                // Relaxed, here and below: the changes alone decide, and nothing is read on their account.
+                let _ = place.compare_exchange(marked, id, Ordering::Relaxed, Ordering::Relaxed);
+            }
+        }
+        Condemned { place, id }
+    }
+
+    /// Whether the caller, who has killed a process, is to count it: one of all that saw it stall, whoever of them was the first
+    /// to mark it, and whoever killed it before the others.
+    pub(crate) fn is_to_count(&self, condemned: &Condemned<'_>, pid: u32, started: u64) -> bool {
+        let (id, counted) = (condemned.id, condemned.id | COUNTED);
+        let is_first =
+            condemned.place.compare_exchange(id, counted, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        self.places_of(pid, started).for_each(|place| place.store(counted, Ordering::Relaxed));
+        is_first
+    }
+
+    fn places_of(&self, pid: u32, started: u64) -> impl Iterator<Item = &AtomicU64> {
+        let of_it = move |record: &&WorkerRecord| {
             record.pid.load(Ordering::Relaxed) == pid && record.started.load(Ordering::Relaxed) == started
         };
-        let segment = &self.segment;
-        let mut records = segment.workers().iter().filter(of_it);
-        // Relaxed: the swap alone decides, and nothing is read on its account.
-        let first = records.next().map_or(&segment.header().reaper_condemned, |record| &record.condemned);
-        let fresh = first.swap(id, Ordering::Relaxed) != id;
-        records.for_each(|record| record.condemned.store(id, Ordering::Relaxed));
-        fresh
+        self.segment.workers().iter().filter(of_it).map(|record| &record.condemned)
     }
 
     /// Asks the kernel whether a worker is dead: a thread that ends, by whatever means, gives up the mutex

@@ -113,8 +113,8 @@ impl Runtime<'_> {
             return;
         }
         // A process that was sent the signal may live on for a moment, and others see it stall too; it counts once.
-        let first = self.shared.condemn(pid, started);
-        if crate::memory::process::kill(pid, started) && first {
+        let condemned = self.shared.condemn(pid, started);
+        if crate::memory::process::kill(pid, started) && self.shared.is_to_count(&condemned, pid, started) {
             count(&self.shared.segment.header().counters.kills, 1);
             tracing::warn!(
                 rank,

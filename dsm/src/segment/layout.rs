@@ -295,7 +295,8 @@ pub(crate) struct WorkerRecord {
     pub(crate) started: AtomicU64,
     /// Where the stack of the process begins, against ids reused within a tick; 0 if it is not known.
     pub(crate) stack: AtomicU64,
-    /// The process of the slot that was last killed for a stall: its id and the low half of its start time.
+    /// The process of the slot that was last to be killed for a stall: its id and the low half of its start time. The highest
+    /// bit: it was killed, and counted.
     pub(crate) condemned: AtomicU64,
     /// The slot of the area that the worker is creating, plus one; 0 for none. Set under the directory mutex.
     pub(crate) creating: AtomicU32,

@@ -54,7 +54,7 @@ fn counts_that_overlap_end_right() {
 }
 
 #[test]
-fn a_process_is_condemned_once_whoever_sees_it_stall() {
+fn a_killed_process_counts_once_whoever_sees_it_stall() {
     let job = Job::builder().reserve(1 << 24).max_workers(4).embedded().unwrap();
     let shared = &job.shared;
     // Two workers of one process, each of which may be seen to stall by several others.
@@ -71,11 +71,16 @@ fn a_process_is_condemned_once_whoever_sees_it_stall() {
         joined.wait();
         let (pid, started) = shared.process_of(1);
         assert_eq!((pid, started), shared.process_of(0));
-        let firsts: Vec<_> = (0..4).map(|_| scope.spawn(move || shared.condemn(pid, started))).collect();
-        let firsts = firsts.into_iter().map(|first| usize::from(first.join().unwrap())).sum::<usize>();
+        // The first who marked it comes too late to kill it.
+        let late = shared.condemn(pid, started);
+        let kill = move || shared.is_to_count(&shared.condemn(pid, started), pid, started);
+        let counts: Vec<_> = (0..4).map(|_| scope.spawn(kill)).collect();
+        let counts = counts.into_iter().map(|count| usize::from(count.join().unwrap())).sum::<usize>();
+        assert_eq!(counts, 1);
+        assert!(!shared.is_to_count(&late, pid, started), "it marked it, and another killed it");
         done.wait();
-        assert_eq!(firsts, 1);
         // Another process of the same id, and one without a slot.
-        assert!(shared.condemn(pid, started + 1) && !shared.condemn(pid, started + 1));
+        let kill = || shared.is_to_count(&shared.condemn(pid, started + 1), pid, started + 1);
+        assert!(kill() && !kill());
     });
 }
