@@ -192,6 +192,29 @@ fn the_lines_since_a_version() {
     assert!(lines.runs().any(|run| run == (64..65)) && held[0].bytes()[..8] == [0; 8]);
 }
 
+/// What is sent to other hosts: each version's own lines, though the log of many publications is one.
+#[test]
+fn a_sealed_version_is_an_exact_base() {
+    let job = Job::builder().reserve(1 << 28).generations(3, 1000).embedded().unwrap();
+    let mut worker = job.worker().unwrap();
+    let mut owned = worker.create::<u64>(AreaSpec::new("w").copies(3), 1 << 16).unwrap();
+    let agent = job.agent().unwrap();
+    let area = agent.find("w").unwrap();
+    let mut base = None;
+    for turn in 0..50u64 {
+        owned.write(&worker).unwrap().set(turn as usize * 80, 1);
+        worker.sync().unwrap();
+        let held = &agent.hold(&[area]).unwrap()[0];
+        held.seal();
+        let runs: Vec<_> = held.changed_since(base).runs().collect();
+        base = Some(held.version());
+        // The first one was asked for too late to be a generation of its own.
+        if turn > 1 {
+            assert_eq!(runs, vec![turn * 10..turn * 10 + 1], "turn {turn}");
+        }
+    }
+}
+
 #[test]
 fn a_deleted_area_stays_as_long_as_it_is_held() {
     let job = patient_job();
@@ -361,7 +384,7 @@ fn another_thread_hears_the_bell() {
     let mut owned = worker.create::<u64>(AreaSpec::new("w").copies(2), 10).unwrap();
     let mut agent = job.agent().unwrap();
     look(&mut agent);
-    let bell = agent.bell();
+    let bell = agent.bell(false);
     assert!(!bell.wait(Duration::from_millis(1)), "nothing happened");
     std::thread::scope(|scope| {
         let sleeper = scope.spawn(|| bell.wait(LONG));
@@ -369,7 +392,7 @@ fn another_thread_hears_the_bell() {
         assert!(sleeper.join().unwrap());
     });
     // It rang before: nobody sleeps. After the next look it has not.
-    assert!(bell.wait(LONG) && agent.bell().wait(LONG));
+    assert!(bell.wait(LONG) && agent.bell(false).wait(LONG));
     look(&mut agent);
-    assert!(!agent.bell().wait(Duration::from_millis(1)));
+    assert!(!agent.bell(false).wait(Duration::from_millis(1)));
 }

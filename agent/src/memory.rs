@@ -61,7 +61,7 @@ impl SegmentMemory {
 
     /// What to sleep on until something changes in it.
     pub(crate) fn bell(&self) -> Bell {
-        self.agent.bell()
+        self.agent.bell(self.received.waits() || !self.untold.is_empty())
     }
 
     pub(crate) fn agent(&self) -> &Agent {
@@ -71,11 +71,6 @@ impl SegmentMemory {
     /// It is `now_ns`, in nanoseconds that the node counts, too.
     pub(crate) fn at(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
-    }
-
-    /// Whether to look again soon: a round is awaited that rings no bell at its end.
-    pub(crate) fn is_in_round(&self) -> bool {
-        self.agent.is_in_round() || self.received.waits() || !self.untold.is_empty()
     }
 
     /// The next event for the node.

@@ -138,11 +138,6 @@ impl Relay {
         self.has_left && (self.node.is_alone() || (!self.is_first && self.node.is_settled()))
     }
 
-    /// Whether to look again soon, as a round is under way whose end is awaited.
-    pub fn is_in_round(&self) -> bool {
-        self.memory.is_in_round()
-    }
-
     /// The memory.
     pub fn memory(&self) -> &SegmentMemory {
         &self.memory

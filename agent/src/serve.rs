@@ -1,4 +1,4 @@
-//! The thread of the agent: it looks at the socket and at the memory, spins briefly, yields, then sleeps.
+//! The thread of the agent: it looks at the socket and at the memory for a while after the last work, then sleeps.
 //!
 //! It sleeps on the socket. The bell of the memory is a futex, so a second thread sleeps on that and wakes the first; only while the
 //! first one sleeps, so that whoever publishes wakes nobody in vain. Waiting on both at once would need `io_uring`; to look at the
@@ -15,8 +15,6 @@ use std::time::{Duration, Instant};
 
 /// Bursts between two looks for datagrams.
 const BURSTS: usize = 8;
-/// The longest sleep while a round is under way, whose end rings no bell.
-const IN_ROUND: Duration = Duration::from_micros(100);
 /// The longest sleep on the bell.
 const LONGEST: Duration = Duration::from_secs(1);
 /// Between two questions whether the program has ended.
@@ -60,16 +58,13 @@ pub fn serve(
             return Ok(None);
         }
         let time = now();
-        let mut longest = relay.next_timeout(time).since(time).min(ASKS);
-        if relay.is_in_round() {
-            longest = longest.min(IN_ROUND);
-        }
+        let longest = relay.next_timeout(time).since(time).min(ASKS);
         let bell = relay.memory().bell();
         let worked = came > 0 || sent > 0 || bell.has_rung();
-        if !worked && idle.is_about_to_sleep() {
+        if idle.is_to_sleep(worked || longest.is_zero()) {
             sleeper.sleep_on(bell);
+            transport.wait(longest)?;
         }
-        idle.rest(transport, worked, longest)?;
     }
 }
 

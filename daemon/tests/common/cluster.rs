@@ -21,7 +21,12 @@ pub struct Cluster {
 impl Cluster {
     /// `None` where this process may make no namespaces.
     pub fn new(hosts: usize) -> Option<Cluster> {
-        let network = Network::new(hosts, &Settings::default());
+        Cluster::with(hosts, &Settings::default())
+    }
+
+    /// The same on a network of such settings.
+    pub fn with(hosts: usize, settings: &Settings) -> Option<Cluster> {
+        let network = Network::new(hosts, settings);
         let network = network.map_err(|error| hectare_testing::skip("network namespaces", error)).ok()?;
         let top = tempfile::tempdir().unwrap();
         let mut cluster = Cluster { network, top, daemons: Vec::new() };

@@ -1,15 +1,14 @@
 //! What an I/O thread does that has nothing to do.
 use crate::contract::Transport;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// So often it looks again at once ..
-const SPINS: u32 = 200;
-/// .. and so often after others had the processor.
-const YIELDS: u32 = 50;
+/// For so long after the last work it looks again, giving way to others in between: a few round trips of a fast network.
+const LOOKS: Duration = Duration::from_micros(50);
 
-/// Spins briefly, then yields, then sleeps: a reply that comes within microseconds costs no wake-up, and a thread without
-/// work costs no processor.
+/// Looks again for a while, then sleeps: a reply that comes within microseconds costs no wake-up, and a thread without work
+/// costs no processor. Between two looks it yields rather than spins: on a host whose processors are all taken, those that it
+/// looks for could not run else.
 ///
 /// ```no_run
 /// use hectare_transport::{Idle, Transport, udp::Udp};
@@ -27,14 +26,22 @@ const YIELDS: u32 = 50;
 /// ```
 #[derive(Debug, Default)]
 pub struct Idle {
-    /// How often in a row there was nothing to do.
-    rounds: u32,
+    /// Since when there is nothing to do.
+    since: Option<Instant>,
 }
 
 impl Idle {
-    /// Whether [`Idle::rest`] sleeps next, if there is no work.
-    pub fn is_about_to_sleep(&self) -> bool {
-        self.rounds >= SPINS + YIELDS
+    /// After a round of the loop, which found work or not: whether to sleep now. Else whoever else wants the processor had it.
+    pub fn is_to_sleep(&mut self, worked: bool) -> bool {
+        if worked {
+            self.since = None;
+            return false;
+        }
+        if self.since.get_or_insert_with(Instant::now).elapsed() >= LOOKS {
+            return true;
+        }
+        std::thread::yield_now();
+        false
     }
 
     /// Rests after a round of the loop, which found work or not: at most for `longest`, the time until the next timer.
@@ -47,16 +54,7 @@ impl Idle {
         worked: bool,
         longest: Duration,
     ) -> io::Result<()> {
-        if worked || longest.is_zero() {
-            self.rounds = 0;
-            return Ok(());
-        }
-        self.rounds = self.rounds.saturating_add(1);
-        if self.rounds <= SPINS {
-            std::hint::spin_loop();
-        } else if self.rounds <= SPINS + YIELDS {
-            std::thread::yield_now();
-        } else {
+        if self.is_to_sleep(worked || longest.is_zero()) {
             transport.wait(longest)?;
         }
         Ok(())

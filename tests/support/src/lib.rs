@@ -81,3 +81,11 @@ fn newest(directory: &Path) -> Option<SystemTime> {
         })
         .max()
 }
+
+/// The processor and how many of it, for the head of a bench's table.
+pub fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let count = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    format!("{} ({count} processors)", model.map_or("an unknown processor", |(_, model)| model))
+}

@@ -349,6 +349,12 @@ impl Held {
         unsafe { std::slice::from_raw_parts(parts.reader(self.copy), len) }
     }
 
+    /// Has the log of changes divided soon, so that [`Held::changed_since`] of this version tells little of what was written
+    /// before it: with the next publication at the latest. To be called of each version that is to be a base.
+    pub fn seal(&self) {
+        self.parts().slot.round.generations.seal_requested.store(1, Ordering::Relaxed);
+    }
+
     /// The lines that may have changed after version `base` up to this one: exact to generations, possibly more, never
     /// fewer. All of them if there is no base, if it is of another term, or if the area has no log.
     pub fn changed_since(&self, base: Option<Version>) -> LineSet {

@@ -13,18 +13,14 @@ pub(crate) mod news;
 pub(crate) mod notes;
 pub(crate) mod receive;
 
+use self::bell::Bell;
 use self::desk::Desk;
 use self::news::Known;
 use crate::api::job::Job;
-use crate::engine::wait::{futex_wait, futex_wait_either, low_half};
 use crate::error::Result;
-use crate::protocol::word::{SLEEP, Word};
+use crate::protocol::word::Word;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-/// The longest sleep while a round is under way whose end the agent waits for.
-const SHORT: Duration = Duration::from_millis(16);
 
 /// Who stands in for other hosts. There is one per job and host; it belongs to the thread that made it, which must not end
 /// before it is dropped, as with a [`Worker`](crate::Worker).
@@ -65,6 +61,8 @@ pub struct Agent {
     again: Vec<usize>,
     /// The bell before the last look.
     heard: u32,
+    /// The word of the rounds before the last look.
+    round: Word,
     /// The clocks that were told: those of this host, and of all.
     clocks: (u64, u64),
 }
@@ -78,19 +76,18 @@ impl Job {
     pub fn agent(&self) -> Result<Agent> {
         let desk = Rc::new(Desk::open(&self.shared)?);
         let heard = desk.outlet().listen();
-        Ok(Agent { desk, known: Vec::new(), again: Vec::new(), heard, clocks: (0, 0) })
+        let round = self.shared.segment.rounds().load();
+        Ok(Agent { desk, known: Vec::new(), again: Vec::new(), heard, round, clocks: (0, 0) })
     }
 }
 
 impl Agent {
-    /// What another thread sleeps on for this one, which waits for something else: the bell as it was before the last look.
-    pub fn bell(&self) -> bell::Bell {
-        bell::Bell { shared: self.desk.shared.clone(), heard: self.heard }
-    }
-
-    /// Whether to look again soon: a round is under way whose end the agent waits for, and that rings no bell.
-    pub fn is_in_round(&self) -> bool {
-        !self.again.is_empty()
+    /// What another thread sleeps on for this one, which waits for something else: the bell as it was before the last look. The
+    /// agent may wait for the end of a round which it found under way, and which rings no bell at its end; with `in_round`, the
+    /// caller found one, too.
+    pub fn bell(&self, in_round: bool) -> Bell {
+        let round = (in_round || !self.again.is_empty()).then_some(self.round);
+        Bell { shared: self.desk.shared.clone(), heard: self.heard, round }
     }
 
     /// Gives back what agents before this one held. In a job on several hosts, their pins stay until then, so that this one can
@@ -102,25 +99,6 @@ impl Agent {
     /// Sleeps until there may be news, at most `limit`. Returns at once if there were some since the last
     /// [`Agent::look`].
     pub fn wait(&mut self, limit: Duration) {
-        let outlet = self.desk.outlet();
-        let Some(asleep) = outlet.fall_asleep(self.heard) else { return };
-        match self.again.is_empty() {
-            true => drop(futex_wait(outlet.bell, asleep, limit)),
-            false => self.sleep_in_round(asleep, limit.min(SHORT)),
-        }
-        outlet.wake_up(asleep);
-    }
-
-    /// Sleeps on the bell and on the word of the round.
-    fn sleep_in_round(&self, asleep: u32, limit: Duration) {
-        let word = &*self.desk.shared.segment.header().sync.word;
-        let seen = self.desk.shared.segment.rounds().load();
-        let sleeping = Word(seen.0 | SLEEP);
-        // Relaxed: the mark orders nothing, and the release sequence of the last shift goes on.
-        let marked = word.compare_exchange(seen.0, sleeping.0, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        if marked {
-            let words = [(low_half(word), sleeping.0 as u32), (self.desk.outlet().bell, asleep)];
-            futex_wait_either(words, limit);
-        }
+        self.bell(false).wait(limit);
     }
 }

@@ -61,6 +61,8 @@ impl Agent {
         let shared = self.desk.shared.clone();
         let segment = &shared.segment;
         self.heard = self.desk.outlet().listen();
+        // Before everything that is looked at: a round that ends meanwhile is seen to have gone on.
+        self.round = segment.rounds().load();
         // Acquire, both: pairs with the release in `publish_plan`. The news that are taken below are of all that it covers.
         let acting = &segment.header().sync.acting;
         let lowest = acting.lowest_clock.load(Ordering::Acquire);

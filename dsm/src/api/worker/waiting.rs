@@ -20,7 +20,9 @@ impl Worker {
         if seen != self.idle {
             return Ok(Pause::Again);
         }
-        let pause = self.local.waiter.pause(word, seen, other, shared.is_crowded(), LOOK_AROUND);
+        // What may come from other hosts comes by the agent, which needs a processor.
+        let crowded = shared.is_crowded() || shared.segment.spans_hosts();
+        let pause = self.local.waiter.pause(word, seen, other, crowded, LOOK_AROUND);
         // The mark of this sleeper is not news.
         self.idle = shared.segment.rounds().load();
         if self.idle.phase() != crate::protocol::word::Phase::Idle {

@@ -8,6 +8,7 @@ mod lossy;
 mod moving;
 mod paths;
 
+use hectare_testing::processor;
 use paths::Namespaces;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -159,11 +160,4 @@ fn measure_session(
         eprint!("{}", String::from_utf8_lossy(&sent.stderr));
     }
     String::from_utf8_lossy(&sent.stdout).trim().parse().expect("Gbit/s")
-}
-
-fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let count = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    format!("{} ({count} processors)", model.map_or("an unknown processor", |(_, model)| model))
 }

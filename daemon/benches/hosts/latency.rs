@@ -1,0 +1,57 @@
+//! Barriers, and how soon the other host sees what was written.
+use crate::common::cluster::Cluster;
+use crate::{ROUNDS, best, figure, median, of_role, program};
+use std::process::Stdio;
+
+/// What is measured.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    what: &'static str,
+    /// The role of our program, on both hosts.
+    role: &'static str,
+    /// The most that our time may be, over a round trip.
+    target: f64,
+}
+
+pub(crate) const CASES: [Case; 2] = [
+    Case { name: "barrier", what: "barrier of two hosts, a worker each", role: "barriers", target: 1.5 },
+    Case {
+        name: "visible",
+        what: "write of 64 bytes to visible on the other host, there and back",
+        role: "visible",
+        target: 2.0,
+    },
+];
+
+/// Beside a datagram there and back: of programs that sleep until it comes, which the wake-ups of the system make slow, and of
+/// those that spin, as no program can whose host has other work.
+pub(crate) fn measure(case: &Case, cluster: &Cluster) {
+    let (mut ours, mut sleeping, mut spinning) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        sleeping.push(of_ping(cluster, "ping"));
+        ours.push(of_role(cluster, case.role));
+        spinning.push(of_ping(cluster, "ping-spinning"));
+    }
+    println!("\n{}", case.what);
+    println!("{:<40} {:>9} {:>9} {:>12}", "us", "median", "best", "ours / this");
+    let least = best(&ours);
+    let ours = median(&mut ours);
+    println!("{:<40} {ours:>9.1} {least:>9.1}", "ours");
+    for (name, mut times) in [("UDP ping-pong, asleep", sleeping), ("UDP ping-pong, spinning", spinning)] {
+        let (least, middle) = (best(&times), median(&mut times));
+        println!("{name:<40} {middle:>9.1} {least:>9.1} {:>12.2}", ours / middle);
+    }
+    println!("{:<40} {:>32.2}", "at most", case.target);
+}
+
+fn of_ping(cluster: &Cluster, role: &str) -> f64 {
+    let address = format!("{}:7717", cluster.network.address(1));
+    let mut answers = cluster.network.command(1, program());
+    let mut answers = answers.args(["role", role, "answer", &address]).spawn().expect("a program");
+    let mut asks = cluster.network.command(0, program());
+    let asked =
+        asks.args(["role", role, "ask", &address]).stdout(Stdio::piped()).output().expect("a program");
+    answers.kill().expect("it answers until it is ended");
+    answers.wait().expect("its end");
+    figure(&String::from_utf8_lossy(&asked.stdout))
+}

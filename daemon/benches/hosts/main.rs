@@ -1,0 +1,97 @@
+//! What areas on two hosts cost, beside what the network costs by itself: the same veth pair, in turns. The hosts are network
+//! namespaces with a daemon each; needs root.
+//!
+//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|whole|sparse|idle]`
+#[path = "../../tests/common/mod.rs"]
+mod common;
+mod latency;
+mod ping;
+mod roles;
+mod volume;
+
+use common::cluster::Cluster;
+use hectare_hosts::Settings;
+use hectare_testing::processor;
+
+/// Measurements of each kind, in turn with the others.
+const ROUNDS: usize = 5;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    if let [word, role, rest @ ..] = &arguments[..]
+        && word == "role"
+    {
+        return roles::play(role, rest);
+    }
+    let only = arguments.first().map(String::as_str);
+    println!("two network namespaces, {}", processor());
+    let is_wanted = |name: &str| only.is_none_or(|only| only == name);
+    for case in latency::CASES.iter().filter(|case| is_wanted(case.name)) {
+        let Some(cluster) = hosts(1500) else { return };
+        latency::measure(case, &cluster);
+    }
+    for mtu in [9000, 1500].into_iter().filter(|_| is_wanted("whole")) {
+        let Some(cluster) = hosts(mtu) else { return };
+        volume::whole(&cluster, mtu);
+    }
+    if is_wanted("sparse") {
+        let Some(cluster) = hosts(1500) else { return };
+        volume::sparse(&cluster);
+    }
+    if is_wanted("idle") {
+        let Some(cluster) = hosts(1500) else { return };
+        volume::idle(&cluster);
+    }
+}
+
+fn hosts(mtu: u32) -> Option<Cluster> {
+    let cluster = Cluster::with(2, &Settings { mtu, ..Settings::default() });
+    if cluster.is_none() {
+        println!("not measured: no network namespaces");
+    }
+    cluster
+}
+
+fn best(times: &[f64]) -> f64 {
+    times.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+fn median(figures: &mut [f64]) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+/// The figure that a program says in a line of its own.
+fn figure(said: &str) -> f64 {
+    let figure = said.lines().find_map(|line| line.split_once("figure "));
+    figure.and_then(|(_, figure)| figure.parse().ok()).unwrap_or_else(|| panic!("no figure: {said}"))
+}
+
+fn program() -> String {
+    std::env::current_exe().expect("the path of this program").display().to_string()
+}
+
+/// The command that is this program in a role.
+fn in_role(role: &str) -> String {
+    format!("exec {} role {role}", program())
+}
+
+fn of_role(cluster: &Cluster, role: &str) -> f64 {
+    let before = sent(cluster);
+    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &in_role(role));
+    assert_eq!(said.code, 0, "{said:?}");
+    if std::env::var_os("HOSTS_DETAILS").is_some() {
+        eprintln!("{} packets sent by the first host, {}", sent(cluster).0 - before.0, said.err);
+    }
+    figure(&said.out)
+}
+
+/// Packets and bytes that the first host has sent.
+fn sent(cluster: &Cluster) -> (u64, u64) {
+    let of = |what: &str| {
+        let file = format!("/sys/class/net/eth0/statistics/tx_{what}");
+        let said = cluster.network.command(0, "cat").arg(file).output().expect("cat").stdout;
+        String::from_utf8_lossy(&said).trim().parse().expect("a count")
+    };
+    (of("packets"), of("bytes"))
+}

@@ -1,0 +1,199 @@
+//! What the programs do that run on both hosts.
+use crate::ping;
+use hectare_dsm::wire::Launch;
+use hectare_dsm::{AreaSpec, Job, Rank, Result, Version, Worker};
+use std::time::{Duration, Instant};
+
+const LONG: Duration = Duration::from_secs(60);
+/// Turns that are not counted.
+const WARM: usize = 200;
+const TURNS: usize = 3000;
+
+/// Plays a role.
+pub(crate) fn play(role: &str, rest: &[String]) {
+    match (role, rest) {
+        ("barriers", _) => barriers().expect("barriers"),
+        ("visible", _) => visible().expect("writes"),
+        ("whole", [bytes]) => whole(bytes.parse().expect("bytes")).expect("an area"),
+        ("sparse", [bytes]) => sparse(bytes.parse().expect("bytes")).expect("an area"),
+        ("idle", [areas]) => idle(areas.parse().expect("areas")).expect("areas"),
+        ("ping", [part, address]) => ping::play(part, address, false),
+        ("ping-spinning", [part, address]) => ping::play(part, address, true),
+        other => panic!("no role: {other:?}"),
+    }
+}
+
+/// Says a figure, and where the times lie.
+pub(crate) fn say(figure: f64, mut times: Vec<Duration>) {
+    println!("figure {figure}");
+    times.sort();
+    let at = |share: f64| times[(times.len() as f64 * share) as usize].as_secs_f64() * 1e6;
+    eprintln!("us: 10 % {:.1}, 50 % {:.1}, 90 % {:.1}, 99 % {:.1}", at(0.1), at(0.5), at(0.9), at(0.99));
+}
+
+/// The mean of times, in microseconds: hosts that wait for each other by turns make single times long and short.
+pub(crate) fn mean_us(times: &[Duration]) -> f64 {
+    times.iter().sum::<Duration>().as_secs_f64() * 1e6 / times.len() as f64
+}
+
+fn worker() -> Result<(Worker, Rank)> {
+    let launch = Launch::from_environment().expect("what a launcher set").expect("a launcher");
+    let mut worker = Job::connect(&launch.job)?.worker()?;
+    worker.wait_for_workers(launch.size as usize, LONG)?;
+    Ok((worker, launch.size))
+}
+
+fn barriers() -> Result<()> {
+    let (mut worker, _) = worker()?;
+    let mut times = Vec::new();
+    for turn in 0..WARM + TURNS {
+        let since = Instant::now();
+        worker.barrier()?;
+        if turn >= WARM {
+            times.push(since.elapsed());
+        }
+    }
+    if worker.rank() == 0 {
+        say(mean_us(&times), times);
+    }
+    Ok(())
+}
+
+/// One writes 64 bytes and asks for a round, the other waits until it sees them, and answers in the same way.
+fn visible() -> Result<()> {
+    let (mut worker, _) = worker()?;
+    let (own, other) = (worker.rank(), 1 - worker.rank());
+    let name = |rank: Rank| format!("line/{rank}");
+    let mut mine = worker.create::<u64>(AreaSpec::new(name(own)), 8)?;
+    let theirs = worker.attach_within::<u64>(&name(other), LONG)?;
+    let mut times = Vec::new();
+    for turn in 0..(WARM + TURNS) as u64 {
+        let since = Instant::now();
+        if own == 0 {
+            mine.write(&worker)?.fill(turn + 1);
+            worker.sync()?;
+        }
+        while theirs.read(&worker)?[0] <= turn {
+            let seen = theirs.version(&worker)?;
+            worker.wait_for(&theirs, Version { counter: seen.counter + 1, ..seen }, LONG)?;
+        }
+        if own == 1 {
+            mine.write(&worker)?.fill(turn + 1);
+            worker.sync()?;
+        }
+        if turn >= WARM as u64 {
+            times.push(since.elapsed());
+        }
+    }
+    worker.barrier()?;
+    if own == 0 {
+        say(mean_us(&times), times);
+    }
+    Ok(())
+}
+
+/// Nanoseconds of a clock that all processes of this machine share.
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The first rank writes an area all over, with the time; the second takes the time when it sees that.
+fn whole(bytes: usize) -> Result<()> {
+    let (mut worker, _) = worker()?;
+    let len = bytes / 8;
+    let mut times = Vec::new();
+    let mut mine = None;
+    if worker.rank() == 0 {
+        mine = Some(worker.create::<u64>("whole", len)?);
+    }
+    let area = worker.attach_within::<u64>("whole", LONG)?;
+    for turn in 0..WHOLE_TURNS {
+        worker.barrier()?;
+        if let Some(mine) = &mut mine {
+            let elements = &mut mine.write_whole(&worker)?;
+            elements.fill(turn as u64 + 1);
+            elements[0] = now_ns();
+        }
+        worker.barrier()?;
+        let seen = area.read(&worker)?;
+        times.push(Duration::from_nanos(now_ns() - seen[0]));
+        assert_eq!((seen[1], seen[len - 1]), (turn as u64 + 1, turn as u64 + 1));
+    }
+    if worker.rank() == 1 {
+        // The first time, memory is new on both sides.
+        times.remove(0);
+        times.sort();
+        let middle = times[times.len() / 2];
+        say(bytes as f64 * 8.0 / 1e9 / middle.as_secs_f64(), times);
+    }
+    worker.barrier()
+}
+
+const WHOLE_TURNS: usize = 6;
+
+/// The first rank writes every hundredth line, and says what it wrote.
+fn sparse(bytes: usize) -> Result<()> {
+    let (mut worker, _) = worker()?;
+    let mut mine = None;
+    if worker.rank() == 0 {
+        mine = Some(worker.create::<u64>("sparse", bytes / 8)?);
+    }
+    let area = worker.attach_within::<u64>("sparse", LONG)?;
+    let (mut wrote, mut before) = (0, 0);
+    for turn in 0..=SPARSE_TURNS {
+        worker.barrier()?;
+        // The whole area came first.
+        if turn == 1 {
+            (wrote, before) = (0, bytes_sent());
+        }
+        if let Some(mine) = &mut mine {
+            let mut written = mine.write(&worker)?;
+            for line in (0..bytes / 64).skip(turn * 7 % 100).step_by(100) {
+                written.range_mut(line * 8..line * 8 + 8).fill(turn as u64 + 1);
+                wrote += 64;
+            }
+        }
+        worker.barrier()?;
+        assert_eq!(area.read(&worker)?[turn * 7 % 100 * 8], turn as u64 + 1);
+    }
+    worker.barrier()?;
+    if worker.rank() == 0 {
+        println!("figure {}", (bytes_sent() - before) as f64 / wrote as f64);
+    }
+    Ok(())
+}
+
+/// What this host has sent.
+fn bytes_sent() -> u64 {
+    let count = std::fs::read_to_string("/sys/class/net/eth0/statistics/tx_bytes").expect("a host's device");
+    count.trim().parse().expect("a count")
+}
+
+const SPARSE_TURNS: usize = 20;
+
+/// So many areas of each host that the other has, and nothing is written for some seconds.
+fn idle(areas: usize) -> Result<()> {
+    let (mut worker, size) = worker()?;
+    let name = |rank: Rank, area: usize| format!("idle/{rank}/{area}");
+    let own = worker.rank();
+    let _mine = (0..areas)
+        .map(|area| worker.create::<u64>(name(own, area).as_str(), 1000))
+        .collect::<Result<Vec<_>>>()?;
+    for rank in 0..size {
+        for area in 0..areas {
+            worker.attach_within::<u64>(&name(rank, area), LONG)?;
+        }
+    }
+    worker.barrier()?;
+    println!("idle from here");
+    let until = Instant::now() + IDLE;
+    while Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
+        worker.service()?;
+    }
+    println!("idle until here");
+    worker.barrier()
+}
+
+pub(crate) const IDLE: Duration = Duration::from_secs(10);
