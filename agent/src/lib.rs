@@ -21,6 +21,7 @@ mod received;
 mod relay;
 mod serve;
 mod standing;
+mod trace;
 mod window;
 
 pub use failure::Failure;

@@ -1,13 +1,15 @@
 //! A job's memory on this host as the node sees it, and what the node is told of it.
 use crate::own::{Entered, Own};
 use crate::received::{Committed, Received};
+use crate::trace::Trace;
 use hectare_dsm as dsm;
 use hectare_dsm::agent::{Agent, Bell, RemoteWorker};
-use hectare_net::wire::Wanted;
+use hectare_net::wire::{Stage, Wanted};
 use hectare_net::{
     AreaId, Arrival, Description, Event, GroupId, HostId, Lines, Memory, NameError, PinId, Pinned, Run,
     Version,
 };
+use hectare_wire::{TraceStep, TraceWhat};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use tracing::{debug, info, warn};
@@ -31,6 +33,7 @@ pub struct SegmentMemory {
     untold: BTreeSet<GroupId>,
     /// Clocks that are told after those.
     clocks: Option<(u64, u64)>,
+    trace: Trace,
     agent: Agent,
 }
 
@@ -55,6 +58,7 @@ impl SegmentMemory {
             ranks,
             untold: BTreeSet::new(),
             clocks: None,
+            trace: Trace::default(),
             agent,
         }
     }
@@ -99,6 +103,7 @@ impl SegmentMemory {
         }
         self.heard = heard;
         for (group, versions) in self.received.visible(&self.agent) {
+            self.trace.note(group, &versions, self.now_ns, TraceWhat::Visible);
             self.events.push_back(Event::Visible { group, versions });
         }
     }
@@ -133,6 +138,9 @@ impl SegmentMemory {
     fn tell_state(&mut self, group: GroupId) {
         match self.own.untold_states(&self.agent, group) {
             Some(states) => {
+                for state in &states {
+                    self.trace.note(group, &state.versions, self.now_ns, TraceWhat::PickedUp);
+                }
                 let told = states.into_iter().map(|state| Event::Published { group, state });
                 self.events.extend(told);
             }
@@ -220,6 +228,37 @@ impl SegmentMemory {
         self.own.bytes(pin, member)
     }
 
+    /// Follows the area of this name for a while: whose it is, its steps from number `after` on, where the next begin, and whether
+    /// some were dropped. None if there is no such area.
+    pub(crate) fn follow(&mut self, name: &str, after: u64) -> Option<(HostId, Vec<TraceStep>, u64, bool)> {
+        let all = self.own.all().chain(self.received.all());
+        let named = |area| self.agent.describe(area).is_some_and(|about| about.name == name);
+        let id = all.into_iter().find(|(area, _)| named(*area)).map(|(_, id)| id)?;
+        let (steps, next, dropped) = self.trace.follow(id, self.now_ns, after);
+        Some((id.group.owner(), steps, next, dropped))
+    }
+
+    /// Whether steps of versions are noted.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.trace.is_on()
+    }
+
+    /// Bytes of a pinned member go to a host.
+    pub(crate) fn trace_sent(&mut self, pin: PinId, to: HostId, member: u16, bytes: u64) {
+        if let Some((group, versions)) = self.own.pinned(pin) {
+            self.trace.note_sent(group, versions, to, self.now_ns, (member, bytes));
+        }
+    }
+
+    /// What subscribers have said by now.
+    pub(crate) fn trace_said<'s>(
+        &mut self,
+        said: impl Fn(GroupId) -> Vec<(HostId, Stage, u64, &'s [Option<Version>])>,
+    ) {
+        self.trace.note_said(self.now_ns, said);
+        self.trace.forget_late(self.now_ns);
+    }
+
     /// A group cannot be received any more: whoever uses its areas finds that they are deleted.
     fn give_up(&mut self, group: GroupId) {
         self.events.push_back(Event::Visible { group, versions: Vec::new() });
@@ -229,7 +268,9 @@ impl SegmentMemory {
 
 impl Memory for SegmentMemory {
     fn pin(&mut self, group: GroupId, label: Option<u64>) -> Option<Pinned> {
-        self.own.pin(&self.agent, group, label, self.now_ns)
+        let pinned = self.own.pin(&self.agent, group, label, self.now_ns)?;
+        self.trace.note(group, &pinned.state.versions, pinned.published_ns, TraceWhat::Published);
+        Some(pinned)
     }
 
     fn unpin(&mut self, pin: PinId) {
@@ -249,6 +290,7 @@ impl Memory for SegmentMemory {
     }
 
     fn begin(&mut self, group: GroupId, versions: &[Version]) {
+        self.trace.note(group, versions, self.now_ns, TraceWhat::Begins);
         self.received.begin(group, versions);
     }
 
@@ -257,9 +299,13 @@ impl Memory for SegmentMemory {
     }
 
     fn commit(&mut self, group: GroupId, arrival: Arrival) {
+        self.trace.note(group, &arrival.versions, self.now_ns, TraceWhat::Complete);
         match self.received.commit(&self.agent, group, &arrival) {
             Committed::Waits => {}
-            Committed::Visible(versions) => self.events.push_back(Event::Visible { group, versions }),
+            Committed::Visible(versions) => {
+                self.trace.note(group, &versions, self.now_ns, TraceWhat::Visible);
+                self.events.push_back(Event::Visible { group, versions });
+            }
             Committed::Failed => self.give_up(group),
         }
     }

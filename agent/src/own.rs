@@ -184,6 +184,16 @@ impl Own {
         Some(Pinned { pin, state, published_ns })
     }
 
+    /// Of which group a pin is, and its versions.
+    pub(crate) fn pinned(&self, pin: PinId) -> Option<(GroupId, &[Version])> {
+        self.pins.get(&pin).map(|pin| (pin.group, pin.state.versions.as_slice()))
+    }
+
+    /// All areas, by what they are called here.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (dsm::AreaId, AreaId)> {
+        self.areas.iter().map(|(area, id)| (*area, *id))
+    }
+
     pub(crate) fn unpin(&mut self, pin: PinId) {
         self.pins.remove(&pin);
     }

@@ -88,6 +88,11 @@ impl Received {
         all
     }
 
+    /// All areas, by what they are called here.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (dsm::AreaId, AreaId)> {
+        self.areas.iter().map(|(area, id)| (*area, *id))
+    }
+
     pub(crate) fn knows(&self, area: dsm::AreaId) -> bool {
         self.areas.contains_key(&area)
     }

@@ -3,6 +3,7 @@ use crate::failure::Failure;
 use crate::memory::SegmentMemory;
 use hectare_net::{Action, Config, Counters, Event, HostId, Node, Packet, Piece};
 use hectare_session::{self as session, Batch, Endpoint, LinkStatus, Reason, SendError, Time};
+use hectare_wire::TraceStep;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
@@ -153,6 +154,29 @@ impl Relay {
             self.hear(now, event);
         }
         self.tell(now, Event::Received { peer, packet: received.payload });
+        if self.memory.is_traced() {
+            let node = &self.node;
+            self.memory.trace_said(|group| node.subscribers(group).collect());
+        }
+    }
+
+    /// The steps of an area's versions ([`SegmentMemory::follow`]).
+    pub(crate) fn follow(
+        &mut self,
+        now: Time,
+        area: &str,
+        after: u64,
+    ) -> Option<(HostId, Vec<TraceStep>, u64, bool)> {
+        self.memory.at(now.as_nanos());
+        self.memory.follow(area, after)
+    }
+
+    fn trace_sent(&mut self, packet: &Packet) {
+        for piece in &packet.pieces {
+            if let Piece::Area { pin, member, len, .. } = piece {
+                self.memory.trace_sent(*pin, packet.peer, *member, u64::from(*len));
+            }
+        }
     }
 
     /// Does what is due, and looks at what changed in the memory.
@@ -322,6 +346,10 @@ impl Relay {
 
     /// Gathers a packet into the batch, or keeps it; its number if the path does not carry it any more.
     fn pass(&mut self, now: Time, packet: &Packet, batch: &mut Batch<'_>) -> Option<u64> {
+        if self.memory.is_traced() {
+            self.memory.at(now.as_nanos());
+            self.trace_sent(packet);
+        }
         let peer = self.peers.get_mut(&packet.peer)?;
         let memory = &self.memory;
         let parts: Vec<&[u8]> = packet

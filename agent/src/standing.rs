@@ -2,8 +2,8 @@
 use crate::process::Order;
 use crate::relay::{Peer, Relay};
 use hectare_session::{LinkStatus, Suite, Time};
-use hectare_wire::{AgentStanding, PeerStanding, SessionStanding};
-use std::time::Duration;
+use hectare_wire::{AgentStanding, PeerStanding, SessionStanding, TraceAnswer};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Headers of UDP and IP.
 const HEADERS: [usize; 2] = [28, 48];
@@ -41,6 +41,26 @@ pub(crate) fn standing(order: &Order, relay: &Relay, now: Time) -> AgentStanding
         failure: relay.failure().map(ToString::to_string),
         peers: peers.collect(),
         counters: counters(relay),
+    }
+}
+
+/// The steps of versions of an area through the host of `order`.
+pub(crate) fn trace(order: &Order, relay: &mut Relay, now: Time, (area, after): (&str, u64)) -> TraceAnswer {
+    let (owner, steps, next, dropped) = match relay.follow(now, area, after) {
+        Some((owner, steps, next, dropped)) => (Some(owner.0), steps, next, dropped),
+        None => (None, Vec::new(), after, false),
+    };
+    let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    TraceAnswer {
+        owner,
+        host: order.hosts.index,
+        hosts: order.hosts.hosts.iter().map(|host| host.name.clone()).collect(),
+        steps,
+        next,
+        dropped,
+        boot: order.boot,
+        now_ns: now.as_nanos(),
+        unix_ns: nanos(unix),
     }
 }
 

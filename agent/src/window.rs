@@ -4,7 +4,7 @@
 //! in memory when nobody asks.
 use crate::process::Order;
 use crate::relay::Relay;
-use crate::standing::standing;
+use crate::standing::{standing, trace};
 use hectare_session::Time;
 use hectare_transport::Waker;
 use hectare_wire::{
@@ -183,6 +183,11 @@ impl Visitors {
                 let order = self.order.clone();
                 let standing = self.asker.ask(move |relay, now| standing(&order, relay, now));
                 standing.map_or(AgentReply::Busy, |standing| AgentReply::Standing(Box::new(standing)))
+            }
+            Ok(AgentRequest::Trace { area, after }) => {
+                let order = self.order.clone();
+                let steps = self.asker.ask(move |relay, now| trace(&order, relay, now, (&area, after)));
+                steps.map_or(AgentReply::Busy, |steps| AgentReply::Trace(Box::new(steps)))
             }
             Err(error) => AgentReply::Malformed { what: error.to_string() },
         };

@@ -81,6 +81,47 @@ fn peers_says_how_each_host_is_reached() {
     assert_eq!(cluster.hectare(0, &["peers"]).out.lines().count(), 1, "no agent is left");
 }
 
+/// The steps of an area's versions through a host: what happened, to or at which host, with a version.
+fn steps(cluster: &Cluster, host: usize, area: &str) -> Vec<serde_json::Value> {
+    let said = cluster.hectare(host, &["trace", "seen", area, "--for", "3", "--json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn the_way_of_a_version_is_told_on_both_hosts() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let mut run = start(&cluster, "seen", "turns:100000");
+    let times = |steps: &[serde_json::Value], expected: &[&str]| {
+        let version = |step: &serde_json::Value| step["version"]["counter"].as_u64().unwrap();
+        // Of a version in the middle, so that nothing of it was before the first look or is after the last.
+        let complete = steps.iter().map(version).find(|counter| {
+            expected.iter().all(|what| steps.iter().any(|it| version(it) == *counter && it["step"] == *what))
+        });
+        let counter = complete.unwrap_or_else(|| panic!("no version has {expected:?}: {steps:#?}"));
+        let of = |what: &str| steps.iter().find(|it| version(it) == counter && it["step"] == what).unwrap();
+        expected.iter().map(|what| of(what)["unix_ns"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    let there = steps(&cluster, 0, "count/0");
+    let at = times(&there, &["published", "picked_up", "sent", "complete_there", "visible_there"]);
+    assert!(at.is_sorted(), "{at:?}");
+    let sent = there.iter().find(|step| step["step"] == "sent").unwrap();
+    assert!(sent["bytes"].as_u64() > Some(0) && sent["packets"].as_u64() > Some(0), "{sent}");
+    assert_eq!(sent["host"].as_str().unwrap(), cluster.name(1));
+    let here = steps(&cluster, 1, "count/0");
+    let at = times(&here, &["begins", "complete", "visible"]);
+    assert!(at.is_sorted(), "{at:?}");
+    // For people.
+    let said = cluster.hectare(1, &["trace", "seen", "count/0", "--for", "1"]);
+    let head = format!("area count/0 of host {}, seen by host {}", cluster.name(0), cluster.name(1));
+    assert!(said.out.starts_with(&head) && said.out.contains("  visible here"), "{said:?}");
+    let said = cluster.hectare(1, &["trace", "seen", "no/area", "--for", "1"]);
+    assert!(said.code == 1 && said.err.contains("has no area \"no/area\""), "{said:?}");
+    run.signal(rustix::process::Signal::INT);
+    run.end();
+    cluster.assert_nothing_is_left();
+}
+
 #[test]
 fn a_host_that_is_away_is_named_with_the_cause() {
     let Some(mut cluster) = Cluster::new(2) else { return };

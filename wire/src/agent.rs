@@ -21,6 +21,14 @@ pub enum AgentRequest {
     /// It goes on, also while nobody is in the job, as long as this connection is open. Answered by [`AgentReply::Stays`]; if it
     /// ends and is not to be started again, by [`AgentReply::EndsForGood`] before.
     Stay,
+    /// The steps of versions of an area through this host, from the step of this number on. They are recorded from the first
+    /// question on, for two seconds after the last. Answered by [`AgentReply::Trace`].
+    Trace {
+        /// The area.
+        area: String,
+        /// The number of the first step; 0 to begin with.
+        after: u64,
+    },
 }
 
 /// What it answers.
@@ -32,6 +40,8 @@ pub enum AgentReply {
     Stays,
     /// It ends, and the job needs no other.
     EndsForGood,
+    /// The steps.
+    Trace(Box<TraceAnswer>),
     /// Its thread does not answer.
     Busy,
     /// The question has no meaning to it.
@@ -124,6 +134,72 @@ pub struct SessionStanding {
     pub probes: u64,
     /// How often the path began to swallow large packets.
     pub black_holes: u64,
+}
+
+/// The steps of versions of an area through one host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceAnswer {
+    /// The host of the area's owner; none if the agent knows of no such area.
+    pub owner: Option<u16>,
+    /// This host.
+    pub host: u16,
+    /// The names of all hosts.
+    pub hosts: Vec<String>,
+    /// The steps since the last answer, in the order in which they were noted.
+    pub steps: Vec<TraceStep>,
+    /// Where the next answer begins.
+    pub next: u64,
+    /// Whether steps were dropped that nobody fetched in time.
+    pub dropped: bool,
+    /// The number of the agent's start: another one begins anew.
+    pub boot: u64,
+    /// The time by the agent's clock, which those of the steps are told by, in nanoseconds.
+    pub now_ns: u64,
+    /// The same moment by this host's clock, in nanoseconds since 1970. Clocks of hosts differ.
+    pub unix_ns: u64,
+}
+
+/// One step of a version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceStep {
+    /// The version's term.
+    pub term: u64,
+    /// The version's counter.
+    pub counter: u64,
+    /// What happened.
+    pub what: TraceWhat,
+    /// To or at which other host.
+    pub host: Option<u16>,
+    /// When, by the agent's clock.
+    pub at_ns: u64,
+    /// Until when, for what takes long: the last packet.
+    pub until_ns: u64,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of the area in them.
+    pub bytes: u64,
+}
+
+/// What happens to a version on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TraceWhat {
+    /// A round published it on its owner's host. Noted of versions that are sent.
+    Published,
+    /// The agent there heard of it.
+    PickedUp,
+    /// Lines of it were sent to a host.
+    Sent,
+    /// A host said that it has it whole.
+    CompleteThere,
+    /// A host said that it is published there.
+    VisibleThere,
+    /// The first of it came.
+    Begins,
+    /// All of it came; it waits for a round.
+    Complete,
+    /// A round published it here.
+    Visible,
 }
 
 /// What the names of a job's sockets begin with. Names of jobs are longer than addresses of sockets may be, so it is a number made of the name.

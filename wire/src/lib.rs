@@ -19,7 +19,7 @@ mod socket;
 
 pub use agent::{
     AgentConnection, AgentReply, AgentRequest, AgentSocket, AgentStanding, PeerStanding, SessionStanding,
-    listen_as_agent, remove_agents,
+    TraceAnswer, TraceStep, TraceWhat, listen_as_agent, remove_agents,
 };
 pub use client::Connection;
 pub use error::{Error, Result};

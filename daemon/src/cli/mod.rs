@@ -12,6 +12,7 @@ pub(crate) mod peers;
 mod read;
 pub mod run;
 pub mod top;
+mod trace;
 mod wait;
 
 use crate::logging;
@@ -59,6 +60,8 @@ enum Command {
     Top(top::Top),
     /// The other hosts of jobs on several hosts: whether they are connected, how far they are, what went to and fro.
     Peers(Listing),
+    /// The way of an area's versions through this host, with times: published, sent, received, visible, acknowledged.
+    Trace(trace::Trace),
     /// The newest published version of an area.
     Read(read::Read),
     /// Waits until a job is gone, or an area has a version or is fresh.
@@ -138,6 +141,7 @@ fn execute(options: Options) -> anyhow::Result<u8> {
         Command::Check(of) => inspect::check(&connect()?, &of.job, of.json)?,
         Command::Top(top) => return top::top(&dir, &top),
         Command::Peers(listing) => peers::peers(&dir, listing.job.as_deref(), listing.json)?,
+        Command::Trace(trace) => trace::trace(&dir, &trace)?,
         Command::Read(read) => read::read(&connect()?, &read)?,
         Command::Wait(wait) => wait::wait(&dir, &wait)?,
         Command::Job(job) => manage::job(&connect()?, job)?,

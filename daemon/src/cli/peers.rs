@@ -38,7 +38,7 @@ pub(crate) fn ask(agent: &AgentConnection) -> Result<AgentStanding> {
 }
 
 /// How the agent of a job stands; one that has just ended is followed by another.
-fn of_job(dir: &RunDir, job: &str) -> Result<AgentStanding> {
+pub(super) fn of_job(dir: &RunDir, job: &str) -> Result<AgentStanding> {
     dir.check()?;
     let since = Instant::now();
     loop {

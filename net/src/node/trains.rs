@@ -229,6 +229,19 @@ impl Node {
         }
     }
 
+    /// How those stand who have copies of a group of this host, as they said last: what they do with which cut, and what they have
+    /// published of each member.
+    pub fn subscribers(
+        &self,
+        group: GroupId,
+    ) -> impl Iterator<Item = (HostId, Stage, u64, &[Option<Version>])> {
+        let all = self.outbound.get(&group).into_iter().flat_map(|outbound| &outbound.subscribers);
+        all.map(|(host, subscriber)| {
+            let said = &subscriber.said;
+            (*host, said.stage, said.cut, said.have.as_slice())
+        })
+    }
+
     /// A host says how it stands to a group of ours.
     pub(super) fn on_subscription(
         &mut self,
