@@ -42,6 +42,15 @@ pub enum Fault {
         /// How many.
         share: f64,
     },
+    /// Some packets take a slow way, on which they wait in a queue: they come late, and after others that were sent later.
+    Detour {
+        /// The sender.
+        from: usize,
+        /// The receiver.
+        to: usize,
+        /// How many.
+        share: f64,
+    },
 }
 
 /// The address of a host.
@@ -61,7 +70,8 @@ impl Fault {
             Fault::Cut { from, .. }
             | Fault::Lose { from, .. }
             | Fault::Duplicate { from, .. }
-            | Fault::Corrupt { from, .. } => from,
+            | Fault::Corrupt { from, .. }
+            | Fault::Detour { from, .. } => from,
         }
     }
 
@@ -71,6 +81,9 @@ impl Fault {
             Fault::Lose { to, share, .. } => format!("ip daddr {} {} drop", address(to), chance(share)),
             Fault::Duplicate { to, share, .. } => {
                 format!("ip daddr {} {} dup to \"port{to}\"", address(to), chance(share))
+            }
+            Fault::Detour { to, share, .. } => {
+                format!("ip daddr {} {} fwd to \"slow{to}\"", address(to), chance(share))
             }
             // 8 bytes of header, and the bytes before it, in bits.
             Fault::Corrupt { to, share, .. } => {

@@ -5,8 +5,8 @@
 //! The namespaces go when the [`Network`] is dropped, with the processes in them. A process that was killed leaves its
 //! namespaces behind; the next [`Network`] on the machine removes them, as it finds that their maker is gone.
 //!
-//! It needs root, `ip` and, for faults, `nft` and `tc`. Delay and reordering are not among the faults: they need the
-//! kernel's `netem`, which small kernels lack.
+//! It needs root, `ip` and, for faults, `nft` and `tc`. Small kernels lack `netem`, so packets are late and out of order on a
+//! second, slow way to a host.
 //!
 //! ```no_run
 //! use hectare_hosts::{Fault, Network, Settings};

@@ -36,6 +36,8 @@ pub struct Network {
     /// The start of the names of its namespaces.
     name: String,
     hosts: usize,
+    /// Whether there are slow ways.
+    has_detours: bool,
 }
 
 impl Network {
@@ -51,7 +53,7 @@ impl Network {
         assert!((1..=250).contains(&hosts), "{hosts} hosts");
         sweep()?;
         // Relaxed: only the number counts.
-        let network = Network { name: name(NEXT.fetch_add(1, Ordering::Relaxed)), hosts };
+        let network = Network { name: name(NEXT.fetch_add(1, Ordering::Relaxed)), hosts, has_detours: false };
         network.build(settings)?;
         Ok(network)
     }
@@ -75,6 +77,32 @@ impl Network {
             run(Command::new("ip").args(["-n", &namespace, "-batch", "-"]), &device)?;
         }
         Ok(())
+    }
+
+    /// A second way to each host: a pair of devices from the switch back to it, on which packets wait.
+    fn build_detours(&self) -> Result<()> {
+        let mut detours = String::new();
+        for host in 0..self.hosts {
+            let _ = writeln!(detours, "link add slow{host} type veth peer name back{host}");
+            let _ = writeln!(detours, "link set slow{host} up\nlink set back{host} master switch up");
+            // Else answers would go there.
+            let _ = writeln!(
+                detours,
+                "link set back{host} type bridge_slave learning off flood off mcast_flood off"
+            );
+        }
+        run(Command::new("ip").args(["-n", &self.switch(), "-batch", "-"]), &detours)?;
+        (0..self.hosts).try_for_each(|host| self.queue(&format!("slow{host}"), 8_000_000, "2kb"))
+    }
+
+    /// Has packets wait before a device of the switch, for 50 ms at most.
+    fn queue(&self, device: &str, bits_per_second: u64, burst: &str) -> Result<()> {
+        let rate = format!("{bits_per_second}bit");
+        let words = [
+            "qdisc", "replace", "dev", device, "root", "tbf", "rate", &rate, "burst", burst, "latency",
+            "50ms",
+        ];
+        run(within(&self.switch(), "tc").args(words), "").map(drop)
     }
 
     fn switch(&self) -> String {
@@ -120,11 +148,24 @@ impl Network {
         ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
+    /// The processes on a host.
+    ///
+    /// # Errors
+    /// What `ip` said.
+    pub fn processes(&self, host: usize) -> Result<Vec<u32>> {
+        let pids = ip(&["netns", "pids", &self.namespace(host)])?;
+        Ok(pids.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+    }
+
     /// These faults, in the place of all former ones. They meet a packet in this order.
     ///
     /// # Errors
     /// What `nft` said.
     pub fn set(&mut self, faults: &[Fault]) -> Result<()> {
+        let is_detour = |fault: &Fault| matches!(fault, Fault::Detour { .. });
+        if faults.iter().any(is_detour) && !std::mem::replace(&mut self.has_detours, true) {
+            self.build_detours()?;
+        }
         run(within(&self.switch(), "nft").args(["-f", "-"]), &rules(self.hosts, faults)).map(drop)
     }
 
@@ -134,12 +175,17 @@ impl Network {
     /// What `tc` said.
     pub fn limit(&mut self, host: usize, bits_per_second: u64) -> Result<()> {
         assert!(host < self.hosts, "host {host} of {}", self.hosts);
-        let (port, rate) = (format!("port{host}"), format!("{bits_per_second}bit"));
-        let words = [
-            "qdisc", "replace", "dev", &port, "root", "tbf", "rate", &rate, "burst", "64kb", "latency",
-            "50ms",
-        ];
-        run(within(&self.switch(), "tc").args(words), "").map(drop)
+        self.queue(&format!("port{host}"), bits_per_second, "64kb")
+    }
+
+    /// Ends the limit of what a host receives. What waits in the queue is lost.
+    ///
+    /// # Errors
+    /// What `tc` said; also if there was no limit.
+    pub fn unlimit(&mut self, host: usize) -> Result<()> {
+        let port = format!("port{host}");
+        assert!(host < self.hosts, "host {host} of {}", self.hosts);
+        run(within(&self.switch(), "tc").args(["qdisc", "del", "dev", &port, "root"]), "").map(drop)
     }
 }
 

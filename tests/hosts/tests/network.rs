@@ -23,17 +23,26 @@ fn socket(network: &Network, host: usize) -> UdpSocket {
 
 /// What arrives at host 1 of packets of 32 bytes from host 0: per number how often, and whether its bytes are as sent.
 fn arrivals(network: &Network) -> HashMap<u32, (u32, bool)> {
+    let mut arrived = HashMap::new();
+    for (number, whole) in in_order(network) {
+        let entry = arrived.entry(number).or_insert((0, true));
+        *entry = (entry.0 + 1, entry.1 && whole);
+    }
+    arrived
+}
+
+/// The same, one by one: number, and whether it is whole.
+fn in_order(network: &Network) -> Vec<(u32, bool)> {
     let (from, to) = (socket(network, 0), socket(network, 1));
     for number in 0..PACKETS {
         let mut packet = [0; 32];
         packet[..4].copy_from_slice(&number.to_le_bytes());
         from.send_to(&packet, to.local_addr().unwrap()).unwrap();
     }
-    let (mut packet, mut arrived) = ([0; 32], HashMap::new());
+    let (mut packet, mut arrived) = ([0; 32], Vec::new());
     while to.recv(&mut packet).is_ok() {
         let number = u32::from_le_bytes(packet[..4].try_into().unwrap());
-        let entry = arrived.entry(number).or_insert((0, true));
-        *entry = (entry.0 + 1, entry.1 && packet[4..].iter().all(|byte| *byte == 0));
+        arrived.push((number, packet[4..].iter().all(|byte| *byte == 0)));
     }
     arrived
 }
@@ -79,6 +88,11 @@ fn each_fault_does_what_it_says() {
     assert_eq!(arrived.len(), PACKETS as usize);
     let wrong = arrived.values().filter(|(_, whole)| !whole).count();
     assert!(half(wrong), "{wrong} of {PACKETS}");
+
+    network.set(&[Fault::Detour { from, to, share }]).unwrap();
+    let order: Vec<u32> = in_order(&network).into_iter().map(|(number, _)| number).collect();
+    let late = order.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    assert!(late > 0 && order.len() == PACKETS as usize, "{late} late, {order:?}");
 
     network.set(&[Fault::Cut { from, to }]).unwrap();
     assert!(arrivals(&network).is_empty());
