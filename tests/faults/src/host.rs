@@ -35,6 +35,10 @@ impl Log {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    pub(crate) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// How often the log has `part`.
     pub(crate) fn count(&self, part: &str) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).matches(part).count()

@@ -7,6 +7,7 @@
 //! panics and everything that was taken comes back (E), and that a counter or a line of the log names it (G).
 //! F, which is about replicas of several hosts, has no fault here. Every process is this program in another
 //! role.
+mod across;
 mod areas;
 mod content;
 mod daemon;
@@ -59,6 +60,9 @@ struct Options {
     /// Writes what was injected and what held to a file.
     #[arg(long, value_name = "FILE")]
     json: Option<std::path::PathBuf>,
+    /// Faults of a job on so many hosts, which are network namespaces, instead of those of one host.
+    #[arg(long, conflicts_with_all = ["only", "may_skip", "json", "list"])]
+    hosts: Option<usize>,
     /// Lists the faults.
     #[arg(long)]
     list: bool,
@@ -67,6 +71,9 @@ struct Options {
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let done = match args.split_first() {
+        Some((first, [order])) if first == hectare_daemon::agent::WORD => {
+            return hectare_daemon::agent::run(order);
+        }
         Some((first, role)) if first == "role" => play(role).map(|()| Outcome::Held),
         _ => campaign(&Options::parse()),
     };
@@ -93,6 +100,7 @@ fn play(role: &[String]) -> Result<()> {
             }
         }
         ["worker", job, first, count] => worker::main(job, first.parse()?, count.parse()?),
+        ["across", job, size, style, loose] => across::play(job, size, style, loose)?,
         ["attach", points] => process::attacher(points)?,
         ["crowd", job, workers] => process::crowd(job, workers.parse()?, false)?,
         ["victim", job] => process::crowd(job, 0, true)?,
@@ -121,6 +129,12 @@ fn campaign(options: &Options) -> Result<Outcome> {
     }
     let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
     let seed = options.seed.unwrap_or(since_epoch.as_nanos() as u64 >> 10);
+    if let Some(hosts) = options.hosts {
+        anyhow::ensure!(hosts > 1, "faults of several hosts need two at least");
+        let plan =
+            across::Plan { hosts, seed, minutes: options.minutes.unwrap_or(0.0), short: options.short };
+        return across::campaign(&plan);
+    }
     let lasting = Duration::from_secs(if options.short { 2 } else { options.seconds });
     let mut random = Random::new(seed ^ 0x5eed);
     let mut report = Report::new(seed, &options.may_skip);

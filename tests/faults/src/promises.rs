@@ -1,5 +1,5 @@
-//! The judge of what the workers of the load saw: promises A to E and G of the fault list. F is about replicas
-//! of several hosts.
+//! The judge of what the workers of the load saw: promises A to G of the fault list. F, which is about replicas of several
+//! hosts, is judged by `across`.
 use crate::content::Head;
 use hectare_dsm::Version;
 use std::collections::{BTreeMap, HashMap};
@@ -20,6 +20,8 @@ pub(crate) enum Record {
     Torn(String),
     /// An error that it did not expect.
     Failed(String),
+    /// The job has ended for it, since a host has failed, which it names.
+    Ended(String),
     /// The answer to an order.
     Answer(String),
 }
@@ -34,6 +36,7 @@ impl fmt::Display for Record {
             }
             Record::Torn(what) => write!(f, "T {what}"),
             Record::Failed(what) => write!(f, "F {what}"),
+            Record::Ended(what) => write!(f, "E {what}"),
             Record::Answer(what) => write!(f, "A {what}"),
         }
     }
@@ -56,6 +59,7 @@ impl FromStr for Record {
             }
             ("T", _) => Ok(Record::Torn(rest.into())),
             ("F", _) => Ok(Record::Failed(rest.into())),
+            ("E", _) => Ok(Record::Ended(rest.into())),
             ("A", _) => Ok(Record::Answer(rest.into())),
             _ => Err(format!("no record: {line:?}")),
         }
@@ -75,6 +79,8 @@ pub(crate) enum Promise {
     D,
     /// No panic; descriptors and shared memory return to where they were.
     E,
+    /// After a heal, replicas are byte-identical in time.
+    F,
     /// A counter with a name shows that it happened.
     G,
 }
@@ -159,7 +165,7 @@ impl Judge {
                     self.broken(Promise::B, what);
                 }
             }
-            Record::Begun { .. } | Record::Answer(_) => {}
+            Record::Begun { .. } | Record::Ended(_) | Record::Answer(_) => {}
         }
     }
 }
@@ -186,6 +192,7 @@ mod tests {
             saw(1, 4, 3, 7),
             Record::Torn("element 3 is wrong".into()),
             Record::Failed("no".into()),
+            Record::Ended("host 1 failed".into()),
             Record::Answer("12 of 13".into()),
         ];
         for record in records {

@@ -1,0 +1,195 @@
+//! Hosts, which are network namespaces, with a daemon each: this program in another role.
+use crate::host::{Daemon, Log, until};
+use anyhow::{Context, Result, bail};
+use hectare_hosts::{Network, Settings};
+use hectare_wire::{Connection, JobHost, JobHosts, JobLine, JobSettings, Reply, Request, RunDir};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// One of them.
+#[derive(Debug)]
+struct Host {
+    home: PathBuf,
+    daemon: Option<Daemon>,
+    /// What daemons said, and the agents that they started.
+    logs: Vec<Log>,
+}
+
+/// Hosts on one switch.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    // First, as processes that are in a host's directory end with it.
+    pub(crate) network: Network,
+    hosts: Vec<Host>,
+    top: PathBuf,
+    jobs: u16,
+}
+
+/// The start of the names of directories of campaigns; the process of the campaign follows.
+const DIRECTORY: &str = "hectare-faults-hosts-";
+
+/// There can be no network here.
+#[derive(Debug)]
+pub(crate) struct NoNetwork(std::io::Error);
+
+impl std::fmt::Display for NoNetwork {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "network namespaces: {}", self.0)
+    }
+}
+
+impl std::error::Error for NoNetwork {}
+
+/// Removes the directories of campaigns that were killed; their namespaces go when the next network is made.
+fn sweep() -> Result<()> {
+    for entry in std::fs::read_dir(std::env::temp_dir())?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let pid = name.strip_prefix(DIRECTORY).and_then(|pid| pid.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()) {
+            // Another campaign may sweep, too.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    Ok(())
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.top);
+    }
+}
+
+impl Cluster {
+    pub(crate) fn new(hosts: usize) -> Result<Cluster> {
+        let network = Network::new(hosts, &Settings::default()).map_err(NoNetwork)?;
+        sweep()?;
+        let top = std::env::temp_dir().join(format!("{DIRECTORY}{}", std::process::id()));
+        let mut cluster = Cluster { network, hosts: Vec::new(), top, jobs: 0 };
+        for host in 0..hosts {
+            let home = cluster.top.join(host.to_string());
+            std::fs::create_dir_all(&home)?;
+            let key = home.join("key");
+            match host {
+                0 => drop(hectare_daemon::key_file::make(&key, "faults")?),
+                _ => drop(std::fs::copy(cluster.top.join("0/key"), &key)?),
+            }
+            std::fs::write(home.join("hectared.toml"), "")?;
+            cluster.hosts.push(Host { home, daemon: None, logs: Vec::new() });
+            cluster.start_daemon(host)?;
+        }
+        Ok(cluster)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// This program in another role on a host.
+    pub(crate) fn role(&self, host: usize, role: &[&str]) -> Result<Command> {
+        let program = std::env::current_exe().context("where this program is")?;
+        let mut command = self.network.command(host, program);
+        command.arg("role").args(role);
+        for (name, _) in std::env::vars_os() {
+            if ["HECTARE_", "SLURM_", "XDG_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix))
+            {
+                command.env_remove(name);
+            }
+        }
+        let home = &self.hosts[host].home;
+        command.env("HOME", home).env("HECTARE_RUN_DIR", home.join("run"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(command)
+    }
+
+    fn connect(&self, host: usize) -> Result<Connection> {
+        Ok(Connection::open(&RunDir::at(self.hosts[host].home.join("run")))?)
+    }
+
+    /// Starts the daemon of a host, if none runs, and waits until it answers.
+    pub(crate) fn start_daemon(&mut self, host: usize) -> Result<()> {
+        if self.hosts[host].daemon.is_some() {
+            return Ok(());
+        }
+        let config = self.hosts[host].home.join("hectared.toml");
+        let mut command = self.role(host, &["daemon", &config.to_string_lossy()])?;
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+        let log = Log::of(child.stderr.take().context("standard error")?);
+        self.hosts[host].logs.push(log.clone());
+        let mut daemon = Daemon { child, log };
+        until("a daemon", || self.connect(host).is_ok() || matches!(daemon.child.try_wait(), Ok(Some(_))))?;
+        if let Ok(Some(status)) = daemon.child.try_wait() {
+            bail!("the daemon of host {host} ended with {status}: {}", daemon.log.text());
+        }
+        self.hosts[host].daemon = Some(daemon);
+        Ok(())
+    }
+
+    pub(crate) fn kill_daemon(&mut self, host: usize) -> Result<()> {
+        self.hosts[host].daemon.take().map_or(Ok(()), Daemon::kill)
+    }
+
+    /// Makes a job on all hosts, which have so many ranks each; its name.
+    pub(crate) fn make_job(&mut self, ranks: u32, silence_ms: u64, id: [u8; 16]) -> Result<String> {
+        self.jobs += 1;
+        let job = format!("load{}", self.jobs);
+        let address = |host| (self.network.address(host), 20_000 + self.jobs).into();
+        let one = |host| JobHost { name: format!("host{host}"), address: address(host), ranks };
+        let hosts: Vec<JobHost> = (0..self.count()).map(one).collect();
+        for host in 0..self.count() {
+            let key_file = self.hosts[host].home.join("key").to_string_lossy().into_owned();
+            let (index, hosts) = (host as u16, hosts.clone());
+            let hosts = Box::new(JobHosts { id, index, hosts, key_file, silence_ms });
+            let settings = JobSettings { bytes: Some(64 << 20), ..JobSettings::default() };
+            let request = Request::CreateOnHosts { job: job.clone(), settings, keep: false, hosts };
+            self.connect(host)?.order(&request).with_context(|| format!("making {job} on host {host}"))?;
+        }
+        Ok(job)
+    }
+
+    pub(crate) fn jobs(&self, host: usize) -> Result<Vec<JobLine>> {
+        match self.connect(host)?.ask(&Request::Jobs { after: String::new() })?.0 {
+            Reply::Jobs { jobs, .. } => Ok(jobs),
+            other => bail!("{other:?} instead of jobs"),
+        }
+    }
+
+    /// The agents on a host.
+    pub(crate) fn agents(&self, host: usize) -> Result<Vec<u32>> {
+        let is_agent = |pid: &u32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).nth(1).is_some_and(|word| word == b"agent")
+        };
+        Ok(self.network.processes(host)?.into_iter().filter(is_agent).collect())
+    }
+
+    /// Whether a process with this id stands still.
+    pub(crate) fn is_stopped(pid: u32) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    }
+
+    /// Kills everything that runs on a host.
+    pub(crate) fn kill_host(&mut self, host: usize) -> Result<()> {
+        // Not one after another: the first to go would be missed by the others.
+        for pid in self.network.processes(host)? {
+            let _ = crate::system::signal(pid, libc::SIGKILL);
+        }
+        drop(self.hosts[host].daemon.take());
+        Ok(())
+    }
+
+    /// What was said on a host since [`Cluster::forget_logs`].
+    pub(crate) fn said(&self, host: usize) -> String {
+        self.hosts[host].logs.iter().map(Log::text).collect()
+    }
+
+    pub(crate) fn forget_logs(&mut self) {
+        for host in &mut self.hosts {
+            host.logs.clear();
+            if let Some(daemon) = &host.daemon {
+                daemon.log.clear();
+                host.logs.push(daemon.log.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Faults of a job on several hosts: daemons, agents and workers in network namespaces on one switch.
+//!
+//! A campaign is a row of episodes, each with a seed of its own: a job, faults that it has to survive, and an end. Workers write
+//! areas whose content is known, and look at those of all hosts: whole versions (A), groups together (A), turns as far apart as
+//! barriers and clocks allow (A), nothing that goes back (B). After each fault everybody has to see something new of everybody
+//! (D), at rest all see the same (F), and at the end nothing is left (E).
+mod cluster;
+mod ending;
+mod load;
+mod program;
+mod trouble;
+
+pub(crate) use program::play;
+
+use crate::report::Outcome;
+use crate::stage::Random;
+use anyhow::{Context, Result};
+use cluster::{Cluster, NoNetwork};
+use ending::{Ending, nothing_is_left};
+use load::Load;
+use program::Style;
+use std::time::{Duration, Instant};
+use trouble::TROUBLES;
+
+/// Who is silent for so long has failed.
+const SILENCE: Duration = Duration::from_secs(6);
+
+/// What a campaign is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) hosts: usize,
+    pub(crate) seed: u64,
+    pub(crate) minutes: f64,
+    pub(crate) short: bool,
+}
+
+/// Where the faults of an episode happen.
+#[derive(Debug)]
+struct Stage {
+    // First, as its processes run on the hosts.
+    load: Option<Load>,
+    cluster: Cluster,
+    random: Random,
+    /// Ranks of each host.
+    ranks: u32,
+    short: bool,
+    slowest: Duration,
+    sightings: u64,
+}
+
+impl Stage {
+    fn load(&mut self) -> Result<&mut Load> {
+        self.load.as_mut().context("no job runs")
+    }
+
+    fn any_host(&mut self) -> usize {
+        self.random.below(self.cluster.count())
+    }
+
+    fn times(&self, short: usize, full: usize) -> usize {
+        if self.short { short } else { full }
+    }
+
+    /// A time that ends no job.
+    fn brief(&mut self) -> Duration {
+        let most = if self.short { 600 } else { 2000 };
+        Duration::from_millis(100 + self.random.below(most) as u64)
+    }
+
+    /// How long anything may take that has to happen: twice the time-out.
+    fn patience(&self) -> Duration {
+        SILENCE * 2
+    }
+
+    /// Everybody sees something new of everybody.
+    fn goes_on(&mut self) -> Result<()> {
+        let limit = self.patience();
+        let took = self.load()?.goes_on(limit, &[])?;
+        self.slowest = self.slowest.max(took);
+        Ok(())
+    }
+}
+
+/// Plays episodes until the time is over, or a promise is broken.
+pub(crate) fn campaign(plan: &Plan) -> Result<Outcome> {
+    let cluster = match Cluster::new(plan.hosts) {
+        Ok(cluster) => cluster,
+        Err(error) if error.downcast_ref::<NoNetwork>().is_some() => {
+            println!("skipped: {error:#}");
+            return Ok(Outcome::Skipped);
+        }
+        Err(error) => return Err(error),
+    };
+    let began = Instant::now();
+    let random = Random::new(0);
+    let (slowest, short) = (Duration::ZERO, plan.short);
+    let mut stage = Stage { load: None, cluster, random, ranks: 1, short, slowest, sightings: 0 };
+    let mut troubles = 0;
+    for seed in plan.seed.. {
+        let since = Instant::now();
+        let mut notes = Vec::new();
+        let done = episode(&mut stage, seed, &mut notes);
+        let took = since.elapsed().as_secs_f64();
+        println!("seed {seed}: {:.1} s: {}", took, notes.join("; "));
+        if let Err(error) = done {
+            println!("broken: {error:#}");
+            for host in 0..plan.hosts {
+                println!("--- host {host} said:\n{}", stage.cluster.said(host));
+            }
+            let short = if plan.short { " --short" } else { "" };
+            println!("to repeat: faults --hosts {} --seed {seed}{short}", plan.hosts);
+            return Ok(Outcome::Broken);
+        }
+        troubles += notes.len() - 2;
+        if began.elapsed().as_secs_f64() >= plan.minutes * 60.0 {
+            println!(
+                "{} episodes with {troubles} faults held; everybody saw something new of everybody {:.0?} after a fault at most; {} \
+                 sightings of versions judged",
+                seed - plan.seed + 1,
+                stage.slowest,
+                stage.sightings
+            );
+            break;
+        }
+    }
+    Ok(Outcome::Held)
+}
+
+fn episode(stage: &mut Stage, seed: u64, notes: &mut Vec<String>) -> Result<()> {
+    stage.random = Random::new(seed ^ 0x05ee_d0f5);
+    stage.cluster.forget_logs();
+    let style = Style::ALL[stage.random.below(Style::ALL.len())];
+    let ending = Ending::ALL[stage.random.below(Ending::ALL.len())];
+    stage.ranks = 1 + stage.random.below(2) as u32;
+    notes.push(format!("{} with {} ranks a host", style.name(), stage.ranks));
+    // What tells a job from all others is no part of what a seed repeats.
+    let unique = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos();
+    let silence_ms = SILENCE.as_millis() as u64;
+    let job = stage.cluster.make_job(stage.ranks, silence_ms, unique.to_le_bytes())?;
+    let loose = ending == Ending::WorkerKilled;
+    stage.load = Some(Load::start(&stage.cluster, &job, stage.ranks, style, loose)?);
+    for _ in 0..1 + stage.random.below(stage.times(3, 6)) {
+        let (name, happen) = TROUBLES[stage.random.below(TROUBLES.len())];
+        notes.push(name.into());
+        happen(stage).with_context(|| name)?;
+        stage.goes_on().with_context(|| format!("after {name}"))?;
+        if style == Style::Free {
+            stage.load()?.order("hold")?;
+            stage.load()?.comes_to_rest(Duration::from_secs(5)).with_context(|| format!("after {name}"))?;
+            stage.load()?.order("go on")?;
+        }
+    }
+    notes.push(format!("{ending:?}"));
+    let took = ending.happen(stage).with_context(|| format!("{ending:?}"))?;
+    if let (Some(took), Some(note)) = (took, notes.last_mut()) {
+        *note += &format!(", known after {:.1} s", took.as_secs_f64());
+    }
+    nothing_is_left(stage)
+}

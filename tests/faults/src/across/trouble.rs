@@ -1,0 +1,230 @@
+//! Faults of a job on several hosts that it has to survive. Each heals what it did.
+use super::Stage;
+use super::cluster::Cluster;
+use crate::host::until;
+use crate::promises::{Promise, Violation};
+use crate::system;
+use anyhow::{Context, Result};
+use hectare_hosts::Fault;
+use std::time::Duration;
+
+/// A fault, and what it does to the stage.
+pub(crate) type Trouble = (&'static str, fn(&mut Stage) -> Result<()>);
+
+/// Those that there are.
+pub(crate) const TROUBLES: &[Trouble] = &[
+    ("loss", |stage| share(stage, &[0.01, 0.1, 0.5], |from, to, share| Fault::Lose { from, to, share })),
+    ("duplicates", |stage| {
+        share(stage, &[0.05, 0.5], |from, to, share| Fault::Duplicate { from, to, share })
+    }),
+    ("corruption", |stage| share(stage, &[0.02, 0.2], |from, to, share| Fault::Corrupt { from, to, share })),
+    ("reordering", |stage| share(stage, &[0.1, 0.5], |from, to, share| Fault::Detour { from, to, share })),
+    ("all of these", everything),
+    ("a link cut one way", |stage| cut(stage, false)),
+    ("a link cut both ways", |stage| cut(stage, true)),
+    ("a host cut off for a while", part),
+    ("a link that comes and goes", flapping),
+    ("a slow link", slow),
+    ("an agent killed", agent_killed),
+    ("all agents killed", agents_killed),
+    ("an agent stopped for a while", agent_stopped),
+    ("an agent killed over and over", agent_crash_loop),
+    ("a worker stopped for a while", worker_stopped),
+    ("a daemon killed and started", daemon_killed),
+    ("a daemon killed, its agent too, then started", daemon_and_agent_killed),
+    ("a daemon killed and started, then its agent killed", daemon_then_agent_killed),
+    ("an agent killed while its host is cut off", agent_killed_in_the_dark),
+];
+
+/// Both directions between all hosts.
+fn links(stage: &Stage) -> Vec<(usize, usize)> {
+    let hosts = 0..stage.cluster.count();
+    let all = hosts.clone().flat_map(|from| hosts.clone().map(move |to| (from, to)));
+    all.filter(|(from, to)| from != to).collect()
+}
+
+/// A fault on links, for a time that does not end the job.
+fn suffer(stage: &mut Stage, faults: &[Fault], time: Duration) -> Result<()> {
+    stage.cluster.network.set(faults)?;
+    std::thread::sleep(time);
+    stage.load()?.check()?;
+    Ok(stage.cluster.network.set(&[])?)
+}
+
+fn share(stage: &mut Stage, shares: &[f64], fault: fn(usize, usize, f64) -> Fault) -> Result<()> {
+    let share = shares[stage.random.below(shares.len())];
+    let faults: Vec<Fault> = links(stage).into_iter().map(|(from, to)| fault(from, to, share)).collect();
+    let time = stage.brief();
+    suffer(stage, &faults, time)
+}
+
+fn everything(stage: &mut Stage) -> Result<()> {
+    let faults = links(stage).into_iter().flat_map(|(from, to)| {
+        let share = 0.05;
+        [
+            Fault::Lose { from, to, share },
+            Fault::Duplicate { from, to, share },
+            Fault::Corrupt { from, to, share },
+            Fault::Detour { from, to, share },
+        ]
+    });
+    let (faults, time) = (faults.collect::<Vec<_>>(), stage.brief());
+    suffer(stage, &faults, time)
+}
+
+fn cut(stage: &mut Stage, both: bool) -> Result<()> {
+    let links = links(stage);
+    let (from, to) = links[stage.random.below(links.len())];
+    let mut faults = vec![Fault::Cut { from, to }];
+    if both {
+        faults.push(Fault::Cut { from: to, to: from });
+    }
+    let time = stage.brief();
+    suffer(stage, &faults, time)
+}
+
+/// Everything to and from a host is lost.
+pub(crate) fn all_of(stage: &Stage, host: usize) -> Vec<Fault> {
+    let of = links(stage).into_iter().filter(|(from, to)| *from == host || *to == host);
+    of.map(|(from, to)| Fault::Cut { from, to }).collect()
+}
+
+fn part(stage: &mut Stage) -> Result<()> {
+    let (host, time) = (stage.any_host(), stage.brief());
+    let faults = all_of(stage, host);
+    suffer(stage, &faults, time)
+}
+
+fn flapping(stage: &mut Stage) -> Result<()> {
+    let host = stage.any_host();
+    let faults = all_of(stage, host);
+    for _ in 0..stage.times(5, 15) {
+        suffer(stage, &faults, Duration::from_millis(100))?;
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+fn slow(stage: &mut Stage) -> Result<()> {
+    let host = stage.any_host();
+    stage.cluster.network.limit(host, 1_000_000)?;
+    std::thread::sleep(stage.brief());
+    stage.cluster.network.unlimit(host)?;
+    stage.load()?.check()
+}
+
+/// The one agent of a host.
+pub(crate) fn agent(stage: &Stage, host: usize) -> Result<u32> {
+    let mut agents = Vec::new();
+    until("an agent", || {
+        agents = stage.cluster.agents(host).unwrap_or_default();
+        !agents.is_empty()
+    })
+    .map_err(|_| Violation::new(Promise::D, format!("host {host} has no agent")))?;
+    // Another may wait for the end of this one: the first works.
+    agents.into_iter().min().context("an agent")
+}
+
+fn kill_agent(stage: &Stage, host: usize) -> Result<u32> {
+    let pid = agent(stage, host)?;
+    // It may have ended at this moment.
+    let _ = system::signal(pid, libc::SIGKILL);
+    Ok(pid)
+}
+
+fn followed(stage: &Stage, host: usize, pid: u32) -> Result<()> {
+    let other = || stage.cluster.agents(host).is_ok_and(|agents| agents.iter().any(|other| *other != pid));
+    until("another agent", other)
+        .map(drop)
+        .map_err(|_| Violation::new(Promise::D, format!("no agent followed {pid} on host {host}")).into())
+}
+
+fn agent_killed(stage: &mut Stage) -> Result<()> {
+    let host = stage.any_host();
+    let pid = kill_agent(stage, host)?;
+    followed(stage, host, pid)?;
+    let named = || stage.cluster.said(host).contains("the agent has ended and is started again");
+    until("a line of the log", named).map(drop).map_err(|_| {
+        Violation::new(Promise::G, format!("the log of host {host} does not name the agent's end")).into()
+    })
+}
+
+fn agents_killed(stage: &mut Stage) -> Result<()> {
+    let killed: Vec<(usize, u32)> =
+        (0..stage.cluster.count()).map(|host| Ok((host, kill_agent(stage, host)?))).collect::<Result<_>>()?;
+    killed.into_iter().try_for_each(|(host, pid)| followed(stage, host, pid))
+}
+
+fn agent_crash_loop(stage: &mut Stage) -> Result<()> {
+    let host = stage.any_host();
+    for _ in 0..stage.times(3, 5) {
+        let pid = kill_agent(stage, host)?;
+        followed(stage, host, pid)?;
+        std::thread::sleep(Duration::from_millis(stage.random.below(60) as u64));
+    }
+    Ok(())
+}
+
+/// Stops a process for a while.
+fn stop(stage: &mut Stage, pid: u32) -> Result<()> {
+    system::signal(pid, libc::SIGSTOP)?;
+    until("it to stand still", || Cluster::is_stopped(pid))?;
+    std::thread::sleep(stage.brief());
+    Ok(system::signal(pid, libc::SIGCONT)?)
+}
+
+fn agent_stopped(stage: &mut Stage) -> Result<()> {
+    let host = stage.any_host();
+    let pid = agent(stage, host)?;
+    stop(stage, pid)
+}
+
+fn worker_stopped(stage: &mut Stage) -> Result<()> {
+    let size = stage.load()?.size();
+    let rank = stage.random.below(size);
+    let pid = stage.load()?.pid(rank);
+    stop(stage, pid)
+}
+
+fn daemon_killed(stage: &mut Stage) -> Result<()> {
+    let host = stage.any_host();
+    stage.cluster.kill_daemon(host)?;
+    stage.goes_on()?;
+    stage.cluster.start_daemon(host)?;
+    back(stage, host)
+}
+
+/// The members of a host have brought the job to a new daemon.
+fn back(stage: &Stage, host: usize) -> Result<()> {
+    let there = || stage.cluster.jobs(host).is_ok_and(|jobs| jobs.iter().any(|job| job.ranks == stage.ranks));
+    until("the members to come back", there).map(drop).map_err(|_| {
+        let what = format!("the members of host {host} did not come back: {:?}", stage.cluster.jobs(host));
+        Violation::new(Promise::E, what).into()
+    })
+}
+
+fn daemon_and_agent_killed(stage: &mut Stage) -> Result<()> {
+    let host = stage.any_host();
+    stage.cluster.kill_daemon(host)?;
+    kill_agent(stage, host)?;
+    stage.cluster.start_daemon(host)?;
+    back(stage, host)
+}
+
+fn daemon_then_agent_killed(stage: &mut Stage) -> Result<()> {
+    let host = stage.any_host();
+    stage.cluster.kill_daemon(host)?;
+    stage.cluster.start_daemon(host)?;
+    back(stage, host)?;
+    kill_agent(stage, host).map(drop)
+}
+
+fn agent_killed_in_the_dark(stage: &mut Stage) -> Result<()> {
+    let host = stage.any_host();
+    let faults = all_of(stage, host);
+    stage.cluster.network.set(&faults)?;
+    let pid = kill_agent(stage, host)?;
+    followed(stage, host, pid)?;
+    std::thread::sleep(stage.brief());
+    Ok(stage.cluster.network.set(&[])?)
+}
