@@ -13,6 +13,7 @@ mod hostile;
 mod hosts;
 mod launch;
 mod launch_signals;
+mod launched;
 mod lifecycle;
 mod log;
 mod matrix_completion;

@@ -47,7 +47,8 @@ pub enum LaunchError {
     },
     /// The launcher started processes on several hosts.
     #[error(
-        "{name} says that {here} of {size} processes are on this host: on several hosts, only `hectare run --hosts` starts a job"
+        "{name} says that {here} of {size} processes are on this host: on several hosts, have the launcher start \
+         `hectare run --launched -- PROGRAM`"
     )]
     ManyHosts {
         /// The variable.
@@ -59,7 +60,8 @@ pub enum LaunchError {
     },
     /// The launcher started processes on several hosts, and says on how many.
     #[error(
-        "{name} says that the processes are on {hosts} hosts: on several, only `hectare run --hosts` starts a job"
+        "{name} says that the processes are on {hosts} hosts: on several, have the launcher start \
+         `hectare run --launched -- PROGRAM`"
     )]
     Hosts {
         /// The variable.
@@ -221,7 +223,8 @@ mod tests {
         let hosts = [("SLURM_PROCID", "1"), ("SLURM_NTASKS", "4"), ("SLURM_NNODES", "2")];
         assert_eq!(
             with(&hosts).to_string(),
-            "SLURM_NNODES says that the processes are on 2 hosts: on several, only `hectare run --hosts` starts a job"
+            "SLURM_NNODES says that the processes are on 2 hosts: on several, have the launcher start `hectare run \
+             --launched -- PROGRAM`"
         );
     }
 }

@@ -18,6 +18,7 @@ use processes::{Process, Program};
 use rustix::process::Signal;
 use signals::Signals;
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::time::Duration;
 use supervise::Supervisor;
 use terminal::Terminal;
@@ -35,7 +36,7 @@ pub struct Run {
         short = 'n',
         long = "processes",
         value_parser = clap::value_parser!(u32).range(1..=4096),
-        required_unless_present_any = ["hosts", "hostfile", "slurm"]
+        required_unless_present_any = ["hosts", "hostfile", "slurm", "launched"]
     )]
     processes: Option<u32>,
     /// The job. Default: one of their own.
@@ -86,18 +87,34 @@ pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
     if what.on.are_given() {
         return hosts::conduct(what, &what.on.plan(what.processes)?);
     }
+    if what.on.launched {
+        let hosts::Joined { job, rank, size, member } = hosts::join(dir, &what.on, what.job.as_deref())?;
+        // The launcher knows how to tell the ranks' lines apart.
+        return start(dir, what, &job, (rank..rank + 1, size, true), member);
+    }
     let processes = what.processes.unwrap_or(1);
     let own = || format!("run-{}", std::process::id());
     let job = what.job.clone().unwrap_or_else(own);
     check_job_name(&job).map_err(hectare_wire::Error::Refused)?;
     // The job is there before the first process and until after the last, whoever comes and goes.
     let member = Member::hold(dir, &job)?;
+    start(dir, what, &job, (0..processes, processes, what.plain), member)
+}
+
+/// Starts ranks of a job, of so many in all, and waits for them. Whether they write themselves, or what they print is copied.
+fn start(
+    dir: &RunDir,
+    what: &Run,
+    job: &str,
+    (ranks, size, writes): (Range<u32>, u32, bool),
+    member: Member,
+) -> Result<u8> {
     // Shared by the processes: here those who wait are told whom they wait for in vain.
     let memory = member.memory().try_clone_to_owned().context("dup")?;
     let shared = Job::from_descriptor(memory)?;
     // An earlier program of this job may have lost some. Ranks that the job has no room for are refused to their
     // processes, which say so.
-    (0..processes).for_each(|rank| drop(shared.expect(rank)));
+    ranks.clone().for_each(|rank| drop(shared.expect(rank)));
     let signals = Signals::catch()?;
     // Messages here must not hold up signals: nobody may be reading them.
     let voice = Sink::start().context("starting a thread")?;
@@ -116,15 +133,10 @@ pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
         first_failure: None,
         caller: None,
     };
-    let program = Program {
-        words: what.program.clone(),
-        variables: Vec::new(),
-        size: processes,
-        writes: what.plain,
-        prefixed: true,
-    };
-    let started = (0..processes).try_for_each(|rank| {
-        conductor.processes.push(Process::start(dir, &program, &job, rank, &output)?);
+    let program =
+        Program { words: what.program.clone(), variables: Vec::new(), size, writes, prefixed: true };
+    let started = ranks.into_iter().try_for_each(|rank| {
+        conductor.processes.push(Process::start(dir, &program, job, rank, &output)?);
         Ok(())
     });
     if started.is_err() {

@@ -2,9 +2,11 @@
 mod allocation;
 mod list;
 mod plan;
+mod seat;
 mod slurm;
 
 pub use allocation::{AllocationError, allocation};
 pub use list::{Host, ListError, parse_file, parse_list};
 pub use plan::{Place, Plan, PlanError};
+pub use seat::{Seat, SeatError, seat};
 pub use slurm::{SlurmError, counts, nodes};

@@ -100,6 +100,11 @@ impl ClusterKey {
         hmac::Key::new(hmac::HMAC_SHA256, &self.derive::<32>(b"hello", &[]))
     }
 
+    /// By which hosts that meet before there is a job show each other that they have the cluster's key.
+    pub fn meeting_key(&self) -> [u8; 32] {
+        self.derive(b"meeting", &[])
+    }
+
     /// The pre-shared key of the handshakes of a job.
     pub(crate) fn job_key(&self, job: &JobId) -> [u8; 32] {
         self.derive(b"job", job)

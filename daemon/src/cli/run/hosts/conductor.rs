@@ -41,6 +41,10 @@ pub(crate) struct HostFailed {
 }
 
 impl HostFailed {
+    pub(super) fn new(host: String, what: String) -> HostFailed {
+        HostFailed { host, what, code: HostFailed::CODE }
+    }
+
     /// The exit code for a host that does not answer or cannot take part.
     pub(crate) const CODE: u8 = 8;
 

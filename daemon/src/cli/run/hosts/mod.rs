@@ -6,6 +6,8 @@
 mod address;
 mod conductor;
 mod interface;
+mod launched;
+mod meeting;
 mod message;
 mod options;
 mod part;
@@ -14,5 +16,6 @@ mod words;
 
 pub(crate) use conductor::HostFailed;
 pub(super) use conductor::conduct;
+pub(super) use launched::{Joined, join};
 pub(super) use options::HostOptions;
 pub(super) use part::{Caller, part};

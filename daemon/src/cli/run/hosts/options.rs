@@ -20,6 +20,14 @@ pub(in super::super) struct HostOptions {
     /// The hosts that SLURM has allocated to this script or shell (sbatch, salloc), with as many ranks as they have tasks.
     #[arg(long, conflicts_with_all = ["hosts", "hostfile"])]
     slurm: bool,
+    /// This command was started once for each rank by srun, mpirun, torchrun or the like, on all hosts: it takes its place from
+    /// their variables, meets the others at the host of rank 0, and starts one rank.
+    #[arg(long, conflicts_with_all = ["hosts", "hostfile", "slurm", "processes", "rsh", "variables", "directory"])]
+    pub(in super::super) launched: bool,
+    /// Where those meet that a launcher has started: the host of rank 0, and a TCP port there. Default: MASTER_ADDR, else the first
+    /// node of SLURM's list; a port made of MASTER_PORT or of the number of SLURM's job.
+    #[arg(long, value_name = "HOST[:PORT]", requires = "launched")]
+    pub(super) meet: Option<String>,
     /// The command that starts another one on a host, which is {host} in it, or the word behind it. It must pass standard input
     /// and output on. Default: `ssh -o BatchMode=yes`; with --slurm, an srun of one task on the host.
     #[arg(long, value_name = "COMMAND")]

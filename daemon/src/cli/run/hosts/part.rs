@@ -183,7 +183,7 @@ fn prepare(dir: &RunDir, caller: &Caller, orders: &mut Orders) -> Result<Option<
 }
 
 /// The key of the cluster, and where it is.
-fn cluster_key() -> Result<(PathBuf, hectare_session::ClusterKey)> {
+pub(super) fn cluster_key() -> Result<(PathBuf, hectare_session::ClusterKey)> {
     let config = Config::load(None).map_err(|error| crate::cli::BadConfig(format!("{error:#}")))?;
     let path = config.key_path();
     let key = key_file::load(&path)?;
