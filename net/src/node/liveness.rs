@@ -60,15 +60,16 @@ impl Node {
         }
     }
 
-    /// Sets the timers of those to whom something happened: when they have to be told that this host lives, or are silent
-    /// for too long.
-    pub(super) fn rearm(&mut self) {
+    /// Sets the timers of those to whom something happened: when they have to be told that this host lives, or what
+    /// waits for company, or are silent for too long.
+    pub(super) fn rearm(&mut self, now: u64) {
         let (alive_ns, silence_ns, ended) =
             (self.config.alive_ns, self.config.silence_ns, self.ended.is_some());
         self.peers.rearm(self.ready, |peer| {
             let alive = (peer.connected && peer.room > 0).then(|| peer.spoke_ns + alive_ns);
             let silent = (!peer.left && !peer.suspected && !ended).then(|| peer.heard_ns + silence_ns);
-            alive.into_iter().chain(silent).min()
+            let patient = peer.patient_until().filter(|at| *at > now);
+            alive.into_iter().chain(silent).chain(patient).min()
         });
     }
 }

@@ -397,7 +397,7 @@ impl Node {
                 self.pump(cx, host);
             }
         }
-        self.rearm();
+        self.rearm(now_ns);
     }
 
     fn on_event(&mut self, cx: &mut Cx<'_>, event: Event<'_>) {
@@ -649,7 +649,7 @@ impl Node {
             let has_ready = !peer.ready.is_empty() && self.ended.is_none();
             if !quiet
                 && !has_ready
-                && !peer.outbox.has_due()
+                && !peer.has_to_speak(cx.now)
                 && peer.refused.is_none()
                 && (peer.knows_us || peer.sent.values().any(|sent| sent.hello))
             {

@@ -1,5 +1,5 @@
 //! Registers on their way: of each key the newest value, sent until it was acknowledged.
-use crate::wire::{Key, Register};
+use crate::wire::{Key, Register, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub(super) struct Outbox {
     entries: BTreeMap<Key, Entry>,
     /// Values to be sent, oldest first.
     due: BTreeSet<(u64, Key)>,
+    /// One of them does not wait for company.
+    urgent: bool,
     last: u64,
 }
 
@@ -28,6 +30,7 @@ impl Outbox {
             }
             self.due.remove(&(entry.serial, key));
         }
+        self.urgent = self.is_urgent() || !is_patient(&register);
         self.last += 1;
         self.entries.insert(key, Entry { register, serial: self.last, known: false });
         self.due.insert((self.last, key));
@@ -36,6 +39,11 @@ impl Outbox {
 
     pub(super) fn has_due(&self) -> bool {
         !self.due.is_empty()
+    }
+
+    /// Whether something is worth a packet of its own at once.
+    pub(super) fn is_urgent(&self) -> bool {
+        self.urgent && self.has_due()
     }
 
     /// The next value to be sent.
@@ -65,6 +73,7 @@ impl Outbox {
     pub(super) fn lost(&mut self, key: Key, serial: u64) {
         if self.entries.get(&key).is_some_and(|entry| entry.serial == serial && !entry.known) {
             self.due.insert((serial, key));
+            self.urgent = true;
         }
     }
 
@@ -73,6 +82,7 @@ impl Outbox {
         self.entries.retain(|_, entry| !is_over(&entry.register));
         self.due = self.entries.iter().map(|(key, entry)| (entry.serial, *key)).collect();
         self.entries.values_mut().for_each(|entry| entry.known = false);
+        self.urgent = true;
     }
 
     /// Forgets registers that are about the peer's former agent.
@@ -82,12 +92,18 @@ impl Outbox {
     }
 }
 
+/// Whether a value waits for others, as it is likely to be replaced soon: a cut that is complete is published at the next round.
+/// All that its owner does with it is to let a copy go.
+fn is_patient(register: &Register) -> bool {
+    matches!(register, Register::Subscription(_, said) if said.stage == Stage::Complete)
+}
+
 /// Whether nobody who hears of the register for the first time needs this value.
 fn is_over(register: &Register) -> bool {
     match register {
         Register::Name(_, value) => value.is_none(),
         Register::Lookup(_, value) => value.is_none(),
-        Register::Subscription(_, value) => value.stage == crate::wire::Stage::Off,
+        Register::Subscription(_, value) => value.stage == Stage::Off,
         _ => false,
     }
 }

@@ -123,6 +123,8 @@ pub(super) struct Peer {
     /// Bytes that may be sent.
     pub(super) room: usize,
     pub(super) outbox: Outbox,
+    /// Since when all that is to be said waits for company.
+    pub(super) patient_since: Option<u64>,
     pub(super) inbox: Inbox,
     pub(super) sent: BTreeMap<u64, Sent>,
     /// Groups of which lines are to be sent to it.
@@ -145,7 +147,24 @@ pub(super) struct Peer {
     pub(super) stated: BTreeSet<GroupId>,
 }
 
+/// For so long, in nanoseconds, what can wait is kept back for the next packet.
+const PATIENCE_NS: u64 = 200_000;
+
 impl Peer {
+    /// Whether something is to be said now, or has waited long enough.
+    pub(super) fn has_to_speak(&mut self, now: u64) -> bool {
+        if self.outbox.is_urgent() || !self.outbox.has_due() {
+            self.patient_since = None;
+            return self.outbox.is_urgent();
+        }
+        now >= self.patient_since.get_or_insert(now).saturating_add(PATIENCE_NS)
+    }
+
+    /// By when what waits for company is said without.
+    pub(super) fn patient_until(&self) -> Option<u64> {
+        self.patient_since.map(|since| since.saturating_add(PATIENCE_NS))
+    }
+
     /// The next group to be served, in turn.
     pub(super) fn next_ready(&mut self) -> Option<GroupId> {
         let after = self.turn.and_then(|turn| {

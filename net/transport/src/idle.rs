@@ -4,7 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 /// For so long after the last work it looks again, giving way to others in between: a few round trips of a fast network.
-const LOOKS: Duration = Duration::from_micros(50);
+const LOOKS: Duration = Duration::from_micros(200);
 
 /// Looks again for a while, then sleeps: a reply that comes within microseconds costs no wake-up, and a thread without work
 /// costs no processor. Between two looks it yields rather than spins: on a host whose processors are all taken, those that it
