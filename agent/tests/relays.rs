@@ -2,6 +2,7 @@
 mod network;
 
 use hectare_dsm::{AreaSpec, Error, Version};
+use hectare_session::Time;
 use network::{MS, World, filled};
 
 /// What is at host 1 of an area of host 0 is one of its versions, whole, and no older than `last`.
@@ -165,6 +166,36 @@ fn agents_end_and_start_and_nothing_is_lost() {
         // What agents had made is there once, and is what the next ones went on with.
         assert_eq!(world.hosts[1].job.areas().unwrap().len(), 2);
     }
+}
+
+#[test]
+fn who_has_left_stays_for_those_whose_clocks_are_behind() {
+    let mut world = World::new(2, 12);
+    let mut owned = world.hosts[1].worker.create::<u64>(AreaSpec::new("w"), 100).unwrap();
+    world.find_on(0, "w");
+    for turn in 1..=2 {
+        world.hosts[1].write(&mut owned, turn);
+        world.hosts[1].worker.tick().unwrap();
+        world.hosts[1].worker.sync().unwrap();
+        world.run(20 * MS);
+    }
+    // The last version is of clocks that the other host has not reached, so that nothing may be under way.
+    let counter = |world: &World| {
+        let host = &world.hosts[0];
+        host.worker.attach::<u64>("w").unwrap().version(&host.worker).unwrap().counter
+    };
+    let now = Time::from_nanos(world.now);
+    world.hosts[1].relay.as_mut().unwrap().leave(now);
+    world.run(500 * MS);
+    let is_done = |world: &World| world.hosts[1].relay.as_ref().unwrap().is_done();
+    assert_eq!((counter(&world), is_done(&world)), (1, false));
+    for _ in 1..=2 {
+        world.hosts[0].worker.tick().unwrap();
+        world.hosts[0].worker.sync().unwrap();
+        world.run(20 * MS);
+    }
+    world.until("the last version", |world| counter(world) == 2);
+    world.until("the end", is_done);
 }
 
 #[test]

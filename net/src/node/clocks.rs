@@ -69,6 +69,11 @@ impl Clocks {
         self.clock
     }
 
+    /// Whether a peer has still to be told of this host's clock.
+    pub(super) fn owes(&self, host: HostId) -> bool {
+        self.told.get(&host).is_none_or(|told| told.waiting.is_some() || told.clock < self.clock)
+    }
+
     /// A peer's agent is another one.
     pub(super) fn forget(&mut self, host: HostId) {
         self.told.remove(&host);

@@ -369,7 +369,8 @@ impl Node {
         self.peers.hosts().all(|host| {
             let peer = &self.peers[&host];
             let told = peer.sent.is_empty() && peer.ready.is_empty() && !peer.outbox.has_due();
-            peer.left || (peer.connected && peer.knows_us && told && !self.has_more(host, peer.lowest))
+            let told = told && !self.clocks.owes(host);
+            peer.left || (peer.connected && peer.knows_us && told && !self.has_more(host))
         })
     }
 

@@ -105,15 +105,20 @@ impl Outbound {
         self.newest.as_ref().map_or(0, |newest| newest.label)
     }
 
+    /// Whether `host` has not published the newest state.
+    fn lacks(&self, host: HostId) -> bool {
+        let said = &self.subscribers[&host].said;
+        let is_older = |newest: &State| said.published() < newest.round && !said_has(said, newest);
+        self.newest.as_ref().is_some_and(is_older)
+    }
+
     /// What `host` is to get next, if its lowest clock is `lowest`.
     fn choose(&self, host: HostId, lowest: Option<u64>) -> Option<Choice> {
-        let said = &self.subscribers[&host].said;
-        let newest = self.newest.as_ref()?;
-        // A member for which it has made copies since has nothing yet.
-        let round = if said.have.contains(&None) { 0 } else { said.round };
-        if round >= newest.round || said_has(said, newest) {
+        if !self.lacks(host) {
             return None;
         }
+        let round = self.subscribers[&host].said.published();
+        let newest = self.newest.as_ref()?;
         if newest.label == 0 {
             return Some(Choice { kept: None, label: 0 });
         }
@@ -137,6 +142,13 @@ impl Outbound {
     /// Whether the last state of a label can be pinned: until one of the label after the next is published.
     fn is_kept(&self, label: u64) -> bool {
         self.labels.keys().rev().take(2).any(|kept| *kept == label)
+    }
+}
+
+impl Subscription {
+    /// The round that all members are published of. One for which copies were made since has nothing yet.
+    fn published(&self) -> u64 {
+        if self.have.contains(&None) { 0 } else { self.round }
     }
 }
 
@@ -345,11 +357,9 @@ impl Node {
             .map(|(group, outbound)| (*group, outbound))
     }
 
-    /// Whether a host has still to get something.
-    pub(super) fn has_more(&self, host: HostId, lowest: Option<u64>) -> bool {
-        let waits = |outbound: &Outbound| {
-            outbound.subscribers[&host].ride.is_some() || outbound.choose(host, lowest).is_some()
-        };
+    /// Whether a host has still to get something: also what it cannot take yet, as its own clocks are not so far.
+    pub(super) fn has_more(&self, host: HostId) -> bool {
+        let waits = |outbound: &Outbound| outbound.subscribers[&host].ride.is_some() || outbound.lacks(host);
         self.subscribed_by(host).any(|(_, outbound)| waits(outbound))
     }
 
