@@ -20,6 +20,7 @@ mod matrix_completion;
 mod members;
 mod metrics;
 mod mid_epoch;
+mod misfits;
 mod peers;
 mod place;
 mod protocol;
