@@ -13,6 +13,9 @@ use tracing::{error, info, warn};
 /// The most bytes for one peer before others have their turn: about what one call of the system takes.
 const BURST: u64 = 60_000;
 
+/// How long who has left waits for others to say that they heard so: one of them may have ended at that.
+const FAREWELL: Duration = Duration::from_millis(500);
+
 /// What an agent has to know of its job.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -58,6 +61,9 @@ pub struct Relay {
     is_ready: bool,
     has_left: bool,
     is_first: bool,
+    /// Since when nobody needs it.
+    unneeded: Option<Time>,
+    farewell_is_over: bool,
     failure: Option<Failure>,
 }
 
@@ -107,6 +113,8 @@ impl Relay {
             is_ready: false,
             has_left: false,
             is_first: own == HostId::FIRST,
+            unneeded: None,
+            farewell_is_over: false,
             failure: None,
         }
     }
@@ -133,9 +141,15 @@ impl Relay {
         }
     }
 
-    /// Whether it may end, after it has left: the others have all, or have left, too. The first host stays for the names until
-    /// the others have left.
+    /// Whether it may end, after it has left: nobody needs it, and all have heard that it has left, or could have. Who has not waits
+    /// for it until the time-out, and then takes it for failed.
     pub fn is_done(&self) -> bool {
+        self.is_unneeded() && (self.node.is_heard() || self.farewell_is_over)
+    }
+
+    /// Whether it has left, and the others have all, or have left, too. The first host stays for the names until the others have
+    /// left.
+    fn is_unneeded(&self) -> bool {
         self.has_left && (self.node.is_alone() || (!self.is_first && self.node.is_settled()))
     }
 
@@ -196,6 +210,13 @@ impl Relay {
             self.tell(now, Event::Timeout);
         }
         self.tell_memory(now);
+        match self.is_unneeded() {
+            true => {
+                let since = *self.unneeded.get_or_insert(now);
+                self.farewell_is_over = now.since(since) > FAREWELL;
+            }
+            false => self.unneeded = None,
+        }
     }
 
     fn tell_memory(&mut self, now: Time) {

@@ -199,6 +199,26 @@ fn who_has_left_stays_for_those_whose_clocks_are_behind() {
 }
 
 #[test]
+fn whoever_leaves_last_says_so_before_it_ends() {
+    for (first, last) in [(0, 1), (1, 0)] {
+        let mut world = World::new(2, 13);
+        let is_done = |world: &World, host: usize| world.hosts[host].relay.as_ref().unwrap().is_done();
+        world.run(100 * MS);
+        for host in [first, last] {
+            let now = Time::from_nanos(world.now);
+            world.hosts[host].relay.as_mut().unwrap().leave(now);
+            if host == first {
+                world.run(100 * MS);
+            }
+        }
+        world.until("the last host's end", |world| is_done(world, last));
+        world.hosts[last].relay = None;
+        world.run(50 * MS);
+        assert!(is_done(&world, first), "host {first} did not hear that host {last} has left");
+    }
+}
+
+#[test]
 fn a_name_has_one_area_and_the_first_has_it() {
     let mut world = World::new(3, 7);
     let mut first = world.hosts[1].worker.create::<u64>(AreaSpec::new("w"), 10).unwrap();

@@ -374,6 +374,14 @@ impl Node {
         })
     }
 
+    /// Whether all other hosts have said that they heard all that they were told, those that have left, too.
+    #[must_use]
+    pub fn is_heard(&self) -> bool {
+        self.peers
+            .hosts()
+            .all(|host| self.peers[&host].sent.is_empty() && !self.peers[&host].outbox.has_due())
+    }
+
     /// Whether all other hosts' parts of the program have ended.
     #[must_use]
     pub fn is_alone(&self) -> bool {
