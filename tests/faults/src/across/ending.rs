@@ -101,6 +101,18 @@ fn hears(stage: &mut Stage, host: usize, since: Instant) -> Result<()> {
     stage.load()?.hear_of_the_end(limit, since, |other| other == host).map(drop)
 }
 
+/// Nobody was taken for failed: all have left.
+pub(crate) fn nobody_failed(stage: &Stage) -> Result<()> {
+    for host in 0..stage.cluster.count() {
+        let said = stage.cluster.said(host);
+        if let Some(line) = said.lines().find(|line| line.contains("the job ends")) {
+            let what = format!("all have left, and the agent of host {host} took one for failed: {line}");
+            return Err(Violation::new(Promise::D, what).into());
+        }
+    }
+    Ok(())
+}
+
 /// The job and its agents are gone from every host, and the daemons hold what they held.
 pub(crate) fn nothing_is_left(stage: &mut Stage) -> Result<()> {
     stage.sightings += stage.load.take().map_or(0, |load| load.sightings());

@@ -16,7 +16,7 @@ use crate::report::Outcome;
 use crate::stage::Random;
 use anyhow::{Context, Result};
 use cluster::{Cluster, NoNetwork};
-use ending::{Ending, nothing_is_left};
+use ending::{Ending, nobody_failed, nothing_is_left};
 use load::Load;
 use program::Style;
 use std::time::{Duration, Instant};
@@ -155,5 +155,13 @@ fn episode(stage: &mut Stage, seed: u64, notes: &mut Vec<String>) -> Result<()> 
     if let (Some(took), Some(note)) = (took, notes.last_mut()) {
         *note += &format!(", known after {:.1} s", took.as_secs_f64());
     }
-    nothing_is_left(stage)
+    let since = Instant::now();
+    nothing_is_left(stage)?;
+    if let Some(note) = notes.last_mut() {
+        *note += &format!(", gone after {:.1} s", since.elapsed().as_secs_f64());
+    }
+    match ending {
+        Ending::Leave | Ending::WorkerKilled => nobody_failed(stage),
+        _ => Ok(()),
+    }
 }
