@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 pub(crate) const SPINS: u32 = 4000;
 /// Turns given to others before sleeping, with more workers than cores.
 const YIELDS: u32 = 40;
+/// Who gave way for so long shares the processor with those that compute: who sleeps has it sooner when there is something.
+const LONG_YIELD: Duration = Duration::from_micros(500);
 /// The first sleep; each further one is twice as long.
 const FIRST_SLEEP: Duration = Duration::from_millis(1);
 const LONGEST_SLEEP: Duration = Duration::from_millis(16);
@@ -47,7 +49,11 @@ impl Waiter {
             return Pause::Again;
         }
         if crowded && looks < YIELDS {
+            let before = Instant::now();
             std::thread::yield_now();
+            if before.elapsed() >= LONG_YIELD {
+                self.looks.set(YIELDS);
+            }
             return Pause::Again;
         }
         let since = self.since.get().unwrap_or_else(|| {

@@ -6,9 +6,14 @@ use std::time::{Duration, Instant};
 /// For so long after the last work it looks again, giving way to others in between: a few round trips of a fast network.
 const LOOKS: Duration = Duration::from_micros(200);
 
+/// Who gave way for so long shares the processor with those that compute, not with those that it works with ..
+const LONG_YIELD: Duration = Duration::from_micros(500);
+/// .. and gives way no more for such a time: who sleeps has the processor sooner when there is work.
+const CROWDED: Duration = Duration::from_millis(100);
+
 /// Looks again for a while, then sleeps: a reply that comes within microseconds costs no wake-up, and a thread without work
 /// costs no processor. Between two looks it yields rather than spins: on a host whose processors are all taken, those that it
-/// looks for could not run else.
+/// looks for could not run else. Where others compute on them, it sleeps at once.
 ///
 /// ```no_run
 /// use hectare_transport::{Idle, Transport, udp::Udp};
@@ -28,6 +33,8 @@ const LOOKS: Duration = Duration::from_micros(200);
 pub struct Idle {
     /// Since when there is nothing to do.
     since: Option<Instant>,
+    /// Until when it sleeps at once.
+    crowded_until: Option<Instant>,
 }
 
 impl Idle {
@@ -37,10 +44,16 @@ impl Idle {
             self.since = None;
             return false;
         }
-        if self.since.get_or_insert_with(Instant::now).elapsed() >= LOOKS {
+        let now = Instant::now();
+        if now - *self.since.get_or_insert(now) >= LOOKS
+            || self.crowded_until.is_some_and(|until| now < until)
+        {
             return true;
         }
         std::thread::yield_now();
+        if now.elapsed() >= LONG_YIELD {
+            self.crowded_until = Some(now + CROWDED);
+        }
         false
     }
 
