@@ -1,7 +1,7 @@
 //! What areas on two hosts cost, beside what the network costs by itself: the same veth pair, in turns. The hosts are network
 //! namespaces with a daemon each; needs root.
 //!
-//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|whole|sparse|idle]`
+//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|whole|sparse|idle|alone]`
 #[path = "../../tests/common/mod.rs"]
 mod common;
 mod latency;
@@ -38,6 +38,10 @@ fn main() {
         let Some(cluster) = hosts(1500) else { return };
         volume::sparse(&cluster);
     }
+    if is_wanted("alone") {
+        let Some(cluster) = hosts(1500) else { return };
+        alone(&cluster);
+    }
     if is_wanted("idle") {
         let Some(cluster) = hosts(1500) else { return };
         volume::idle(&cluster);
@@ -54,6 +58,25 @@ fn hosts(mtu: u32) -> Option<Cluster> {
 
 fn best(times: &[f64]) -> f64 {
     times.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+/// A program on one host: with the agent of a job that may have several hosts, and in a job of this host alone.
+fn alone(cluster: &Cluster) {
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    let first = format!("{}@{}:2", cluster.name(0), cluster.network.address(0));
+    for _ in 0..2 * ROUNDS {
+        with.push(of_run(cluster, &["--hosts", &first, "--timeout", "20"], "alone"));
+        without.push(of_run(cluster, &["-n", "2"], "alone"));
+    }
+    println!("\nrounds of two workers of one host, 16 KiB written by each");
+    println!("{:<40} {:>9} {:>9}", "rounds/s", "median", "best");
+    let most = |figures: &[f64]| figures.iter().copied().fold(0.0, f64::max);
+    let (most_with, most_without) = (most(&with), most(&without));
+    let (with, without) = (median(&mut with), median(&mut without));
+    println!("{:<40} {with:>9.0} {most_with:>9.0}", "with an agent, and no other host");
+    println!("{:<40} {without:>9.0} {most_without:>9.0}", "without");
+    let (ratio, of_best) = (with / without, most_with / most_without);
+    println!("{:<40} {ratio:>9.3} {of_best:>9.3}   (at least 0.99)", "with / without");
 }
 
 fn median(figures: &mut [f64]) -> f64 {
@@ -76,9 +99,14 @@ fn in_role(role: &str) -> String {
     format!("exec {} role {role}", program())
 }
 
+/// The figure of a role on both hosts, with a worker each.
 fn of_role(cluster: &Cluster, role: &str) -> f64 {
+    of_run(cluster, &["--hosts", &cluster.list(1), "--timeout", "20"], role)
+}
+
+fn of_run(cluster: &Cluster, args: &[&str], role: &str) -> f64 {
     let before = sent(cluster);
-    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &in_role(role));
+    let said = cluster.run(args, &in_role(role));
     assert_eq!(said.code, 0, "{said:?}");
     if std::env::var_os("HOSTS_DETAILS").is_some() {
         eprintln!("{} packets sent by the first host, {}", sent(cluster).0 - before.0, said.err);

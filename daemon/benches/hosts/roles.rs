@@ -16,6 +16,7 @@ pub(crate) fn play(role: &str, rest: &[String]) {
         ("visible", _) => visible().expect("writes"),
         ("whole", [bytes]) => whole(bytes.parse().expect("bytes")).expect("an area"),
         ("sparse", [bytes]) => sparse(bytes.parse().expect("bytes")).expect("an area"),
+        ("alone", []) => alone().expect("rounds"),
         ("idle", [areas]) => idle(areas.parse().expect("areas")).expect("areas"),
         ("ping", [part, address]) => ping::play(part, address, false),
         ("ping-spinning", [part, address]) => ping::play(part, address, true),
@@ -171,6 +172,35 @@ fn bytes_sent() -> u64 {
 }
 
 const SPARSE_TURNS: usize = 20;
+
+/// Rounds of workers of one host that each write some lines.
+fn alone() -> Result<()> {
+    let (mut worker, size) = worker()?;
+    let name = |rank: Rank| format!("part/{rank}");
+    let mut mine = worker.create::<f32>(name(worker.rank()).as_str(), 1 << 18)?;
+    let all =
+        (0..size).map(|rank| worker.attach_within::<f32>(&name(rank), LONG)).collect::<Result<Vec<_>>>()?;
+    worker.barrier()?;
+    let mut sum = 0.0;
+    let since = Instant::now();
+    for turn in 0..ALONE_TURNS {
+        let first = turn * 977 % (1 << 17);
+        let mut written = mine.write(&worker)?;
+        written.range_mut(first..first + 4096).iter_mut().for_each(|element| *element += 1.0);
+        worker.barrier()?;
+        for area in &all {
+            sum += area.read(&worker)?[first..first + 4096].iter().sum::<f32>();
+        }
+    }
+    let took = since.elapsed();
+    if worker.rank() == 0 {
+        assert!(sum > 0.0);
+        say(ALONE_TURNS as f64 / took.as_secs_f64(), vec![took / ALONE_TURNS as u32]);
+    }
+    worker.barrier()
+}
+
+const ALONE_TURNS: usize = 20_000;
 
 /// So many areas of each host that the other has, and nothing is written for some seconds.
 fn idle(areas: usize) -> Result<()> {
