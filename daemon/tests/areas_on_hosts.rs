@@ -98,6 +98,13 @@ fn a_barrier_means_on_three_hosts_what_it_means_on_one() {
 }
 
 #[test]
+fn five_hosts_keep_together() {
+    let role = in_role("turns:100");
+    let Some(cluster) = Cluster::new(5) else { return };
+    run_turns(&cluster, 1, &role);
+}
+
+#[test]
 fn loss_duplicates_and_corruption_lose_nothing() {
     let role = in_role("turns:100");
     let Some(mut cluster) = Cluster::new(2) else { return };
