@@ -24,6 +24,11 @@ const ANSWER: Duration = Duration::from_millis(500);
 /// Who lived so long did not die of its start.
 const LONG: Duration = Duration::from_secs(10);
 
+/// How long one waits at most that follows another: several such waits in a row are no silence that ends the job.
+fn longest_pause(hosts: &JobHosts) -> Duration {
+    PAUSES[1].min(Duration::from_millis(hosts.silence_ms) / 10).max(PAUSES[0])
+}
+
 /// Is the agent of a job, by an order of the daemon; for `hectared`.
 pub fn run(order: &str) -> ExitCode {
     // Without a log there is still an agent.
@@ -107,7 +112,7 @@ impl Shared {
             }
             child = loop {
                 std::thread::sleep(pause);
-                pause = (pause * 2).min(PAUSES[1]);
+                pause = (pause * 2).min(longest_pause(&self.hosts));
                 match self.spawn() {
                     Ok(Some(child)) => break child,
                     Ok(None) => return,
@@ -160,7 +165,7 @@ impl Shared {
                 Err(error) => error!(job = self.job, %error, "the agent cannot be started"),
             }
             std::thread::sleep(pause);
-            pause = (pause * 2).min(PAUSES[1]);
+            pause = (pause * 2).min(longest_pause(&self.hosts));
         }
     }
 }
@@ -198,5 +203,21 @@ impl Drop for Agent {
         let mut state = self.shared.lock();
         state.ended = true;
         state.pipe = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_between_agents_are_short_beside_the_time_out() {
+        let longest = |silence_ms| {
+            let key_file = "/k".into();
+            longest_pause(&JobHosts { id: [1; 16], index: 0, hosts: Vec::new(), key_file, silence_ms })
+        };
+        assert_eq!(longest(JobHosts::SILENCE_MS), PAUSES[1]);
+        assert_eq!(longest(6_000), Duration::from_millis(600));
+        assert_eq!(longest(100), PAUSES[0]);
     }
 }
