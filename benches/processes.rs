@@ -122,7 +122,7 @@ fn play(role: &str) {
             let since = Instant::now();
             let job = Job::connect(job).expect("the job");
             if reader == "worker" {
-                let worker = job.worker().expect("a rank");
+                let mut worker = job.worker().expect("a rank");
                 let area = worker.attach::<u64>("held").expect("the area");
                 assert_eq!(area.read(&worker).expect("a view")[0], 7);
             } else {

@@ -185,7 +185,7 @@ impl Host {
     }
 
     fn seen(&self, name: &str) -> (u64, Version) {
-        let area = self.worker.attach::<u64>(name).unwrap();
+        let area = self.worker.attach_here::<u64>(name).unwrap();
         (uniform(area.read(&self.worker).unwrap()), area.version(&self.worker).unwrap())
     }
 }
@@ -212,7 +212,7 @@ fn an_arrival_is_published_by_a_round_and_waits_for_it() {
     let timed = host.create(AreaSpec::new("timed").interval(Duration::from_millis(1)));
     host.deliver(timed, 3, false);
     serve_until(&mut host.worker, "the interval", |worker| {
-        worker.attach::<u64>("timed").unwrap().newest_version() == Some(version(3))
+        worker.attach_here::<u64>("timed").unwrap().newest_version() == Some(version(3))
     });
     let published = host.job.stats().unwrap().published;
     for _ in 0..3 {
@@ -221,7 +221,7 @@ fn an_arrival_is_published_by_a_round_and_waits_for_it() {
     }
     assert_eq!(host.job.stats().unwrap().published, published);
     // Asking for what has not arrived keeps nobody busy.
-    let handle = host.worker.attach::<u64>("w").unwrap();
+    let handle = host.worker.attach_here::<u64>("w").unwrap();
     assert_eq!(host.worker.sync_area(&handle).unwrap().put_off, 0);
 }
 
@@ -239,9 +239,9 @@ fn a_cut_that_is_given_up_needs_no_repair() {
     receiving.commit(&[arrival(area, 2)], true).unwrap();
     host.worker.service().unwrap();
     let seen = |host: &Host| {
-        let area = host.worker.attach::<u8>("w").err();
+        let area = host.worker.attach_here::<u8>("w").err();
         assert!(matches!(area, Some(Error::WrongType { .. })));
-        let area = host.worker.attach::<u64>("w").unwrap();
+        let area = host.worker.attach_here::<u64>("w").unwrap();
         let data = area.read(&host.worker).unwrap();
         [0, 8, 16, 24].map(|first| data[first] as u8)
     };
@@ -257,7 +257,7 @@ fn a_cut_that_is_given_up_needs_no_repair() {
         receiving.commit(&[arrival], true).unwrap();
         host.worker.service().unwrap();
         assert_eq!(seen(&host), [1, 0, 1, counter as u8]);
-        let handle = host.worker.attach::<u64>("w").unwrap();
+        let handle = host.worker.attach_here::<u64>("w").unwrap();
         let changed = |since| handle.changed_since(&host.worker, since).unwrap()[0].end;
         assert_eq!((changed(version(2)), changed(Version::default())), (100, 8));
         let mut receiving = host.agent.receive(&[area], source).unwrap().unwrap();
@@ -297,7 +297,7 @@ fn what_is_wrong_is_refused() {
     }
     let claimed = host.worker.claim::<u64>("a").map(|_| ());
     assert!(matches!(claimed, Err(Error::OwnerElsewhere { .. })), "{claimed:?}");
-    let handle = host.worker.attach::<u64>("a").unwrap();
+    let handle = host.worker.attach_here::<u64>("a").unwrap();
     let taken = handle.take_within(&mut host.worker, Duration::from_millis(20)).map(|_| ());
     assert!(matches!(taken, Err(Error::TimedOut { .. })), "{taken:?}");
     // It is deleted while it is received into: its memory stays until it is let go.
@@ -325,7 +325,7 @@ fn what_arrives_knows_its_age() {
     Host::write(&mut receiving, area, 1);
     receiving.commit(&[Arrival { age: old, clock: 17, ..arrival(area, 1) }], true).unwrap();
     host.worker.service().unwrap();
-    let handle = host.worker.attach::<u64>("w").unwrap();
+    let handle = host.worker.attach_here::<u64>("w").unwrap();
     assert_eq!(handle.clock(&host.worker).unwrap(), 17);
     assert!(handle.age(&host.worker).unwrap() >= old);
     // Rounds that find nothing know nothing new; the owner's host does.
@@ -343,7 +343,7 @@ fn a_group_arrives_as_one() {
     let areas = ["a", "b", "c"].map(|name| host.create(AreaSpec::new(name).copies(2).group("g")));
     let observer = host.job.observer().unwrap();
     // One of them pinned in both copies puts all off; one of which nothing arrived puts nothing off.
-    let handle = host.worker.attach::<u64>("b").unwrap();
+    let handle = host.worker.attach_here::<u64>("b").unwrap();
     let first = observer.read(&handle).unwrap();
     let deliver = |host: &Host, counter| {
         let mut receiving = host.receive(&areas[..2]).unwrap();
@@ -378,7 +378,7 @@ fn line(value: u64) -> Vec<u8> {
 fn check(worker: &Worker, last: &mut u64) {
     let mut versions = Vec::new();
     for name in NAMES {
-        let Ok(area) = worker.attach::<u64>(name) else { return };
+        let Ok(area) = worker.attach_here::<u64>(name) else { return };
         let counter = area.version(worker).unwrap().counter;
         let lines: Vec<u64> = area.read(worker).unwrap().chunks(8).map(uniform).collect();
         let expected: Vec<u64> = (0..LINES).map(|line| content(line, counter)).collect();

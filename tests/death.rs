@@ -69,7 +69,7 @@ fn witness(job: &Job) {
 fn look(worker: &Worker, last: &mut [Version]) -> Result<(), Error> {
     let mut seen = Vec::new();
     for (index, last) in last.iter_mut().enumerate() {
-        let Ok(area) = worker.attach::<u64>(&format!("victim/{index}")) else { return Ok(()) };
+        let Ok(area) = worker.attach_here::<u64>(&format!("victim/{index}")) else { return Ok(()) };
         let version = area.version(worker)?;
         assert!(version >= *last, "version {version} after {last}");
         *last = version;

@@ -20,7 +20,7 @@ fn creator(job: &Job, arm: fn(u32), points: u32) {
     let mut big = worker.create::<u64>(AreaSpec::new("big").copies(2), LEN).unwrap();
     fill(&mut big, &worker, 7);
     worker.sync().unwrap();
-    serve_until(&mut worker, "the end", |worker| worker.attach::<u8>("end").is_ok());
+    serve_until(&mut worker, "the end", |worker| worker.attach_here::<u8>("end").is_ok());
     assert_eq!(uniform(big.read(&worker).unwrap()), 7);
 }
 

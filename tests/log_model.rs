@@ -113,7 +113,7 @@ impl<T: Element> Seen for Reader<T> {
 }
 
 fn reader<T: Element>(worker: &Worker, name: &str) -> Box<dyn Seen> {
-    Box::new(Reader::<T> { area: worker.attach(name).unwrap(), history: Vec::new() })
+    Box::new(Reader::<T> { area: worker.attach_here(name).unwrap(), history: Vec::new() })
 }
 
 /// An area of every combination, spread over the workers.

@@ -34,7 +34,7 @@ fn everywhere(name: &str, job: impl FnOnce() -> Job, program: impl Fn(&mut Worke
 }
 
 fn attach_all(worker: &Worker, prefix: &str) -> Vec<Area<u64>> {
-    (0..3).map(|rank| worker.attach::<u64>(&format!("{prefix}/{rank}")).unwrap()).collect()
+    (0..3).map(|rank| worker.attach_here::<u64>(&format!("{prefix}/{rank}")).unwrap()).collect()
 }
 
 #[test]

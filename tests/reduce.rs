@@ -13,7 +13,7 @@ fn value(input: usize, index: usize) -> f32 {
 }
 
 fn inputs<T: hectare::Element>(worker: &Worker, count: usize) -> Vec<Area<T>> {
-    (0..count).map(|input| worker.attach(&format!("in/{input}")).unwrap()).collect()
+    (0..count).map(|input| worker.attach_here(&format!("in/{input}")).unwrap()).collect()
 }
 
 /// Runs `act` with a reducer of as many inputs as there are workers, or more.

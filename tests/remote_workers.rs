@@ -167,3 +167,34 @@ fn the_end_of_a_job_ends_all_waits() {
         assert!(matches!(job.worker().unwrap().sync(), Err(Error::PeerFailed { .. })), "{what}: also later");
     }
 }
+
+/// Whoever attaches asks the hosts, and believes the second answer: the first may be older than its question.
+#[test]
+fn a_name_that_no_host_has_is_an_error() {
+    let job = job();
+    let mut agent = job.agent().unwrap();
+    let (joined, ready) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let asks = scope.spawn(|| {
+            let mut worker = job.worker().unwrap();
+            joined.send(()).unwrap();
+            let missing = worker.attach::<u8>("nowhere").unwrap_err();
+            assert!(matches!(missing, Error::NoSuchArea { ref name } if name == "nowhere"), "{missing}");
+        });
+        ready.recv().unwrap();
+        let mut answers = 0;
+        while !asks.is_finished() {
+            agent.wait(SHORT);
+            let mut events = Vec::new();
+            agent.look(&mut events);
+            for event in events {
+                let Event::Wanted { name } = event else { continue };
+                // Those of others are no answer.
+                (0..20).for_each(|other| agent.tell_unknown(&format!("other/{other}")));
+                agent.tell_unknown(&name);
+                answers += 1;
+            }
+        }
+        assert!(answers >= 2, "{answers} answers");
+    });
+}

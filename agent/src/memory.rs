@@ -14,6 +14,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use tracing::{debug, info, warn};
 
+/// A name that workers wait for.
+#[derive(Debug)]
+struct Asked {
+    name: String,
+    /// How often the directory has said that there is none.
+    unknown: u32,
+    /// It has not answered yet.
+    is_open: bool,
+}
+
 /// The memory of a job on this host.
 #[derive(Debug)]
 pub struct SegmentMemory {
@@ -25,7 +35,7 @@ pub struct SegmentMemory {
     events: VecDeque<Event<'static>>,
     heard: Vec<dsm::agent::Event>,
     /// Names that workers wait for, by the tickets of their questions.
-    wanted: BTreeMap<u64, String>,
+    wanted: BTreeMap<u64, Asked>,
     last_ticket: u64,
     is_new: bool,
     ranks: Vec<Range<u32>>,
@@ -175,19 +185,27 @@ impl SegmentMemory {
                     self.tell_state(id.group);
                 }
             }
-            dsm::agent::Event::Wanted { name } => {
-                let is_asked = self.wanted.values().any(|other| *other == name);
-                if !is_asked {
-                    self.last_ticket += 1;
-                    let ticket = self.last_ticket;
-                    self.wanted.insert(ticket, name.clone());
-                    let wanted = Wanted { name, element: None, bytes: None };
-                    self.events.push_back(Event::Attach { ticket, wanted, interval_us: 0 });
-                }
-            }
+            dsm::agent::Event::Wanted { name } => self.want(name),
             dsm::agent::Event::Clock { local, lowest } => self.clocks = Some((local, lowest)),
             _ => {}
         }
+    }
+
+    /// Asks the directory for a name, again if it has said that there is none.
+    fn want(&mut self, name: String) {
+        let known = self.wanted.iter_mut().find(|(_, asked)| asked.name == name);
+        let (ticket, asked) = match known {
+            Some((_, asked)) if asked.is_open => return,
+            Some((ticket, asked)) => (*ticket, asked),
+            None => {
+                self.last_ticket += 1;
+                let asked = Asked { name, unknown: 0, is_open: false };
+                (self.last_ticket, self.wanted.entry(self.last_ticket).or_insert(asked))
+            }
+        };
+        asked.is_open = true;
+        let wanted = Wanted { name: asked.name.clone(), element: None, bytes: None, asked: asked.unknown };
+        self.events.push_back(Event::Attach { ticket, wanted, interval_us: 0 });
     }
 
     /// There is a session with the agent of a host: its workers count as there, which is what those who wait for them wait for.
@@ -206,7 +224,14 @@ impl SegmentMemory {
 
     /// The answer to a question for a name.
     pub(crate) fn attached(&mut self, ticket: u64, result: Result<AreaId, NameError>) {
-        let name = self.wanted.remove(&ticket).unwrap_or_default();
+        if result == Err(NameError::Unknown) {
+            if let Some(asked) = self.wanted.get_mut(&ticket) {
+                (asked.unknown, asked.is_open) = (asked.unknown.wrapping_add(1), false);
+                self.agent.tell_unknown(&asked.name);
+            }
+            return;
+        }
+        let name = self.wanted.remove(&ticket).map(|asked| asked.name).unwrap_or_default();
         match result {
             Ok(id) => {
                 if let Some(area) = self.received.area(id) {

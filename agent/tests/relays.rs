@@ -8,7 +8,7 @@ use network::{MS, World, filled};
 /// What is at host 1 of an area of host 0 is one of its versions, whole, and no older than `last`.
 fn check(world: &World, name: &str, last: &mut Version) {
     let host = &world.hosts[1];
-    let Ok(area) = host.worker.attach::<u64>(name) else { return };
+    let Ok(area) = host.worker.attach_here::<u64>(name) else { return };
     let version = area.version(&host.worker).unwrap();
     assert!(version >= *last, "{name}: {version} after {last}");
     *last = version;
@@ -35,11 +35,11 @@ fn an_area_that_is_written_on_one_host_is_read_on_another() {
             }
         }
         world.until("the last version", |world| {
-            let area = world.hosts[1].worker.attach::<u64>("w");
+            let area = world.hosts[1].worker.attach_here::<u64>("w");
             area.is_ok_and(|area| area.version(&world.hosts[1].worker).unwrap().counter == 40)
         });
         check(&world, "w", &mut last);
-        let area = world.hosts[1].worker.attach::<u64>("w").unwrap();
+        let area = world.hosts[1].worker.attach_here::<u64>("w").unwrap();
         assert_eq!((area.len(), area.row_len()), (36_004, 4));
         assert!(world.hosts[1].job.areas().unwrap()[0].remote);
         // Changes are sent, not areas.
@@ -48,7 +48,7 @@ fn an_area_that_is_written_on_one_host_is_read_on_another() {
         world.hosts[0].worker.sync().unwrap();
         world.until("one line", |world| {
             let host = &world.hosts[1];
-            host.worker.attach::<u64>("w").unwrap().read(&host.worker).unwrap()[17] == 1
+            host.worker.attach_here::<u64>("w").unwrap().read(&host.worker).unwrap()[17] == 1
         });
         let sent = world.hosts[0].counters().lines_sent - before;
         assert!((1..10).contains(&sent), "{sent} lines for one that changed");
@@ -61,7 +61,7 @@ fn an_area_that_was_never_published_is_zero_on_the_other_host_too() {
     let owned = world.hosts[0].worker.create::<u64>(AreaSpec::new("w"), 100).unwrap();
     world.find_on(1, "w");
     let host = &world.hosts[1];
-    let area = host.worker.attach::<u64>("w").unwrap();
+    let area = host.worker.attach_here::<u64>("w").unwrap();
     assert_eq!(area.version(&host.worker).unwrap(), Version::default());
     assert!(area.read(&host.worker).unwrap().iter().all(|value| *value == 0));
     // The owner's deletion is one here.
@@ -82,7 +82,7 @@ fn nothing_is_found_before_its_data_has_come() {
         world.turn();
         let host = &world.hosts[1];
         let is_made = !host.job.areas().unwrap().is_empty();
-        match host.worker.attach::<u64>("w") {
+        match host.worker.attach_here::<u64>("w") {
             Ok(area) => {
                 assert_eq!(area.version(&host.worker).unwrap().counter, 1);
                 break;
@@ -124,7 +124,7 @@ fn a_group_is_one_state_on_the_other_host_whoever_joins_it() {
     world.until("the last state", |world| {
         let host = &world.hosts[1];
         let at = |name| {
-            host.worker.attach::<u64>(name).ok().map(|area| area.version(&host.worker).unwrap().counter)
+            host.worker.attach_here::<u64>(name).ok().map(|area| area.version(&host.worker).unwrap().counter)
         };
         [at("a"), at("b"), at("late")] == [Some(40), Some(40), Some(21)]
     });
@@ -159,7 +159,7 @@ fn agents_end_and_start_and_nothing_is_lost() {
         world.until("the last version", |world| {
             ["a", "b"].iter().all(|name| {
                 let host = &world.hosts[1];
-                let area = host.worker.attach::<u64>(name);
+                let area = host.worker.attach_here::<u64>(name);
                 area.is_ok_and(|area| area.version(&host.worker).unwrap().counter == 60)
             })
         });
@@ -182,7 +182,7 @@ fn who_has_left_stays_for_those_whose_clocks_are_behind() {
     // The last version is of clocks that the other host has not reached, so that nothing may be under way.
     let counter = |world: &World| {
         let host = &world.hosts[0];
-        host.worker.attach::<u64>("w").unwrap().version(&host.worker).unwrap().counter
+        host.worker.attach_here::<u64>("w").unwrap().version(&host.worker).unwrap().counter
     };
     let now = Time::from_nanos(world.now);
     world.hosts[1].relay.as_mut().unwrap().leave(now);
@@ -228,7 +228,7 @@ fn a_name_has_one_area_and_the_first_has_it() {
     assert!(matches!(second, Err(Error::NameTaken { .. })), "{second:?}");
     world.find_on(2, "w");
     // Another type is an error where it is asked for.
-    let wrong = world.hosts[2].worker.attach::<f32>("w");
+    let wrong = world.hosts[2].worker.attach_here::<f32>("w");
     assert!(matches!(wrong, Err(Error::WrongType { .. })), "{wrong:?}");
 }
 

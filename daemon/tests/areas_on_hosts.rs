@@ -53,6 +53,31 @@ fn exchange(turns: u64, mut at: impl FnMut(u64)) -> Result<(), Error> {
     worker.barrier()
 }
 
+/// What a program of one host does: areas that were created before a barrier are there after it, with what was published of
+/// them; those that nobody created are not.
+fn attach_after_a_barrier() -> Result<(), Error> {
+    let (mut worker, size) = worker();
+    let name = |turn: u64, rank: Rank| format!("turn/{turn}/{rank}");
+    for turn in 0..20 {
+        let mut mine = worker.create::<u64>(AreaSpec::new(name(turn, worker.rank())), 3000)?;
+        mine.write(&worker)?.fill(turn + 1);
+        // In every other turn, everybody asks before it is there, too.
+        if turn % 2 == 1 {
+            let missing = worker.attach::<u64>(&name(turn + 1, 0)).unwrap_err();
+            assert!(matches!(missing, Error::NoSuchArea { .. }), "{missing}");
+        }
+        worker.barrier()?;
+        for rank in 0..size {
+            let area = worker.attach::<u64>(&name(turn, rank))?;
+            assert_eq!(area.read(&worker)?, [turn + 1; 3000], "rank {rank}");
+        }
+        let other = worker.attach::<f32>(&name(turn, (worker.rank() + 1) % size)).unwrap_err();
+        assert!(matches!(other, Error::WrongType { .. }), "{other}");
+        worker.barrier()?;
+    }
+    Ok(())
+}
+
 /// What a rank does: so many turns, or turns until the job ends.
 #[test]
 fn role() {
@@ -63,6 +88,10 @@ fn role() {
         }
     };
     match role.split_once(':') {
+        Some(("attach", _)) => {
+            attach_after_a_barrier().unwrap();
+            println!("all turns");
+        }
         Some((_, turns)) => {
             exchange(turns.parse().unwrap(), say).unwrap();
             println!("all turns");
@@ -102,6 +131,17 @@ fn five_hosts_keep_together() {
     let role = in_role("turns:100");
     let Some(cluster) = Cluster::new(5) else { return };
     run_turns(&cluster, 1, &role);
+}
+
+#[test]
+fn what_was_created_before_a_barrier_is_found_after_it() {
+    let role = in_role("attach:");
+    if let Some(cluster) = Cluster::new(3) {
+        run_turns(&cluster, 1, &role);
+    }
+    if let Some(cluster) = Cluster::new(2) {
+        run_turns(&cluster, 2, &role);
+    }
 }
 
 #[test]

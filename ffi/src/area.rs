@@ -316,8 +316,22 @@ pub unsafe extern "C" fn ha_area_create(
     })
 }
 
-/// Attaches to an area for reading. If `timeout_ns` is not 0, waits so many nanoseconds for it to be created, and is a
-/// synchronization point.
+/// Attaches to an area: without a limit, and if it is on this host, that is no synchronization point.
+fn attach(home: &Home, element_type: u32, name: &str, limit: Duration) -> Outcome<Box<dyn AnyArea>> {
+    if limit.is_zero() {
+        let worker = home.worker()?;
+        let here = element::attach_here(&worker, element_type, name);
+        let is_missing = here.as_ref().is_err_and(|failure| failure.status == HA_NO_SUCH_AREA);
+        if !is_missing || worker.job().hosts().is_empty() {
+            return here;
+        }
+    }
+    element::attach(&mut *home.at_sync_point()?, element_type, name, limit)
+}
+
+/// Attaches to an area for reading. If `timeout_ns` is not 0, waits so many nanoseconds for it to be created. With a time-out,
+/// and in a job on several hosts, it is a synchronization point: there, an area of another host is waited for until it has come,
+/// or the hosts have said that there is none.
 ///
 /// Pointers: `worker` an open worker; `name` the area's name; `area` a place for the handle.
 /// Thread: that of the worker.
@@ -335,9 +349,8 @@ pub unsafe extern "C" fn ha_area_attach(
         present(area, "the place for the area")?;
         // SAFETY: the header's contract.
         let (home, name) = unsafe { (home(worker)?, text(name, "the name of the area")?) };
-        let mut worker = if timeout_ns == 0 { home.worker()? } else { home.at_sync_point()? };
-        let found = element::attach(&mut worker, element_type, name, timeout(timeout_ns))?;
-        let handle = open(home, &worker, Right::Read, found);
+        let found = attach(home, element_type, name, timeout(timeout_ns))?;
+        let handle = open(home, &*home.worker()?, Right::Read, found);
         // SAFETY: the header's contract.
         unsafe { put(area, handle) };
         Ok(())

@@ -242,6 +242,11 @@ pub(crate) fn create(
     with_type!(element_type, T => Ok(Box::new(worker.create::<T>(spec, len)?) as Box<dyn AnyOwned>))
 }
 
+/// Attaches to an area that is on this host.
+pub(crate) fn attach_here(worker: &Worker, element_type: u32, name: &str) -> Outcome<Box<dyn AnyArea>> {
+    with_type!(element_type, T => Ok(Box::new(worker.attach_here::<T>(name)?) as Box<dyn AnyArea>))
+}
+
 /// Attaches to an area, waiting for it to be created if `limit` is not zero.
 pub(crate) fn attach(
     worker: &mut Worker,

@@ -137,6 +137,9 @@ pub enum NameError {
     /// The area was deleted.
     #[error("the area was deleted by its owner")]
     Deleted,
+    /// No host has an area of this name by now. Whoever asked is answered again when there is one.
+    #[error("no host has an area of this name")]
+    Unknown,
 }
 
 /// A host that is gone, and how that was found. The job ends with it, everywhere.

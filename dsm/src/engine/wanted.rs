@@ -2,8 +2,9 @@
 use super::directory::Directory;
 use super::shared::Shared;
 use super::wait::futex_wake_all;
+use crate::protocol::index::hash;
 use crate::protocol::outlet;
-use crate::segment::layout::MAX_WANTED;
+use crate::segment::layout::{MAX_WANTED, UnknownNames};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -26,13 +27,51 @@ impl Shared {
     }
 }
 
+impl UnknownNames {
+    /// The directory has said that no host has the name.
+    pub(crate) fn tell(&self, name: &str) {
+        let count = self.count.load(Ordering::Relaxed);
+        self.hashes[count as usize % self.hashes.len()].store(hash(name), Ordering::Relaxed);
+        // Release: pairs with the acquire in `tells`: who sees the count sees the hash, or a later one in its place.
+        self.count.store(count + 1, Ordering::Release);
+    }
+
+    /// Whether it was said of the name since there were `since` of them; how many there are now.
+    fn tells(&self, since: u64, name: &str) -> (bool, u64) {
+        // Acquire: pairs with the release in `tell`.
+        let (count, places) = (self.count.load(Ordering::Acquire), self.hashes.len() as u64);
+        let mut fresh = since.max(count.saturating_sub(places))..count;
+        let is_it = |of: u64| self.hashes[(of % places) as usize].load(Ordering::Relaxed) == hash(name);
+        (fresh.any(is_it), count)
+    }
+}
+
 /// Somebody's waiting for a name.
 #[derive(Debug, Default)]
 pub(crate) struct Wanting {
     asked: Option<Instant>,
+    /// How many names were said to be unknown when it began to wait, or last looked.
+    heard: Option<u64>,
+    /// How often it was said of this one.
+    refusals: u32,
 }
 
 impl Wanting {
+    /// Whether no host of the job has the name, asking the agent for it: what others created before a barrier that is past
+    /// counts. The agent may have asked before this wait began, and be answered in it; so the second answer is believed.
+    pub(crate) fn is_in_vain(&mut self, shared: &Shared, name: &str) -> bool {
+        let unknown = &shared.segment.header().agent.unknown;
+        let heard = self.heard.get_or_insert_with(|| unknown.count.load(Ordering::Acquire));
+        let (refused, count) = unknown.tells(*heard, name);
+        *heard = count;
+        if refused {
+            self.refusals += 1;
+            self.asked = None;
+        }
+        self.ask(shared, name);
+        self.refusals >= 2
+    }
+
     /// Asks the agent for the name, if there is an agent, and it was not asked a moment ago.
     pub(crate) fn ask(&mut self, shared: &Shared, name: &str) {
         let is_recent = self.asked.is_some_and(|asked| asked.elapsed() < ASK_AGAIN);

@@ -23,7 +23,7 @@ mod ending;
 mod marks;
 mod plan;
 
-pub(crate) use self::agent::{AgentLine, AgentRecord};
+pub(crate) use self::agent::{AgentLine, AgentRecord, UnknownNames};
 pub(crate) use self::area::{AboutLines, AreaLayout, AreaSlot};
 pub(crate) use self::ending::Ending;
 pub(crate) use self::marks::{Mark, Marks, bits};
@@ -41,7 +41,7 @@ use crate::segment::tally::{Counters, Tally};
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 15;
+pub(crate) const LAYOUT_VERSION: u32 = 16;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.

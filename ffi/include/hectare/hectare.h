@@ -808,8 +808,9 @@ ha_status ha_area_create(struct ha_worker *worker,
                          const struct ha_area_options *options,
                          struct ha_area **area);
 
-// Attaches to an area for reading. If `timeout_ns` is not 0, waits so many nanoseconds for it to be created, and is a
-// synchronization point.
+// Attaches to an area for reading. If `timeout_ns` is not 0, waits so many nanoseconds for it to be created. With a time-out,
+// and in a job on several hosts, it is a synchronization point: there, an area of another host is waited for until it has come,
+// or the hosts have said that there is none.
 //
 // Pointers: `worker` an open worker; `name` the area's name; `area` a place for the handle.
 // Thread: that of the worker.

@@ -177,7 +177,8 @@ impl World {
                     let odd = self.random.chance(20);
                     let element = if odd { ElementType { kind: 9, ..element } } else { element };
                     let bytes = self.random.chance(500).then_some(description.bytes);
-                    let wanted = Wanted { name: description.name.clone(), element: Some(element), bytes };
+                    let wanted =
+                        Wanted { name: description.name.clone(), element: Some(element), bytes, asked: 0 };
                     self.hosts[usize::from(host)].wanted.push((wanted, None));
                 }
             }
@@ -567,6 +568,8 @@ impl World {
                 }
                 this.memory.own.remove(&area.group);
             }
+            // It is answered again when there is one.
+            Action::Attached { result: Err(NameError::Unknown), .. } => {}
             Action::Attached { ticket, result } => {
                 let (wanted, answer) = &mut this.wanted[ticket as usize];
                 let odd = wanted.element.is_some_and(|element| element.kind == 9);

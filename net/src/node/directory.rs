@@ -15,7 +15,15 @@ pub(super) struct Directory {
     restated: BTreeMap<HostId, (BTreeSet<AreaId>, Option<u32>)>,
     /// New names that wait for all hosts.
     waiting: BTreeMap<AreaId, Description>,
-    lookups: BTreeMap<(HostId, u32), (u64, Wanted)>,
+    lookups: BTreeMap<(HostId, u32), Lookup>,
+}
+
+#[derive(Debug)]
+struct Lookup {
+    serial: u64,
+    wanted: Wanted,
+    /// Whoever asks was told that there is no such area.
+    told: bool,
 }
 
 #[derive(Debug)]
@@ -130,19 +138,26 @@ impl Node {
     ) {
         let Some(directory) = &mut self.directory else { return };
         match wanted {
-            Some(wanted) => directory.lookups.insert((from, index), (serial, wanted)),
+            Some(wanted) => directory.lookups.insert((from, index), Lookup { serial, wanted, told: false }),
             None => directory.lookups.remove(&(from, index)),
         };
         self.answer_waiting(cx);
     }
 
-    /// Answers lookups whose name is there.
+    /// Answers lookups whose name is there, and once those whose name is not, if all hosts have said what they have.
     fn answer_waiting(&mut self, _: &mut Cx<'_>) {
         let directory = self.directory.as_mut().expect("it is here");
-        let mut answers = Vec::new();
+        let is_ready = directory.is_ready(self.config.hosts);
+        let (mut answers, mut unknown) = (Vec::new(), Vec::new());
         let names = &directory.names;
-        directory.lookups.retain(|&(from, index), (serial, wanted)| {
-            let Some(named) = names.get(&wanted.name) else { return true };
+        directory.lookups.retain(|&(from, index), lookup| {
+            let Lookup { serial, wanted, told } = lookup;
+            let Some(named) = names.get(&wanted.name) else {
+                if is_ready && !std::mem::replace(told, true) {
+                    unknown.push((from, index, *serial));
+                }
+                return true;
+            };
             let (area, there) = (named.area, &named.description);
             let result = match wanted.bytes {
                 _ if wanted.element.is_some_and(|here| here != there.element) => {
@@ -157,6 +172,9 @@ impl Node {
             answers.push((from, index, *serial, area, result));
             false
         });
+        for (from, index, serial) in unknown {
+            self.tell(from, Register::Found(index, serial, Err(NameError::Unknown)));
+        }
         for (from, index, serial, area, result) in answers {
             if let Err(error) = result {
                 self.tell(area.group.owner(), Register::Clash(area, from, error));

@@ -83,8 +83,14 @@ impl Node {
             cx.out.push(Action::Attached { ticket, result: Err(NameError::Long) });
             return;
         }
-        let index =
-            (0..).find(|index| !self.names.lookups.contains_key(index)).expect("fewer than 2^32 workers ask");
+        let mut lookups = self.names.lookups.iter();
+        let index = match lookups.find(|(_, lookup)| lookup.ticket == ticket) {
+            Some((_, lookup)) if lookup.found.is_some() => return,
+            Some((index, _)) => *index,
+            None => (0..)
+                .find(|index| !self.names.lookups.contains_key(index))
+                .expect("fewer than 2^32 workers ask"),
+        };
         let serial = self.tell(HostId::FIRST, Register::Lookup(index, Some(wanted)));
         self.names.lookups.insert(index, Lookup { ticket, serial, interval_us, found: None });
     }
@@ -106,6 +112,10 @@ impl Node {
                 let interval_us = lookup.interval_us;
                 self.subscribe(area.group, interval_us);
                 self.answer_attached(cx, area.group);
+            }
+            // The directory answers again when there is one.
+            Err(NameError::Unknown) => {
+                cx.out.push(Action::Attached { ticket: lookup.ticket, result: Err(NameError::Unknown) });
             }
             result => self.answer(cx, index, result),
         }

@@ -54,6 +54,8 @@ pub struct Wanted {
     pub element: Option<ElementType>,
     /// The bytes that it has to have; any number if `None`.
     pub bytes: Option<u64>,
+    /// How often it was asked for before: who asks again is told again that there is none.
+    pub asked: u32,
 }
 
 /// A subscriber's side of a group.
@@ -229,6 +231,7 @@ impl Wanted {
         to.name(&self.name);
         to.option(self.element.as_ref(), |to, &element| to.element(element));
         to.option(self.bytes.as_ref(), |to, &bytes| to.u64(bytes));
+        to.u32(self.asked);
     }
 
     fn get(from: &mut Reader<'_>) -> Result<Wanted, FrameError> {
@@ -236,6 +239,7 @@ impl Wanted {
             name: from.name()?,
             element: from.option(Reader::element)?,
             bytes: from.option(Reader::u64)?,
+            asked: from.u32()?,
         })
     }
 }
@@ -321,6 +325,7 @@ fn put_name_error(to: &mut Vec<u8>, error: &NameError) {
         NameError::Members => to.u8(5),
         NameError::Deleted => to.u8(6),
         NameError::Long => to.u8(7),
+        NameError::Unknown => to.u8(8),
     }
 }
 
@@ -338,6 +343,7 @@ fn name_error(kind: u8, from: &mut Reader<'_>) -> Result<NameError, FrameError> 
         5 => NameError::Members,
         6 => NameError::Deleted,
         7 => NameError::Long,
+        8 => NameError::Unknown,
         _ => return Err(FrameError::Value { of: "the reason why a name was refused" }),
     })
 }

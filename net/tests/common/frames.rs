@@ -134,17 +134,19 @@ impl Choices<'_> {
 
     fn wanted(&mut self) -> Wanted {
         let Description { name, element, bytes, .. } = self.description();
-        Wanted { name, element: self.option(|_| element), bytes: self.option(|_| bytes) }
+        let asked = self.u32();
+        Wanted { name, element: self.option(|_| element), bytes: self.option(|_| bytes), asked }
     }
 
     fn name_error(&mut self) -> NameError {
-        match self.below(7) {
+        match self.below(8) {
             0 => NameError::Taken { by: self.host() },
             1 => NameError::Type { there: self.element(), here: self.element(), asked_by: self.host() },
             2 => NameError::Length { there: self.u64(), here: self.u64(), asked_by: self.host() },
             3 => NameError::Memory,
             4 => NameError::Members,
             5 => NameError::Long,
+            6 => NameError::Unknown,
             _ => NameError::Deleted,
         }
     }

@@ -51,7 +51,7 @@ impl<T: Element> WorkerAreas<T> {
 
     /// Finds the part of a worker that has made it anew.
     pub(super) fn attach(&mut self, worker: &Worker, name: &str, rank: usize) -> Result<()> {
-        self.all[rank] = worker.attach(&part(name, rank))?;
+        self.all[rank] = worker.attach_here(&part(name, rank))?;
         Ok(())
     }
 

@@ -102,7 +102,7 @@ struct Witness {
 impl Witness {
     fn look(&mut self, worker: &Worker) -> Result<()> {
         if self.area.is_none() {
-            match worker.attach(&format!("load/{}", self.number)) {
+            match worker.attach_here(&format!("load/{}", self.number)) {
                 Ok(area) => self.area = Some(area),
                 Err(Error::NoSuchArea { .. }) => return Ok(()),
                 Err(error) => return Err(error),

@@ -111,8 +111,9 @@ impl<E: Element> Rotation<E> {
     fn attach(&mut self, worker: &Worker, blocks: &Blocks) -> hectare::Result<()> {
         let users = 0..blocks.users.blocks.len();
         let items = 0..blocks.items.blocks.len();
-        self.all_users = users.map(|of| worker.attach(&users_name(of))).collect::<Result<_, _>>()?;
-        self.all_items = items.map(|block| worker.attach(&items_name(block))).collect::<Result<_, _>>()?;
+        self.all_users = users.map(|of| worker.attach_here(&users_name(of))).collect::<Result<_, _>>()?;
+        self.all_items =
+            items.map(|block| worker.attach_here(&items_name(block))).collect::<Result<_, _>>()?;
         Ok(())
     }
 

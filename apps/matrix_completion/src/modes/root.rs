@@ -4,7 +4,6 @@
 use super::super::element::Element;
 use super::super::model::Model;
 use super::super::train::{EpochEnd, OnEpoch};
-use super::team::attach;
 use hectare::{Area, Error, Owned, Result, Worker};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -76,7 +75,7 @@ impl Ends {
     pub fn new(worker: &mut Worker, workers: usize) -> Result<Self> {
         let mine = worker.create(format!("end/{}", worker.rank()), 3)?;
         worker.barrier()?;
-        let all = (0..workers).map(|of| attach(worker, &format!("end/{of}"))).collect::<Result<_>>()?;
+        let all = (0..workers).map(|of| worker.attach(&format!("end/{of}"))).collect::<Result<_>>()?;
         Ok(Self { mine, all, ended: 0 })
     }
 

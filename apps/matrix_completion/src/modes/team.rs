@@ -2,19 +2,11 @@
 
 use anyhow::{Context, Result, ensure};
 use hectare::wire::Launch;
-use hectare::{Area, Element, Job, Worker};
+use hectare::{Job, Worker};
 use std::time::Duration;
 
 /// How long a process waits for the others: they read the same ratings and make the same plan before they come.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
-
-/// Attaches to an area of another worker, which may be on another host: there it is as soon as its first version has come.
-///
-/// # Errors
-/// Those of [`Worker::attach_within`].
-pub fn attach<T: Element>(worker: &mut Worker, name: &str) -> hectare::Result<Area<T>> {
-    worker.attach_within(name, LONGEST_WAIT)
-}
 
 /// Runs `body` on `workers` workers. Started by `hectare run` or another launcher (see [`Launch`]), this process
 /// is one of them, and the others are other processes; else all are threads of this one, in a job that has room

@@ -32,6 +32,11 @@ impl Agent {
         }
     }
 
+    /// The directory says that no host of the job has an area of this name: who attaches to it is told.
+    pub fn tell_unknown(&self, name: &str) {
+        self.desk.shared.segment.header().agent.unknown.tell(name);
+    }
+
     /// A number that no agent of this job on this host drew before, from 1 on.
     pub fn draw(&self) -> u64 {
         // Relaxed: there is one agent.

@@ -9,14 +9,54 @@ use crate::segment::element::{Element, ElementType};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The longest wait for the other hosts' answer whether they have an area.
+const ELSEWHERE: Duration = Duration::from_secs(60);
+
 impl Worker {
     /// Attaches to an area that exists. See also [`Worker::attach_within`].
     ///
+    /// In a job on several hosts, the area may be of another one: the worker waits until the hosts have said whether it exists,
+    /// and until it has come, and takes part in rounds meanwhile. What a worker created before a barrier, all find after it.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchArea`], [`Error::WrongType`], [`Error::ForkedChild`]; [`Error::PeerFailed`]; [`Error::TimedOut`] if
+    /// the hosts say nothing for a minute.
+    pub fn attach<T: Element>(&mut self, name: &str) -> Result<Area<T>> {
+        match self.attach_here(name) {
+            Err(Error::NoSuchArea { .. }) if self.shared().segment.spans_hosts() => {
+                self.attach_elsewhere(name)
+            }
+            other => other,
+        }
+    }
+
+    /// Attaches to an area that exists on this host, without waiting: one of this host's workers has created it, or an area of
+    /// another host has come.
+    ///
     /// # Errors
     /// [`Error::NoSuchArea`], [`Error::WrongType`], [`Error::ForkedChild`].
-    pub fn attach<T: Element>(&self, name: &str) -> Result<Area<T>> {
+    pub fn attach_here<T: Element>(&self, name: &str) -> Result<Area<T>> {
         self.shared().check_process()?;
         Area::attach(self.shared(), name)
+    }
+
+    fn attach_elsewhere<T: Element>(&mut self, name: &str) -> Result<Area<T>> {
+        let mut wanting = Wanting::default();
+        self.wait_until(
+            ELSEWHERE,
+            |worker| {
+                worker.shared().check_ending()?;
+                match worker.attach_here(name) {
+                    Err(Error::NoSuchArea { .. }) if !wanting.is_in_vain(worker.shared(), name) => Ok(None),
+                    other => other.map(Some),
+                }
+            },
+            |_, waited| Error::TimedOut {
+                what: format!("an answer of the other hosts for area {name:?}"),
+                waited,
+                missing: "the agent of this host, or the job's first host".into(),
+            },
+        )
     }
 
     /// Attaches to an area, waiting for it to be created; takes part in rounds meanwhile.
@@ -27,7 +67,7 @@ impl Worker {
         let mut wanting = Wanting::default();
         self.wait_until(
             timeout,
-            |worker| match worker.attach(name) {
+            |worker| match worker.attach_here(name) {
                 Err(Error::NoSuchArea { .. }) => {
                     wanting.ask(worker.shared(), name);
                     Ok(None)

@@ -26,6 +26,17 @@ pub(crate) struct AgentRecord {
     pub(crate) creating: AtomicU32,
     /// The last number that an agent drew ([`Agent::draw`](crate::agent::Agent::draw)).
     pub(crate) drawn: AtomicU64,
+    pub(crate) unknown: UnknownNames,
+}
+
+/// Names that no host of the job has, as the directory has said of late: by their hashes. Written by the agent.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct UnknownNames {
+    /// How many there were.
+    pub(crate) count: AtomicU64,
+    /// The last of them.
+    pub(crate) hashes: [AtomicU64; 16],
 }
 
 impl AgentRecord {

@@ -3,7 +3,6 @@
 use super::super::super::element::Element;
 use super::super::super::exchange::Exchange;
 use super::super::root::{Ends, Root};
-use super::super::team::attach;
 use super::replica::Replica;
 use hectare::{Area, AreaSpec, Owned, Result, Tracking, Worker};
 use std::ops::ControlFlow;
@@ -26,7 +25,7 @@ impl<'a, E: Element> Gather<'a, E> {
         let spec = AreaSpec::new(format!("home/{me}")).tracking(Tracking::Whole).row(stride);
         let home = worker.create(spec, exchange.home(me).len() * stride)?;
         let ends = Ends::new(worker, workers)?;
-        let homes = (0..workers).map(|of| attach(worker, &format!("home/{of}"))).collect::<Result<_>>()?;
+        let homes = (0..workers).map(|of| worker.attach(&format!("home/{of}"))).collect::<Result<_>>()?;
         Ok(Self { exchange, home, homes, ends })
     }
 

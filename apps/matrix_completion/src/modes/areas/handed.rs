@@ -56,7 +56,7 @@ impl<'a, E: Element> Handed<'a, E> {
         }
         worker.barrier()?;
         let attach = |worker: &Worker, from, to| -> Result<Vec<Area<E>>> {
-            let mailboxes = (0..MAILBOXES).map(|number| worker.attach(&name(from, to, number)));
+            let mailboxes = (0..MAILBOXES).map(|number| worker.attach_here(&name(from, to, number)));
             mailboxes.collect()
         };
         let peers = others()

@@ -5,7 +5,6 @@
 use super::super::super::element::Element;
 use super::super::super::exchange::{Exchange, Share};
 use super::super::super::sweep::{AHEAD, Rows, Sweep, prefetch, prefetch_to_write};
-use super::super::team::attach;
 use super::replica::{Replica, Work};
 use super::transport::Transport;
 use hectare::{Area, Result, Worker, WriteGuard};
@@ -22,7 +21,7 @@ impl<'a, E: Element> Logged<'a, E> {
     /// Attaches to all replicas.
     pub fn new(worker: &mut Worker, exchange: &'a Exchange, workers: usize) -> Result<Self> {
         worker.barrier()?;
-        let mut attach = |of, what| attach(worker, &format!("replica/{of}/{what}"));
+        let mut attach = |of, what| worker.attach(&format!("replica/{of}/{what}"));
         let replicas =
             (0..workers).map(|of| Ok([attach(of, "users")?, attach(of, "items")?])).collect::<Result<_>>()?;
         Ok(Self { exchange, replicas })

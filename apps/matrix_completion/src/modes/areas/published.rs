@@ -3,7 +3,6 @@
 
 use super::super::super::element::Element;
 use super::super::super::exchange::Exchange;
-use super::super::team::attach;
 use super::replica::{Replica, Work};
 use super::transport::{Transport, split};
 use hectare::{Area, Owned, Result, Worker};
@@ -24,7 +23,7 @@ impl<'a, E: Element> Published<'a, E> {
         let outbox = worker.create(format!("outbox/{me}"), exchange.most_sends(me) * stride)?;
         worker.barrier()?;
         let outboxes =
-            (0..workers).map(|of| attach(worker, &format!("outbox/{of}"))).collect::<Result<_>>()?;
+            (0..workers).map(|of| worker.attach(&format!("outbox/{of}"))).collect::<Result<_>>()?;
         Ok(Self { exchange, outbox, outboxes, stride })
     }
 }
