@@ -61,7 +61,8 @@ impl Wanting {
     /// counts. The agent may have asked before this wait began, and be answered in it; so the second answer is believed.
     pub(crate) fn is_in_vain(&mut self, shared: &Shared, name: &str) -> bool {
         let unknown = &shared.segment.header().agent.unknown;
-        let heard = self.heard.get_or_insert_with(|| unknown.count.load(Ordering::Acquire));
+        // Relaxed: only where the count begins; the hashes are read after the acquire in `tells`.
+        let heard = self.heard.get_or_insert_with(|| unknown.count.load(Ordering::Relaxed));
         let (refused, count) = unknown.tells(*heard, name);
         *heard = count;
         if refused {
