@@ -7,6 +7,7 @@ mod arrivals;
 mod bad_input;
 mod baselines;
 mod cgroup;
+mod closed_output;
 mod collections;
 mod common;
 mod death;

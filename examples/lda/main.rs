@@ -211,7 +211,7 @@ fn show(o: &Options, corpus: &Corpus, word_topic: &[i32]) {
         let mut words: Vec<(&i32, &String)> = counts.zip(&corpus.words).collect();
         words.sort_by(|a, b| b.0.cmp(a.0));
         let top: Vec<&str> = words.iter().take(o.show).map(|word| word.1.as_str()).collect();
-        println!("topic {topic:>3}: {}", top.join(" "));
+        training::say(format_args!("topic {topic:>3}: {}", top.join(" ")));
     }
 }
 
@@ -219,13 +219,13 @@ fn run(o: &Options) -> anyhow::Result<()> {
     o.check()?;
     let corpus = Corpus::load(o)?;
     let (tokens, documents, words) = (corpus.train.len(), corpus.documents, corpus.words.len());
-    println!("{tokens} tokens to learn from in {documents} documents, {words} words");
+    training::say(format_args!("{tokens} tokens to learn from in {documents} documents, {words} words"));
     if let Some(path) = &o.write_tokens {
         return corpus.write(path);
     }
     let speed = |curve: Curve| {
         let millions = (tokens * curve.points().count()) as f64 / 1e6;
-        println!("{:.2} M tokens/s", millions / curve.seconds().max(1e-9));
+        training::say(format_args!("{:.2} M tokens/s", millions / curve.seconds().max(1e-9)));
         curve
     };
     let twin = || {

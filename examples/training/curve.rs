@@ -1,5 +1,5 @@
 //! Loss over passes and seconds of one run.
-use super::Run;
+use super::{Run, say, warn};
 use hectare::orion::{Error, Result};
 use std::time::{Duration, Instant};
 
@@ -106,7 +106,7 @@ impl Curve {
         self.points.push(Point { seconds, train, loss });
         if speaks && !run.quiet {
             let training = train.map_or_else(String::new, |train| format!("  training {train:.4}"));
-            println!("pass {pass:>3}{training}  {} {loss:.4}  {seconds:.3} s", self.measure);
+            say(format_args!("pass {pass:>3}{training}  {} {loss:.4}  {seconds:.3} s", self.measure));
         }
         Ok(run.target.is_none_or(|target| loss > target))
     }
@@ -139,9 +139,12 @@ impl Curve {
     pub(super) fn say_end(&self, name: &str) {
         let Some(last) = self.points.last() else { return };
         let passes = self.begun + self.points.len();
-        println!("{name}: {} {:.4} after {passes} passes, {:.3} s", self.measure, last.loss, last.seconds);
+        say(format_args!(
+            "{name}: {} {:.4} after {passes} passes, {:.3} s",
+            self.measure, last.loss, last.seconds
+        ));
         if let Some(warning) = self.warning() {
-            eprintln!("warning: {name}: {warning}");
+            warn(format_args!("warning: {name}: {warning}"));
         }
     }
 }

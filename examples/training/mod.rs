@@ -8,12 +8,14 @@ mod options;
 mod picture;
 mod run;
 mod said;
+mod say;
 pub(crate) mod text;
 
 pub(crate) use self::curve::{Baseline, Curve};
 pub(crate) use self::data::{guess_of_entries, load, mean_guess, parallel, uniform};
 pub(crate) use self::options::{Options, Steps};
 pub(crate) use self::run::Run;
+pub(crate) use self::say::{say, warn};
 use hectare::orion::{Context, Result};
 
 /// Advice for when a loss of gradient descent is not finite any more.
@@ -23,8 +25,8 @@ pub(crate) const TOO_LONG: &str = "steps were too long; try a smaller --rate";
 pub(crate) fn explain(w: &mut Context<'_>, run: &Run) -> Result<()> {
     if run.explain {
         let reports = w.reports()?;
-        w.root(|| println!("{}", w.explain()));
-        w.root(|| reports.iter().for_each(|report| println!("{report}")));
+        w.root(|| say(format_args!("{}", w.explain())));
+        w.root(|| reports.iter().for_each(|report| say(format_args!("{report}"))));
     }
     Ok(())
 }
@@ -34,7 +36,7 @@ pub(crate) fn exit(result: anyhow::Result<()>) -> std::process::ExitCode {
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", said::one_line(&error));
+            warn(format_args!("error: {}", said::one_line(&error)));
             std::process::ExitCode::FAILURE
         }
     }

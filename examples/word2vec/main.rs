@@ -138,7 +138,7 @@ fn tell(
     let loss = if is_sound { nats / products.max(1) as f64 } else { f64::NAN };
     let goes_on = curve.push(&o.run, None, loss, speaks)?;
     if let Some(score) = (speaks && !o.run.quiet).then(|| score(text, vectors, width(o))).flatten() {
-        println!("          score {score:.4}");
+        training::say(format_args!("          score {score:.4}"));
     }
     Ok(goes_on)
 }
@@ -147,7 +147,11 @@ fn run(o: &Options) -> anyhow::Result<()> {
     o.check()?;
     let text = Text::load(o)?;
     let count: usize = text.sentences.iter().map(Vec::len).sum();
-    println!("{count} words in {} sentences, {} different ones", text.sentences.len(), text.words.len());
+    training::say(format_args!(
+        "{count} words in {} sentences, {} different ones",
+        text.sentences.len(),
+        text.words.len()
+    ));
     if let Some(path) = &o.write_text {
         return text.write(path);
     }
@@ -156,15 +160,15 @@ fn run(o: &Options) -> anyhow::Result<()> {
             [20, 50, 100, 200, 400].into_iter().filter(|word| *word < text.words.len() && !o.run.quiet)
         {
             let like = nearest(&text, &trained.vectors, width(o), word, 8);
-            println!("like {}: {}", text.words[word], like.join(" "));
+            training::say(format_args!("like {}: {}", text.words[word], like.join(" ")));
         }
         if let Some(score) = score(&text, &trained.vectors, width(o)) {
-            println!("score {score:.4}");
+            training::say(format_args!("score {score:.4}"));
         }
         let (seconds, passes) = (trained.curve.seconds().max(1e-9), trained.curve.points().count());
         let [all, thinned] =
             [(count * passes) as f64, trained.words as f64].map(|words| words / seconds / 1e3);
-        println!("{all:.0} thousand words/s, {thinned:.0} after thinning");
+        training::say(format_args!("{all:.0} thousand words/s, {thinned:.0} after thinning"));
         trained.curve
     };
     let parallel = |workers, consistency| {
