@@ -38,7 +38,7 @@ fn options(report: &Report, more: &[&str]) -> Options {
 /// Seconds of passes on so many workers, the first [`WARM`] left out.
 fn parallel_times(o: &Options, workers: usize, consistency: Consistency, passes: usize) -> Times {
     let all = hectare::run(workers, |w| {
-        let (train, _, features) = data::parallel(w, o)?;
+        let data::Examples { train, features, .. } = data::parallel(w, o)?;
         let mut weights = w.zeros::<f32, 1>([features])?;
         let mut times = Times::default();
         for number in 0..WARM + passes {
@@ -81,7 +81,7 @@ fn serial_times(rows: &Rows, features: usize, loops: usize, passes: usize) -> Ti
 
 fn speeds(report: &mut Report) {
     let o = options(report, &[]);
-    let (rows, _, features) = data::load(&o).expect("the examples");
+    let data::Examples { train: rows, features, .. } = data::load(&o).expect("the examples");
     let passes = 5;
     let millions = |seconds: f64, workers: usize| rows.features.len() as f64 / seconds / 1e6 / workers as f64;
     let consistencies =

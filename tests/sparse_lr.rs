@@ -2,6 +2,8 @@
 #[path = "../examples/sparse_lr/main.rs"]
 mod sparse_lr;
 
+mod labels;
+
 use crate::common::program::refuses;
 use clap::Parser;
 use hectare::orion::array::random::Stream;

@@ -1,60 +1,39 @@
-//! Examples: from files, or generated with the shape of RCV1.
+//! Examples: from files, or generated.
 use super::Options;
+use super::labels::{Found, Labels};
+use super::planted::planted;
 use hectare::SparseArray;
-use hectare::orion::array::random::Stream;
-use hectare::orion::array::text::{LabelledRow, Share, libsvm, read_rows};
+use hectare::orion::array::text::{LabelledRow, LineError, Share, libsvm, read_rows};
 use hectare::orion::{Context, Error, Result};
+use std::path::Path;
 
-/// Features of the generated examples, and how many an example has: those of RCV1 (Lewis et al., 2004), of which there
-/// are 47,236, and 71 in the mean.
-pub(crate) const FEATURES: usize = 47_236;
-pub(crate) const PER_ROW: usize = 71;
-/// Spreads features, which are drawn by their frequency, over the weights; coprime to [`FEATURES`].
-const SPREAD: usize = 28_657;
-/// Of this many examples, one more is made to test with.
+/// Of this many generated examples, one more is made to test with.
 const TEST: usize = 10;
 
-/// Generated example `number`. Features are drawn from Zipf's law with exponent 1: the r-th most frequent one with
-/// probability proportional to 1/r. Rarer features have larger values, rows have length 1, and a planted model with noise
-/// tells the label.
-pub(crate) fn planted(number: usize) -> LabelledRow {
-    let stream = Stream::new(11, "sparse lr").child(number as u64);
-    let weights = Stream::new(12, "sparse lr weights");
-    let mut ranks: Vec<usize> = Vec::with_capacity(PER_ROW);
-    let mut draws = 0;
-    while ranks.len() < PER_ROW {
-        // The inverse of the distribution function of 1/r, in the continuous form.
-        let rank = (FEATURES as f64).powf(stream.uniform(draws)) as usize - 1;
-        draws += 1;
-        if rank < FEATURES && !ranks.contains(&rank) {
-            ranks.push(rank);
-        }
-    }
-    let value = |rank: &usize| (1.0 + *rank as f64).ln() + 0.5;
-    let length = ranks.iter().map(|rank| value(rank).powi(2)).sum::<f64>().sqrt();
-    let margin: f64 =
-        ranks.iter().map(|rank| 4.0 * weights.normal(*rank as u64) * value(rank) / length).sum();
-    let noisy = margin + 0.5 * stream.child(1).normal(0);
-    let mut features: Vec<(u32, f32)> =
-        ranks.iter().map(|rank| ((rank * SPREAD % FEATURES) as u32, (value(rank) / length) as f32)).collect();
-    features.sort_unstable_by_key(|(feature, _)| *feature);
-    LabelledRow { label: if noisy > 0.0 { 1.0 } else { -1.0 }, features }
+/// The examples to learn from and those to test with. Labels above 0 are positive.
+pub(crate) struct Examples<R> {
+    pub(crate) train: R,
+    pub(crate) test: R,
+    /// How many features there are.
+    pub(crate) features: usize,
+    /// The labels as the files have them.
+    pub(crate) labels: Labels,
 }
 
-/// The examples to learn from, those to test with, and how many features there are. Collective.
-pub(crate) fn parallel(
-    w: &mut Context<'_>,
-    o: &Options,
-) -> Result<(SparseArray<LabelledRow, 1>, SparseArray<LabelledRow, 1>, usize)> {
-    let (train, test) = match &o.data {
-        Some(train) => {
-            let test = o.test.as_ref().unwrap_or(train);
-            (w.text_rows(train, libsvm)?, w.text_rows(test, libsvm)?)
+pub(crate) type Shared = Examples<SparseArray<LabelledRow, 1>>;
+
+/// Examples of all workers. Collective.
+pub(crate) fn parallel(w: &mut Context<'_>, o: &Options) -> Result<Shared> {
+    let (train, test, labels) = match &o.data {
+        Some(file) => {
+            let (train, labels) = learned(w, file)?;
+            let test = w.text_rows(o.test.as_ref().unwrap_or(file), signed(labels))?;
+            (train, test, labels)
         }
         None => {
             let count = o.rows / TEST;
             let test = w.entries([count], count, |k| ([k], planted(o.rows + k)))?;
-            (w.entries([o.rows], o.rows, |k| ([k], planted(k)))?, test)
+            (w.entries([o.rows], o.rows, |k| ([k], planted(k)))?, test, Labels::SIGNS)
         }
     };
     let mut most = 0;
@@ -62,18 +41,45 @@ pub(crate) fn parallel(
         rows.for_each_local(|_, row| most = most.max(row.features.last().map_or(0, |(f, _)| *f as u64 + 1)));
     }
     let features = w.all_reduce(most, u64::max)? as usize;
-    Ok((train.named("train"), test.named("test"), features))
+    Ok(Examples { train: train.named("train"), test: test.named("test"), features, labels })
+}
+
+/// The examples of a file to learn from, and their labels.
+fn learned(w: &mut Context<'_>, file: &Path) -> Result<(SparseArray<LabelledRow, 1>, Labels)> {
+    let rows = w.text_rows(file, libsvm)?;
+    let mut found = Found::NONE;
+    rows.for_each_local(|_, row| found.insert(row.label));
+    let found =
+        w.all_reduce(found.to_array(), |a, b| Found::from_array(a).and(Found::from_array(b)).to_array())?;
+    let labels = Labels::of(file, Found::from_array(found))?;
+    if labels.are_signs() {
+        return Ok((rows, labels));
+    }
+    let sign = |label| if label == labels.positive { 1.0 } else { -1.0 };
+    Ok((
+        rows.map(w, |_, row| LabelledRow { label: sign(row.label), features: row.features.clone() })?,
+        labels,
+    ))
+}
+
+/// The parser of a file whose labels are known.
+fn signed(labels: Labels) -> impl Fn(&str, usize) -> std::result::Result<Option<LabelledRow>, LineError> {
+    move |line, offset| {
+        let Some(mut row) = libsvm(line, offset)? else { return Ok(None) };
+        row.label = labels.sign(row.label)?;
+        Ok(Some(row))
+    }
 }
 
 /// Refuses to learn from nothing, and to test with nothing.
-pub(crate) fn check(learned: usize, tested: usize) -> Result<()> {
-    match (learned, tested) {
-        (0, _) => Err(Error::Invalid("there are no examples to learn from".into())),
-        (_, 0) => {
-            Err(Error::Invalid(format!("there are no examples to test with: --test, or --rows {TEST}")))
-        }
-        _ => Ok(()),
-    }
+pub(crate) fn check(o: &Options, learned: usize, tested: usize) -> Result<()> {
+    let what = match (learned, tested, o.test.as_ref().or(o.data.as_ref())) {
+        (0, ..) => "there are no examples to learn from".into(),
+        (_, 0, Some(file)) => format!("{} has no examples to test with", file.display()),
+        (_, 0, None) => format!("there are no examples to test with: take --rows {TEST}, or more"),
+        _ => return Ok(()),
+    };
+    Err(Error::Invalid(what))
 }
 
 /// Examples for the serial twin: labels, and the features of all one after the other.
@@ -111,20 +117,25 @@ impl Rows {
 }
 
 /// The examples for the serial twin.
-pub(crate) fn load(o: &Options) -> Result<(Rows, Rows, usize)> {
-    let (train, test) = match &o.data {
-        Some(train) => {
-            let read = |path| {
-                Ok::<_, hectare::orion::Error>(Rows::of(read_rows(path, Share::ALL, libsvm)?.into_iter()))
-            };
-            (read(train)?, read(o.test.as_ref().unwrap_or(train))?)
+pub(crate) fn load(o: &Options) -> Result<Examples<Rows>> {
+    let (train, test, labels) = match &o.data {
+        Some(file) => {
+            let mut rows = Rows::of(read_rows(file, Share::ALL, libsvm)?.into_iter());
+            let mut found = Found::NONE;
+            rows.labels.iter().for_each(|label| found.insert(*label));
+            let labels = Labels::of(file, found)?;
+            rows.labels
+                .iter_mut()
+                .for_each(|label| *label = if *label == labels.positive { 1.0 } else { -1.0 });
+            let test = read_rows(o.test.as_ref().unwrap_or(file), Share::ALL, signed(labels))?;
+            (rows, Rows::of(test.into_iter()), labels)
         }
         None => {
             let test = (o.rows..o.rows + o.rows / TEST).map(planted);
-            (Rows::of((0..o.rows).map(planted)), Rows::of(test))
+            (Rows::of((0..o.rows).map(planted)), Rows::of(test), Labels::SIGNS)
         }
     };
     let features =
         train.features.iter().chain(&test.features).map(|(feature, _)| *feature as usize + 1).max();
-    Ok((train, test, features.unwrap_or(0)))
+    Ok(Examples { train, test, features: features.unwrap_or(0), labels })
 }

@@ -12,7 +12,9 @@
 //! steps of SGD that fit one example overshoot where many examples share a feature.
 #![allow(dead_code)] // the bench and the tests use other parts
 pub(crate) mod data;
+pub(crate) mod labels;
 pub(crate) mod options;
+pub(crate) mod planted;
 #[path = "../training/mod.rs"]
 pub(crate) mod training;
 
@@ -24,6 +26,7 @@ use hectare::orion::relax::{AdaRevision, Apply, Buffered, Consistency, Every, Su
 use hectare::orion::serve::Served;
 use hectare::orion::{Context, Result, parallel_for};
 use hectare::{DistArray, SparseArray};
+use labels::Labels;
 use std::f64::consts::LN_2;
 use std::process::ExitCode;
 use training::{Baseline, Curve};
@@ -142,8 +145,9 @@ fn served_pass<A: Apply<f32> + 'static>(
 
 /// Trains on the workers.
 pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<Curve> {
-    let (mut train, test, features) = data::parallel(w, o)?;
-    data::check(train.len(), test.len())?;
+    let data::Examples { mut train, test, features, labels } = data::parallel(w, o)?;
+    data::check(o, train.len(), test.len())?;
+    w.root(|| tell(labels, o));
     if o.data.is_some() {
         // Examples of a class often stand together in files.
         train = train.permute(w, 0, 1)?;
@@ -184,6 +188,13 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
     Ok(curve)
 }
 
+/// Says which label is which, if that is not plain.
+fn tell(labels: Labels, o: &Options) {
+    if let Some(told) = labels.told().filter(|_| !o.run.quiet) {
+        training::say(format_args!("{told}"));
+    }
+}
+
 /// One pass of the serial twin.
 #[inline(never)]
 pub(crate) fn serial_pass(train: &data::Rows, weights: &mut [f32], rate: f32) -> f64 {
@@ -205,8 +216,9 @@ pub(crate) fn serial_pass(train: &data::Rows, weights: &mut [f32], rate: f32) ->
 
 /// The same without Hectare.
 pub(crate) fn serial(o: &Options) -> Result<Curve> {
-    let (train, test, features) = data::load(o)?;
-    data::check(train.labels.len(), test.labels.len())?;
+    let data::Examples { train, test, features, labels } = data::load(o)?;
+    data::check(o, train.labels.len(), test.labels.len())?;
+    tell(labels, o);
     let mut weights = vec![0.0; features];
     let rule = AdaRevision::new(o.rate(0).into());
     let mut states = vec![Apply::<f32>::initial(&rule); features];
