@@ -12,7 +12,10 @@ mod support;
 use clap::Parser;
 use hectare::orion::relax::{Consistency, Every};
 use sparse_lr::data::{self, Rows};
-use sparse_lr::{CLOCKS, Options, pass, serial, serial_pass, train};
+use sparse_lr::passes::relaxed;
+use sparse_lr::serial::serial_pass;
+use sparse_lr::step::Step;
+use sparse_lr::{CLOCKS, Options, serial, train};
 use std::sync::Barrier;
 use std::time::Instant;
 use support::{Case, Report, Times};
@@ -39,12 +42,13 @@ fn options(report: &Report, more: &[&str]) -> Options {
 fn parallel_times(o: &Options, workers: usize, consistency: Consistency, passes: usize) -> Times {
     let all = hectare::run(workers, |w| {
         let data::Examples { train, features, .. } = data::parallel(w, o)?;
-        let mut weights = w.zeros::<f32, 1>([features])?;
+        let mut weights = w.zeros::<f32, 1>([features + 1])?;
+        let step = Step::sgd(RATE, features);
         let mut times = Times::default();
         for number in 0..WARM + passes {
             w.barrier()?;
             let since = Instant::now();
-            pass(w, &train, &mut weights, RATE, consistency, Every::PerPass(CLOCKS * workers))?;
+            relaxed(w, &train, &mut weights, &step, consistency, Every::PerPass(CLOCKS * workers))?;
             if number >= WARM {
                 times.push(since.elapsed().as_secs_f64());
             }
@@ -59,11 +63,12 @@ fn serial_times(rows: &Rows, features: usize, loops: usize, passes: usize) -> Ti
     let parts: Vec<Rows> = (0..loops).map(|part| rows.part(part, loops)).collect();
     let gate = Barrier::new(loops);
     let run = |part: &Rows| {
-        let (mut weights, mut times) = (vec![0.0f32; features], Times::default());
+        let (mut weights, mut times) = (vec![0.0f32; features + 1], Times::default());
+        let step = Step::sgd(RATE, features);
         for number in 0..WARM + passes {
             gate.wait();
             let since = Instant::now();
-            std::hint::black_box(serial_pass(part, &mut weights, RATE));
+            std::hint::black_box(serial_pass(part, &mut weights, &step));
             gate.wait();
             if number >= WARM {
                 times.push(since.elapsed().as_secs_f64());

@@ -3,13 +3,16 @@
 mod sparse_lr;
 
 mod labels;
+mod quality;
+mod regularized;
 
 use crate::common::program::refuses;
 use clap::Parser;
 use hectare::orion::array::random::Stream;
 use hectare::orion::relax::Consistency;
+use sparse_lr::logistic::logistic;
 use sparse_lr::training::Curve;
-use sparse_lr::{KINDS, Options, logistic, serial, train};
+use sparse_lr::{KINDS, Options, serial, train};
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};

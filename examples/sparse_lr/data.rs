@@ -3,6 +3,7 @@ use super::Options;
 use super::labels::{Found, Labels};
 use super::planted::planted;
 use hectare::SparseArray;
+use hectare::orion::array::random::{Permutation, Stream};
 use hectare::orion::array::text::{LabelledRow, LineError, Share, libsvm, read_rows};
 use hectare::orion::{Context, Error, Result};
 use std::path::Path;
@@ -107,6 +108,25 @@ impl Rows {
         self.labels.iter().copied().zip(ranges)
     }
 
+    /// The same in a random order, one after the other in memory.
+    fn shuffled(&self) -> Rows {
+        let count = self.labels.len();
+        let place = Permutation::new(Stream::new(1, "order of examples"), count);
+        let start = |row: usize| if row == 0 { 0 } else { self.ends[row - 1] };
+        let row = |row: usize| LabelledRow {
+            label: self.labels[row],
+            features: self.features[start(row)..self.ends[row]].to_vec(),
+        };
+        Rows::of((0..count).map(|at| row(place.invert(at as u32) as usize)))
+    }
+
+    /// How many examples have each of so many features.
+    pub(crate) fn counts(&self, features: usize) -> Vec<u32> {
+        let mut counts = vec![0; features];
+        self.features.iter().for_each(|(feature, _)| counts[*feature as usize] += 1);
+        counts
+    }
+
     /// Part `part` of `of`.
     pub(crate) fn part(&self, part: usize, of: usize) -> Rows {
         let row =
@@ -128,7 +148,8 @@ pub(crate) fn load(o: &Options) -> Result<Examples<Rows>> {
                 .iter_mut()
                 .for_each(|label| *label = if *label == labels.positive { 1.0 } else { -1.0 });
             let test = read_rows(o.test.as_ref().unwrap_or(file), Share::ALL, signed(labels))?;
-            (rows, Rows::of(test.into_iter()), labels)
+            // Examples of a class often stand together in files.
+            (rows.shuffled(), Rows::of(test.into_iter()), labels)
         }
         None => {
             let test = (o.rows..o.rows + o.rows / TEST).map(planted);

@@ -39,12 +39,36 @@ pub(crate) struct Options {
     /// The size of a step; the default depends on the rule.
     #[arg(long)]
     pub(crate) rate: Option<f32>,
+    /// No intercept: an example without features has an even chance.
+    #[arg(long)]
+    pub(crate) no_intercept: bool,
+    /// Regularization: LAMBDA / 2 times the squares of the weights, without the intercept, is added to the mean loss. (C of
+    /// scikit-learn and LIBLINEAR is 1 / (LAMBDA * examples), alpha of SGDClassifier is LAMBDA.)
+    #[arg(long, value_name = "LAMBDA", default_value_t = 0.0)]
+    pub(crate) l2: f32,
     /// The factor of SGD's rate from pass to pass.
     #[arg(long, default_value_t = 0.8)]
     pub(crate) decay: f32,
 }
 
 impl Options {
+    /// Refuses what cannot be meant.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let l2 = self.l2;
+        anyhow::ensure!(l2 >= 0.0 && l2.is_finite(), "--l2 {l2}: a finite number, 0 or greater");
+        Ok(())
+    }
+
+    /// How weights are changed and reached, if not as usual.
+    pub(crate) fn manner(&self) -> Option<&'static str> {
+        match (self.rule, self.serve) {
+            (Rule::AdaRevision, false) => None,
+            (Rule::AdaRevision, true) => Some("served"),
+            (Rule::Sgd, false) => Some("SGD"),
+            (Rule::Sgd, true) => Some("SGD, served"),
+        }
+    }
+
     /// The size of a step in pass `pass`.
     pub(crate) fn rate(&self, pass: usize) -> f32 {
         match self.rule {

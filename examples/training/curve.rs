@@ -12,6 +12,8 @@ pub(crate) struct Curve {
     /// Advice for when it is not finite any more.
     advice: &'static str,
     baseline: Option<Baseline>,
+    /// Said beside the loss.
+    note: String,
     pub(super) points: Vec<Point>,
     time: Duration,
     began: Option<Instant>,
@@ -49,6 +51,7 @@ impl Curve {
             measure,
             advice,
             baseline: None,
+            note: String::new(),
             points: Vec::new(),
             time: Duration::ZERO,
             began: None,
@@ -63,6 +66,16 @@ impl Curve {
     /// The same, which ends with a warning if its last loss is above that of the baseline.
     pub(crate) fn against(self, baseline: Baseline) -> Curve {
         Curve { baseline: Some(baseline), ..self }
+    }
+
+    /// What else is to be said of the state that is pushed next.
+    pub(crate) fn note(&mut self, note: String) {
+        self.note = format!(", {note}");
+    }
+
+    /// What was said last of the state beside its loss.
+    pub(crate) fn said(&self) -> &str {
+        &self.note
     }
 
     /// Times a pass: what is not between `begin` and `end` (reading, testing) does not count.
@@ -106,7 +119,8 @@ impl Curve {
         self.points.push(Point { seconds, train, loss });
         if speaks && !run.quiet {
             let training = train.map_or_else(String::new, |train| format!("  training {train:.4}"));
-            say(format_args!("pass {pass:>3}{training}  {} {loss:.4}  {seconds:.3} s", self.measure));
+            let (measure, note) = (self.measure, &self.note);
+            say(format_args!("pass {pass:>3}{training}  {measure} {loss:.4}{note}  {seconds:.3} s"));
         }
         Ok(run.target.is_none_or(|target| loss > target))
     }
@@ -139,10 +153,8 @@ impl Curve {
     pub(super) fn say_end(&self, name: &str) {
         let Some(last) = self.points.last() else { return };
         let passes = self.begun + self.points.len();
-        say(format_args!(
-            "{name}: {} {:.4} after {passes} passes, {:.3} s",
-            self.measure, last.loss, last.seconds
-        ));
+        let (measure, note, Point { loss, seconds, .. }) = (self.measure, &self.note, last);
+        say(format_args!("{name}: {measure} {loss:.4}{note} after {passes} passes, {seconds:.3} s"));
         if let Some(warning) = self.warning() {
             warn(format_args!("warning: {name}: {warning}"));
         }

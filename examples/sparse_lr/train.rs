@@ -1,0 +1,108 @@
+//! Training on the workers.
+use super::data::{self, Examples};
+use super::quality::{Quality, Scored};
+use super::step::{self, Step};
+use super::training::{self, Curve};
+use super::{CLOCKS, Options, Rule, curve, passes, tell};
+use hectare::orion::array::text::LabelledRow;
+use hectare::orion::relax::{AdaRevision, Buffered, Consistency, Every, Sum};
+use hectare::orion::serve::Served;
+use hectare::orion::{Context, Result, parallel_for};
+use hectare::{DistArray, SparseArray};
+
+/// The weights, the intercept behind them, and how they are changed.
+#[allow(clippy::large_enum_variant)] // there is one
+enum Model {
+    Sgd(DistArray<f32, 1>),
+    AdaRevision(Buffered<f32, 1, AdaRevision>),
+    Served(Served<f32, 1, Sum>),
+    ServedAdaRevision(Served<f32, 1, AdaRevision>),
+}
+
+impl Model {
+    fn new(w: &mut Context<'_>, o: &Options, weights: DistArray<f32, 1>) -> Result<Model> {
+        let rule = AdaRevision::new(o.rate(0).into());
+        Ok(match (o.rule, o.serve) {
+            (Rule::Sgd, false) => Model::Sgd(weights),
+            (Rule::Sgd, true) => Model::Served(w.served(weights, Sum)?),
+            (Rule::AdaRevision, false) => Model::AdaRevision(w.buffered(weights, rule)?),
+            (Rule::AdaRevision, true) => Model::ServedAdaRevision(w.served(weights, rule)?),
+        })
+    }
+
+    fn weights(&self) -> &DistArray<f32, 1> {
+        match self {
+            Model::Sgd(weights) => weights,
+            Model::AdaRevision(buffered) => buffered.array(),
+            Model::Served(served) => served.array(),
+            Model::ServedAdaRevision(served) => served.array(),
+        }
+    }
+
+    fn pass(
+        &mut self,
+        w: &mut Context<'_>,
+        train: &SparseArray<LabelledRow, 1>,
+        step: &Step,
+        consistency: Consistency,
+        every: Every,
+    ) -> Result<f64> {
+        match self {
+            Model::Sgd(weights) => passes::relaxed(w, train, weights, step, consistency, every),
+            Model::AdaRevision(weights) => passes::buffered(w, train, weights, step, consistency, every),
+            Model::Served(weights) => passes::served(w, train, weights, step, consistency, every),
+            Model::ServedAdaRevision(weights) => passes::served(w, train, weights, step, consistency, every),
+        }
+    }
+}
+
+/// Predicts the examples to test with; worker 0 judges. Collective.
+pub(crate) fn judge(
+    w: &mut Context<'_>,
+    test: &SparseArray<LabelledRow, 1>,
+    weights: &DistArray<f32, 1>,
+    one: f32,
+    scored: &mut DistArray<Scored, 1>,
+) -> Result<Quality> {
+    let last = weights.shape()[0] - 1;
+    parallel_for!(w, unordered, read weights, write scored;
+    for ((number), row) in test {
+        let mut margin = one * weights[last];
+        for (feature, x) in &row.features {
+            margin += weights[*feature as usize] * x;
+        }
+        scored[number] = [margin, row.label];
+    })?;
+    let quality = w.root(|| scored.to_vec(w).map(|scored| Quality::of(&scored)));
+    w.broadcast(|| quality.expect("worker 0 makes it"))
+}
+
+/// Trains.
+pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<Curve> {
+    let Examples { mut train, test, features, labels } = data::parallel(w, o)?;
+    data::check(o, train.len(), test.len())?;
+    w.root(|| tell(labels, o));
+    if o.data.is_some() {
+        // Examples of a class often stand together in files.
+        train = train.permute(w, 0, 1)?;
+    }
+    let strengths = step::count(w, o, &train, features)?;
+    let weights = w.zeros::<f32, 1>([features + 1])?.named("weights");
+    let mut model = Model::new(w, o, weights)?;
+    let mut scored = w.zeros::<Scored, 1>([test.len()])?.named("margins and labels");
+    let every = o.run.every(CLOCKS * w.size());
+    let mut curve = curve();
+    for number in 0..o.passes {
+        let step = Step::of(o, number, features, &strengths);
+        curve.begin();
+        let sum = model.pass(w, &train, &step, consistency, every)?;
+        curve.end();
+        let quality = judge(w, &test, model.weights(), step.one, &mut scored)?;
+        curve.note(quality.to_string());
+        if !curve.push(&o.run, Some(sum / train.len() as f64), quality.loss, w.rank() == 0)? {
+            break;
+        }
+    }
+    training::explain(w, &o.run)?;
+    Ok(curve)
+}
