@@ -44,6 +44,7 @@ mod staleness;
 mod stalls;
 mod standstill;
 mod stragglers;
+mod wishes;
 mod word2vec;
 mod write_log;
 

@@ -13,6 +13,7 @@
 //! Not here yet: hand-overs and claims between hosts, wishes of readers for a newer version, intervals of their own for sending.
 #![forbid(unsafe_code)]
 mod failure;
+mod forcing;
 mod memory;
 mod names;
 mod own;
@@ -23,6 +24,7 @@ mod serve;
 mod standing;
 mod trace;
 mod window;
+mod wishes;
 
 pub use failure::Failure;
 pub use memory::SegmentMemory;

@@ -1,4 +1,5 @@
 //! A job's memory on this host as the node sees it, and what the node is told of it.
+use crate::forcing::Forcing;
 use crate::own::{Entered, Own};
 use crate::received::{Committed, Received};
 use crate::trace::Trace;
@@ -12,6 +13,7 @@ use hectare_net::{
 use hectare_wire::{TraceStep, TraceWhat};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
+use std::time::Duration;
 use tracing::{debug, info, warn};
 
 /// A name that workers wait for.
@@ -30,8 +32,11 @@ pub struct SegmentMemory {
     // First: they hold areas of the agent.
     own: Own,
     received: Received,
+    forcing: Forcing,
     host: HostId,
     now_ns: u64,
+    /// How long what came last was on its way, by half the time there and back.
+    way_ns: u64,
     events: VecDeque<Event<'static>>,
     heard: Vec<dsm::agent::Event>,
     /// Names that workers wait for, by the tickets of their questions.
@@ -58,8 +63,10 @@ impl SegmentMemory {
         SegmentMemory {
             own: Own::default(),
             received: Received::default(),
+            forcing: Forcing::default(),
             host,
             now_ns: 0,
+            way_ns: 0,
             events: VecDeque::new(),
             heard: Vec::new(),
             wanted: BTreeMap::new(),
@@ -75,7 +82,7 @@ impl SegmentMemory {
 
     /// What to sleep on until something changes in it.
     pub(crate) fn bell(&self) -> Bell {
-        self.agent.bell(self.received.waits() || !self.untold.is_empty())
+        self.agent.bell(self.received.waits() || self.forcing.waits() || !self.untold.is_empty())
     }
 
     pub(crate) fn agent(&self) -> &Agent {
@@ -87,6 +94,11 @@ impl SegmentMemory {
         self.now_ns = now_ns;
     }
 
+    /// What comes now was on its way for so long.
+    pub(crate) fn took(&mut self, way_ns: u64) {
+        self.way_ns = way_ns;
+    }
+
     /// The next event for the node.
     pub(crate) fn next_event(&mut self) -> Option<Event<'static>> {
         self.events.pop_front()
@@ -94,6 +106,7 @@ impl SegmentMemory {
 
     /// Looks at what changed in the memory.
     pub(crate) fn look(&mut self) {
+        self.forcing.look(&self.agent);
         let mut heard = std::mem::take(&mut self.heard);
         self.agent.look(&mut heard);
         if std::mem::take(&mut self.is_new) {
@@ -105,6 +118,8 @@ impl SegmentMemory {
         for group in std::mem::take(&mut self.untold) {
             self.tell_state(group);
         }
+        let made = self.forcing.take_made(|group| self.untold.contains(group));
+        self.events.extend(made.into_iter().map(|(group, put_off)| Event::Forced { group, put_off }));
         if self.untold.is_empty()
             && let Some((clock, lowest)) = self.clocks.take()
         {
@@ -186,6 +201,11 @@ impl SegmentMemory {
                 }
             }
             dsm::agent::Event::Wanted { name } => self.want(name),
+            dsm::agent::Event::Wished { area, wish } => match self.received.wish(area, wish) {
+                Some((group, wish)) => self.events.push_back(Event::Force { group, wish }),
+                // It is gone, or was never another host's.
+                None => self.agent.answer(area, wish, true),
+            },
             dsm::agent::Event::Clock { local, lowest } => self.clocks = Some((local, lowest)),
             _ => {}
         }
@@ -325,6 +345,7 @@ impl Memory for SegmentMemory {
 
     fn commit(&mut self, group: GroupId, arrival: Arrival) {
         self.trace.note(group, &arrival.versions, self.now_ns, TraceWhat::Complete);
+        let arrival = Arrival { age_ns: arrival.age_ns.saturating_add(self.way_ns), ..arrival };
         match self.received.commit(&self.agent, group, &arrival) {
             Committed::Waits => {}
             Committed::Visible(versions) => {
@@ -343,11 +364,12 @@ impl Memory for SegmentMemory {
     }
 
     fn force(&mut self, group: GroupId) {
-        for area in self.own.areas_of(group) {
-            if let Err(error) = self.agent.force(area) {
-                warn!(%error, "an area cannot be published at once");
-            }
-        }
+        self.forcing.begin(&self.agent, group, &self.own.areas_of(group));
+    }
+
+    fn answer(&mut self, group: GroupId, wish: u32, as_of_ns: Option<u64>, put_off: bool) {
+        let as_of = as_of_ns.map(|as_of_ns| Duration::from_nanos(self.now_ns.saturating_sub(as_of_ns)));
+        self.received.answer(&self.agent, group, wish, as_of, put_off);
     }
 
     fn release(&mut self, group: GroupId) {

@@ -3,6 +3,7 @@
 //! An area is hidden until data of it is published here, so that nobody finds zeros where its owner has more. Its note says what
 //! it is called between hosts.
 use crate::names;
+use crate::wishes::Wishes;
 use hectare_dsm as dsm;
 use hectare_dsm::AreaSpec;
 use hectare_dsm::agent::{Agent, Receiving, Source};
@@ -31,6 +32,7 @@ struct Group {
     failed: bool,
     /// Something is handed over and not published.
     waits: bool,
+    wishes: Wishes,
 }
 
 /// A group that an agent before this one received.
@@ -131,6 +133,34 @@ impl Received {
             }
         }
         visible
+    }
+
+    /// A worker of this host wants what an area is now: the group, and the number by which it is asked for. None if the area is
+    /// of no other host.
+    pub(crate) fn wish(&mut self, area: dsm::AreaId, wish: u64) -> Option<(GroupId, u32)> {
+        let id = self.areas.get(&area)?.group;
+        Some((id, self.groups.get_mut(&id)?.wishes.make(area, wish)))
+    }
+
+    /// All wishes for a group up to that number are answered. At `as_of` before now, what is published here was all that the owner
+    /// had written.
+    pub(crate) fn answer(
+        &mut self,
+        agent: &Agent,
+        id: GroupId,
+        wish: u32,
+        as_of: Option<Duration>,
+        put_off: bool,
+    ) {
+        let Some(group) = self.groups.get_mut(&id) else { return };
+        for area in group.members.iter().flatten().filter(|_| as_of.is_some()) {
+            if let (Some(version), Some(age)) = (agent.newest(*area), as_of) {
+                agent.confirm(*area, version, age);
+            }
+        }
+        for (area, wish) in group.wishes.answer(wish) {
+            agent.answer(area, wish, put_off);
+        }
     }
 
     /// Whether something waits for a round.

@@ -55,6 +55,7 @@ pub mod agent {
         bell::Bell,
         describe::AreaDescription,
         elsewhere::RemoteWorker,
+        force::{Forced, Published},
         held::{Held, LineSet, State},
         news::Event,
         receive::{Arrival, Receiving, Source},

@@ -80,8 +80,14 @@ pub trait Memory {
     /// Workers of a host have all reached a clock.
     fn set_clock(&mut self, host: HostId, clock: u64);
 
-    /// A subscriber wants what a group of this host has, published now.
+    /// A subscriber wants what a group of this host has, published now: a round that begins after this publishes it. To be
+    /// answered with [`Event::Forced`](crate::Event::Forced), after the events of what that round published.
     fn force(&mut self, group: GroupId);
+
+    /// The answer to [`Event::Force`](crate::Event::Force) of this number and all before: what the subscriber asked for is
+    /// published here. At `as_of_ns` that was all that the owner had written; it may have been older if there is none. `put_off`
+    /// says that the owner could not publish.
+    fn answer(&mut self, group: GroupId, wish: u32, as_of_ns: Option<u64>, put_off: bool);
 
     /// An area of another host is gone, or nobody here wants its group any more.
     fn release(&mut self, group: GroupId);

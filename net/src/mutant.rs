@@ -23,11 +23,13 @@ pub enum Mutant {
     EveryoneDecides,
     /// The directory gives a name twice.
     NameTwice,
+    /// Who asks for what a group is now is answered before that is there.
+    EarlyAnswer,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 10] = [
+    pub const ALL: [Mutant; 11] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -38,5 +40,6 @@ impl Mutant {
         Mutant::ForgetRegisters,
         Mutant::EveryoneDecides,
         Mutant::NameTwice,
+        Mutant::EarlyAnswer,
     ];
 }

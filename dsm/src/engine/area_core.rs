@@ -198,4 +198,16 @@ impl AreaCore {
     pub(crate) fn force(&self) {
         self.shared.segment.forced(self.id.index as usize).set();
     }
+
+    /// Asks the owner's host for what the area is there now; the number of the wish.
+    pub(crate) fn wish(&self) -> u64 {
+        let wish = self.slot().agent.wish.make();
+        self.shared.tell_agent(self.id.index as usize);
+        wish
+    }
+
+    /// Whether a wish is answered, and the owner could not publish.
+    pub(crate) fn answer_to(&self, wish: u64) -> Option<bool> {
+        self.slot().agent.wish.answer_to(wish)
+    }
 }

@@ -24,5 +24,6 @@ pub(crate) mod publication;
 pub(crate) mod record;
 pub(crate) mod round;
 pub(crate) mod standing;
+pub(crate) mod wish;
 pub(crate) mod word;
 pub(crate) mod words;

@@ -41,7 +41,7 @@ use crate::segment::tally::{Counters, Tally};
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 16;
+pub(crate) const LAYOUT_VERSION: u32 = 17;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
@@ -243,6 +243,11 @@ impl SyncWords {
     pub(crate) fn request(&self) {
         // Release: pairs with the acquire in `take_request`.
         self.requested.store(1, Ordering::Release);
+    }
+
+    /// Whether somebody asks for a round that nobody has opened.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.requested.load(Ordering::Relaxed) != 0
     }
 
     /// Whether somebody asks for a round; the caller opens it.

@@ -21,6 +21,8 @@ pub enum Promise {
     Clocks,
     /// After the faults, everybody gets on and has the newest version in time.
     Progress,
+    /// Who asks for what a group is now is answered when that is there.
+    Wishes,
     /// A name has one area.
     Names,
     /// One host decides who failed, and all end by that.
@@ -153,9 +155,12 @@ impl Judge {
     pub(crate) fn covers(&self, group: GroupId, round: Option<u64>, clock: u64) -> bool {
         let needed =
             self.at_clock.get(&(group.owner(), clock)).and_then(|rounds| rounds.get(&group)).copied();
-        needed.is_none_or(|needed| {
-            round.is_some_and(|round| round >= needed || self.same(group, round, needed))
-        })
+        needed.is_none_or(|needed| self.has(group, round, needed))
+    }
+
+    /// Whether who shows the state of `round` has that of round `needed`.
+    pub(crate) fn has(&self, group: GroupId, round: Option<u64>, needed: u64) -> bool {
+        needed == 0 || round.is_some_and(|round| round >= needed || self.same(group, round, needed))
     }
 
     fn same(&self, group: GroupId, a: u64, b: u64) -> bool {

@@ -8,6 +8,7 @@ mod memory;
 mod network;
 mod options;
 mod random;
+mod wishes;
 mod world;
 
 pub use judge::{Broken, Promise};

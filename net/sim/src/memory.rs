@@ -2,6 +2,7 @@
 use crate::judge::{Judge, Promise, Published};
 use crate::options::Mode;
 use crate::random::Random;
+use crate::wishes::Wishes;
 use hectare_net::{
     AreaId, Arrival, Description, Event, GroupId, HostId, LINE, Lines, Memory, NameError, PinId, Pinned, Run,
     State, Version,
@@ -55,6 +56,8 @@ pub(crate) struct Remote {
     pub(crate) attached: bool,
     /// Between the beginnings of cuts.
     pub(crate) interval_us: u64,
+    /// What workers ask for.
+    wishes: Wishes,
 }
 
 /// An area that is received.
@@ -97,6 +100,10 @@ pub(crate) struct HostMemory {
     /// Groups that are received.
     pub(crate) remote: BTreeMap<GroupId, Remote>,
     clocks: BTreeMap<HostId, u64>,
+    /// Groups of this host that others want published.
+    forcing: BTreeSet<GroupId>,
+    /// Of a thousand rounds, so many find a worker that wants a group of another host.
+    pub(crate) wishes: u64,
     /// The worker.
     pub(crate) worker: Worker,
     round: u64,
@@ -131,6 +138,8 @@ impl HostMemory {
             own: BTreeMap::new(),
             remote: BTreeMap::new(),
             clocks: others.map(|other| (other, 0)).collect(),
+            forcing: BTreeSet::new(),
+            wishes: 0,
             worker: Worker { iteration: 0, clock: 0, waits: false, started: false, writes_at: 0 },
             round: 0,
             local: 0,
@@ -176,6 +185,7 @@ impl HostMemory {
     pub(crate) fn start_agent(&mut self) {
         self.fuel = None;
         self.events.clear();
+        self.forcing.clear();
         for (&group, own) in &mut self.own {
             for (member, area) in own.members.iter().enumerate() {
                 let area_id = AreaId { group, member: member as u16 };
@@ -202,7 +212,7 @@ impl HostMemory {
             self.events
                 .extend(last.into_values().skip(skipped).map(|state| Event::Published { group, state }));
         }
-        for (&group, remote) in &self.remote {
+        for (&group, remote) in &mut self.remote {
             let members = remote
                 .members
                 .iter()
@@ -214,6 +224,8 @@ impl HostMemory {
                 arrived: remote.arrival.is_some(),
                 interval_us: remote.interval_us,
             });
+            let again = remote.wishes.restart();
+            self.events.extend(again.map(|wish| Event::Force { group, wish }));
         }
         self.events.push_back(Event::Clocks { clock: self.local, lowest: self.lowest });
     }
@@ -290,6 +302,7 @@ impl HostMemory {
         let lowest = self.lowest;
         let label = if self.mode == Mode::Free { 0 } else { lowest + 1 };
         let mut put_off = false;
+        let mut stuck = BTreeSet::new();
         for (&group, own) in &mut self.own {
             if own.members.iter().all(|area| area.dirty.is_empty()) {
                 continue;
@@ -318,6 +331,7 @@ impl HostMemory {
                 |index: &usize| own.copies[*index].published.as_ref().map(|published| published.state.round);
             let Some(target) = (0..own.copies.len()).filter(free).min_by_key(oldest) else {
                 put_off = true;
+                stuck.insert(group);
                 continue;
             };
             for area in &mut own.members {
@@ -341,7 +355,11 @@ impl HostMemory {
             self.judge.borrow_mut().published(group, published);
             self.events.push_back(Event::Published { group, state });
         }
+        for group in std::mem::take(&mut self.forcing) {
+            self.events.push_back(Event::Forced { group, put_off: stuck.contains(&group) });
+        }
         put_off |= self.publish_arrivals(lowest);
+        self.wish();
         if put_off {
             return;
         }
@@ -360,6 +378,22 @@ impl HostMemory {
                 self.check_barrier(self.lowest, Promise::Barrier);
             }
             self.events.push_back(Event::Clocks { clock: self.local, lowest: self.lowest });
+        }
+    }
+
+    /// A worker may want what a group of another host is now.
+    fn wish(&mut self) {
+        // None of them at the end, so that there is one.
+        if self.wishes == 0 || self.worker.iteration == self.iterations {
+            return;
+        }
+        for (&group, remote) in &mut self.remote {
+            let shows = remote.attached && remote.members.iter().all(|member| member.version.is_some());
+            if shows && self.random.chance(self.wishes) {
+                let newest = self.judge.borrow().newest(group).map_or(0, |newest| newest.state.round);
+                let wish = remote.wishes.make(newest);
+                self.events.push_back(Event::Force { group, wish });
+            }
         }
     }
 
@@ -425,13 +459,14 @@ impl HostMemory {
             && !(self.worker.waits && self.mode == Mode::Barrier && self.lowest < self.worker.clock)
             && self.remote.iter().filter(|(_, remote)| !remote.members.is_empty()).all(|(group, remote)| {
                 let newest = judge.newest(*group).map(|newest| &newest.state.versions);
-                newest.is_none_or(|newest| {
-                    remote
-                        .members
-                        .iter()
-                        .zip(newest)
-                        .all(|(member, version)| member.version == Some(*version))
-                })
+                remote.wishes.are_answered()
+                    && newest.is_none_or(|newest| {
+                        remote
+                            .members
+                            .iter()
+                            .zip(newest)
+                            .all(|(member, version)| member.version == Some(*version))
+                    })
             })
     }
 
@@ -602,8 +637,32 @@ impl Memory for HostMemory {
         }
     }
 
-    fn force(&mut self, _: GroupId) {
+    fn force(&mut self, group: GroupId) {
         // Every round here publishes all that is dirty.
+        if self.works() && !self.forcing.insert(group) {
+            self.broke(Promise::Contract, format!("{group:?} is forced twice"));
+        }
+    }
+
+    fn answer(&mut self, group: GroupId, wish: u32, as_of_ns: Option<u64>, put_off: bool) {
+        if !self.works() {
+            return;
+        }
+        let free = self.mode == Mode::Free;
+        let Some(remote) = self.remote.get_mut(&group) else { return };
+        let Some(newest) = remote.wishes.answer(wish) else {
+            return self.broke(Promise::Contract, format!("{group:?} is answered, and nobody asked"));
+        };
+        let shows = remote.round;
+        let is_older = !self.judge.borrow().has(group, shows, newest);
+        // Where clocks keep what is newer, an answer says so.
+        if (is_older && (as_of_ns.is_some() || free)) || (free && as_of_ns.is_none() && !put_off) {
+            let what = format!(
+                "{} is answered {wish} (as of {as_of_ns:?}, put off {put_off}) and shows round {shows:?} of {group:?}: it was at {newest} when it asked",
+                self.host
+            );
+            self.broke(Promise::Wishes, what);
+        }
     }
 
     fn release(&mut self, group: GroupId) {

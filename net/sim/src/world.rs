@@ -110,8 +110,9 @@ impl World {
         for host in 0..options.hosts {
             let host = HostId(host);
             let random = Random::new(random.next());
-            let memory =
+            let mut memory =
                 HostMemory::new(host, options.hosts, options.mode, options.iterations, judge.clone(), random);
+            memory.wishes = options.wishes;
             let wanted = Vec::new();
             hosts.push(Host {
                 memory,

@@ -111,3 +111,8 @@ fn a_name_given_twice() {
 fn deaths_that_all_decide() {
     is_found(Mutant::EveryoneDecides, &[Promise::OneDecision]);
 }
+
+#[test]
+fn answers_before_their_data() {
+    is_found(Mutant::EarlyAnswer, &[Promise::Wishes]);
+}

@@ -1,4 +1,5 @@
 //! Groups of other hosts to which this one subscribes: cuts are received and committed.
+use super::forced::Wishes;
 use super::{Action, Cx, Mutant, Node};
 use crate::intervals::Intervals;
 use crate::memory::Arrival;
@@ -25,7 +26,7 @@ pub(super) struct Inbound {
     /// The terms of a cut of which lines are written and not published.
     partial: Option<Vec<u64>>,
     interval_us: u64,
-    forced: u32,
+    pub(super) wishes: Wishes,
     /// Nobody wants it any more; it goes when what was committed is published.
     leaving: bool,
     /// Who attaches is told when a state of this round of the owner is there: clocks that count cover it.
@@ -78,7 +79,7 @@ impl Inbound {
             state: self.state,
             round: self.round,
             interval_us: self.interval_us,
-            forced: self.forced,
+            forced: self.wishes.last(),
             have: self.have.clone(),
         }
     }
@@ -98,7 +99,7 @@ impl Node {
             phase: Phase::Idle,
             partial: None,
             interval_us,
-            forced: 0,
+            wishes: Wishes::default(),
             leaving: false,
             floor: 0,
         }
@@ -170,16 +171,7 @@ impl Node {
         self.clocks.recount(group.owner());
     }
 
-    pub(super) fn force(&mut self, cx: &mut Cx<'_>, group: GroupId) {
-        if let Some(inbound) = self.inbound.get_mut(&group) {
-            inbound.forced += 1;
-            self.restate_subscription(group);
-        } else if group.owner() == self.config.host {
-            cx.memory.force(group);
-        }
-    }
-
-    fn restate_subscription(&mut self, group: GroupId) {
+    pub(super) fn restate_subscription(&mut self, group: GroupId) {
         let said = self.inbound[&group].said();
         if let Some(peer) = self.peers.get_mut(&group.owner()) {
             peer.stated.insert(group);
@@ -389,6 +381,7 @@ impl Node {
         }
         self.restate_subscription(group);
         self.answer_attached(cx, group);
+        self.answer_wishes(cx, group);
         self.clocks.recount(group.owner());
     }
 }

@@ -2,6 +2,7 @@
 mod arrivals;
 mod clocks;
 mod directory;
+mod forced;
 mod liveness;
 mod names;
 mod outbox;
@@ -187,10 +188,19 @@ pub enum Event<'b> {
         /// The group.
         group: GroupId,
     },
-    /// A worker wants a group's state of now.
+    /// A worker wants what a group of another host is now.
     Force {
         /// The group.
         group: GroupId,
+        /// Rises with each, from 1 on.
+        wish: u32,
+    },
+    /// A round of this host has published what [`Memory::force`] asked for. Comes after the events of what it published.
+    Forced {
+        /// The group.
+        group: GroupId,
+        /// It could not: the owner was not there, or there was no copy to publish into.
+        put_off: bool,
     },
     /// This host's part of the program has ended; its areas are gone.
     Left,
@@ -444,7 +454,8 @@ impl Node {
             Event::Clocks { clock, lowest } => self.local_clocks(clock, lowest),
             Event::Attach { ticket, wanted, interval_us } => self.attach(cx, ticket, wanted, interval_us),
             Event::Detach { group } => self.detach(cx, group),
-            Event::Force { group } => self.force(cx, group),
+            Event::Force { group, wish } => self.force(cx, group, wish),
+            Event::Forced { group, put_off } => self.forced(cx, group, put_off),
             Event::Left => {
                 for host in self.peers.hosts() {
                     self.tell(host, Register::Left);
@@ -501,8 +512,9 @@ impl Node {
             peer.named.clear();
             peer.knows_us = false;
             // Answers to its former agent.
-            peer.outbox
-                .forget(|key| matches!(key, Key::Member(_) | Key::Named(_) | Key::Found(_) | Key::Clock));
+            peer.outbox.forget(|key| {
+                matches!(key, Key::Member(_) | Key::Named(_) | Key::Found(_) | Key::Clock | Key::Forced(_))
+            });
             peer.outbox.restate();
             self.forget_subscriber(cx, host);
             self.forget_cuts(host);
@@ -637,6 +649,7 @@ impl Node {
             Register::Clash(area, by, error) if from == HostId::FIRST => {
                 cx.out.push(Action::Clash { area, by, error })
             }
+            Register::Forced(group, forced) if group.owner() == from => self.on_forced(cx, group, forced),
             Register::Suspect(host, silent) => self.on_suspect(cx, from, host, silent),
             Register::Verdict(failed) => self.on_verdict(cx, from, failed),
             Register::Left => {
@@ -644,7 +657,9 @@ impl Node {
                     peer.left = true;
                 }
             }
-            Register::Named(..) | Register::Found(..) | Register::Clash(..) => self.counters.violations += 1,
+            Register::Named(..) | Register::Found(..) | Register::Clash(..) | Register::Forced(..) => {
+                self.counters.violations += 1;
+            }
         }
     }
 

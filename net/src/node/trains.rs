@@ -2,6 +2,7 @@
 //!
 //! A train is a pinned state and the lines that its passengers may lack. The express leaves as soon as somebody waits; the
 //! slow train takes those who have nothing yet and those who kept the express waiting.
+use super::forced::Forcing;
 use super::peer::Filling;
 use super::{Action, Cx, Mutant, Node};
 use crate::intervals::Intervals;
@@ -27,6 +28,8 @@ pub(super) struct Outbound {
     labels: BTreeMap<u64, u64>,
     subscribers: BTreeMap<HostId, Subscriber>,
     trains: [Option<Train>; 2],
+    /// Who asks for what it is now.
+    pub(super) forcing: Forcing,
 }
 
 #[derive(Debug)]
@@ -142,6 +145,26 @@ impl Outbound {
     /// Whether the last state of a label can be pinned: until one of the label after the next is published.
     fn is_kept(&self, label: u64) -> bool {
         self.labels.keys().rev().take(2).any(|kept| *kept == label)
+    }
+}
+
+impl Outbound {
+    /// The round of the state that `host` gets next, if its lowest clock is `lowest`, 0 if it has all that it may have by now;
+    /// and whether that is the newest.
+    pub(super) fn best_for(&self, host: HostId, lowest: Option<u64>) -> (u64, bool) {
+        let Some(newest) = &self.newest else { return (0, true) };
+        // Who has not said how far it is has not gone back.
+        match self.choose(host, lowest.or(Some(0))) {
+            None => (0, !self.lacks(host)),
+            Some(Choice { kept: None, .. }) => (newest.round, true),
+            Some(Choice { kept: Some(label), .. }) => {
+                (self.labels.get(&label).copied().unwrap_or(newest.round), false)
+            }
+        }
+    }
+
+    pub(super) fn is_subscriber(&self, host: HostId) -> bool {
+        self.subscribers.contains_key(&host)
     }
 }
 
@@ -290,8 +313,11 @@ impl Node {
         });
         if forced > subscriber.said.forced || (is_new && forced > 0) {
             subscriber.hurry = true;
-            cx.memory.force(group);
+            if outbound.forcing.ask(from, forced) {
+                cx.memory.force(group);
+            }
         }
+        let subscriber = outbound.subscribers.get_mut(&from).expect("just entered");
         subscriber.said = said;
         if stage == Stage::Free && subscriber.credit.is_some_and(|credit| credit <= cut) {
             subscriber.credit = None;
@@ -317,6 +343,7 @@ impl Node {
         self.get_off(cx, group, host, false);
         let Some(outbound) = self.outbound.get_mut(&group) else { return };
         outbound.subscribers.remove(&host);
+        outbound.forcing.forget(host);
     }
 
     /// The agent of a host is another one: it subscribes anew.

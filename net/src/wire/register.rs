@@ -43,6 +43,8 @@ pub enum Register {
     Verdict(PeerFailed),
     /// The sender's workers and areas are gone, by its program's end.
     Left,
+    /// A group of the sender: the answer to the receiver's last forced sync of it.
+    Forced(GroupId, Forced),
 }
 
 /// The area that is looked up.
@@ -71,10 +73,23 @@ pub struct Subscription {
     pub round: u64,
     /// At least this long between the beginnings of cuts, in microseconds.
     pub interval_us: u64,
-    /// Forced syncs so far.
+    /// The last forced sync that it asked for; they are counted.
     pub forced: u32,
     /// What it has published of each member for which it has copies.
     pub have: Vec<Option<Version>>,
+}
+
+/// The answer to a forced sync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forced {
+    /// The last one that it answers.
+    pub forced: u32,
+    /// The subscriber has what it asked for when it has published this round of the owner; 0: it had it.
+    pub round: u64,
+    /// That is what the owner had written when it was asked, and not an older state, after which the subscriber's clocks keep it.
+    pub is_newest: bool,
+    /// The owner could not publish.
+    pub put_off: bool,
 }
 
 /// How far a subscriber is with the last cut.
@@ -106,6 +121,7 @@ pub enum Key {
     Lookup(u32),
     Found(u32),
     Clash(AreaId),
+    Forced(GroupId),
 }
 
 impl Register {
@@ -125,6 +141,7 @@ impl Register {
             Register::Suspect(host, _) => Key::Suspect(*host),
             Register::Verdict(_) => Key::Verdict,
             Register::Left => Key::Left,
+            Register::Forced(group, _) => Key::Forced(*group),
         }
     }
 
@@ -195,6 +212,11 @@ impl Register {
                 put_failed(to, failed);
             }
             Register::Left => to.u8(12),
+            Register::Forced(group, forced) => {
+                to.u8(13);
+                to.group(*group);
+                forced.put(to);
+            }
         }
     }
 
@@ -221,8 +243,23 @@ impl Register {
             10 => Register::Suspect(from.host()?, get_bool(from)?),
             11 => Register::Verdict(get_failed(from)?),
             12 => Register::Left,
+            13 => Register::Forced(from.group()?, Forced::get(from)?),
             _ => return Err(FrameError::Value { of: "a register" }),
         })
+    }
+}
+
+impl Forced {
+    fn put(self, to: &mut Vec<u8>) {
+        to.u32(self.forced);
+        to.u64(self.round);
+        to.u8(u8::from(self.is_newest));
+        to.u8(u8::from(self.put_off));
+    }
+
+    fn get(from: &mut Reader<'_>) -> Result<Forced, FrameError> {
+        let (forced, round) = (from.u32()?, from.u64()?);
+        Ok(Forced { forced, round, is_newest: get_bool(from)?, put_off: get_bool(from)? })
     }
 }
 

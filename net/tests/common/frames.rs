@@ -1,7 +1,7 @@
 //! What a fuzzer does with frames, as plain functions of bytes: they panic where the codec breaks a promise. Shared by the
 //! tests and by `fuzz/`.
 #![allow(dead_code, unreachable_pub, missing_docs)]
-use hectare_net::wire::{Cut, Frame, Hello, Register, Stage, Subscription, Wanted, decode, encode};
+use hectare_net::wire::{Cut, Forced, Frame, Hello, Register, Stage, Subscription, Wanted, decode, encode};
 use hectare_net::{
     AreaId, Cause, Description, ElementType, GroupId, HelloError, HostId, NameError, PeerFailed, Version,
 };
@@ -190,7 +190,7 @@ impl Choices<'_> {
     }
 
     fn register(&mut self) -> Register {
-        match self.below(12) {
+        match self.below(13) {
             0 => {
                 let covers = self.below(255);
                 Register::Clock {
@@ -210,6 +210,15 @@ impl Choices<'_> {
             8 => Register::Clash(self.area(), self.host(), self.name_error()),
             9 => Register::Suspect(self.host(), self.below(2) == 0),
             10 => Register::Verdict(PeerFailed { host: self.host(), cause: self.cause() }),
+            11 => Register::Forced(
+                self.group(),
+                Forced {
+                    forced: self.u32(),
+                    round: self.u64(),
+                    is_newest: self.below(2) == 0,
+                    put_off: self.below(2) == 0,
+                },
+            ),
             _ => Register::Left,
         }
     }

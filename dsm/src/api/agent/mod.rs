@@ -8,6 +8,7 @@ mod create;
 pub(crate) mod describe;
 mod desk;
 pub(crate) mod elsewhere;
+pub(crate) mod force;
 pub(crate) mod held;
 pub(crate) mod news;
 pub(crate) mod notes;

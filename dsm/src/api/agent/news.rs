@@ -33,6 +33,13 @@ pub enum Event {
         /// Its label ([`Held::label`](super::held::Held::label)).
         label: u64,
     },
+    /// A worker of this host wants what an area is on its owner's host now: to be answered with [`Agent::answer`].
+    Wished {
+        /// The area.
+        area: AreaId,
+        /// The number of the last wish.
+        wish: u64,
+    },
     /// Somebody waits for an area of a name that no area here has. Heard again while somebody waits.
     Wanted {
         /// The name.
@@ -53,6 +60,8 @@ pub enum Event {
 pub(super) struct Known {
     area: Option<AreaId>,
     version: Option<Version>,
+    /// The last wish that was told.
+    wished: u64,
 }
 
 impl Agent {
@@ -100,7 +109,7 @@ impl Agent {
     }
 
     /// Whether all workers of this host have come, and none is there any more: no round says that they are out of the clocks.
-    fn is_deserted(&self) -> bool {
+    pub(super) fn is_deserted(&self) -> bool {
         let shared = &self.desk.shared;
         let segment = &shared.segment;
         // SeqCst, as everywhere for the state of a seat; what its worker published comes before.
@@ -135,6 +144,12 @@ impl Agent {
         // In use, so that its memory stays what it is.
         if self.desk.hold(area).is_err() {
             return self.again.push(index);
+        }
+        if let Some(wish) = slot.agent.wish.open()
+            && wish > known.wished
+        {
+            known.wished = wish;
+            events.push(Event::Wished { area, wish });
         }
         let parts = Parts::of(segment, index);
         let version = if parts.layout.copies == 0 { None } else { Some(parts.reader_copies().version()) };

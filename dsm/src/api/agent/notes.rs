@@ -1,7 +1,6 @@
 //! What agents note for those after them, and areas that are hidden until their data has come.
 use super::Agent;
 use crate::engine::directory::AreaId;
-use crate::error::Result;
 use crate::segment::layout::AreaSlot;
 use std::sync::atomic::Ordering;
 
@@ -66,17 +65,5 @@ impl Agent {
         let may = self.desk.may_receive(area);
         self.desk.release(area);
         may
-    }
-
-    /// Has an area of this host published with the next round, which is asked for.
-    ///
-    /// # Errors
-    /// [`Error::Deleted`](crate::Error::Deleted).
-    pub fn force(&self, area: AreaId) -> Result<()> {
-        self.desk.hold(area)?;
-        self.desk.ask_for(area.index as usize, true);
-        self.desk.shared.segment.header().sync.request();
-        self.desk.release(area);
-        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Workers ask for versions of an area, and wait for them.
 use super::handle::Area;
 use crate::api::worker::{Synced, Worker};
+use crate::engine::area_core::AreaCore;
 use crate::error::{Error, Result};
 use crate::protocol::publication::Version;
 use crate::segment::element::Element;
@@ -9,18 +10,41 @@ use std::time::{Duration, Instant};
 
 impl Worker {
     /// Publishes one area, whoever owns it, now: forces a round, and waits for it. Areas of the same group
-    /// are published with it.
+    /// are published with it. Of an area of another host, what its owner had published or written by now is published here
+    /// when this returns, as far as the clocks allow it: see [`Worker::tick`].
     ///
     /// # Errors
     /// [`Error::OtherJob`], [`Error::Deleted`], [`Error::ForkedChild`].
     pub fn sync_area<T: Element>(&mut self, area: &Area<T>) -> Result<Synced> {
         area.core.check_job(self.shared())?;
         area.core.check_live()?;
+        if area.core.ownership().is_remote() {
+            return self.sync_from_host(&area.core);
+        }
         area.core.force();
         let (round, given_up) = self.complete_round(false);
         self.complain()?;
         let forced = self.shared().segment.forced(area.core.id.index as usize);
         Ok(Synced { round, given_up, put_off: u32::from(forced.is_set()) })
+    }
+
+    /// Waits until the host of the owner has answered, and for the round after.
+    fn sync_from_host(&mut self, core: &AreaCore) -> Result<Synced> {
+        self.forget_waiting();
+        let put_off = self.within(None, |worker| -> Result<bool> {
+            let wish = core.wish();
+            loop {
+                core.check_live()?;
+                if let Some(put_off) = core.answer_to(wish) {
+                    return Ok(put_off);
+                }
+                worker.shared().check_ending()?;
+                worker.wait_step(None)?;
+            }
+        })?;
+        let (round, given_up) = self.complete_round(false);
+        self.complain()?;
+        Ok(Synced { round, given_up, put_off: u32::from(put_off) })
     }
 
     /// Waits until this worker sees version `version` of `area`, or a later one; takes part in rounds
@@ -49,7 +73,7 @@ impl Worker {
     }
 
     /// Waits until what this worker sees of `area` is at most `age` old ([`Area::age`]), asking for a
-    /// publication if it is not.
+    /// publication if it is not. What comes from another host is at least as old as the way there and back.
     ///
     /// # Errors
     /// [`Error::TimedOut`], and those of [`Area::read`].
@@ -59,11 +83,18 @@ impl Worker {
         age: Duration,
         timeout: Duration,
     ) -> Result<()> {
+        let mut wish = None;
         self.wait_until(
             timeout,
             |worker| {
                 if area.age(worker)? <= age {
                     return Ok(Some(()));
+                }
+                if area.core.ownership().is_remote() {
+                    // One at a time. The answer came with a round that this worker was in.
+                    let is_open = wish.is_some_and(|wish| area.core.answer_to(wish).is_none());
+                    wish = wish.filter(|_| is_open).or_else(|| Some(area.core.wish()));
+                    return Ok(None);
                 }
                 area.core.force();
                 worker.one_round(false);

@@ -8,6 +8,7 @@ use super::{Hand, Memory, explore};
 use crate::primitive::model::Access;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::protocol::elsewhere::{Elsewhere, HostRecord};
+use crate::protocol::wish::WishRecord;
 use loom::sync::Arc;
 use loom::thread;
 
@@ -120,4 +121,48 @@ fn mutant_a_clock_that_is_told_weakly() {
 #[should_panic(expected = "no round opens")]
 fn mutant_an_agent_that_asks_before_it_tells() {
     told(Mutant::AsksEarly);
+}
+
+/// The same of the answer to a wish (`protocol/wish.rs`): `Worker::sync_area` of an area of another host, and `Agent::answer`.
+fn answered(says_late: bool) {
+    explore(3, move || {
+        let (scene, wish) = (Arc::new(Scene::new()), Arc::new(WishRecord::new()));
+        let agent = {
+            let (scene, wish) = (scene.clone(), wish.clone());
+            thread::spawn(move || {
+                let hand = Hand { memory: &scene.memory, pause: Pause::Again };
+                let rounds = scene.memory.rounds();
+                let Some(open) = wish.open() else { return };
+                wish.answer(open, false);
+                scene.elsewhere().call(&rounds, &hand);
+            })
+        };
+        let (rounds, seat) = (scene.memory.rounds(), &scene.memory.seats[0]);
+        if !says_late {
+            seat.set_waits(true);
+        }
+        let number = wish.make();
+        let is_answered = wish.answer_to(number).is_some();
+        if says_late {
+            seat.set_waits(true);
+        }
+        let seen = rounds.load();
+        let sleeps = seen.phase() == Phase::Idle && scene.memory.word.load(Ordering::Relaxed) == seen.0;
+        agent.join().unwrap();
+        // An agent that has not heard of the wish is rung for.
+        if sleeps && !is_answered && wish.open().is_none() {
+            assert_ne!(scene.memory.word.load(Ordering::Relaxed), seen.0, "asleep, and no round opens");
+        }
+    });
+}
+
+#[test]
+fn nobody_sleeps_on_who_is_answered() {
+    answered(false);
+}
+
+#[test]
+#[should_panic(expected = "no round opens")]
+fn mutant_a_worker_that_says_late_that_it_waits_for_an_answer() {
+    answered(true);
 }

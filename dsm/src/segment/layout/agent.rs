@@ -4,6 +4,7 @@ use crate::memory::mutex::RobustMutex;
 use crate::primitive::{AtomicU32, AtomicU64};
 use crate::protocol::arrival::ArrivalRecord;
 use crate::protocol::outlet::Outlet;
+use crate::protocol::wish::WishRecord;
 
 /// The one agent of a job on this host.
 #[repr(C, align(128))]
@@ -46,7 +47,7 @@ impl AgentRecord {
     }
 }
 
-/// What only the agent writes of an area.
+/// An area's words for the agent; only wishes are written by others, too.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct AgentLine {
@@ -58,4 +59,6 @@ pub(crate) struct AgentLine {
     pub(crate) note: [AtomicU64; 3],
     /// Not 0: whoever looks for the area's name finds nothing.
     pub(crate) hidden: AtomicU32,
+    /// What workers of this host ask for, if the owner is on another host.
+    pub(crate) wish: WishRecord,
 }

@@ -1,0 +1,46 @@
+//! Publications of this host's areas that other hosts ask for.
+use hectare_dsm as dsm;
+use hectare_dsm::agent::{Agent, Forced, Published};
+use hectare_net::GroupId;
+use std::collections::BTreeMap;
+use tracing::debug;
+
+/// Those under way, by group.
+#[derive(Debug, Default)]
+pub(crate) struct Forcing {
+    groups: BTreeMap<GroupId, Vec<Forced>>,
+    /// Those that are made and not told yet: whether they were put off.
+    made: BTreeMap<GroupId, bool>,
+}
+
+impl Forcing {
+    /// Has the areas of a group published.
+    pub(crate) fn begin(&mut self, agent: &Agent, group: GroupId, areas: &[dsm::AreaId]) {
+        let force = |area: &dsm::AreaId| {
+            agent.force(*area).inspect_err(|error| debug!(%error, "an area that goes is not published")).ok()
+        };
+        self.groups.insert(group, areas.iter().filter_map(force).collect());
+    }
+
+    /// Whether rounds are waited for.
+    pub(crate) fn waits(&self) -> bool {
+        !self.groups.is_empty()
+    }
+
+    /// Looks which are made. To be called before the look at what was published: so that is told before.
+    pub(crate) fn look(&mut self, agent: &Agent) {
+        self.groups.retain(|group, forced| {
+            let outcomes: Option<Vec<Published>> = forced.iter().map(|it| agent.published(it)).collect();
+            let Some(outcomes) = outcomes else { return true };
+            // A group of which all areas are gone has nothing to tell.
+            let is_all = !outcomes.is_empty() && outcomes.iter().all(|outcome| *outcome == Published::All);
+            self.made.insert(*group, !is_all);
+            false
+        });
+    }
+
+    /// Takes those that are made, but for groups of which something is still untold.
+    pub(crate) fn take_made(&mut self, is_untold: impl Fn(&GroupId) -> bool) -> Vec<(GroupId, bool)> {
+        self.made.extract_if(.., |group, _| !is_untold(group)).collect()
+    }
+}

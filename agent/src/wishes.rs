@@ -1,0 +1,26 @@
+//! What workers of this host ask other hosts for, until it is answered.
+use hectare_dsm::AreaId;
+use std::collections::VecDeque;
+
+/// The wishes for the areas of one group, which are asked for together.
+#[derive(Debug, Default)]
+pub(crate) struct Wishes {
+    last: u32,
+    /// The number between hosts; the area, and the number of the wish there.
+    open: VecDeque<(u32, AreaId, u64)>,
+}
+
+impl Wishes {
+    /// Enters a wish; its number between hosts.
+    pub(crate) fn make(&mut self, area: AreaId, wish: u64) -> u32 {
+        self.last += 1;
+        self.open.push_back((self.last, area, wish));
+        self.last
+    }
+
+    /// Takes those up to a number.
+    pub(crate) fn answer(&mut self, number: u32) -> impl Iterator<Item = (AreaId, u64)> {
+        let count = self.open.partition_point(|(other, ..)| *other <= number);
+        self.open.drain(..count).map(|(_, area, wish)| (area, wish))
+    }
+}

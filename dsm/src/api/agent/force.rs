@@ -1,0 +1,94 @@
+//! Publications that other hosts ask for, and the answers to what workers here ask other hosts for.
+use super::Agent;
+use crate::engine::directory::AreaId;
+use crate::error::Result;
+use crate::memory::clock;
+use crate::protocol::word::Phase;
+use crate::segment::parts::Parts;
+use std::sync::atomic::Ordering;
+
+/// A publication that was asked for ([`Agent::force`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Forced {
+    area: AreaId,
+    /// The first round that is sure to look at the area.
+    round: u64,
+    since_ns: u64,
+}
+
+/// What became of a publication that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Published {
+    /// All that the owner had written by then is published.
+    All,
+    /// The owner was not in the round, or is no more; or there was no copy to publish into.
+    PutOff,
+}
+
+impl Agent {
+    /// Has an area of this host published with the next round, which is asked for. What became of it tells [`Agent::published`].
+    ///
+    /// # Errors
+    /// [`Error::Deleted`](crate::Error::Deleted).
+    pub fn force(&self, area: AreaId) -> Result<Forced> {
+        self.desk.hold(area)?;
+        let since_ns = clock::now_ns();
+        self.desk.ask_for(area.index as usize, true);
+        self.desk.ask_for_round(true);
+        // After the mark: a round that is still open finds it.
+        let word = self.desk.shared.segment.rounds().load_total();
+        let is_open = matches!(word.phase(), Phase::Idle | Phase::Open);
+        self.desk.release(area);
+        Ok(Forced { area, round: word.round() + u64::from(!is_open), since_ns })
+    }
+
+    /// What became of a publication that was asked for; none as long as rounds may still publish it. Where no worker is left,
+    /// there are none.
+    pub fn published(&self, forced: &Forced) -> Option<Published> {
+        let area = forced.area;
+        if self.desk.hold(area).is_err() {
+            return Some(Published::PutOff);
+        }
+        let published = self.published_of(forced);
+        self.desk.release(area);
+        published
+    }
+
+    fn published_of(&self, forced: &Forced) -> Option<Published> {
+        let segment = &self.desk.shared.segment;
+        let (sync, index) = (&segment.header().sync, forced.area.index as usize);
+        // First: what the rounds that are past left is seen below.
+        let word = segment.rounds().load_total();
+        let completed = sync.acting.completed.load(Ordering::Relaxed);
+        let parts = Parts::of(segment, index);
+        if parts.slot.round.confirmed_ns.load(Ordering::Relaxed) >= forced.since_ns {
+            return word.is_past(forced.round).then_some(Published::All);
+        }
+        if self.is_deserted() {
+            let is_dirty = segment.dirty(index).is_set();
+            return Some(if is_dirty { Published::PutOff } else { Published::All });
+        }
+        if word.is_past(forced.round) && completed < forced.round {
+            // It was given up, and nobody may open another.
+            sync.request();
+        }
+        // One that found its owner arrived before it was asked for asks for another.
+        let goes_on = sync.is_requested() || word.phase() != Phase::Idle;
+        let is_over = completed >= forced.round && !(goes_on && completed < forced.round + 2);
+        is_over.then_some(Published::PutOff)
+    }
+
+    /// Answers the wishes for an area up to number `wish` ([`Event::Wished`]): what its owner had written by the time of the
+    /// wish is published here, in a round that is past, unless `put_off` says that it could not be published there.
+    ///
+    /// [`Event::Wished`]: super::news::Event::Wished
+    pub fn answer(&self, area: AreaId, wish: u64, put_off: bool) {
+        if self.desk.hold(area).is_ok() {
+            self.desk.shared.segment.areas()[area.index as usize].agent.wish.answer(wish, put_off);
+            let runtime = self.desk.runtime();
+            self.desk.shared.segment.elsewhere().call(&runtime.rounds(), &runtime);
+            self.desk.release(area);
+        }
+    }
+}

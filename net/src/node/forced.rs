@@ -1,0 +1,126 @@
+//! Forced syncs: a worker wants what a group of another host is now. Its host says so in the subscription; the owner's host has a
+//! round publish, and answers when that is past with the round that the subscriber is to have then. Nothing is said of the time:
+//! what was published after the question came is newer than the question, by the clock of who asked.
+use super::{Cx, Mutant, Node};
+use crate::types::{GroupId, HostId};
+use crate::wire::{Forced, Register};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Who asks for a group of this host, by the numbers of their questions.
+#[derive(Debug, Default)]
+pub(super) struct Forcing {
+    /// Those whom the publication under way answers.
+    now: Option<BTreeMap<HostId, u32>>,
+    /// Those who asked since.
+    next: BTreeMap<HostId, u32>,
+}
+
+impl Forcing {
+    /// A host asks; whether a publication is to be asked for.
+    pub(super) fn ask(&mut self, host: HostId, forced: u32) -> bool {
+        match &self.now {
+            Some(_) => {
+                self.next.insert(host, forced);
+                false
+            }
+            None => {
+                self.now = Some(BTreeMap::from([(host, forced)]));
+                true
+            }
+        }
+    }
+
+    /// The publication under way is made: whom it answers.
+    fn answer(&mut self) -> BTreeMap<HostId, u32> {
+        self.now.take().unwrap_or_default()
+    }
+
+    /// Begins the next one, if somebody waits for it.
+    fn go_on(&mut self) -> bool {
+        if self.next.is_empty() {
+            return false;
+        }
+        self.now = Some(std::mem::take(&mut self.next));
+        true
+    }
+
+    /// A host asks no more, or its agent is another, which counts anew.
+    pub(super) fn forget(&mut self, host: HostId) {
+        self.next.remove(&host);
+        if let Some(now) = &mut self.now {
+            now.remove(&host);
+        }
+    }
+}
+
+/// What workers of this host ask of a group of another.
+#[derive(Debug, Default)]
+pub(super) struct Wishes {
+    last: u32,
+    /// When those were made that are not answered.
+    open: VecDeque<(u32, u64)>,
+    /// The answer, for when the round that it names is published here.
+    answer: Option<Forced>,
+}
+
+impl Wishes {
+    pub(super) fn last(&self) -> u32 {
+        self.last
+    }
+
+    /// Takes what an answer answers; when the last of them was made.
+    fn answer(&mut self, forced: u32) -> Option<u64> {
+        let count = self.open.partition_point(|(wish, _)| *wish <= forced);
+        self.open.drain(..count).next_back().map(|(_, at_ns)| at_ns)
+    }
+}
+
+impl Node {
+    /// A worker of this host wants what a group of another is now.
+    pub(super) fn force(&mut self, cx: &mut Cx<'_>, group: GroupId, wish: u32) {
+        let Some(inbound) = self.inbound.get_mut(&group) else { return };
+        inbound.wishes.last = wish;
+        inbound.wishes.open.push_back((wish, cx.now));
+        self.restate_subscription(group);
+    }
+
+    /// The owner's host answers.
+    pub(super) fn on_forced(&mut self, cx: &mut Cx<'_>, group: GroupId, forced: Forced) {
+        if let Some(inbound) = self.inbound.get_mut(&group) {
+            inbound.wishes.answer = Some(forced);
+            self.answer_wishes(cx, group);
+        }
+    }
+
+    /// Answers those whose answer is published here.
+    pub(super) fn answer_wishes(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        let early = self.mutant(Mutant::EarlyAnswer);
+        let Some(inbound) = self.inbound.get_mut(&group) else { return };
+        let is_here = |answer: &Forced| early || answer.round <= inbound.round;
+        let Some(answer) = inbound.wishes.answer.filter(is_here) else { return };
+        inbound.wishes.answer = None;
+        if let Some(asked_ns) = inbound.wishes.answer(answer.forced) {
+            let is_all = answer.is_newest && !answer.put_off;
+            cx.memory.answer(group, answer.forced, is_all.then_some(asked_ns), answer.put_off);
+        }
+    }
+
+    /// A round of this host has published what was asked for.
+    pub(super) fn forced(&mut self, cx: &mut Cx<'_>, group: GroupId, put_off: bool) {
+        let Some(outbound) = self.outbound.get_mut(&group) else { return };
+        let mut answers = Vec::new();
+        for (host, forced) in outbound.forcing.answer() {
+            let lowest = self.peers.get(&host).and_then(|peer| peer.lowest);
+            if outbound.is_subscriber(host) {
+                let (round, is_newest) = outbound.best_for(host, lowest);
+                answers.push((host, Forced { forced, round, is_newest, put_off }));
+            }
+        }
+        if outbound.forcing.go_on() {
+            cx.memory.force(group);
+        }
+        for (host, answer) in answers {
+            self.tell(host, Register::Forced(group, answer));
+        }
+    }
+}
