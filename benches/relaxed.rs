@@ -41,7 +41,7 @@ fn options(report: &Report, more: &[&str]) -> Options {
 /// Seconds of passes on so many workers, the first [`WARM`] left out.
 fn parallel_times(o: &Options, workers: usize, consistency: Consistency, passes: usize) -> Times {
     let all = hectare::run(workers, |w| {
-        let data::Examples { train, features, .. } = data::parallel(w, o)?;
+        let data::Examples { train, features, .. } = data::parallel(w, o, None)?;
         let mut weights = w.zeros::<f32, 1>([features + 1])?;
         let step = Step::sgd(RATE, features);
         let mut times = Times::default();
@@ -86,7 +86,7 @@ fn serial_times(rows: &Rows, features: usize, loops: usize, passes: usize) -> Ti
 
 fn speeds(report: &mut Report) {
     let o = options(report, &[]);
-    let data::Examples { train: rows, features, .. } = data::load(&o).expect("the examples");
+    let data::Examples { train: rows, features, .. } = data::load(&o, None).expect("the examples");
     let passes = 5;
     let millions = |seconds: f64, workers: usize| rows.features.len() as f64 / seconds / 1e6 / workers as f64;
     let consistencies =

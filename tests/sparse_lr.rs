@@ -3,6 +3,7 @@
 mod sparse_lr;
 
 mod labels;
+mod models;
 mod quality;
 mod regularized;
 
@@ -199,6 +200,10 @@ fn the_default_rule_holds_on_real_data() {
 fn bad_input_is_one_line_and_a_code() {
     let file = std::env::temp_dir().join(format!("hectare-sparse-lr-bad-{}", std::process::id()));
     fs::write(&file, "+1 3:0.5\n-1 three:0.5\n").unwrap();
+    let far = Examples::of("far", "+1 1:1\n-1 4294967295:1\n");
+    for way in [&["--serial"][..], &["--workers", "2"], &["--workers", "2", "--serve"]] {
+        refuses("sparse_lr", &[(&[&["--data", far.path()], way].concat(), "feature 4294967295,")]);
+    }
     refuses(
         "sparse_lr",
         &[

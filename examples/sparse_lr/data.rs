@@ -1,6 +1,7 @@
 //! Examples: from files, or generated.
 use super::Options;
 use super::labels::{Found, Labels};
+use super::model::Model;
 use super::planted::planted;
 use hectare::SparseArray;
 use hectare::orion::array::random::{Permutation, Stream};
@@ -10,6 +11,9 @@ use std::path::Path;
 
 /// Of this many generated examples, one more is made to test with.
 const TEST: usize = 10;
+
+/// So many features there may be: array indices of 32 bits reach farther, memory seldom does.
+const MOST: usize = (1 << 31) - 2;
 
 /// The examples to learn from and those to test with. Labels above 0 are positive.
 pub(crate) struct Examples<R> {
@@ -24,10 +28,13 @@ pub(crate) struct Examples<R> {
 pub(crate) type Shared = Examples<SparseArray<LabelledRow, 1>>;
 
 /// Examples of all workers. Collective.
-pub(crate) fn parallel(w: &mut Context<'_>, o: &Options) -> Result<Shared> {
+pub(crate) fn parallel(w: &mut Context<'_>, o: &Options, model: Option<&Model>) -> Result<Shared> {
     let (train, test, labels) = match &o.data {
         Some(file) => {
-            let (train, labels) = learned(w, file)?;
+            let (train, labels) = match model {
+                Some(model) => (w.text_rows(file, signed(model.labels))?, model.labels),
+                None => learned(w, file)?,
+            };
             let test = w.text_rows(o.test.as_ref().unwrap_or(file), signed(labels))?;
             (train, test, labels)
         }
@@ -37,12 +44,47 @@ pub(crate) fn parallel(w: &mut Context<'_>, o: &Options) -> Result<Shared> {
             (w.entries([o.rows], o.rows, |k| ([k], planted(k)))?, test, Labels::SIGNS)
         }
     };
-    let mut most = 0;
-    for rows in [&train, &test] {
+    let features = width(w, &[&train, &test], model)?;
+    Ok(Examples { train: train.named("train"), test: test.named("test"), features, labels })
+}
+
+/// The examples to test with alone, and how many features there are. Collective.
+pub(crate) fn tested(
+    w: &mut Context<'_>,
+    o: &Options,
+    model: &Model,
+) -> Result<(SparseArray<LabelledRow, 1>, usize)> {
+    let test = match &o.test {
+        Some(file) => w.text_rows(file, signed(model.labels))?,
+        None => return Err(Error::Invalid("--test: there is nothing to predict".into())),
+    };
+    check(o, 1, test.len())?;
+    let features = width(w, &[&test], Some(model))?;
+    Ok((test.named("test"), features))
+}
+
+/// So many features have the examples and the model.
+fn width(
+    w: &mut Context<'_>,
+    examples: &[&SparseArray<LabelledRow, 1>],
+    model: Option<&Model>,
+) -> Result<usize> {
+    let mut most = model.map_or(0, |model| model.weights.len() as u64);
+    for rows in examples {
         rows.for_each_local(|_, row| most = most.max(row.features.last().map_or(0, |(f, _)| *f as u64 + 1)));
     }
-    let features = w.all_reduce(most, u64::max)? as usize;
-    Ok(Examples { train: train.named("train"), test: test.named("test"), features, labels })
+    checked(w.all_reduce(most, u64::max)? as usize)
+}
+
+/// Refuses what an index that is a hash, or a slip, leads to.
+fn checked(features: usize) -> Result<usize> {
+    if features > MOST {
+        return Err(Error::Invalid(format!(
+            "the examples have a feature {features}, and there is a weight for each up to the last: number features without \
+             gaps (the greatest is {MOST})"
+        )));
+    }
+    Ok(features)
 }
 
 /// The examples of a file to learn from, and their labels.
@@ -102,6 +144,16 @@ impl Rows {
         all
     }
 
+    /// The examples of a file to learn from, and their labels.
+    fn learned(file: &Path) -> Result<(Rows, Labels)> {
+        let mut rows = Rows::of(read_rows(file, Share::ALL, libsvm)?.into_iter());
+        let mut found = Found::NONE;
+        rows.labels.iter().for_each(|label| found.insert(*label));
+        let labels = Labels::of(file, found)?;
+        rows.labels.iter_mut().for_each(|label| *label = if *label == labels.positive { 1.0 } else { -1.0 });
+        Ok((rows, labels))
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (f32, &[(u32, f32)])> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let ranges = starts.zip(&self.ends).map(|(start, end)| &self.features[start..*end]);
@@ -137,16 +189,15 @@ impl Rows {
 }
 
 /// The examples for the serial twin.
-pub(crate) fn load(o: &Options) -> Result<Examples<Rows>> {
+pub(crate) fn load(o: &Options, model: Option<&Model>) -> Result<Examples<Rows>> {
     let (train, test, labels) = match &o.data {
         Some(file) => {
-            let mut rows = Rows::of(read_rows(file, Share::ALL, libsvm)?.into_iter());
-            let mut found = Found::NONE;
-            rows.labels.iter().for_each(|label| found.insert(*label));
-            let labels = Labels::of(file, found)?;
-            rows.labels
-                .iter_mut()
-                .for_each(|label| *label = if *label == labels.positive { 1.0 } else { -1.0 });
+            let (rows, labels) = match model {
+                Some(model) => {
+                    (Rows::of(read_rows(file, Share::ALL, signed(model.labels))?.into_iter()), model.labels)
+                }
+                None => Rows::learned(file)?,
+            };
             let test = read_rows(o.test.as_ref().unwrap_or(file), Share::ALL, signed(labels))?;
             // Examples of a class often stand together in files.
             (rows.shuffled(), Rows::of(test.into_iter()), labels)
@@ -156,7 +207,8 @@ pub(crate) fn load(o: &Options) -> Result<Examples<Rows>> {
             (Rows::of((0..o.rows).map(planted)), Rows::of(test), Labels::SIGNS)
         }
     };
-    let features =
-        train.features.iter().chain(&test.features).map(|(feature, _)| *feature as usize + 1).max();
-    Ok(Examples { train, test, features: features.unwrap_or(0), labels })
+    let all = train.features.iter().chain(&test.features);
+    let known = model.map_or(0, |model| model.weights.len());
+    let features = all.map(|(feature, _)| *feature as usize + 1).fold(known, usize::max);
+    Ok(Examples { train, test, features: checked(features)?, labels })
 }

@@ -1,7 +1,8 @@
 //! Sparse logistic regression through the loop layer, under every consistency, and its serial twin.
 //!
 //! `cargo run --release --example sparse_lr -- [--workers 2] [--consistency bsp|bounded:S|unbounded|async|serializable]
-//! [--rule sgd] [--serve] [--data FILE --test FILE] [--all --curve losses.svg] [--serial] [--help]`
+//! [--rule sgd] [--serve] [--l2 LAMBDA] [--data FILE --test FILE] [--save FILE] [--load FILE] [--predict FILE]
+//! [--all --curve losses.svg] [--serial] [--help]`
 //!
 //! A loop over the examples, whose weights are those of the features that an example has: `w.get(feature)`. What an
 //! iteration touches is in the data, so that as far as dependences go the loop is serial. It contributes gradients to the
@@ -14,9 +15,12 @@
 pub(crate) mod data;
 pub(crate) mod labels;
 pub(crate) mod logistic;
+pub(crate) mod model;
 pub(crate) mod options;
+pub(crate) mod output;
 pub(crate) mod passes;
 pub(crate) mod planted;
+pub(crate) mod predict;
 pub(crate) mod quality;
 pub(crate) mod serial;
 pub(crate) mod step;
@@ -30,6 +34,7 @@ pub(crate) use self::train::train;
 
 use self::labels::Labels;
 use self::training::{Baseline, Curve};
+use anyhow::bail;
 use clap::Parser;
 use hectare::orion::relax::Consistency;
 use std::f64::consts::LN_2;
@@ -61,6 +66,13 @@ fn tell(labels: Labels, o: &Options) {
 
 fn run(o: &Options) -> anyhow::Result<()> {
     o.check()?;
+    if o.data.is_none()
+        && let Some(model) = o.model()?
+    {
+        let [workers] = o.run.workers[..] else { bail!("several numbers of --workers: only with --all") };
+        hectare::run(workers, |w| predict::predict(w, o, &model))?;
+        return Ok(());
+    }
     let parallel = |workers, consistency| {
         let all = hectare::run(workers, |w| train(w, o, consistency));
         Ok(all?.swap_remove(0))

@@ -1,6 +1,9 @@
 //! The command line.
+use super::model::Model;
 use super::training::Run;
+use anyhow::{bail, ensure};
 use clap::{Parser, ValueEnum};
+use hectare::orion::{Error, Result};
 use std::path::PathBuf;
 
 /// How weights are changed.
@@ -27,9 +30,21 @@ pub(crate) struct Options {
     /// Examples in LIBSVM's format; generated with RCV1's shape if left out.
     #[arg(long)]
     pub(crate) data: Option<PathBuf>,
-    /// Examples to test with.
-    #[arg(long, requires = "data")]
+    /// Examples to test with; those to learn from if left out.
+    #[arg(long)]
     pub(crate) test: Option<PathBuf>,
+    /// Save the model here, in LIBLINEAR's format.
+    #[arg(long, value_name = "FILE", conflicts_with = "all")]
+    pub(crate) save: Option<PathBuf>,
+    /// Begin with the model in this file, of --save or LIBLINEAR; without --data, predict the examples to test with.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) load: Option<PathBuf>,
+    /// Write here for each example to test with how probable it is that it has the positive label, line by line.
+    #[arg(long, value_name = "FILE", conflicts_with = "all")]
+    pub(crate) predict: Option<PathBuf>,
+    /// Write here for each example to test with the label that it probably has.
+    #[arg(long, value_name = "FILE", conflicts_with = "all")]
+    pub(crate) predict_labels: Option<PathBuf>,
     /// Generated examples.
     #[arg(long, default_value_t = 100_000)]
     pub(crate) rows: usize,
@@ -55,8 +70,30 @@ impl Options {
     /// Refuses what cannot be meant.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let l2 = self.l2;
-        anyhow::ensure!(l2 >= 0.0 && l2.is_finite(), "--l2 {l2}: a finite number, 0 or greater");
+        ensure!(l2 >= 0.0 && l2.is_finite(), "--l2 {l2}: a finite number, 0 or greater");
+        ensure!(self.passes > 0, "--passes 0: at least 1");
+        match (&self.data, &self.test, &self.load) {
+            (None, Some(_), None) => bail!("--test: only with --data to learn from, or --load to predict"),
+            (None, None, Some(_)) => {
+                bail!("--load: needs --data to go on with the model, or --test to predict")
+            }
+            (None, Some(_), Some(_)) => ensure!(
+                !self.run.serial && !self.run.all && self.save.is_none() && self.run.curve.is_none(),
+                "--serial, --all, --save and --curve: only with --data, as nothing is learned else"
+            ),
+            _ => {}
+        }
         Ok(())
+    }
+
+    /// The model to begin with, if there is one.
+    pub(crate) fn model(&self) -> Result<Option<Model>> {
+        let Some(path) = &self.load else { return Ok(None) };
+        let model = Model::read(path)?;
+        if self.no_intercept && model.intercept.is_some() {
+            return Err(Error::Invalid(format!("--no-intercept: the model in {} has one", path.display())));
+        }
+        Ok(Some(model))
     }
 
     /// How weights are changed and reached, if not as usual.

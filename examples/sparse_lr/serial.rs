@@ -4,7 +4,7 @@ use super::logistic::logistic;
 use super::quality::{Quality, Scored};
 use super::step::{Step, strengths};
 use super::training::Curve;
-use super::{Options, Rule, curve, tell};
+use super::{Options, Rule, curve, output, tell};
 use hectare::orion::Result;
 use hectare::orion::relax::{AdaRevision, Apply};
 
@@ -64,10 +64,13 @@ fn revised_pass(
 
 /// Trains.
 pub(crate) fn serial(o: &Options) -> Result<Curve> {
-    let Examples { train, test, features, labels } = data::load(o)?;
+    output::try_files(o)?;
+    let loaded = o.model()?;
+    let Examples { train, test, features, labels } = data::load(o, loaded.as_ref())?;
     data::check(o, train.labels.len(), test.labels.len())?;
     tell(labels, o);
-    let mut weights = vec![0.0; features + 1];
+    let mut weights = loaded.map_or_else(|| vec![0.0; features + 1], |model| model.widened(features));
+    let mut scored: Vec<Scored> = Vec::new();
     let rule = AdaRevision::new(o.rate(0).into());
     let mut states = vec![Apply::<f32>::initial(&rule); features + 1];
     let strengths = match o.l2 {
@@ -83,13 +86,14 @@ pub(crate) fn serial(o: &Options) -> Result<Curve> {
             Rule::AdaRevision => revised_pass(&train, &mut weights, &mut states, rule, &step),
         };
         curve.end();
-        let scored: Vec<Scored> =
-            test.iter().map(|(label, features)| [margin(features, &weights, &step), label]).collect();
+        scored = test.iter().map(|(label, features)| [margin(features, &weights, &step), label]).collect();
         let quality = Quality::of(&scored);
         curve.note(quality.to_string());
         if !curve.push(&o.run, Some(sum / train.labels.len() as f64), quality.loss, true)? {
             break;
         }
     }
+    output::save(o, labels, weights)?;
+    output::predict(o, labels, &scored)?;
     Ok(curve)
 }

@@ -3,7 +3,7 @@ use super::data::{self, Examples};
 use super::quality::{Quality, Scored};
 use super::step::{self, Step};
 use super::training::{self, Curve};
-use super::{CLOCKS, Options, Rule, curve, passes, tell};
+use super::{CLOCKS, Options, Rule, curve, output, passes, tell};
 use hectare::orion::array::text::LabelledRow;
 use hectare::orion::relax::{AdaRevision, Buffered, Consistency, Every, Sum};
 use hectare::orion::serve::Served;
@@ -12,30 +12,30 @@ use hectare::{DistArray, SparseArray};
 
 /// The weights, the intercept behind them, and how they are changed.
 #[allow(clippy::large_enum_variant)] // there is one
-enum Model {
+enum Weights {
     Sgd(DistArray<f32, 1>),
     AdaRevision(Buffered<f32, 1, AdaRevision>),
     Served(Served<f32, 1, Sum>),
     ServedAdaRevision(Served<f32, 1, AdaRevision>),
 }
 
-impl Model {
-    fn new(w: &mut Context<'_>, o: &Options, weights: DistArray<f32, 1>) -> Result<Model> {
+impl Weights {
+    fn new(w: &mut Context<'_>, o: &Options, weights: DistArray<f32, 1>) -> Result<Weights> {
         let rule = AdaRevision::new(o.rate(0).into());
         Ok(match (o.rule, o.serve) {
-            (Rule::Sgd, false) => Model::Sgd(weights),
-            (Rule::Sgd, true) => Model::Served(w.served(weights, Sum)?),
-            (Rule::AdaRevision, false) => Model::AdaRevision(w.buffered(weights, rule)?),
-            (Rule::AdaRevision, true) => Model::ServedAdaRevision(w.served(weights, rule)?),
+            (Rule::Sgd, false) => Weights::Sgd(weights),
+            (Rule::Sgd, true) => Weights::Served(w.served(weights, Sum)?),
+            (Rule::AdaRevision, false) => Weights::AdaRevision(w.buffered(weights, rule)?),
+            (Rule::AdaRevision, true) => Weights::ServedAdaRevision(w.served(weights, rule)?),
         })
     }
 
-    fn weights(&self) -> &DistArray<f32, 1> {
+    fn array(&self) -> &DistArray<f32, 1> {
         match self {
-            Model::Sgd(weights) => weights,
-            Model::AdaRevision(buffered) => buffered.array(),
-            Model::Served(served) => served.array(),
-            Model::ServedAdaRevision(served) => served.array(),
+            Weights::Sgd(weights) => weights,
+            Weights::AdaRevision(buffered) => buffered.array(),
+            Weights::Served(served) => served.array(),
+            Weights::ServedAdaRevision(served) => served.array(),
         }
     }
 
@@ -48,10 +48,12 @@ impl Model {
         every: Every,
     ) -> Result<f64> {
         match self {
-            Model::Sgd(weights) => passes::relaxed(w, train, weights, step, consistency, every),
-            Model::AdaRevision(weights) => passes::buffered(w, train, weights, step, consistency, every),
-            Model::Served(weights) => passes::served(w, train, weights, step, consistency, every),
-            Model::ServedAdaRevision(weights) => passes::served(w, train, weights, step, consistency, every),
+            Weights::Sgd(weights) => passes::relaxed(w, train, weights, step, consistency, every),
+            Weights::AdaRevision(weights) => passes::buffered(w, train, weights, step, consistency, every),
+            Weights::Served(weights) => passes::served(w, train, weights, step, consistency, every),
+            Weights::ServedAdaRevision(weights) => {
+                passes::served(w, train, weights, step, consistency, every)
+            }
         }
     }
 }
@@ -79,7 +81,10 @@ pub(crate) fn judge(
 
 /// Trains.
 pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<Curve> {
-    let Examples { mut train, test, features, labels } = data::parallel(w, o)?;
+    let tried = w.root(|| output::try_files(o));
+    w.broadcast(|| tried.unwrap_or(Ok(())))?;
+    let loaded = o.model()?;
+    let Examples { mut train, test, features, labels } = data::parallel(w, o, loaded.as_ref())?;
     data::check(o, train.len(), test.len())?;
     w.root(|| tell(labels, o));
     if o.data.is_some() {
@@ -87,22 +92,30 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         train = train.permute(w, 0, 1)?;
     }
     let strengths = step::count(w, o, &train, features)?;
-    let weights = w.zeros::<f32, 1>([features + 1])?.named("weights");
-    let mut model = Model::new(w, o, weights)?;
+    let weights = match loaded {
+        Some(model) => w.from_slice([features + 1], &model.widened(features))?,
+        None => w.zeros::<f32, 1>([features + 1])?,
+    };
+    let mut weights = Weights::new(w, o, weights.named("weights"))?;
     let mut scored = w.zeros::<Scored, 1>([test.len()])?.named("margins and labels");
     let every = o.run.every(CLOCKS * w.size());
     let mut curve = curve();
     for number in 0..o.passes {
         let step = Step::of(o, number, features, &strengths);
         curve.begin();
-        let sum = model.pass(w, &train, &step, consistency, every)?;
+        let sum = weights.pass(w, &train, &step, consistency, every)?;
         curve.end();
-        let quality = judge(w, &test, model.weights(), step.one, &mut scored)?;
+        let quality = judge(w, &test, weights.array(), step.one, &mut scored)?;
         curve.note(quality.to_string());
         if !curve.push(&o.run, Some(sum / train.len() as f64), quality.loss, w.rank() == 0)? {
             break;
         }
     }
+    let written = w.root(|| {
+        output::save(o, labels, weights.array().to_vec(w)?)?;
+        output::predict(o, labels, &scored.to_vec(w)?)
+    });
+    w.broadcast(|| written.unwrap_or(Ok(())))?;
     training::explain(w, &o.run)?;
     Ok(curve)
 }

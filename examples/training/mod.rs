@@ -14,7 +14,8 @@ pub(crate) mod text;
 pub(crate) use self::curve::{Baseline, Curve};
 pub(crate) use self::data::{guess_of_entries, load, mean_guess, parallel, uniform};
 pub(crate) use self::options::{Options, Steps};
-pub(crate) use self::run::Run;
+pub(crate) use self::run::{Run, try_to_write};
+pub(crate) use self::said::one_line;
 pub(crate) use self::say::{say, warn};
 use hectare::orion::{Context, Result};
 
@@ -36,7 +37,7 @@ pub(crate) fn exit(result: anyhow::Result<()>) -> std::process::ExitCode {
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
-            warn(format_args!("error: {}", said::one_line(&error)));
+            warn(format_args!("error: {}", one_line(&error)));
             std::process::ExitCode::FAILURE
         }
     }

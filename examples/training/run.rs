@@ -62,7 +62,7 @@ impl Run {
         serial: impl Fn() -> Result<Curve>,
         parallel: impl Fn(usize, Consistency) -> Result<Curve>,
     ) -> Result<()> {
-        self.curve.as_deref().map_or(Ok(()), try_to_write)?;
+        self.curve.as_deref().map_or(Ok(()), |path| try_to_write("--curve", path))?;
         let manner = self.manner.as_ref().map_or_else(String::new, |manner| format!(", {manner}"));
         let first = kinds.first().copied().unwrap_or_default();
         let mut runs = Vec::new();
@@ -108,11 +108,11 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Whether a file can be written, so that this is known before training.
-fn try_to_write(path: &Path) -> Result<()> {
+/// Whether the file of an option can be written, so that this is known before training.
+pub(crate) fn try_to_write(option: &str, path: &Path) -> Result<()> {
     let is_new = !path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);
-    opened.with_context(|| format!("--curve {}", path.display()))?;
+    opened.with_context(|| format!("{option} {}", path.display()))?;
     if is_new {
         // Training may fail yet.
         fs::remove_file(path)?;

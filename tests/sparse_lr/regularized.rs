@@ -52,7 +52,7 @@ fn regularization_ends_at_the_optimum_of_its_objective() {
     // Feature 1 is in all examples, feature 2 in a tenth of them, and each tells as much as the other.
     let line = |number: usize| {
         let label = if number % 10 < 8 { "+1" } else { "-1" };
-        format!("{label} {}:1\n", if number / 10 % 10 == 0 { 2 } else { 1 })
+        format!("{label} {}:1\n", if (number / 10).is_multiple_of(10) { 2 } else { 1 })
     };
     let file = Examples::of("penalty", &(0..2000).map(line).collect::<String>());
     // Each weight on its own: share * (p - 0.8) + lambda * w = 0, by bisection.
