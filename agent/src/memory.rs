@@ -155,8 +155,8 @@ impl SegmentMemory {
     }
 
     fn tell_created(&mut self, entered: Option<Entered>) {
-        if let Some(Entered { area, description, accepted }) = entered {
-            self.events.push_back(Event::Created { area, description, accepted });
+        if let Some(Entered { area, description, accepted, interval_us }) = entered {
+            self.events.push_back(Event::Created { area, description, accepted, interval_us });
         }
     }
 

@@ -5,7 +5,7 @@
 //! deleted.
 use crate::names;
 use hectare_dsm as dsm;
-use hectare_dsm::agent::{Agent, Held};
+use hectare_dsm::agent::{Agent, AreaDescription, Held};
 use hectare_net::{AreaId, Description, GroupId, HostId, Lines, PinId, Pinned, Run, State, Version};
 use std::collections::{BTreeMap, HashMap};
 
@@ -55,6 +55,17 @@ pub(crate) struct Entered {
     pub(crate) area: AreaId,
     pub(crate) description: Description,
     pub(crate) accepted: bool,
+    pub(crate) interval_us: u64,
+}
+
+impl Entered {
+    fn of(area: AreaId, about: &AreaDescription, accepted: bool) -> Entered {
+        let interval_us = about.external_interval.map_or(0, |interval| {
+            // One that is set is not zero.
+            u64::try_from(interval.as_micros()).unwrap_or(u64::MAX).max(1)
+        });
+        Entered { area, description: names::description(about), accepted, interval_us }
+    }
 }
 
 impl Own {
@@ -65,7 +76,7 @@ impl Own {
         let about = agent.describe(area)?;
         let id = AreaId { group: GroupId(group), member };
         self.insert(id, area, about.group.clone(), u16::try_from(last).unwrap_or(member));
-        Some(Entered { area: id, description: names::description(&about), accepted: place & ACCEPTED != 0 })
+        Some(Entered::of(id, &about, place & ACCEPTED != 0))
     }
 
     /// Enters a new area. None if it was deleted meanwhile.
@@ -92,7 +103,7 @@ impl Own {
         agent.set_note(area, [group.0, u64::from(member) + 1, u64::from(member)]);
         let id = AreaId { group, member };
         self.insert(id, area, about.group.clone(), member);
-        Some(Entered { area: id, description: names::description(&about), accepted: false })
+        Some(Entered::of(id, &about, false))
     }
 
     fn insert(&mut self, id: AreaId, area: dsm::AreaId, name: Option<String>, last: u16) {

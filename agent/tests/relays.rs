@@ -4,6 +4,7 @@ mod network;
 use hectare_dsm::{AreaSpec, Error, Version};
 use hectare_session::Time;
 use network::{MS, World, filled};
+use std::time::Duration;
 
 /// What is at host 1 of an area of host 0 is one of its versions, whole, and no older than `last`.
 fn check(world: &World, name: &str, last: &mut Version) {
@@ -53,6 +54,47 @@ fn an_area_that_is_written_on_one_host_is_read_on_another() {
         let sent = world.hosts[0].counters().lines_sent - before;
         assert!((1..10).contains(&sent), "{sent} lines for one that changed");
     }
+}
+
+/// How many cuts go out for 300 versions, one a millisecond.
+fn cuts(spec: AreaSpec) -> u64 {
+    let mut world = World::new(2, 8);
+    let mut owned = world.hosts[0].worker.create::<u64>(spec, 1000).unwrap();
+    world.find_on(1, "w");
+    let before = world.hosts[0].counters().cuts;
+    for turn in 1..=300 {
+        world.hosts[0].write(&mut owned, turn);
+        world.run(MS);
+    }
+    let cuts = world.hosts[0].counters().cuts - before;
+    // The last one comes, too.
+    world.until("the last version", |world| {
+        let area = world.hosts[1].worker.attach_here::<u64>("w").unwrap();
+        area.version(&world.hosts[1].worker).unwrap().counter == 300
+    });
+    cuts
+}
+
+#[test]
+fn an_interval_between_hosts_saves_cuts() {
+    let interval = Duration::from_millis(50);
+    let (all, few) = (cuts(AreaSpec::new("w")), cuts(AreaSpec::new("w").external_interval(interval)));
+    assert!(all > 60 && few <= 7, "{all} cuts without an interval, {few} with one");
+    // The shortest of a group counts, and an area without one has none.
+    let mut world = World::new(2, 8);
+    let spec = |name: &str| AreaSpec::new(name).group("g");
+    let mut slow =
+        world.hosts[0].worker.create::<u64>(spec("slow").external_interval(3600 * interval), 10).unwrap();
+    let _quick = world.hosts[0].worker.create::<u64>(spec("quick"), 10).unwrap();
+    world.find_on(1, "slow");
+    world.hosts[0].write(&mut slow, 1);
+    world.hosts[0].write(&mut slow, 2);
+    let end = world.now + 1000 * MS;
+    world.until("the second version", |world| {
+        assert!(world.now < end, "it waits for the interval");
+        let area = world.hosts[1].worker.attach_here::<u64>("slow").unwrap();
+        area.version(&world.hosts[1].worker).unwrap().counter == 2
+    });
 }
 
 #[test]

@@ -28,7 +28,12 @@ fn worker() -> (Worker, Rank) {
 fn exchange(turns: u64, mut at: impl FnMut(u64)) -> Result<(), Error> {
     let (mut worker, size) = worker();
     let name = |rank: Rank| format!("count/{rank}");
-    let mut mine = worker.create::<u64>(AreaSpec::new(name(worker.rank())), 3000)?;
+    let mut spec = AreaSpec::new(name(worker.rank()));
+    if worker.rank() % 2 == 1 {
+        // What is published before a barrier waits for no interval.
+        spec = spec.external_interval(10 * LONG);
+    }
+    let mut mine = worker.create::<u64>(spec, 3000)?;
     let mut all = Vec::new();
     for rank in 0..size {
         all.push(worker.attach_within::<u64>(&name(rank), LONG)?);

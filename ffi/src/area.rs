@@ -222,6 +222,9 @@ pub struct ha_area_options {
     pub tracking: ha_tracking_in,
     /// Zero.
     pub reserved: u32,
+    /// At least this long, in nanoseconds, between versions that go to another host; those before a clock or a barrier, and those
+    /// that are asked for, go at once. Default: as soon as the last one has come.
+    pub external_interval_ns: u64,
 }
 
 impl Default for ha_area_options {
@@ -235,6 +238,7 @@ impl Default for ha_area_options {
             no_copies: 0,
             tracking: 0,
             reserved: 0,
+            external_interval_ns: 0,
         }
     }
 }
@@ -265,6 +269,9 @@ pub(crate) unsafe fn spec(name: &str, options: *const ha_area_options) -> Outcom
     }
     if options.interval_ns != 0 {
         spec = spec.interval(Duration::from_nanos(options.interval_ns));
+    }
+    if options.external_interval_ns != 0 {
+        spec = spec.external_interval(Duration::from_nanos(options.external_interval_ns));
     }
     spec = match (options.no_copies != 0, options.copies) {
         (true, 0) => spec.copies(0),

@@ -20,6 +20,8 @@ pub(crate) struct About {
     /// [`Tracking::Automatic`](crate::Tracking::Automatic).
     pub(crate) automatic: bool,
     pub(crate) interval: Option<Duration>,
+    /// Between publications that go to other hosts.
+    pub(crate) external_interval: Option<Duration>,
 }
 
 impl About {
@@ -37,6 +39,7 @@ impl AboutLines {
             |word: &AtomicU32| word.load(Ordering::Relaxed),
             |word: &AtomicU64| word.load(Ordering::Relaxed),
         );
+        let interval = |word| Some(large(word)).filter(|ns| *ns != 0).map(Duration::from_nanos);
         About {
             element: ElementType {
                 size: small(&self.elem_size),
@@ -47,7 +50,8 @@ impl AboutLines {
             row: small(&self.row_len).max(1) as usize,
             copies: small(&self.copies),
             automatic: self.is_automatic(),
-            interval: Some(large(&self.interval_ns)).filter(|ns| *ns != 0).map(Duration::from_nanos),
+            interval: interval(&self.interval_ns),
+            external_interval: interval(&self.external_interval_ns),
         }
     }
 
@@ -62,7 +66,11 @@ impl AboutLines {
         small(&self.row_len, about.row as u32);
         small(&self.copies, about.copies);
         small(&self.flags, if about.automatic { AUTOMATIC } else { 0 });
-        large(&self.interval_ns, about.interval.map_or(0, crate::memory::clock::nanos));
+        for (word, interval) in
+            [(&self.interval_ns, about.interval), (&self.external_interval_ns, about.external_interval)]
+        {
+            large(word, interval.map_or(0, crate::memory::clock::nanos));
+        }
     }
 
     pub(crate) fn is_automatic(&self) -> bool {

@@ -390,6 +390,9 @@ typedef struct ha_area_options {
     ha_tracking tracking;
     // Zero.
     uint32_t reserved;
+    // At least this long, in nanoseconds, between versions that go to another host; those before a clock or a barrier, and those
+    // that are asked for, go at once. Default: as soon as the last one has come.
+    uint64_t external_interval_ns;
 } ha_area_options;
 
 // A view of some elements of an area. While it is open, its worker cannot pass a synchronization point: calls that

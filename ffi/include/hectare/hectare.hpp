@@ -208,6 +208,11 @@ struct area_options : ha_area_options {
     {
         return interval_ns = nanoseconds(interval), *this;
     }
+    template <class Rep, class Period>
+    area_options &with_external_interval(std::chrono::duration<Rep, Period> interval)
+    {
+        return external_interval_ns = nanoseconds(interval), *this;
+    }
 };
 
 // An area, attached or owned.

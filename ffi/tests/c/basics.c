@@ -238,6 +238,7 @@ static void lists(void)
     options.group = "g";
     options.copies = 2;
     options.interval_ns = 5 * HA_MILLISECOND;
+    options.external_interval_ns = 50 * HA_MILLISECOND;
     OK(ha_area_create(worker, "listed", HA_U16, 77, &options, &area));
     OK(ha_job_areas(job, infos, sizeof infos[0], 8, &count));
     for (i = 0; i < count && i < 8; i++)

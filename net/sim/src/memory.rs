@@ -27,6 +27,7 @@ pub(crate) struct OwnArea {
     pub(crate) description: Description,
     /// The directory accepted its name.
     pub(crate) accepted: bool,
+    interval_us: u64,
     writer: Vec<u8>,
     dirty: BTreeSet<u32>,
     version: Version,
@@ -164,13 +165,16 @@ impl HostMemory {
         own.members.push(OwnArea {
             description: description.clone(),
             accepted: false,
+            interval_us: 0,
             writer: vec![0; bytes],
             // What an area is created with is a version as well.
             dirty: BTreeSet::from([0]),
             version: Version { term: 1, counter: 0 },
             changed: vec![0; lines],
         });
-        self.events.push_back(Event::Created { area, description, accepted: false });
+        let interval_us = self.random.pick(&[0, 0, 4000, 9000]);
+        own.members.last_mut().expect("just made").interval_us = interval_us;
+        self.events.push_back(Event::Created { area, description, accepted: false, interval_us });
     }
 
     /// Bytes of a pinned state.
@@ -193,6 +197,7 @@ impl HostMemory {
                     area: area_id,
                     description: area.description.clone(),
                     accepted: area.accepted,
+                    interval_us: area.interval_us,
                 });
             }
             let mut last = BTreeMap::new();

@@ -287,7 +287,7 @@ impl World {
         let through = (bytes * MS).checked_div(self.options.rate).unwrap_or(0);
         let window = bytes / self.options.window as u64 * 4 * way;
         self.options.iterations
-            * (12 * way + 10 * MS + self.options.interval_us * 1000 + 2 * through + window)
+            * (12 * way + 10 * MS + self.options.interval_us.max(9000) * 1000 + 2 * through + window)
     }
 
     fn is_over(&self) -> bool {

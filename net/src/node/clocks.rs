@@ -87,6 +87,11 @@ impl Clocks {
 impl Node {
     /// Clocks of this host moved.
     pub(super) fn local_clocks(&mut self, clock: u64, lowest: u64) {
+        if clock > self.clocks.clock {
+            // What it covers waits for no interval any more.
+            let with_interval = self.outbound.iter().filter(|(_, outbound)| outbound.has_interval());
+            self.stirred.extend(with_interval.map(|(group, _)| *group));
+        }
         self.clocks.clock = self.clocks.clock.max(clock);
         self.clocks.lowest = self.clocks.lowest.max(lowest);
         self.clocks.stir_all();

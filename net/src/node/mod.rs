@@ -132,6 +132,9 @@ pub enum Event<'b> {
         description: Description,
         /// Whether [`Action::Accepted`] was done.
         accepted: bool,
+        /// At least this long between the beginnings of cuts to one host; of a group, the shortest counts. States that clocks cover
+        /// and those that are asked for do not wait for it.
+        interval_us: u64,
     },
     /// Its owner deleted an area of this host.
     Deleted {
@@ -440,7 +443,10 @@ impl Node {
                 }
             }
             Event::Received { peer, packet } => self.received(cx, peer, packet),
-            Event::Created { area, description, accepted } => self.created(cx, area, description, accepted),
+            Event::Created { area, description, accepted, interval_us } => {
+                self.created(cx, area, description, accepted);
+                self.set_interval(area, interval_us);
+            }
             Event::Deleted { area } => self.deleted(cx, area),
             Event::Published { group, state } => self.published(group, state),
             Event::Visible { group, versions } => self.visible(cx, group, &versions),

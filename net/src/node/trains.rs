@@ -23,6 +23,8 @@ const LABELS: usize = 8;
 pub(super) struct Outbound {
     /// `None` for deleted ones.
     members: Vec<Option<Description>>,
+    /// Of each member, between the beginnings of cuts.
+    intervals_us: Vec<u64>,
     newest: Option<State>,
     /// The round of the last state of each of the newest labels. Those of the two newest can be pinned.
     labels: BTreeMap<u64, u64>,
@@ -163,6 +165,16 @@ impl Outbound {
         }
     }
 
+    /// At least this long between the beginnings of cuts to one host.
+    fn interval_us(&self) -> u64 {
+        self.intervals_us.iter().copied().min().unwrap_or(0)
+    }
+
+    /// Whether states wait for an interval.
+    pub(super) fn has_interval(&self) -> bool {
+        self.interval_us() > 0 || self.subscribers.values().any(|subscriber| subscriber.said.interval_us > 0)
+    }
+
     pub(super) fn is_subscriber(&self, host: HostId) -> bool {
         self.subscribers.contains_key(&host)
     }
@@ -211,12 +223,25 @@ impl Node {
         self.state_name(area, description, accepted);
     }
 
+    /// Sets the interval of an area of this host.
+    pub(super) fn set_interval(&mut self, area: AreaId, interval_us: u64) {
+        let Some(outbound) = self.outbound.get_mut(&area.group) else { return };
+        let member = usize::from(area.member);
+        if outbound.intervals_us.len() <= member {
+            outbound.intervals_us.resize(member + 1, u64::MAX);
+        }
+        outbound.intervals_us[member] = interval_us;
+    }
+
     /// An area of this host was deleted by its owner.
     pub(super) fn deleted(&mut self, cx: &mut Cx<'_>, area: AreaId) {
         self.withdraw_name(area);
         let Some(outbound) = self.outbound.get_mut(&area.group) else { return };
         if let Some(member) = outbound.members.get_mut(usize::from(area.member)) {
             *member = None;
+        }
+        if let Some(interval_us) = outbound.intervals_us.get_mut(usize::from(area.member)) {
+            *interval_us = u64::MAX;
         }
         let subscribers: Vec<HostId> = outbound.subscribers.keys().copied().collect();
         let is_gone = outbound.members.iter().all(Option::is_none);
@@ -434,6 +459,7 @@ impl Node {
     /// Who waits for that train, and for which state.
     fn waiting(&mut self, now: u64, group: GroupId, slot: usize) -> Vec<(HostId, Choice)> {
         let no_labels = self.mutant(Mutant::NoLabels);
+        let clock = self.clocks.own();
         let Some(outbound) = self.outbound.get(&group) else { return Vec::new() };
         let mut waiting = Vec::new();
         for (&host, subscriber) in &outbound.subscribers {
@@ -447,10 +473,13 @@ impl Node {
             }
             let lowest = if no_labels { Some(u64::MAX - 1) } else { peer.lowest };
             let Some(choice) = outbound.choose(host, lowest) else { continue };
+            let interval_us = said.interval_us.max(outbound.interval_us());
             let due_ns = subscriber
                 .departed_ns
-                .map_or(0, |departed| departed.saturating_add(said.interval_us.saturating_mul(1000)));
-            if due_ns > now && !subscriber.hurry {
+                .map_or(0, |departed| departed.saturating_add(interval_us.saturating_mul(1000)));
+            // What a clock covers that this host tells is waited for by clocks there.
+            let is_covered = choice.kept.is_some() || (choice.label > 0 && choice.label <= clock);
+            if due_ns > now && !subscriber.hurry && !is_covered {
                 self.alarms.insert((due_ns, group));
                 continue;
             }

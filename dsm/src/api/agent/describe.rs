@@ -25,6 +25,8 @@ pub struct AreaDescription {
     pub copies: u32,
     /// Its interval.
     pub interval: Option<Duration>,
+    /// Between versions that go to another host ([`AreaSpec::external_interval`](crate::AreaSpec::external_interval)).
+    pub external_interval: Option<Duration>,
     /// Whether its owner is on another host.
     pub remote: bool,
 }
@@ -44,6 +46,7 @@ impl Agent {
             row: about.row,
             copies: about.copies,
             interval: about.interval,
+            external_interval: about.external_interval,
             remote: ownership::load(&slot.own.ownership).is_remote(),
         };
         find::unchanged(area, slot).then_some(description)

@@ -186,6 +186,7 @@ impl Directory<'_> {
             copies: draft.layout.copies,
             automatic: spec.tracking == Tracking::Automatic,
             interval: spec.interval,
+            external_interval: spec.external_interval,
         });
         find::set_text(segment, false, index, &spec.name);
         let id = spec.group.as_ref().map_or(0, |group| {

@@ -31,6 +31,7 @@ pub struct AreaSpec {
     pub(crate) copies: u32,
     pub(crate) tracking: Tracking,
     pub(crate) interval: Option<Duration>,
+    pub(crate) external_interval: Option<Duration>,
     pub(crate) row: usize,
 }
 
@@ -45,6 +46,7 @@ impl AreaSpec {
             copies: 1,
             tracking: Tracking::Logged,
             interval: None,
+            external_interval: None,
             row: 1,
         }
     }
@@ -66,6 +68,22 @@ impl AreaSpec {
     /// Publishes the area at this interval, if it changed; without one it is published only on demand.
     pub fn interval(mut self, interval: Duration) -> AreaSpec {
         self.interval = Some(interval);
+        self
+    }
+
+    /// Leaves at least this long between versions that go to another host; without it, each goes as soon as the last one has
+    /// come. A version before a clock ([`Worker::tick`](crate::Worker::tick), a barrier) goes at once, and one that is asked for
+    /// ([`Worker::sync_area`](crate::Worker::sync_area)): so this saves bytes where an area is published more often than others
+    /// need it. Of a group, the shortest counts, which is none if an area of it has none.
+    ///
+    /// ```
+    /// # use hectare_dsm::AreaSpec;
+    /// # use std::time::Duration;
+    /// let spec = AreaSpec::new("model").copies(3).external_interval(Duration::from_millis(50));
+    /// # let _ = spec;
+    /// ```
+    pub fn external_interval(mut self, interval: Duration) -> AreaSpec {
+        self.external_interval = Some(interval);
         self
     }
 
@@ -97,7 +115,10 @@ impl AreaSpec {
         if self.interval == Some(Duration::ZERO) {
             return bad("an interval of zero: force a sync, or leave the interval out".into());
         }
-        if self.interval.is_some() && self.copies == 0 {
+        if self.external_interval == Some(Duration::ZERO) {
+            return bad("an interval of zero between versions for other hosts: leave it out".into());
+        }
+        if (self.interval.is_some() || self.external_interval.is_some()) && self.copies == 0 {
             return bad("an interval without a reader copy to publish into".into());
         }
         if self.group.is_some() && self.copies == 0 {

@@ -102,6 +102,7 @@ pub(crate) struct AboutLines {
     /// Elements.
     pub(crate) len: AtomicU64,
     pub(crate) interval_ns: AtomicU64,
+    pub(crate) external_interval_ns: AtomicU64,
     pub(crate) elem_size: AtomicU32,
     pub(crate) elem_align: AtomicU32,
     pub(crate) elem_kind: AtomicU32,
