@@ -3,6 +3,8 @@
 #[path = "../examples/lda/main.rs"]
 mod lda;
 
+mod bags;
+
 use crate::common::program::refuses;
 use clap::Parser;
 use hectare::orion::array::random::Stream;
@@ -181,15 +183,17 @@ fn text_is_split_into_documents_and_words() {
         .unwrap();
     fs::write(folder.join("b/c.txt"), paragraph).unwrap();
     let file = folder.join("a.txt");
-    let load = |path: &Path| {
-        let path = path.to_str().unwrap();
-        Corpus::load(&options(&["--min-count", "2", "--skip-top", "0", "--text", path])).unwrap()
+    let load = |path: &Path, more: &[&str]| {
+        let from = ["--min-count", "2", "--skip-top", "0", "--text", path.to_str().unwrap()];
+        Corpus::load(&options(&[&from, more].concat())).unwrap()
     };
-    let (one, all) = (load(&file), load(&folder));
+    let (one, lines, all) = (load(&file, &[]), load(&file, &["--lines"]), load(&folder, &[]));
     fs::remove_dir_all(&folder).unwrap();
     assert_eq!(one.words, ["apple", "pear", "plum"]);
     // Ten known words a paragraph, of which the last is held out.
     assert_eq!((one.documents, one.train.len(), one.held_out.len()), (2, 28, 3));
+    // The empty line is a document, so that numbers are those of lines.
+    assert_eq!((lines.documents, lines.train.len(), lines.held_out.len()), (4, 28, 3));
     assert_eq!((all.documents, all.train.len() + all.held_out.len()), (2, 41));
 }
 
@@ -201,7 +205,7 @@ fn bad_input_is_one_line_and_a_code() {
     refuses(
         "lda",
         &[
-            (&["--text", path], "no words are left"),
+            (&["--text", path], "the file is empty"),
             (&["--text", "/nowhere"], "cannot read /nowhere"),
             (&["--topics", "0"], "--topics 0: 1 to"),
             (&["--workers", "0"], "--workers 0"),

@@ -3,6 +3,8 @@
 #[path = "../examples/word2vec/main.rs"]
 mod word2vec;
 
+mod inputs;
+
 use crate::common::program::refuses;
 use clap::Parser;
 use hectare::orion::relax::Consistency;

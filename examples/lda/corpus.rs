@@ -1,6 +1,5 @@
 //! Documents as lists of words, from text or generated.
 use super::Options;
-use super::training::text::{Generated, Keep, generate, read};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::Path;
@@ -25,19 +24,9 @@ pub(crate) struct Corpus {
 }
 
 impl Corpus {
-    /// The text that the options name, or a generated one.
+    /// The documents that the options name, or generated ones.
     pub(crate) fn load(o: &Options) -> Result<Corpus> {
-        let (words, documents) = match &o.text {
-            Some(path) => read(path, Keep { letters: 3, min_count: o.min_count, skip_top: o.skip_top })?,
-            None => generate(Generated {
-                documents: o.documents,
-                words: o.words,
-                length: o.length,
-                exponent: o.exponent,
-                topics: 3,
-                spread: 0,
-            }),
-        };
+        let (words, documents) = o.documents()?;
         let mut corpus = Corpus { documents: documents.len(), words, train: vec![], held_out: vec![] };
         for (doc, words) in documents.iter().enumerate() {
             for (at, word) in words.iter().enumerate() {
@@ -46,9 +35,10 @@ impl Corpus {
                 if held { &mut corpus.held_out } else { &mut corpus.train }.push(token);
             }
         }
-        let from = o.text.as_ref().map_or("the generated text".into(), |path| path.display().to_string());
-        let kept = format!("at least {} times, not among the {} most frequent", o.min_count, o.skip_top);
-        ensure!(!corpus.train.is_empty(), "{from}: no words are left (letters only; {kept})");
+        let (from, keep) = (o.origin(), o.keep());
+        let kept =
+            format!("at least {} times, not among the {} most frequent", keep.min_count, keep.skip_top);
+        ensure!(!corpus.train.is_empty(), "{from}: no words are left ({}; {kept})", o.source.rule());
         ensure!(!corpus.held_out.is_empty(), "{from}: no document has {HELD_OUT} words ({kept})");
         Ok(corpus)
     }

@@ -1,11 +1,13 @@
 //! Latent Dirichlet allocation (Blei, Ng and Jordan, 2003) by collapsed Gibbs sampling through the loop layer, and its
 //! serial twin.
 //!
-//! `cargo run --release --example lda -- [--workers 2] [--serial] [--text FILE] [--help]`
+//! `cargo run --release --example lda -- [--workers 2] [--serial] [--text FILE [--lines]] [--lda-c FILE] [--uci FILE]
+//! [--help]`
 //!
 //! Rows of documents stay with a worker, rows of words go around and are exact; the totals of the topics, which every
 //! token changes, are a relaxed array: each worker has a copy with its own changes, merged at every hand-over of words and
 //! as often as `--every` says.
+mod bags;
 mod corpus;
 mod kernel;
 mod options;

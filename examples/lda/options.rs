@@ -1,5 +1,7 @@
 //! The command line.
+use super::bags::{lda_c, uci};
 use super::training::Run;
+use super::training::text::{Documents, Generated, Keep, Source, generate};
 use anyhow::{Result, ensure};
 use clap::Parser;
 use hectare::orion::relax::Consistency;
@@ -11,9 +13,18 @@ use std::path::PathBuf;
 pub(crate) struct Options {
     #[command(flatten)]
     pub(crate) run: Run,
-    /// A file, whose paragraphs are the documents, or a folder, whose files are. Generated if left out.
-    #[arg(long)]
-    pub(crate) text: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Documents as bags of words, as LDA-C takes them: lines `different-words word:count word:count ...`.
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    pub(crate) lda_c: Option<PathBuf>,
+    /// Documents as bags of words, as UCI has them: three lines with the numbers of documents, words and counts, and lines
+    /// `document word count`.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "lda_c"])]
+    pub(crate) uci: Option<PathBuf>,
+    /// The words of bags of words, one a line; else they are called by their numbers.
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    pub(crate) vocabulary: Option<PathBuf>,
     /// Of generated text: documents.
     #[arg(long, default_value_t = 20_000)]
     pub(crate) documents: usize,
@@ -26,12 +37,12 @@ pub(crate) struct Options {
     /// Of generated text: the exponent of Zipf's law, by which words have their frequencies.
     #[arg(long, default_value_t = 1.07)]
     pub(crate) exponent: f64,
-    /// Words that are rarer than this in a text are left out.
-    #[arg(long, default_value_t = 5)]
-    pub(crate) min_count: usize,
-    /// So many of the most frequent words of a text are left out.
-    #[arg(long, default_value_t = 100)]
-    pub(crate) skip_top: usize,
+    /// Words that are rarer than this are left out: 5 in a text, 1 in bags of words.
+    #[arg(long)]
+    pub(crate) min_count: Option<usize>,
+    /// So many of the most frequent words are left out: 100 of a text, none of bags of words.
+    #[arg(long)]
+    pub(crate) skip_top: Option<usize>,
     /// Write the tokens to learn from to this file, a line `document word` of numbers each, and end: for other programs.
     #[arg(long)]
     pub(crate) write_tokens: Option<PathBuf>,
@@ -56,11 +67,44 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// The words and documents that the options name, or generated ones.
+    pub(crate) fn documents(&self) -> Result<Documents> {
+        let (keep, vocabulary) = (self.keep(), self.vocabulary.as_deref());
+        match (&self.source.text, &self.lda_c, &self.uci) {
+            (Some(path), ..) => self.source.read(path, 3, keep),
+            (_, Some(path), _) => lda_c(path, vocabulary, keep),
+            (.., Some(path)) => uci(path, vocabulary, keep),
+            _ => Ok(generate(Generated {
+                documents: self.documents,
+                words: self.words,
+                length: self.length,
+                exponent: self.exponent,
+                topics: 3,
+                spread: 0,
+            })),
+        }
+    }
+
+    /// Where documents come from, in messages.
+    pub(crate) fn origin(&self) -> String {
+        let bags = self.lda_c.as_ref().or(self.uci.as_ref());
+        bags.map_or_else(|| self.source.name(), |path| path.display().to_string())
+    }
+
+    /// Which words count. Who has made bags of words has left out words before.
+    pub(crate) fn keep(&self) -> Keep {
+        let is_bag = self.lda_c.is_some() || self.uci.is_some();
+        let [min_count, skip_top] = if is_bag { [1, 0] } else { [5, 100] };
+        Keep { min_count: self.min_count.unwrap_or(min_count), skip_top: self.skip_top.unwrap_or(skip_top) }
+    }
+
     /// Refuses what cannot be.
     pub(crate) fn check(&self) -> Result<()> {
         let most = super::MOST;
         ensure!((1..=most).contains(&self.topics), "--topics {}: 1 to {most}", self.topics);
         ensure!(self.alpha > 0.0 && self.beta > 0.0, "--alpha and --beta have to be above 0");
+        let is_bag = self.lda_c.is_some() || self.uci.is_some();
+        ensure!(is_bag || self.vocabulary.is_none(), "--vocabulary: only with --lda-c or --uci");
         ensure!(self.words > 0 && self.documents > 0, "--words and --documents have to be above 0");
         ensure!(self.run.consistency != Some(Consistency::Async), "--consistency async: {}", super::LOSSY);
         ensure!(self.exponent > 0.0 && self.exponent != 1.0, "--exponent {}: above 0, not 1", self.exponent);

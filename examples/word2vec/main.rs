@@ -1,7 +1,7 @@
 //! Vectors of words by skip-gram with negative sampling (Mikolov et al., 2013) through the loop layer, and the serial
 //! twin.
 //!
-//! `cargo run --release --example word2vec -- [--workers 2] [--serial] [--text FILE] [--help]`
+//! `cargo run --release --example word2vec -- [--workers 2] [--serial] [--text FILE [--lines]] [--help]`
 //!
 //! Which rows a sentence changes is known only when it is read, so no order keeps all dependences but the serial one.
 //! They are given up: workers read and write the rows of one pair of matrices at once, number by number (or, with

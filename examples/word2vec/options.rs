@@ -1,5 +1,6 @@
 //! The command line.
 use super::training::Run;
+use super::training::text::Source;
 use anyhow::{Result, ensure};
 use clap::Parser;
 use std::path::PathBuf;
@@ -11,9 +12,8 @@ use std::path::PathBuf;
 pub(crate) struct Options {
     #[command(flatten)]
     pub(crate) run: Run,
-    /// A file, whose paragraphs are the sentences, or a folder, whose files are. Generated if left out.
-    #[arg(long)]
-    pub(crate) text: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: Source,
     /// Of generated text: sentences.
     #[arg(long, default_value_t = 20_000)]
     pub(crate) sentences: usize,

@@ -1,6 +1,6 @@
 //! Sentences, and what follows from the words' frequencies: which are kept, which are drawn.
 use super::Options;
-use super::training::text::{Generated, Keep, PLANTED, generate, read};
+use super::training::text::{Generated, Keep, PLANTED, generate};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
@@ -37,8 +37,8 @@ pub(crate) struct Text {
 impl Text {
     /// The text that the options name, or a generated one.
     pub(crate) fn load(o: &Options) -> Result<Text> {
-        let (words, documents) = match &o.text {
-            Some(path) => read(path, Keep { letters: 1, min_count: o.min_count, skip_top: 0 })?,
+        let (words, documents) = match &o.source.text {
+            Some(path) => o.source.read(path, 1, Keep { min_count: o.min_count, skip_top: 0 })?,
             None => generate(Generated {
                 documents: o.sentences,
                 words: o.words,
@@ -53,15 +53,15 @@ impl Text {
         let mut counts = vec![0usize; words.len()];
         sentences.iter().flatten().for_each(|word| counts[*word as usize] += 1);
         let total: usize = counts.iter().sum();
-        let from = o.text.as_ref().map_or("the generated text".into(), |path| path.display().to_string());
-        ensure!(total > 0, "{from}: no words are left (letters only; at least {} times)", o.min_count);
+        let (from, rule) = (o.source.name(), o.source.rule());
+        ensure!(total > 0, "{from}: no words are left ({rule}; at least {} times)", o.min_count);
         ensure!(sentences.iter().any(|words| words.len() > 1), "{from}: no sentence has two words");
         let keep = counts.iter().map(|count| {
             let share = *count as f64 / total as f64 / o.sample;
             (((share.sqrt() + 1.0) / share).min(1.0) * 2f64.powi(32)) as u64
         });
         let (keep, noise) = (keep.collect(), alias(&counts));
-        let known = match &o.text {
+        let known = match &o.source.text {
             Some(_) => Known::Pairs(plurals(&words)),
             None => {
                 let topics = PLANTED.min(words.len());
