@@ -355,7 +355,7 @@ fn notes_outlive_their_agent_and_hidden_areas_are_found_when_they_are_shown() {
     assert_eq!((agent.note(own), agent.describe(own).unwrap().copies), (Some([0; 3]), 3));
     agent.set_note(own, [1, 2, 3]);
     let element = hectare::ElementType::of::<u64>();
-    let theirs = agent.create_hidden(&AreaSpec::new("theirs"), element, 9, [4, 5, 6]).unwrap();
+    let theirs = agent.create_hidden(&AreaSpec::new("theirs"), element, 9, 1, [4, 5, 6]).unwrap();
     let drawn = agent.draw();
     drop(agent);
     let agent = job.agent().unwrap();

@@ -27,8 +27,13 @@ fn workers_of_other_hosts_are_counted_and_their_ranks_kept() {
     let agent = job.agent().unwrap();
     let mut worker = job.worker().unwrap();
     assert_eq!(worker.rank(), 2);
-    assert!(matches!(job.worker_at(4), Err(Error::WorkerElsewhere { rank: 4 })));
-    assert!(matches!(job.worker_at(5), Err(Error::WorkerElsewhere { rank: 5 })));
+    assert!(matches!(job.worker_at(4), Err(Error::WorkerElsewhere { rank: 4, host }) if host == "2"));
+    agent.name_host(2, "c (10.0.0.3:7400)").unwrap();
+    let elsewhere = job.worker_at(4).unwrap_err();
+    assert!(elsewhere.to_string().contains("host c (10.0.0.3:7400)"), "{elsewhere}");
+    assert!(matches!(agent.name_host(3, "d"), Err(Error::InvalidConfig { .. })));
+    // More than the hosts have in all.
+    assert!(matches!(job.worker_at(5), Err(Error::TooManyWorkers { asked: 6, max: 5, .. })));
     let other = job.worker_at(3).unwrap();
     assert!(matches!(job.worker(), Err(Error::TooManyWorkers { free: 0, max: 2, .. })));
     // Those elsewhere are not there before they are said to be.
@@ -55,7 +60,7 @@ fn workers_of_other_hosts_are_counted_and_their_ranks_kept() {
     // No round waits for them, and nothing is given to them yet.
     let owned = worker.create::<u64>(AreaSpec::new("a"), 1).unwrap();
     let refused = owned.give(&worker, 4).unwrap_err();
-    assert!(matches!(refused.error, Error::WorkerElsewhere { rank: 4 }));
+    assert!(matches!(refused.error, Error::WorkerElsewhere { rank: 4, .. }));
     drop(other);
     assert_eq!(worker.sync().unwrap().given_up, 0);
     agent.set_worker(4, RemoteWorker::Dead).unwrap();
@@ -144,7 +149,9 @@ fn the_end_of_a_job_ends_all_waits() {
         }),
         ("take", |job| {
             let mut worker = job.worker().unwrap();
-            let area = worker.attach::<u64>("a").unwrap();
+            let mut owner = job.worker().unwrap();
+            let _owned = owner.create::<u64>("mine", 1).unwrap();
+            let area = worker.attach::<u64>("mine").unwrap();
             area.take(&mut worker).unwrap_err()
         }),
     ];

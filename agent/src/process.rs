@@ -121,7 +121,12 @@ fn run(order: &str) -> Result<u8, Failed> {
     let addresses = hosts.hosts.iter().map(|host| host.address).collect();
     let setup = Setup { session: config, seed: random()?, addresses, segment: stat.st_ino, silence };
     let since = Instant::now();
-    let memory = SegmentMemory::with_ranks(job.agent()?, host, job.hosts());
+    let agent = job.agent()?;
+    // A job that was made without its hosts has no place for their names.
+    for (index, of) in hosts.hosts.iter().enumerate().take(job.hosts().len()) {
+        agent.name_host(index, &format!("{} ({})", of.name, of.address))?;
+    }
+    let memory = SegmentMemory::with_ranks(agent, host, job.hosts());
     let relay = Relay::new(setup, memory, Time::ZERO);
     info!(job = name, %host, address = %own, boot, "the agent is here");
     // The daemon keeps the other end open as long as it knows of the job; after that, the job has ended when nobody is in it.

@@ -187,7 +187,7 @@ impl Received {
         let group = format!("{}, group {:x}", id.group.owner(), id.group.0);
         let spec = AreaSpec::new(&description.name).copies(3).row(description.row as usize).group(group);
         let note = [id.group.0, u64::from(id.member) + 1, 0];
-        match agent.create_hidden(&spec, element, len, note) {
+        match agent.create_hidden(&spec, element, len, usize::from(id.group.owner().0), note) {
             Ok(area) => {
                 self.insert(id, area);
                 self.groups.get_mut(&id.group).expect("just entered").receiving = None;

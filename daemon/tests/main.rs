@@ -21,6 +21,7 @@ mod members;
 mod metrics;
 mod mid_epoch;
 mod misfits;
+mod ownership_on_hosts;
 mod peers;
 mod place;
 mod protocol;

@@ -178,11 +178,14 @@ pub enum Error {
     },
     /// The area holds elements of another type.
     #[error(
-        "area {name:?} holds elements of {found}, not of {asked}: attach with the type that it was created with"
+        "area {name:?}{} holds elements of {found}, not of {asked}: attach with the type that it was created with",
+        of_host(.host)
     )]
     WrongType {
         /// The area.
         name: String,
+        /// Its owner's host, if that is another one.
+        host: Option<String>,
         /// The type asked for.
         asked: String,
         /// The type that the area was created with.
@@ -244,11 +247,16 @@ pub enum Error {
         /// Its owner.
         owner: Rank,
     },
-    /// A claim was refused because the owner is on another host.
-    #[error("area {name:?} cannot be claimed here: its owner is on another host; let it give the area")]
+    /// An area was to be taken or claimed whose owner is on another host.
+    #[error(
+        "area {name:?} can be neither taken nor claimed here: its owner is a worker of host {host}, and an area does not \
+         leave its owner's host; only workers there can have it, here it can be read"
+    )]
     OwnerElsewhere {
         /// The area.
         name: String,
+        /// The owner's host.
+        host: String,
     },
     /// An area that a worker of this host owns, or may claim, was to be written by the agent.
     #[error("area {name:?} has its owner on this host: nothing of it can arrive from another")]
@@ -284,11 +292,13 @@ pub enum Error {
     },
     /// The rank is of another host.
     #[error(
-        "worker {rank} is one of another host of this job: it can be neither joined nor given areas here"
+        "worker {rank} is one of host {host}, which is another host of this job: it can be neither joined nor given areas here"
     )]
     WorkerElsewhere {
         /// The rank asked for.
         rank: Rank,
+        /// Its host.
+        host: String,
     },
     /// The job, which is on several hosts, has ended because one of them failed.
     #[error("the job has ended: host {host} has failed: {cause}")]
@@ -361,6 +371,11 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+/// Of which host something is, if it is another one.
+fn of_host(host: &Option<String>) -> String {
+    host.as_ref().map_or_else(String::new, |host| format!(" of host {host}"))
 }
 
 /// What else was found than `bytes`.

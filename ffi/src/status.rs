@@ -51,7 +51,7 @@ pub enum ha_status {
     HA_NOT_OWNER = 19,
     /// The worker owns the area already.
     HA_ALREADY_OWNER = 20,
-    /// The area cannot be claimed: its owner is alive.
+    /// The area cannot be claimed: its owner is alive; or it can be neither claimed nor taken: its owner is on another host.
     HA_OWNER_ALIVE = 21,
     /// Whoever could have given the area is dead or has let go of it: claim it.
     HA_OWNER_GONE = 22,
@@ -59,7 +59,7 @@ pub enum ha_status {
     HA_NO_READER_COPY = 23,
     /// The area is not lent to its readers.
     HA_NOT_LENT = 24,
-    /// There is no such worker, or it is dead.
+    /// There is no such worker, or it is dead, or on another host.
     HA_NO_SUCH_WORKER = 25,
     /// Another live worker has the rank.
     HA_RANK_TAKEN = 26,

@@ -146,6 +146,7 @@ fn stats(out: &mut Exposition, job: &str, stats: &Stats) {
         ("pin", stats.refused_pins),
         ("area", stats.refused_areas),
         ("claim", stats.refused_claims),
+        ("handover", stats.refused_handovers),
     ];
     causes("refusals", "What the job's memory had no room or no leave for.", &refused);
 }

@@ -68,13 +68,14 @@ impl AreaCore {
         let slot = &shared.segment.areas()[id.index as usize];
         let About { element: found, len, row, automatic, .. } = slot.about.about();
         let offset = slot.about.extent_offset.load(Ordering::Relaxed);
-        let layout = slot.layout_copy();
+        let (layout, word) = (slot.layout_copy(), ownership::load(&slot.own.ownership));
         if !find::unchanged(id, slot) {
             return Err(Error::Deleted { name: name.into() });
         }
         if found != element {
             return Err(Error::WrongType {
                 name: name.into(),
+                host: word.is_remote().then(|| shared.segment.host_text(word.host())),
                 asked: element.to_string(),
                 found: found.to_string(),
             });
@@ -146,6 +147,16 @@ impl AreaCore {
     pub(crate) fn check_job(&self, shared: &Arc<Shared>) -> Result<()> {
         shared.check_process()?;
         if Arc::ptr_eq(&self.shared, shared) { Ok(()) } else { Err(self.other_job()) }
+    }
+
+    /// Its owner's host keeps it.
+    #[cold]
+    pub(crate) fn owner_elsewhere(&self, word: ownership::Word) -> Error {
+        let error = Error::OwnerElsewhere {
+            name: self.name.clone(),
+            host: self.shared.segment.host_text(word.host()),
+        };
+        self.shared.refused_handover(error)
     }
 
     #[cold]

@@ -48,7 +48,16 @@ pub(crate) fn take_slot(shared: &Shared, wanted: Option<Rank>) -> Result<Rank> {
             let max = max as usize;
             return Err(Error::TooManyWorkers { asked: rank as usize + 1, free: max, max });
         }
-        Some(rank) if !here.contains(&rank) => return Err(Error::WorkerElsewhere { rank }),
+        Some(rank) if !here.contains(&rank) => {
+            return Err(match shared.segment.host_of(rank) {
+                Some(_) => shared.elsewhere(rank),
+                // More than the job's hosts have in all.
+                None => {
+                    let max = shared.segment.hosts_end() as usize;
+                    Error::TooManyWorkers { asked: rank as usize + 1, free: max, max }
+                }
+            });
+        }
         Some(rank) => rank..rank + 1,
         None => here.clone(),
     };

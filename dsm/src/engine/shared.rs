@@ -45,6 +45,15 @@ impl Shared {
         if fork::is_child(self.canary) { Err(Error::ForkedChild) } else { Ok(()) }
     }
 
+    /// Why nothing can be done here with a rank that is not of this host.
+    #[cold]
+    pub(crate) fn elsewhere(&self, rank: Rank) -> Error {
+        match self.segment.host_of(rank) {
+            Some(host) => Error::WorkerElsewhere { rank, host: self.segment.host_text(Some(host)) },
+            None => Error::NoSuchWorker { rank },
+        }
+    }
+
     /// Refuses to wait in a job that has ended because a host failed.
     #[inline]
     pub(crate) fn check_ending(&self) -> Result<()> {
@@ -64,12 +73,22 @@ impl Shared {
         &self.segment.tallies()[rank as usize]
     }
 
+    /// Counts and logs that an area was to go from host to host.
+    #[cold]
+    pub(crate) fn refused_handover(&self, cause: Error) -> Error {
+        count(&self.segment.header().counters.refused_handovers, 1);
+        tracing::warn!(%cause, "refused");
+        cause
+    }
+
     /// Counts a refusal and logs its cause; everything else passes.
     pub(crate) fn counted<T>(&self, result: Result<T>) -> Result<T> {
         if let Err(cause) = &result {
             let counters = &self.segment.header().counters;
             let word = match cause {
-                Error::TooManyWorkers { .. } | Error::RankTaken { .. } => &counters.refused_workers,
+                Error::TooManyWorkers { .. } | Error::RankTaken { .. } | Error::WorkerElsewhere { .. } => {
+                    &counters.refused_workers
+                }
                 Error::TooManyObservers { .. } => &counters.refused_observers,
                 Error::TooManyPins { .. } => &counters.refused_pins,
                 Error::OutOfMemory { .. } | Error::TooManyAreas { .. } => &counters.refused_areas,

@@ -47,9 +47,15 @@ impl Word {
         Word(epoch << 24 | OPEN | owner as u64)
     }
 
-    /// Owned by a worker of another host.
-    pub(crate) const fn remote(epoch: u64) -> Word {
-        Word(epoch << 24 | REMOTE)
+    /// Owned by a worker of another host: of that one, if it is known.
+    pub(crate) fn remote(host: Option<usize>, epoch: u64) -> Word {
+        let place = host.map_or(0, |host| (host as u64 + 1).min(RANK));
+        Word(epoch << 24 | REMOTE | place)
+    }
+
+    /// The host of an owner that is on another one, as far as it is known.
+    pub(crate) const fn host(self) -> Option<usize> {
+        if self.is_remote() { (self.rank() as usize).checked_sub(1) } else { None }
     }
 
     /// Whether the owner is a worker of another host: the agent writes the writer copy.

@@ -3,6 +3,7 @@
 //! ```text
 //! header        configuration, map of the tables, the words of the round, counters
 //! hosts         one per host of a job that is on several: its ranks and their clock
+//! host_names    what they are called
 //! seats         one per worker: arrival word and clock, on lines of their own
 //! workers       one per worker: process, thread, the mutex that tells its death
 //! tallies       one per worker and one for reapers: what it counts, on lines of its own
@@ -20,12 +21,14 @@
 mod agent;
 mod area;
 mod ending;
+mod host_name;
 mod marks;
 mod plan;
 
 pub(crate) use self::agent::{AgentLine, AgentRecord, UnknownNames};
 pub(crate) use self::area::{AboutLines, AreaLayout, AreaSlot};
 pub(crate) use self::ending::Ending;
+pub(crate) use self::host_name::HostName;
 pub(crate) use self::marks::{Mark, Marks, bits};
 pub(crate) use self::plan::{Chunk, PlanEntry, PlanHeader};
 
@@ -41,7 +44,7 @@ use crate::segment::tally::{Counters, Tally};
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 18;
+pub(crate) const LAYOUT_VERSION: u32 = 19;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
@@ -85,6 +88,7 @@ pub(crate) struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub(crate) struct Map {
     pub(crate) hosts: u64,
+    pub(crate) host_names: u64,
     pub(crate) seats: u64,
     pub(crate) workers: u64,
     pub(crate) tallies: u64,
@@ -128,6 +132,7 @@ impl Map {
         let index_cells = (4 * areas).next_power_of_two();
         let map = Map {
             hosts: place(u64::from(config.hosts), size_of::<HostRecord>())?,
+            host_names: place(u64::from(config.hosts), size_of::<HostName>())?,
             seats: place(workers, size_of::<Seat>())?,
             workers: place(workers, size_of::<WorkerRecord>())?,
             tallies: place(workers + 1, size_of::<Tally>())?,

@@ -1,6 +1,6 @@
 //! The segment: a sparse memfd, sealed in size, mapped once per process.
 use super::layout::{
-    AreaSlot, Chunk, Config, HUGE, Header, LAYOUT_VERSION, MAGIC, MAX_WANTED, Map, Mark, Marks,
+    AreaSlot, Chunk, Config, HUGE, Header, HostName, LAYOUT_VERSION, MAGIC, MAX_WANTED, Map, Mark, Marks,
     ObserverRecord, PAGE, PlanEntry, WorkerRecord,
 };
 use crate::error::Error;
@@ -213,6 +213,21 @@ impl Segment {
         Elsewhere { hosts, here: self.config.here as usize }
     }
 
+    /// What the hosts of the job are called.
+    pub(crate) fn host_names(&self) -> &[HostName] {
+        // SAFETY: `Map::of` places `hosts` names there.
+        unsafe { self.table(self.map.host_names, self.config.hosts as usize) }
+    }
+
+    /// What a host is called in errors.
+    #[cold]
+    pub(crate) fn host_text(&self, host: Option<usize>) -> String {
+        match host.and_then(|host| Some((host, self.host_names().get(host)?))) {
+            Some((host, name)) => name.text(host),
+            None => "unknown".into(),
+        }
+    }
+
     /// Whether the job is on several hosts.
     #[inline]
     pub(crate) fn spans_hosts(&self) -> bool {
@@ -249,8 +264,12 @@ impl Segment {
 
     /// The seats of all ranks that there are, or were, those of other hosts too.
     pub(crate) fn seats_of_all_hosts(&self) -> &[Seat] {
-        let ranks = (0..self.config.hosts as usize).map(|host| self.ranks_of(host).end).max().unwrap_or(0);
-        &self.all_seats()[..self.seats().len().max(ranks as usize)]
+        &self.all_seats()[..self.seats().len().max(self.hosts_end() as usize)]
+    }
+
+    /// One past the last rank of the job's hosts.
+    pub(crate) fn hosts_end(&self) -> u32 {
+        (0..self.config.hosts as usize).map(|host| self.ranks_of(host).end).max().unwrap_or(0)
     }
 
     /// Writes the hosts of a segment that was just made, of so many ranks each.

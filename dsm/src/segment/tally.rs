@@ -58,6 +58,7 @@ pub(crate) struct Counters {
     pub(crate) refused_pins: AtomicU64,
     pub(crate) refused_areas: AtomicU64,
     pub(crate) refused_claims: AtomicU64,
+    pub(crate) refused_handovers: AtomicU64,
 }
 
 /// Counts an event that several may count at once.

@@ -22,7 +22,7 @@ impl Agent {
         self.create_noted(spec, element, len, None)
     }
 
-    /// The same, of an area that nobody finds by its name before [`Agent::show`]; with a note ([`Agent::note`]).
+    /// The same, of an area of host `host` that nobody finds by its name before [`Agent::show`]; with a note ([`Agent::note`]).
     ///
     /// # Errors
     /// Those of [`Agent::create`].
@@ -31,9 +31,10 @@ impl Agent {
         spec: &AreaSpec,
         element: ElementType,
         len: usize,
+        host: usize,
         note: [u64; 3],
     ) -> Result<AreaId> {
-        self.create_noted(spec, element, len, Some(note))
+        self.create_noted(spec, element, len, Some((host, note)))
     }
 
     fn create_noted(
@@ -41,7 +42,7 @@ impl Agent {
         spec: &AreaSpec,
         element: ElementType,
         len: usize,
-        note: Option<[u64; 3]>,
+        hidden: Option<(usize, [u64; 3])>,
     ) -> Result<AreaId> {
         let shared = &self.desk.shared;
         shared.check_process()?;
@@ -52,8 +53,11 @@ impl Agent {
         reclaim(shared);
         // How the owner finds what it writes is no affair of this host: here, lines are marked as they arrive.
         let spec = &spec.clone().tracking(Tracking::Logged);
-        let draft = Draft::of(spec, element, len, shared.segment.config())?.for_elsewhere().with_own_memory();
-        let draft = note.into_iter().fold(draft, Draft::hidden);
+        let draft = Draft::of(spec, element, len, shared.segment.config())?.with_own_memory();
+        let draft = match hidden {
+            Some((host, note)) => draft.for_elsewhere(Some(host)).hidden(note),
+            None => draft.for_elsewhere(None),
+        };
         let creation = Directory::lock_outside(shared)?.begin(&draft, AGENT)?;
         match creation.fill(shared, &draft, &mut || {}) {
             Ok(()) => Ok(creation.finish(shared, &draft)),

@@ -111,6 +111,19 @@ impl Agent {
         self.desk.shared.segment.seats().iter().any(|seat| seat.is_live() && seat.waits())
     }
 
+    /// What a host of the job, also this one, is called in errors: its name, and where it is.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] if the job has no such host, [`Error::ForkedChild`].
+    pub fn name_host(&self, host: usize, name: &str) -> Result<()> {
+        let shared = &self.desk.shared;
+        shared.check_process()?;
+        let place = shared.segment.host_names().get(host);
+        let none = || Error::InvalidConfig { what: format!("host {host} is no host of this job") };
+        place.ok_or_else(none)?.set(name);
+        Ok(())
+    }
+
     fn check_host(&self, host: usize) -> Result<()> {
         let elsewhere = self.desk.shared.segment.elsewhere();
         if host >= elsewhere.hosts.len() || host == elsewhere.here {

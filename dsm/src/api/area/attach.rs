@@ -1,12 +1,10 @@
 //! Workers find areas.
 use super::handle::Area;
 use crate::api::worker::Worker;
-use crate::engine::area_core::AreaCore;
 use crate::engine::directory::find::attach_timed_out;
 use crate::engine::wanted::Wanting;
 use crate::error::{Error, Result};
-use crate::segment::element::{Element, ElementType};
-use std::sync::Arc;
+use crate::segment::element::Element;
 use std::time::Duration;
 
 /// The longest wait for the other hosts' answer whether they have an area.
@@ -76,11 +74,5 @@ impl Worker {
             },
             |worker, waited| attach_timed_out(worker.shared(), name, waited),
         )
-    }
-
-    /// Finds an area by name, as a handle that knows no type yet.
-    pub(crate) fn find<T: Element>(&self, name: &str) -> Result<Arc<AreaCore>> {
-        self.shared().check_process()?;
-        Ok(Arc::new(AreaCore::find(self.shared(), name, ElementType::of::<T>())?))
     }
 }

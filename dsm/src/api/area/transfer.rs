@@ -43,8 +43,8 @@ impl<T: Element> Area<T> {
     /// part in rounds meanwhile. The writer copy goes on where the giver stopped.
     ///
     /// # Errors
-    /// [`Error::OwnerGone`] when whoever could give it is dead or has dropped it, [`Error::Deleted`],
-    /// [`Error::OtherJob`], [`Error::ForkedChild`].
+    /// [`Error::OwnerGone`] when whoever could give it is dead or has dropped it, [`Error::OwnerElsewhere`] when its owner is
+    /// on another host, [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
     #[inline]
     pub fn take(&self, worker: &mut Worker) -> Result<Owned<T>> {
         self.core.check_job(worker.shared())?;
@@ -67,10 +67,14 @@ impl<T: Element> Area<T> {
     /// Takes the area if it is on its way to this worker already.
     ///
     /// # Errors
-    /// [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
+    /// [`Error::OwnerElsewhere`] when its owner is on another host, [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
     pub fn try_take(&self, worker: &Worker) -> Result<Option<Owned<T>>> {
         self.core.check_job(worker.shared())?;
+        let seen = self.core.ownership();
         self.core.check_live()?;
+        if seen.is_remote() {
+            return Err(self.core.owner_elsewhere(seen));
+        }
         Ok(self.take_given(worker))
     }
 
@@ -96,8 +100,11 @@ impl<T: Element> Area<T> {
                 worker.service()?;
                 std::hint::spin_loop();
             }
-            self.core.check_live()?;
             let seen = ownership::load(word);
+            self.core.check_live()?;
+            if seen.is_remote() {
+                return Err(self.core.owner_elsewhere(seen));
+            }
             if let Some(owned) = self.take_given(worker) {
                 return Ok(owned);
             }
@@ -120,8 +127,7 @@ impl<T: Element> Area<T> {
 
     fn check_giver(&self, worker: &Worker, seen: Word) -> Result<()> {
         let gone = match seen.holder() {
-            // From another host, it comes some day.
-            None => !seen.is_remote(),
+            None => true,
             Some(holder) => holder != worker.rank() && worker.shared().is_gone(holder),
         };
         // The word may have moved on since: a giver may have given and left.
@@ -140,16 +146,19 @@ impl Worker {
     /// last published version; what was written after it is lost, and the answer says whose writes that
     /// were.
     ///
+    /// In a job on several hosts, areas are claimed on their owner's host: one of another host is waited for as by
+    /// [`Worker::attach`], and refused.
+    ///
     /// # Errors
     /// [`Error::OwnerAlive`], [`Error::OwnerElsewhere`], [`Error::NoSuchArea`], [`Error::WrongType`],
-    /// [`Error::ForkedChild`].
+    /// [`Error::ForkedChild`]; on several hosts those of [`Worker::attach`].
     pub fn claim<T: Element>(&mut self, name: &str) -> Result<Claimed<T>> {
-        let core = self.find::<T>(name)?;
+        let core = self.attach::<T>(name)?.core;
         let word = &core.slot().own.ownership;
         let last = lock::seize_from(word, self.rank(), |seen| {
             core.check_live()?;
             if seen.is_remote() {
-                return Err(Error::OwnerElsewhere { name: name.into() });
+                return Err(core.owner_elsewhere(seen));
             }
             match seen.holder() {
                 Some(owner) if !self.shared().is_gone(owner) => {

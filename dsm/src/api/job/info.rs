@@ -92,6 +92,8 @@ pub struct Stats {
     pub refused_areas: u64,
     /// Claims refused because the owner lives.
     pub refused_claims: u64,
+    /// Areas that were to be given, taken or claimed from host to host.
+    pub refused_handovers: u64,
 }
 
 impl Stats {
@@ -137,11 +139,12 @@ impl Stats {
             refused_pins: read(&counters.refused_pins),
             refused_areas: read(&counters.refused_areas),
             refused_claims: read(&counters.refused_claims),
+            refused_handovers: read(&counters.refused_handovers),
         }
     }
 
     /// Every counter with its name, in the order of the fields.
-    pub fn named(&self) -> [(&'static str, u64); 24] {
+    pub fn named(&self) -> [(&'static str, u64); 25] {
         [
             ("rounds", self.rounds),
             ("given_up", self.given_up),
@@ -167,6 +170,7 @@ impl Stats {
             ("refused_pins", self.refused_pins),
             ("refused_areas", self.refused_areas),
             ("refused_claims", self.refused_claims),
+            ("refused_handovers", self.refused_handovers),
         ]
     }
 }

@@ -321,7 +321,7 @@ impl Worker {
     pub(crate) fn check_peer(&self, rank: Rank) -> Result<()> {
         let seat = self.shared.segment.all_seats().get(rank as usize);
         if seat.is_some_and(|seat| slot_state::is_elsewhere(seat.state())) {
-            return Err(Error::WorkerElsewhere { rank });
+            return Err(self.shared.refused_handover(self.shared.elsewhere(rank)));
         }
         let alive = self.shared.segment.seats().get(rank as usize).is_some_and(|seat| seat.is_live());
         if alive { Ok(()) } else { Err(Error::NoSuchWorker { rank }) }

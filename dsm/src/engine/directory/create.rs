@@ -38,8 +38,8 @@ pub(crate) struct Draft<'s> {
     layout: AreaLayout,
     /// Whether no more may be reserved than the area needs.
     own_memory: bool,
-    /// Whether its owner is on another host.
-    remote: bool,
+    /// Whether its owner is on another host, and on which, if that is known.
+    remote: Option<Option<usize>>,
     /// What agents have noted of it, if nobody is to find it yet.
     hidden: Option<[u64; 3]>,
 }
@@ -63,12 +63,12 @@ impl Draft<'_> {
             let limit = u64::from(u32::MAX) * 64;
             return Err(no_memory(spec, layout.footprint(), 0, limit, "the log (32-bit line numbers)"));
         }
-        Ok(Draft { spec, element, len, layout, own_memory: false, remote: false, hidden: None })
+        Ok(Draft { spec, element, len, layout, own_memory: false, remote: None, hidden: None })
     }
 
-    /// Gives the area to a worker of another host.
-    pub(crate) fn for_elsewhere(self) -> Self {
-        Self { remote: true, ..self }
+    /// Gives the area to a worker of another host: of that one, if it is known.
+    pub(crate) fn for_elsewhere(self, host: Option<usize>) -> Self {
+        Self { remote: Some(host), ..self }
     }
 
     /// Hides the area until its agent shows it, with what that one notes of it.
@@ -204,7 +204,10 @@ impl Directory<'_> {
         slot.own.raw.store(0, Ordering::Relaxed);
         slot.own.scanned.store(0, Ordering::Relaxed);
         slot.own.lent.store(0, Ordering::Relaxed);
-        let owner = if draft.remote { ownership::Word::remote(1) } else { ownership::Word::held(rank, 1) };
+        let owner = match draft.remote {
+            Some(host) => ownership::Word::remote(host, 1),
+            None => ownership::Word::held(rank, 1),
+        };
         slot.own.ownership.store(owner.0, Ordering::Relaxed);
         slot.agent.arrival.reset();
         slot.agent.wish.reset();

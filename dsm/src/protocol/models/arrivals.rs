@@ -30,7 +30,7 @@ fn arrived(counter: u64) -> Arrived {
 
 fn remote(workers: usize, copies: usize) -> Arc<Memory> {
     let memory = Memory::new(workers, copies);
-    memory.ownership.store(ownership::Word::remote(1).0, Ordering::SeqCst);
+    memory.ownership.store(ownership::Word::remote(None, 1).0, Ordering::SeqCst);
     Arc::new(memory)
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Ending {
     cause: [AtomicU8; CAUSE],
 }
 
-fn write(place: &[AtomicU8], len: &AtomicU32, text: &str) {
+pub(super) fn write(place: &[AtomicU8], len: &AtomicU32, text: &str) {
     let mut end = text.len().min(place.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -27,11 +27,13 @@ fn write(place: &[AtomicU8], len: &AtomicU32, text: &str) {
     for (byte, value) in place.iter().zip(text.as_bytes()[..end].iter()) {
         byte.store(*value, Ordering::Relaxed);
     }
-    len.store(end as u32, Ordering::Relaxed);
+    // Release: pairs with the acquire in `read`.
+    len.store(end as u32, Ordering::Release);
 }
 
-fn read(place: &[AtomicU8], len: &AtomicU32) -> String {
-    let len = (len.load(Ordering::Relaxed) as usize).min(place.len());
+pub(super) fn read(place: &[AtomicU8], len: &AtomicU32) -> String {
+    // Acquire: pairs with the release in `write`: the text is there that is so long.
+    let len = (len.load(Ordering::Acquire) as usize).min(place.len());
     let bytes: Vec<u8> = place[..len].iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -98,10 +98,11 @@ fn refusals_are_counted() {
         stats.refused_workers,
         stats.refused_areas,
         stats.refused_claims,
+        stats.refused_handovers,
         stats.refused_observers,
         stats.refused_pins,
     ];
-    assert_eq!(refused, [1, 2, 1, 1, 1]);
+    assert_eq!(refused, [1, 2, 1, 0, 1, 1]);
 }
 
 #[test]

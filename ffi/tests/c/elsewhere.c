@@ -1,0 +1,39 @@
+/* Rank 0 of a job on two hosts, whose memory comes as a descriptor: what would have an area cross hosts is refused. */
+#include "test.h"
+
+int main(int count, char **arguments)
+{
+    ha_job *job;
+    ha_worker *worker;
+    ha_area *mine, *theirs, *claimed;
+    double value = 4.5, seen = 0;
+
+    /* Its job is another program's. */
+    (void)test_job;
+    if (count != 2)
+        return 2;
+    OK(ha_job_from_descriptor(atoi(arguments[1]), &job));
+    OK(ha_worker_join(job, &worker));
+    OK(ha_area_create(worker, "mine", HA_F64, 10, NULL, &mine));
+    FAILS(HA_NO_SUCH_WORKER, ha_area_give(mine, 1));
+    SAYS("host b (10.0.0.2:7400)");
+    FAILS(HA_NO_SUCH_WORKER, ha_area_give_published(mine, 1));
+    SAYS("host b (10.0.0.2:7400)");
+    FAILS(HA_WRONG_TYPE, ha_area_attach(worker, "theirs", HA_U64, 0, &theirs));
+    SAYS("host b (10.0.0.2:7400)");
+    OK(ha_area_attach(worker, "theirs", HA_F64, 0, &theirs));
+    FAILS(HA_OWNER_ALIVE, ha_area_take(theirs, 0));
+    SAYS("host b (10.0.0.2:7400)");
+    FAILS(HA_OWNER_ALIVE, ha_area_take(theirs, HA_FOREVER));
+    SAYS("host b (10.0.0.2:7400)");
+    FAILS(HA_OWNER_ALIVE, ha_area_claim(worker, "theirs", HA_F64, &claimed, NULL));
+    SAYS("host b (10.0.0.2:7400)");
+    /* It is still this worker's. */
+    OK(ha_area_store(mine, 0, 1, &value, sizeof value));
+    OK(ha_sync(worker, NULL));
+    OK(ha_area_load(mine, 0, 1, &seen, sizeof seen));
+    CHECK(seen == value);
+    OK(ha_worker_leave(worker));
+    OK(ha_job_close(job));
+    return test_end();
+}

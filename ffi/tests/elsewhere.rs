@@ -1,0 +1,30 @@
+//! A C program in a job on two hosts. The test is the agent that stands in for the other one.
+mod common;
+
+use common::{build, compiler, program, run};
+use hectare_dsm::{AreaSpec, ElementType, Job};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Makes a descriptor one that children inherit.
+fn inherited(descriptor: BorrowedFd<'_>) -> i32 {
+    // SAFETY: `dup` takes any number, and touches no memory.
+    let copy = unsafe { libc::dup(descriptor.as_raw_fd()) };
+    assert!(copy >= 0, "{}", std::io::Error::last_os_error());
+    copy
+}
+
+#[test]
+fn areas_stay_on_their_owners_host() {
+    let directory = tempfile::tempdir().unwrap();
+    let job = Job::builder().reserve(64 << 20).hosts(&[1, 1], 0).embedded().unwrap();
+    let agent = job.agent().unwrap();
+    agent.name_host(1, "b (10.0.0.2:7400)").unwrap();
+    let spec = AreaSpec::new("theirs");
+    let area = agent.create_hidden(&spec, ElementType::of::<f64>(), 10, 1, [0; 3]).unwrap();
+    agent.show(area);
+    let built = build(compiler("cc", "gnu99"), "elsewhere.c", directory.path());
+    // SAFETY: the memory is changed by this library alone, here and in the C program.
+    let descriptor = inherited(unsafe { job.descriptor() });
+    run(program(built, directory.path()).arg(descriptor.to_string()));
+    assert_eq!(job.stats().unwrap().refused_handovers, 5);
+}
