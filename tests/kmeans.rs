@@ -5,9 +5,11 @@ mod kmeans;
 
 use crate::common::program::refuses;
 use clap::Parser;
+use hectare::orion::array::random::Stream;
 use hectare::orion::relax::Consistency;
-use kmeans::{Centers, Options, load, points, seed, serial, train};
+use kmeans::{Centers, Instructions, Kernel, LANES, Options, Trained, load, serial, train};
 use std::fs;
+use std::path::PathBuf;
 
 fn options(more: &[&str]) -> Options {
     let small =
@@ -25,8 +27,19 @@ fn losses(curve: &kmeans::training::Curve) -> Vec<f64> {
 
 fn twin(o: &Options) -> (Centers, Vec<f64>) {
     let (columns, points) = load(o).unwrap();
-    let (centers, curve) = serial(o, columns, &points).unwrap();
+    let Trained { centers, curve, .. } = serial(o, columns, &points).unwrap();
     (centers, losses(&curve))
+}
+
+/// The square of a distance, in doubles.
+fn square(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum()
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("hectare-kmeans-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    folder
 }
 
 #[test]
@@ -34,15 +47,14 @@ fn first_centers_are_points_that_lie_apart_and_the_same_on_any_number_of_workers
     let o = options(&["--passes", "0"]);
     let (centers, _) = twin(&o);
     for workers in [1, 2, 3] {
-        let all = hectare::run(workers, |w| {
-            let points = points(w, &o)?;
-            seed(w, &o, &points)
-        });
-        assert!(all.unwrap().iter().all(|found| bits(found) == bits(&centers)), "{workers} workers");
+        let all = hectare::run(workers, |w| train(w, &o, Consistency::Bsp)).unwrap();
+        assert!(all.iter().all(|found| bits(&found.centers) == bits(&centers)), "{workers} workers");
     }
     let (columns, points) = load(&o).unwrap();
     let mut chosen: Vec<&[f32]> = centers.rows().chunks(columns).collect();
-    assert!(chosen.iter().all(|center| points.chunks(columns).any(|point| point == *center)));
+    // They were moved to the middle and back.
+    let is_near = |center: &[f32]| points.chunks(columns).any(|point| square(point, center) < 1e-9);
+    assert!(chosen.iter().all(|center| is_near(center)));
     chosen.sort_by(|a, b| a.partial_cmp(b).unwrap());
     chosen.dedup();
     assert_eq!(chosen.len(), o.clusters);
@@ -52,16 +64,84 @@ fn first_centers_are_points_that_lie_apart_and_the_same_on_any_number_of_workers
 }
 
 #[test]
+fn every_instruction_set_finds_the_nearest_two_with_the_same_bits() {
+    for (columns, clusters) in [(1, 1), (3, 2), (5, 7), (16, 50), (33, 13)] {
+        let random = Stream::new(3, "kernel");
+        let mut numbers = vec![0.0f32; (clusters + LANES) * columns];
+        random.fill_uniform(&mut numbers, 0, -1.0..1.0);
+        let (rows, points) = numbers.split_at(clusters * columns);
+        let centers = Centers::of(columns, rows);
+        let all = Instructions::all().into_iter().map(|i| Kernel::with(i, &centers).nearest(points));
+        let all: Vec<_> = all.collect();
+        assert!(all.iter().all(|other| *other == all[0]), "{columns} {clusters}: {all:?}");
+        for lane in 0..LANES {
+            let point: Vec<f32> = points.iter().skip(lane).step_by(LANES).copied().collect();
+            let mut squares: Vec<f64> = rows.chunks(columns).map(|center| square(&point, center)).collect();
+            let own = squares[all[0].cluster[lane] as usize];
+            squares.sort_by(f64::total_cmp);
+            assert!(own - squares[0] < 1e-5, "{columns} {clusters} {lane}: {own} {squares:?}");
+            let length = square(&point, &vec![0.0; columns]);
+            let second = 2.0 * f64::from(all[0].second[lane]) + length;
+            assert!(clusters == 1 || (second - squares[1]).abs() < 1e-5, "{second} {squares:?}");
+        }
+    }
+}
+
+#[test]
+fn what_bounds_leave_out_changes_no_label() {
+    // Far from zero, and with points that lie on each other and between centers.
+    let folder = folder("labels");
+    let file = folder.join("p.txt");
+    let stream = Stream::new(5, "points");
+    let number = |at: u64| 1000.0 + stream.below(at, 40) as f64 / 4.0;
+    let lines: String = (0..2000)
+        .map(|at| format!("{} {} {}\n", number(3 * at), number(3 * at + 1), number(3 * at + 2)))
+        .collect();
+    fs::write(&file, lines).unwrap();
+    for passes in ["0", "1", "2", "7", "40"] {
+        let o = options(&["--points", file.to_str().unwrap(), "--clusters", "30", "--passes", passes]);
+        let (columns, points) = load(&o).unwrap();
+        let trained = serial(&o, columns, &points).unwrap();
+        for (point, label) in points.chunks(columns).zip(&trained.labels) {
+            let squares = trained.centers.rows().chunks(columns).map(|center| square(point, center));
+            let least = squares.clone().fold(f64::INFINITY, f64::min);
+            let own = squares.clone().nth(*label as usize).unwrap();
+            assert!(own - least < 1e-3, "{passes} passes: {own} {least}");
+        }
+        let sum: f64 = points
+            .chunks(columns)
+            .zip(&trained.labels)
+            .map(|(point, label)| {
+                square(point, &trained.centers.rows()[*label as usize * columns..][..columns])
+            })
+            .sum();
+        if let Some(loss) = losses(&trained.curve).last() {
+            assert!((loss / (sum / 2000.0) - 1.0).abs() < 1e-4, "{passes} passes: {loss} {}", sum / 2000.0);
+        }
+        for workers in [1, 3] {
+            let found = hectare::run(workers, |w| train(w, &o, Consistency::Bsp)).unwrap().swap_remove(0);
+            let differ = found.labels.iter().zip(&trained.labels).filter(|(a, b)| a != b).count();
+            assert!(differ <= if workers == 1 { 0 } else { 4 }, "{workers} workers, {passes}: {differ}");
+        }
+    }
+    // It ends when nothing changes any more.
+    let o = options(&["--points", file.to_str().unwrap(), "--clusters", "3", "--passes", "1000"]);
+    let (_, curve) = twin(&o);
+    assert!(curve.len() < 1000, "{}", curve.len());
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn the_baseline_is_a_single_cluster() {
     let o = options(&["--clusters", "1", "--passes", "1"]);
     let (columns, points) = load(&o).unwrap();
-    let alone = serial(&o, columns, &points).unwrap().1;
+    let alone = serial(&o, columns, &points).unwrap().curve;
     let one = losses(&alone)[0];
     let near = |found: f64| (found / one - 1.0).abs() < 1e-5;
     assert!(near(alone.baseline().unwrap()) && alone.warning().is_none(), "{alone:?}");
     for workers in [1, 3] {
         let all = hectare::run(workers, |w| train(w, &o, Consistency::Bsp)).unwrap();
-        let curve = &all[0].1;
+        let curve = &all[0].curve;
         assert!(near(curve.baseline().unwrap()) && curve.warning().is_none(), "{workers}: {curve:?}");
     }
 }
@@ -72,12 +152,15 @@ fn passes_give_what_the_serial_twin_gives() {
     let (centers, curve) = twin(&o);
     assert!(curve.windows(2).all(|pair| pair[1] <= pair[0]) && curve[4] < curve[0], "{curve:?}");
     for workers in [1, 2, 3, 4] {
-        for (found, their) in hectare::run(workers, |w| train(w, &o, Consistency::Bsp)).unwrap() {
+        let mut first = Vec::new();
+        for found in hectare::run(workers, |w| train(w, &o, Consistency::Bsp)).unwrap() {
             if workers == 1 {
-                assert_eq!(bits(&found), bits(&centers));
+                assert_eq!(bits(&found.centers), bits(&centers));
             }
+            assert!(first.is_empty() || first == bits(&found.centers));
+            first = bits(&found.centers);
             // Sums of doubles in another order.
-            for (a, b) in losses(&their).iter().zip(&curve) {
+            for (a, b) in losses(&found.curve).iter().zip(&curve) {
                 assert!((a / b - 1.0).abs() < 1e-6, "{workers} workers: {a} {b}");
             }
         }
@@ -94,14 +177,14 @@ fn mini_batches_find_centers_as_good_under_every_consistency() {
     for consistency in kinds {
         for workers in [1, 3] {
             let all = hectare::run(workers, |w| train(w, &o, consistency)).unwrap();
-            let end = losses(&all[0].1)[4];
+            let end = losses(&all[0].curve)[4];
             // Fewer points between two changes of the centers may find better ones. Where nobody waits, what a worker that
             // gets no core contributes may come late by a pass.
             let margin = if workers > 1 && consistency == Consistency::Async { 1.5 } else { 1.05 };
             assert!(end < margin * curve[4], "{consistency}, {workers} workers: {end} {curve:?}");
             // All have the same centers, and each point counts once in every pass.
-            assert!(all.iter().all(|other| bits(&other.0) == bits(&all[0].0)));
-            assert_eq!(all[0].0.points(), (3000 * o.passes) as f64);
+            assert!(all.iter().all(|other| bits(&other.centers) == bits(&all[0].centers)));
+            assert_eq!(all[0].centers.points(), (3000 * o.passes) as f64);
         }
     }
 }
@@ -129,6 +212,65 @@ fn points_come_from_files() {
 }
 
 #[test]
+fn other_numbers_in_npy_files_are_read_and_models_saved_and_loaded() {
+    let folder = folder("files");
+    let at = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let number = |[i, k]: [usize; 2]| ((i * 7919 + k * 104_729) % 251) as i64;
+    hectare::run(2, |w| {
+        w.from_fn([300, 4], number)?.save_npy(w, at("i8.npy"))?;
+        w.from_fn([300, 4], |index| number(index) as u8)?.save_npy(w, at("u1.npy"))?;
+        w.from_fn([300, 4], |index| number(index) as f64)?.save_npy(w, at("f8.npy"))?;
+        w.from_fn([300, 4], |index| number(index) as f32)?.save_npy(w, at("f4.npy"))
+    })
+    .unwrap();
+    let expected = load(&options(&["--points", &at("f4.npy")])).unwrap();
+    for name in ["i8.npy", "u1.npy", "f8.npy"] {
+        assert_eq!(load(&options(&["--points", &at(name)])).unwrap(), expected, "{name}");
+    }
+    // Twelve passes at once, and five and seven.
+    let small = ["--points", &at("i8.npy"), "--clusters", "6"];
+    let whole = options(
+        &[&small[..], &["--passes", "12", "--save", &at("c.npy"), "--labels", &at("l.npy")]].concat(),
+    );
+    let five = options(&[&small[..], &["--passes", "5", "--save", &at("five.npy")]].concat());
+    let seven =
+        ["--points", &at("i8.npy"), "--passes", "7", "--load", &at("five.npy"), "--save", &at("c2.npy")];
+    let predict =
+        ["--points", &at("i8.npy"), "--passes", "0", "--load", &at("c.npy"), "--labels", &at("l2.npy")];
+    let (seven, predict) = (options(&seven), options(&predict));
+    for parallel in [true, false] {
+        for o in [&whole, &five, &seven, &predict] {
+            match parallel {
+                true => drop(hectare::run(2, |w| train(w, o, Consistency::Bsp)).unwrap()),
+                false => drop(serial(o, expected.0, &expected.1).unwrap()),
+            }
+        }
+        let saved = |name: &str| {
+            let name = at(name);
+            hectare::run(1, |w| w.npy_file::<f32, 2>(&name)?.to_vec(w)).unwrap().swap_remove(0)
+        };
+        assert_eq!(saved("c.npy").len(), 24);
+        for (a, b) in saved("c.npy").iter().zip(saved("c2.npy")) {
+            assert!((a - b).abs() < 1e-3, "{a} {b}");
+        }
+        let labels = |name: &str| {
+            let name = at(name);
+            hectare::run(1, |w| w.npy_file::<u32, 1>(&name)?.to_vec(w)).unwrap().swap_remove(0)
+        };
+        assert_eq!(labels("l.npy").len(), 300);
+        assert_eq!(labels("l.npy"), labels("l2.npy"));
+        fs::remove_file(at("c.npy")).unwrap();
+        fs::remove_file(at("l2.npy")).unwrap();
+    }
+    let (columns, points) = load(&whole).unwrap();
+    hectare::run(1, |w| w.from_slice([2, 3], &[1.0f32; 6])?.save_npy(w, at("three.npy"))).unwrap();
+    let other = options(&["--points", &at("i8.npy"), "--load", &at("three.npy")]);
+    let error = serial(&other, columns, &points).unwrap_err().to_string();
+    assert!(error.contains("three.npy: centers of 3 numbers, but the points have 4"), "{error}");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn bad_input_is_one_line_and_a_code() {
     let file = std::env::temp_dir().join(format!("hectare-kmeans-bad-{}.txt", std::process::id()));
     fs::write(&file, "1 2 3\n1 two 3\n").unwrap();
@@ -144,6 +286,37 @@ fn bad_input_is_one_line_and_a_code() {
             (&["--count", "100", "--batch", "10", "--every", "per-pass:0"], "`every = PerPass(0)`"),
         ],
     );
+    for (text, says) in [
+        ("1 2\n3 NaN\n", ":2: column 2: expected a finite f32, found \"NaN\""),
+        ("1 2\n\n-inf 1\n", ":3: column 1: expected a finite f32, found \"-inf\""),
+        ("", ": 0 rows of 0 numbers: no points"),
+        ("# nothing\n\n", ": 0 rows of 0 numbers: no points"),
+        ("1 2\n3 4\n", ": 2 points are too few for 50 clusters"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let says = format!("{}{says}", file.display());
+        for more in [&["--workers", "2"][..], &["--serial"], &["--batch", "1", "--workers", "2"]] {
+            refuses("kmeans", &[(&[&["--points", file.to_str().unwrap()], more].concat(), &says)]);
+        }
+    }
+    let npy = file.with_extension("npy");
+    for (bad, row, column, says) in
+        [(f64::NAN, 2, 1, "NaN"), (f64::NEG_INFINITY, 0, 0, "-inf"), (1e300, 1, 1, "inf")]
+    {
+        let number = |index| if index == [row, column] { bad } else { 1.0 };
+        hectare::run(2, |w| w.from_fn([3, 2], number)?.save_npy(w, &npy)).unwrap();
+        let says = format!(
+            "{}: row {}, column {} (from 1): {says} is no coordinate",
+            npy.display(),
+            row + 1,
+            column + 1
+        );
+        refuses("kmeans", &[(&["--points", npy.to_str().unwrap(), "--workers", "2"], &says)]);
+    }
+    fs::remove_file(&npy).unwrap();
+    refuses("kmeans", &[(&["--count", "30"], "--count: 30 points are too few for 50 clusters")]);
+    let both = ["--batch", "10", "--labels", "l.npy"];
+    refuses("kmeans", &[(&both, "--labels: only with whole passes")]);
     // Squares of their distances do not fit.
     fs::write(&file, "1e30 2\n-1e30 4\n5 6\n").unwrap();
     for more in [&["--workers", "2"][..], &["--serial"], &["--batch", "2", "--workers", "2"]] {

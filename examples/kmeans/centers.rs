@@ -18,6 +18,13 @@ impl Centers {
         Centers { columns, rows: Vec::new(), halves: Vec::new(), counts: Vec::new() }
     }
 
+    /// These, one after the other.
+    pub(crate) fn of(columns: usize, rows: &[f32]) -> Centers {
+        let mut centers = Centers::new(columns);
+        rows.chunks_exact(columns).for_each(|center| centers.push(center));
+        centers
+    }
+
     /// One more.
     pub(crate) fn push(&mut self, center: &[f32]) {
         self.rows.extend_from_slice(center);
@@ -25,10 +32,31 @@ impl Centers {
         self.counts.push(0.0);
     }
 
+    /// The same, moved by a vector times `sign`.
+    pub(crate) fn moved(&self, by: &[f32], sign: f32) -> Centers {
+        let row = |center: &[f32]| center.iter().zip(by).map(|(x, by)| x + sign * by).collect::<Vec<_>>();
+        let rows: Vec<f32> = self.rows.chunks_exact(self.columns).flat_map(row).collect();
+        Centers { counts: self.counts.clone(), ..Centers::of(self.columns, &rows) }
+    }
+
+    /// Numbers in a center.
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+
     /// One after the other.
-    #[allow(dead_code)] // for tests
     pub(crate) fn rows(&self) -> &[f32] {
         &self.rows
+    }
+
+    /// One of them.
+    pub(crate) fn row(&self, cluster: usize) -> &[f32] {
+        &self.rows[cluster * self.columns..][..self.columns]
+    }
+
+    /// Half the square of each one's length.
+    pub(crate) fn halves(&self) -> &[f32] {
+        &self.halves
     }
 
     /// How many points they are the means of, together.
@@ -81,17 +109,4 @@ impl Centers {
         }
         (cluster, f64::from(2.0 * least + dot(point, point)).max(0.0))
     }
-}
-
-/// The square of the distance between two points.
-#[inline(always)]
-pub(crate) fn square(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
-}
-
-/// The contribution of a point to the totals of its cluster.
-#[inline(always)]
-pub(crate) fn fill(contribution: &mut [f64], point: &[f32]) {
-    contribution.iter_mut().zip(point).for_each(|(sum, x)| *sum = f64::from(*x));
-    contribution[point.len()] = 1.0;
 }

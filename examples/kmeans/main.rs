@@ -3,23 +3,32 @@
 //! `cargo run --release --example kmeans -- [--workers 2] [--batch 4096 --consistency bounded:1] [--points FILE]
 //! [--serial] [--help]`
 //!
-//! A loop over the points: each is added to the totals of the cluster whose center is the nearest. Which cluster that is
-//! depends on the data, so the totals take contributions through a *buffer*, and every worker has the centers that follow
-//! from the totals as it sees them.
+//! A loop over blocks of points: each point is added to the totals of the cluster whose center is the nearest. Which cluster
+//! that is depends on the data, so the totals take contributions through a *buffer*, and every worker has the centers that
+//! follow from the totals as it sees them.
+mod batches;
+mod blocks;
 mod centers;
+mod first;
+mod kernel;
+mod lloyd;
 mod options;
+mod points;
+mod saved;
 #[path = "../training/mod.rs"]
 pub(crate) mod training;
+mod whole;
 pub(crate) use self::centers::Centers;
-pub(crate) use self::options::{Options, points};
+pub(crate) use self::first::seed;
+#[allow(unused_imports)] // for tests
+pub(crate) use self::kernel::{Instructions, Kernel, LANES};
+pub(crate) use self::options::Options;
+pub(crate) use self::points::{points, rows};
 
-use centers::{fill, square};
+use blocks::{Blocks, Plain};
 use clap::Parser;
-use hectare::DistArray;
-use hectare::orion::array::random::Stream;
-use hectare::orion::relax::{Buffered, Consistency, Every, Relax, Sum};
-use hectare::orion::{Context, Error, Result, parallel_for};
-use std::cell::RefCell;
+use hectare::orion::relax::Consistency;
+use hectare::orion::{Context, Result};
 use std::process::ExitCode;
 use training::{Baseline, Curve};
 
@@ -28,67 +37,13 @@ const MEASURE: &str = "mean square distance";
 const ADVICE: &str =
     "coordinates, and the squares of their differences, have to fit 32 bits: scale the points";
 
-/// When point `number` comes in the race for the next center: after a time that is exponentially distributed, the
-/// sooner the farther it is from the centers that there are. So the first is drawn with a probability proportional to the
-/// square of its distance, whoever runs which points.
-fn arrival(o: &Options, center: usize, number: usize, square: f32) -> f64 {
-    let unit = Stream::new(o.seed, "first centers").child(center as u64).uniform(number as u64);
-    -(1.0 - unit).ln() / f64::from(square)
-}
-
-/// The point that is the first center.
-fn first(o: &Options, count: usize) -> usize {
-    Stream::new(o.seed, "first center").below(0, count as u64) as usize
-}
-
-/// The first centers, by k-means++ (Arthur and Vassilvitskii, 2007). Collective.
-pub(crate) fn seed(w: &mut Context<'_>, o: &Options, points: &DistArray<f32, 2>) -> Result<Centers> {
-    let [count, columns] = points.shape();
-    if count == 0 {
-        return Err(Error::Invalid("there are no points".into()));
-    }
-    let (mut centers, mut chosen) = (Centers::new(columns), first(o, count));
-    let mut squares = w.fill::<f32, 1>([count], f32::INFINITY)?;
-    for number in 1..=o.clusters {
-        let center = points.read(w)?.row(chosen).to_vec();
-        centers.push(&center);
-        let best = parallel_for!(w, unordered, read points, write squares,
-            fold best: [f64; 2] = [f64::INFINITY, 0.0] with |a, b| if b[0] < a[0] { b } else { a };
-        for i in 0..count {
-            let near = squares[i].min(square(points.row(i), &center));
-            squares[i] = near;
-            best = fold(best, [arrival(o, number, i, near), i as f64]);
-        })?;
-        chosen = best[1] as usize;
-    }
-    squares.delete(w)?;
-    Ok(centers)
-}
-
-/// One pass: adds each point to the totals of its cluster. Centers follow the totals in the midst of the pass if `follows`.
-fn pass(
-    w: &mut Context<'_>,
-    points: &DistArray<f32, 2>,
-    totals: &mut Buffered<f64, 2, Sum>,
-    centers: &mut Centers,
-    (follows, Relax { consistency, every }): (bool, Relax),
-) -> Result<()> {
-    let [count, columns] = points.shape();
-    let own = RefCell::new((centers.clone(), vec![0.0; columns + 1]));
-    parallel_for!(w, unordered, read points, buffer totals, consistency = consistency, every = every;
-    for i in 0..count {
-        let (centers, contribution) = &mut *own.borrow_mut();
-        if follows {
-            for cluster in 0..centers.len() {
-                centers.follow(cluster, totals.row(cluster));
-            }
-        }
-        let (cluster, _) = centers.nearest(points.row(i));
-        fill(contribution, points.row(i));
-        totals.add_row(cluster, contribution);
-    })?;
-    centers.follow_all(&totals.array().to_vec(w)?);
-    Ok(())
+/// What is learned, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Trained {
+    pub(crate) centers: Centers,
+    /// The clusters of the points, after whole passes.
+    pub(crate) labels: Vec<u32>,
+    pub(crate) curve: Curve,
 }
 
 /// One cluster whose center is the mean of all points; `sums` has the sum of each coordinate, and of its squares.
@@ -105,86 +60,65 @@ fn tally(sums: &mut [f64; 2], x: f32) {
     *sums = [sums[0] + x, sums[1] + x * x];
 }
 
-/// The centers, and the mean square of the distances to them after each pass. Collective.
-pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<(Centers, Curve)> {
+/// Centers, and the mean square of the distances to them after each pass. Collective.
+pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<Trained> {
     let points = points(w, o)?;
-    let ([count, columns], mut centers) = (points.shape(), seed(w, o, &points)?);
-    let zeros = w.zeros::<f64, 2>([o.clusters, columns + 1])?.named("totals");
-    let mut totals = w.buffered(zeros, Sum)?;
-    let lloyd = o.batch == 0;
-    let relax = match lloyd {
-        true => Relax { consistency: Consistency::Bsp, every: Every::PerPass(1) },
-        false => Relax { consistency, every: o.run.every(count.div_ceil(o.batch)) },
-    };
+    let [count, columns] = points.shape();
     let mut sums = vec![[0.0; 2]; columns];
     points.for_each_local(w, |[_, column], x| tally(&mut sums[column], x))?;
     for sums in &mut sums {
         *sums = w.all_reduce(*sums, |a, b| [a[0] + b[0], a[1] + b[1]])?;
     }
     let mut curve = Curve::of(MEASURE, ADVICE).against(one_cluster(&sums, count));
-    for _ in 0..o.passes {
-        curve.begin();
-        if lloyd {
-            totals.reset(w, 0.0)?;
-        }
-        pass(w, &points, &mut totals, &mut centers, (!lloyd, relax))?;
-        curve.end();
-        let squares = parallel_for!(w, unordered, read points, sum squares: f64;
-        for i in 0..count {
-            squares += centers.nearest(points.row(i)).1;
-        })?;
-        if !curve.push(&o.run, None, squares / count as f64, w.rank() == 0)? {
-            break;
-        }
-    }
+    let blocks = Blocks::new(w, &points)?;
+    let mut centers = match &o.load {
+        Some(path) => saved::load(w, path, columns)?.moved(&blocks.middle, -1.0),
+        None => seed(w, o, &blocks)?,
+    };
+    let labels = if o.batch == 0 {
+        points.delete(w)?;
+        let labels = whole::train(w, o, &blocks, &mut centers, &mut curve)?;
+        centers = centers.moved(&blocks.middle, 1.0);
+        labels
+    } else {
+        centers = centers.moved(&blocks.middle, 1.0);
+        blocks.rows.delete(w)?;
+        batches::train(w, o, &points, consistency, (&mut centers, &mut curve))?;
+        Vec::new()
+    };
     training::explain(w, &o.run)?;
-    Ok((centers, curve))
+    let trained = Trained { centers, labels, curve };
+    saved::save(w, o, &trained)?;
+    Ok(trained)
 }
 
 /// The same without Hectare, for points in rows of `columns` numbers.
-pub(crate) fn serial(o: &Options, columns: usize, points: &[f32]) -> Result<(Centers, Curve)> {
-    let points: Vec<&[f32]> = points.chunks_exact(columns).collect();
-    let (mut centers, mut chosen) = (Centers::new(columns), first(o, points.len()));
-    let mut squares = vec![f32::INFINITY; points.len()];
-    for number in 1..=o.clusters {
-        centers.push(points[chosen]);
-        let mut best = (f64::INFINITY, 0);
-        for (i, (point, near)) in points.iter().zip(&mut squares).enumerate() {
-            *near = near.min(square(point, points[chosen]));
-            let arrival = arrival(o, number, i, *near);
-            if arrival < best.0 {
-                best = (arrival, i);
-            }
-        }
-        chosen = best.1;
-    }
-    let mut totals = vec![0.0f64; o.clusters * (columns + 1)];
+pub(crate) fn serial(o: &Options, columns: usize, points: &[f32]) -> Result<Trained> {
+    let rows: Vec<&[f32]> = points.chunks_exact(columns).collect();
     let mut sums = vec![[0.0; 2]; columns];
-    for point in &points {
+    for point in &rows {
         sums.iter_mut().zip(*point).for_each(|(sums, x)| tally(sums, *x));
     }
-    let mut curve = Curve::of(MEASURE, ADVICE).against(one_cluster(&sums, points.len()));
-    for _ in 0..o.passes {
-        curve.begin();
-        if o.batch == 0 {
-            totals.fill(0.0);
+    let mut curve = Curve::of(MEASURE, ADVICE).against(one_cluster(&sums, rows.len()));
+    let blocks = Plain::new(columns, points);
+    let mut centers = match &o.load {
+        Some(path) => {
+            let loaded = hectare::run(1, |w| saved::load(w, path, columns))?.swap_remove(0);
+            loaded.moved(&blocks.middle, -1.0)
         }
-        for batch in points.chunks(if o.batch == 0 { points.len() } else { o.batch }) {
-            for point in batch {
-                let (cluster, _) = centers.nearest(point);
-                let totals = &mut totals[cluster * (columns + 1)..][..columns + 1];
-                totals.iter_mut().zip(*point).for_each(|(sum, x)| *sum += f64::from(*x));
-                totals[columns] += 1.0;
-            }
-            centers.follow_all(&totals);
-        }
-        curve.end();
-        let squares: f64 = points.iter().map(|point| centers.nearest(point).1).sum();
-        if !curve.push(&o.run, None, squares / points.len() as f64, true)? {
-            break;
-        }
+        None => first::seed_serially(o, &blocks),
+    };
+    let mut labels = Vec::new();
+    if o.batch == 0 {
+        labels = whole::train_serially(o, &blocks, &mut centers, &mut curve)?;
+        centers = centers.moved(&blocks.middle, 1.0);
+    } else {
+        centers = centers.moved(&blocks.middle, 1.0);
+        batches::train_serially(o, &rows, &mut centers, &mut curve)?;
     }
-    Ok((centers, curve))
+    let trained = Trained { centers, labels, curve };
+    hectare::run(1, |w| saved::save(w, o, &trained))?;
+    Ok(trained)
 }
 
 /// The points for the serial twin: dimensions, and coordinates.
@@ -200,12 +134,11 @@ fn run(o: &Options) -> anyhow::Result<()> {
     o.check()?;
     let twin = || {
         let (columns, points) = load(o)?;
-        anyhow::ensure!(!points.is_empty(), "there are no points");
-        Ok(serial(o, columns, &points)?.1)
+        Ok(serial(o, columns, &points)?.curve)
     };
     let parallel = |workers, consistency| {
         let all = hectare::run(workers, |w| train(w, o, consistency));
-        Ok(all?.swap_remove(0).1)
+        Ok(all?.swap_remove(0).curve)
     };
     // By passes there is but one way.
     o.run.train(if o.batch == 0 { &[] } else { &KINDS }, twin, parallel)

@@ -1,11 +1,7 @@
-//! The command line, and the points.
+//! The command line.
 use super::training::Run;
 use anyhow::ensure;
 use clap::Parser;
-use hectare::DistArray;
-use hectare::orion::array::random::Stream;
-use hectare::orion::array::text::Separator;
-use hectare::orion::{Context, Result};
 use std::path::PathBuf;
 
 /// Clusters points by k-means; `--serial` runs the loops that one would write without Hectare.
@@ -14,8 +10,8 @@ use std::path::PathBuf;
 pub(crate) struct Options {
     #[command(flatten)]
     pub(crate) run: Run,
-    /// Points: NumPy's .npy with f32 in rows, or lines of numbers (between commas in .csv, else spaces). Generated if left
-    /// out.
+    /// Points: NumPy's .npy with integers or floats in rows, or lines of numbers (between commas in .csv, else spaces).
+    /// Generated if left out.
     #[arg(long)]
     pub(crate) points: Option<PathBuf>,
     /// Generated points.
@@ -36,6 +32,18 @@ pub(crate) struct Options {
     /// Which points are the first centers depends on it.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Begin with these centers, whatever `--clusters` says: a file as with `--points`. With `--passes 0`, points only find out
+    /// which is the nearest.
+    #[arg(long)]
+    pub(crate) load: Option<PathBuf>,
+    /// Save the centers here, as NumPy's .npy with f32 in rows, or as lines of numbers between spaces if the name ends in
+    /// .txt.
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) save: Option<PathBuf>,
+    /// Save the clusters of the points here, numbers from 0, as .npy with u32, or as lines if the name ends in .txt. Only
+    /// with whole passes.
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) labels: Option<PathBuf>,
 }
 
 impl Options {
@@ -46,27 +54,7 @@ impl Options {
         {
             ensure!(value > 0, "{name} 0: at least 1");
         }
+        ensure!(self.labels.is_none() || self.batch == 0, "--labels: only with whole passes (--batch 0)");
         Ok(())
     }
-}
-
-/// Coordinate `k` of generated point `number`: normal around one of the planted centers, which are uniform in a cube.
-fn planted(o: &Options, number: usize, k: usize) -> f32 {
-    let stream = Stream::new(13, "points");
-    let cluster = stream.below(number as u64, o.clusters as u64);
-    let center = 8.0 * stream.child(1).uniform(cluster * o.columns as u64 + k as u64);
-    (center + stream.child(2).normal((number * o.columns + k) as u64)) as f32
-}
-
-/// The points, one a row. Collective.
-pub(crate) fn points(w: &mut Context<'_>, o: &Options) -> Result<DistArray<f32, 2>> {
-    let points = match &o.points {
-        None => w.from_fn([o.count, o.columns], |[number, k]| planted(o, number, k))?,
-        Some(path) => match path.extension().and_then(|extension| extension.to_str()) {
-            Some("npy") => w.npy_file(path)?,
-            Some("csv") => w.text_array(path, Separator::Text(","))?,
-            _ => w.text_array(path, Separator::Whitespace)?,
-        },
-    };
-    Ok(points.named("points"))
 }

@@ -83,6 +83,11 @@ impl Curve {
         self.began = Some(Instant::now());
     }
 
+    /// The same, if it does not run yet: the first pass may have begun with work of its own.
+    pub(crate) fn begin_unless_begun(&mut self) {
+        self.began.get_or_insert_with(Instant::now);
+    }
+
     /// Ends the pass.
     pub(crate) fn end(&mut self) {
         self.time += self.began.take().map_or(Duration::ZERO, |began| began.elapsed());

@@ -118,3 +118,49 @@ fn a_file_that_cannot_be_written_is_an_error_on_every_worker() {
     });
     assert_eq!(errors.unwrap(), [true; 3]);
 }
+
+#[test]
+fn elements_of_every_number_type_become_floats() {
+    let scratch = Scratch::new("npy-as");
+    let path = scratch.0.join("a.npy");
+    // More than is read at a time.
+    let shape = [30_000, 3];
+    macro_rules! comes_back {
+        ($($type:ty)*) => {$(
+            let value = |[i, k]: [usize; 2]| (i * 3 + k) as u8 as $type;
+            let wrong = run(2, |w| {
+                w.from_fn(shape, value)?.save_npy(w, &path)?;
+                let (single, double) = (w.npy_file_as::<f32, 2>(&path)?, w.npy_file_as::<f64, 2>(&path)?);
+                let mut wrong = 0;
+                single.for_each(w, |index, x| wrong += usize::from(x != value(index) as f32))?;
+                double.for_each(w, |index, x| wrong += usize::from(x != value(index) as f64))?;
+                Ok(wrong)
+            });
+            assert_eq!(wrong.unwrap(), [0, 0], stringify!($type));
+        )*};
+    }
+    comes_back!(i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
+    let numbers = [f64::NAN, f64::INFINITY, 1e300, -1e300, 0.1, -0.0, 1e-300];
+    let bits = run(1, |w| {
+        w.from_slice([7], &numbers)?.save_npy(w, &path)?;
+        Ok(w.npy_file_as::<f32, 1>(&path)?.to_vec(w)?.into_iter().map(f32::to_bits).collect::<Vec<_>>())
+    });
+    assert_eq!(bits.unwrap()[0][1..], numbers.map(|x| (x as f32).to_bits())[1..]);
+    let booleans =
+        b"\x93NUMPY\x01\x00\x47\x00{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }             \n";
+    fs::write(&path, [&booleans[..], &[1, 0, 1]].concat()).unwrap();
+    let read = run(1, |w| w.npy_file_as::<f32, 1>(&path)?.to_vec(w)).unwrap();
+    assert_eq!(read[0], [1.0, 0.0, 1.0]);
+}
+
+#[test]
+fn what_is_no_number_does_not_become_one() {
+    for (name, says) in [
+        ("big-endian", "elements of type '>f4': little-endian integers and floats"),
+        ("complex", "elements of type '<c8': little-endian integers and floats"),
+        ("fortran", "it is in Fortran's order"),
+    ] {
+        let error = run(2, |w| Ok(w.npy_file_as::<f32, 2>(fixture(name)).unwrap_err().to_string())).unwrap();
+        assert!(error[0].contains(says) && error[0] == error[1], "{name}: {error:?}");
+    }
+}

@@ -67,7 +67,7 @@ fn a_bad_row_is_the_same_error_on_every_worker() {
         for [found, number, missing] in errors.unwrap() {
             let expected = "expected 2 elements, as in the first row, found 1";
             assert_eq!(found, format!("{}:151: {expected}", short.display()));
-            assert_eq!(number, format!("{}:191: expected a number, found \"x\"", word.display()));
+            assert_eq!(number, format!("{}:191: column 2: expected a number, found \"x\"", word.display()));
             assert_eq!(missing, "/nowhere/at/all: No such file or directory (os error 2)");
         }
     }

@@ -4,6 +4,7 @@ mod dense;
 pub(crate) mod exchange;
 mod make;
 mod npy;
+mod npy_as;
 mod partition;
 mod read_table;
 mod read_text;
@@ -15,6 +16,7 @@ pub(crate) mod wire;
 
 pub use self::dense::DistArray;
 pub use self::npy::NpyElement;
+pub use self::npy_as::FromNumber;
 pub use self::sparse::{EntriesFamily, LocalEntries, PlacedEntries, SparseArray, Value};
 pub use crate::contract::Layout;
 

@@ -57,8 +57,8 @@ impl Context<'_> {
         path: impl AsRef<Path>,
     ) -> Result<DistArray<T, N>> {
         let (site, path) = (Site::here(), path.as_ref());
-        let opened = open::<T, N>(path);
-        let (mut file, start, shape) = self.agree_on_same(site, opened)?;
+        let opened = open::<_, N>(path, |descr| element::<T>(descr).map(|()| ((), size_of::<T>())));
+        let (mut file, start, shape, ((), _)) = self.agree_on_same(site, opened)?;
         DistArray::make(self, site, shape, |first, data| {
             let at = start + first * size_of::<T>() as u64;
             let read =
@@ -68,8 +68,12 @@ impl Context<'_> {
     }
 }
 
-/// The file, where its data begin, and their shape.
-fn open<T: NpyElement, const N: usize>(path: &Path) -> Result<(File, u64, [usize; N])> {
+/// The file, where its data begin, their shape, and what `element` says of the type of its elements, whose size is behind.
+#[allow(clippy::type_complexity)]
+pub(super) fn open<E, const N: usize>(
+    path: &Path,
+    element: impl Fn(&str) -> Result<(E, usize), Mismatch>,
+) -> Result<(File, u64, [usize; N], (E, usize))> {
     let io = |source| file::failed(path, source);
     let wrong = |what: String| Error::Format { file: path.display().to_string(), what };
     let mut file = File::open(path).map_err(io)?;
@@ -88,15 +92,19 @@ fn open<T: NpyElement, const N: usize>(path: &Path) -> Result<(File, u64, [usize
     file.seek(SeekFrom::Start(range.start as u64)).map_err(io)?;
     file.read_exact(&mut text).map_err(io)?;
     let header = Header::parse(&text).map_err(|error| wrong(error.to_string()))?;
-    let shape = check::<T, N>(&header, metadata.len() - start).map_err(|error| wrong(error.to_string()))?;
-    Ok((file, start, shape))
+    let checked = element(&header.descr)
+        .and_then(|element| Ok((check::<N>(&header, metadata.len() - start, element.1)?, element)));
+    let (shape, element) = checked.map_err(|error| wrong(error.to_string()))?;
+    Ok((file, start, shape, element))
 }
 
 /// Why the array of a file is not the one that is asked for.
 #[derive(Debug, thiserror::Error)]
-enum Mismatch {
+pub(super) enum Mismatch {
     #[error("it has elements of type '{found}', not '{asked}' ({type_name})")]
     Element { found: String, asked: &'static str, type_name: &'static str },
+    #[error("it has elements of type '{found}': little-endian integers and floats of up to 64 bits are read")]
+    NoNumber { found: String },
     #[error("its elements are big-endian ('{found}'): save them as '{asked}'")]
     BigEndian { found: String, asked: &'static str },
     #[error("it is in Fortran's order: save it with numpy.ascontiguousarray")]
@@ -109,27 +117,34 @@ enum Mismatch {
     TooShort { bytes: u64, shape: Vec<usize> },
 }
 
-/// The shape, if the file holds what is asked for in `bytes` bytes of data.
-fn check<T: NpyElement, const N: usize>(header: &Header, bytes: u64) -> Result<[usize; N], Mismatch> {
+/// Whether elements of this type in NumPy's notation lie in the file as those of type `T` in memory.
+pub(super) fn is_of<T: NpyElement>(descr: &str) -> bool {
     const { assert!(cfg!(target_endian = "little"), "elements are read as they lie in the file") }
-    let Header { descr, fortran_order, shape } = header;
     // The byte order of single bytes does not matter, and `=` is that of the machine that reads.
     let (order, kind) = descr.split_at_checked(1).unwrap_or_default();
-    let known = ["<", "=", "|", ">"].contains(&order);
-    if !known || kind != &T::DESCR[1..] {
-        let type_name = std::any::type_name::<T>();
-        return Err(Mismatch::Element { found: descr.clone(), asked: T::DESCR, type_name });
+    let here = ["<", "=", "|"].contains(&order) || order == ">" && size_of::<T>() == 1;
+    here && kind == &T::DESCR[1..]
+}
+
+/// Refuses elements of another type than `T`.
+fn element<T: NpyElement>(descr: &str) -> Result<(), Mismatch> {
+    let (found, asked) = (descr.to_owned(), T::DESCR);
+    match descr.strip_prefix('>') {
+        _ if is_of::<T>(descr) => Ok(()),
+        Some(kind) if kind == &asked[1..] => Err(Mismatch::BigEndian { found, asked }),
+        _ => Err(Mismatch::Element { found, asked, type_name: std::any::type_name::<T>() }),
     }
-    if order == ">" && size_of::<T>() > 1 {
-        return Err(Mismatch::BigEndian { found: descr.clone(), asked: T::DESCR });
-    }
+}
+
+/// The shape, if the file holds elements of `size` bytes as asked for in `bytes` bytes of data.
+fn check<const N: usize>(header: &Header, bytes: u64, size: usize) -> Result<[usize; N], Mismatch> {
+    let Header { fortran_order, shape, .. } = header;
     if *fortran_order {
         return Err(Mismatch::FortranOrder);
     }
     let extents = <[usize; N]>::try_from(shape.as_slice())
         .map_err(|_| Mismatch::Dimensions { shape: shape.clone(), dimensions: N })?;
-    let expected =
-        shape.iter().try_fold(size_of::<T>() as u64, |bytes, extent| bytes.checked_mul(*extent as u64));
+    let expected = shape.iter().try_fold(size as u64, |bytes, extent| bytes.checked_mul(*extent as u64));
     match expected {
         Some(expected) if expected == bytes => Ok(extents),
         Some(expected) if expected < bytes => {

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::contract::Layout;
 use crate::error::Result;
 use crate::site::Site;
-use hectare_data::text::{Field, Separator, Share, TextError, for_each_line};
+use hectare_data::text::{Field, LineError, Separator, Share, TextError, for_each_line};
 use hectare_dsm::{Element, Rank};
 use std::path::Path;
 
@@ -28,7 +28,7 @@ impl Context<'_> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Parse`](crate::Error::Parse) with file and line of the first line that has other than numbers, or
+    /// [`Error::Parse`](crate::Error::Parse) with file, line and column of the first that is no number, or of a line that has
     /// more or fewer than the first row: the same error on every worker. Those of [`Context::text_file`] and
     /// [`Context::zeros`].
     #[track_caller]
@@ -109,9 +109,11 @@ fn read_rows<T: Field>(
         if found != columns {
             return Err(format!("expected {columns} elements, as in the first row, found {found}").into());
         }
+        let mut number = 0;
         for_each_column(line, separator, |column| {
-            elements.push(T::parse(column)?);
-            Ok(())
+            number += 1;
+            elements.push(T::parse(column).map_err(|error| format!("column {number}: {error}"))?);
+            Ok::<(), LineError>(())
         })
     })?;
     Ok(elements)
