@@ -5,6 +5,7 @@
 #[path = "../../tests/common/mod.rs"]
 mod common;
 mod latency;
+mod peers;
 mod ping;
 mod roles;
 mod volume;

@@ -1,5 +1,6 @@
 //! Bytes: how fast a large area comes over, and how much is sent for small changes, and for none.
 use crate::common::cluster::{Cluster, Running};
+use crate::peers;
 use crate::roles::IDLE;
 use crate::{ROUNDS, best, in_role, median, of_role, sent};
 use std::process::{Child, Command, Stdio};
@@ -16,6 +17,17 @@ pub(crate) fn whole(cluster: &Cluster, mtu: u32) {
         tcp.extend(iperf(cluster, &[]));
         udp.extend(iperf(cluster, &["--udp", "--bitrate", "0", "--length", "60000"]));
     }
+    // Between these, so that a slow time of the machine is one of all.
+    let others: [(&str, peers::Peer); 2] =
+        [("Open MPI, broadcast", peers::mpi), ("gloo, broadcast", peers::gloo)];
+    let mut figures: Vec<(&str, Vec<(f64, f64)>)> =
+        others.iter().map(|(name, _)| (*name, Vec::new())).collect();
+    for _ in 0..3 {
+        for ((_, of), (_, all)) in others.iter().zip(&mut figures) {
+            all.extend(of(cluster, WHOLE));
+        }
+        ours.push(of_role(cluster, &format!("whole {WHOLE}")));
+    }
     println!("\nan area of {} MiB, all of it written, MTU {mtu}", WHOLE >> 20);
     println!("{:<40} {:>9} {:>9}", "Gbit/s", "median", "best");
     let most = |figures: &[f64]| figures.iter().copied().fold(0.0, f64::max);
@@ -31,6 +43,13 @@ pub(crate) fn whole(cluster: &Cluster, mtu: u32) {
     }
     if bare > 0.0 {
         println!("{:<40} {:>9.2}             (at least 0.5)", "ours / the best of those", ours / bare);
+    }
+    for (name, all) in figures.iter().filter(|(_, all)| !all.is_empty()) {
+        let mut medians: Vec<f64> = all.iter().map(|(median, _)| *median).collect();
+        let most = most(&all.iter().map(|(_, best)| *best).collect::<Vec<_>>());
+        let median = median(&mut medians);
+        println!("{name:<40} {median:>9.2} {most:>9.2}");
+        println!("{:<40} {:>9.2}             (more than 1)", "ours / this", ours / median);
     }
 }
 
