@@ -205,3 +205,32 @@ fn a_name_that_no_host_has_is_an_error() {
         assert!(answers >= 2, "{answers} answers");
     });
 }
+
+#[test]
+fn who_comes_after_all_of_a_host_have_left_is_told() {
+    let job = job();
+    let mut agent = job.agent().unwrap();
+    let workers = [2, 3].map(|rank| job.worker_at(rank).unwrap());
+    // One of two may come and go.
+    let [first, second] = workers;
+    drop(first);
+    assert!(clocks(&mut agent).is_none_or(|(local, _)| local != u64::MAX));
+    let first = job.worker_at(2).unwrap();
+    drop((first, second));
+    // Nobody was told yet.
+    let again = job.worker_at(3).unwrap();
+    assert!(clocks(&mut agent).is_none_or(|(local, _)| local != u64::MAX));
+    drop(again);
+    assert_eq!(clocks(&mut agent).unwrap().0, u64::MAX);
+    for _ in 0..2 {
+        let error = job.worker().unwrap_err();
+        assert!(matches!(error, Error::HostLeft { .. }), "{error}");
+        assert!(error.to_string().contains("all workers of this host have left"), "{error}");
+    }
+    // Nor does another agent forget it, and nothing is left taken.
+    drop(agent);
+    let mut agent = job.agent().unwrap();
+    assert!(matches!(job.worker_at(2), Err(Error::HostLeft { .. })));
+    assert_eq!(clocks(&mut agent).unwrap().0, u64::MAX);
+    assert_eq!(job.workers().unwrap().len(), 0);
+}

@@ -300,6 +300,14 @@ pub enum Error {
         /// Its host.
         host: String,
     },
+    /// All workers of this host have left a job on several hosts, which goes on without it.
+    #[error(
+        "all workers of this host have left job {job:?}, and the other hosts go on without them: keep a worker, or its process, until all have been needed"
+    )]
+    HostLeft {
+        /// The job.
+        job: String,
+    },
     /// The job, which is on several hosts, has ended because one of them failed.
     #[error("the job has ended: host {host} has failed: {cause}")]
     PeerFailed {

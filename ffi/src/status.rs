@@ -135,9 +135,10 @@ fn status_of(error: &Error) -> ha_status {
         // An owner on another host is alive: the job ends with its host.
         Error::OwnerAlive { .. } | Error::OwnerElsewhere { .. } => HA_OWNER_ALIVE,
         Error::OwnerGone { .. } => HA_OWNER_GONE,
-        Error::NoSuchWorker { .. } | Error::NotComing { .. } | Error::WorkerElsewhere { .. } => {
-            HA_NO_SUCH_WORKER
-        }
+        Error::NoSuchWorker { .. }
+        | Error::NotComing { .. }
+        | Error::WorkerElsewhere { .. }
+        | Error::HostLeft { .. } => HA_NO_SUCH_WORKER,
         Error::OutOfRange { .. } => HA_OUT_OF_RANGE,
         Error::TimedOut { .. } => HA_TIMED_OUT,
         Error::Unlogged { .. } => HA_UNLOGGED,

@@ -69,7 +69,7 @@ pub(crate) fn take_slot(shared: &Shared, wanted: Option<Rank>) -> Result<Rank> {
             reap(&membership, wanted);
         }
         if let Some(rank) = ranks.clone().filter(is_free).find(|rank| try_slot(shared, *rank)) {
-            return Ok(rank);
+            return check_host(shared, rank).map(|()| rank);
         }
         // A slot that is free is being looked at by somebody; a dead worker's is yet to be freed.
         if !ranks.clone().any(|rank| is_free(&rank) || shared.is_dead(rank)) {
@@ -124,6 +124,16 @@ fn try_slot(shared: &Shared, rank: Rank) -> bool {
     shared.recount();
     fault_point();
     true
+}
+
+/// Whether the other hosts still wait for workers of this one; else the slot is given back.
+fn check_host(shared: &Shared, rank: Rank) -> Result<()> {
+    // SeqCst: after the seat was taken; pairs with `Agent::desert`.
+    if shared.segment.header().agent.deserted.load(Ordering::SeqCst) == 0 {
+        return Ok(());
+    }
+    free_slot(shared, rank);
+    Err(Error::HostLeft { job: shared.name() })
 }
 
 /// Frees the slots of workers that died: their areas become claimable. Only between rounds, so that a claim on

@@ -75,7 +75,7 @@ impl Agent {
         // Acquire, both: pairs with the release in `publish_plan`. The news that are taken below are of all that it covers.
         let acting = &segment.header().sync.acting;
         let lowest = acting.lowest_clock.load(Ordering::Acquire);
-        let local = if self.is_deserted() { u64::MAX } else { acting.local_clock.load(Ordering::Acquire) };
+        let local = if self.desert() { u64::MAX } else { acting.local_clock.load(Ordering::Acquire) };
         let clocks = (local, lowest);
         let used = segment.used_areas();
         let looked_everywhere = self.known.len();
@@ -118,6 +118,25 @@ impl Agent {
             seat.incarnation.load(Ordering::Relaxed) != 0 && shared.is_gone(*rank)
         };
         segment.spans_hosts() && segment.ranks_here().all(|rank| has_gone(&rank))
+    }
+
+    /// The same, for the other hosts to be told: nobody joins after that ([`Error::HostLeft`](crate::Error::HostLeft)), whom they
+    /// would not wait for.
+    fn desert(&self) -> bool {
+        let deserted = &self.desk.shared.segment.header().agent.deserted;
+        if !self.is_deserted() {
+            return false;
+        }
+        if deserted.load(Ordering::Relaxed) == 0 {
+            // SeqCst: before the second look at the seats; pairs with `check_host`. Whoever joins sees this, or is seen.
+            deserted.store(1, Ordering::SeqCst);
+            if !self.is_deserted() {
+                // SeqCst: as above. Who was sent away meanwhile may come again.
+                deserted.store(0, Ordering::SeqCst);
+                return false;
+            }
+        }
+        true
     }
 
     fn look_at(&mut self, index: usize, events: &mut Vec<Event>) {

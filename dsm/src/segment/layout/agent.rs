@@ -28,6 +28,8 @@ pub(crate) struct AgentRecord {
     /// The last number that an agent drew ([`Agent::draw`](crate::agent::Agent::draw)).
     pub(crate) drawn: AtomicU64,
     pub(crate) unknown: UnknownNames,
+    /// Not 0: the other hosts are told that no worker of this one will come any more.
+    pub(crate) deserted: AtomicU32,
 }
 
 /// Names that no host of the job has, as the directory has said of late: by their hashes. Written by the agent.
