@@ -12,6 +12,7 @@ use clap::Parser;
 use hectare::orion::array::random::Stream;
 use hectare::orion::relax::Consistency;
 use sparse_lr::logistic::logistic;
+use sparse_lr::step::{rule, squares};
 use sparse_lr::training::Curve;
 use sparse_lr::{KINDS, Options, serial, train};
 use std::fs;
@@ -128,6 +129,20 @@ fn no_margin_is_too_large_for_the_loss() {
     assert!(logistic(f32::NAN, 1.0).0.is_nan(), "what is no number stays none");
 }
 
+#[test]
+fn the_default_rule_begins_with_the_square_of_the_values() {
+    let o = options(&[]);
+    let initial = |values: &[f32]| {
+        let features: Vec<(u32, f32)> = (0..).zip(values.iter().copied()).collect();
+        rule(&o, squares(&features)).initial
+    };
+    assert_eq!(initial(&[1.0, -1.0]), 1.0);
+    assert_eq!(initial(&[0.5, -0.25]), (0.25 + 0.0625) / 2.0);
+    assert_eq!(initial(&[0.5, 1000.0]), 1.0, "large values say nothing of small ones");
+    assert_eq!(initial(&[0.0]), 1.0);
+    assert_eq!(initial(&[]), 1.0);
+}
+
 /// A file of examples as those of surveys: of each of a dozen questions one of four answers, whose planted weights tell the
 /// label. Every weight is in a quarter of the examples, so that gradients of a clock's examples add up to far too much.
 fn survey(name: &str, numbers: Range<usize>) -> Examples {
@@ -145,15 +160,12 @@ fn survey(name: &str, numbers: Range<usize>) -> Examples {
 
 /// Consistencies and ways of the default rule.
 fn ways() -> impl Iterator<Item = (Consistency, bool)> {
-    let kinds = [KINDS[0], Consistency::Bsp, Consistency::Async];
-    kinds.into_iter().flat_map(|kind| [(kind, false), (kind, true)])
+    KINDS.into_iter().flat_map(|kind| [(kind, false), (kind, true)])
 }
 
 /// The last loss of the default rule and of the serial twin, on so many workers and in every way.
-fn judge(files: [&str; 2], passes: &str, workers: &[usize], mut judge: impl FnMut(&str, f64, f64)) {
-    let of = |more: &[&str]| {
-        options(&[&["--data", files[0], "--test", files[1], "--passes", passes], more].concat())
-    };
+fn judge(files: [&str; 2], args: &[&str], workers: &[usize], mut judge: impl FnMut(&str, f64, f64)) {
+    let of = |more: &[&str]| options(&[&["--data", files[0], "--test", files[1]], args, more].concat());
     let twin = *losses(&serial(&of(&[])).unwrap()).last().unwrap();
     for workers in workers {
         for (kind, serve) in ways() {
@@ -170,7 +182,7 @@ fn the_default_rule_holds_where_steps_of_sgd_overshoot() {
     let (learned, tested) = (survey("survey", 0..6000), survey("survey-test", 6000..8000));
     let files = [learned.path(), tested.path()];
     // One worker has eight clocks a pass, and so as many steps: after four passes it is 11 % behind the twin, after twelve 1 %.
-    judge(files, "12", &[1, 2, 4], |how, loss, twin| {
+    judge(files, &["--passes", "12"], &[1, 2, 4], |how, loss, twin| {
         assert!(loss < 1.1 * twin, "{how}: {loss}, serial {twin}")
     });
     // The former default, which is there for those who tune its rate.
@@ -191,9 +203,11 @@ fn the_default_rule_holds_on_real_data() {
         return;
     }
     let files = [&files[0], &files[1]].map(|file| file.to_str().unwrap());
-    // The best that the serial twin finds, with a tuned rate, is 0.3244; the former default gave 0.337 to 0.795. How late
-    // gradients are differs from run to run, and with it the fourth digit.
-    judge(files, "8", &[1, 2, 4], |how, loss, _| assert!((0.32..0.335).contains(&loss), "{how}: {loss}"));
+    // scikit-learn's LogisticRegression with C = 1 / (0.00003 * 32560) ends at 0.3241, workers after 20 passes at 0.3241 to
+    // 0.3248, after 8 at up to 0.3256. How late gradients are differs from run to run, and with it the fourth digit.
+    judge(files, &["--passes", "8", "--l2", "3e-5"], &[1, 2, 4], |how, loss, twin| {
+        assert!(loss > 0.32 && loss < 1.01 * twin && loss < 1.01 * 0.3241, "{how}: {loss}, serial {twin}")
+    });
 }
 
 #[test]

@@ -2,7 +2,7 @@
 use super::data::{self, Examples, Rows};
 use super::logistic::logistic;
 use super::quality::{Quality, Scored};
-use super::step::{Step, strengths};
+use super::step::{self, Step};
 use super::training::Curve;
 use super::{Options, Rule, curve, output, tell};
 use hectare::orion::Result;
@@ -71,11 +71,11 @@ pub(crate) fn serial(o: &Options) -> Result<Curve> {
     tell(labels, o);
     let mut weights = loaded.map_or_else(|| vec![0.0; features + 1], |model| model.widened(features));
     let mut scored: Vec<Scored> = Vec::new();
-    let rule = AdaRevision::new(o.rate(0).into());
+    let rule = step::rule(o, step::squares(&train.features));
     let mut states = vec![Apply::<f32>::initial(&rule); features + 1];
     let strengths = match o.l2 {
         0.0 => Vec::new(),
-        lambda => strengths(lambda, train.labels.len(), &train.counts(features)),
+        lambda => step::strengths(lambda, train.labels.len(), &train.counts(features)),
     };
     let mut curve = curve();
     for number in 0..o.passes {

@@ -2,7 +2,7 @@
 use super::{Options, Rule};
 use hectare::SparseArray;
 use hectare::orion::array::text::LabelledRow;
-use hectare::orion::relax::Consistency;
+use hectare::orion::relax::{AdaRevision, Consistency};
 use hectare::orion::{Context, Result, parallel_for};
 
 /// The contributions of a pass: an example whose loss has slope `s` adds `scale * s * x + pulls[i] * w[i]` to the weight
@@ -38,6 +38,20 @@ impl Step {
         };
         Step { scale, last: features, one, pulls }
     }
+}
+
+/// The default rule for examples the squares of whose values have this sum and are so many. It begins with their mean as
+/// the sum of squared gradients, not with 1: with that, values as small as those of long rows of length 1 are learned slowly.
+/// Never with more than 1, as a few large values say nothing of the others.
+pub(crate) fn rule(o: &Options, [squares, count]: [f64; 2]) -> AdaRevision {
+    let mean = (squares / count).min(1.0);
+    AdaRevision { rate: o.rate(0).into(), initial: if mean > 0.0 { mean } else { 1.0 } }
+}
+
+/// The sum of the squares of values, and how many these are.
+pub(crate) fn squares<'a>(features: impl IntoIterator<Item = &'a (u32, f32)>) -> [f64; 2] {
+    let plus = |[sum, count]: [f64; 2], (_, x): &(u32, f32)| [sum + f64::from(*x).powi(2), count + 1.0];
+    features.into_iter().fold([0.0; 2], plus)
 }
 
 /// How strongly an example pulls at the weight of each of its features, so that a pass pulls at all weights as

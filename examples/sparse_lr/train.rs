@@ -20,8 +20,15 @@ enum Weights {
 }
 
 impl Weights {
-    fn new(w: &mut Context<'_>, o: &Options, weights: DistArray<f32, 1>) -> Result<Weights> {
-        let rule = AdaRevision::new(o.rate(0).into());
+    fn new(
+        w: &mut Context<'_>,
+        o: &Options,
+        train: &SparseArray<LabelledRow, 1>,
+        weights: DistArray<f32, 1>,
+    ) -> Result<Weights> {
+        let mut mine = [0.0; 2];
+        train.for_each_local(|_, row| mine = plus(mine, step::squares(&row.features)));
+        let rule = step::rule(o, w.all_reduce(mine, plus)?);
         Ok(match (o.rule, o.serve) {
             (Rule::Sgd, false) => Weights::Sgd(weights),
             (Rule::Sgd, true) => Weights::Served(w.served(weights, Sum)?),
@@ -56,6 +63,10 @@ impl Weights {
             }
         }
     }
+}
+
+fn plus(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+    [a[0] + b[0], a[1] + b[1]]
 }
 
 /// Predicts the examples to test with; worker 0 judges. Collective.
@@ -96,7 +107,7 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         Some(model) => w.from_slice([features + 1], &model.widened(features))?,
         None => w.zeros::<f32, 1>([features + 1])?,
     };
-    let mut weights = Weights::new(w, o, weights.named("weights"))?;
+    let mut weights = Weights::new(w, o, &train, weights.named("weights"))?;
     let mut scored = w.zeros::<Scored, 1>([test.len()])?.named("margins and labels");
     let every = o.run.every(CLOCKS * w.size());
     let mut curve = curve();
