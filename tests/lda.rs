@@ -4,6 +4,7 @@
 mod lda;
 
 mod bags;
+mod files;
 
 use crate::common::program::refuses;
 use clap::Parser;

@@ -3,6 +3,7 @@
 #[path = "../examples/word2vec/main.rs"]
 mod word2vec;
 
+mod files;
 mod inputs;
 
 use crate::common::program::refuses;

@@ -2,13 +2,14 @@
 //! serial twin.
 //!
 //! `cargo run --release --example lda -- [--workers 2] [--serial] [--text FILE [--lines]] [--lda-c FILE] [--uci FILE]
-//! [--help]`
+//! [--save FOLDER] [--help]`
 //!
 //! Rows of documents stay with a worker, rows of words go around and are exact; the totals of the topics, which every
 //! token changes, are a relaxed array: each worker has a copy with its own changes, merged at every hand-over of words and
 //! as often as `--every` says.
 mod bags;
 mod corpus;
+mod files;
 mod kernel;
 mod options;
 mod plain;
@@ -169,9 +170,14 @@ pub(crate) fn train(
             break;
         }
     }
-    if w.rank() == 0 {
-        show(o, corpus, &model.word_topic.to_vec(w)?);
-    }
+    let told = w.root(|| {
+        let word_topic = model.word_topic.to_vec(w)?;
+        show(o, corpus, &word_topic);
+        let Some(folder) = &o.save else { return Ok(()) };
+        let doc_topic = model.doc_topic.to_vec(w)?;
+        files::save(o, corpus, [&doc_topic, &word_topic], folder).map_err(training::invalid)
+    });
+    w.broadcast(|| told.unwrap_or(Ok(())))?;
     training::explain(w, &o.run)?;
     Ok(curve)
 }
@@ -219,6 +225,7 @@ fn show(o: &Options, corpus: &Corpus, word_topic: &[i32]) {
 
 fn run(o: &Options) -> anyhow::Result<()> {
     o.check()?;
+    o.save.as_deref().map_or(Ok(()), files::try_folder)?;
     let corpus = Corpus::load(o)?;
     let (tokens, documents, words) = (corpus.train.len(), corpus.documents, corpus.words.len());
     training::say(format_args!("{tokens} tokens to learn from in {documents} documents, {words} words"));
@@ -231,9 +238,15 @@ fn run(o: &Options) -> anyhow::Result<()> {
         curve
     };
     let twin = || {
-        let (order, mut last): (Vec<usize>, _) = ((0..tokens).collect(), Vec::new());
-        let curve = serial(o, &corpus, &order, &mut |model| last.clone_from(&model.word_topic))?;
-        show(o, &corpus, &last);
+        let (order, mut last): (Vec<usize>, _) = ((0..tokens).collect(), <[Vec<i32>; 2]>::default());
+        let curve = serial(o, &corpus, &order, &mut |model| {
+            last.clone_from(&[model.doc_topic.clone(), model.word_topic.clone()]);
+        })?;
+        let [doc_topic, word_topic] = &last;
+        show(o, &corpus, word_topic);
+        if let Some(folder) = &o.save {
+            files::save(o, &corpus, [doc_topic, word_topic], folder)?;
+        }
         Ok(speed(curve))
     };
     let parallel = |workers, kind| {

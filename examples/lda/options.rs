@@ -46,6 +46,9 @@ pub(crate) struct Options {
     /// Write the tokens to learn from to this file, a line `document word` of numbers each, and end: for other programs.
     #[arg(long)]
     pub(crate) write_tokens: Option<PathBuf>,
+    /// Save the topics in this folder: topics.npy, documents.npy, vocabulary.txt and topics.txt.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "all")]
+    pub(crate) save: Option<PathBuf>,
     /// Topics.
     #[arg(long, default_value_t = 100)]
     pub(crate) topics: usize,

@@ -32,6 +32,11 @@ pub(crate) fn explain(w: &mut Context<'_>, run: &Run) -> Result<()> {
     Ok(())
 }
 
+/// An error of a program's own, for all workers.
+pub(crate) fn invalid(error: anyhow::Error) -> hectare::orion::Error {
+    hectare::orion::Error::Invalid(one_line(&error))
+}
+
 /// Ends a program: an error is one line.
 pub(crate) fn exit(result: anyhow::Result<()>) -> std::process::ExitCode {
     match result {

@@ -1,17 +1,22 @@
 //! Vectors of words by skip-gram with negative sampling (Mikolov et al., 2013) through the loop layer, and the serial
 //! twin.
 //!
-//! `cargo run --release --example word2vec -- [--workers 2] [--serial] [--text FILE [--lines]] [--help]`
+//! `cargo run --release --example word2vec -- [--workers 2] [--serial] [--text FILE [--lines]]
+//! [--load FILE] [--save FILE] [--help]`
 //!
 //! Which rows a sentence changes is known only when it is read, so no order keeps all dependences but the serial one.
 //! They are given up: workers read and write the rows of one pair of matrices at once, number by number (or, with
 //! `--consistency`, rows of copies whose changes are added up at clocks).
+mod files;
 mod kernel;
 mod options;
 mod quality;
 mod text;
 #[path = "../training/mod.rs"]
 pub(crate) mod training;
+use self::files::save;
+#[allow(unused_imports)] // for tests
+pub(crate) use self::files::{Vectors, read};
 pub(crate) use self::kernel::{Learner, begin, width};
 pub(crate) use self::options::Options;
 pub(crate) use self::quality::{nearest, score};
@@ -53,7 +58,7 @@ pub(crate) fn train(
     let learner = Learner::new(o, text);
     let (count, words, width) = (text.sentences.len(), text.words.len(), learner.width);
     let sentences = w.entries([count], count, |number| ([number], ()))?.named("sentences");
-    let start = begin(o, words);
+    let start = &text.start;
     let mut input = w.from_fn([words, width], |[i, k]| start[i * width + k])?.named("input");
     let mut output = w.zeros::<f32, 2>([words, width])?.named("output");
     let (mut curve, mut all) = (Curve::of(MEASURE, ADVICE).against(UNTRAINED), 0);
@@ -86,6 +91,8 @@ pub(crate) fn train(
         }
     }
     training::explain(w, &o.run)?;
+    let saved = w.root(|| input.to_vec(w).and_then(|vectors| keep(o, text, &vectors)));
+    w.broadcast(|| saved.unwrap_or(Ok(())))?;
     Ok(Trained { vectors: input.to_vec(w)?, curve, words: all })
 }
 
@@ -93,7 +100,7 @@ pub(crate) fn train(
 pub(crate) fn serial(o: &Options, text: &Text) -> Result<Trained> {
     let learner = Learner::new(o, text);
     let (words, width) = (text.words.len(), learner.width);
-    let (mut input, mut output) = (begin(o, words), vec![0.0f32; words * width]);
+    let (mut input, mut output) = (text.start.clone(), vec![0.0f32; words * width]);
     let (mut curve, mut all) = (Curve::of(MEASURE, ADVICE).against(UNTRAINED), 0);
     for pass in 0..o.passes {
         curve.begin();
@@ -121,7 +128,16 @@ pub(crate) fn serial(o: &Options, text: &Text) -> Result<Trained> {
             break;
         }
     }
+    keep(o, text, &input)?;
     Ok(Trained { vectors: input, curve, words: all })
+}
+
+/// Saves the vectors, if that is wanted.
+fn keep(o: &Options, text: &Text, vectors: &[f32]) -> Result<()> {
+    match &o.save {
+        Some(path) => save(o, &text.words, vectors, path).map_err(training::invalid),
+        None => Ok(()),
+    }
 }
 
 /// After a pass: the mean loss, and the quality of the vectors; false when training may stop.
@@ -145,6 +161,7 @@ fn tell(
 
 fn run(o: &Options) -> anyhow::Result<()> {
     o.check()?;
+    o.save.as_deref().map_or(Ok(()), |path| training::try_to_write("--save", path))?;
     let text = Text::load(o)?;
     let count: usize = text.sentences.iter().map(Vec::len).sum();
     training::say(format_args!(

@@ -29,6 +29,12 @@ pub(crate) struct Options {
     /// Write the sentences to this file, a line of words by number each, and end: for other programs.
     #[arg(long)]
     pub(crate) write_text: Option<PathBuf>,
+    /// Begin with the vectors in this file, of --save, word2vec.c or gensim: binary if the name ends in .bin, else text.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) load: Option<PathBuf>,
+    /// Save the vectors here, in word2vec's text format, or in its binary one if the name ends in .bin.
+    #[arg(long, value_name = "FILE", conflicts_with = "all")]
+    pub(crate) save: Option<PathBuf>,
     /// Words that are rarer than this in a text are left out.
     #[arg(long, default_value_t = 5)]
     pub(crate) min_count: usize,

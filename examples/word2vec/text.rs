@@ -1,6 +1,6 @@
 //! Sentences, and what follows from the words' frequencies: which are kept, which are drawn.
-use super::Options;
 use super::training::text::{Generated, Keep, PLANTED, generate};
+use super::{Options, begin, files};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
@@ -32,6 +32,8 @@ pub(crate) struct Text {
     pub(crate) keep: Vec<u64>,
     /// For drawing by the alias method (Walker, 1977): a chance in parts of 2^32, and the word otherwise.
     pub(crate) noise: Vec<(u32, u32)>,
+    /// The vectors that training begins with.
+    pub(crate) start: Vec<f32>,
 }
 
 impl Text {
@@ -70,7 +72,11 @@ impl Text {
                 Known::Ring((0..topics).map(of_topic).collect())
             }
         };
-        Ok(Text { words, sentences, known, keep, noise })
+        let start = match &o.load {
+            Some(path) => files::begin_with(o, &words, path)?,
+            None => begin(o, words.len()),
+        };
+        Ok(Text { words, sentences, known, keep, noise, start })
     }
 }
 
