@@ -199,13 +199,13 @@ fn the_default_rule_holds_on_real_data() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     let files = ["a9a", "a9a.t"].map(|name| data.join(name));
     if !files.iter().all(|file| file.exists()) {
-        println!("skipped: no a9a in {}", data.display());
+        hectare_testing::skip("data set a9a", format!("not in {}", data.display()));
         return;
     }
     let files = [&files[0], &files[1]].map(|file| file.to_str().unwrap());
     // scikit-learn's LogisticRegression with C = 1 / (0.00003 * 32560) ends at 0.3241, workers after 20 passes at 0.3241 to
     // 0.3248, after 8 at up to 0.3256. How late gradients are differs from run to run, and with it the fourth digit.
-    judge(files, &["--passes", "8", "--l2", "3e-5"], &[1, 2, 4], |how, loss, twin| {
+    judge(files, &["--passes", "8", "--l2", "3e-5"], &[2], |how, loss, twin| {
         assert!(loss > 0.32 && loss < 1.01 * twin && loss < 1.01 * 0.3241, "{how}: {loss}, serial {twin}")
     });
 }
