@@ -199,7 +199,7 @@ fn the_default_rule_holds_on_real_data() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     let files = ["a9a", "a9a.t"].map(|name| data.join(name));
     if !files.iter().all(|file| file.exists()) {
-        hectare_testing::skip("data set a9a", format!("not in {}", data.display()));
+        hectare_testing::skip("shared data", data.display());
         return;
     }
     let files = [&files[0], &files[1]].map(|file| file.to_str().unwrap());
