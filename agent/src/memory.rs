@@ -4,7 +4,7 @@ use crate::own::{Entered, Own};
 use crate::received::{Committed, Received};
 use crate::trace::Trace;
 use hectare_dsm as dsm;
-use hectare_dsm::agent::{Agent, Bell, RemoteWorker};
+use hectare_dsm::agent::{Agent, Bell, Clash, Over, RemoteWorker};
 use hectare_net::wire::{Stage, Wanted};
 use hectare_net::{
     AreaId, Arrival, Description, Event, GroupId, HostId, Lines, Memory, NameError, PinId, Pinned, Run,
@@ -240,6 +240,32 @@ impl SegmentMemory {
     /// The directory has accepted the name of an area of this host.
     pub(crate) fn accepted(&mut self, area: AreaId) {
         self.own.accept(&self.agent, area);
+    }
+
+    /// The name of an area of this host was refused: its owner is told.
+    pub(crate) fn refused(&mut self, area: AreaId, error: NameError) {
+        let (over, by) = match error {
+            NameError::Taken { by } => (Over::Name, by),
+            NameError::Group { by } => (Over::Group, by),
+            _ => return,
+        };
+        self.tell_clash(area, Clash { over, host: usize::from(by.0), is_known: false });
+    }
+
+    /// Another host's area was refused because of this one: its owner is told, too.
+    pub(crate) fn clashed(&mut self, area: AreaId, by: HostId, error: NameError) {
+        let over = match error {
+            NameError::Taken { .. } => Over::Name,
+            NameError::Group { .. } => Over::Group,
+            _ => return,
+        };
+        self.tell_clash(area, Clash { over, host: usize::from(by.0), is_known: true });
+    }
+
+    fn tell_clash(&self, id: AreaId, clash: Clash) {
+        if let Some(area) = self.own.area(id) {
+            self.agent.tell_clash(area, clash);
+        }
     }
 
     /// The answer to a question for a name.

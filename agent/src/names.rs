@@ -17,7 +17,8 @@ pub(crate) fn description(area: &AreaDescription) -> Description {
     let bytes = (area.len * area.element.size()) as u64;
     // A row that is longer than 2^32 elements is longer than an area of another host can be.
     let row = u32::try_from(area.row).unwrap_or(1);
-    Description { name: area.name.clone(), element: ElementType { kind, size, align }, bytes, row }
+    let group = area.group.clone().unwrap_or_default();
+    Description { name: area.name.clone(), group, element: ElementType { kind, size, align }, bytes, row }
 }
 
 /// The type and the number of elements; none if they are of no area.

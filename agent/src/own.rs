@@ -138,6 +138,11 @@ impl Own {
         Some(id)
     }
 
+    /// The area here.
+    pub(crate) fn area(&self, id: AreaId) -> Option<dsm::AreaId> {
+        self.groups.get(&id.group)?.members.get(&id.member).copied()
+    }
+
     pub(crate) fn id_of(&self, area: dsm::AreaId) -> Option<AreaId> {
         self.areas.get(&area).copied()
     }

@@ -103,6 +103,8 @@ fn counters(relay: &Relay) -> Vec<(String, String, u64)> {
         ("lines", "resent", node.lines_resent),
         ("lines", "received", node.lines_received),
         ("lines", "stale", node.stale_lines),
+        ("names", "refused", node.names_refused),
+        ("names", "clashed", node.clashes),
         ("skipped_labels", "", node.skipped_labels),
         ("refused_pins", "", node.pins_refused),
         ("bad_packets", "malformed", node.malformed),

@@ -5,6 +5,7 @@
 )]
 mod adoption;
 mod areas_on_hosts;
+mod clashes;
 mod commands;
 mod common;
 mod crowd;

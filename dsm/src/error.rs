@@ -147,6 +147,42 @@ pub enum Error {
         /// Who owns it, or is creating it at this moment.
         holder: String,
     },
+    /// Workers of two hosts have created areas of one name. The owner of each is told once, at a synchronization point, which has
+    /// done what it does.
+    #[error(
+        "two hosts created an area {name:?}, {here} and {host}: each uses its own, and all other hosts that of {}; create \
+         it on one host and attach to it on the others, or give it two names",
+        if *.is_known { here } else { host }
+    )]
+    NameClash {
+        /// The name.
+        name: String,
+        /// This host.
+        here: String,
+        /// The other host.
+        host: String,
+        /// Whether the area of this host is the one that the other hosts know: the job's first host heard of it first.
+        is_known: bool,
+    },
+    /// A group has areas of owners on two hosts. The owner of each is told once, at a synchronization point, which has done what
+    /// it does.
+    #[error(
+        "group {group:?} has areas of two hosts, {here} (area {name:?}) and {host}: those of {} are unknown to all other \
+         hosts, as the areas of a group have their owners on one host; create them on one host, or in two groups",
+        if *.is_known { host } else { here }
+    )]
+    GroupClash {
+        /// The area of this host.
+        name: String,
+        /// The group.
+        group: String,
+        /// This host.
+        here: String,
+        /// The other host.
+        host: String,
+        /// Whether the areas of this host are those that the other hosts know.
+        is_known: bool,
+    },
     /// No area of this name exists.
     #[error("there is no area {name:?}: create it first, or wait for it with `Worker::attach_within`")]
     NoSuchArea {

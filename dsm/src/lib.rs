@@ -60,6 +60,7 @@ pub mod agent {
         news::Event,
         receive::{Arrival, Receiving, Source},
     };
+    pub use crate::protocol::clash::{Clash, Over};
 }
 /// The traits and derives of plain old data, for element types of one's own.
 #[cfg(not(loom))]

@@ -1,7 +1,8 @@
 //! A C program in a job on two hosts. The test is the agent that stands in for the other one.
 mod common;
 
-use common::{build, compiler, program, run};
+use common::{build, compiler, program};
+use hectare_dsm::agent::{Clash, Over};
 use hectare_dsm::{AreaSpec, ElementType, Job};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -25,6 +26,15 @@ fn areas_stay_on_their_owners_host() {
     let built = build(compiler("cc", "gnu99"), "elsewhere.c", directory.path());
     // SAFETY: the memory is changed by this library alone, here and in the C program.
     let descriptor = inherited(unsafe { job.descriptor() });
-    run(program(built, directory.path()).arg(descriptor.to_string()));
+    let mut child = program(built, directory.path()).arg(descriptor.to_string()).spawn().unwrap();
+    let mine = loop {
+        if let Some(area) = agent.find("mine") {
+            break area;
+        }
+        assert_eq!(child.try_wait().unwrap(), None);
+        std::thread::yield_now();
+    };
+    agent.tell_clash(mine, Clash { over: Over::Name, host: 1, is_known: false });
+    assert!(child.wait().unwrap().success());
     assert_eq!(job.stats().unwrap().refused_handovers, 5);
 }

@@ -70,6 +70,8 @@ pub struct ElementType {
 pub struct Description {
     /// Its name, of at most [`MAX_NAME`] bytes.
     pub name: String,
+    /// The name of its group on its host, of as many; empty if it is in none.
+    pub group: String,
     /// The type of its elements.
     pub element: ElementType,
     /// Bytes of all elements.
@@ -103,6 +105,12 @@ pub enum NameError {
     #[error("an area of this name is on {by} already")]
     Taken {
         /// The host that has it.
+        by: HostId,
+    },
+    /// The area's group has areas of another host.
+    #[error("the area's group has areas of {by} already: all have their owners on one host")]
+    Group {
+        /// The host that has them.
         by: HostId,
     },
     /// The element types differ.

@@ -34,6 +34,9 @@ fn help(name: &str) -> &'static str {
         "cuts" => "Differences between two versions, by what became of them.",
         "lines" => "Lines of 64 bytes of areas, by what became of them.",
         "skipped_labels" => "Subscribers that got a later state in place of the last one before a barrier.",
+        "names" => {
+            "Names of areas of this host that were refused, and those of others that were because of this host's."
+        }
         "refused_pins" => "States that could not be held to be sent.",
         "bad_packets" => "Packets of peers that have no meaning, or say what their sender may not say.",
         "bad_datagrams" => "Datagrams that were thrown away, by cause.",

@@ -3,6 +3,7 @@ use super::directory::{AreaId, find};
 use super::shared::{Shared, check_is_asked_for};
 use crate::error::{Error, Result};
 use crate::log::bitmap::Log;
+use crate::protocol::clash::{Clash, Over};
 use crate::protocol::ownership;
 use crate::protocol::publication::Version;
 use crate::segment::about::About;
@@ -157,6 +158,23 @@ impl AreaCore {
             host: self.shared.segment.host_text(word.host()),
         };
         self.shared.refused_handover(error)
+    }
+
+    /// What its owner is told of a clash.
+    #[cold]
+    pub(crate) fn clash(&self, clash: Clash) -> Error {
+        let segment = &self.shared.segment;
+        let here = segment.host_text(Some(segment.config().here as usize));
+        let (name, host, is_known) = (self.name.clone(), segment.host_text(Some(clash.host)), clash.is_known);
+        let error = match clash.over {
+            Over::Name => Error::NameClash { name, here, host, is_known },
+            Over::Group => {
+                let group = find::group(segment, self.id.index as usize).unwrap_or_default();
+                Error::GroupClash { name, group, here, host, is_known }
+            }
+        };
+        tracing::warn!(%error, "a clash with another host");
+        error
     }
 
     #[cold]

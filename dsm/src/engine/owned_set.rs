@@ -100,6 +100,13 @@ impl OwnedSet {
         published[id.index as usize / 64] &= !(1 << (id.index % 64));
     }
 
+    /// Visits the areas that the worker owns.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(&AreaCore)) {
+        let inner = self.inner.borrow();
+        let owned = inner.slots.iter().filter(|entry| entry.epoch != 0);
+        owned.filter_map(|entry| entry.hand.as_ref()).for_each(|hand| visit(&hand.core));
+    }
+
     /// Visits the areas that the worker owns and that rounds may publish, 64 at a time: the number of the word, and a bit
     /// for each.
     pub(crate) fn for_each_word(&self, mut visit: impl FnMut(usize, u64)) {

@@ -57,6 +57,8 @@ pub(crate) struct Local {
     pub(crate) unlogged: RefCell<Vec<crate::UnloggedWrite>>,
     /// What the worker's next synchronization point returns (`HECTARE_CHECK=1`).
     pub(crate) complaint: RefCell<Option<crate::Error>>,
+    /// How many clashes with areas of other hosts it has looked at.
+    pub(crate) clashes: Cell<u64>,
     pub(crate) stalled_since: Cell<Option<(u64, Instant)>>,
 }
 
@@ -70,6 +72,7 @@ impl Local {
             scanned: RefCell::default(),
             unlogged: RefCell::default(),
             complaint: RefCell::default(),
+            clashes: Cell::default(),
             stalled_since: Cell::new(None),
         }
     }

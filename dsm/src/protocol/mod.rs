@@ -4,6 +4,7 @@ pub(crate) mod abandon;
 pub(crate) mod area_state;
 pub(crate) mod arrival;
 pub(crate) mod claim;
+pub(crate) mod clash;
 pub(crate) mod clock_words;
 pub(crate) mod consider;
 #[cfg(not(loom))]

@@ -159,7 +159,8 @@ impl World {
                     let name = format!("h{host}g{group}m{member}");
                     // The last line may be short.
                     let bytes = self.random.between(1, options.lines) * LINE - self.random.below(7) * 8;
-                    let description = Description { name: name.clone(), element, bytes, row: 1 };
+                    let description =
+                        Description { name: name.clone(), group: String::new(), element, bytes, row: 1 };
                     names.push((host, description.clone()));
                     let area = AreaId { group: id, member: member as u16 };
                     self.hosts[usize::from(host)].memory.create(area, description, options.copies);
@@ -168,7 +169,13 @@ impl World {
             // A name that all hosts want, for an area that nobody attaches to.
             if self.random.chance(300) {
                 let area = AreaId { group: GroupId::new(HostId(host), 1 << 20), member: 0 };
-                let description = Description { name: "wanted by all".into(), element, bytes: 64, row: 1 };
+                let description = Description {
+                    name: "wanted by all".into(),
+                    group: String::new(),
+                    element,
+                    bytes: 64,
+                    row: 1,
+                };
                 self.hosts[usize::from(host)].memory.create(area, description, options.copies);
             }
         }

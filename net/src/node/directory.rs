@@ -42,6 +42,22 @@ impl Directory {
         (0..hosts).all(|host| self.restated.get(&HostId(host)).is_some_and(is_whole))
     }
 
+    /// Which area has the name that another one would have, or is of the same group and of another host.
+    fn holder(&self, area: AreaId, description: &Description) -> Option<(AreaId, NameError)> {
+        if let Some(named) = self.names.get(&description.name).filter(|named| named.area != area) {
+            return Some((named.area, NameError::Taken { by: named.area.group.owner() }));
+        }
+        if description.group.is_empty() {
+            return None;
+        }
+        let owner = area.group.owner();
+        let is_elsewhere = |named: &&Named| {
+            named.area.group.owner() != owner && named.description.group == description.group
+        };
+        let named = self.names.values().find(is_elsewhere)?;
+        Some((named.area, NameError::Group { by: named.area.group.owner() }))
+    }
+
     fn remove(&mut self, area: AreaId) {
         self.waiting.remove(&area);
         self.names.retain(|_, named| named.area != area);
@@ -102,18 +118,12 @@ impl Node {
         directory.names.retain(|_, named| named.confirmed || waiting.contains_key(&named.area));
         for (area, description) in waiting {
             let directory = self.directory.as_ref().expect("it is here");
-            let holder = directory
-                .names
-                .get(&description.name)
-                .map(|named| named.area)
-                .filter(|holder| *holder != area && !twice);
-            match holder {
+            match directory.holder(area, &description).filter(|_| !twice) {
                 None => {
                     self.enter(area, description);
                     self.tell(area.group.owner(), Register::Named(area, Ok(())));
                 }
-                Some(holder) => {
-                    let error = NameError::Taken { by: holder.group.owner() };
+                Some((holder, error)) => {
                     self.tell(area.group.owner(), Register::Named(area, Err(error)));
                     self.tell(holder.group.owner(), Register::Clash(holder, area.group.owner(), error));
                 }

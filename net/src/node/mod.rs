@@ -280,6 +280,10 @@ pub struct Counters {
     pub lines_received: u64,
     /// Packets with lines of cuts that are over.
     pub stale_lines: u64,
+    /// Areas of this host whose names the directory refused.
+    pub names_refused: u64,
+    /// Areas of other hosts that were refused because of one of this host, or asked for as something else than it is.
+    pub clashes: u64,
 }
 
 /// One host's part of the protocol.
@@ -653,7 +657,8 @@ impl Node {
                 self.on_found(cx, index, serial, result)
             }
             Register::Clash(area, by, error) if from == HostId::FIRST => {
-                cx.out.push(Action::Clash { area, by, error })
+                self.counters.clashes += 1;
+                cx.out.push(Action::Clash { area, by, error });
             }
             Register::Forced(group, forced) if group.owner() == from => self.on_forced(cx, group, forced),
             Register::Suspect(host, silent) => self.on_suspect(cx, from, host, silent),

@@ -72,6 +72,7 @@ impl Node {
             Ok(()) => {}
             Err(error) => {
                 self.withdraw_name(area);
+                self.counters.names_refused += 1;
                 cx.out.push(Action::Refused { area, error });
             }
         }

@@ -203,7 +203,9 @@ impl Node {
     ) {
         let refused = match () {
             () if usize::from(area.member) >= MAX_MEMBERS => Some(NameError::Members),
-            () if description.name.len() > crate::types::MAX_NAME => Some(NameError::Long),
+            () if description.name.len().max(description.group.len()) > crate::types::MAX_NAME => {
+                Some(NameError::Long)
+            }
             () => None,
         };
         if let Some(error) = refused {

@@ -86,12 +86,13 @@ impl<'b> Reader<'b> {
     }
 
     pub(crate) fn description(&mut self) -> Result<Description, FrameError> {
-        let (name, element, bytes, row) = (self.name()?, self.element()?, self.u64()?, self.u32()?);
+        let (name, group, element) = (self.name()?, self.name()?, self.element()?);
+        let (bytes, row) = (self.u64()?, self.u32()?);
         // Lines are named by 32 bits.
         if bytes > crate::LINE << 32 {
             return Err(FrameError::Value { of: "an area's length" });
         }
-        Ok(Description { name, element, bytes, row })
+        Ok(Description { name, group, element, bytes, row })
     }
 }
 
@@ -158,6 +159,7 @@ pub(crate) trait Put {
 
     fn description(&mut self, description: &Description) {
         self.name(&description.name);
+        self.name(&description.group);
         self.element(description.element);
         self.u64(description.bytes);
         self.u32(description.row);

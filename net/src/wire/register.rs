@@ -363,6 +363,10 @@ fn put_name_error(to: &mut Vec<u8>, error: &NameError) {
         NameError::Deleted => to.u8(6),
         NameError::Long => to.u8(7),
         NameError::Unknown => to.u8(8),
+        NameError::Group { by } => {
+            to.u8(9);
+            to.host(by);
+        }
     }
 }
 
@@ -381,6 +385,7 @@ fn name_error(kind: u8, from: &mut Reader<'_>) -> Result<NameError, FrameError> 
         6 => NameError::Deleted,
         7 => NameError::Long,
         8 => NameError::Unknown,
+        9 => NameError::Group { by: from.host()? },
         _ => return Err(FrameError::Value { of: "the reason why a name was refused" }),
     })
 }

@@ -123,9 +123,10 @@ impl Choices<'_> {
     }
 
     fn description(&mut self) -> Description {
-        let len = self.below(255).into();
+        let (len, group) = (self.below(255).into(), self.below(255).into());
         Description {
             name: "n".repeat(len),
+            group: "g".repeat(group),
             element: self.element(),
             bytes: self.u64() >> 26,
             row: self.u32(),
@@ -139,7 +140,7 @@ impl Choices<'_> {
     }
 
     fn name_error(&mut self) -> NameError {
-        match self.below(8) {
+        match self.below(9) {
             0 => NameError::Taken { by: self.host() },
             1 => NameError::Type { there: self.element(), here: self.element(), asked_by: self.host() },
             2 => NameError::Length { there: self.u64(), here: self.u64(), asked_by: self.host() },
@@ -147,6 +148,7 @@ impl Choices<'_> {
             4 => NameError::Members,
             5 => NameError::Long,
             6 => NameError::Unknown,
+            7 => NameError::Group { by: self.host() },
             _ => NameError::Deleted,
         }
     }

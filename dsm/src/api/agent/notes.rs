@@ -1,6 +1,7 @@
 //! What agents note for those after them, and areas that are hidden until their data has come.
 use super::Agent;
 use crate::engine::directory::AreaId;
+use crate::protocol::clash::Clash;
 use crate::segment::layout::AreaSlot;
 use std::sync::atomic::Ordering;
 
@@ -34,6 +35,17 @@ impl Agent {
     /// The directory says that no host of the job has an area of this name: who attaches to it is told.
     pub fn tell_unknown(&self, name: &str) {
         self.desk.shared.segment.header().agent.unknown.tell(name);
+    }
+
+    /// An area of this host cannot be in the job beside one of another host: its owner's next synchronization point says so.
+    pub fn tell_clash(&self, area: AreaId, clash: Clash) {
+        // In use, so that the slot is no other area's meanwhile.
+        if self.desk.hold(area).is_ok() {
+            let segment = &self.desk.shared.segment;
+            let word = &segment.areas()[area.index as usize].agent.clash;
+            clash.tell(word, &segment.header().agent.clashes);
+            self.desk.release(area);
+        }
     }
 
     /// A number that no agent of this job on this host drew before, from 1 on.

@@ -97,7 +97,7 @@ impl<T: Element> Area<T> {
                 if let Some(owned) = self.take_given(worker) {
                     return Ok(owned);
                 }
-                worker.service()?;
+                worker.service_within()?;
                 std::hint::spin_loop();
             }
             let seen = ownership::load(word);

@@ -23,7 +23,7 @@ impl Worker {
         }
         area.core.force();
         let (round, given_up) = self.complete_round(false);
-        self.complain()?;
+        self.complain_at_end()?;
         let forced = self.shared().segment.forced(area.core.id.index as usize);
         Ok(Synced { round, given_up, put_off: u32::from(forced.is_set()) })
     }
@@ -43,7 +43,7 @@ impl Worker {
             }
         })?;
         let (round, given_up) = self.complete_round(false);
-        self.complain()?;
+        self.complain_at_end()?;
         Ok(Synced { round, given_up, put_off: u32::from(put_off) })
     }
 

@@ -124,7 +124,7 @@ impl Worker {
                     false => worker.one_round(timeout.is_none()),
                 }
             }
-            worker.complain()
+            worker.complain_at_end()
         })
     }
 

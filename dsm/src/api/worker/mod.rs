@@ -11,6 +11,7 @@ use crate::engine::shared::Shared;
 use crate::error::{Error, Rank, Result};
 use crate::memory::clock;
 use crate::memory::tenure::Tenure;
+use crate::protocol::clash::Clash;
 use crate::protocol::round::{Ended, Work, slot_state};
 use crate::protocol::word::{Phase, Word};
 use crate::segment::tally::add;
@@ -95,18 +96,61 @@ impl Worker {
     ///
     /// # Errors
     /// [`Error::ForkedChild`]; as of every synchronization point, [`Error::Unlogged`] under `HECTARE_CHECK=1`, and
-    /// [`Error::PeerFailed`] in a job on several hosts that has ended.
+    /// [`Error::PeerFailed`] in a job on several hosts that has ended; of each area of this worker once, [`Error::NameClash`] and
+    /// [`Error::GroupClash`] if another host has one of its name or group.
     #[inline]
     pub fn service(&mut self) -> Result<()> {
+        if self.serve_if_due()? { self.complain_at_end() } else { Ok(()) }
+    }
+
+    /// [`Worker::service`] in the middle of something else: clashes are told at its end.
+    #[inline]
+    pub(crate) fn service_within(&mut self) -> Result<()> {
+        if self.serve_if_due()? { self.complain() } else { Ok(()) }
+    }
+
+    /// Serves rounds, if there may be any; whether it did.
+    #[inline]
+    fn serve_if_due(&mut self) -> Result<bool> {
         self.shared.check_process()?;
         self.countdown -= 1;
         // Relaxed: only a hint; what follows a change loads it again.
         let word = self.shared.segment.header().sync.word.load(Ordering::Relaxed);
         if word == self.idle.0 && self.countdown != 0 {
-            return Ok(());
+            return Ok(false);
         }
         self.serve();
-        self.complain()
+        Ok(true)
+    }
+
+    /// What a synchronization point that has done all it does has to say: also that an area of this worker clashes with one of
+    /// another host.
+    #[inline]
+    pub(crate) fn complain_at_end(&self) -> Result<()> {
+        self.complain()?;
+        // Relaxed: only a hint, which the next synchronization point sees at the latest.
+        let count = self.shared.segment.header().agent.clashes.load(Ordering::Relaxed);
+        if count == self.local.clashes.get() { Ok(()) } else { self.complain_of_clash() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn complain_of_clash(&self) -> Result<()> {
+        let count = Clash::heard(&self.shared.segment.header().agent.clashes);
+        let mut found = None;
+        self.local.owned.for_each(|core| {
+            if found.is_none() {
+                found = Clash::take(&core.slot().agent.clash).map(|clash| core.clash(clash));
+            }
+        });
+        // There may be more of them: then it looks again.
+        found.map_or_else(
+            || {
+                self.local.clashes.set(count);
+                Ok(())
+            },
+            Err,
+        )
     }
 
     /// What a synchronization point has to say: that the job has ended, and what check mode has found in this worker's log
@@ -226,7 +270,7 @@ impl Worker {
         self.force_owned();
         let (round, given_up) = self.complete_round(false);
         let put_off = self.put_off_areas();
-        self.complain()?;
+        self.complain_at_end()?;
         Ok(Synced { round, given_up, put_off })
     }
 
@@ -304,7 +348,7 @@ impl Worker {
     /// Serves rounds while waiting for something else.
     pub(crate) fn keep_up(&mut self) {
         // The process was checked by whoever waits. A complaint is for a call that returns it.
-        if let Err(complaint @ Error::Unlogged { .. }) = self.service() {
+        if let Err(complaint @ Error::Unlogged { .. }) = self.service_within() {
             self.local.complaint.replace(Some(complaint));
         }
         std::thread::yield_now();

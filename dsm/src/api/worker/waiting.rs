@@ -13,7 +13,7 @@ impl Worker {
     /// One step of a wait: serves a round if there is one, else waits a little. `other` is a word whose
     /// change from the given value ends the step too.
     pub(crate) fn wait_step(&mut self, other: Option<(&AtomicU64, u64)>) -> Result<Pause> {
-        self.service()?;
+        self.service_within()?;
         let shared = self.shared.clone();
         let word = &shared.segment.header().sync.word;
         let seen = shared.segment.rounds().load();

@@ -30,6 +30,8 @@ pub(crate) struct AgentRecord {
     pub(crate) unknown: UnknownNames,
     /// Not 0: the other hosts are told that no worker of this one will come any more.
     pub(crate) deserted: AtomicU32,
+    /// How many clashes workers of this host were told ([`Clash`](crate::agent::Clash)).
+    pub(crate) clashes: Padded<AtomicU64>,
 }
 
 /// Names that no host of the job has, as the directory has said of late: by their hashes. Written by the agent.
@@ -63,4 +65,6 @@ pub(crate) struct AgentLine {
     pub(crate) hidden: AtomicU32,
     /// What workers of this host ask for, if the owner is on another host.
     pub(crate) wish: WishRecord,
+    /// A clash that the owner has not heard of yet.
+    pub(crate) clash: AtomicU64,
 }
