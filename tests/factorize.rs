@@ -184,3 +184,65 @@ fn a_loss_that_is_not_finite_is_one_line_and_a_code() {
         refuses(name, &[(&[&steps[..], files, more].concat(), says)]);
     }
 }
+
+#[test]
+fn separators_headers_and_times_are_found() {
+    let files = Files::new("columns");
+    let o = files.options(&["--passes", "2"]);
+    let expected = errors(&serial(&o).unwrap());
+    for (name, between, header, first) in [
+        ("movielens", "::", "", 1),
+        ("csv", ",", "userId,movieId,rating,timestamp\n", 0),
+        ("semicolons", ";", "\"User\";\"Item\";\"Rating\";\"Time\"\n", 0),
+        ("tabs", "\t", "", 0),
+        ("spaces", " ", "", 0),
+    ] {
+        for part in ["train", "test"] {
+            let line = |line: &str| {
+                let columns: Vec<&str> = line.split(' ').collect();
+                let key = |at: usize| (columns[at].parse::<usize>().unwrap() + first).to_string();
+                [&key(0), &key(1), columns[2], "978300760"].join(between) + "\n"
+            };
+            let text = fs::read_to_string(files.0.join(part)).unwrap();
+            let lines: String = text.lines().map(line).collect();
+            fs::write(files.0.join(format!("{part}.{name}")), format!("{header}{lines}")).unwrap();
+        }
+        let [train, test] =
+            ["train", "test"].map(|part| files.0.join(format!("{part}.{name}")).display().to_string());
+        let args =
+            ["factorize", "--quiet", "--rank", "8", "--passes", "2", "--train", &train, "--test", &test];
+        let o = Options::parse_from(args);
+        assert_eq!(errors(&serial(&o).unwrap()), expected, "{name}");
+        assert_eq!(on(2, &o, Consistency::Serializable).len(), 2, "{name}");
+    }
+}
+
+#[test]
+fn saved_factors_predict_what_was_measured() {
+    let files = Files::new("saved");
+    let [train, test, saved] =
+        ["train", "test", "saved"].map(|name| files.0.join(name).display().to_string());
+    for more in [&["--workers", "2"][..], &["--serial"], &["--workers", "1", "--steps", "ada-revision"]] {
+        let args = ["--train", &train, "--test", &test, "--rank", "8", "--passes", "3", "--save", &saved];
+        let output = program("factorize", &[&args[..], more].concat());
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{said}");
+        let rows = |name: &str| {
+            let path = files.0.join("saved").join(name);
+            hectare::run(1, |w| w.npy_file::<f32, 2>(&path)?.to_vec(w)).unwrap().swap_remove(0)
+        };
+        let (u, v) = (rows("rows.npy"), rows("columns.npy"));
+        assert_eq!((u.len(), v.len()), (300 * 8, 120 * 8));
+        let (mut squares, mut count) = (0.0, 0);
+        for line in fs::read_to_string(&test).unwrap().lines() {
+            let columns: Vec<f64> = line.split(' ').map(|column| column.parse().unwrap()).collect();
+            let row = |rows: &[f32], at: f64| rows[at as usize * 8..][..8].to_vec();
+            let products =
+                row(&u, columns[0]).into_iter().zip(row(&v, columns[1])).map(|(a, b)| f64::from(a * b));
+            squares += (columns[2] - products.sum::<f64>()).powi(2);
+            count += 1;
+        }
+        let error = (squares / f64::from(count)).sqrt();
+        assert!(said.contains(&format!("test RMSE {error:.4} after 3 passes")), "{error} {said}");
+    }
+}

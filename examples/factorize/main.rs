@@ -5,6 +5,7 @@
 //! As it stands, the loop is run as a rotation, in which nothing is given up. With `--consistency bsp`, `bounded:S` or
 //! `async` it gives up the rows of `v`, and needs no handovers (`relaxed`).
 mod relaxed;
+mod saved;
 #[path = "../training/mod.rs"]
 pub(crate) mod training;
 
@@ -13,6 +14,7 @@ use hectare::orion::relax::{AdaRevision, Buffered, Consistency, Relax};
 use hectare::orion::{Context, Error, Result, dot, parallel_for};
 use hectare::{DistArray, SparseArray};
 use relaxed::Revised;
+use saved::Factors;
 use std::process::ExitCode;
 use training::{Curve, Options, Steps, TOO_LONG, guess_of_entries, load, mean_guess, parallel, uniform};
 
@@ -125,7 +127,13 @@ fn pass(
 /// Where factors begin: between zero and this, so that the slow columns find the mean at once.
 const BELOW: f32 = 0.1;
 
+#[allow(dead_code)] // for tests
 pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<Curve> {
+    Ok(train_to_save(w, o, consistency)?.0)
+}
+
+/// The same, and the factors, if they are to be saved.
+fn train_to_save(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<(Curve, Factors)> {
     let [mut r, mut test] = parallel(w, o, SHAPE, COUNT)?;
     // Neighbours are alike; in random order, all parts of a row or column are learned from at the same pace.
     for dim in 0..2 {
@@ -171,7 +179,15 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         }
     }
     training::explain(w, &o.run)?;
-    Ok(curve)
+    let mut factors = Factors::default();
+    if o.save.is_some() {
+        let renamed = [w.permutation(m, o.seed), w.permutation(n, o.seed)];
+        let rows = [u.to_vec(w)?, v.array().to_vec(w)?];
+        factors = std::array::from_fn(|at| {
+            saved::cut(o, &rows[at], widths(o)[at], |index| renamed[at].apply(index))
+        });
+    }
+    Ok((curve, factors))
 }
 
 /// The factors at first.
@@ -183,7 +199,12 @@ fn start(w: &mut Context<'_>, o: &Options, shape: [usize; 2]) -> Result<[DistArr
 }
 
 /// The same without Hectare.
+#[allow(dead_code)] // for tests
 pub(crate) fn serial(o: &Options) -> Result<Curve> {
+    Ok(serial_to_save(o)?.0)
+}
+
+fn serial_to_save(o: &Options) -> Result<(Curve, Factors)> {
     let ([m, n], list, test) = load(o, SHAPE, COUNT)?;
     let (rank, [wide, narrow]) = (o.rank, widths(o));
     let mut u = uniform(m * wide, BELOW, 2 * o.seed);
@@ -211,16 +232,23 @@ pub(crate) fn serial(o: &Options) -> Result<Curve> {
             break;
         }
     }
-    Ok(curve)
+    let factors = [saved::cut(o, &u, wide, |index| index), saved::cut(o, &v, narrow, |index| index)];
+    Ok((curve, factors))
 }
 
 fn run(o: &Options) -> anyhow::Result<()> {
     anyhow::ensure!(o.rank > SLOW, "--rank {}: at least {}", o.rank, SLOW + 1);
-    let parallel = |workers, consistency| {
-        let all = hectare::run(workers, |w| train(w, o, consistency));
-        Ok(all?.swap_remove(0))
+    let save = |(curve, factors): (Curve, Factors)| {
+        if let Some(folder) = &o.save {
+            saved::save(folder, o, &factors)?;
+        }
+        anyhow::Ok(curve)
     };
-    o.run.by(o.steps.said()).train(&KINDS, || Ok(serial(o)?), parallel)
+    let parallel = |workers, consistency| {
+        let all = hectare::run(workers, |w| train_to_save(w, o, consistency));
+        save(all?.swap_remove(0))
+    };
+    o.run.by(o.steps.said()).train(&KINDS, || save(serial_to_save(o)?), parallel)
 }
 
 fn main() -> ExitCode {

@@ -111,6 +111,7 @@ fn serial(o: &Options) -> Result<Curve> {
 fn run(o: &Options) -> anyhow::Result<()> {
     anyhow::ensure!(o.steps != Steps::AdaRevision, "--steps: fixed or adaptive");
     anyhow::ensure!(o.checkpoint.is_none(), "--checkpoint: this program saves none (`factorize` does)");
+    anyhow::ensure!(o.save.is_none(), "--save: this program saves nothing (`factorize` does)");
     let parallel = |workers| hectare::run(workers, |w| train(w, o)).map(|mut all| all.swap_remove(0));
     o.run.by(o.steps.said()).train(&[], || Ok(serial(o)?), |workers, _| Ok(parallel(workers)?))
 }

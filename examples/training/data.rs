@@ -3,7 +3,7 @@ use super::{Baseline, Options};
 use hectare::SparseArray;
 use hectare::orion::array::Entry;
 use hectare::orion::array::random::Stream;
-use hectare::orion::array::text::{Share, read_entries, whitespace};
+use hectare::orion::array::text::{Columns, Share, read_entries};
 use hectare::orion::{Context, Error, Result};
 use std::path::Path;
 
@@ -48,15 +48,20 @@ pub(crate) fn parallel<const N: usize>(
 ) -> Result<[SparseArray<f32, N>; 2]> {
     if let (Some(train), Some(test)) = (&o.train, &o.test) {
         let (from, by) = (train, test);
-        let train = w.text_file(from, whitespace)?;
+        let train = w.text_file(from, columns::<N>(from).parser())?;
         some("--train", from, train.len())?;
-        let test = w.text_file_with_shape(by, train.shape(), whitespace)?;
+        let test = w.text_file_with_shape(by, train.shape(), columns::<N>(by).parser())?;
         some("--test", by, test.len())?;
         return Ok([train.named("train"), test.named("test")]);
     }
     let train = w.entries(shape, count - count / TEST, |k| planted(shape, k as u64))?;
     let test = w.entries(shape, count / TEST, |k| planted(shape, (count - count / TEST + k) as u64))?;
     Ok([train.named("train"), test.named("test")])
+}
+
+/// The columns of a file: of ratings, more may follow, mostly a time; of others it would be unclear which is the value.
+fn columns<const N: usize>(path: &Path) -> Columns {
+    Columns { more_columns: N == 2, ..Columns::found_in(path, N) }
 }
 
 /// A file of no entries is refused: the error of none would be zero.
@@ -73,7 +78,7 @@ pub(crate) fn load<const N: usize>(
     shape: [usize; N],
     count: usize,
 ) -> Result<([usize; N], Entries<N>, Entries<N>)> {
-    let read = |path: &Path| read_entries(path, Share { part: 0, of: 1 }, whitespace::<f32, N>);
+    let read = |path: &Path| read_entries(path, Share::ALL, columns::<N>(path).parser::<f32, N>());
     if let (Some(train), Some(test)) = (&o.train, &o.test) {
         let (from, by) = (train, test);
         let (train, test) = (read(from)?, read(by)?);

@@ -19,7 +19,8 @@ pub(crate) enum Steps {
 pub(crate) struct Options {
     #[command(flatten)]
     pub(crate) run: Run,
-    /// Entries to learn from: lines of indices from 0 and a value, between spaces. Generated if left out.
+    /// Entries to learn from: lines of indices from 0 and a value, between spaces, tabs, commas or semicolons, perhaps with
+    /// a header, or between `::`, with indices from 1, as in MovieLens. Generated if left out.
     #[arg(long, requires = "test")]
     pub(crate) train: Option<PathBuf>,
     /// Entries to test with.
@@ -46,6 +47,9 @@ pub(crate) struct Options {
     /// Save the factors here after each pass, and go on from them if they are there.
     #[arg(long, conflicts_with_all = ["serial", "all"])]
     pub(crate) checkpoint: Option<PathBuf>,
+    /// Save the factors to this folder: rows.npy and columns.npy, a row of f32 for each index of the entries.
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) save: Option<PathBuf>,
 }
 
 impl Steps {

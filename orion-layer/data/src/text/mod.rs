@@ -15,6 +15,7 @@
 //! ```
 mod columns;
 mod field;
+mod found;
 mod libsvm;
 mod line_error;
 mod lines;
