@@ -12,6 +12,7 @@ mod crowd;
 mod factorize;
 mod hostile;
 mod hosts;
+mod kmeans_on_hosts;
 mod launch;
 mod launch_signals;
 mod launched;
