@@ -161,8 +161,8 @@ fn what_is_confirmed_is_fresh() {
     thread.join().unwrap();
 }
 
-#[test]
-fn the_end_of_a_job_ends_the_wait_for_an_answer() {
+/// What a worker is told that waits for an answer when this happens instead.
+fn told_after(happens: impl FnOnce(&Agent, AreaId)) -> Error {
     let job = job();
     let _watch = watch(&job);
     let (mut agent, area) = agent_with_area(&job);
@@ -171,24 +171,22 @@ fn the_end_of_a_job_ends_the_wait_for_an_answer() {
         worker.sync_area(&area).map(|_| ())
     });
     hear(&mut agent, area);
-    agent.end_job("b", "silent").unwrap();
-    assert!(matches!(told.recv().unwrap(), Err(Error::PeerFailed { .. })));
+    happens(&agent, area);
+    let error = told.recv().unwrap().unwrap_err();
     thread.join().unwrap();
+    error
+}
+
+#[test]
+fn the_end_of_a_job_ends_the_wait_for_an_answer() {
+    let error = told_after(|agent, _| agent.end_job("b", "silent").unwrap());
+    assert!(matches!(error, Error::PeerFailed { .. }), "{error}");
 }
 
 #[test]
 fn a_deleted_area_ends_the_wait_for_an_answer() {
-    let job = job();
-    let _watch = watch(&job);
-    let (mut agent, area) = agent_with_area(&job);
-    let (told, thread) = work(&job, |worker| {
-        let area = worker.attach_within::<u64>("w", LONG).unwrap();
-        worker.sync_area(&area).map(|_| ())
-    });
-    hear(&mut agent, area);
-    agent.delete(area).unwrap();
-    assert!(matches!(told.recv().unwrap(), Err(Error::Deleted { .. })));
-    thread.join().unwrap();
+    let error = told_after(|agent, area| agent.delete(area).unwrap());
+    assert!(matches!(error, Error::Deleted { .. }), "{error}");
 }
 
 #[test]

@@ -151,15 +151,18 @@ fn run_turns(cluster: &Cluster, ranks: u32, role: &str) {
     cluster.assert_nothing_is_left();
 }
 
+/// On three hosts with a rank each, and on two with two.
+fn run_on_hosts(role: &str) {
+    for (hosts, ranks) in [(3, 1), (2, 2)] {
+        if let Some(cluster) = Cluster::new(hosts) {
+            run_turns(&cluster, ranks, role);
+        }
+    }
+}
+
 #[test]
 fn a_barrier_means_on_three_hosts_what_it_means_on_one() {
-    let role = in_role("turns:200");
-    if let Some(cluster) = Cluster::new(3) {
-        run_turns(&cluster, 1, &role);
-    }
-    if let Some(cluster) = Cluster::new(2) {
-        run_turns(&cluster, 2, &role);
-    }
+    run_on_hosts(&in_role("turns:200"));
 }
 
 #[test]
@@ -171,24 +174,12 @@ fn five_hosts_keep_together() {
 
 #[test]
 fn what_was_created_before_a_barrier_is_found_after_it() {
-    let role = in_role("attach:");
-    if let Some(cluster) = Cluster::new(3) {
-        run_turns(&cluster, 1, &role);
-    }
-    if let Some(cluster) = Cluster::new(2) {
-        run_turns(&cluster, 2, &role);
-    }
+    run_on_hosts(&in_role("attach:"));
 }
 
 #[test]
 fn who_asks_for_what_an_area_is_now_gets_it() {
-    let role = in_role("ask:40");
-    if let Some(cluster) = Cluster::new(3) {
-        run_turns(&cluster, 1, &role);
-    }
-    if let Some(cluster) = Cluster::new(2) {
-        run_turns(&cluster, 2, &role);
-    }
+    run_on_hosts(&in_role("ask:40"));
 }
 
 #[test]

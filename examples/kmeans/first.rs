@@ -4,7 +4,8 @@
 //! Squares are added up block by block, so that what is drawn is the same on any number of workers.
 use super::blocks::{BLOCK, Blocks, Plain, Shape};
 use super::centers::Centers;
-use super::kernel::{Instructions, LANES, Lanes, squares};
+use super::kernel::{LANES, Lanes, squares};
+use super::training::Instructions;
 use super::{Options, training::warn};
 use hectare::orion::array::random::Stream;
 use hectare::orion::{Context, Result, parallel_for};

@@ -5,6 +5,7 @@
 //! coordinates of several centers meet those of sixteen points in registers (as in Goto and van de Geijn, 2008). Which
 //! instructions run is decided once; the order of additions, and so every bit, is the same with all of them.
 use super::centers::Centers;
+use super::training::Instructions;
 
 /// Points side by side.
 pub(crate) const LANES: usize = 16;
@@ -21,41 +22,14 @@ pub(crate) struct Nearest {
     pub(crate) cluster: [u32; LANES],
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Instructions {
-    Baseline,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
-impl Instructions {
-    /// All that this processor has, the best first.
-    pub(crate) fn all() -> Vec<Instructions> {
-        let mut all = Vec::new();
+/// Centers that are met at once: as many as there are registers for.
+fn together(instructions: Instructions) -> usize {
+    match instructions {
+        Instructions::Baseline => 2,
         #[cfg(target_arch = "x86_64")]
-        {
-            if std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512vl") {
-                all.push(Instructions::Avx512);
-            }
-            if std::is_x86_feature_detected!("avx2") {
-                all.push(Instructions::Avx2);
-            }
-        }
-        all.push(Instructions::Baseline);
-        all
-    }
-
-    /// Centers that are met at once: as many as there are registers for.
-    fn together(self) -> usize {
-        match self {
-            Instructions::Baseline => 2,
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => 6,
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => 12,
-        }
+        Instructions::Avx2 => 6,
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx512 => 12,
     }
 }
 
@@ -78,7 +52,7 @@ impl Kernel {
     /// The same with these instructions, which have to be among [`Instructions::all`].
     pub(crate) fn with(instructions: Instructions, centers: &Centers) -> Kernel {
         assert!(Instructions::all().contains(&instructions));
-        let (columns, together) = (centers.columns(), instructions.together());
+        let (columns, together) = (centers.columns(), together(instructions));
         let mut groups = vec![0.0; centers.len().next_multiple_of(together) * columns];
         for (group, centers) in centers.rows().chunks(together * columns).enumerate() {
             for (place, center) in centers.chunks_exact(columns).enumerate() {

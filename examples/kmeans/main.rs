@@ -21,9 +21,11 @@ mod whole;
 pub(crate) use self::centers::Centers;
 pub(crate) use self::first::seed;
 #[allow(unused_imports)] // for tests
-pub(crate) use self::kernel::{Instructions, Kernel, LANES};
+pub(crate) use self::kernel::{Kernel, LANES};
 pub(crate) use self::options::Options;
 pub(crate) use self::points::{points, rows};
+#[allow(unused_imports)] // for tests
+pub(crate) use self::training::Instructions;
 
 use blocks::{Blocks, Plain};
 use clap::Parser;

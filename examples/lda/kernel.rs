@@ -4,6 +4,7 @@
 //! weights are computed, in lanes, and one is drawn by inversion: at 100 topics a vector unit does that faster than
 //! samplers that keep lists of the non-zero counts (see `docs/src/applications.md`), and it is exact. Which instructions run
 //! is decided once; the order of additions, and so every bit, is the same with all of them.
+use super::training::Instructions;
 
 /// Topics in a lane group; rows of counts are whole groups.
 pub(crate) const LANES: usize = 16;
@@ -30,33 +31,6 @@ pub(crate) struct Sampler {
     /// β times the number of words.
     beta_sum: f32,
     instructions: Instructions,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Instructions {
-    Baseline,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
-impl Instructions {
-    /// All that this processor has, the best first.
-    pub(crate) fn all() -> Vec<Instructions> {
-        let mut all = Vec::new();
-        #[cfg(target_arch = "x86_64")]
-        {
-            if std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512vl") {
-                all.push(Instructions::Avx512);
-            }
-            if std::is_x86_feature_detected!("avx2") {
-                all.push(Instructions::Avx2);
-            }
-        }
-        all.push(Instructions::Baseline);
-        all
-    }
 }
 
 impl Sampler {

@@ -17,12 +17,12 @@ mod rounds;
 #[path = "../training/mod.rs"]
 pub(crate) mod training;
 pub(crate) use self::corpus::{Corpus, Token};
-#[allow(unused_imports)] // for tests
-pub(crate) use self::kernel::Instructions;
 pub(crate) use self::kernel::{MOST, Sampler, padded};
 pub(crate) use self::options::Options;
 pub(crate) use self::plain::Plain;
 pub(crate) use self::rounds::{ROUNDS, Rounds};
+#[allow(unused_imports)] // for tests
+pub(crate) use self::training::Instructions;
 
 use clap::Parser;
 use hectare::orion::array::random::Stream;

@@ -7,6 +7,31 @@ use hectare::orion::serve::Served;
 use hectare::orion::{Context, Result, parallel_for};
 use hectare::{DistArray, SparseArray};
 
+/// The loss before each example, and a step after it. The loop and its body, of which the clause alone differs.
+macro_rules! pass {
+    ($w:ident, $clause:ident $weights:ident, $train:ident, $step:ident, $consistency:ident, $every:ident) => {{
+        let Step { scale, last, one, pulls } = $step;
+        parallel_for!($w, unordered, $clause $weights, sum losses: f64, consistency = $consistency, every = $every;
+        for ((_number), row) in $train {
+            let mut margin = one * $weights.get(*last);
+            for (feature, x) in &row.features {
+                margin += $weights.get(*feature as usize) * x;
+            }
+            let (loss, slope) = logistic(margin, row.label);
+            let scaled = scale * slope;
+            for (feature, x) in &row.features {
+                let mut change = scaled * x;
+                if !pulls.is_empty() {
+                    change += pulls[*feature as usize] * $weights.get(*feature as usize);
+                }
+                $weights.add(*feature as usize, change);
+            }
+            $weights.add(*last, scaled * one);
+            losses += loss as f64;
+        })
+    }};
+}
+
 /// Steps at once in a worker's copy; the sum of the losses before each.
 pub(crate) fn relaxed(
     w: &mut Context<'_>,
@@ -16,25 +41,7 @@ pub(crate) fn relaxed(
     consistency: Consistency,
     every: Every,
 ) -> Result<f64> {
-    let Step { scale, last, one, pulls } = step;
-    parallel_for!(w, unordered, relax weights, sum losses: f64, consistency = consistency, every = every;
-    for ((_number), row) in train {
-        let mut margin = one * weights.get(*last);
-        for (feature, x) in &row.features {
-            margin += weights.get(*feature as usize) * x;
-        }
-        let (loss, slope) = logistic(margin, row.label);
-        let scaled = scale * slope;
-        for (feature, x) in &row.features {
-            let mut change = scaled * x;
-            if !pulls.is_empty() {
-                change += pulls[*feature as usize] * weights.get(*feature as usize);
-            }
-            weights.add(*feature as usize, change);
-        }
-        weights.add(*last, scaled * one);
-        losses += loss as f64;
-    })
+    pass!(w, relax weights, train, step, consistency, every)
 }
 
 /// Contributions that are merged at the clocks.
@@ -46,25 +53,7 @@ pub(crate) fn buffered(
     consistency: Consistency,
     every: Every,
 ) -> Result<f64> {
-    let Step { scale, last, one, pulls } = step;
-    parallel_for!(w, unordered, buffer weights, sum losses: f64, consistency = consistency, every = every;
-    for ((_number), row) in train {
-        let mut margin = one * weights.get(*last);
-        for (feature, x) in &row.features {
-            margin += weights.get(*feature as usize) * x;
-        }
-        let (loss, slope) = logistic(margin, row.label);
-        let scaled = scale * slope;
-        for (feature, x) in &row.features {
-            let mut change = scaled * x;
-            if !pulls.is_empty() {
-                change += pulls[*feature as usize] * weights.get(*feature as usize);
-            }
-            weights.add(*feature as usize, change);
-        }
-        weights.add(*last, scaled * one);
-        losses += loss as f64;
-    })
+    pass!(w, buffer weights, train, step, consistency, every)
 }
 
 /// With weights that are fetched before.
@@ -76,23 +65,5 @@ pub(crate) fn served<A: Apply<f32> + 'static>(
     consistency: Consistency,
     every: Every,
 ) -> Result<f64> {
-    let Step { scale, last, one, pulls } = step;
-    parallel_for!(w, unordered, serve weights, sum losses: f64, consistency = consistency, every = every;
-    for ((_number), row) in train {
-        let mut margin = one * weights.get(*last);
-        for (feature, x) in &row.features {
-            margin += weights.get(*feature as usize) * x;
-        }
-        let (loss, slope) = logistic(margin, row.label);
-        let scaled = scale * slope;
-        for (feature, x) in &row.features {
-            let mut change = scaled * x;
-            if !pulls.is_empty() {
-                change += pulls[*feature as usize] * weights.get(*feature as usize);
-            }
-            weights.add(*feature as usize, change);
-        }
-        weights.add(*last, scaled * one);
-        losses += loss as f64;
-    })
+    pass!(w, serve weights, train, step, consistency, every)
 }

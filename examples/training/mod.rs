@@ -4,6 +4,7 @@
 mod chart;
 mod curve;
 mod data;
+mod instructions;
 mod options;
 mod picture;
 mod run;
@@ -13,6 +14,7 @@ pub(crate) mod text;
 
 pub(crate) use self::curve::{Baseline, Curve};
 pub(crate) use self::data::{guess_of_entries, load, mean_guess, parallel, uniform};
+pub(crate) use self::instructions::Instructions;
 pub(crate) use self::options::{Options, Steps};
 pub(crate) use self::run::{Run, try_to_write};
 pub(crate) use self::said::one_line;
