@@ -167,7 +167,7 @@ impl Relay {
         while let Some(event) = self.endpoint.poll_event() {
             self.hear(now, event);
         }
-        let way = self.endpoint.status(received.peer).map_or(Duration::ZERO, |link| link.round_trip / 2);
+        let way = self.endpoint.round_trip(received.peer).unwrap_or_default() / 2;
         self.memory.took(u64::try_from(way.as_nanos()).unwrap_or(u64::MAX));
         self.tell(now, Event::Received { peer, packet: received.payload });
         if self.memory.is_traced() {

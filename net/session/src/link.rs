@@ -526,10 +526,15 @@ impl Link {
         events.push_back(Event::Disconnected { peer, reason });
     }
 
+    /// The time there and back, smoothed.
+    pub(crate) fn round_trip(&self) -> Duration {
+        self.rtt.smoothed()
+    }
+
     pub(crate) fn status(&self) -> LinkStatus {
         LinkStatus {
             address: self.party.address,
-            round_trip: self.rtt.smoothed(),
+            round_trip: self.round_trip(),
             min_round_trip: self.rtt.min(),
             window: self.congestion.window(),
             in_flight: self.sent.in_flight(),

@@ -306,6 +306,11 @@ impl Endpoint {
         Some(self.peers.get(&peer)?.link.as_ref()?.status())
     }
 
+    /// How long it takes to `peer` and back, smoothed; none without a session.
+    pub fn round_trip(&self, peer: HostId) -> Option<Duration> {
+        Some(self.peers.get(&peer)?.link.as_ref()?.round_trip())
+    }
+
     fn answer(&mut self, to: SocketAddr, bytes: Vec<u8>) {
         if self.answers.len() < MAX_ANSWERS {
             self.answers.push_back((to, bytes));

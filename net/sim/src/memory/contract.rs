@@ -1,0 +1,193 @@
+//! What the node asks of its host's memory, with what may not be asked: the judge is told.
+use super::{HostMemory, RemoteArea};
+use crate::judge::Promise;
+use crate::options::Mode;
+use hectare_net::{
+    AreaId, Arrival, Description, GroupId, HostId, LINE, Lines, Memory, NameError, PinId, Pinned, Run,
+    Version,
+};
+use std::collections::BTreeSet;
+
+impl Memory for HostMemory {
+    fn pin(&mut self, group: GroupId, label: Option<u64>) -> Option<Pinned> {
+        if !self.works() {
+            return None;
+        }
+        let own = self.own.get_mut(&group)?;
+        let index = match label {
+            None => own.newest?,
+            Some(label) => {
+                let round = |index: &usize| {
+                    own.copies[*index]
+                        .published
+                        .as_ref()
+                        .filter(|published| published.state.label == label)
+                        .map(|published| published.state.round)
+                };
+                (0..own.copies.len()).filter(|index| round(index).is_some()).max_by_key(round)?
+            }
+        };
+        let is_free = |other: &usize| {
+            *other != index
+                && own.newest != Some(*other)
+                && own.copies[*other].pin.is_none()
+                && !own.copies[*other].dead
+        };
+        if own.copies[index].pin.is_none() && !(0..own.copies.len()).any(|other| is_free(&other)) {
+            return None;
+        }
+        self.last_pin += 1;
+        let copy = &mut own.copies[index];
+        let pin = *copy.pin.get_or_insert(PinId(self.last_pin));
+        let state = copy.published.as_ref().expect("just seen").state.clone();
+        Some(Pinned { pin, state, published_ns: copy.published_ns })
+    }
+
+    fn unpin(&mut self, pin: PinId) {
+        if self.works() {
+            let copy =
+                self.own.values_mut().flat_map(|own| &mut own.copies).find(|copy| copy.pin == Some(pin));
+            copy.expect("it is pinned").pin = None;
+        }
+    }
+
+    fn changed(&mut self, pin: PinId, member: u16, base: Option<Version>) -> Lines {
+        let own = self.own.values().find(|own| own.copies.iter().any(|copy| copy.pin == Some(pin)));
+        let Some(area) = own.map(|own| &own.members[usize::from(member)]) else { return Lines::default() };
+        let base = base.filter(|base| base.term == area.version.term).map(|base| base.counter);
+        let lines =
+            area.changed.iter().enumerate().filter(|(_, changed)| base.is_none_or(|base| **changed > base));
+        let mut runs: Vec<Run> = Vec::new();
+        for (line, _) in lines {
+            match runs.last_mut() {
+                Some(run) if run.first + run.count == line as u32 => run.count += 1,
+                _ => runs.push(Run { first: line as u32, count: 1 }),
+            }
+        }
+        runs.into_iter().collect()
+    }
+
+    fn reserve(&mut self, area: AreaId, description: &Description) -> Result<Option<Version>, NameError> {
+        if !self.works() {
+            return Err(NameError::Memory);
+        }
+        let remote = self.remote.entry(area.group).or_default();
+        if let Some(member) = remote.members.get(usize::from(area.member)) {
+            return Ok(member.version);
+        }
+        if remote.members.len() != usize::from(area.member) {
+            self.broke(Promise::Contract, format!("{area:?} is reserved out of order"));
+            return Err(NameError::Memory);
+        }
+        let bytes = vec![0; description.bytes as usize];
+        remote.members.push(RemoteArea {
+            description: description.clone(),
+            writer: bytes.clone(),
+            log: BTreeSet::new(),
+            reader: bytes,
+            version: None,
+        });
+        Ok(None)
+    }
+
+    fn restore(&mut self, group: GroupId) {
+        if !self.works() {
+            return;
+        }
+        let Some(remote) = self.remote.get_mut(&group) else { return };
+        for member in &mut remote.members {
+            member.writer.clone_from(&member.reader);
+            member.log.clear();
+        }
+        if remote.arrival.is_some() {
+            self.broke(Promise::Contract, format!("{group:?} is restored after its commit"));
+        }
+    }
+
+    fn begin(&mut self, group: GroupId, versions: &[Version]) {
+        if !self.works() {
+            return;
+        }
+        let Some(remote) = self.remote.get(&group) else { return };
+        if remote.arrival.is_some() || versions.len() > remote.members.len() {
+            let what = format!("a cut of {group:?} begins that cannot be received: {versions:?}");
+            self.broke(Promise::Contract, what);
+        }
+    }
+
+    fn write(&mut self, area: AreaId, run: Run, bytes: &[u8]) {
+        if !self.works() {
+            return;
+        }
+        let Some(remote) = self.remote.get_mut(&area.group) else { return };
+        let member = &mut remote.members[usize::from(area.member)];
+        member.log.extend(run.first..run.first + run.count);
+        let start = run.first as usize * LINE as usize;
+        member.writer[start..start + bytes.len()].copy_from_slice(bytes);
+        if remote.arrival.is_some() {
+            self.broke(Promise::Contract, format!("{area:?} is written after its commit"));
+        }
+    }
+
+    fn commit(&mut self, group: GroupId, arrival: Arrival) {
+        if !self.works() {
+            return;
+        }
+        let Some(remote) = self.remote.get_mut(&group) else { return };
+        if remote.arrival.replace(arrival).is_some() {
+            self.broke(Promise::Contract, format!("{group:?} is committed twice"));
+        }
+    }
+
+    fn set_clock(&mut self, host: HostId, clock: u64) {
+        if !self.works() {
+            return;
+        }
+        let known = self.clocks.get_mut(&host).expect("another host");
+        *known = clock.max(*known);
+        for (group, remote) in &self.remote {
+            let shows = remote.attached && remote.members.iter().any(|member| member.version.is_some());
+            if group.owner() == host && shows && !self.judge.borrow().covers(*group, remote.round, clock) {
+                let what = format!(
+                    "{} counts clock {clock} of {host} and shows round {:?} of {group:?}",
+                    self.host, remote.round
+                );
+                self.broke(Promise::Clocks, what);
+            }
+        }
+    }
+
+    fn force(&mut self, group: GroupId) {
+        // Every round here publishes all that is dirty.
+        if self.works() && !self.forcing.insert(group) {
+            self.broke(Promise::Contract, format!("{group:?} is forced twice"));
+        }
+    }
+
+    fn answer(&mut self, group: GroupId, wish: u32, as_of_ns: Option<u64>, put_off: bool) {
+        if !self.works() {
+            return;
+        }
+        let free = self.mode == Mode::Free;
+        let Some(remote) = self.remote.get_mut(&group) else { return };
+        let Some(newest) = remote.wishes.answer(wish) else {
+            return self.broke(Promise::Contract, format!("{group:?} is answered, and nobody asked"));
+        };
+        let shows = remote.round;
+        let is_older = !self.judge.borrow().has(group, shows, newest);
+        // Where clocks keep what is newer, an answer says so.
+        if (is_older && (as_of_ns.is_some() || free)) || (free && as_of_ns.is_none() && !put_off) {
+            let what = format!(
+                "{} is answered {wish} (as of {as_of_ns:?}, put off {put_off}) and shows round {shows:?} of {group:?}: it was at {newest} when it asked",
+                self.host
+            );
+            self.broke(Promise::Wishes, what);
+        }
+    }
+
+    fn release(&mut self, group: GroupId) {
+        if self.works() && self.remote.remove(&group).is_some_and(|remote| remote.arrival.is_some()) {
+            self.broke(Promise::Contract, format!("{group:?} is released after its commit"));
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! What a node is told and what it does, its settings and what it counts.
+use super::Packet;
+use crate::memory::State;
+#[cfg(feature = "mutants")]
+use crate::mutant::Mutant;
+use crate::types::{
+    AreaId, Description, GroupId, HelloError, HostId, MIN_PAYLOAD, NameError, PeerFailed, Version,
+};
+use crate::wire::Wanted;
+
+/// What a node has to know of its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The job.
+    pub job: u128,
+    /// Which host this is.
+    pub host: HostId,
+    /// How many hosts the job has.
+    pub hosts: u16,
+    /// This host's shared memory.
+    pub segment: u64,
+    /// This agent; another one after each start.
+    pub boot: u64,
+    /// The most bytes of a packet, from 1100 to 65000.
+    pub max_payload: usize,
+    /// Who has said nothing for so long says that it lives.
+    pub alive_ns: u64,
+    /// Who is silent for so long has failed. Also what is granted to all hosts to appear.
+    pub silence_ns: u64,
+    /// A seeded error.
+    #[cfg(feature = "mutants")]
+    pub mutant: Option<Mutant>,
+}
+
+impl Config {
+    /// The settings of one host of `hosts`: the smallest packets, a sign of life each second, failed after 30 s of silence.
+    #[must_use]
+    pub fn new(job: u128, host: HostId, hosts: u16, segment: u64, boot: u64) -> Config {
+        Config {
+            job,
+            host,
+            hosts,
+            segment,
+            boot,
+            max_payload: MIN_PAYLOAD,
+            alive_ns: 1_000_000_000,
+            silence_ns: 30_000_000_000,
+            #[cfg(feature = "mutants")]
+            mutant: None,
+        }
+    }
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event<'b> {
+    /// There is a link to a peer, whose agent has this number. All that comes until `Disconnected` is of that agent.
+    Connected {
+        /// Who.
+        peer: HostId,
+        /// Another one after each start of its agent.
+        boot: u64,
+    },
+    /// The link is gone, with all that was on its way.
+    Disconnected {
+        /// Who.
+        peer: HostId,
+    },
+    /// So many bytes may be sent from now on; the last packet may exceed them.
+    Writable {
+        /// Who.
+        peer: HostId,
+        /// Bytes.
+        bytes: usize,
+    },
+    /// Packets to a peer may have so many bytes, from 1100 to 65000; those of [`Config::max_payload`] again when it is
+    /// connected anew.
+    Payload {
+        /// Who.
+        peer: HostId,
+        /// Bytes.
+        bytes: usize,
+    },
+    /// A packet came to the peer's node.
+    Acked {
+        /// Who.
+        peer: HostId,
+        /// Its number.
+        packet: u64,
+    },
+    /// A packet did probably not come.
+    Lost {
+        /// Who.
+        peer: HostId,
+        /// Its number.
+        packet: u64,
+    },
+    /// A packet came.
+    Received {
+        /// From whom.
+        peer: HostId,
+        /// All its bytes.
+        packet: &'b [u8],
+    },
+    /// An area of this host: created, or there when the agent starts; then `accepted` says whether the directory has
+    /// accepted its name.
+    Created {
+        /// The area.
+        area: AreaId,
+        /// What it is.
+        description: Description,
+        /// Whether [`Action::Accepted`] was done.
+        accepted: bool,
+        /// At least this long between the beginnings of cuts to one host; of a group, the shortest counts. States that clocks cover
+        /// and those that are asked for do not wait for it.
+        interval_us: u64,
+    },
+    /// Its owner deleted an area of this host.
+    Deleted {
+        /// The area.
+        area: AreaId,
+    },
+    /// A round of this host published a state of one of its groups. Comes before the clocks of that round. When an agent
+    /// starts, it is told the last states of the two newest labels, the older one first. What an area is created with is
+    /// published, too.
+    Published {
+        /// The group.
+        group: GroupId,
+        /// Its state.
+        state: State,
+    },
+    /// A round of this host published what was committed.
+    Visible {
+        /// The group.
+        group: GroupId,
+        /// The version of each member.
+        versions: Vec<Version>,
+    },
+    /// A group of another host that an earlier agent received.
+    Kept {
+        /// The group.
+        group: GroupId,
+        /// What is published here of each member, in order; `None` for those that were deleted.
+        members: Vec<Option<(Description, Option<Version>)>>,
+        /// Whether something is committed and not published.
+        arrived: bool,
+        /// At least this long between the beginnings of cuts.
+        interval_us: u64,
+    },
+    /// All events of the time before the agent's start were given.
+    Ready,
+    /// The lowest clock of this host's workers, and the lowest of all that it knows, both as of one round.
+    Clocks {
+        /// Of its own.
+        clock: u64,
+        /// Of all.
+        lowest: u64,
+    },
+    /// A worker attaches to a name.
+    Attach {
+        /// Names the answer.
+        ticket: u64,
+        /// What it looks for.
+        wanted: Wanted,
+        /// At least this long between the beginnings of cuts.
+        interval_us: u64,
+    },
+    /// Nobody here wants a group of another host any more.
+    Detach {
+        /// The group.
+        group: GroupId,
+    },
+    /// A worker wants what a group of another host is now.
+    Force {
+        /// The group.
+        group: GroupId,
+        /// Rises with each, from 1 on.
+        wish: u32,
+    },
+    /// A round of this host has published what [`Memory::force`](crate::Memory::force) asked for. Comes after the events of what it published.
+    Forced {
+        /// The group.
+        group: GroupId,
+        /// It could not: the owner was not there, or there was no copy to publish into.
+        put_off: bool,
+    },
+    /// This host's part of the program has ended; its areas are gone.
+    Left,
+    /// The time that [`Node::next_timeout`] named has come.
+    Timeout,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Send a packet.
+    Send(Packet),
+    /// The directory has accepted the name of an area of this host.
+    Accepted {
+        /// The area.
+        area: AreaId,
+    },
+    /// The name of an area of this host was refused.
+    Refused {
+        /// The area.
+        area: AreaId,
+        /// Why.
+        error: NameError,
+    },
+    /// The answer to `Attach`: the area has data here, or why it has none.
+    Attached {
+        /// Whose answer it is.
+        ticket: u64,
+        /// The area.
+        result: Result<AreaId, NameError>,
+    },
+    /// Another host asked for an area of this host as something else than it is, or wanted its name.
+    Clash {
+        /// The area.
+        area: AreaId,
+        /// Who.
+        by: HostId,
+        /// What it was told.
+        error: NameError,
+    },
+    /// The owner of an area that is received here has deleted it.
+    Deleted {
+        /// The area.
+        area: AreaId,
+    },
+    /// A peer's hello was refused, by us or by it.
+    PeerRefused {
+        /// Who.
+        peer: HostId,
+        /// Why.
+        error: HelloError,
+    },
+    /// The job ends.
+    End(PeerFailed),
+}
+
+/// What happened so often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Counters {
+    /// Packets that have no meaning.
+    pub malformed: u64,
+    /// Frames that say what their sender may not say.
+    pub violations: u64,
+    pub cuts: u64,
+    pub arrivals: u64,
+    pub cuts_refused: u64,
+    /// Subscribers that got a later state in place of the last one of a label.
+    pub skipped_labels: u64,
+    /// States that could not be pinned.
+    pub pins_refused: u64,
+    pub lines_sent: u64,
+    pub lines_resent: u64,
+    pub lines_received: u64,
+    /// Packets with lines of cuts that are over.
+    pub stale_lines: u64,
+    /// Areas of this host whose names the directory refused.
+    pub names_refused: u64,
+    /// Areas of other hosts that were refused because of one of this host, or asked for as something else than it is.
+    pub clashes: u64,
+}

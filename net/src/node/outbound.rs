@@ -1,0 +1,185 @@
+//! A group of this host: its states, who subscribes to it, and which state each subscriber is to get.
+use super::forced::Forcing;
+use crate::intervals::Intervals;
+use crate::lines::Lines;
+use crate::memory::{Pinned, State};
+use crate::types::{Description, HostId};
+use crate::wire::Subscription;
+use std::collections::BTreeMap;
+
+pub(super) const EXPRESS: usize = 0;
+pub(super) const SLOW: usize = 1;
+/// So many labels are known of a group: enough to tell a subscriber that is behind which clocks it may count.
+pub(super) const LABELS: usize = 8;
+
+/// A group of this host.
+#[derive(Debug, Default)]
+pub(super) struct Outbound {
+    /// `None` for deleted ones.
+    pub(super) members: Vec<Option<Description>>,
+    /// Of each member, between the beginnings of cuts.
+    pub(super) intervals_us: Vec<u64>,
+    pub(super) newest: Option<State>,
+    /// The round of the last state of each of the newest labels. Those of the two newest can be pinned.
+    pub(super) labels: BTreeMap<u64, u64>,
+    pub(super) subscribers: BTreeMap<HostId, Subscriber>,
+    pub(super) trains: [Option<Train>; 2],
+    /// Who asks for what it is now.
+    pub(super) forcing: Forcing,
+}
+
+#[derive(Debug)]
+pub(super) struct Train {
+    pub(super) cut: u64,
+    pub(super) pinned: Pinned,
+    pub(super) lines: Vec<Lines>,
+    /// The position of each member's first line, and the end.
+    pub(super) starts: Vec<u64>,
+    pub(super) departed_ns: u64,
+    /// How long the first who got off took.
+    pub(super) fastest_ns: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Subscriber {
+    pub(super) said: Subscription,
+    pub(super) ride: Option<Ride>,
+    /// The cut whose end it has to tell before the next one.
+    pub(super) credit: Option<u64>,
+    pub(super) slow: bool,
+    pub(super) departed_ns: Option<u64>,
+    /// A forced sync waits for no interval.
+    pub(super) hurry: bool,
+}
+
+/// A subscriber's way through a train: a cursor, and what was lost.
+#[derive(Debug)]
+pub(super) struct Ride {
+    pub(super) slot: usize,
+    pub(super) cut: u64,
+    pub(super) base: u64,
+    pub(super) label: u64,
+    pub(super) total: u64,
+    pub(super) cursor: u64,
+    pub(super) lost: Intervals,
+    /// A packet with the cut's header was acknowledged.
+    pub(super) begun: bool,
+    pub(super) headers: u32,
+}
+
+impl Ride {
+    pub(super) fn has_work(&self) -> bool {
+        !self.lost.is_empty() || self.cursor < self.total || (!self.begun && self.headers == 0)
+    }
+}
+
+/// Which state a subscriber is to get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// The label whose last state it is; the newest state if `None`.
+    pub(super) kept: Option<u64>,
+    /// The label that the receiver goes by.
+    pub(super) label: u64,
+}
+
+impl Outbound {
+    /// The round of the last state that a clock covers.
+    pub(super) fn covered_round(&self, clock: u64) -> Option<u64> {
+        let newest = self.newest.as_ref()?;
+        if newest.label <= clock {
+            return Some(newest.round);
+        }
+        let last = self.labels.range(..=clock).next_back().or_else(|| self.labels.first_key_value());
+        last.map(|(_, round)| *round)
+    }
+
+    /// Whether a subscriber has all that this round published, or will be listed with it in no clock.
+    pub(super) fn has(&self, host: HostId, round: u64) -> bool {
+        let Some(subscriber) = self.subscribers.get(&host) else { return true };
+        let is_newest = self.newest.as_ref().is_some_and(|newest| said_has(&subscriber.said, newest));
+        subscriber.said.round >= round || is_newest
+    }
+
+    pub(super) fn label(&self) -> u64 {
+        self.newest.as_ref().map_or(0, |newest| newest.label)
+    }
+
+    /// Whether `host` has not published the newest state.
+    pub(super) fn lacks(&self, host: HostId) -> bool {
+        let said = &self.subscribers[&host].said;
+        let is_older = |newest: &State| said.published() < newest.round && !said_has(said, newest);
+        self.newest.as_ref().is_some_and(is_older)
+    }
+
+    /// What `host` is to get next, if its lowest clock is `lowest`.
+    pub(super) fn choose(&self, host: HostId, lowest: Option<u64>) -> Option<Choice> {
+        if !self.lacks(host) {
+            return None;
+        }
+        let round = self.subscribers[&host].said.published();
+        let newest = self.newest.as_ref()?;
+        if newest.label == 0 {
+            return Some(Choice { kept: None, label: 0 });
+        }
+        let limit = lowest? + 1;
+        if newest.label <= limit {
+            return Some(Choice { kept: None, label: newest.label });
+        }
+        if let Some((&label, &last)) = self.labels.range(..=limit).next_back() {
+            if last <= round {
+                return None;
+            }
+            if self.is_kept(label) {
+                return Some(Choice { kept: Some(label), label });
+            }
+        }
+        // It is too late for that state: the receiver is to take a later one in its place.
+        let later = self.labels.keys().copied().find(|&label| label > limit && self.is_kept(label));
+        Some(Choice { kept: later, label: limit })
+    }
+
+    /// Whether the last state of a label can be pinned: until one of the label after the next is published.
+    pub(super) fn is_kept(&self, label: u64) -> bool {
+        self.labels.keys().rev().take(2).any(|kept| *kept == label)
+    }
+
+    /// The round of the state that `host` gets next, if its lowest clock is `lowest`, 0 if it has all that it may have by now;
+    /// and whether that is the newest.
+    pub(super) fn best_for(&self, host: HostId, lowest: Option<u64>) -> (u64, bool) {
+        let Some(newest) = &self.newest else { return (0, true) };
+        // Who has not said how far it is has not gone back.
+        match self.choose(host, lowest.or(Some(0))) {
+            None => (0, !self.lacks(host)),
+            Some(Choice { kept: None, .. }) => (newest.round, true),
+            Some(Choice { kept: Some(label), .. }) => {
+                (self.labels.get(&label).copied().unwrap_or(newest.round), false)
+            }
+        }
+    }
+
+    /// At least this long between the beginnings of cuts to one host.
+    pub(super) fn interval_us(&self) -> u64 {
+        self.intervals_us.iter().copied().min().unwrap_or(0)
+    }
+
+    /// Whether states wait for an interval.
+    pub(super) fn has_interval(&self) -> bool {
+        self.interval_us() > 0 || self.subscribers.values().any(|subscriber| subscriber.said.interval_us > 0)
+    }
+
+    pub(super) fn is_subscriber(&self, host: HostId) -> bool {
+        self.subscribers.contains_key(&host)
+    }
+}
+
+impl Subscription {
+    /// The round that all members are published of. One for which copies were made since has nothing yet.
+    pub(super) fn published(&self) -> u64 {
+        if self.have.contains(&None) { 0 } else { self.round }
+    }
+}
+
+pub(super) fn said_has(said: &Subscription, state: &State) -> bool {
+    said.have.len() == state.versions.len()
+        && said.have.iter().zip(&state.versions).all(|(have, version)| *have == Some(*version))
+}
