@@ -338,7 +338,7 @@ pub enum Error {
     },
     /// All workers of this host have left a job on several hosts, which goes on without it.
     #[error(
-        "all workers of this host have left job {job:?}, and the other hosts go on without them: keep a worker, or its process, until all have been needed"
+        "all workers of this host have left job {job:?}, and the other hosts go on without this one: keep a worker here until the host is needed no more"
     )]
     HostLeft {
         /// The job.

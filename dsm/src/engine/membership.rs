@@ -128,7 +128,7 @@ fn try_slot(shared: &Shared, rank: Rank) -> bool {
 
 /// Whether the other hosts still wait for workers of this one; else the slot is given back.
 fn check_host(shared: &Shared, rank: Rank) -> Result<()> {
-    // SeqCst: after the seat was taken; pairs with `Agent::desert`.
+    // SeqCst: after the seat was taken; pairs with `Agent::has_left`.
     if shared.segment.header().agent.deserted.load(Ordering::SeqCst) == 0 {
         return Ok(());
     }

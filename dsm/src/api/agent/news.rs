@@ -75,7 +75,7 @@ impl Agent {
         // Acquire, both: pairs with the release in `publish_plan`. The news that are taken below are of all that it covers.
         let acting = &segment.header().sync.acting;
         let lowest = acting.lowest_clock.load(Ordering::Acquire);
-        let local = if self.desert() { u64::MAX } else { acting.local_clock.load(Ordering::Acquire) };
+        let local = if self.has_left() { u64::MAX } else { acting.local_clock.load(Ordering::Acquire) };
         let clocks = (local, lowest);
         let used = segment.used_areas();
         let looked_everywhere = self.known.len();
@@ -120,9 +120,9 @@ impl Agent {
         segment.spans_hosts() && segment.ranks_here().all(|rank| has_gone(&rank))
     }
 
-    /// The same, for the other hosts to be told: nobody joins after that ([`Error::HostLeft`](crate::Error::HostLeft)), whom they
-    /// would not wait for.
-    fn desert(&self) -> bool {
+    /// Whether all workers of this host have left, for the other hosts to be told. Nobody joins after that
+    /// ([`Error::HostLeft`](crate::Error::HostLeft)): they would not wait for him.
+    fn has_left(&self) -> bool {
         let deserted = &self.desk.shared.segment.header().agent.deserted;
         if !self.is_deserted() {
             return false;
