@@ -10,9 +10,9 @@ use crate::serve::serve;
 use crate::window::{Questions, Window};
 use hectare_dsm::{Job, WorkerInfo, WorkerState};
 use hectare_net::HostId;
-use hectare_session::{self as session, ClusterKey, Config, KeyError, Time};
+use hectare_session::{self as session, ClusterKey, Config, KeyError, Suite, Time};
 use hectare_transport::udp::{Udp, interface_mtu};
-use hectare_wire::{JobHosts, RunDir};
+use hectare_wire::{Cipher, JobHosts, RunDir};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -114,6 +114,10 @@ fn run(order: &str) -> Result<u8, Failed> {
     let random = || random().map_err(system("random bytes"));
     let silence = Duration::from_millis(hosts.silence_ms);
     let mut config = Config::new(session::HostId(hosts.index), boot, hosts.id, key, random()?);
+    config.suite = match hosts.cipher {
+        Cipher::Aes128Gcm => Suite::Aes128Gcm,
+        Cipher::None => Suite::Checksum,
+    };
     config.max_datagram = hectare_transport::Transport::facts(&udp).max_datagram;
     config.idle_timeout = config.idle_timeout.min(silence / 2);
     config.keep_alive = config.keep_alive.min(config.idle_timeout / 4);

@@ -2,7 +2,7 @@
 use crate::process::Order;
 use crate::relay::{Peer, Relay};
 use hectare_session::{LinkStatus, Suite, Time};
-use hectare_wire::{AgentStanding, PeerStanding, SessionStanding, TraceAnswer};
+use hectare_wire::{AgentStanding, Cipher, PeerStanding, SessionStanding, TraceAnswer};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Headers of UDP and IP.
@@ -68,12 +68,12 @@ fn session(peer: &Peer, status: Option<LinkStatus>, now: Time) -> Option<Session
     let (boot, status) = (peer.boot?, status?);
     let headers = HEADERS[usize::from(peer.address.is_ipv6())];
     let seal = match status.suite {
-        Suite::Aes128Gcm => "aes-128-gcm",
-        Suite::Plain => "plain",
+        Suite::Aes128Gcm => Cipher::Aes128Gcm,
+        _ => Cipher::None,
     };
     Some(SessionStanding {
         boot,
-        seal: seal.into(),
+        seal: seal.name().into(),
         heard_ms: millis(now.since(status.last_heard)),
         round_trip_ns: nanos(status.round_trip),
         min_round_trip_ns: nanos(status.min_round_trip),

@@ -214,7 +214,8 @@ mod tests {
     fn pauses_between_agents_are_short_beside_the_time_out() {
         let longest = |silence_ms| {
             let key_file = "/k".into();
-            longest_pause(&JobHosts { id: [1; 16], index: 0, hosts: Vec::new(), key_file, silence_ms })
+            let (hosts, cipher) = (Vec::new(), Default::default());
+            longest_pause(&JobHosts { id: [1; 16], index: 0, hosts, key_file, silence_ms, cipher })
         };
         assert_eq!(longest(JobHosts::SILENCE_MS), PAUSES[1]);
         assert_eq!(longest(6_000), Duration::from_millis(600));

@@ -4,7 +4,7 @@ use crate::areas_on_hosts::{in_role, read_until};
 use crate::common::cluster::{Cluster, Running};
 use crate::common::{role_here, until};
 use hectare_dsm::{Error, Job};
-use hectare_wire::{AgentStanding, Connection, JobHost, JobHosts, JobSettings, Member, Request};
+use hectare_wire::{AgentStanding, Cipher, Connection, JobHost, JobHosts, JobSettings, Member, Request};
 use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -36,6 +36,10 @@ fn role() {
 
 /// Makes a host's part of a job of which `hosts` are where these addresses say; whoever holds it.
 fn make(cluster: &Cluster, index: usize, id: u8, addresses: &[SocketAddr]) -> Member {
+    make_with(cluster, index, id, addresses, Cipher::default())
+}
+
+fn make_with(cluster: &Cluster, index: usize, id: u8, addresses: &[SocketAddr], cipher: Cipher) -> Member {
     let host = |(host, address): (usize, &SocketAddr)| JobHost {
         name: format!("h{host}"),
         address: *address,
@@ -47,6 +51,7 @@ fn make(cluster: &Cluster, index: usize, id: u8, addresses: &[SocketAddr]) -> Me
         hosts: addresses.iter().enumerate().map(host).collect(),
         key_file: cluster.key(index).to_str().unwrap().into(),
         silence_ms: SILENCE.as_millis() as u64,
+        cipher,
     };
     let dir = cluster.dir(index);
     let settings = JobSettings { bytes: Some(64 << 20), ..JobSettings::default() };
@@ -90,6 +95,11 @@ fn a_host_that_does_not_fit_is_named_with_the_cause() {
     ends(&cluster, &here, &[&to, "it speaks version 7 of the protocol"]);
     other.end();
     gone(vec![here]);
+    // No cipher.
+    let plain = make_with(&cluster, 1, 6, &addresses, Cipher::None);
+    let here = make(&cluster, 0, 6, &addresses);
+    ends(&cluster, &here, &[&to, "runs without encryption, the other does not"]);
+    gone(vec![here, plain]);
     // Another job at that address.
     let members = vec![make(&cluster, 0, 3, &addresses), make(&cluster, 1, 4, &addresses)];
     ends(&cluster, &members[0], &[&to, "it serves another job"]);

@@ -8,9 +8,13 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 fn start(cluster: &Cluster, job: &str, role: &str) -> Running {
+    start_with(cluster, job, role, &[])
+}
+
+fn start_with(cluster: &Cluster, job: &str, role: &str, options: &[&str]) -> Running {
     let list = cluster.list(1);
-    let mut run =
-        Running::start(cluster.command(&["--hosts", &list, "--timeout", "20", "--job", job], &in_role(role)));
+    let all = [&["--hosts", &list, "--timeout", "20", "--job", job], options].concat();
+    let mut run = Running::start(cluster.command(&all, &in_role(role)));
     read_until(&mut run, "turn ");
     run
 }
@@ -35,6 +39,22 @@ fn metrics(cluster: &Cluster, host: usize) -> String {
 fn value(text: &str, sample: &str) -> f64 {
     let found = text.lines().find_map(|line| line.strip_prefix(sample));
     found.unwrap_or_else(|| panic!("no {sample} in\n{text}")).parse().unwrap()
+}
+
+#[test]
+fn hosts_that_are_told_so_seal_nothing() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let run = start_with(&cluster, "seen", "turns:100", &["--cipher", "none"]);
+    for host in 0..2 {
+        let it = standing(&cluster, host);
+        assert_eq!(it.peers[0].session.as_ref().expect("it is connected").seal, "none");
+    }
+    let of = format!("{{job=\"seen\",peer=\"{}\"}}", cluster.name(1));
+    let text = metrics(&cluster, 0);
+    assert!(text.contains(&format!("hectare_peer_sealed{of} 0\n")), "{text}");
+    ends_well(run, &cluster);
+    let said = cluster.run(&["--hosts", &cluster.list(1), "--cipher", "rot13"], "true");
+    assert!(said.code == 2 && said.err.contains("expected aes-128-gcm or none"), "{said:?}");
 }
 
 #[test]

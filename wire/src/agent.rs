@@ -102,7 +102,7 @@ pub struct PeerStanding {
 pub struct SessionStanding {
     /// The number of the other agent's start.
     pub boot: u64,
-    /// How packets are sealed: `aes-128-gcm`, or `plain` if they are not.
+    /// How packets are sealed: the name of a [`Cipher`](crate::Cipher).
     pub seal: String,
     /// How long nothing was heard, in milliseconds.
     pub heard_ms: u64,

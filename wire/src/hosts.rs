@@ -24,6 +24,41 @@ pub struct JobHosts {
     /// After how many milliseconds of silence a host has failed, and with it the job. All hosts have to appear within that
     /// time, too.
     pub silence_ms: u64,
+    /// How packets between the hosts are sealed.
+    #[serde(default)]
+    pub cipher: Cipher,
+}
+
+/// How packets between hosts are sealed. That a host is of the cluster is proved in any case, when a session begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cipher {
+    /// Encrypted and authenticated.
+    #[default]
+    #[serde(rename = "aes-128-gcm")]
+    Aes128Gcm,
+    /// With a checksum alone, for networks whose every machine is trusted: whoever sees packets can read and forge them.
+    #[serde(rename = "none")]
+    None,
+}
+
+impl Cipher {
+    /// Its name, as it is written in files, flags and answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cipher::Aes128Gcm => "aes-128-gcm",
+            Cipher::None => "none",
+        }
+    }
+}
+
+impl std::str::FromStr for Cipher {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Cipher, String> {
+        let all = [Cipher::Aes128Gcm, Cipher::None];
+        let found = all.into_iter().find(|cipher| cipher.name() == name);
+        found.ok_or_else(|| "expected aes-128-gcm or none".to_owned())
+    }
 }
 
 /// One host of a job.
@@ -66,7 +101,8 @@ impl JobHosts {
     /// };
     /// let hosts = vec![host("a", "10.0.0.1:7117")?, host("b", "10.0.0.2:7117")?];
     /// let key_file = "/etc/hectare/cluster.key".to_owned();
-    /// let hosts = JobHosts { id: [7; 16], index: 1, hosts, key_file, silence_ms: JobHosts::SILENCE_MS };
+    /// let (silence_ms, cipher) = (JobHosts::SILENCE_MS, Default::default());
+    /// let hosts = JobHosts { id: [7; 16], index: 1, hosts, key_file, silence_ms, cipher };
     /// assert!(hosts.check("mf").is_ok());
     /// assert_eq!((hosts.own().name.as_str(), hosts.ranks_of(1)), ("b", 2..4));
     /// assert!(JobHosts { index: 2, ..hosts }.check("mf").is_err());
@@ -133,7 +169,8 @@ mod tests {
             ranks: 3,
         };
         let hosts = vec![host("a", "10.0.0.1:7117"), host("b", "10.0.0.2:7117")];
-        JobHosts { id: [1; 16], index: 0, hosts, key_file: "/k".into(), silence_ms: 1000 }
+        let cipher = Cipher::default();
+        JobHosts { id: [1; 16], index: 0, hosts, key_file: "/k".into(), silence_ms: 1000, cipher }
     }
 
     #[test]

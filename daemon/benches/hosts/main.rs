@@ -1,7 +1,7 @@
 //! What areas on two hosts cost, beside what the network costs by itself: the same veth pair, in turns. The hosts are network
 //! namespaces with a daemon each; needs root.
 //!
-//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|whole|sparse|idle|alone]`
+//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|whole [MTU]|sparse|idle|alone]`
 #[path = "../../tests/common/mod.rs"]
 mod common;
 mod latency;
@@ -31,7 +31,9 @@ fn main() {
         let Some(cluster) = hosts(1500) else { return };
         latency::measure(case, &cluster);
     }
-    for mtu in [9000, 1500].into_iter().filter(|_| is_wanted("whole")) {
+    let mtu: Option<u32> = arguments.get(1).map(|mtu| mtu.parse().expect("an MTU"));
+    let is_asked_for = |other: &u32| is_wanted("whole") && mtu.is_none_or(|mtu| mtu == *other);
+    for mtu in [9000, 1500].into_iter().filter(is_asked_for) {
         let Some(cluster) = hosts(mtu) else { return };
         volume::whole(&cluster, mtu);
     }
@@ -102,7 +104,12 @@ fn in_role(role: &str) -> String {
 
 /// The figure of a role on both hosts, with a worker each.
 fn of_role(cluster: &Cluster, role: &str) -> f64 {
-    of_run(cluster, &["--hosts", &cluster.list(1), "--timeout", "20"], role)
+    of_role_with(cluster, "aes-128-gcm", role)
+}
+
+/// The same with packets sealed like this.
+fn of_role_with(cluster: &Cluster, cipher: &str, role: &str) -> f64 {
+    of_run(cluster, &["--hosts", &cluster.list(1), "--timeout", "20", "--cipher", cipher], role)
 }
 
 fn of_run(cluster: &Cluster, args: &[&str], role: &str) -> f64 {

@@ -66,7 +66,7 @@ fn of_session(out: &mut Exposition, labels: &[(&str, &str)], session: &SessionSt
     gauge("silent_seconds", "How long nothing was heard of the host.", session.heard_ms as f64 / 1e3);
     gauge("path_mtu_bytes", "The largest packet that the path carries.", f64::from(session.path_mtu));
     gauge("window_bytes", "The congestion window.", session.window as f64);
-    let sealed = if session.seal == "plain" { 0.0 } else { 1.0 };
+    let sealed = if session.seal == "none" { 0.0 } else { 1.0 };
     gauge("sealed", "0 if packets are neither authenticated nor encrypted.", sealed);
     let mut count = |name: &str, help: &str, value: u64| {
         out.add(Counter, &format!("hectare_peer_{name}_total"), help, labels, value);

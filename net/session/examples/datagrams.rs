@@ -49,7 +49,7 @@ impl Pair {
         let hosts = [0_u16, 1].map(|host| {
             let config = Config::new(HostId(host), 1, [1; 16], key.clone(), [host as u8 + 1; 32]);
             let seed = std::array::from_fn(|_| random.next() as u8);
-            Endpoint::new(Config { suite: Suite::Plain, ..config }, seed)
+            Endpoint::new(Config { suite: Suite::Bare, ..config }, seed)
         });
         let mut pair = Pair { hosts, addresses, now: Time::ZERO, packets: 0, connected: false, ended: false };
         pair.hosts[0].connect(Time::ZERO, HostId(1), addresses[1]);

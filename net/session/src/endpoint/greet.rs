@@ -1,6 +1,7 @@
 //! The handshakes: what a greeting leads to.
 use super::peer::{Peer, Pending, refused};
 use super::{Endpoint, PATIENCE, YIELDS};
+use crate::cipher::Suite;
 use crate::config::HostId;
 use crate::event::Event;
 use crate::handshake::initiator::{Initiator, Insisting};
@@ -90,7 +91,7 @@ impl Endpoint {
         if hello.job != self.job_tag {
             return self.refuse(from, token, Refusal::Job);
         }
-        if greeting::suite_of(hello.suite) != Some(self.config.suite) {
+        if Suite::of(hello.suite) != Some(self.config.suite) {
             return self.refuse(from, token, Refusal::Suite);
         }
         if !self.cookies.is_good(now, from, token, hello.cookie) {

@@ -1,6 +1,5 @@
 //! Packets before a session: Hello, Retry, Welcome, Finish and Refusal.
 use super::{BASE_DATAGRAM, VERSION, array};
-use crate::cipher::Suite;
 use crate::refusal::Refusal;
 use ring::hmac;
 
@@ -206,11 +205,6 @@ pub(crate) fn read_refusal(bytes: &[u8]) -> Option<Refusal> {
         return None;
     }
     Refusal::from_code(bytes[6], u32::from_le_bytes(array(bytes, 16)?), opening.version)
-}
-
-/// The suite that a Hello names.
-pub(crate) fn suite_of(code: u8) -> Option<Suite> {
-    [Suite::Aes128Gcm, Suite::Plain].into_iter().find(|suite| suite.code() == code)
 }
 
 #[cfg(test)]

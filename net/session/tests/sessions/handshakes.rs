@@ -92,7 +92,7 @@ fn whoever_does_not_fit_is_refused_and_both_are_told_why() {
     assert_eq!((why(&told), &seen[..], theirs.refused_job), (Refusal::Job, &[Refusal::Job][..], 1));
     assert_eq!(counted.refused_by_peer, 1);
 
-    let (told, seen, _, counted) = refused(|c| c.suite = Suite::Plain);
+    let (told, seen, _, counted) = refused(|c| c.suite = Suite::Checksum);
     assert_eq!((why(&told), &seen[..], counted.refused_suite), (Refusal::Suite, &[Refusal::Suite][..], 1));
 
     let (told, seen, _, counted) = refused(|c| c.host = HostId(5));

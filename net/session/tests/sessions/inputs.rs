@@ -53,7 +53,7 @@ impl Pair {
 /// bytes in front: its length, and whether it gets the number of the session.
 pub(crate) fn run(input: &[u8]) {
     let Some((&mode, mut rest)) = input.split_first() else { return };
-    let mut pair = Pair::new(if mode & 0x80 == 0 { Suite::Aes128Gcm } else { Suite::Plain });
+    let mut pair = Pair::new(if mode & 0x80 == 0 { Suite::Aes128Gcm } else { Suite::Bare });
     for step in 0..usize::from(mode & 0x0f) {
         pair.exchange(step % 2);
     }

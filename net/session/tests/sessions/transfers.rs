@@ -57,7 +57,7 @@ fn keys_change_under_way() {
 
 #[test]
 fn without_a_cipher_too() {
-    transfer(4, &Path { loss: 0.05, ..Path::default() }, 500, |config| config.suite = Suite::Plain);
+    transfer(4, &Path { loss: 0.05, ..Path::default() }, 500, |config| config.suite = Suite::Checksum);
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &[String]) {
     let host = u16::from(!sends);
     let key = ClusterKey::new("bench", [7; 32]).expect("a key");
     let config = Config {
-        suite: if suite == "plain" { Suite::Plain } else { Suite::Aes128Gcm },
+        suite: if suite == "plain" { Suite::Checksum } else { Suite::Aes128Gcm },
         max_datagram: udp.facts().max_datagram,
         ..Config::new(HostId(host), 1, [1; 16], key, [host as u8 + 1; 32])
     };

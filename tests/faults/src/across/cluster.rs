@@ -2,7 +2,7 @@
 use crate::host::{Daemon, Log, until};
 use anyhow::{Context, Result, bail};
 use hectare_hosts::{Network, Settings};
-use hectare_wire::{Connection, JobHost, JobHosts, JobLine, JobSettings, Reply, Request, RunDir};
+use hectare_wire::{Cipher, Connection, JobHost, JobHosts, JobLine, JobSettings, Reply, Request, RunDir};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -138,7 +138,8 @@ impl Cluster {
         for host in 0..self.count() {
             let key_file = self.hosts[host].home.join("key").to_string_lossy().into_owned();
             let (index, hosts) = (host as u16, hosts.clone());
-            let hosts = Box::new(JobHosts { id, index, hosts, key_file, silence_ms });
+            let hosts =
+                Box::new(JobHosts { id, index, hosts, key_file, silence_ms, cipher: Cipher::default() });
             let settings = JobSettings { bytes: Some(64 << 20), ..JobSettings::default() };
             let request = Request::CreateOnHosts { job: job.clone(), settings, keep: false, hosts };
             self.connect(host)?.order(&request).with_context(|| format!("making {job} on host {host}"))?;

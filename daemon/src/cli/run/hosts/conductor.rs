@@ -157,6 +157,7 @@ fn prepare_make(what: &Run, plan: &Plan, job: String, id: [u8; 16]) -> Result<Ma
         index: 0,
         hosts: hosts.collect(),
         silence_ms: u64::try_from(what.on.timeout.as_millis()).unwrap_or(u64::MAX).max(1),
+        cipher: what.on.cipher,
         program: what.program.clone(),
         directory,
         variables: what.on.variables.iter().map(variable).collect::<Result<_>>()?,

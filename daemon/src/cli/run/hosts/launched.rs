@@ -133,7 +133,7 @@ fn make(connection: &Connection, seat: &Seat, on: &HostOptions, job: &str, deadl
         .position(|host| reserved.as_ref().and_then(|socket| socket.local_addr().ok()) == Some(host.address));
     let index = u16::try_from(index.context("a job without this host")?)?;
     let silence_ms = u64::try_from(on.timeout.as_millis()).unwrap_or(u64::MAX).max(1);
-    let hosts = Box::new(JobHosts { id, index, hosts, key_file, silence_ms });
+    let hosts = Box::new(JobHosts { id, index, hosts, key_file, silence_ms, cipher: on.cipher });
     drop(reserved);
     connection.order(&Request::CreateOnHosts { job: job.into(), settings, keep: false, hosts })?;
     Ok(())

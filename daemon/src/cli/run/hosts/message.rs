@@ -4,14 +4,14 @@
 //! its start print. Then come frames: four bytes of length, a message as the control protocol of a host has them, and the end of a line, since `srun` and others pass
 //! output on line by line.
 use anyhow::{Context, Result, bail, ensure};
-use hectare_wire::{JobHost, MAX_MESSAGE, decode, encode};
+use hectare_wire::{Cipher, JobHost, MAX_MESSAGE, decode, encode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 
 /// The version of these messages.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 const CALLER: &str = "hectare-run";
 const PART: &str = "hectare-part";
 /// Lines before that of the version are skipped, up to so many bytes.
@@ -59,6 +59,7 @@ pub(super) struct Make {
     pub(super) index: u16,
     pub(super) hosts: Vec<JobHost>,
     pub(super) silence_ms: u64,
+    pub(super) cipher: Cipher,
     /// The program and its arguments.
     pub(super) program: Vec<String>,
     /// Where it is started.

@@ -3,6 +3,7 @@ use crate::cli::parse::seconds;
 use crate::hosts::{Plan, allocation, parse_file, parse_list};
 use anyhow::{Context, Result};
 use clap::Args;
+use hectare_wire::Cipher;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -42,6 +43,10 @@ pub(in super::super) struct HostOptions {
     /// After how many seconds a host is named that does not answer, at the start or later.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub(super) timeout: Duration,
+    /// How packets between the hosts are sealed: aes-128-gcm, or none, for networks whose every machine is trusted: whoever sees
+    /// packets can read and forge them; a checksum finds what the network damages. The same on all hosts.
+    #[arg(long, value_name = "CIPHER", default_value = "aes-128-gcm")]
+    pub(super) cipher: Cipher,
     /// Where `hectare` is on the hosts. Default: as this one was called.
     #[arg(long, value_name = "PATH")]
     pub(super) remote_hectare: Option<String>,

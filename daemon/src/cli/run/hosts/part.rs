@@ -199,8 +199,8 @@ fn make_job(dir: &RunDir, make: Make, key: Option<&Path>, reserved: Option<UdpSo
     let request = if make.hosts.len() > 1 {
         let key = key.context("hosts before their preparation")?;
         let key_file = key.to_str().with_context(|| format!("{} is no UTF-8", key.display()))?.to_owned();
-        let (id, index, hosts, silence_ms) = (make.id, make.index, make.hosts.clone(), make.silence_ms);
-        let hosts = Box::new(JobHosts { id, index, hosts, key_file, silence_ms });
+        let Make { id, index, silence_ms, cipher, ref hosts, .. } = make;
+        let hosts = Box::new(JobHosts { id, index, hosts: hosts.clone(), key_file, silence_ms, cipher });
         Request::CreateOnHosts { job, settings, keep: false, hosts }
     } else {
         // A job on one host needs no agent.
