@@ -5,6 +5,7 @@
 )]
 mod adoption;
 mod areas_on_hosts;
+mod c_on_hosts;
 mod clashes;
 mod commands;
 mod common;

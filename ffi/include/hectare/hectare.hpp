@@ -266,6 +266,12 @@ public:
     ha_status try_take(std::uint64_t timeout_ns = HA_FOREVER) noexcept { return ha_area_take(this->get(), timeout_ns); }
     ha_status try_lend() noexcept { return ha_area_lend(this->get()); }
     ha_status try_recall() noexcept { return ha_area_recall(this->get()); }
+    // Publishes the area now, whoever owns it, on whatever host. A synchronization point.
+    ha_status try_sync() noexcept { return ha_area_sync(this->get(), nullptr); }
+    ha_status try_wait_fresh(std::uint64_t age_ns, std::uint64_t timeout_ns = HA_FOREVER) noexcept
+    {
+        return ha_area_wait_fresh(this->get(), age_ns, timeout_ns);
+    }
     // Deletes the area, and empties this.
     ha_status try_destroy() noexcept
     {
@@ -328,6 +334,19 @@ public:
     }
     void lend() { detail::check(ha_area_lend(this->get())); }
     void recall() { detail::check(ha_area_recall(this->get())); }
+    ha_synced sync()
+    {
+        ha_synced done = {};
+        done.size = sizeof done;
+        detail::check(ha_area_sync(this->get(), &done));
+        return done;
+    }
+    // Until what is seen is at most `age` old.
+    template <class Rep, class Period, class Rep2, class Period2>
+    void wait_fresh(std::chrono::duration<Rep, Period> age, std::chrono::duration<Rep2, Period2> limit)
+    {
+        detail::check(ha_area_wait_fresh(this->get(), nanoseconds(age), nanoseconds(limit)));
+    }
     void destroy() { detail::check(try_destroy()); }
 #endif
 };

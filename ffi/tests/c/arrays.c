@@ -186,12 +186,35 @@ static int deserted(ha_worker *worker, void *argument)
     return 0;
 }
 
+/* Runs the function on so many workers: on threads, or on processes that a launcher has started. */
+static void on_all(uint32_t count, ha_worker *worker, int (*function)(ha_worker *, void *))
+{
+    uint32_t rank = 0;
+    if (worker == NULL) {
+        OK(ha_run(job, count, function, NULL));
+        return;
+    }
+    OK(ha_worker_rank(worker, &rank));
+    if (rank < count)
+        function(worker, NULL);
+}
+
 int main(void)
 {
-    job = test_job(0);
-    OK(ha_run(job, WORKERS, reducers, NULL));
-    OK(ha_run(job, WORKERS, arrays, NULL));
-    OK(ha_run(job, 2, deserted, NULL));
+    ha_worker *worker = NULL;
+    uint32_t rank, size;
+    OK(ha_launch(&rank, &size));
+    if (size > 1) {
+        OK(ha_job_open(NULL, &job));
+        OK(ha_worker_join_at(job, rank, &worker));
+        OK(ha_wait_for_workers(worker, size, 120 * HA_SECOND));
+    } else {
+        job = test_job(0);
+    }
+    on_all(WORKERS, worker, reducers);
+    on_all(WORKERS, worker, arrays);
+    on_all(2, worker, deserted);
+    OK(ha_worker_leave(worker));
     OK(ha_job_close(job));
     return test_end();
 }
