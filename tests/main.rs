@@ -10,6 +10,7 @@ mod cgroup;
 mod closed_output;
 mod collections;
 mod common;
+mod copies_for_hosts;
 mod death;
 mod directory;
 mod factorize;

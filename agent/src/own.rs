@@ -7,7 +7,8 @@ use crate::names;
 use hectare_dsm as dsm;
 use hectare_dsm::agent::{Agent, AreaDescription, Held};
 use hectare_net::{AreaId, Description, GroupId, HostId, Lines, PinId, Pinned, Run, State, Version};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use tracing::error;
 
 /// In the second word of a note, beside the member plus one.
 const ACCEPTED: u64 = 1 << 32;
@@ -19,6 +20,8 @@ pub(crate) struct Own {
     areas: HashMap<dsm::AreaId, AreaId>,
     pins: BTreeMap<PinId, Pin>,
     last_pin: u64,
+    /// Groups of which the log says that there is no memory to send them from.
+    without_memory: BTreeSet<GroupId>,
 }
 
 #[derive(Debug, Default)]
@@ -179,6 +182,16 @@ impl Own {
     ) -> Option<Pinned> {
         let group = self.groups.get(&id)?;
         let areas: Vec<dsm::AreaId> = group.members.values().copied().collect();
+        match areas.iter().try_for_each(|area| agent.complete(*area)) {
+            Ok(()) => self.without_memory.remove(&id),
+            Err(dsm::Error::Deleted { .. }) => false,
+            Err(error) => {
+                if self.without_memory.insert(id) {
+                    error!(group = id.0, %error, "no memory for the copies that other hosts are sent");
+                }
+                return None;
+            }
+        };
         let held = match label {
             None => agent.hold(&areas).ok()?,
             Some(label) => agent.hold_label(&areas, label).ok()??,

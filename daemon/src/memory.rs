@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 /// Reader copies of areas of jobs on several hosts: one that is sent, the last of the label before the newest, the newest, and
-/// one to publish into.
+/// one to publish into. Those that an area did not ask for get memory when another host wants it.
 const COPIES: u32 = 4;
 
 /// Makes the memory of a job with these settings. The mapping is gone when this returns.

@@ -9,6 +9,8 @@ pub(crate) mod copy_state {
     pub(crate) const WRITING: u32 = 1;
     /// May still be written by workers that stalled in the round that `CopyRecord::label` names.
     pub(crate) const QUARANTINED: u32 = 2;
+    /// Has no memory yet: only what is sent to other hosts needs it.
+    pub(crate) const ABSENT: u32 = 3;
 }
 
 /// Marks a copy as being written, unless `is_pinned` finds that an observer holds it. True if it is marked.

@@ -17,7 +17,7 @@ pub(crate) struct CopyRecord {
     pub(crate) timestamp_ns: AtomicU64,
     /// The owner's clock at that round.
     pub(crate) clock: AtomicU64,
-    /// 0: holds a version; 1: being written; 2: quarantined.
+    /// A [`copy_state`].
     pub(crate) state: AtomicU32,
     /// Whether the copy's `owed` bitmap has any bit.
     pub(crate) owes: AtomicU32,
@@ -67,6 +67,23 @@ impl CopyRecord {
         self.round.store(u64::MAX, Ordering::Relaxed);
     }
 
+    /// Says, of a new area's copy, that it has no memory. Nothing is in it that a reader may come to, and it owes nothing yet.
+    pub(crate) fn leave_absent(&self) {
+        self.state.store(copy_state::ABSENT, Ordering::Relaxed);
+    }
+
+    /// Whether the copy has no memory; for one whom nobody but a planner would follow.
+    pub(crate) fn is_absent(&self) -> bool {
+        // Acquire: pairs with `appear`.
+        self.state.load(Ordering::Acquire) == copy_state::ABSENT
+    }
+
+    /// The copy, which was absent, has memory, of zeros, as the area was when it was created: what it owes was noted since.
+    pub(crate) fn appear(&self) {
+        // Release: whoever plans to publish into the copy finds its memory; pairs with `is_absent`.
+        self.state.store(copy_state::VALID, Ordering::Release);
+    }
+
     /// The version, for one who keeps the copy from being written.
     pub(crate) fn version(&self) -> Version {
         Version { term: self.term.load(Ordering::Relaxed), counter: self.counter.load(Ordering::Relaxed) }
@@ -108,6 +125,11 @@ impl Copies<'_> {
     pub(crate) fn newest(&self) -> usize {
         // Acquire: pairs with the release in `publish`, for readers that were not in the round.
         self.current.load(Ordering::Acquire) as usize
+    }
+
+    /// How many have memory.
+    pub(crate) fn present(&self) -> usize {
+        self.records.iter().filter(|copy| !copy.is_absent()).count()
     }
 
     /// The newest copy published at or before `round`, which a worker that arrived there may read.
@@ -176,8 +198,8 @@ impl Copies<'_> {
         }
     }
 
-    /// The copy to publish into: one that no straggler and no observer may be reading, with the least to bring up to
-    /// date. It is marked as being written. `pinned` is room for an answer per copy; `spares_newest` says that the newest
+    /// The copy to publish into: one that has memory and that no straggler and no observer may be reading, with the least to bring
+    /// up to date. It is marked as being written. `pinned` is room for an answer per copy; `spares_newest` says that the newest
     /// copy may not be taken, and `is_observed` whether an observer pins a copy. The copy that was published in round `kept`
     /// is taken only if there is no other. If there is none: whether workers outside of the round are why.
     pub(crate) fn target(
@@ -194,7 +216,7 @@ impl Copies<'_> {
         pinned.resize(copies.len(), false);
         let behind = self.pin_stragglers(rounds, round, pinned);
         for (copy, pinned) in copies.iter().zip(pinned.iter_mut()) {
-            *pinned |= copy.is_quarantined(rounds);
+            *pinned |= copy.is_absent() || copy.is_quarantined(rounds);
         }
         pinned[newest] |= spares_newest;
         // The newest copy owes nothing, so it comes first; then the one that was published last, and one that holds nothing

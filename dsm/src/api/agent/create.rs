@@ -1,6 +1,6 @@
 //! The agent makes areas whose owners are on other hosts.
 use super::Agent;
-use crate::engine::directory::create::{AGENT, Draft};
+use crate::engine::directory::create::{AGENT, Draft, complete};
 use crate::engine::directory::reclaim::reclaim;
 use crate::engine::directory::spec::{AreaSpec, Tracking};
 use crate::engine::directory::{AreaId, Directory};
@@ -69,6 +69,31 @@ impl Agent {
                 Err(error)
             }
         }
+    }
+
+    /// Gives memory to all reader copies of an area, of which a job on several hosts leaves some without until another host wants
+    /// the area ([`JobBuilder::least_copies`](crate::JobBuilder::least_copies)). Does nothing if all have it.
+    ///
+    /// ```
+    /// use hectare_dsm::Job;
+    /// let job = Job::builder().hosts(&[1, 1], 0).least_copies(3).embedded()?;
+    /// let (agent, mut worker) = (job.agent()?, job.worker()?);
+    /// let owned = worker.create::<u64>("a", 100_000)?;
+    /// assert_eq!(job.areas()?[0].copies, 1);
+    /// agent.complete(agent.find("a").expect("it was created"))?;
+    /// assert_eq!(job.areas()?[0].copies, 3);
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::Os`]: those that got memory keep it. [`Error::Deleted`], [`Error::ForkedChild`].
+    pub fn complete(&self, area: AreaId) -> Result<()> {
+        let shared = &self.desk.shared;
+        shared.check_process()?;
+        self.desk.hold(area)?;
+        let done = complete(&shared.segment, area.index as usize);
+        self.desk.release(area);
+        done
     }
 
     /// Deletes an area, whoever owns it, as [`Job::delete`](crate::Job::delete) does.

@@ -188,9 +188,10 @@ impl Desk {
                 && is_held(&self.shared.segment, &record.held)
         };
         let left = copies.records.iter().enumerate().filter(is_left).count();
-        if pins.len() + left >= self.most_pins(copies.records.len()) {
+        let present = copies.present();
+        if pins.len() + left >= self.most_pins(present) {
             let name = crate::engine::directory::find::name(&self.shared.segment, area.index as usize);
-            return Err(Error::NoSpareCopy { name, pinned: pins.len(), copies: copies.records.len() });
+            return Err(Error::NoSpareCopy { name, pinned: pins.len(), copies: present });
         }
         let record = &copies.records[copy];
         fault_point();

@@ -25,7 +25,7 @@ pub struct AreaInfo {
     pub element: String,
     /// Elements of one row.
     pub row: usize,
-    /// Reader copies.
+    /// Reader copies that have memory. In a job on several hosts, an area gets some more when another host first wants it.
     pub copies: u32,
     /// Its interval.
     pub interval: Option<Duration>,
@@ -54,10 +54,10 @@ impl AreaInfo {
             group: find::group(segment, index),
             len: about.len,
             bytes: about.bytes(),
-            footprint: layout.footprint(),
+            footprint: 0,
             element: about.element.to_string(),
             row: about.row,
-            copies: layout.copies,
+            copies: 0,
             interval: about.interval,
             owner: word.holder(),
             remote: word.is_remote(),
@@ -71,6 +71,7 @@ impl AreaInfo {
         }
         let parts = crate::segment::parts::Parts::with(segment, slot, &layout, offset);
         let newest = parts.copies().get(parts.current()).map(|record| record.version());
-        Some(AreaInfo { version: newest, ..info })
+        let copies = parts.reader_copies().present() as u32;
+        Some(AreaInfo { version: newest, copies, footprint: layout.footprint(copies), ..info })
     }
 }

@@ -198,7 +198,9 @@ impl JobBuilder {
     }
 
     /// The fewest reader copies of areas that have any, at most 64; those that ask for fewer get so many. Default: 1. A job on
-    /// several hosts needs 3: one that is sent, the newest, and one to publish into.
+    /// several hosts needs 3: one that is sent, the newest, and one to publish into. Copies of an area beyond those that it asked
+    /// for have no memory, and are not used, before [`Agent::complete`](crate::agent::Agent::complete); but those of small areas,
+    /// of up to 64 KiB with all that belongs to them, have.
     pub fn least_copies(mut self, copies: u32) -> Self {
         self.least_copies = copies;
         self

@@ -36,6 +36,8 @@ pub(crate) struct Draft<'s> {
     element: ElementType,
     len: usize,
     layout: AreaLayout,
+    /// How many reader copies have memory from the beginning, if the area takes its own.
+    present: u32,
     /// Whether no more may be reserved than the area needs.
     own_memory: bool,
     /// Whether its owner is on another host, and on which, if that is known.
@@ -61,9 +63,10 @@ impl Draft<'_> {
         // A line number has 32 bits: 256 GiB.
         if layout.lines > u64::from(u32::MAX) {
             let limit = u64::from(u32::MAX) * 64;
-            return Err(no_memory(spec, layout.footprint(), 0, limit, "the log (32-bit line numbers)"));
+            return Err(no_memory(spec, layout.footprint(copies), 0, limit, "the log (32-bit line numbers)"));
         }
-        Ok(Draft { spec, element, len, layout, own_memory: false, remote: None, hidden: None })
+        let present = spec.copies;
+        Ok(Draft { spec, element, len, layout, present, own_memory: false, remote: None, hidden: None })
     }
 
     /// Gives the area to a worker of another host: of that one, if it is known.
@@ -355,7 +358,7 @@ impl Creation {
                 Ok(())
             }
             Source::Slab => limits::reserve(shared.segment.fd(), offset, len, pause),
-            Source::Own => reserve(&shared.segment, offset, &draft.layout, pause),
+            Source::Own => reserve(&shared.segment, offset, &draft.layout, draft.present, pause),
         };
         fault_point();
         result.map_err(|error| {
@@ -364,7 +367,7 @@ impl Creation {
             }
             match error {
                 ReserveError::OutOfMemory { free, limit, payer, .. } => {
-                    no_memory(draft.spec, draft.layout.footprint(), free, limit, &payer)
+                    no_memory(draft.spec, draft.layout.footprint(draft.present), free, limit, &payer)
                 }
                 ReserveError::Os { call, source } => Error::Os { call, source },
             }
@@ -377,8 +380,11 @@ impl Creation {
         let slot = &segment.areas()[self.index];
         // Copy 0 holds version 0; the others hold nothing that a reader may come to. No two copies may name
         // the same round, or a reader and a planner might not mean the same one.
-        for copy in Parts::of(segment, self.index).copies().iter().skip(1) {
+        for (copy, number) in Parts::of(segment, self.index).copies().iter().zip(0..).skip(1) {
             copy.round.store(u64::MAX, Ordering::Relaxed);
+            if self.source == Source::Own && number >= draft.present {
+                copy.leave_absent();
+            }
         }
         let now = clock::now_ns();
         let due = now.saturating_add(draft.spec.interval.map_or(0, clock::nanos));
@@ -407,33 +413,70 @@ impl Creation {
     }
 }
 
-/// Backs an area by memory: its records and bitmaps, then each copy.
+/// Backs an area by memory: its records and bitmaps, the writer copy, and so many reader copies.
 fn reserve(
     segment: &Segment,
     offset: u64,
     layout: &AreaLayout,
+    present: u32,
     pause: &mut dyn FnMut(),
 ) -> Result<(), ReserveError> {
     if layout.meta_end != 0 {
         limits::reserve(segment.fd(), offset, layout.meta_end, pause)?;
     }
-    let bytes = layout.data_bytes();
-    if bytes == 0 {
-        return Ok(());
-    }
     let mut huge = true;
-    for copy in 0..=u64::from(layout.copies) {
-        let start = offset + layout.writer + copy * layout.stride;
-        limits::reserve(segment.fd(), start, bytes, pause)?;
-        if layout.align == HUGE {
-            for piece in (0..bytes).step_by(COLLAPSE_PIECE as usize) {
-                pause();
-                huge &= segment.collapse(start + piece, COLLAPSE_PIECE.min(bytes - piece));
-            }
-        }
+    for place in 0..=present.min(layout.copies) {
+        huge &= reserve_copy(segment, offset, layout, place, pause)?;
     }
     if layout.align == HUGE {
-        tracing::info!(bytes = layout.footprint(), huge_pages = huge, "area memory reserved");
+        tracing::info!(bytes = layout.footprint(present), huge_pages = huge, "area memory reserved");
+    }
+    Ok(())
+}
+
+/// Backs one copy by memory: the writer copy is at place 0. Whether it lies in huge pages.
+fn reserve_copy(
+    segment: &Segment,
+    offset: u64,
+    layout: &AreaLayout,
+    place: u32,
+    pause: &mut dyn FnMut(),
+) -> Result<bool, ReserveError> {
+    let bytes = layout.data_bytes();
+    if bytes == 0 {
+        return Ok(true);
+    }
+    let start = offset + layout.writer + u64::from(place) * layout.stride;
+    limits::reserve(segment.fd(), start, bytes, pause)?;
+    let mut huge = true;
+    if layout.align == HUGE {
+        for piece in (0..bytes).step_by(COLLAPSE_PIECE as usize) {
+            pause();
+            huge &= segment.collapse(start + piece, COLLAPSE_PIECE.min(bytes - piece));
+        }
+    }
+    Ok(huge)
+}
+
+/// Gives memory to the reader copies of a live area that have none; which nobody frees meanwhile.
+///
+/// # Errors
+/// [`Error::OutOfMemory`], [`Error::Os`]; copies that got memory keep it.
+pub(crate) fn complete(segment: &Segment, index: usize) -> Result<()> {
+    let parts = Parts::of(segment, index);
+    let offset = extent_of(&segment.areas()[index]).offset;
+    for (copy, place) in parts.copies().iter().zip(1..).filter(|(copy, _)| copy.is_absent()) {
+        let done = reserve_copy(segment, offset, parts.layout, place, &mut || {});
+        fault_point();
+        if let Err(error) = done {
+            return Err(match error {
+                ReserveError::OutOfMemory { asked, free, limit, payer } => {
+                    Error::OutOfMemory { name: find::name(segment, index), asked, free, limit, payer }
+                }
+                ReserveError::Os { call, source } => Error::Os { call, source },
+            });
+        }
+        copy.appear();
     }
     Ok(())
 }

@@ -46,7 +46,9 @@ impl Entries for Planned<'_> {
     }
 
     fn copies(&self, entry: usize) -> usize {
-        self.parts(entry).copies().len()
+        let (parts, target) = (self.parts(entry), self.entries[entry].copy.load(Ordering::Relaxed) as usize);
+        // Copies may have got memory since the round was planned: it may be publishing into the newest one, which readers have.
+        if parts.current() == target { 1 } else { parts.reader_copies().present() }
     }
 
     fn abandoned(&self, entry: usize) -> &AtomicU32 {

@@ -25,7 +25,7 @@ impl Runtime<'_> {
         let segment = &self.shared.segment;
         // A copy that may have to be quarantined in the middle must not be the newest one.
         let spares_newest =
-            parts.copies().len() >= abandon::COPIES && segment.config().stall_policy == STALL_PIN;
+            segment.config().stall_policy == STALL_PIN && parts.reader_copies().present() >= abandon::COPIES;
         let is_observed =
             |index: usize| is_held(segment, &parts.copies()[index].held) || is_pinned(segment, area, index);
         let rounds = segment.rounds();

@@ -5,7 +5,7 @@ use crate::protocol::pin::copy_state;
 use crate::protocol::record::CopyRecord;
 use crate::protocol::round::Work;
 use crate::protocol::word::{Actor, Phase, Word};
-use crate::{AreaSpec, Owned, StallPolicy};
+use crate::{AreaSpec, Job, Owned, StallPolicy};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
@@ -109,4 +109,47 @@ fn a_plan_that_is_made_again_takes_every_mark_back() {
     for owned in &areas {
         assert_eq!(scene.parts(owned).copies()[0].state.load(SeqCst), copy_state::VALID);
     }
+}
+
+/// A round publishes into the only copy that has memory. The others get theirs from the agent while a worker stands still in the
+/// middle: the newest version, which readers have, is not set aside.
+#[test]
+fn an_area_whose_copies_appear_in_the_middle_is_waited_for() {
+    let mut scene = Scene::new(0, PIN);
+    let builder = || Job::builder().reserve(1 << 28).stall_policy(PIN).hosts(&[2, 1], 0).least_copies(4);
+    scene.job = builder().embedded().unwrap();
+    scene.workers = (0..2).map(|_| scene.job.worker().unwrap()).collect();
+    let agent = scene.job.agent().unwrap();
+    let mut owned = scene.create_long(0, AreaSpec::new("a"), 1 << 17);
+    scene.write(&mut owned, 0, 1);
+    owned.core().force();
+    let round = scene.arrive(&[0, 1]);
+    let runtime = scene.runtime(0);
+    assert!(runtime.make_plan(round, 0));
+    for chunk in scene.chunks_of(&owned) {
+        chunk.claim.store(claim::claimed(round, 1), Relaxed);
+    }
+    agent.complete(owned.core().id).unwrap();
+    runtime.tend(round, 0);
+    assert!(!runtime.all_copied(round), "the round waits");
+    for chunk in scene.chunks_of(&owned) {
+        chunk.claim.store(claim::free(round), Relaxed);
+    }
+    scene.runtime(1).copy_chunks(round, 1);
+    runtime.publish_plan(round, 0);
+    assert_eq!(counter(&owned), 1);
+    scene.end();
+    // From now on it can be left.
+    scene.write(&mut owned, 0, 2);
+    owned.core().force();
+    let round = scene.arrive(&[0, 1]);
+    assert!(scene.runtime(0).make_plan(round, 0));
+    for chunk in scene.chunks_of(&owned) {
+        chunk.claim.store(claim::claimed(round, 1), Relaxed);
+    }
+    scene.runtime(0).tend(round, 0);
+    assert!(scene.runtime(0).all_copied(round));
+    scene.runtime(0).publish_plan(round, 0);
+    assert_eq!(counter(&owned), 1);
+    scene.end();
 }

@@ -3,6 +3,7 @@
 //! The bytes of copies are loom cells, so that loom reports any read that a write could tear. A worker dies by
 //! a panic at a fault point (its fuse burns down); its `alive` word stands for the mutex that the kernel
 //! releases. `SYNC.md` says how to run them.
+mod absent;
 mod arrivals;
 mod chunks;
 mod claims;

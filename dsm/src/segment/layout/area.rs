@@ -207,9 +207,9 @@ impl AreaLayout {
         self.logged != 0
     }
 
-    /// Bytes of memory that the area takes, at worst.
-    pub(crate) fn footprint(&self) -> u64 {
-        self.meta_end + self.data_bytes() * (u64::from(self.copies) + 1)
+    /// Bytes of memory that the area takes, at worst, if so many of its reader copies have memory.
+    pub(crate) fn footprint(&self, present: u32) -> u64 {
+        self.meta_end + self.data_bytes() * (u64::from(present.min(self.copies)) + 1)
     }
 
     /// Bytes of one copy that are backed by memory, in whole pages.
