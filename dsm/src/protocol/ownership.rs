@@ -151,13 +151,24 @@ pub(crate) fn load_to_claim(word: &AtomicU64) -> Word {
     Word(word.load(Ordering::SeqCst))
 }
 
-/// Gives the area, which the caller holds under `epoch`, to `to`; true if `to` sleeps and must be woken.
+/// Gives the area to `to`, if `me` has it under `epoch`; whether `to` sleeps and must be woken. `None` if it is not this
+/// worker's any more.
 #[inline]
-pub(crate) fn give(word: &AtomicU64, to: u32, epoch: u64) -> bool {
+pub(crate) fn give(word: &AtomicU64, me: u32, to: u32, epoch: u64) -> Option<bool> {
     fault_point();
-    // Release: everything that the giver wrote, log included, comes before; pairs with `load`.
-    let old = word.swap(Word::transit(to, epoch + 1).0, Ordering::AcqRel);
-    old & SLEEP != 0
+    // Relaxed: an owner reads its own word.
+    let mut seen = Word(word.load(Ordering::Relaxed));
+    while seen.is_of(me, epoch) {
+        // Compare and swap: another who waits for the area may set the sleep mark, and who takes areas from living owners, as
+        // agents will, may have been faster. Release: everything that the giver wrote, log included, comes before; pairs with
+        // `load`.
+        let next = Word::transit(to, epoch + 1).0;
+        match word.compare_exchange(seen.0, next, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(old) => return Some(old & SLEEP != 0),
+            Err(now) => seen = Word(now),
+        }
+    }
+    None
 }
 
 /// The epoch under which the area is on its way to `me`, or was taken by `me` already, which `me` knows.

@@ -282,7 +282,7 @@ impl<T: Element> Owned<T> {
         Ok(())
     }
 
-    /// Gives the area to another worker: a store, no barrier, no copy. What was written and not yet
+    /// Gives the area to another worker: one atomic exchange, no barrier, no copy. What was written and not yet
     /// published goes along; if the next owners die before it is published, it is lost, and a claim names
     /// this worker among those who lost writes. See [`Owned::give_published`].
     ///
@@ -304,7 +304,10 @@ impl<T: Element> Owned<T> {
             }
         }
         let word = &parts.slot.own.ownership;
-        let asleep = ownership::give(word, to, self.epoch);
+        let Some(asleep) = ownership::give(word, self.hand.rank, to, self.epoch) else {
+            let error = self.stale(worker);
+            return Err(GiveError { error, owned: self });
+        };
         // From here on the area is the other's; what follows is this worker's own bookkeeping.
         if asleep {
             futex_wake_all(low_half(word));

@@ -31,11 +31,11 @@ fn what_a_giver_wrote_the_taker_sees() {
                     }
                 };
                 put(&area.bytes, get(&area.bytes) + 1);
-                ownership::give(&area.word, 0, epoch);
+                assert!(ownership::give(&area.word, 1, 0, epoch).is_some());
             })
         };
         put(&area.bytes, 5);
-        ownership::give(&area.word, 1, 1);
+        assert!(ownership::give(&area.word, 0, 1, 1).is_some());
         let epoch = loop {
             match ownership::given(&area.word, 0) {
                 Some(epoch) => break epoch,
@@ -45,6 +45,26 @@ fn what_a_giver_wrote_the_taker_sees() {
         assert_eq!(epoch, 3);
         assert_eq!(get(&area.bytes), 6);
         taker.join().unwrap();
+    });
+}
+
+/// An area that goes to somebody else at the moment in which its owner gives it is given by one of them.
+#[test]
+fn what_is_taken_away_meanwhile_is_not_given() {
+    super::explore(3, || {
+        let word = Arc::new(AtomicU64::new(ownership::Word::held(0, 4).0));
+        let other = {
+            let word = word.clone();
+            thread::spawn(move || {
+                let seen = ownership::load(&word);
+                seen.holder() == Some(0) && ownership::seize(&word, seen, 2)
+            })
+        };
+        let given = ownership::give(&word, 0, 1, 4).is_some();
+        let taken = other.join().unwrap();
+        assert!(given != taken);
+        let owner = if given { ownership::Word::transit(1, 5) } else { ownership::Word::held(2, 5) };
+        assert_eq!(ownership::load(&word), owner);
     });
 }
 
@@ -84,7 +104,7 @@ fn claimed_on_its_way(weaken: impl Fn(&AtomicU64, &AtomicU32) + Sync + Send + 's
             thread::spawn(move || {
                 put(&area.bytes, 5);
                 // It saw the slot's last worker alive.
-                ownership::give(&area.word, 1, 1);
+                assert!(ownership::give(&area.word, 0, 1, 1).is_some());
             })
         };
         let claimer = {
