@@ -1,7 +1,8 @@
 //! Workers of other hosts, of whom the agent tells: they are counted and waited for at clocks, and no round waits for them.
 use crate::common::*;
 use hectare::agent::{Agent, Event, RemoteWorker};
-use hectare::{AreaSpec, ElementType, Error, Job, WorkerState};
+use hectare::{AreaSpec, ElementType, Error, Job, Worker, WorkerState};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
 const SHORT: Duration = Duration::from_millis(30);
@@ -233,4 +234,54 @@ fn who_comes_after_all_of_a_host_have_left_is_told() {
     assert!(matches!(job.worker_at(2), Err(Error::HostLeft { .. })));
     assert_eq!(clocks(&mut agent).unwrap().0, u64::MAX);
     assert_eq!(job.workers().unwrap().len(), 0);
+}
+
+#[test]
+fn who_goes_back_to_clocks_that_all_of_a_host_have_left_is_told() {
+    let job = job();
+    let mut agent = job.agent().unwrap();
+    let stage = AtomicU32::new(0);
+    let reach = |worker: &mut Worker, next: u32| {
+        stage.fetch_add(1, SeqCst);
+        serve_until(worker, "the other", |_| stage.load(SeqCst) >= 2 * next);
+    };
+    let is_refused = |worker: &mut Worker| {
+        let error = worker.rejoin_clocks().unwrap_err();
+        assert!(matches!(error, Error::HostLeft { .. }), "{error}");
+        assert!(error.to_string().contains("or its clocks"), "{error}");
+        assert_eq!(worker.clock(), u64::MAX, "it is outside");
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut second = job.worker_at(3).unwrap();
+            reach(&mut second, 1);
+            reach(&mut second, 2);
+            second.leave_clocks();
+            reach(&mut second, 3);
+            reach(&mut second, 4);
+            is_refused(&mut second);
+            reach(&mut second, 5);
+        });
+        let mut first = job.worker_at(2).unwrap();
+        reach(&mut first, 1);
+        // One of two may leave and come back.
+        first.leave_clocks();
+        first.sync().unwrap();
+        first.rejoin_clocks().unwrap();
+        assert_eq!(first.clock(), 0);
+        reach(&mut first, 2);
+        reach(&mut first, 3);
+        first.leave_clocks();
+        first.sync().unwrap();
+        assert_eq!(clocks(&mut agent).unwrap().0, u64::MAX);
+        is_refused(&mut first);
+        reach(&mut first, 4);
+        reach(&mut first, 5);
+        serve_until(&mut first, "the other's end", |_| job.workers().unwrap().len() == 1);
+        // Nor can another come in its place.
+        let error = job.worker_at(3).unwrap_err();
+        assert!(matches!(error, Error::HostLeft { .. }), "{error}");
+        assert_eq!(job.workers().unwrap().len(), 1, "the place is free again");
+    });
+    assert_eq!(clocks(&mut agent), None, "the others know");
 }

@@ -150,7 +150,7 @@ fn workers_outside_of_the_clocks_are_not_waited_for() {
         if worker.rank() == 1 {
             worker.leave_clocks();
             serve_until(worker, "the other", |_| done.load(SeqCst));
-            worker.rejoin_clocks();
+            worker.rejoin_clocks().unwrap();
             assert!(worker.clock() >= 1);
             worker.barrier().unwrap();
             return;

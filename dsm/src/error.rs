@@ -336,9 +336,9 @@ pub enum Error {
         /// Its host.
         host: String,
     },
-    /// All workers of this host have left a job on several hosts, which goes on without it.
+    /// All workers of this host have left a job on several hosts, or its clocks, and the others go on without this one.
     #[error(
-        "all workers of this host have left job {job:?}, and the other hosts go on without this one: keep a worker here until the host is needed no more"
+        "all workers of this host have left job {job:?}, or its clocks, and the other hosts go on without this one: keep a worker in both until the host is needed no more"
     )]
     HostLeft {
         /// The job.

@@ -49,7 +49,7 @@ unsafe impl Sized0 for ha_loss {
     const NAME: &'static str = "ha_loss";
 }
 
-/// Gives the area to worker `to`: a store, no barrier, no copy. What was written and not yet published goes along. The
+/// Gives the area to worker `to`: one atomic exchange, no barrier, no copy. What was written and not yet published goes along. The
 /// handle remains, for reading and for `ha_area_take`; the writer pointer is no longer valid.
 ///
 /// Pointers: `area` an open area.

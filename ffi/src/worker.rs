@@ -441,12 +441,12 @@ pub unsafe extern "C" fn ha_leave_clocks(worker: *mut ha_worker) -> ha_status {
 ///
 /// Pointers: `worker` an open worker.
 /// Thread: that of the worker.
-/// Fails: `HA_VIEW_OPEN`.
+/// Fails: `HA_VIEW_OPEN`; `HA_NO_SUCH_WORKER` in a job on several hosts, if no worker of this host was left in the clocks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_rejoin_clocks(worker: *mut ha_worker) -> ha_status {
     enter(|| {
         // SAFETY: the header's contract.
-        unsafe { home(worker)? }.at_sync_point()?.rejoin_clocks();
+        unsafe { home(worker)? }.at_sync_point()?.rejoin_clocks()?;
         Ok(())
     })
 }

@@ -101,6 +101,13 @@ pub(crate) fn clock_to_enter(shared: &Shared) -> u64 {
     clocks.into_iter().find(|clock| *clock != u64::MAX).unwrap_or(0)
 }
 
+/// Whether a round has found no worker of this host in the clocks, in a job on several: other hosts may have been told since, and
+/// do not wait for any of them.
+pub(crate) fn has_left_clocks(shared: &Shared) -> bool {
+    let local = &shared.segment.header().sync.acting.local_clock;
+    shared.segment.spans_hosts() && local.load(Ordering::Relaxed) == u64::MAX
+}
+
 /// Takes the slot if it is free and nobody else is taking it.
 fn try_slot(shared: &Shared, rank: Rank) -> bool {
     let segment = &shared.segment;

@@ -779,7 +779,7 @@ ha_status ha_leave_clocks(struct ha_worker *worker);
 //
 // Pointers: `worker` an open worker.
 // Thread: that of the worker.
-// Fails: `HA_VIEW_OPEN`.
+// Fails: `HA_VIEW_OPEN`; `HA_NO_SUCH_WORKER` in a job on several hosts, if no worker of this host was left in the clocks.
 ha_status ha_rejoin_clocks(struct ha_worker *worker);
 
 // Waits until `count` workers are in the job, this one included; takes part in publications meanwhile. A
@@ -950,7 +950,7 @@ ha_status ha_area_load(const struct ha_area *area,
                        void *to,
                        size_t bytes);
 
-// Gives the area to worker `to`: a store, no barrier, no copy. What was written and not yet published goes along. The
+// Gives the area to worker `to`: one atomic exchange, no barrier, no copy. What was written and not yet published goes along. The
 // handle remains, for reading and for `ha_area_take`; the writer pointer is no longer valid.
 //
 // Pointers: `area` an open area.

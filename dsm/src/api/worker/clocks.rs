@@ -3,7 +3,7 @@
 //! After the stale synchronous parallel model (Ho et al., 2013): a worker with clock c sees every update
 //! that workers made before their clocks passed c - s. s = 0 is bulk-synchronous (BSP).
 use super::Worker;
-use crate::engine::membership::clock_to_enter;
+use crate::engine::membership::{clock_to_enter, has_left_clocks};
 use crate::engine::runtime::Runtime;
 use crate::error::{Error, Rank, Result};
 use crate::primitive::fault_point;
@@ -13,7 +13,11 @@ use std::time::{Duration, Instant};
 
 /// Puts worker `rank`, which is live and holds no view, into the clocks at the lowest one, with a view that is
 /// not older.
-pub(crate) fn enter(runtime: &Runtime<'_>, rank: Rank) {
+///
+/// # Errors
+/// [`Error::HostLeft`]: a round has found no worker of this host in the clocks, and other hosts may have been told. The worker is
+/// outside of them.
+pub(crate) fn enter(runtime: &Runtime<'_>, rank: Rank) -> Result<()> {
     let rounds = runtime.rounds();
     let seat = &rounds.all_seats[rank as usize];
     let between = |word: Word| matches!(word.phase(), Phase::Idle | Phase::Open);
@@ -23,6 +27,11 @@ pub(crate) fn enter(runtime: &Runtime<'_>, rank: Rank) {
         if !between(seen) || seat.arrived.load(Ordering::Relaxed) + 1 < seen.round() {
             continue;
         }
+        if has_left_clocks(runtime.shared) {
+            // Relaxed: no planner has to see it sooner than later.
+            seat.clock.store(u64::MAX, Ordering::Relaxed);
+            return Err(Error::HostLeft { job: runtime.shared.name() });
+        }
         let clock = clock_to_enter(runtime.shared);
         // SeqCst: if no round has gone on by the next look, every later planner sees this clock, and the lowest
         // one stays what it is until this worker ticks.
@@ -30,7 +39,7 @@ pub(crate) fn enter(runtime: &Runtime<'_>, rank: Rank) {
         fault_point();
         let now = rounds.load_total();
         if now.round() == seen.round() && between(now) {
-            return;
+            return Ok(());
         }
     }
 }
@@ -73,13 +82,16 @@ impl Worker {
 
     /// Puts this worker back into the clocks, at the lowest one. A synchronization point: afterwards the worker
     /// sees what the others wrote before that clock. Waits for a round that is under way.
-    pub fn rejoin_clocks(&mut self) {
-        if self.shared.check_process().is_err() {
-            return;
-        }
+    ///
+    /// # Errors
+    /// [`Error::HostLeft`] in a job on several hosts, if no worker of this host was left in the clocks: the others do not wait for
+    /// it any more. [`Error::ForkedChild`].
+    pub fn rejoin_clocks(&mut self) -> Result<()> {
+        self.shared.check_process()?;
         self.scan();
-        enter(&self.runtime(), self.rank);
+        let entered = enter(&self.runtime(), self.rank);
         self.idle = self.shared.segment.rounds().load();
+        entered
     }
 
     /// Waits until no worker's published work is more than `staleness` clocks behind this worker's, forcing

@@ -29,9 +29,9 @@ impl Worker {
         let runtime = Runtime { shared: &shared, local: &local };
         seat.set_state(slot_state::LIVE);
         fault_point();
-        super::clocks::enter(&runtime, rank);
+        let entered = super::clocks::enter(&runtime, rank);
         let idle = shared.segment.rounds().load();
-        Ok(Worker {
+        let worker = Worker {
             shared,
             local,
             rank,
@@ -41,6 +41,8 @@ impl Worker {
             looked_ns: 0,
             _tenure: tenure,
             _thread: PhantomData,
-        })
+        };
+        // Or it leaves again.
+        entered.map(|()| worker)
     }
 }
