@@ -32,8 +32,6 @@ pub struct Order {
     pub job: String,
     /// Its hosts.
     pub hosts: JobHosts,
-    /// Higher at each start of an agent of the job on this host.
-    pub boot: u64,
     /// The run directory of the daemon: the agent is asked there how it stands.
     pub run_dir: PathBuf,
 }
@@ -99,7 +97,7 @@ fn is_closed(pipe: impl AsFd) -> bool {
 
 fn run(order: &str) -> Result<u8, Failed> {
     let order: Order = serde_json::from_str(order).map_err(Fatal::from)?;
-    let Order { job: name, hosts, boot, run_dir } = order.clone();
+    let Order { job: name, hosts, run_dir } = order.clone();
     let system = |what: &str| {
         let what = what.to_owned();
         move |source| Failed::System { what, source }
@@ -113,6 +111,9 @@ fn run(order: &str) -> Result<u8, Failed> {
     let host = HostId(hosts.index);
     let random = || random().map_err(system("random bytes"));
     let silence = Duration::from_millis(hosts.silence_ms);
+    let agent = job.agent()?;
+    // A clock would not do: one that is set back, and a daemon that knows of no start before, and nobody would speak with this one.
+    let boot = agent.number();
     let mut config = Config::new(session::HostId(hosts.index), boot, hosts.id, key, random()?);
     config.suite = match hosts.cipher {
         Cipher::Aes128Gcm => Suite::Aes128Gcm,
@@ -125,7 +126,6 @@ fn run(order: &str) -> Result<u8, Failed> {
     let addresses = hosts.hosts.iter().map(|host| host.address).collect();
     let setup = Setup { session: config, seed: random()?, addresses, segment: stat.st_ino, silence };
     let since = Instant::now();
-    let agent = job.agent()?;
     // A job that was made without its hosts has no place for their names.
     for (index, of) in hosts.hosts.iter().enumerate().take(job.hosts().len()) {
         agent.name_host(index, &format!("{} ({})", of.name, of.address))?;
@@ -137,7 +137,7 @@ fn run(order: &str) -> Result<u8, Failed> {
     let is_away = |worker: &WorkerInfo| matches!(worker.state, WorkerState::Remote | WorkerState::Dead);
     // Without the window, the job goes on; nobody can see how.
     let waker = hectare_transport::Transport::waker(&udp);
-    let (window, questions) = match Window::open(&order, &RunDir::at(run_dir), waker) {
+    let (window, questions) = match Window::open(&order, boot, &RunDir::at(run_dir), waker) {
         Ok((window, questions)) => (Some(window), questions),
         Err(error) => {
             warn!(job = name, %error, "nobody can ask the agent how it stands");

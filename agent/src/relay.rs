@@ -50,6 +50,8 @@ pub struct Peer {
 
 /// One job's agent on one host.
 pub struct Relay {
+    /// The number of this start of an agent.
+    boot: u64,
     node: Node,
     endpoint: Endpoint,
     memory: SegmentMemory,
@@ -87,11 +89,12 @@ impl Relay {
         let own = HostId(session.host.0);
         let nanos = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
         let alive = (silence / 10).min(Duration::from_secs(1));
+        let boot = session.boot;
         let job = u128::from_le_bytes(session.job);
         let config = Config {
             alive_ns: nanos(alive),
             silence_ns: nanos(silence),
-            ..Config::new(job, own, addresses.len() as u16, segment, session.boot)
+            ..Config::new(job, own, addresses.len() as u16, segment, boot)
         };
         let mut endpoint = Endpoint::new(session, seed);
         let others = (0..).map(HostId).zip(addresses).filter(|(host, _)| *host != own);
@@ -103,6 +106,7 @@ impl Relay {
             })
             .collect();
         Relay {
+            boot,
             node: Node::new(config, now.as_nanos()),
             endpoint,
             memory,
@@ -117,6 +121,11 @@ impl Relay {
             farewell_is_over: false,
             failure: None,
         }
+    }
+
+    /// The number of this start: higher than those of the starts before it.
+    pub fn boot(&self) -> u64 {
+        self.boot
     }
 
     /// Why the job has ended, if it has. What others have to hear of it is still sent.

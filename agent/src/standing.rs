@@ -35,7 +35,7 @@ pub(crate) fn standing(order: &Order, relay: &Relay, now: Time) -> AgentStanding
         host: order.hosts.index,
         name: own.name.clone(),
         address: own.address,
-        boot: order.boot,
+        boot: relay.boot(),
         age_ms: now.as_nanos() / 1_000_000,
         transport: "udp".into(),
         failure: relay.failure().map(ToString::to_string),
@@ -58,7 +58,7 @@ pub(crate) fn trace(order: &Order, relay: &mut Relay, now: Time, (area, after): 
         steps,
         next,
         dropped,
-        boot: order.boot,
+        boot: relay.boot(),
         now_ns: now.as_nanos(),
         unix_ns: nanos(unix),
     }

@@ -84,10 +84,15 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Opens the window of an agent in the run directory of its daemon.
-    pub(crate) fn open(order: &Order, dir: &RunDir, waker: Waker) -> io::Result<(Window, Questions)> {
+    /// Opens the window of an agent, of the start `boot`, in the run directory of its daemon.
+    pub(crate) fn open(
+        order: &Order,
+        boot: u64,
+        dir: &RunDir,
+        waker: Waker,
+    ) -> io::Result<(Window, Questions)> {
         let failed = |error: hectare_wire::Error| io::Error::other(error.to_string());
-        let (listener, place) = listen_as_agent(dir, &order.job, order.boot).map_err(failed)?;
+        let (listener, place) = listen_as_agent(dir, &order.job, boot).map_err(failed)?;
         let (send, questions) = channel();
         let asked = Arc::<AtomicBool>::default();
         let mut window = Window {

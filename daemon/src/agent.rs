@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tracing::{error, info, warn};
 
 /// The word after the program's name by which it is an agent; an [`Order`] follows.
@@ -58,7 +58,6 @@ struct State {
     ended: bool,
     /// The other end of the agent's standard output: the agent goes on as long as it is open.
     pipe: Option<ChildStdout>,
-    boot: u64,
 }
 
 impl Shared {
@@ -76,16 +75,13 @@ impl Shared {
         if state.ended {
             return Ok(None);
         }
-        // It rises from start to start, also over restarts of the daemon.
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-        state.boot = since.max(state.boot + 1);
         let run_dir = self.run_dir.path().to_owned();
-        let order = Order { job: self.job.clone(), hosts: self.hosts.clone(), boot: state.boot, run_dir };
+        let order = Order { job: self.job.clone(), hosts: self.hosts.clone(), run_dir };
         let mut command = Command::new("/proc/self/exe");
         command.arg(WORD).arg(serde_json::to_string(&order)?).stdin(Stdio::from(self.memory.try_clone()?));
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         state.pipe = child.stdout.take();
-        info!(job = self.job, pid = child.id(), boot = state.boot, "agent started");
+        info!(job = self.job, pid = child.id(), "agent started");
         Ok(Some(child))
     }
 

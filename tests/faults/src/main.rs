@@ -9,6 +9,7 @@
 //! role.
 mod across;
 mod areas;
+mod clock;
 mod content;
 mod daemon;
 mod host;
@@ -61,7 +62,7 @@ struct Options {
     #[arg(long, value_name = "FILE")]
     json: Option<std::path::PathBuf>,
     /// Faults of a job on so many hosts, which are network namespaces, instead of those of one host.
-    #[arg(long, conflicts_with_all = ["only", "may_skip", "json", "list"])]
+    #[arg(long, conflicts_with_all = ["may_skip", "json"])]
     hosts: Option<usize>,
     /// Lists the faults.
     #[arg(long)]
@@ -69,6 +70,10 @@ struct Options {
 }
 
 fn main() -> ExitCode {
+    if let Err(error) = clock::follow() {
+        eprintln!("faults: the clock: {error}");
+        return ExitCode::FAILURE;
+    }
     let args: Vec<String> = std::env::args().skip(1).collect();
     let done = match args.split_first() {
         Some((first, [order])) if first == hectare_daemon::agent::WORD => {
@@ -116,23 +121,29 @@ fn play(role: &[String]) -> Result<()> {
 }
 
 fn campaign(options: &Options) -> Result<Outcome> {
+    let known: Vec<(u8, &str)> = match options.hosts {
+        Some(_) => across::list().collect(),
+        None => FAULTS.iter().map(|fault| (fault.number, fault.name)).collect(),
+    };
     if options.list {
-        FAULTS.iter().for_each(|fault| println!("{:>3}  {}", fault.number, fault.name));
+        known.iter().for_each(|(number, name)| println!("{number:>3}  {name}"));
         return Ok(Outcome::Held);
     }
     let chosen: Vec<usize> = (0..FAULTS.len())
         .filter(|index| options.only.is_empty() || options.only.contains(&FAULTS[*index].number))
         .collect();
     for number in options.only.iter().chain(&options.may_skip) {
-        let known = FAULTS.iter().any(|fault| fault.number == *number);
-        anyhow::ensure!(known, "there is no fault {number}; --list lists them");
+        anyhow::ensure!(
+            known.iter().any(|(known, _)| known == number),
+            "there is no fault {number}; --list lists them"
+        );
     }
     let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
     let seed = options.seed.unwrap_or(since_epoch.as_nanos() as u64 >> 10);
     if let Some(hosts) = options.hosts {
         anyhow::ensure!(hosts > 1, "faults of several hosts need two at least");
-        let plan =
-            across::Plan { hosts, seed, minutes: options.minutes.unwrap_or(0.0), short: options.short };
+        let (minutes, only) = (options.minutes.unwrap_or(0.0), options.only.clone());
+        let plan = across::Plan { hosts, seed, minutes, short: options.short, only };
         return across::campaign(&plan);
     }
     let lasting = Duration::from_secs(if options.short { 2 } else { options.seconds });

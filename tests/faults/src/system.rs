@@ -1,5 +1,5 @@
-//! System calls that the standard library does not wrap, and writes through a bare pointer. The only file of
-//! this program with `unsafe` in it.
+//! System calls that the standard library does not wrap, and writes through a bare pointer. Besides
+//! `clock.rs`, the only file of this program with `unsafe` in it.
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -94,12 +94,17 @@ pub(crate) fn sealed_memfd(content: &[u8], len: u64) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// A job's memory, mapped by somebody who keeps to no protocol.
+/// Memory that others map, too: a job's, by somebody who keeps to no protocol, or a file's.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     base: *mut u8,
     len: usize,
 }
+
+// SAFETY: the mapping belongs to the process, and is read and written by atomics alone.
+unsafe impl Send for Scratch {}
+// SAFETY: as above.
+unsafe impl Sync for Scratch {}
 
 impl Scratch {
     /// Maps the first `len` bytes of a descriptor, which has so many.

@@ -11,7 +11,11 @@ fn campaign(hosts: usize, seed: u64) -> Command {
 }
 
 fn play(hosts: usize, seed: u64) {
-    let output = campaign(hosts, seed).output().unwrap();
+    run(hosts, seed, &[]);
+}
+
+fn run(hosts: usize, seed: u64, more: &[&str]) {
+    let output = campaign(hosts, seed).args(more).output().unwrap();
     let (said, words) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     println!("{said}{words}");
     match output.status.code() {
@@ -34,6 +38,23 @@ fn three_hosts_with_faults() {
 #[test]
 fn a_lost_host_among_five() {
     play(5, 2);
+}
+
+/// Packets lost in rows and by size, paths that change, an address that changes, clocks that jump.
+#[test]
+fn ways_and_clocks_that_change() {
+    run(3, 4, &["--only", "20,21,28,34,40"]);
+}
+
+#[test]
+fn faults_have_their_numbers() {
+    let output = campaign(3, 1).arg("--list").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for number in 19..=29 {
+        assert!(text.lines().any(|line| line.trim_start().starts_with(&format!("{number}  "))), "{text}");
+    }
+    let output = campaign(3, 1).args(["--only", "1"]).output().unwrap();
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("no fault 1;"));
 }
 
 fn namespaces_of(pid: u32) -> usize {

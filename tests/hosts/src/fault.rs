@@ -23,6 +23,38 @@ pub enum Fault {
         /// How many.
         share: f64,
     },
+    /// Some packets of these sizes are lost, so that others fare better: those of data are large, those that only acknowledge small.
+    LoseSizes {
+        /// The sender.
+        from: usize,
+        /// The receiver.
+        to: usize,
+        /// How many.
+        share: f64,
+        /// The smallest, in bytes of IP.
+        least: u16,
+        /// The largest.
+        most: u16,
+    },
+    /// So many packets in a row are lost, of each such number.
+    LoseRows {
+        /// The sender.
+        from: usize,
+        /// The receiver.
+        to: usize,
+        /// How many in a row.
+        lost: u32,
+        /// Of how many.
+        of: u32,
+    },
+    /// What a host sends has another source, as behind a router that gives addresses out; what is sent there arrives at the host,
+    /// and so does what is sent to its own address.
+    Renumber {
+        /// The host.
+        host: usize,
+        /// Which of its other addresses: there are two.
+        to: u8,
+    },
     /// Some packets arrive twice.
     Duplicate {
         /// The sender.
@@ -58,10 +90,19 @@ pub(crate) fn address(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, u8::try_from(host + 1).expect("fewer than 255 hosts"))
 }
 
+/// Another address that a host seems to have.
+pub(crate) fn other_address(host: usize, which: u8) -> Ipv4Addr {
+    assert!(host < 50 && which < 2, "address {which} of host {host}");
+    Ipv4Addr::new(10, 77, 0, 100 + 50 * which + host as u8)
+}
+
 /// A condition that holds for a share of the packets.
 fn chance(share: f64) -> String {
     assert!((0.0..=1.0).contains(&share), "a share of {share}");
-    format!("numgen random mod 10000 < {}", (share * 10_000.0).round() as u32)
+    match (share * 10_000.0).round() as u32 {
+        10_000 => String::new(),
+        part => format!("numgen random mod 10000 < {part}"),
+    }
 }
 
 impl Fault {
@@ -69,9 +110,12 @@ impl Fault {
         match self {
             Fault::Cut { from, .. }
             | Fault::Lose { from, .. }
+            | Fault::LoseSizes { from, .. }
+            | Fault::LoseRows { from, .. }
             | Fault::Duplicate { from, .. }
             | Fault::Corrupt { from, .. }
             | Fault::Detour { from, .. } => from,
+            Fault::Renumber { host, .. } => host,
         }
     }
 
@@ -79,6 +123,15 @@ impl Fault {
         match self {
             Fault::Cut { to, .. } => format!("ip daddr {} drop", address(to)),
             Fault::Lose { to, share, .. } => format!("ip daddr {} {} drop", address(to), chance(share)),
+            Fault::LoseSizes { to, share, least, most, .. } => {
+                format!("ip daddr {} ip length {least}-{most} {} drop", address(to), chance(share))
+            }
+            Fault::LoseRows { to, lost, of, .. } => {
+                format!("ip daddr {} numgen inc mod {of} < {lost} drop", address(to))
+            }
+            Fault::Renumber { host, to } => {
+                format!("ip saddr {} ip saddr set {}", address(host), other_address(host, to))
+            }
             Fault::Duplicate { to, share, .. } => {
                 format!("ip daddr {} {} dup to \"port{to}\"", address(to), chance(share))
             }
@@ -108,6 +161,13 @@ pub(crate) fn rules(hosts: usize, faults: &[Fault]) -> String {
             rules,
             "chain port{host} {{\ntype filter hook ingress device \"port{host}\" priority 0;"
         );
+        // First, so that all else meets a host by its own address.
+        for fault in faults {
+            if let Fault::Renumber { host, to } = *fault {
+                let _ =
+                    writeln!(rules, "ip daddr {} ip daddr set {}", other_address(host, to), address(host));
+            }
+        }
         of.for_each(|fault| {
             let _ = writeln!(rules, "{}", fault.rule());
         });

@@ -1,5 +1,5 @@
 //! The namespaces, the devices and the switch.
-use crate::fault::{Fault, address, rules};
+use crate::fault::{Fault, address, other_address, rules};
 use crate::leftover::{all, name, remove, sweep};
 use crate::tool::{ip, run, within};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -166,7 +166,33 @@ impl Network {
         if faults.iter().any(is_detour) && !std::mem::replace(&mut self.has_detours, true) {
             self.build_detours()?;
         }
+        for fault in faults {
+            if let Fault::Renumber { host, to } = *fault {
+                // So that it answers who asks for the device of that address.
+                let other = format!("{}/32", other_address(host, to));
+                ip(&["-n", &self.namespace(host), "address", "replace", &other, "dev", "lo"])?;
+            }
+        }
         run(within(&self.switch(), "nft").args(["-f", "-"]), &rules(self.hosts, faults)).map(drop)
+    }
+
+    /// The largest packet that a host's device says it carries, from now on, in bytes.
+    ///
+    /// # Errors
+    /// What `ip` said.
+    pub fn set_mtu(&mut self, host: usize, bytes: u32) -> Result<()> {
+        let device = ["-n", &self.namespace(host), "link", "set", "eth0", "mtu", &bytes.to_string()];
+        ip(&device).map(drop)
+    }
+
+    /// The largest packet to and from a host that the switch passes on, from now on, in bytes; nobody is told.
+    ///
+    /// # Errors
+    /// What `ip` said.
+    pub fn set_passes(&mut self, host: usize, bytes: u32) -> Result<()> {
+        assert!(host < self.hosts, "host {host} of {}", self.hosts);
+        ip(&["-n", &self.switch(), "link", "set", &format!("port{host}"), "mtu", &bytes.to_string()])
+            .map(drop)
     }
 
     /// Limits what a host receives, in bits a second; more waits in a queue of 50 ms, and what finds it full is lost.

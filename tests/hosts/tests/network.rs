@@ -94,6 +94,17 @@ fn each_fault_does_what_it_says() {
     let late = order.windows(2).filter(|pair| pair[1] < pair[0]).count();
     assert!(late > 0 && order.len() == PACKETS as usize, "{late} late, {order:?}");
 
+    // The packets are of 60 bytes, with their headers.
+    network.set(&[Fault::LoseSizes { from, to, share: 1.0, least: 61, most: 1500 }]).unwrap();
+    assert_eq!(arrivals(&network).len(), PACKETS as usize);
+    network.set(&[Fault::LoseSizes { from, to, share: 1.0, least: 1, most: 60 }]).unwrap();
+    assert!(arrivals(&network).is_empty());
+
+    network.set(&[Fault::LoseRows { from, to, lost: 20, of: 50 }]).unwrap();
+    let order: Vec<u32> = in_order(&network).into_iter().map(|(number, _)| number).collect();
+    let gaps = order.windows(2).filter(|pair| pair[1] == pair[0] + 21).count();
+    assert!(order.len() == 60 && gaps > 0, "{order:?}");
+
     network.set(&[Fault::Cut { from, to }]).unwrap();
     assert!(arrivals(&network).is_empty());
     // One way only.
@@ -102,6 +113,27 @@ fn each_fault_does_what_it_says() {
     network.set(&[]).unwrap();
     let arrived = arrivals(&network);
     assert!(arrived.len() == PACKETS as usize && arrived.values().all(|arrived| *arrived == (1, true)));
+}
+
+#[test]
+fn a_host_has_another_address() {
+    let Some(mut network) = network(2, &Settings::default()) else { return };
+    let (one, other) = (socket(&network, 0), socket(&network, 1));
+    let mut packet = [0; 4];
+    for to in [0, 1] {
+        network.set(&[Fault::Renumber { host: 0, to }]).unwrap();
+        one.send_to(b"here", other.local_addr().unwrap()).unwrap();
+        let (_, from) = other.recv_from(&mut packet).unwrap();
+        assert_ne!(from.ip(), network.address(0));
+        // Both are heard.
+        for address in [from, one.local_addr().unwrap()] {
+            other.send_to(b"well", address).unwrap();
+            assert_eq!(one.recv_from(&mut packet).unwrap(), (4, other.local_addr().unwrap()));
+        }
+    }
+    network.set(&[]).unwrap();
+    one.send_to(b"home", other.local_addr().unwrap()).unwrap();
+    assert_eq!(other.recv_from(&mut packet).unwrap().1, one.local_addr().unwrap());
 }
 
 #[test]
@@ -118,6 +150,13 @@ fn a_link_has_a_rate_and_a_size() {
     assert_eq!(send(3900), Some(3900));
     assert_eq!(send(5000), None, "larger than the switch passes on");
     assert_eq!(send(3900), Some(3900));
+    // Later it is another one; a veth pair carries four bytes more.
+    network.set_passes(1, 3000).unwrap();
+    assert_eq!(send(3500), None);
+    assert_eq!(send(2900), Some(2900));
+    network.set_passes(1, 4000).unwrap();
+    network.set_mtu(0, 2000).unwrap();
+    assert_eq!(send(3500), Some(3500), "in parts, as the own device says");
     drop((from, to));
     // 100 packets at once are far more than a queue of 50 ms at 10 kbit/s and a burst of 64 KiB.
     network.limit(1, 10_000).unwrap();

@@ -81,6 +81,11 @@ impl Desk {
         Ok(Desk { shared: shared.clone(), number, uses, receiving, sources, due_labels, local, _tenure })
     }
 
+    /// Of how many agents this is the last.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// The agent's hand on rounds: it opens them, and takes no part.
     pub(super) fn runtime(&self) -> Runtime<'_> {
         Runtime { shared: &self.shared, local: &self.local }

@@ -91,6 +91,11 @@ impl Agent {
         Bell { shared: self.desk.shared.clone(), heard: self.heard, round }
     }
 
+    /// How many agents the job has had on this host, with this one: higher than the number of any before it, whatever clocks do.
+    pub fn number(&self) -> u64 {
+        self.desk.number()
+    }
+
     /// Gives back what agents before this one held. In a job on several hosts, their pins stay until then, so that this one can
     /// hold the same states again and go on sending them; in one on a single host, they ended when this one came.
     pub fn ready(&self) {

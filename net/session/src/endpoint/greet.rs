@@ -54,7 +54,8 @@ impl Endpoint {
             Sort::Retry => {
                 let key = &self.hello_key;
                 let attempts = self.peers.values_mut().filter_map(|peer| peer.attempt.as_mut());
-                let mut waiting = attempts.filter(|a| a.token() == opening.token && a.address == from);
+                // Whoever knows the token got the Hello, wherever its answer seems to come from.
+                let mut waiting = attempts.filter(|a| a.token() == opening.token);
                 match (waiting.next(), greeting::read_retry(bytes)) {
                     (Some(attempt), Some(cookie)) => attempt.on_retry(now, cookie, key),
                     _ => self.counters.malformed += 1,
@@ -117,9 +118,9 @@ impl Endpoint {
         if known.boot.is_some_and(|boot| peer.boot < boot) {
             return self.refuse(from, token, Refusal::Boot);
         }
-        if known.attempt.is_some() {
-            // Both call: the call of the lower number is answered.
-            if me < peer.from {
+        if let Some(attempt) = &known.attempt {
+            // Both call: the call of the lower number is answered. But where nobody answers that, the peer has moved.
+            if me < peer.from && (attempt.address == from || !attempt.is_in_vain()) {
                 return self.counters.crossed += 1;
             }
             known.attempt = None;
@@ -136,7 +137,8 @@ impl Endpoint {
     }
 
     fn welcome(&mut self, now: Time, from: SocketAddr, opening: Opening, bytes: &[u8]) {
-        let is_it = |attempt: &Initiator| attempt.token() == opening.token && attempt.address == from;
+        // The peer may have moved: what it says is good wherever it is, and the session is with the address that it has now.
+        let is_it = |attempt: &Initiator| attempt.token() == opening.token;
         let found = self.peers.iter_mut().find(|(_, peer)| peer.attempt.as_ref().is_some_and(is_it));
         let (Some((&host, peer)), Some(answer)) = (found, Answer::read(bytes)) else {
             return self.counters.malformed += 1;

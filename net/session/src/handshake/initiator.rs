@@ -11,6 +11,9 @@ pub(crate) const RESEND: Duration = Duration::from_millis(200);
 /// And at most: each time is twice as long as the one before.
 pub(crate) const RESEND_MOST: Duration = Duration::from_secs(1);
 
+/// How often a Hello is sent without any answer before a call of the peer's from elsewhere is answered instead.
+const IN_VAIN: u32 = 3;
+
 /// A greeting that is sent until it is answered.
 #[derive(Debug)]
 pub(crate) struct Insisting {
@@ -88,6 +91,11 @@ impl Initiator {
 
     pub(crate) fn local(&self) -> u32 {
         self.hello.session
+    }
+
+    /// Whether nobody has answered, though the Hello was repeated.
+    pub(crate) fn is_in_vain(&self) -> bool {
+        !self.has_cookie && self.insisting.tries() >= IN_VAIN
     }
 
     /// A Hello was sent.

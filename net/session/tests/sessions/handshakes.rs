@@ -239,3 +239,28 @@ fn a_peer_at_another_address_greets_again() {
     assert!(network.hosts[1].endpoint.counters().other_address > 0);
     assert_eq!(network.status(1, 0).address, network.hosts[0].address);
 }
+
+/// The one with the higher number moves, whose call has no precedence; where it was, it is still reached (as behind a router that
+/// gives addresses out), or nobody is.
+#[test]
+fn a_peer_that_moved_is_found_though_its_old_address_is_called() {
+    for is_still_there in [true, false] {
+        for seed in 0..10 {
+            let path = Path { jitter: Duration::from_millis(1), loss: 0.05, ..Path::default() };
+            let mut network = Network::pair(seed, &path, |_| {});
+            network.connect(1, 0);
+            assert!(network.run(MINUTE, |network| network.is_connected(0, 1)));
+            let (old, new) = (network.hosts[1].address, "10.9.9.9:1".parse().unwrap());
+            network.hosts[1].address = new;
+            network.hosts[1].also_at = is_still_there.then_some(old);
+            network.queue(0, 1, 100);
+            network.queue(1, 0, 100);
+            let case = format!("seed {seed}, still there: {is_still_there}");
+            let since = network.now;
+            assert!(network.run(MINUTE, Network::is_done), "{case}");
+            // The old session is over after 5 s of silence.
+            assert!(network.now.since(since) < Duration::from_secs(15), "{case}: {:?}", network.now);
+            assert_eq!(network.status(0, 1).address, new, "{case}");
+        }
+    }
+}

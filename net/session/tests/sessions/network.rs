@@ -45,6 +45,8 @@ impl Default for Path {
 pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
     pub(crate) address: SocketAddr,
+    /// Where it is reached, too.
+    pub(crate) also_at: Option<SocketAddr>,
     pub(crate) path: Path,
     /// When the last byte of what waits has gone.
     busy_until: Time,
@@ -138,6 +140,7 @@ impl Network {
         self.hosts.push(Host {
             endpoint,
             address,
+            also_at: None,
             path,
             busy_until: Time::ZERO,
             events: Vec::new(),
@@ -213,7 +216,7 @@ impl Network {
     }
 
     fn index_of(&self, address: SocketAddr) -> Option<usize> {
-        self.hosts.iter().position(|host| host.address == address)
+        self.hosts.iter().position(|host| host.address == address || host.also_at == Some(address))
     }
 
     /// Lets a host do all it wants to do now.

@@ -1,15 +1,24 @@
 //! Hosts, which are network namespaces, with a daemon each: this program in another role.
 use crate::host::{Daemon, Log, until};
+use crate::stage::Random;
 use anyhow::{Context, Result, bail};
 use hectare_hosts::{Network, Settings};
-use hectare_wire::{Cipher, Connection, JobHost, JobHosts, JobLine, JobSettings, Reply, Request, RunDir};
+use hectare_wire::{
+    AgentConnection, AgentReply, AgentRequest, AgentStanding, Cipher, Connection, JobHost, JobHosts, JobLine,
+    JobSettings, Reply, Request, RunDir,
+};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// One of them.
 #[derive(Debug)]
 struct Host {
     home: PathBuf,
+    /// By how much its wall clock differs, in seconds.
+    shift: i64,
+    /// How much longer ago than this machine it was started, in seconds.
+    older: u64,
     daemon: Option<Daemon>,
     /// What daemons said, and the agents that they started.
     logs: Vec<Log>,
@@ -60,7 +69,8 @@ impl Drop for Cluster {
 }
 
 impl Cluster {
-    pub(crate) fn new(hosts: usize) -> Result<Cluster> {
+    /// Clocks of the hosts differ by numbers of `random` (41).
+    pub(crate) fn new(hosts: usize, random: &mut Random) -> Result<Cluster> {
         let network = Network::new(hosts, &Settings::default()).map_err(NoNetwork)?;
         sweep()?;
         let top = std::env::temp_dir().join(format!("{DIRECTORY}{}", std::process::id()));
@@ -74,7 +84,9 @@ impl Cluster {
                 _ => drop(std::fs::copy(cluster.top.join("0/key"), &key)?),
             }
             std::fs::write(home.join("hectared.toml"), "")?;
-            cluster.hosts.push(Host { home, daemon: None, logs: Vec::new() });
+            let (shift, older) = (random.below(7200) as i64 - 3600, random.below(10_000_000) as u64);
+            crate::clock::set(&home.join("clock"), shift)?;
+            cluster.hosts.push(Host { home, shift, older, daemon: None, logs: Vec::new() });
             cluster.start_daemon(host)?;
         }
         Ok(cluster)
@@ -87,15 +99,18 @@ impl Cluster {
     /// This program in another role on a host.
     pub(crate) fn role(&self, host: usize, role: &[&str]) -> Result<Command> {
         let program = std::env::current_exe().context("where this program is")?;
-        let mut command = self.network.command(host, program);
-        command.arg("role").args(role);
+        // A namespace for each process: what they have in common is the number.
+        let Host { home, older, .. } = &self.hosts[host];
+        let older = older.to_string();
+        let mut command = self.network.command(host, "unshare");
+        command.args(["--time", "--monotonic", &older, "--boottime", &older]).arg(program);
+        command.arg("role").args(role).env(crate::clock::VARIABLE, home.join("clock"));
         for (name, _) in std::env::vars_os() {
             if ["HECTARE_", "SLURM_", "XDG_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix))
             {
                 command.env_remove(name);
             }
         }
-        let home = &self.hosts[host].home;
         command.env("HOME", home).env("HECTARE_RUN_DIR", home.join("run"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(command)
@@ -152,6 +167,31 @@ impl Cluster {
             Reply::Jobs { jobs, .. } => Ok(jobs),
             other => bail!("{other:?} instead of jobs"),
         }
+    }
+
+    /// Turns the wall clock of a host by so many seconds.
+    pub(crate) fn jump(&mut self, host: usize, seconds: i64) -> Result<()> {
+        let host = &mut self.hosts[host];
+        host.shift += seconds;
+        Ok(crate::clock::set(&host.home.join("clock"), host.shift)?)
+    }
+
+    /// How the agents of a host stand, of which one may be about to end.
+    pub(crate) fn standings(&self, host: usize) -> Result<Vec<AgentStanding>> {
+        let dir = RunDir::at(self.hosts[host].home.join("run"));
+        let mut all = Vec::new();
+        for agent in AgentConnection::all(&dir, Some(Duration::from_secs(2)))? {
+            if let Ok(AgentReply::Standing(standing)) = agent.ask(&AgentRequest::Standing) {
+                all.push(*standing);
+            }
+        }
+        Ok(all)
+    }
+
+    /// What the agents of a host have counted of something.
+    pub(crate) fn counted(&self, host: usize, family: &str, cause: &str) -> Result<u64> {
+        let all = self.standings(host)?.into_iter().flat_map(|standing| standing.counters);
+        Ok(all.filter(|(of, why, _)| of == family && why == cause).map(|(_, _, value)| value).sum())
     }
 
     /// The agents on a host.

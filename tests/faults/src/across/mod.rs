@@ -4,9 +4,11 @@
 //! areas whose content is known, and look at those of all hosts: whole versions (A), groups together (A), turns as far apart as
 //! barriers and clocks allow (A), nothing that goes back (B). After each fault everybody has to see something new of everybody
 //! (D), at rest all see the same (F), and at the end nothing is left (E).
+mod clocks;
 mod cluster;
 mod ending;
 mod load;
+mod path;
 mod program;
 mod trouble;
 
@@ -20,18 +22,25 @@ use ending::{Ending, nobody_failed, nothing_is_left};
 use load::Load;
 use program::Style;
 use std::time::{Duration, Instant};
-use trouble::TROUBLES;
+use trouble::{TROUBLES, Trouble};
 
 /// Who is silent for so long has failed.
 const SILENCE: Duration = Duration::from_secs(6);
 
 /// What a campaign is told.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) hosts: usize,
     pub(crate) seed: u64,
     pub(crate) minutes: f64,
     pub(crate) short: bool,
+    /// Faults by number, each of which every episode has; without, it has some.
+    pub(crate) only: Vec<u8>,
+}
+
+/// The faults that a job has to survive, by number.
+pub(crate) fn list() -> impl Iterator<Item = (u8, &'static str)> {
+    TROUBLES.iter().map(|trouble| (trouble.number, trouble.name))
 }
 
 /// Where the faults of an episode happen.
@@ -83,7 +92,7 @@ impl Stage {
 
 /// Plays episodes until the time is over, or a promise is broken.
 pub(crate) fn campaign(plan: &Plan) -> Result<Outcome> {
-    let cluster = match Cluster::new(plan.hosts) {
+    let cluster = match Cluster::new(plan.hosts, &mut Random::new(plan.seed)) {
         Ok(cluster) => cluster,
         Err(error) if error.downcast_ref::<NoNetwork>().is_some() => {
             println!("skipped: {error:#}");
@@ -99,7 +108,7 @@ pub(crate) fn campaign(plan: &Plan) -> Result<Outcome> {
     for seed in plan.seed.. {
         let since = Instant::now();
         let mut notes = Vec::new();
-        let done = episode(&mut stage, seed, &mut notes);
+        let done = episode(&mut stage, plan, seed, &mut notes);
         let took = since.elapsed().as_secs_f64();
         println!("seed {seed}: {:.1} s: {}", took, notes.join("; "));
         if let Err(error) = done {
@@ -126,7 +135,16 @@ pub(crate) fn campaign(plan: &Plan) -> Result<Outcome> {
     Ok(Outcome::Held)
 }
 
-fn episode(stage: &mut Stage, seed: u64, notes: &mut Vec<String>) -> Result<()> {
+/// What happens in an episode.
+fn chosen(stage: &mut Stage, only: &[u8]) -> Vec<&'static Trouble> {
+    if !only.is_empty() {
+        return TROUBLES.iter().filter(|trouble| only.contains(&trouble.number)).collect();
+    }
+    let count = 1 + stage.random.below(stage.times(3, 6));
+    (0..count).map(|_| &TROUBLES[stage.random.below(TROUBLES.len())]).collect()
+}
+
+fn episode(stage: &mut Stage, plan: &Plan, seed: u64, notes: &mut Vec<String>) -> Result<()> {
     stage.random = Random::new(seed ^ 0x05ee_d0f5);
     stage.cluster.forget_logs();
     let style = Style::ALL[stage.random.below(Style::ALL.len())];
@@ -139,11 +157,14 @@ fn episode(stage: &mut Stage, seed: u64, notes: &mut Vec<String>) -> Result<()> 
     let job = stage.cluster.make_job(stage.ranks, silence_ms, unique.to_le_bytes())?;
     let loose = ending == Ending::WorkerKilled;
     stage.load = Some(Load::start(&stage.cluster, &job, stage.ranks, style, loose)?);
-    for _ in 0..1 + stage.random.below(stage.times(3, 6)) {
-        let (name, happen) = TROUBLES[stage.random.below(TROUBLES.len())];
-        notes.push(name.into());
-        happen(stage).with_context(|| name)?;
+    for trouble in chosen(stage, &plan.only) {
+        let (name, since) = (trouble.name, Instant::now());
+        notes.push(format!("{} {name}", trouble.number));
+        (trouble.happen)(stage).with_context(|| name)?;
         stage.goes_on().with_context(|| format!("after {name}"))?;
+        if let Some(note) = notes.last_mut() {
+            *note += &format!(" {:.1} s", since.elapsed().as_secs_f64());
+        }
         if style == Style::Free {
             stage.load()?.order("hold")?;
             stage.load()?.comes_to_rest(Duration::from_secs(5)).with_context(|| format!("after {name}"))?;

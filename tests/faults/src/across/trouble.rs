@@ -1,6 +1,6 @@
 //! Faults of a job on several hosts that it has to survive. Each heals what it did.
-use super::Stage;
 use super::cluster::Cluster;
+use super::{Stage, clocks, path};
 use crate::host::until;
 use crate::promises::{Promise, Violation};
 use crate::system;
@@ -9,49 +9,73 @@ use hectare_hosts::Fault;
 use std::time::Duration;
 
 /// A fault, and what it does to the stage.
-pub(crate) type Trouble = (&'static str, fn(&mut Stage) -> Result<()>);
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    /// Which of the fault list it is of.
+    pub(crate) number: u8,
+    pub(crate) name: &'static str,
+    pub(crate) happen: fn(&mut Stage) -> Result<()>,
+}
+
+const fn trouble(number: u8, name: &'static str, happen: fn(&mut Stage) -> Result<()>) -> Trouble {
+    Trouble { number, name, happen }
+}
 
 /// Those that there are.
 pub(crate) const TROUBLES: &[Trouble] = &[
-    ("loss", |stage| share(stage, &[0.01, 0.1, 0.5], |from, to, share| Fault::Lose { from, to, share })),
-    ("duplicates", |stage| {
+    trouble(19, "loss", |stage| {
+        share(stage, &[0.01, 0.1, 0.5], |from, to, share| Fault::Lose { from, to, share })
+    }),
+    trouble(20, "200 packets lost in a row", path::rows),
+    trouble(21, "only control lost, or only data", path::sizes),
+    trouble(22, "reordering", |stage| {
+        share(stage, &[0.1, 0.5], |from, to, share| Fault::Detour { from, to, share })
+    }),
+    trouble(23, "duplicates", |stage| {
         share(stage, &[0.05, 0.5], |from, to, share| Fault::Duplicate { from, to, share })
     }),
-    ("corruption", |stage| share(stage, &[0.02, 0.2], |from, to, share| Fault::Corrupt { from, to, share })),
-    ("reordering", |stage| share(stage, &[0.1, 0.5], |from, to, share| Fault::Detour { from, to, share })),
-    ("all of these", everything),
-    ("a link cut one way", |stage| cut(stage, false)),
-    ("a link cut both ways", |stage| cut(stage, true)),
-    ("a host cut off for a while", part),
-    ("a link that comes and goes", flapping),
-    ("a slow link", slow),
-    ("an agent killed", agent_killed),
-    ("all agents killed", agents_killed),
-    ("an agent stopped for a while", agent_stopped),
-    ("an agent killed over and over", agent_crash_loop),
-    ("a worker stopped for a while", worker_stopped),
-    ("a daemon killed and started", daemon_killed),
-    ("a daemon killed, its agent too, then started", daemon_and_agent_killed),
-    ("a daemon killed and started, then its agent killed", daemon_then_agent_killed),
-    ("an agent killed while its host is cut off", agent_killed_in_the_dark),
+    trouble(24, "corruption", |stage| {
+        share(stage, &[0.02, 0.2], |from, to, share| Fault::Corrupt { from, to, share })
+    }),
+    trouble(24, "all of these", everything),
+    trouble(25, "a link cut one way", |stage| cut(stage, false)),
+    trouble(26, "a link cut both ways", |stage| cut(stage, true)),
+    trouble(26, "a host cut off for a while", part),
+    trouble(27, "a link that comes and goes", flapping),
+    trouble(28, "a path that carries smaller packets than before", path::narrow),
+    trouble(28, "jumbo packets on one side only", path::jumbo),
+    trouble(29, "a slow link", slow),
+    trouble(33, "an agent killed", agent_killed),
+    trouble(33, "all agents killed", agents_killed),
+    trouble(33, "an agent killed over and over", agent_crash_loop),
+    trouble(33, "an agent killed while its host is cut off", agent_killed_in_the_dark),
+    trouble(34, "a host whose address changes", path::renumbered),
+    trouble(40, "the wall clock jumps", clocks::jump),
+    trouble(40, "the wall clock jumps, then an agent is killed", clocks::jump_before_an_agent),
+    trouble(40, "the wall clock jumps, then daemon and agent are killed", clocks::jump_before_a_daemon),
+    trouble(6, "an agent stopped for a while", agent_stopped),
+    trouble(6, "a worker stopped for a while", worker_stopped),
+    trouble(13, "a daemon killed and started", daemon_killed),
+    trouble(13, "a daemon killed, its agent too, then started", daemon_and_agent_killed),
+    trouble(13, "a daemon killed and started, then its agent killed", daemon_then_agent_killed),
 ];
 
 /// Both directions between all hosts.
-fn links(stage: &Stage) -> Vec<(usize, usize)> {
+pub(crate) fn links(stage: &Stage) -> Vec<(usize, usize)> {
     let hosts = 0..stage.cluster.count();
     let all = hosts.clone().flat_map(|from| hosts.clone().map(move |to| (from, to)));
     all.filter(|(from, to)| from != to).collect()
 }
 
 /// A fault on links, for a time that does not end the job.
-fn suffer(stage: &mut Stage, faults: &[Fault], time: Duration) -> Result<()> {
+pub(crate) fn suffer(stage: &mut Stage, faults: &[Fault], time: Duration) -> Result<()> {
     stage.cluster.network.set(faults)?;
     std::thread::sleep(time);
     stage.load()?.check()?;
     Ok(stage.cluster.network.set(&[])?)
 }
 
-fn share(stage: &mut Stage, shares: &[f64], fault: fn(usize, usize, f64) -> Fault) -> Result<()> {
+pub(crate) fn share(stage: &mut Stage, shares: &[f64], fault: fn(usize, usize, f64) -> Fault) -> Result<()> {
     let share = shares[stage.random.below(shares.len())];
     let faults: Vec<Fault> = links(stage).into_iter().map(|(from, to)| fault(from, to, share)).collect();
     let time = stage.brief();
@@ -125,14 +149,14 @@ pub(crate) fn agent(stage: &Stage, host: usize) -> Result<u32> {
     agents.into_iter().min().context("an agent")
 }
 
-fn kill_agent(stage: &Stage, host: usize) -> Result<u32> {
+pub(crate) fn kill_agent(stage: &Stage, host: usize) -> Result<u32> {
     let pid = agent(stage, host)?;
     // It may have ended at this moment.
     let _ = system::signal(pid, libc::SIGKILL);
     Ok(pid)
 }
 
-fn followed(stage: &Stage, host: usize, pid: u32) -> Result<()> {
+pub(crate) fn followed(stage: &Stage, host: usize, pid: u32) -> Result<()> {
     let other = || stage.cluster.agents(host).is_ok_and(|agents| agents.iter().any(|other| *other != pid));
     until("another agent", other)
         .map(drop)
@@ -195,7 +219,7 @@ fn daemon_killed(stage: &mut Stage) -> Result<()> {
 }
 
 /// The members of a host have brought the job to a new daemon.
-fn back(stage: &Stage, host: usize) -> Result<()> {
+pub(crate) fn back(stage: &Stage, host: usize) -> Result<()> {
     let there = || stage.cluster.jobs(host).is_ok_and(|jobs| jobs.iter().any(|job| job.ranks == stage.ranks));
     until("the members to come back", there).map(drop).map_err(|_| {
         let what = format!("the members of host {host} did not come back: {:?}", stage.cluster.jobs(host));
