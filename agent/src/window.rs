@@ -16,10 +16,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tracing::warn;
 
-/// So many may ask at once; more wait until they may.
+/// So many may ask at once; for one more, who has said nothing for longest goes.
 const VISITORS: usize = 32;
 /// How long the agent's thread may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -138,6 +138,8 @@ impl Window {
 struct Visitor {
     socket: Socket,
     keeps: bool,
+    /// When it came, or asked last.
+    heard: Instant,
 }
 
 /// Who asks.
@@ -152,7 +154,8 @@ struct Visitors {
 impl Visitors {
     /// Waits for the next one who comes, asks or goes, but not long.
     fn turn(&mut self) {
-        let more = self.visitors.len() < VISITORS;
+        // Those who have it stay are never sent away.
+        let more = self.visitors.iter().filter(|visitor| visitor.keeps).count() < VISITORS;
         let sockets = self.visitors.iter().map(|visitor| &visitor.socket);
         let all = sockets.chain(more.then_some(&self.listener));
         let mut set: Vec<PollFd<'_>> = all.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
@@ -161,24 +164,38 @@ impl Visitors {
         }
         let ready: Vec<bool> = set.iter().map(|fd| !fd.revents().is_empty()).collect();
         drop(set);
-        if more && ready.last() == Some(&true) {
-            match self.listener.accept() {
-                Ok(socket) => self.visitors.extend(socket.map(|socket| Visitor { socket, keeps: false })),
-                Err(error) => warn!(%error, "nobody can ask the agent now"),
-            }
-        }
         for place in (0..ready.len() - usize::from(more)).rev() {
             if ready[place] && self.serve(place).is_none() {
                 self.visitors.swap_remove(place);
             }
         }
+        if more && ready.last() == Some(&true) {
+            self.welcome();
+        }
         let keepers = self.visitors.iter().filter(|visitor| visitor.keeps).count();
         self.keepers.store(keepers, Ordering::Relaxed);
+    }
+
+    /// Lets the next one in.
+    fn welcome(&mut self) {
+        match self.listener.accept() {
+            Ok(Some(socket)) => {
+                let silent = self.visitors.iter().enumerate().filter(|(_, visitor)| !visitor.keeps);
+                let longest = silent.min_by_key(|(_, visitor)| visitor.heard).map(|(place, _)| place);
+                if let Some(place) = longest.filter(|_| self.visitors.len() >= VISITORS) {
+                    self.visitors.swap_remove(place);
+                }
+                self.visitors.push(Visitor { socket, keeps: false, heard: Instant::now() });
+            }
+            Ok(None) => {}
+            Err(error) => warn!(%error, "nobody can ask the agent now"),
+        }
     }
 
     /// Answers one question; none if the visitor has to go.
     fn serve(&mut self, place: usize) -> Option<()> {
         let Ok(Received::Message(bytes, _)) = self.visitors[place].socket.receive() else { return None };
+        self.visitors[place].heard = Instant::now();
         let reply = match decode::<AgentRequest>(&bytes) {
             Ok(AgentRequest::Stay) => {
                 self.visitors[place].keeps = true;

@@ -3,7 +3,7 @@ use crate::areas_on_hosts::{ends_well, in_role, read_until};
 use crate::common::cluster::{Cluster, Running};
 use crate::common::until;
 use hectare_hosts::Fault;
-use hectare_wire::AgentStanding;
+use hectare_wire::{AgentStanding, Socket};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
@@ -75,6 +75,10 @@ fn peers_says_how_each_host_is_reached() {
         let lines = it.counters.iter().find(|(name, cause, _)| name == "lines" && cause == "received");
         assert!(lines.unwrap().2 > 0, "{it:?}");
     }
+    // Those who connect and say nothing keep nobody out.
+    let place = std::fs::read_dir(cluster.dir(0).path().join("agents")).unwrap().next().unwrap().unwrap();
+    let connect = |_| Socket::connect(&place.path()).unwrap().unwrap();
+    let _silent: Vec<Socket> = (0..100).map(connect).collect();
     let said = cluster.hectare(0, &["peers"]);
     let line =
         said.out.lines().find(|line| line.contains("10.77.0.2:")).unwrap_or_else(|| panic!("{said:?}"));

@@ -94,6 +94,34 @@ pub(crate) fn sealed_memfd(content: &[u8], len: u64) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
+/// A socket that sends and receives whole frames at a device of this thread's network namespace, and does not wait for any.
+pub(crate) fn frames_of(device: &str) -> io::Result<OwnedFd> {
+    let name = std::ffi::CString::new(device)?;
+    let protocol = (libc::ETH_P_ALL as u16).to_be();
+    // SAFETY: plain system calls with a valid string and a structure that the call reads; the descriptor is new and owned by nobody
+    // else. All zeros are a valid `sockaddr_ll`.
+    unsafe {
+        let index = libc::if_nametoindex(name.as_ptr());
+        if index == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let fd = libc::socket(
+            libc::AF_PACKET,
+            libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
+            i32::from(protocol),
+        );
+        checked(libc::c_int::from(fd < 0))?;
+        let fd = OwnedFd::from_raw_fd(fd);
+        let mut place: libc::sockaddr_ll = std::mem::zeroed();
+        place.sll_family = libc::AF_PACKET as u16;
+        place.sll_protocol = protocol;
+        place.sll_ifindex = index as i32;
+        let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        checked(libc::bind(fd.as_raw_fd(), (&raw const place).cast(), length))?;
+        Ok(fd)
+    }
+}
+
 /// Memory that others map, too: a job's, by somebody who keeps to no protocol, or a file's.
 #[derive(Debug)]
 pub(crate) struct Scratch {

@@ -46,6 +46,12 @@ fn ways_and_clocks_that_change() {
     run(3, 4, &["--only", "20,21,28,34,40"]);
 }
 
+/// Those who are no host of the job.
+#[test]
+fn garbage_floods_and_packets_that_come_again() {
+    run(2, 5, &["--only", "57,58,60,61,62"]);
+}
+
 #[test]
 fn faults_have_their_numbers() {
     let output = campaign(3, 1).arg("--list").output().unwrap();

@@ -139,13 +139,24 @@ impl Network {
     /// # Panics
     /// As the function does.
     pub fn run_on<T: Send>(&self, host: usize, function: impl FnOnce() -> T + Send) -> Result<T> {
-        let namespace = File::open(format!("/run/netns/{}", self.namespace(host)))?;
-        let enter = move || {
-            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
-            Ok(function())
-        };
-        let ended = std::thread::scope(|scope| scope.spawn(enter).join());
-        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        run_within(&self.namespace(host), function)
+    }
+
+    /// The same on the switch, which sees what goes to a host, and what comes from it, at a device.
+    ///
+    /// # Errors
+    /// If the thread may not enter the namespace.
+    ///
+    /// # Panics
+    /// As the function does.
+    pub fn run_on_switch<T: Send>(&self, function: impl FnOnce() -> T + Send) -> Result<T> {
+        run_within(&self.switch(), function)
+    }
+
+    /// The name of the device of the switch to which a host is connected.
+    pub fn port(&self, host: usize) -> String {
+        assert!(host < self.hosts, "host {host} of {}", self.hosts);
+        format!("port{host}")
     }
 
     /// The processes on a host.
@@ -213,6 +224,17 @@ impl Network {
         assert!(host < self.hosts, "host {host} of {}", self.hosts);
         run(within(&self.switch(), "tc").args(["qdisc", "del", "dev", &port, "root"]), "").map(drop)
     }
+}
+
+/// Runs a function in a namespace, in a thread of its own.
+fn run_within<T: Send>(namespace: &str, function: impl FnOnce() -> T + Send) -> Result<T> {
+    let namespace = File::open(format!("/run/netns/{namespace}"))?;
+    let enter = move || {
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+        Ok(function())
+    };
+    let ended = std::thread::scope(|scope| scope.spawn(enter).join());
+    ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 impl Drop for Network {

@@ -3,10 +3,12 @@ use crate::host::{Daemon, Log, until};
 use crate::stage::Random;
 use anyhow::{Context, Result, bail};
 use hectare_hosts::{Network, Settings};
+use hectare_session::ClusterKey;
 use hectare_wire::{
     AgentConnection, AgentReply, AgentRequest, AgentStanding, Cipher, Connection, JobHost, JobHosts, JobLine,
     JobSettings, Reply, Request, RunDir,
 };
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -32,6 +34,8 @@ pub(crate) struct Cluster {
     hosts: Vec<Host>,
     top: PathBuf,
     jobs: u16,
+    /// What tells the last job from all others.
+    id: [u8; 16],
 }
 
 /// The start of the names of directories of campaigns; the process of the campaign follows.
@@ -74,7 +78,7 @@ impl Cluster {
         let network = Network::new(hosts, &Settings::default()).map_err(NoNetwork)?;
         sweep()?;
         let top = std::env::temp_dir().join(format!("{DIRECTORY}{}", std::process::id()));
-        let mut cluster = Cluster { network, hosts: Vec::new(), top, jobs: 0 };
+        let mut cluster = Cluster { network, hosts: Vec::new(), top, jobs: 0, id: [0; 16] };
         for host in 0..hosts {
             let home = cluster.top.join(host.to_string());
             std::fs::create_dir_all(&home)?;
@@ -117,7 +121,7 @@ impl Cluster {
     }
 
     fn connect(&self, host: usize) -> Result<Connection> {
-        Ok(Connection::open(&RunDir::at(self.hosts[host].home.join("run")))?)
+        Ok(Connection::open(&self.run_dir(host))?)
     }
 
     /// Starts the daemon of a host, if none runs, and waits until it answers.
@@ -146,8 +150,9 @@ impl Cluster {
     /// Makes a job on all hosts, which have so many ranks each; its name.
     pub(crate) fn make_job(&mut self, ranks: u32, silence_ms: u64, id: [u8; 16]) -> Result<String> {
         self.jobs += 1;
+        self.id = id;
         let job = format!("load{}", self.jobs);
-        let address = |host| (self.network.address(host), 20_000 + self.jobs).into();
+        let address = |host| self.agent_address(host);
         let one = |host| JobHost { name: format!("host{host}"), address: address(host), ranks };
         let hosts: Vec<JobHost> = (0..self.count()).map(one).collect();
         for host in 0..self.count() {
@@ -176,9 +181,29 @@ impl Cluster {
         Ok(crate::clock::set(&host.home.join("clock"), host.shift)?)
     }
 
+    /// Where the agent of a host is, of the last job.
+    pub(crate) fn agent_address(&self, host: usize) -> SocketAddr {
+        (self.network.address(host), 20_000 + self.jobs).into()
+    }
+
+    /// What tells the last job from all others.
+    pub(crate) fn job_id(&self) -> [u8; 16] {
+        self.id
+    }
+
+    /// The key that all hosts have.
+    pub(crate) fn key(&self) -> Result<ClusterKey> {
+        Ok(ClusterKey::parse(&std::fs::read_to_string(self.top.join("0/key"))?)?)
+    }
+
+    /// The run directory of a host.
+    pub(crate) fn run_dir(&self, host: usize) -> RunDir {
+        RunDir::at(self.hosts[host].home.join("run"))
+    }
+
     /// How the agents of a host stand, of which one may be about to end.
     pub(crate) fn standings(&self, host: usize) -> Result<Vec<AgentStanding>> {
-        let dir = RunDir::at(self.hosts[host].home.join("run"));
+        let dir = self.run_dir(host);
         let mut all = Vec::new();
         for agent in AgentConnection::all(&dir, Some(Duration::from_secs(2)))? {
             if let Ok(AgentReply::Standing(standing)) = agent.ask(&AgentRequest::Standing) {

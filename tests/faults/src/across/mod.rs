@@ -8,6 +8,7 @@ mod clocks;
 mod cluster;
 mod ending;
 mod load;
+mod outsiders;
 mod path;
 mod program;
 mod trouble;

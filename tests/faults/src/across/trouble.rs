@@ -1,6 +1,6 @@
 //! Faults of a job on several hosts that it has to survive. Each heals what it did.
 use super::cluster::Cluster;
-use super::{Stage, clocks, path};
+use super::{Stage, clocks, outsiders, path};
 use crate::host::until;
 use crate::promises::{Promise, Violation};
 use crate::system;
@@ -53,6 +53,12 @@ pub(crate) const TROUBLES: &[Trouble] = &[
     trouble(40, "the wall clock jumps", clocks::jump),
     trouble(40, "the wall clock jumps, then an agent is killed", clocks::jump_before_an_agent),
     trouble(40, "the wall clock jumps, then daemon and agent are killed", clocks::jump_before_a_daemon),
+    trouble(57, "garbage and half-open connections at a host's sockets", outsiders::control),
+    trouble(58, "datagrams of no meaning", outsiders::garbage),
+    trouble(60, "a caller with another key", outsiders::wrong_key),
+    trouble(60, "packets that come again, also to the next agent", outsiders::replay),
+    trouble(61, "a flood of greetings", outsiders::flood),
+    trouble(62, "callers of other versions", outsiders::versions),
     trouble(6, "an agent stopped for a while", agent_stopped),
     trouble(6, "a worker stopped for a while", worker_stopped),
     trouble(13, "a daemon killed and started", daemon_killed),
