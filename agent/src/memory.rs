@@ -60,6 +60,7 @@ impl SegmentMemory {
 
     /// The same of a job that knows its hosts, by the ranks of each ([`hectare_dsm::Job::hosts`]).
     pub fn with_ranks(agent: Agent, host: HostId, ranks: Vec<Range<u32>>) -> SegmentMemory {
+        agent.ring_for_chosen();
         SegmentMemory {
             own: Own::default(),
             received: Received::default(),
@@ -339,6 +340,10 @@ impl SegmentMemory {
 
 impl Memory for SegmentMemory {
     fn pin(&mut self, group: GroupId, label: Option<u64>) -> Option<Pinned> {
+        // Somebody wants it.
+        for area in self.own.areas_of(group) {
+            self.agent.choose(area);
+        }
         let pinned = self.own.pin(&self.agent, group, label, self.now_ns)?;
         self.trace.note(group, &pinned.state.versions, pinned.published_ns, TraceWhat::Published);
         Some(pinned)

@@ -2,6 +2,7 @@
 //! namespaces with a daemon each; needs root.
 //!
 //! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|whole [MTU]|sparse|idle|alone]`
+mod alone;
 #[path = "../../tests/common/mod.rs"]
 mod common;
 mod latency;
@@ -43,7 +44,7 @@ fn main() {
     }
     if is_wanted("alone") {
         let Some(cluster) = hosts(1500) else { return };
-        alone(&cluster);
+        alone::measure(&cluster);
     }
     if is_wanted("idle") {
         let Some(cluster) = hosts(1500) else { return };
@@ -61,25 +62,6 @@ fn hosts(mtu: u32) -> Option<Cluster> {
 
 fn best(times: &[f64]) -> f64 {
     times.iter().copied().fold(f64::INFINITY, f64::min)
-}
-
-/// A program on one host: with the agent of a job that may have several hosts, and in a job of this host alone.
-fn alone(cluster: &Cluster) {
-    let (mut with, mut without) = (Vec::new(), Vec::new());
-    let first = format!("{}@{}:2", cluster.name(0), cluster.network.address(0));
-    for _ in 0..2 * ROUNDS {
-        with.push(of_run(cluster, &["--hosts", &first, "--timeout", "20"], "alone"));
-        without.push(of_run(cluster, &["-n", "2"], "alone"));
-    }
-    println!("\nrounds of two workers of one host, 16 KiB written by each");
-    println!("{:<40} {:>9} {:>9}", "rounds/s", "median", "best");
-    let most = |figures: &[f64]| figures.iter().copied().fold(0.0, f64::max);
-    let (most_with, most_without) = (most(&with), most(&without));
-    let (with, without) = (median(&mut with), median(&mut without));
-    println!("{:<40} {with:>9.0} {most_with:>9.0}", "with an agent, and no other host");
-    println!("{:<40} {without:>9.0} {most_without:>9.0}", "without");
-    let (ratio, of_best) = (with / without, most_with / most_without);
-    println!("{:<40} {ratio:>9.3} {of_best:>9.3}   (at least 0.99)", "with / without");
 }
 
 fn median(figures: &mut [f64]) -> f64 {

@@ -35,17 +35,19 @@ impl Runtime<'_> {
             local = local.min(acting.local_clock.load(Ordering::Relaxed));
         }
         let lowest = self.lowest_of_all(local);
+        let rise = acting.lowest_clock.load(Ordering::Relaxed) != lowest
+            || acting.local_clock.load(Ordering::Relaxed) != local;
         // Where there is something to publish, the clocks rise with its publication.
         if some {
             acting.plan.local_clock.store(local, Ordering::Relaxed);
             acting.plan.lowest_clock.store(lowest, Ordering::Relaxed);
-        } else if acting.lowest_clock.load(Ordering::Relaxed) != lowest
-            || acting.local_clock.load(Ordering::Relaxed) != local
-        {
+            acting.plan.clocks_rise.store(rise.into(), Ordering::Relaxed);
+        } else if rise {
             // Release, both: as in `publish_plan`.
             acting.local_clock.store(local, Ordering::Release);
             acting.lowest_clock.store(lowest, Ordering::Release);
-            if self.shared.segment.outlet().is_attached() {
+            let (segment, outlet) = (&self.shared.segment, self.shared.segment.outlet());
+            if outlet.is_attached() && (segment.spans_hosts() || !outlet.chooses()) {
                 self.shared.ring_for_agent();
             }
         }

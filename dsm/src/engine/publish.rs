@@ -32,9 +32,11 @@ impl Runtime<'_> {
             }
         }
         let outlet = self.shared.segment.outlet();
-        let wanted = outlet.published();
-        if wanted {
-            self.leave_news(&planned, is_left);
+        let mut rings = outlet.published();
+        if rings {
+            let clocks_rise = plan.clocks_rise.load(Ordering::Relaxed) != 0;
+            let has_chosen = self.leave_news(&planned, is_left);
+            rings = !outlet.chooses() || has_chosen || (clocks_rise && self.shared.segment.spans_hosts());
         }
         let acting = &header.sync.acting;
         let mut local = plan.local_clock.load(Ordering::Relaxed);
@@ -47,7 +49,7 @@ impl Runtime<'_> {
         // Release, both: pairs with the acquire in `Agent::look`, which finds news of all that the clock covers.
         acting.local_clock.store(local, Ordering::Release);
         acting.lowest_clock.store(lowest, Ordering::Release);
-        if wanted {
+        if rings {
             fault_point();
             self.shared.ring_for_agent();
         }
@@ -55,13 +57,17 @@ impl Runtime<'_> {
         self.shared.wake_notifiers();
     }
 
-    /// Leaves the agent news of what was published.
-    fn leave_news(&self, planned: &Planned<'_>, is_left: impl Fn(usize) -> bool) {
+    /// Leaves the agent news of what was published; whether it has chosen one of these areas.
+    fn leave_news(&self, planned: &Planned<'_>, is_left: impl Fn(usize) -> bool) -> bool {
+        let mut has_chosen = false;
         for index in (0..planned.count()).filter(|index| !is_left(*index)) {
             fault_point();
             let area = planned.area(index) as usize;
-            outlet::leave_news(&self.shared.segment.marks()[area / 64].news, 1 << (area % 64));
+            let (marks, bit) = (&self.shared.segment.marks()[area / 64], 1 << (area % 64));
+            outlet::leave_news(&marks.news, bit);
+            has_chosen |= outlet::are_chosen(&marks.chosen, bit);
         }
+        has_chosen
     }
 
     /// Publishes one area at the time `now`.

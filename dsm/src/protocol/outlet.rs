@@ -8,7 +8,7 @@ use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 
 /// The agent sleeps on the bell.
 const ASLEEP: u32 = 1;
-const RING: u32 = 2;
+pub(crate) const RING: u32 = 2;
 
 /// The words between those who have news and the agent.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,9 @@ pub(crate) struct Outlet<'s> {
     /// The number of the agent; 0: there is none.
     pub(crate) attached: &'s AtomicU64,
     pub(crate) bell: &'s AtomicU32,
+    /// Not 0: the agent is to be woken for areas that it has chosen, and for clocks of which other hosts hear. News are left of
+    /// all.
+    pub(crate) chooses: &'s AtomicU32,
 }
 
 impl Outlet<'_> {
@@ -36,8 +39,11 @@ impl Outlet<'_> {
         self.attached.load(Ordering::SeqCst) != 0
     }
 
-    /// An agent comes. It is to look everywhere after this: of what was published before, it may not be told.
+    /// An agent comes. It is to look everywhere after this: of what was published before, it may not be told. It is woken for
+    /// everything.
     pub(crate) fn attach(self, number: u64) {
+        // Relaxed: who finds this agent's number finds this, or what the agent stored later.
+        self.chooses.store(0, Ordering::Relaxed);
         // SeqCst, twice: comes before the look at `published`. Either whoever publishes sees the agent, or the agent sees
         // the publication; pairs with `published`.
         self.attached.store(number, Ordering::SeqCst);
@@ -48,6 +54,21 @@ impl Outlet<'_> {
     pub(crate) fn detach(self) {
         // SeqCst: as in `attach`; nothing depends on when it is seen.
         self.attached.store(0, Ordering::SeqCst);
+    }
+
+    /// Whether the agent is woken for what it has chosen alone.
+    pub(crate) fn chooses(self) -> bool {
+        // Relaxed: one who finds the old value wakes it in vain; for a new agent, see `attach`.
+        self.chooses.load(Ordering::Relaxed) != 0
+    }
+
+    /// The agent is to be woken for the areas whose bits are set. It is to look at them after this: of what was published
+    /// before, it may not be told.
+    pub(crate) fn choose(self, word: &AtomicU64, bits: u64) {
+        // SeqCst, twice: as in `attach`. Either whoever publishes sees the bit, or the agent sees the publication; pairs with
+        // `published` and `are_chosen`.
+        word.fetch_or(bits, Ordering::SeqCst);
+        self.published.load(Ordering::SeqCst);
     }
 
     /// Rings, after news were left; true if the agent sleeps and must be woken.
@@ -85,6 +106,12 @@ impl Outlet<'_> {
     pub(crate) fn wake_up(self, asleep: u32) {
         let _ = self.bell.compare_exchange(asleep, asleep & !ASLEEP, Ordering::Relaxed, Ordering::Relaxed);
     }
+}
+
+/// Whether the agent has chosen one of the areas whose bits are set, which were published and counted.
+pub(crate) fn are_chosen(word: &AtomicU64, bits: u64) -> bool {
+    // SeqCst: comes after the publications were counted; pairs with `choose`.
+    word.load(Ordering::SeqCst) & bits != 0
 }
 
 /// Leaves news of the areas whose bits are set.

@@ -231,7 +231,7 @@ impl Segment {
     /// Whether the job is on several hosts.
     #[inline]
     pub(crate) fn spans_hosts(&self) -> bool {
-        self.config.hosts != 0
+        self.config.hosts > 1
     }
 
     /// The ranks of a host of the job.
@@ -244,7 +244,11 @@ impl Segment {
 
     /// The ranks that workers of this host may have.
     pub(crate) fn ranks_here(&self) -> Range<u32> {
-        if self.spans_hosts() { self.ranks_of(self.config.here as usize) } else { 0..self.config.max_workers }
+        if self.config.hosts == 0 {
+            0..self.config.max_workers
+        } else {
+            self.ranks_of(self.config.here as usize)
+        }
     }
 
     /// The host of a rank that is of another host.

@@ -18,9 +18,13 @@ use self::bell::Bell;
 use self::desk::Desk;
 use self::news::Known;
 use crate::api::job::Job;
+use crate::engine::directory::AreaId;
 use crate::error::Result;
+use crate::protocol::outlet::RING;
 use crate::protocol::word::Word;
+use crate::segment::layout::Mark;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Who stands in for other hosts. There is one per job and host; it belongs to the thread that made it, which must not end
@@ -94,6 +98,45 @@ impl Agent {
     /// How many agents the job has had on this host, with this one: higher than the number of any before it, whatever clocks do.
     pub fn number(&self) -> u64 {
         self.desk.number()
+    }
+
+    /// From now on, publications ring the bell only if they are of areas whose owners are on other hosts, or that are chosen
+    /// ([`Agent::choose`]); clocks do in a job on several hosts. So a host whose areas nobody elsewhere wants does not wake its
+    /// agent with every round. All else rings as before, and [`Agent::look`] tells of all that was published.
+    pub fn ring_for_chosen(&self) {
+        // Relaxed: who finds the old value rings in vain.
+        self.desk.outlet().chooses.store(1, Ordering::Relaxed);
+    }
+
+    /// Has the bell ring when an area is published. What was published before is told by the next [`Agent::look`].
+    ///
+    /// ```
+    /// use hectare_dsm::Job;
+    /// use std::time::Duration;
+    /// let job = Job::builder().hosts(&[1, 1], 0).embedded()?;
+    /// let (mut agent, mut worker) = (job.agent()?, job.worker()?);
+    /// let mut owned = worker.create::<u64>("a", 9)?;
+    /// agent.ring_for_chosen();
+    /// agent.look(&mut Vec::new());
+    /// owned.write(&worker)?.fill(1);
+    /// worker.sync()?;
+    /// assert!(!agent.bell(false).wait(Duration::ZERO));
+    /// agent.choose(agent.find("a").expect("it was created"));
+    /// agent.look(&mut Vec::new());
+    /// owned.write(&worker)?.fill(2);
+    /// worker.sync()?;
+    /// assert!(agent.bell(false).wait(Duration::ZERO));
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    pub fn choose(&mut self, area: AreaId) {
+        let (index, segment) = (area.index as usize, &self.desk.shared.segment);
+        if index >= segment.used_areas() || Mark::new(&segment.marks()[index / 64].chosen, index).is_set() {
+            return;
+        }
+        self.desk.outlet().choose(&segment.marks()[index / 64].chosen, 1 << (index % 64));
+        self.again.push(index);
+        // As if it had rung: nobody sleeps before the next look.
+        self.heard = self.heard.wrapping_sub(RING);
     }
 
     /// Gives back what agents before this one held. In a job on several hosts, their pins stay until then, so that this one can

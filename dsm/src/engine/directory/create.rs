@@ -224,6 +224,8 @@ impl Directory<'_> {
         let marks = &segment.marks()[index / 64];
         Mark::new(&marks.grouped, index).put(spec.group.is_some());
         Mark::new(&marks.timed, index).clear();
+        // What arrives is the agent's affair. Before the area lives, nobody publishes it.
+        Mark::new(&marks.chosen, index).put(draft.remote.is_some());
     }
 
     /// The number of a group: that of its areas, if it has any.

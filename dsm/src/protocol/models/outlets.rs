@@ -5,7 +5,7 @@
 use super::{explore, lives};
 use crate::primitive::model::Access;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
-use crate::protocol::outlet::{Outlet, leave_news, take_news};
+use crate::protocol::outlet::{Outlet, are_chosen, leave_news, take_news};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -20,12 +20,16 @@ enum Mutant {
     RingsEarly,
     /// Listens after it has looked.
     ListensLate,
+    /// Asks what the agent has chosen before it counts.
+    AsksEarlyWhatIsChosen,
 }
 
 struct Words {
     published: AtomicU32,
     attached: AtomicU64,
     bell: AtomicU32,
+    chooses: AtomicU32,
+    chosen: AtomicU64,
     news: AtomicU64,
     /// The newest version of an area, as `current` tells it.
     version: AtomicU64,
@@ -33,18 +37,20 @@ struct Words {
 
 impl Words {
     fn new() -> Words {
-        let [published, bell] = [0, 0].map(AtomicU32::new);
-        let [attached, news, version] = [0, 0, 0].map(AtomicU64::new);
-        Words { published, attached, bell, news, version }
+        let [published, bell, chooses] = [0; 3].map(AtomicU32::new);
+        let [attached, news, version, chosen] = [0; 4].map(AtomicU64::new);
+        Words { published, attached, bell, chooses, chosen, news, version }
     }
 
     fn outlet(&self) -> Outlet<'_> {
-        Outlet { published: &self.published, attached: &self.attached, bell: &self.bell }
+        let Words { published, attached, bell, chooses, .. } = self;
+        Outlet { published, attached, bell, chooses }
     }
 
     /// `Runtime::publish_plan`.
     fn publish(&self, version: u64, mutant: Mutant) {
         let early = mutant == Mutant::AsksEarly && self.outlet().published();
+        let early_chosen = are_chosen(&self.chosen, 1);
         self.version.store(version, Ordering::Release);
         let wanted = if mutant == Mutant::AsksEarly { early } else { self.outlet().published() };
         if !wanted {
@@ -57,8 +63,12 @@ impl Words {
         if mutant != Mutant::LeavesNoMore || self.news.load(Ordering::Relaxed) == 0 {
             leave_news(&self.news, 1);
         }
+        let has_chosen = match mutant {
+            Mutant::AsksEarlyWhatIsChosen => early_chosen,
+            _ => are_chosen(&self.chosen, 1),
+        };
         fault_point();
-        if mutant != Mutant::RingsEarly {
+        if mutant != Mutant::RingsEarly && (!self.outlet().chooses() || has_chosen) {
             self.outlet().ring();
         }
     }
@@ -66,6 +76,10 @@ impl Words {
     /// An agent looks until it sleeps; what it saw last, and the value of the bell that it sleeps on.
     fn attend(&self, mutant: Mutant) -> (u64, u32) {
         self.outlet().attach(1);
+        self.look_until_asleep(mutant)
+    }
+
+    fn look_until_asleep(&self, mutant: Mutant) -> (u64, u32) {
         // At first everywhere.
         let mut seen = self.version.load(Ordering::Acquire);
         loop {
@@ -81,6 +95,49 @@ impl Words {
             }
         }
     }
+}
+
+/// An agent that is there already, and is not woken, chooses the area while it is published.
+fn chosen(mutant: Mutant, weaken: impl Fn(&Words) + Sync + Send + 'static) {
+    explore(3, move || {
+        let words = Arc::new(Words::new());
+        words.outlet().attach(1);
+        words.chooses.store(1, Ordering::SeqCst);
+        weaken(&words);
+        let publisher = {
+            let words = words.clone();
+            thread::spawn(move || [1, 2].into_iter().for_each(|version| words.publish(version, mutant)))
+        };
+        words.outlet().choose(&words.chosen, 1);
+        let (seen, asleep) = words.look_until_asleep(mutant);
+        publisher.join().unwrap();
+        if words.bell.load(Ordering::Relaxed) == asleep {
+            assert_eq!(seen, 2, "asleep, and nobody rings");
+        }
+    });
+}
+
+#[test]
+fn an_agent_hears_of_what_it_has_chosen() {
+    chosen(Mutant::None, |_| {});
+}
+
+#[test]
+#[should_panic(expected = "nobody rings")]
+fn mutant_asks_what_is_chosen_before_it_counts() {
+    chosen(Mutant::AsksEarlyWhatIsChosen, |_| {});
+}
+
+#[test]
+#[should_panic(expected = "nobody rings")]
+fn mutant_chooses_weakly() {
+    chosen(Mutant::None, |words| words.chosen.weaken(Access::Change, Ordering::SeqCst, Ordering::Relaxed));
+}
+
+#[test]
+#[should_panic(expected = "nobody rings")]
+fn mutant_asks_weakly_what_is_chosen() {
+    chosen(Mutant::None, |words| words.chosen.weaken(Access::Load, Ordering::SeqCst, Ordering::Relaxed));
 }
 
 fn heard(mutant: Mutant, weaken: impl Fn(&Words) + Sync + Send + 'static) {

@@ -19,6 +19,8 @@ pub(crate) struct AgentRecord {
     /// nothing of a dead agent counts once there is another.
     pub(crate) attached: Padded<AtomicU64>,
     pub(crate) bell: Padded<AtomicU32>,
+    /// 0: it rings for every publication.
+    pub(crate) chooses: AtomicU32,
     /// What agents from this number on hold counts.
     pub(crate) holding_from: AtomicU64,
     /// The last cut that is complete: see `protocol/arrival.rs`.
@@ -47,7 +49,7 @@ pub(crate) struct UnknownNames {
 impl AgentRecord {
     /// The way by which news come to the agent; `published` is [`SyncWords::published`](super::SyncWords).
     pub(crate) fn outlet<'s>(&'s self, published: &'s AtomicU32) -> Outlet<'s> {
-        Outlet { published, attached: &self.attached, bell: &self.bell }
+        Outlet { published, attached: &self.attached, bell: &self.bell, chooses: &self.chooses }
     }
 }
 

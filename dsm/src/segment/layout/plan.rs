@@ -16,6 +16,8 @@ pub(crate) struct PlanHeader {
     pub(crate) lowest_clock: AtomicU64,
     /// The same of `ActorWords::local_clock`.
     pub(crate) local_clock: AtomicU64,
+    /// Not 0: these are not what they were when the plan was made.
+    pub(crate) clocks_rise: AtomicU32,
 }
 
 /// One area in the plan: everything that publication will write, as absolute values.
