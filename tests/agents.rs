@@ -1,7 +1,7 @@
 //! The agent of a job: it hears of everything, holds versions still without keeping anybody waiting, and may die at any step.
 use crate::common::*;
 use hectare::agent::{Agent, Event};
-use hectare::{AreaId, AreaSpec, Error, Job, Owned, StallPolicy, Version, Worker};
+use hectare::{AreaSpec, Error, Job, Owned, StallPolicy, Version, Worker};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -288,7 +288,7 @@ fn victim(job: &Job, points: u32) -> ! {
     loop {
         agent.wait(Duration::from_millis(1));
         agent.look(&mut events);
-        let areas: Vec<AreaId> = ["w", "v"].iter().filter_map(|name| agent.find(name)).collect();
+        let areas: Vec<_> = ["w", "v"].iter().filter_map(|name| agent.find(name)).collect();
         if let Ok(held) = agent.hold(&areas) {
             held.iter().for_each(|held| assert_ne!(value(held.bytes()), u64::MAX));
         }

@@ -17,6 +17,7 @@ mod factorize;
 mod failing;
 mod fork;
 mod handles;
+mod killed_arrivals;
 mod kmeans;
 mod labels;
 mod layers;
