@@ -1,11 +1,14 @@
 # The daemon and the command line of Hectare, and the main job to try them with.
 #
 #     docker build -t hectare .
-#     docker run --rm --shm-size 1g hectare matrix_completion
-#     docker run --rm --shm-size 1g hectare sh -c 'hectared & sleep 1; hectare run -n 2 -- matrix_completion --quiet'
+#     docker run --rm hectare matrix_completion
+#     docker run --rm hectare sh -c 'hectared & sleep 1; hectare run -n 2 -- matrix_completion --quiet'
 #
-# The project's tests do not build this image.
-FROM rust:1.95-slim-bookworm AS build
+# Jobs are in memory of their own (memfd): what limits them is `--memory`, not `--shm-size`. The project's tests do not build
+# this image.
+FROM rust:1.95.0-slim-bookworm AS build
+# The image's own: rust-toolchain.toml names what tests need besides, which rustup would load.
+ENV RUSTUP_TOOLCHAIN=1.95.0
 WORKDIR /src
 COPY . .
 RUN cargo build --release --locked -p hectare-daemon -p matrix_completion --bins
