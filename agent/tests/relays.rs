@@ -291,6 +291,35 @@ fn a_host_that_is_silent_ends_the_job_everywhere() {
     }
 }
 
+/// The workers of a host that took the first one for failed leave. The first one hears of it again, but not that they left: its
+/// workers would go on without them.
+#[test]
+fn who_leaves_because_the_job_has_ended_has_not_left_for_the_others() {
+    let mut world = World::new(2, 11);
+    world.run(300 * MS);
+    world.mute = Some(0);
+    world.until("the failure", |world| world.hosts[1].ended.is_some());
+    assert!(world.hosts[0].failure().is_none());
+    world.mute = None;
+    let now = Time::from_nanos(world.now);
+    for host in &mut world.hosts {
+        host.relay.as_mut().unwrap().leave(now);
+    }
+    let speak = |world: &World| {
+        world.hosts[0].relay.as_ref().unwrap().peers().all(|(_, peer, _)| peer.boot.is_some())
+    };
+    world.until("a session", speak);
+    for _ in 0..500 {
+        world.run(MS);
+        assert!(!world.hosts[0].relay.as_ref().unwrap().is_done(), "the first host thinks that it is alone");
+    }
+    assert!(speak(&world) && world.hosts[0].failure().is_none(), "they did not speak");
+    // Then its agent ends.
+    world.hosts[1].relay = None;
+    world.until("its worker to hear of it", |world| world.hosts[0].ended.is_some());
+    assert!(world.hosts[0].ended.as_ref().unwrap().contains("host 1 (10.0.0.2:7000) has failed"));
+}
+
 #[test]
 fn another_key_or_cluster_is_named() {
     for (cluster, secret, part) in [("lab", 9, "another key"), ("lob", 7, "another cluster")] {

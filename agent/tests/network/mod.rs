@@ -72,6 +72,8 @@ pub(crate) struct World {
     pub(crate) hosts: Vec<Host>,
     /// Of 1000 datagrams.
     pub(crate) loss: u64,
+    /// Nothing of this host arrives.
+    pub(crate) mute: Option<usize>,
     pub(crate) now: u64,
     state: u64,
     /// When each arrives: from whom, to whom, what.
@@ -93,6 +95,7 @@ impl World {
         let mut world = World {
             hosts,
             loss: 0,
+            mute: None,
             now: 0,
             state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             wire: BTreeMap::new(),
@@ -183,7 +186,7 @@ impl World {
             for datagram in datagrams {
                 self.sent += 1;
                 let (lost, late) = (self.random(1000) < self.loss, self.random(MS));
-                if !lost {
+                if !lost && self.mute != Some(host) {
                     self.wire.insert((self.now + MS / 4 + late, self.sent), (host, to, datagram));
                 }
             }

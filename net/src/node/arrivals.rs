@@ -348,7 +348,7 @@ impl Node {
         let mut arrival = Arrival {
             versions: cut.versions.clone(),
             label: if no_labels { 0 } else { cut.label },
-            age_ns: cut.age_ns + cx.now.saturating_sub(*since_ns),
+            age_ns: cut.age_ns.saturating_add(cx.now.saturating_sub(*since_ns)),
         };
         if first_only {
             for (version, have) in arrival.versions.iter_mut().zip(&inbound.have).skip(1) {

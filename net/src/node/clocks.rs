@@ -166,6 +166,8 @@ impl Node {
         covers: Vec<(GroupId, u64)>,
     ) {
         let Some(peer) = self.peers.get_mut(&from) else { return };
+        // No host says more (`Event::Clocks`); one that does gets no arithmetic out of its range here.
+        let lowest = lowest.min(u64::MAX - 1);
         let stated = peer.stated.len();
         if peer.lowest.is_none_or(|before| lowest > before) {
             peer.lowest = Some(lowest);

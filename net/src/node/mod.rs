@@ -206,6 +206,8 @@ impl Node {
                 self.ready = true;
                 self.restate_names();
             }
+            // Workers leave because the job has ended here. Others, for whom it has not, would go on without them.
+            Event::Clocks { .. } | Event::Left if self.ended.is_some() => {}
             Event::Clocks { clock, lowest } => self.local_clocks(clock, lowest),
             Event::Attach { ticket, wanted, interval_us } => self.attach(cx, ticket, wanted, interval_us),
             Event::Detach { group } => self.detach(cx, group),

@@ -49,7 +49,7 @@ fn ways_and_clocks_that_change() {
 /// Those who are no host of the job.
 #[test]
 fn garbage_floods_and_packets_that_come_again() {
-    run(2, 5, &["--only", "57,58,60,61,62"]);
+    run(2, 5, &["--only", "57,58,59,60,61,62,63"]);
 }
 
 #[test]

@@ -156,15 +156,41 @@ impl Cluster {
         let one = |host| JobHost { name: format!("host{host}"), address: address(host), ranks };
         let hosts: Vec<JobHost> = (0..self.count()).map(one).collect();
         for host in 0..self.count() {
-            let key_file = self.hosts[host].home.join("key").to_string_lossy().into_owned();
-            let (index, hosts) = (host as u16, hosts.clone());
-            let hosts =
-                Box::new(JobHosts { id, index, hosts, key_file, silence_ms, cipher: Cipher::default() });
-            let settings = JobSettings { bytes: Some(64 << 20), ..JobSettings::default() };
-            let request = Request::CreateOnHosts { job: job.clone(), settings, keep: false, hosts };
-            self.connect(host)?.order(&request).with_context(|| format!("making {job} on host {host}"))?;
+            self.make_part(host, &job, (host as u16, hosts.clone()), id, silence_ms)?;
         }
         Ok(job)
+    }
+
+    /// Makes the first host's part of a job on two hosts; its name.
+    pub(crate) fn make_job_with(
+        &self,
+        host: usize,
+        other: SocketAddr,
+        own: SocketAddr,
+        id: [u8; 16],
+        silence: Duration,
+    ) -> Result<String> {
+        let job = format!("beside{}", own.port());
+        let one = |name: &str, address| JobHost { name: name.into(), address, ranks: 1 };
+        let hosts = vec![one("true", own), one("hostile", other)];
+        self.make_part(host, &job, (0, hosts), id, silence.as_millis() as u64)?;
+        Ok(job)
+    }
+
+    fn make_part(
+        &self,
+        host: usize,
+        job: &str,
+        (index, hosts): (u16, Vec<JobHost>),
+        id: [u8; 16],
+        silence_ms: u64,
+    ) -> Result<()> {
+        let key_file = self.hosts[host].home.join("key").to_string_lossy().into_owned();
+        let hosts = Box::new(JobHosts { id, index, hosts, key_file, silence_ms, cipher: Cipher::default() });
+        let settings = JobSettings { bytes: Some(64 << 20), ..JobSettings::default() };
+        let request = Request::CreateOnHosts { job: job.into(), settings, keep: false, hosts };
+        self.connect(host)?.order(&request).with_context(|| format!("making {job} on host {host}"))?;
+        Ok(())
     }
 
     pub(crate) fn jobs(&self, host: usize) -> Result<Vec<JobLine>> {

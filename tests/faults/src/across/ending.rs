@@ -103,9 +103,11 @@ fn hears(stage: &mut Stage, host: usize, since: Instant) -> Result<()> {
 
 /// Nobody was taken for failed: all have left.
 pub(crate) fn nobody_failed(stage: &Stage) -> Result<()> {
+    // Of this job, and not of one beside it.
+    let port = format!(":{} failed", stage.cluster.agent_address(0).port());
     for host in 0..stage.cluster.count() {
         let said = stage.cluster.said(host);
-        if let Some(line) = said.lines().find(|line| line.contains("the job ends")) {
+        if let Some(line) = said.lines().find(|line| line.contains("the job ends") && line.contains(&port)) {
             let what = format!("all have left, and the agent of host {host} took one for failed: {line}");
             return Err(Violation::new(Promise::D, what).into());
         }

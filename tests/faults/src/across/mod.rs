@@ -11,6 +11,7 @@ mod load;
 mod outsiders;
 mod path;
 mod program;
+mod traitor;
 mod trouble;
 
 pub(crate) use program::play;

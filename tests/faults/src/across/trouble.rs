@@ -1,6 +1,6 @@
 //! Faults of a job on several hosts that it has to survive. Each heals what it did.
 use super::cluster::Cluster;
-use super::{Stage, clocks, outsiders, path};
+use super::{Stage, clocks, outsiders, path, traitor};
 use crate::host::until;
 use crate::promises::{Promise, Violation};
 use crate::system;
@@ -55,6 +55,9 @@ pub(crate) const TROUBLES: &[Trouble] = &[
     trouble(40, "the wall clock jumps, then daemon and agent are killed", clocks::jump_before_a_daemon),
     trouble(57, "garbage and half-open connections at a host's sockets", outsiders::control),
     trouble(58, "datagrams of no meaning", outsiders::garbage),
+    trouble(58, "frames of no meaning, sealed by a host of another job", traitor::fuzzed),
+    trouble(59, "frames with hostile numbers, of such a host", traitor::hostile),
+    trouble(63, "such a host that writes areas of others", traitor::foreign),
     trouble(60, "a caller with another key", outsiders::wrong_key),
     trouble(60, "packets that come again, also to the next agent", outsiders::replay),
     trouble(61, "a flood of greetings", outsiders::flood),
