@@ -152,7 +152,7 @@ impl AreaCore {
 
     /// Its owner's host keeps it.
     #[cold]
-    pub(crate) fn owner_elsewhere(&self, word: ownership::Word) -> Error {
+    pub(crate) fn owner_elsewhere(&self, word: ownership::OwnershipWord) -> Error {
         let error = Error::OwnerElsewhere {
             name: self.name.clone(),
             host: self.shared.segment.host_text(word.host()),
@@ -187,7 +187,7 @@ impl AreaCore {
         Error::NoReaderCopy { name: self.name.clone() }
     }
 
-    pub(crate) fn ownership(&self) -> ownership::Word {
+    pub(crate) fn ownership(&self) -> ownership::OwnershipWord {
         ownership::load(&self.slot().own.ownership)
     }
 

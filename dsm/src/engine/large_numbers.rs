@@ -1,5 +1,5 @@
 //! Versions and rounds beyond the widths that some words have for them.
-use crate::protocol::word::{Phase, Word};
+use crate::protocol::word::{Phase, RoundWord};
 use crate::{AreaSpec, Job, Version, Worker};
 use std::sync::atomic::Ordering;
 
@@ -51,7 +51,7 @@ fn versions_pass_32_bits() {
 fn rounds_pass_the_widths_of_their_tags() {
     for bits in [24, 32, 40] {
         let job = Job::builder().reserve(1 << 26).embedded().unwrap();
-        let word = Word::new((1 << bits) - 4, Phase::Idle);
+        let word = RoundWord::new((1 << bits) - 4, Phase::Idle);
         job.shared.segment.header().sync.word.store(word.0, Ordering::SeqCst);
         job.run(2, |worker| {
             let name = format!("part/{}", worker.rank());

@@ -8,7 +8,7 @@ use crate::engine::shared::Shared;
 use crate::error::Rank;
 use crate::protocol::round::{Pause, Rounds, Work};
 use crate::protocol::standing::Standings;
-use crate::protocol::word::{Phase, Word};
+use crate::protocol::word::{Phase, RoundWord};
 use crate::protocol::{abandon, claim};
 use crate::segment::layout::{STALL_KILL, STALL_PIN};
 use crate::segment::tally::{add, count};
@@ -215,7 +215,7 @@ impl Work for Runtime<'_> {
         self.shared.segment.config().stall_policy == STALL_PIN
     }
 
-    fn passes_over(&self, seen: Word) -> bool {
+    fn passes_over(&self, seen: RoundWord) -> bool {
         let after = Duration::from_nanos(self.shared.segment.config().stall_after_ns);
         // While it copies, the actor may be waiting for somebody else's chunk, and is about to pin it.
         let longest = if seen.phase() == Phase::Copy { after * 2 } else { after };
@@ -227,7 +227,7 @@ impl Work for Runtime<'_> {
         tracing::warn!(rank, "round taken over from an actor that stands still");
     }
 
-    fn pause(&self, seen: Word) -> Pause {
+    fn pause(&self, seen: RoundWord) -> Pause {
         let shared = self.shared;
         let patience = Duration::from_nanos(shared.segment.config().patience_ns);
         self.local.waiter.pause(&shared.segment.header().sync.word, seen, None, shared.is_crowded(), patience)

@@ -1,6 +1,6 @@
 //! Waiting: spin while there is a core for everybody, yield when there is not, then sleep on a futex.
 use crate::protocol::round::Pause;
-use crate::protocol::word::{Phase, SLEEP, Word};
+use crate::protocol::word::{Phase, RoundWord, SLEEP};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ impl Waiter {
     pub(crate) fn pause(
         &self,
         word: &AtomicU64,
-        seen: Word,
+        seen: RoundWord,
         other: Option<(&AtomicU64, u64)>,
         crowded: bool,
         patience: Duration,
@@ -67,7 +67,7 @@ impl Waiter {
         if left == Some(Duration::ZERO) {
             return Pause::OutOfTime;
         }
-        let sleeping = Word(seen.0 | SLEEP);
+        let sleeping = RoundWord(seen.0 | SLEEP);
         // Relaxed: the mark orders nothing, and the release sequence of the last shift goes on.
         if !seen.has_sleepers()
             && word.compare_exchange(seen.0, sleeping.0, Ordering::Relaxed, Ordering::Relaxed).is_err()

@@ -1,26 +1,26 @@
 //! The lock of an area for a round, against claims: a claimer changes ownership first and looks at the lock
 //! second, a planner locks first and looks at ownership second, so one of the two sees the other.
 use super::round::{Rounds, Work};
-use super::word::{Phase, Word};
+use super::word::{Phase, RoundWord};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
 use crate::protocol::ownership;
 
 /// Locks the area for `round` and returns who owns it. The planner uses the area only if the owner that it
 /// sees takes part.
-pub(crate) fn lock_for_round(lock: &AtomicU64, owner: &AtomicU64, round: u64) -> ownership::Word {
+pub(crate) fn lock_for_round(lock: &AtomicU64, owner: &AtomicU64, round: u64) -> ownership::OwnershipWord {
     // SeqCst, twice: pairs with `seize` and `locked_by`.
     lock.store(round, Ordering::SeqCst);
     fault_point();
-    ownership::Word(owner.load(Ordering::SeqCst))
+    ownership::OwnershipWord(owner.load(Ordering::SeqCst))
 }
 
 /// The round word, if the round that it names may be copying the area. Called by a claimer after
 /// [`ownership::seize`].
-pub(crate) fn locked_by(lock: &AtomicU64, round: &AtomicU64) -> Option<Word> {
+pub(crate) fn locked_by(lock: &AtomicU64, round: &AtomicU64) -> Option<RoundWord> {
     // SeqCst: pairs with `lock_for_round`. A lock of an older round is stale.
     let locked = lock.load(Ordering::SeqCst);
     // After the lock: who locked had shifted the word to Plan before, so whoever sees the lock sees that.
-    let seen = Word(round.load(Ordering::Acquire));
+    let seen = RoundWord(round.load(Ordering::Acquire));
     (seen.round() <= locked && !matches!(seen.phase(), Phase::Idle | Phase::Open)).then_some(seen)
 }
 
@@ -28,8 +28,8 @@ pub(crate) fn locked_by(lock: &AtomicU64, round: &AtomicU64) -> Option<Word> {
 pub(crate) fn seize_from<E>(
     owner: &AtomicU64,
     me: u32,
-    mut may_seize: impl FnMut(ownership::Word) -> Result<(), E>,
-) -> Result<ownership::Word, E> {
+    mut may_seize: impl FnMut(ownership::OwnershipWord) -> Result<(), E>,
+) -> Result<ownership::OwnershipWord, E> {
     loop {
         let seen = ownership::load_to_claim(owner);
         may_seize(seen)?;

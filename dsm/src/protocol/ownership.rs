@@ -3,7 +3,7 @@ use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
 
 /// `epoch << 24 | SLEEP | state << 20 | rank`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Word(pub(crate) u64);
+pub(crate) struct OwnershipWord(pub(crate) u64);
 
 const STATE: u64 = 0b111 << 20;
 const HELD: u64 = 1 << 20;
@@ -17,40 +17,40 @@ const REMOTE: u64 = 7 << 20;
 pub(crate) const SLEEP: u64 = 1 << 23;
 const RANK: u64 = (1 << 20) - 1;
 
-impl Word {
-    pub(crate) const fn held(rank: u32, epoch: u64) -> Word {
-        Word(epoch << 24 | HELD | rank as u64)
+impl OwnershipWord {
+    pub(crate) const fn held(rank: u32, epoch: u64) -> OwnershipWord {
+        OwnershipWord(epoch << 24 | HELD | rank as u64)
     }
 
     /// Given to `to`, who has not taken it yet.
-    pub(crate) const fn transit(to: u32, epoch: u64) -> Word {
-        Word(epoch << 24 | TRANSIT | to as u64)
+    pub(crate) const fn transit(to: u32, epoch: u64) -> OwnershipWord {
+        OwnershipWord(epoch << 24 | TRANSIT | to as u64)
     }
 
     /// Dropped by `last`: anybody may claim it.
-    pub(crate) const fn claimable(last: u32, epoch: u64) -> Word {
-        Word(epoch << 24 | CLAIMABLE | last as u64)
+    pub(crate) const fn claimable(last: u32, epoch: u64) -> OwnershipWord {
+        OwnershipWord(epoch << 24 | CLAIMABLE | last as u64)
     }
 
     /// Lent by `owner` to everybody for reading.
-    pub(crate) const fn lent(owner: u32, epoch: u64) -> Word {
-        Word(epoch << 24 | LENT | owner as u64)
+    pub(crate) const fn lent(owner: u32, epoch: u64) -> OwnershipWord {
+        OwnershipWord(epoch << 24 | LENT | owner as u64)
     }
 
     /// Lent by `last`, who is gone: everybody reads on, anybody may claim it.
-    const fn left_lent(last: u32, epoch: u64) -> Word {
-        Word(epoch << 24 | LEFT_LENT | last as u64)
+    const fn left_lent(last: u32, epoch: u64) -> OwnershipWord {
+        OwnershipWord(epoch << 24 | LEFT_LENT | last as u64)
     }
 
     /// Opened by `owner` to everybody for reading and writing by atomics.
-    pub(crate) const fn open(owner: u32, epoch: u64) -> Word {
-        Word(epoch << 24 | OPEN | owner as u64)
+    pub(crate) const fn open(owner: u32, epoch: u64) -> OwnershipWord {
+        OwnershipWord(epoch << 24 | OPEN | owner as u64)
     }
 
     /// Owned by a worker of another host: of that one, if it is known.
-    pub(crate) fn remote(host: Option<usize>, epoch: u64) -> Word {
+    pub(crate) fn remote(host: Option<usize>, epoch: u64) -> OwnershipWord {
         let place = host.map_or(0, |host| (host as u64 + 1).min(RANK));
-        Word(epoch << 24 | REMOTE | place)
+        OwnershipWord(epoch << 24 | REMOTE | place)
     }
 
     /// The host of an owner that is on another one, as far as it is known.
@@ -95,8 +95,8 @@ impl Word {
         self.0 & STATE == TRANSIT
     }
 
-    const fn awake(self) -> Word {
-        Word(self.0 & !SLEEP)
+    const fn awake(self) -> OwnershipWord {
+        OwnershipWord(self.0 & !SLEEP)
     }
 
     /// Whether worker `me` has the area under `epoch`: holds it, or took it and left the word as the giver
@@ -104,11 +104,11 @@ impl Word {
     #[inline]
     pub(crate) const fn is_of(self, me: u32, epoch: u64) -> bool {
         const { assert!(TRANSIT == HELD + HELD) };
-        self.awake().0.wrapping_sub(Word::held(me, epoch).0) & !HELD == 0
+        self.awake().0.wrapping_sub(OwnershipWord::held(me, epoch).0) & !HELD == 0
     }
 }
 
-impl std::fmt::Display for Word {
+impl std::fmt::Display for OwnershipWord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (rank, epoch) = (self.rank(), self.epoch());
         match self.0 & STATE {
@@ -124,31 +124,31 @@ impl std::fmt::Display for Word {
     }
 }
 
-impl std::fmt::Debug for Word {
+impl std::fmt::Debug for OwnershipWord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)
     }
 }
 
 #[inline]
-pub(crate) fn load(word: &AtomicU64) -> Word {
+pub(crate) fn load(word: &AtomicU64) -> OwnershipWord {
     // Acquire: pairs with the release of `give` and `let_go`, so that the new owner sees the writer copy.
-    Word(word.load(Ordering::Acquire))
+    OwnershipWord(word.load(Ordering::Acquire))
 }
 
 /// The word, for one who reads the area in place if it is lent, and holds no view from before.
 #[inline]
-pub(crate) fn load_to_read(word: &AtomicU64) -> Word {
+pub(crate) fn load_to_read(word: &AtomicU64) -> OwnershipWord {
     // SeqCst: after the reader's last arrival, or after a round that it saw past; pairs with `recall`.
     // Acquire: pairs with `lend`.
-    Word(word.load(Ordering::SeqCst))
+    OwnershipWord(word.load(Ordering::SeqCst))
 }
 
 /// The word, for one who is about to ask whether its holder is gone, and then to [`seize`] it.
-pub(crate) fn load_to_claim(word: &AtomicU64) -> Word {
+pub(crate) fn load_to_claim(word: &AtomicU64) -> OwnershipWord {
     // SeqCst: comes before the look at the holder's seat; pairs with `orphan`, which comes after the store of the seat's
     // state: if the seat was free at that look, `orphan` finds what is seen here, or newer.
-    Word(word.load(Ordering::SeqCst))
+    OwnershipWord(word.load(Ordering::SeqCst))
 }
 
 /// Gives the area to `to`, if `me` has it under `epoch`; whether `to` sleeps and must be woken. `None` if it is not this
@@ -157,15 +157,15 @@ pub(crate) fn load_to_claim(word: &AtomicU64) -> Word {
 pub(crate) fn give(word: &AtomicU64, me: u32, to: u32, epoch: u64) -> Option<bool> {
     fault_point();
     // Relaxed: an owner reads its own word.
-    let mut seen = Word(word.load(Ordering::Relaxed));
+    let mut seen = OwnershipWord(word.load(Ordering::Relaxed));
     while seen.is_of(me, epoch) {
         // Compare and swap: another who waits for the area may set the sleep mark, and who takes areas from living owners, as
         // agents will, may have been faster. Release: everything that the giver wrote, log included, comes before; pairs with
         // `load`.
-        let next = Word::transit(to, epoch + 1).0;
+        let next = OwnershipWord::transit(to, epoch + 1).0;
         match word.compare_exchange(seen.0, next, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(old) => return Some(old & SLEEP != 0),
-            Err(now) => seen = Word(now),
+            Err(now) => seen = OwnershipWord(now),
         }
     }
     None
@@ -189,23 +189,23 @@ pub(crate) fn hold(word: &AtomicU64, me: u32) {
     while seen.is_transit() && seen.rank() == me {
         // Compare and swap: another who waits for the area may set the sleep mark. Relaxed: it orders
         // nothing, the acquire did.
-        let held = Word(Word::held(me, seen.epoch()).0 | seen.0 & SLEEP);
+        let held = OwnershipWord(OwnershipWord::held(me, seen.epoch()).0 | seen.0 & SLEEP);
         match word.compare_exchange(seen.0, held.0, Ordering::Relaxed, Ordering::Acquire) {
             Ok(_) => return fault_point(),
-            Err(now) => seen = Word(now),
+            Err(now) => seen = OwnershipWord(now),
         }
     }
 }
 
 /// Lets go of the area without a recipient: it becomes claimable. True if somebody sleeps on the word.
 pub(crate) fn let_go(word: &AtomicU64, me: u32, epoch: u64) -> bool {
-    leave(word, |seen| seen.is_of(me, epoch), Word::claimable(me, epoch))
+    leave(word, |seen| seen.is_of(me, epoch), OwnershipWord::claimable(me, epoch))
 }
 
 /// Lends the area to all readers; true if somebody sleeps on the word. `ever` says from then on that there may be views.
 pub(crate) fn lend(word: &AtomicU64, ever: &AtomicU32, me: u32, epoch: u64) -> bool {
     note_views(ever);
-    leave(word, |seen| seen.is_of(me, epoch), Word::lent(me, epoch))
+    leave(word, |seen| seen.is_of(me, epoch), OwnershipWord::lent(me, epoch))
 }
 
 fn note_views(ever: &AtomicU32) {
@@ -220,56 +220,56 @@ pub(crate) fn may_have_views(ever: &AtomicU32) -> bool {
 
 /// Lets go of an area that is lent: it stays readable.
 pub(crate) fn let_go_lent(word: &AtomicU64, me: u32, epoch: u64) -> bool {
-    leave(word, |seen| seen.awake() == Word::lent(me, epoch), Word::left_lent(me, epoch))
+    leave(word, |seen| seen.awake() == OwnershipWord::lent(me, epoch), OwnershipWord::left_lent(me, epoch))
 }
 
 /// Opens the area to all; true if somebody sleeps on the word. `ever` as in [`lend`].
 pub(crate) fn open(word: &AtomicU64, ever: &AtomicU32, me: u32, epoch: u64) -> bool {
     note_views(ever);
-    leave(word, |seen| seen.is_of(me, epoch), Word::open(me, epoch))
+    leave(word, |seen| seen.is_of(me, epoch), OwnershipWord::open(me, epoch))
 }
 
 /// Lets go of an area that is open: it becomes claimable.
 pub(crate) fn let_go_open(word: &AtomicU64, me: u32, epoch: u64) -> bool {
-    leave(word, |seen| seen.awake() == Word::open(me, epoch), Word::claimable(me, epoch))
+    leave(word, |seen| seen.awake() == OwnershipWord::open(me, epoch), OwnershipWord::claimable(me, epoch))
 }
 
 /// Takes a lent area back under a new epoch; false if it is not this worker's any more.
 pub(crate) fn recall(word: &AtomicU64, me: u32, epoch: u64) -> bool {
-    take_back(word, Word::lent(me, epoch), me, epoch)
+    take_back(word, OwnershipWord::lent(me, epoch), me, epoch)
 }
 
 /// Takes an open area back under a new epoch; false if it is not this worker's any more.
 pub(crate) fn close(word: &AtomicU64, me: u32, epoch: u64) -> bool {
-    take_back(word, Word::open(me, epoch), me, epoch)
+    take_back(word, OwnershipWord::open(me, epoch), me, epoch)
 }
 
-fn take_back(word: &AtomicU64, left: Word, me: u32, epoch: u64) -> bool {
+fn take_back(word: &AtomicU64, left: OwnershipWord, me: u32, epoch: u64) -> bool {
     let mut seen = load(word);
     while seen.awake() == left {
         // SeqCst: comes before the owner's look at the round word, see SYNC.md, "lending"; pairs with the loads
         // of `read_lent`.
-        let next = Word(Word::held(me, epoch + 1).0 | seen.0 & SLEEP);
+        let next = OwnershipWord(OwnershipWord::held(me, epoch + 1).0 | seen.0 & SLEEP);
         match word.compare_exchange(seen.0, next.0, Ordering::SeqCst, Ordering::Acquire) {
             Ok(_) => {
                 fault_point();
                 return true;
             }
-            Err(now) => seen = Word(now),
+            Err(now) => seen = OwnershipWord(now),
         }
     }
     false
 }
 
 /// Changes the word to `next` if it is the caller's own; true if somebody slept on it.
-fn leave(word: &AtomicU64, is_mine: impl Fn(Word) -> bool, next: Word) -> bool {
+fn leave(word: &AtomicU64, is_mine: impl Fn(OwnershipWord) -> bool, next: OwnershipWord) -> bool {
     let mut seen = load(word);
     // Only the holder's own word: after a claim it is somebody else's.
     while is_mine(seen) {
         // Release: pairs with the claimer's and the readers' acquire.
         match word.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire) {
             Ok(old) => return old & SLEEP != 0,
-            Err(now) => seen = Word(now),
+            Err(now) => seen = OwnershipWord(now),
         }
     }
     false
@@ -277,29 +277,34 @@ fn leave(word: &AtomicU64, is_mine: impl Fn(Word) -> bool, next: Word) -> bool {
 
 /// Takes the area over from a holder that is dead, or from nobody: `seen` becomes held by `me`, under a new
 /// epoch. False if somebody was faster.
-pub(crate) fn seize(word: &AtomicU64, seen: Word, me: u32) -> bool {
+pub(crate) fn seize(word: &AtomicU64, seen: OwnershipWord, me: u32) -> bool {
     // SeqCst: comes before the claimer's look at the area's lock, see SYNC.md, "claims".
-    word.compare_exchange(seen.0, Word::held(me, seen.epoch() + 1).0, Ordering::SeqCst, Ordering::SeqCst)
-        .is_ok()
+    word.compare_exchange(
+        seen.0,
+        OwnershipWord::held(me, seen.epoch() + 1).0,
+        Ordering::SeqCst,
+        Ordering::SeqCst,
+    )
+    .is_ok()
 }
 
 /// Makes claimable what worker `dead` held, or was given. True if there was something.
 pub(crate) fn orphan(word: &AtomicU64, dead: u32) -> bool {
     // SeqCst: comes after the store of the seat's state, see SYNC.md, "the ownership lock"; pairs with `load_to_claim`.
-    let mut seen = Word(word.load(Ordering::SeqCst));
+    let mut seen = OwnershipWord(word.load(Ordering::SeqCst));
     while seen.holder() == Some(dead) {
-        let left = if seen.is_lent() { Word::left_lent } else { Word::claimable };
+        let left = if seen.is_lent() { OwnershipWord::left_lent } else { OwnershipWord::claimable };
         let next = left(dead, seen.epoch());
         match word.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => return true,
-            Err(now) => seen = Word(now),
+            Err(now) => seen = OwnershipWord(now),
         }
     }
     false
 }
 
 /// Sets the sleep mark if the word is still `seen`.
-pub(crate) fn mark_sleeper(word: &AtomicU64, seen: Word) -> bool {
+pub(crate) fn mark_sleeper(word: &AtomicU64, seen: OwnershipWord) -> bool {
     // Relaxed: it orders nothing, and the release sequence of the giver goes on.
     word.compare_exchange(seen.0, seen.0 | SLEEP, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }

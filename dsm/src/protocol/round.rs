@@ -9,7 +9,7 @@ pub(crate) use self::life::{Found, Life};
 pub(crate) use self::seat::{Seat, slot_state};
 pub(crate) use self::work::{Ended, Pause, Work};
 
-use super::word::{Phase, SLEEP, Word};
+use super::word::{Phase, RoundWord, SLEEP};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
 
 /// The words of the round and the seats of the workers.
@@ -37,24 +37,24 @@ impl Rounds<'_> {
     }
 
     #[inline]
-    pub(crate) fn load(&self) -> Word {
+    pub(crate) fn load(&self) -> RoundWord {
         // Acquire: pairs with the release of every transition, so that whoever sees a round past sees what
         // it published.
-        Word(self.word.load(Ordering::Acquire))
+        RoundWord(self.word.load(Ordering::Acquire))
     }
 
-    pub(crate) fn load_total(&self) -> Word {
-        Word(self.word.load(Ordering::SeqCst))
+    pub(crate) fn load_total(&self) -> RoundWord {
+        RoundWord(self.word.load(Ordering::SeqCst))
     }
 
     /// Changes the word from `from` (whether or not somebody sleeps on it) to `to` and wakes sleepers.
-    fn shift(&self, from: Word, to: Word, work: &impl Work) -> bool {
+    fn shift(&self, from: RoundWord, to: RoundWord, work: &impl Work) -> bool {
         let mut expected = from.0;
         loop {
             // SeqCst: one total order with `arrived` and the seats' states (see SYNC.md, "late arrival").
             match self.word.compare_exchange(expected, to.0, Ordering::SeqCst, Ordering::SeqCst) {
                 Ok(old) => {
-                    if Word(old).has_sleepers() {
+                    if RoundWord(old).has_sleepers() {
                         work.wake();
                     }
                     return true;
@@ -67,12 +67,12 @@ impl Rounds<'_> {
 
     /// Opens the next round if none is under way, and returns the word as it then stands. `all` waits for
     /// known stragglers too.
-    pub(crate) fn open(&self, all: bool, work: &impl Work) -> Word {
+    pub(crate) fn open(&self, all: bool, work: &impl Work) -> RoundWord {
         loop {
             let seen = self.load();
             match seen.phase() {
                 Phase::Idle => {
-                    let opened = Word::new(seen.round(), Phase::Open).for_all(all);
+                    let opened = RoundWord::new(seen.round(), Phase::Open).for_all(all);
                     if self.shift(seen, opened, work) {
                         return opened;
                     }
@@ -86,7 +86,7 @@ impl Rounds<'_> {
     }
 
     /// Whether everybody that the round waits for has arrived.
-    fn is_complete(&self, word: Word) -> bool {
+    fn is_complete(&self, word: RoundWord) -> bool {
         let round = word.round();
         self.seats().iter().all(|seat| {
             !seat.is_live() || seat.arrived() >= round || (!word.waits_for_all() && seat.is_straggler())
@@ -174,7 +174,7 @@ impl Rounds<'_> {
     }
 
     /// One step of what the round, past [`Phase::Open`], needs from `me` when the word is `seen`.
-    fn step(&self, me: u32, seen: Word, work: &impl Work) {
+    fn step(&self, me: u32, seen: RoundWord, work: &impl Work) {
         let round = seen.round();
         match seen.phase() {
             Phase::Idle | Phase::Open => {}
@@ -184,7 +184,7 @@ impl Rounds<'_> {
                 // Whoever sees the last chunk done says so: the actor may be asleep. It alone publishes.
                 if work.copied(round) {
                     fault_point();
-                    self.shift(seen, Word::new(round, Phase::Publish), work);
+                    self.shift(seen, RoundWord::new(round, Phase::Publish), work);
                 } else if work.pause(seen) != Pause::Again {
                     if !self.replace_dead_actor(me, round, work) {
                         self.pass_over_actor(me, seen, work);
@@ -197,7 +197,7 @@ impl Rounds<'_> {
 
     /// Not everybody is here yet: waits, looks for the dead among the missing, and in the end gives up. True
     /// if it is time to look who is there.
-    fn await_arrivals(&self, seen: Word, work: &impl Work) -> bool {
+    fn await_arrivals(&self, seen: RoundWord, work: &impl Work) -> bool {
         let pause = work.pause(seen);
         if pause == Pause::Again {
             return false;
@@ -223,9 +223,9 @@ impl Rounds<'_> {
 
     /// Gives up the open round `seen`: against the actor's shift to Plan, one compare-and-swap decides. Those who
     /// wait for everybody open the next one.
-    fn give_up(&self, seen: Word, work: &impl Work) {
+    fn give_up(&self, seen: RoundWord, work: &impl Work) {
         let round = seen.round();
-        if !self.shift(seen, Word::new(round + 1, Phase::Idle), work) {
+        if !self.shift(seen, RoundWord::new(round + 1, Phase::Idle), work) {
             return;
         }
         let missing = |seat: &Seat| seat.is_live() && seat.arrived() < round && !seat.is_straggler();

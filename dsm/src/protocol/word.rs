@@ -18,7 +18,7 @@ pub(crate) enum Phase {
 
 /// One value of the round word: `round << 8 | SLEEP | ALL | phase`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Word(pub(crate) u64);
+pub(crate) struct RoundWord(pub(crate) u64);
 
 const PHASE: u64 = 0b111;
 const ALL: u64 = 1 << 3;
@@ -26,14 +26,14 @@ const ALL: u64 = 1 << 3;
 pub(crate) const SLEEP: u64 = 1 << 4;
 const SHIFT: u32 = 8;
 
-impl Word {
-    pub(crate) const fn new(round: u64, phase: Phase) -> Word {
-        Word(round << SHIFT | phase as u64)
+impl RoundWord {
+    pub(crate) const fn new(round: u64, phase: Phase) -> RoundWord {
+        RoundWord(round << SHIFT | phase as u64)
     }
 
     /// This word with the mark that the round waits for every live worker, known stragglers included.
-    pub(crate) const fn for_all(self, all: bool) -> Word {
-        Word(if all { self.0 | ALL } else { self.0 & !ALL })
+    pub(crate) const fn for_all(self, all: bool) -> RoundWord {
+        RoundWord(if all { self.0 | ALL } else { self.0 & !ALL })
     }
 
     pub(crate) const fn round(self) -> u64 {
@@ -64,7 +64,7 @@ impl Word {
     }
 }
 
-impl fmt::Debug for Word {
+impl fmt::Debug for RoundWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}({}", self.phase(), self.round())?;
         if self.waits_for_all() {
@@ -125,7 +125,7 @@ mod tests {
     fn fields_survive() {
         for round in [0, 1, (1 << 32) - 1, 1 << 32, (1 << 55) + 3] {
             for phase in [Phase::Idle, Phase::Open, Phase::Plan, Phase::Copy, Phase::Publish] {
-                let word = Word::new(round, phase).for_all(true);
+                let word = RoundWord::new(round, phase).for_all(true);
                 assert_eq!((word.round(), word.phase(), word.waits_for_all()), (round, phase, true));
                 assert!(!word.for_all(false).waits_for_all());
             }

@@ -147,7 +147,7 @@ impl Segment {
         }
         let header = self.header();
         header.sync.word.store(
-            crate::protocol::word::Word::new(1, crate::protocol::word::Phase::Idle).0,
+            crate::protocol::word::RoundWord::new(1, crate::protocol::word::Phase::Idle).0,
             Ordering::Relaxed,
         );
         header.sync.next_due_ns.store(u64::MAX, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! The bell, for a thread that sleeps on it while the agent waits for something else.
 use crate::engine::shared::Shared;
 use crate::engine::wait::{futex_wait, futex_wait_either, low_half};
-use crate::protocol::word::{SLEEP, Word};
+use crate::protocol::word::{RoundWord, SLEEP};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub struct Bell {
     pub(super) shared: Arc<Shared>,
     pub(super) heard: u32,
     /// The word of the rounds before that look, if the agent waits for a round, too.
-    pub(super) round: Option<Word>,
+    pub(super) round: Option<RoundWord>,
 }
 
 impl Bell {
@@ -44,9 +44,9 @@ impl Bell {
     }
 
     /// Sleeps on the bell and on the word of the rounds, unless that has changed since `seen`.
-    fn sleep_in_round(&self, seen: Word, asleep: u32, limit: Duration) {
+    fn sleep_in_round(&self, seen: RoundWord, asleep: u32, limit: Duration) {
         let word = &*self.shared.segment.header().sync.word;
-        let (awake, sleeping) = (Word(seen.0 & !SLEEP), Word(seen.0 | SLEEP));
+        let (awake, sleeping) = (RoundWord(seen.0 & !SLEEP), RoundWord(seen.0 | SLEEP));
         // Relaxed: the mark orders nothing, and the release sequence of the last shift goes on.
         let marked = word.compare_exchange(awake.0, sleeping.0, Ordering::Relaxed, Ordering::Relaxed);
         if marked.is_ok() || marked == Err(sleeping.0) {

@@ -21,7 +21,7 @@ use crate::api::job::Job;
 use crate::engine::directory::AreaId;
 use crate::error::Result;
 use crate::protocol::outlet::RING;
-use crate::protocol::word::Word;
+use crate::protocol::word::RoundWord;
 use crate::segment::layout::Mark;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -67,7 +67,7 @@ pub struct Agent {
     /// The bell before the last look.
     heard: u32,
     /// The word of the rounds before the last look.
-    round: Word,
+    round: RoundWord,
     /// The clocks that were told: those of this host, and of all.
     clocks: (u64, u64),
 }

@@ -12,7 +12,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// A word that is accessed atomically.
-pub(crate) trait Word: Copy {
+pub(crate) trait AtomicWord: Copy {
     /// Reads a word.
     ///
     /// # Safety
@@ -22,13 +22,13 @@ pub(crate) trait Word: Copy {
     /// Writes a word.
     ///
     /// # Safety
-    /// As of [`Word::get`], and valid for writes.
+    /// As of [`AtomicWord::get`], and valid for writes.
     unsafe fn put(to: *mut Self, value: Self);
 }
 
 macro_rules! words {
     ($($word:ty: $atomic:ty),*) => {$(
-        impl Word for $word {
+        impl AtomicWord for $word {
             #[inline(always)]
             unsafe fn get(from: *const $word) -> $word {
                 // SAFETY: by contract. Relaxed: there is no order between words.
@@ -51,7 +51,7 @@ words!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
 /// `from` is aligned, and valid for reads of so many words, which while this runs are accessed by atomics of this size, or
 /// by this module's functions for it, only. `to` is aligned, valid for writes, and nobody else's.
 #[inline]
-pub(crate) unsafe fn load<W: Word>(from: *const W, to: *mut W, count: usize) {
+pub(crate) unsafe fn load<W: AtomicWord>(from: *const W, to: *mut W, count: usize) {
     let (head, vectors) = split(from, count);
     let middle = head + vectors * (VECTOR / size_of::<W>());
     // SAFETY: all places are below `count`; `from + head` is aligned to 16 bytes.
@@ -67,7 +67,7 @@ pub(crate) unsafe fn load<W: Word>(from: *const W, to: *mut W, count: usize) {
 /// # Safety
 /// As of [`load`] the other way around: `to` is what others access.
 #[inline]
-pub(crate) unsafe fn store<W: Word>(from: *const W, to: *mut W, count: usize) {
+pub(crate) unsafe fn store<W: AtomicWord>(from: *const W, to: *mut W, count: usize) {
     let (head, vectors) = split(to, count);
     let middle = head + vectors * (VECTOR / size_of::<W>());
     // SAFETY: all places are below `count`; `to + head` is aligned to 16 bytes.
@@ -173,7 +173,7 @@ unsafe fn store_vectors(_from: *const u8, _to: *mut u8, count: usize) {
 mod tests {
     use super::*;
 
-    fn every_place<W: Word + PartialEq + std::fmt::Debug>(word: impl Fn(usize) -> W) {
+    fn every_place<W: AtomicWord + PartialEq + std::fmt::Debug>(word: impl Fn(usize) -> W) {
         let values: Vec<W> = (0..100).map(&word).collect();
         let other = word(200);
         for start in 0..20 {

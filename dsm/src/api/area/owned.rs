@@ -8,7 +8,7 @@ use crate::engine::scan::Scanned;
 use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
 use crate::protocol::ownership;
-use crate::protocol::ownership::Word;
+use crate::protocol::ownership::OwnershipWord;
 use crate::segment::element::Element;
 use crate::segment::layout::LINE;
 use std::marker::PhantomData;
@@ -158,7 +158,7 @@ impl<T: Element> Owned<T> {
         self.core().check_job(worker.shared())?;
         self.core().check_live()?;
         // Relaxed: an owner reads its own word; a change would have needed its death.
-        let word = Word(self.core().slot().own.ownership.load(Ordering::Relaxed));
+        let word = OwnershipWord(self.core().slot().own.ownership.load(Ordering::Relaxed));
         if word.is_of(worker.rank(), self.epoch) { Ok(()) } else { Err(self.stale(worker)) }
     }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Rank, Result};
 use crate::memory::copy::Kernels;
 use crate::protocol::lock;
 use crate::protocol::ownership;
-use crate::protocol::ownership::Word;
+use crate::protocol::ownership::OwnershipWord;
 use crate::protocol::publication::Version;
 use crate::segment::element::Element;
 use crate::segment::parts::Parts;
@@ -108,7 +108,7 @@ impl<T: Element> Area<T> {
             if let Some(owned) = self.take_given(worker) {
                 return Ok(owned);
             }
-            let asleep = Word(seen.0 | ownership::SLEEP);
+            let asleep = OwnershipWord(seen.0 | ownership::SLEEP);
             let marked = seen == asleep || ownership::mark_sleeper(word, seen);
             worker.wait_step(marked.then_some((word, asleep.0)))?;
             // Also when there was a round to take part in: others may force one after the other.
@@ -125,7 +125,7 @@ impl<T: Element> Area<T> {
         }
     }
 
-    fn check_giver(&self, worker: &Worker, seen: Word) -> Result<()> {
+    fn check_giver(&self, worker: &Worker, seen: OwnershipWord) -> Result<()> {
         let gone = match seen.holder() {
             None => true,
             Some(holder) => holder != worker.rank() && worker.shared().is_gone(holder),

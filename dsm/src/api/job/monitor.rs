@@ -12,7 +12,7 @@ use crate::protocol::elsewhere::HostRecord;
 use crate::protocol::ownership;
 use crate::protocol::record::CopyRecord;
 use crate::protocol::round::{Seat, slot_state};
-use crate::protocol::word::{Phase, Word};
+use crate::protocol::word::{Phase, RoundWord};
 use crate::segment::layout::{AreaSlot, Header, Marks, WorkerRecord};
 use crate::segment::table_reader::TableReader;
 use crate::segment::tally::Tally;
@@ -79,7 +79,7 @@ impl Monitor {
         let seats: Vec<Seat> = tables.table(map.seats, high)?;
         let records: Vec<WorkerRecord> = tables.table(map.workers, high)?;
         let mut tallies: Vec<Tally> = tables.table(map.tallies, high)?;
-        let word = Word(get(&sync.word));
+        let word = RoundWord(get(&sync.word));
         let waits = word.phase() == Phase::Open;
         let workers = (0..).zip(&seats).zip(&records).zip(&tallies);
         let clock = |rank: Rank| {
@@ -121,7 +121,7 @@ impl Monitor {
     pub fn waited_for(&self) -> Result<Vec<Rank>> {
         let no_header = || Error::NotASegment { what: "it has no header any more".into() };
         let header: Header = self.tables.one(0)?.ok_or_else(no_header)?;
-        let word = Word(get(&header.sync.word));
+        let word = RoundWord(get(&header.sync.word));
         if word.phase() != Phase::Open {
             return Ok(Vec::new());
         }
@@ -172,7 +172,7 @@ impl Monitor {
             len: about.len as u64,
             bytes: about.bytes(),
             copies: about.copies,
-            owner: ownership::Word(get(&slot.own.ownership)).holder(),
+            owner: ownership::OwnershipWord(get(&slot.own.ownership)).holder(),
             version: record.map(|record| record.version()),
             age: (confirmed != 0 && about.copies > 0)
                 .then(|| Duration::from_nanos(now.saturating_sub(confirmed))),
@@ -184,7 +184,7 @@ impl Monitor {
 }
 
 /// Whether the open round `word` waits for the worker of this seat.
-fn is_missing(seat: &Seat, word: Word) -> bool {
+fn is_missing(seat: &Seat, word: RoundWord) -> bool {
     let arrived = get(&seat.arrived);
     arrived < word.round() && (get(&seat.missed) <= arrived || word.waits_for_all())
 }
@@ -194,7 +194,7 @@ fn worker(
     seat: &Seat,
     record: &WorkerRecord,
     tally: &Tally,
-    open: Option<Word>,
+    open: Option<RoundWord>,
 ) -> Option<WorkerSnapshot> {
     let (pid, tid) = (get32(&record.pid), get32(&record.tid));
     let arrived = get(&seat.arrived);

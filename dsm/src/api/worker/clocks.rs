@@ -7,7 +7,7 @@ use crate::engine::membership::{clock_to_enter, has_left_clocks};
 use crate::engine::runtime::Runtime;
 use crate::error::{Error, Rank, Result};
 use crate::primitive::fault_point;
-use crate::protocol::word::{Phase, Word};
+use crate::protocol::word::{Phase, RoundWord};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 pub(crate) fn enter(runtime: &Runtime<'_>, rank: Rank) -> Result<()> {
     let rounds = runtime.rounds();
     let seat = &rounds.all_seats[rank as usize];
-    let between = |word: Word| matches!(word.phase(), Phase::Idle | Phase::Open);
+    let between = |word: RoundWord| matches!(word.phase(), Phase::Idle | Phase::Open);
     loop {
         rounds.settle(rank, runtime);
         let seen = rounds.load_total();

@@ -13,7 +13,7 @@ use crate::memory::clock;
 use crate::memory::tenure::Tenure;
 use crate::protocol::clash::Clash;
 use crate::protocol::round::{Ended, Work, slot_state};
-use crate::protocol::word::{Phase, Word};
+use crate::protocol::word::{Phase, RoundWord};
 use crate::segment::tally::add;
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -53,7 +53,7 @@ pub struct Worker {
     local: Rc<Local>,
     rank: Rank,
     /// The idle word that the last service left behind.
-    idle: Word,
+    idle: RoundWord,
     /// Calls until the next look at the clock.
     countdown: u32,
     stride: u32,

@@ -208,8 +208,8 @@ impl Directory<'_> {
         slot.own.scanned.store(0, Ordering::Relaxed);
         slot.own.lent.store(0, Ordering::Relaxed);
         let owner = match draft.remote {
-            Some(host) => ownership::Word::remote(host, 1),
-            None => ownership::Word::held(rank, 1),
+            Some(host) => ownership::OwnershipWord::remote(host, 1),
+            None => ownership::OwnershipWord::held(rank, 1),
         };
         slot.own.ownership.store(owner.0, Ordering::Relaxed);
         slot.agent.arrival.reset();

@@ -4,7 +4,7 @@ use crate::protocol::claim;
 use crate::protocol::pin::copy_state;
 use crate::protocol::record::CopyRecord;
 use crate::protocol::round::Work;
-use crate::protocol::word::{Actor, Phase, Word};
+use crate::protocol::word::{Actor, Phase, RoundWord};
 use crate::{AreaSpec, Job, Owned, StallPolicy};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
@@ -102,7 +102,7 @@ fn a_plan_that_is_made_again_takes_every_mark_back() {
     }
     let round = scene.arrive(&[0, 1]);
     let rounds = scene.job.shared.segment.rounds();
-    rounds.word.store(Word::new(round, Phase::Plan).0, SeqCst);
+    rounds.word.store(RoundWord::new(round, Phase::Plan).0, SeqCst);
     let runtime = scene.runtime(0);
     rounds.drive(0, round, &runtime);
     assert_eq!(scene.round(), round + 1);

@@ -4,7 +4,7 @@ mod copies;
 mod groups;
 
 use super::runtime::Runtime;
-use crate::protocol::word::{Actor, Phase, Word};
+use crate::protocol::word::{Actor, Phase, RoundWord};
 use crate::segment::layout::Chunk;
 use crate::segment::parts::Parts;
 use crate::{AreaSpec, Job, Owned, StallPolicy, Worker};
@@ -57,7 +57,7 @@ impl Scene {
 
     /// Ends the round.
     fn end(&self) {
-        self.job.shared.segment.rounds().word.store(Word::new(self.round() + 1, Phase::Idle).0, SeqCst);
+        self.job.shared.segment.rounds().word.store(RoundWord::new(self.round() + 1, Phase::Idle).0, SeqCst);
     }
 
     /// A whole round of workers `ranks`; whether it published something.

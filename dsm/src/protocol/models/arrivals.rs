@@ -1,7 +1,7 @@
 //! Versions from other hosts (`protocol/arrival.rs`): rounds publish what has arrived, whole and in order, and what belongs to one
 //! cut at once; the agent, which no round waits for, touches nothing that a round may be at, and may die at any step.
 use super::super::round::{Pause, Work};
-use super::super::word::{Phase, Word};
+use super::super::word::{Phase, RoundWord};
 use super::{Hand, Memory, explore, get, lives, put};
 use crate::primitive::model::{Access, without_fences};
 use crate::primitive::{AtomicU64, Ordering, fault_point};
@@ -30,7 +30,7 @@ fn arrived(counter: u64) -> Arrived {
 
 fn remote(workers: usize, copies: usize) -> Arc<Memory> {
     let memory = Memory::new(workers, copies);
-    memory.ownership.store(ownership::Word::remote(None, 1).0, Ordering::SeqCst);
+    memory.ownership.store(ownership::OwnershipWord::remote(None, 1).0, Ordering::SeqCst);
     Arc::new(memory)
 }
 
@@ -159,7 +159,7 @@ fn published_twice(mutant: Mutant) {
         let memory = remote(1, 1);
         deliver(&memory, 1, Mutant::None);
         put(&memory.arrived, Some(arrived(1)));
-        memory.word.store(Word::new(1, Phase::Publish).0, Ordering::SeqCst);
+        memory.word.store(RoundWord::new(1, Phase::Publish).0, Ordering::SeqCst);
         let publisher = {
             let memory = memory.clone();
             thread::spawn(move || {
@@ -167,7 +167,7 @@ fn published_twice(mutant: Mutant) {
                 hand.publish(1, 0);
                 hand.publish(1, 0);
                 // As `Rounds::shift`.
-                memory.word.store(Word::new(2, Phase::Idle).0, Ordering::SeqCst);
+                memory.word.store(RoundWord::new(2, Phase::Idle).0, Ordering::SeqCst);
             })
         };
         let agent = {

@@ -1,7 +1,7 @@
 //! Claims of a dead owner's area, and rounds of the dead, against whoever takes such a round over.
 use super::super::round::Pause;
 use super::super::word::Actor;
-use super::{Hand, Memory, Phase, Word, explore};
+use super::{Hand, Memory, Phase, RoundWord, explore};
 use crate::primitive::Ordering;
 use loom::sync::Arc;
 use loom::thread;
@@ -11,7 +11,7 @@ use loom::thread;
 fn dead_owner(workers: usize, phase: Phase, late: &[usize]) -> Memory {
     let memory = Memory::new(workers, 2);
     memory.write(7);
-    memory.word.store(Word::new(2, phase).0, Ordering::SeqCst);
+    memory.word.store(RoundWord::new(2, phase).0, Ordering::SeqCst);
     memory.actor.store(Actor::new(2, 0).0, Ordering::SeqCst);
     memory.seats[0].arrived.store(2, Ordering::SeqCst);
     memory.alive[0].store(0, Ordering::SeqCst);
@@ -63,7 +63,7 @@ fn a_round_of_the_dead_is_finished_by_one() {
             if phase != Phase::Plan {
                 let hand = Hand { memory: &memory, pause: Pause::Check };
                 assert!(super::Work::plan(&hand, 2, 0));
-                memory.word.store(Word::new(2, phase).0, Ordering::SeqCst);
+                memory.word.store(RoundWord::new(2, phase).0, Ordering::SeqCst);
             }
             if phase == Phase::Publish {
                 let hand = Hand { memory: &memory, pause: Pause::Check };

@@ -6,7 +6,7 @@ use super::super::pin;
 use super::super::publication::Publication;
 use super::super::record::{Copies, CopyRecord};
 use super::super::round::{Ended, Pause, Work};
-use super::super::word::{Phase, Word};
+use super::super::word::{Phase, RoundWord};
 use super::{Hand, Memory, explore, get, put};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 use loom::cell::UnsafeCell;
@@ -231,7 +231,7 @@ impl Work for Impatient<'_> {
 
     fn stalled_actor(&self, _rank: u32) {}
 
-    fn pause(&self, seen: Word) -> Pause {
+    fn pause(&self, seen: RoundWord) -> Pause {
         // Without letting others go on first: else who is slow would seldom be found in the middle of something.
         let at_once = match seen.phase() {
             Phase::Open => self.hand.pause == Pause::OutOfPatience,

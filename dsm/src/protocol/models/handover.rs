@@ -1,5 +1,5 @@
 //! Give, take and claim against each other and against a round.
-use super::super::word::{Phase, Word};
+use super::super::word::{Phase, RoundWord};
 use super::{get, put};
 use crate::primitive::model::Access;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ struct Handed {
 fn what_a_giver_wrote_the_taker_sees() {
     super::explore(3, || {
         let area = Arc::new(Handed {
-            word: AtomicU64::new(ownership::Word::held(0, 1).0),
+            word: AtomicU64::new(ownership::OwnershipWord::held(0, 1).0),
             bytes: UnsafeCell::new(0),
         });
         let taker = {
@@ -52,7 +52,7 @@ fn what_a_giver_wrote_the_taker_sees() {
 #[test]
 fn what_is_taken_away_meanwhile_is_not_given() {
     super::explore(3, || {
-        let word = Arc::new(AtomicU64::new(ownership::Word::held(0, 4).0));
+        let word = Arc::new(AtomicU64::new(ownership::OwnershipWord::held(0, 4).0));
         let other = {
             let word = word.clone();
             thread::spawn(move || {
@@ -63,7 +63,11 @@ fn what_is_taken_away_meanwhile_is_not_given() {
         let given = ownership::give(&word, 0, 1, 4).is_some();
         let taken = other.join().unwrap();
         assert!(given != taken);
-        let owner = if given { ownership::Word::transit(1, 5) } else { ownership::Word::held(2, 5) };
+        let owner = if given {
+            ownership::OwnershipWord::transit(1, 5)
+        } else {
+            ownership::OwnershipWord::held(2, 5)
+        };
         assert_eq!(ownership::load(&word), owner);
     });
 }
@@ -71,7 +75,7 @@ fn what_is_taken_away_meanwhile_is_not_given() {
 #[test]
 fn of_two_claimers_one_gets_it_under_a_new_epoch() {
     super::explore(3, || {
-        let word = Arc::new(AtomicU64::new(ownership::Word::held(9, 4).0));
+        let word = Arc::new(AtomicU64::new(ownership::OwnershipWord::held(9, 4).0));
         let claim = |word: &AtomicU64, me: u32| {
             let seen = ownership::load(word);
             seen.holder() == Some(9) && ownership::seize(word, seen, me)
@@ -83,7 +87,7 @@ fn of_two_claimers_one_gets_it_under_a_new_epoch() {
         let mine = claim(&word, 0);
         let theirs = other.join().unwrap();
         assert!(mine != theirs);
-        assert_eq!(ownership::load(&word), ownership::Word::held(u32::from(theirs), 5));
+        assert_eq!(ownership::load(&word), ownership::OwnershipWord::held(u32::from(theirs), 5));
     });
 }
 
@@ -94,7 +98,7 @@ fn claimed_on_its_way(weaken: impl Fn(&AtomicU64, &AtomicU32) + Sync + Send + 's
     const JOINING: u32 = 1;
     super::explore(3, move || {
         let area = Arc::new(Handed {
-            word: AtomicU64::new(ownership::Word::held(0, 1).0),
+            word: AtomicU64::new(ownership::OwnershipWord::held(0, 1).0),
             bytes: UnsafeCell::new(0),
         });
         let seat = Arc::new(AtomicU32::new(FREE));
@@ -158,7 +162,7 @@ fn mutant_an_area_that_is_given_weakly() {
 #[test]
 fn letting_go_does_not_undo_a_claim() {
     super::explore(3, || {
-        let word = Arc::new(AtomicU64::new(ownership::Word::held(0, 1).0));
+        let word = Arc::new(AtomicU64::new(ownership::OwnershipWord::held(0, 1).0));
         let other = {
             let word = word.clone();
             thread::spawn(move || {
@@ -170,8 +174,8 @@ fn letting_go_does_not_undo_a_claim() {
         let seized = other.join().unwrap();
         let last = ownership::load(&word);
         match seized {
-            Some(epoch) => assert_eq!(last, ownership::Word::held(1, epoch)),
-            None => assert_eq!(last, ownership::Word::claimable(0, 1)),
+            Some(epoch) => assert_eq!(last, ownership::OwnershipWord::held(1, epoch)),
+            None => assert_eq!(last, ownership::OwnershipWord::claimable(0, 1)),
         }
     });
 }
@@ -189,24 +193,24 @@ struct Shared {
 fn claimed_while_planned(weaken: impl Fn(&Shared) + Sync + Send + 'static) {
     super::explore(3, move || {
         let shared = Arc::new(Shared {
-            ownership: AtomicU64::new(ownership::Word::held(9, 1).0),
+            ownership: AtomicU64::new(ownership::OwnershipWord::held(9, 1).0),
             lock: AtomicU64::new(0),
-            round: AtomicU64::new(Word::new(5, Phase::Open).0),
+            round: AtomicU64::new(RoundWord::new(5, Phase::Open).0),
             writer: UnsafeCell::new(3),
         });
         weaken(&shared);
         let planner = {
             let shared = shared.clone();
             thread::spawn(move || {
-                shared.round.store(Word::new(5, Phase::Plan).0, Ordering::SeqCst);
+                shared.round.store(RoundWord::new(5, Phase::Plan).0, Ordering::SeqCst);
                 if crate::protocol::lock::lock_for_round(&shared.lock, &shared.ownership, 5).holder()
                     == Some(9)
                 {
-                    shared.round.store(Word::new(5, Phase::Copy).0, Ordering::SeqCst);
+                    shared.round.store(RoundWord::new(5, Phase::Copy).0, Ordering::SeqCst);
                     let copied = get(&shared.writer);
                     assert_eq!(copied, 3);
                 }
-                shared.round.store(Word::new(6, Phase::Idle).0, Ordering::SeqCst);
+                shared.round.store(RoundWord::new(6, Phase::Idle).0, Ordering::SeqCst);
             })
         };
         let seen = ownership::load(&shared.ownership);

@@ -44,7 +44,7 @@ fn a_straggler_comes_back() {
         let memory = Arc::new(Memory::new(2, 2));
         // A round was given up because of worker 1; the next ones do not wait for it.
         memory.seats[1].missed.store(1, Ordering::Relaxed);
-        memory.word.store(super::Word::new(2, super::Phase::Idle).0, Ordering::Relaxed);
+        memory.word.store(super::RoundWord::new(2, super::Phase::Idle).0, Ordering::Relaxed);
         let other = {
             let memory = memory.clone();
             thread::spawn(move || {

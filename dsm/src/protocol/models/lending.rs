@@ -3,7 +3,7 @@
 //! Owner, readers and claimer run the words' and the rounds' own code; `Memory::writer` is what they share. Each
 //! model has mutants, in which one side leaves out or weakens one step, and which loom must refuse.
 use super::super::round::{Pause, slot_state};
-use super::{Hand, Memory, Phase, Word, explore, get, lock, put};
+use super::{Hand, Memory, Phase, RoundWord, explore, get, lock, put};
 use crate::primitive::model::Access;
 use crate::primitive::{AtomicU32, Ordering, fault_point};
 use crate::protocol::ownership;
@@ -97,7 +97,7 @@ impl Lent {
     /// `Worker::claim`, and a write; false if the owner is not dead.
     fn claim(&self, me: u32, mutant: Mutant, hand: &Hand<'_>) -> bool {
         let memory = &self.memory;
-        let is_gone = |seen: ownership::Word| {
+        let is_gone = |seen: ownership::OwnershipWord| {
             seen.holder().is_none_or(|holder| super::Work::is_dead(hand, holder)).then_some(()).ok_or(())
         };
         let Ok(seen) = lock::seize_from(&memory.ownership, me, is_gone) else { return false };
@@ -153,13 +153,13 @@ fn recalled_in_a_round_given_up(mutant: Mutant) {
     explore(4, move || {
         let lent = Arc::new(Lent::mutated(2, mutant));
         lent.lend(7);
-        lent.memory.word.store(Word::new(1, Phase::Open).0, Ordering::SeqCst);
+        lent.memory.word.store(RoundWord::new(1, Phase::Open).0, Ordering::SeqCst);
         let reader = {
             let lent = lent.clone();
             thread::spawn(move || {
                 let memory = &lent.memory;
                 memory.seats[1].arrived.store(1, Ordering::SeqCst);
-                memory.word.store(Word::new(2, Phase::Idle).0, Ordering::SeqCst);
+                memory.word.store(RoundWord::new(2, Phase::Idle).0, Ordering::SeqCst);
                 if ownership::load_to_read(&memory.ownership).is_lent() {
                     assert_eq!(get(&memory.writer[0]), 7);
                 }

@@ -36,7 +36,7 @@ use super::publication::Publication;
 use super::record::{Copies, CopyRecord};
 use super::round::{Ended, Pause, Rounds, Seat, Work, slot_state};
 use super::standing::Standings;
-use super::word::{Phase, Word};
+use super::word::{Phase, RoundWord};
 use super::{label, lock, pin};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point, model};
 use crate::protocol::ownership;
@@ -107,7 +107,7 @@ impl Memory {
         let words = |count: usize| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
         let cells = || (0..CHUNKS).map(|_| UnsafeCell::new(0)).collect::<Vec<_>>();
         let memory = Memory {
-            word: AtomicU64::new(Word::new(1, Phase::Idle).0),
+            word: AtomicU64::new(RoundWord::new(1, Phase::Idle).0),
             actor: AtomicU64::new(0),
             completed: AtomicU64::new(0),
             partial: AtomicU64::new(0),
@@ -123,7 +123,7 @@ impl Memory {
             claims: words(CHUNKS),
             target: AtomicU64::new(0),
             dirty: AtomicU64::new(0),
-            ownership: AtomicU64::new(ownership::Word::held(0, 1).0),
+            ownership: AtomicU64::new(ownership::OwnershipWord::held(0, 1).0),
             lock: AtomicU64::new(0),
             arrival: ArrivalRecord::new(),
             cuts: AtomicU64::new(0),
@@ -183,7 +183,8 @@ impl Memory {
 
     /// Worker `me` claims the area of a dead owner and writes `value`, as `Worker::claim` does.
     pub(crate) fn claim(&self, me: u32, value: u64, hand: &Hand<'_>) -> bool {
-        let is_gone = |seen: ownership::Word| seen.holder().is_none_or(|holder| hand.is_dead(holder));
+        let is_gone =
+            |seen: ownership::OwnershipWord| seen.holder().is_none_or(|holder| hand.is_dead(holder));
         if lock::seize_from(&self.ownership, me, |seen| is_gone(seen).then_some(()).ok_or(())).is_err() {
             return false;
         }
@@ -358,11 +359,11 @@ impl Work for Hand<'_> {
         self.memory.passes_over
     }
 
-    fn passes_over(&self, _seen: Word) -> bool {
+    fn passes_over(&self, _seen: RoundWord) -> bool {
         self.memory.passes_over
     }
 
-    fn pause(&self, seen: Word) -> Pause {
+    fn pause(&self, seen: RoundWord) -> Pause {
         let pauses = self.memory.pauses.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         if pauses >= 1000 {
             let memory = self.memory;

@@ -5,7 +5,7 @@
 //! without atomics (`unsync_load`), which loom refuses if a store might still come. Each worker has a cell of
 //! its own besides: loom refuses any access to it that is not ordered with another.
 use super::super::round::Pause;
-use super::{Hand, Memory, Phase, Word, explore, get, put};
+use super::{Hand, Memory, Phase, RoundWord, explore, get, put};
 use crate::primitive::model::Access;
 use crate::primitive::{AtomicU32, Ordering};
 use crate::protocol::ownership;
@@ -122,7 +122,7 @@ fn who_closes_an_area_has_what_another_wrote() {
 fn who_closes_an_area_has_what_two_others_wrote() {
     explore(3, || {
         let opened = Arc::new(Opened::new(3));
-        opened.memory.word.store(Word::new(1, Phase::Open).0, Ordering::SeqCst);
+        opened.memory.word.store(RoundWord::new(1, Phase::Open).0, Ordering::SeqCst);
         let workers: Vec<_> = (1..=2)
             .map(|me| {
                 let opened = opened.clone();
@@ -160,13 +160,13 @@ fn mutant_an_owner_that_does_not_wait() {
 fn closed_in_a_round_given_up(mutant: Mutant) {
     explore(4, move || {
         let opened = Arc::new(Opened::new(2));
-        opened.memory.word.store(Word::new(1, Phase::Open).0, Ordering::SeqCst);
+        opened.memory.word.store(RoundWord::new(1, Phase::Open).0, Ordering::SeqCst);
         let worker = {
             let opened = opened.clone();
             thread::spawn(move || {
                 let memory = &opened.memory;
                 memory.seats[1].arrived.store(1, Ordering::SeqCst);
-                memory.word.store(Word::new(2, Phase::Idle).0, Ordering::SeqCst);
+                memory.word.store(RoundWord::new(2, Phase::Idle).0, Ordering::SeqCst);
                 opened.change(1)
             })
         };

@@ -2,7 +2,7 @@
 //! claims and the actor word may name the dead one.
 use super::super::claim;
 use super::super::round::{Found, Life, Pause, Seat, slot_state};
-use super::{Hand, Memory, Phase, Word, explore, lives};
+use super::{Hand, Memory, Phase, RoundWord, explore, lives};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
 use loom::sync::Arc;
 use loom::thread;
@@ -34,7 +34,7 @@ fn reused(mutant: Mutant) {
     explore(2, move || {
         let memory = Memory::new(2, 1);
         memory.write(7);
-        memory.word.store(Word::new(2, Phase::Copy).0, Ordering::SeqCst);
+        memory.word.store(RoundWord::new(2, Phase::Copy).0, Ordering::SeqCst);
         memory.actor.store(super::super::word::Actor::new(2, 0).at_work().0, Ordering::SeqCst);
         memory.seats.iter().for_each(|seat| seat.arrived.store(2, Ordering::SeqCst));
         let hand = Hand { memory: &memory, pause: Pause::Check };

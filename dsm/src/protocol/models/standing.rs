@@ -5,7 +5,7 @@ use super::super::publication::{Publication, Version};
 use super::super::record::{Copies, CopyRecord};
 use super::super::round::{Pause, Work};
 use super::super::standing::Standings;
-use super::super::word::{Actor, Phase, Word};
+use super::super::word::{Actor, Phase, RoundWord};
 use super::{Hand, Memory, explore, lives};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::protocol::ownership;
@@ -27,7 +27,7 @@ struct Area {
 impl Area {
     fn new() -> Area {
         Area {
-            ownership: AtomicU64::new(ownership::Word::held(OWNER, 1).0),
+            ownership: AtomicU64::new(ownership::OwnershipWord::held(OWNER, 1).0),
             lock: AtomicU64::new(0),
             records: vec![CopyRecord::new(true)],
             current: AtomicU32::new(0),
@@ -55,7 +55,7 @@ impl Group {
     /// Round 2 is planned. Workers 0 and 1 are in it, and 1 is dead.
     fn new(asks_per_area: bool) -> Group {
         let memory = Memory::new(2, 1);
-        memory.word.store(Word::new(ROUND, Phase::Plan).0, Ordering::SeqCst);
+        memory.word.store(RoundWord::new(ROUND, Phase::Plan).0, Ordering::SeqCst);
         memory.actor.store(Actor::new(ROUND, 0).at_work().0, Ordering::SeqCst);
         memory.seats.iter().for_each(|seat| seat.arrived.store(ROUND, Ordering::SeqCst));
         memory.alive[OWNER as usize].store(0, Ordering::SeqCst);

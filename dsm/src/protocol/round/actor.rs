@@ -1,6 +1,6 @@
 //! The actor of a round: elected, at work, replaced.
 use super::super::claim;
-use super::super::word::{Actor, Phase, Word};
+use super::super::word::{Actor, Phase, RoundWord};
 use super::{Pause, Rounds, Seat, Work};
 use crate::primitive::{Ordering, fault_point};
 
@@ -20,7 +20,7 @@ impl Rounds<'_> {
 
     /// The round is complete: elects an actor, which shifts it to Plan. One that does not is given time, and then the
     /// round is given up: its shift will fail.
-    pub(crate) fn lead(&self, me: u32, seen: Word, work: &impl Work) {
+    pub(crate) fn lead(&self, me: u32, seen: RoundWord, work: &impl Work) {
         let round = seen.round();
         let now = self.actor();
         let mine = Actor::new(round, me).at_work();
@@ -30,7 +30,7 @@ impl Rounds<'_> {
             fault_point();
         }
         if self.take_up(me, round) {
-            if self.shift(seen, Word::new(round, Phase::Plan), work) {
+            if self.shift(seen, RoundWord::new(round, Phase::Plan), work) {
                 fault_point();
                 self.plan(me, round, work);
             }
@@ -54,7 +54,7 @@ impl Rounds<'_> {
     }
 
     fn plan(&self, me: u32, round: u64, work: &impl Work) {
-        let here = Word::new(round, Phase::Plan);
+        let here = RoundWord::new(round, Phase::Plan);
         let left_out = |seat: &Seat| seat.is_live() && seat.arrived() != round;
         if self.seats().iter().any(left_out) {
             // Relaxed: read by those who see the round past; the shift below releases it.
@@ -63,7 +63,7 @@ impl Rounds<'_> {
         claim::begin_plan();
         if work.plan(round, me) {
             fault_point();
-            self.shift(here, Word::new(round, Phase::Copy), work);
+            self.shift(here, RoundWord::new(round, Phase::Copy), work);
             if work.may_pass_over() {
                 fault_point();
                 self.lay_down(me, round);
@@ -73,14 +73,14 @@ impl Rounds<'_> {
         }
     }
 
-    fn finish(&self, here: Word, work: &impl Work) {
+    fn finish(&self, here: RoundWord, work: &impl Work) {
         // Release: whoever sees the next round's number in the word sees whether this one was completed.
         self.completed.store(here.round(), Ordering::Release);
         fault_point();
-        self.shift(here, Word::new(here.round() + 1, Phase::Idle), work);
+        self.shift(here, RoundWord::new(here.round() + 1, Phase::Idle), work);
     }
 
-    pub(crate) fn act_or_wait(&self, me: u32, seen: Word, work: &impl Work) {
+    pub(crate) fn act_or_wait(&self, me: u32, seen: RoundWord, work: &impl Work) {
         let round = seen.round();
         if !self.take_up(me, round) {
             if work.pause(seen) != Pause::Again {
@@ -92,7 +92,7 @@ impl Rounds<'_> {
         } else {
             work.publish(round, me);
             fault_point();
-            self.finish(Word::new(round, Phase::Publish), work);
+            self.finish(RoundWord::new(round, Phase::Publish), work);
         }
     }
 
@@ -118,7 +118,7 @@ impl Rounds<'_> {
 
     /// Replaces a dead actor, and applies the stall policy to one that lives and stands still. True if there is now
     /// another actor.
-    fn watch_actor(&self, me: u32, seen: Word, work: &impl Work) -> bool {
+    fn watch_actor(&self, me: u32, seen: RoundWord, work: &impl Work) -> bool {
         let round = seen.round();
         if self.replace_dead_actor(me, round, work) || self.pass_over_actor(me, seen, work) {
             return true;
@@ -132,7 +132,7 @@ impl Rounds<'_> {
 
     /// Takes the round over from an actor that lives and is not at work, if the stall policy says so. True if this
     /// worker is the actor now.
-    pub(crate) fn pass_over_actor(&self, me: u32, seen: Word, work: &impl Work) -> bool {
+    pub(crate) fn pass_over_actor(&self, me: u32, seen: RoundWord, work: &impl Work) -> bool {
         let round = seen.round();
         let now = self.actor();
         if !now.is_for(round) || now.rank() == me || now.is_at_work() || !work.passes_over(seen) {

@@ -1,5 +1,5 @@
 //! The slots of workers that are gone: when a slot may be another worker's, and how many are taken.
-use super::super::word::{Phase, Word};
+use super::super::word::{Phase, RoundWord};
 use super::{Rounds, Seat, Work, slot_state};
 use crate::primitive::{AtomicU64, Ordering, fault_point};
 
@@ -34,7 +34,7 @@ impl Rounds<'_> {
     }
 
     /// Finishes a round all of whose participants are dead, unless somebody living is at it.
-    fn drive_orphaned(&self, seen: Word, reaper: u32, work: &impl Work) {
+    fn drive_orphaned(&self, seen: RoundWord, reaper: u32, work: &impl Work) {
         let round = seen.round();
         let lives = |rank: u32| self.takes_part(rank, round) && !work.is_dead(rank);
         if (0..self.seats().len() as u32).any(lives) {

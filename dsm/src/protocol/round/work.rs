@@ -1,5 +1,5 @@
 //! What the driver of rounds asks of those who do the work.
-use super::super::word::Word;
+use super::super::word::RoundWord;
 
 /// What a pause in a wait was worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,13 +46,13 @@ pub(crate) trait Work {
         false
     }
     /// Whether the round `seen` has waited long enough for its actor to be passed over.
-    fn passes_over(&self, _seen: Word) -> bool {
+    fn passes_over(&self, _seen: RoundWord) -> bool {
         false
     }
     /// Hears that an actor was passed over.
     fn passed_over(&self, _rank: u32) {}
     /// Waits a little for the word to differ from `seen`.
-    fn pause(&self, seen: Word) -> Pause;
+    fn pause(&self, seen: RoundWord) -> Pause;
     /// Wakes whoever sleeps on the word.
     fn wake(&self);
     /// Hears that `round` was given up because workers `missing` did not come.

@@ -83,7 +83,7 @@ fn a_claim_waits_for_the_readers_of_a_lent_area() {
                 until(1);
                 let view = area.read_lent(worker).unwrap();
                 step.store(2, Ordering::SeqCst);
-                let seized = |owner| owner == ownership::Word::held(2, 2);
+                let seized = |owner| owner == ownership::OwnershipWord::held(2, 2);
                 while !seized(ownership::load(&area.core.slot().own.ownership)) {
                     std::thread::yield_now();
                 }
