@@ -56,7 +56,7 @@ fn garbage_floods_and_packets_that_come_again() {
 fn faults_have_their_numbers() {
     let output = campaign(3, 1).arg("--list").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    for number in 19..=29 {
+    for number in (19..=29).chain([33, 34, 40, 41]).chain(57..=63) {
         assert!(text.lines().any(|line| line.trim_start().starts_with(&format!("{number}  "))), "{text}");
     }
     let output = campaign(3, 1).args(["--only", "1"]).output().unwrap();

@@ -40,9 +40,10 @@ pub(crate) struct Plan {
     pub(crate) only: Vec<u8>,
 }
 
-/// The faults that a job has to survive, by number.
+/// The faults that a job has to survive, by number; one of them is always there.
 pub(crate) fn list() -> impl Iterator<Item = (u8, &'static str)> {
-    TROUBLES.iter().map(|trouble| (trouble.number, trouble.name))
+    let always = [(41, "hosts whose clocks differ (in every episode)")];
+    TROUBLES.iter().map(|trouble| (trouble.number, trouble.name)).chain(always)
 }
 
 /// Where the faults of an episode happen.
