@@ -2,6 +2,7 @@
 #![allow(clippy::duplicate_mod, reason = "several examples have the same part")]
 #![allow(clippy::module_inception, reason = "the tests of an example have its name")]
 mod agents;
+mod answers;
 mod areas;
 mod arrivals;
 mod bad_input;

@@ -1,6 +1,6 @@
 //! Workers of other hosts, of whom the agent tells: they are counted and waited for at clocks, and no round waits for them.
 use crate::common::*;
-use hectare::agent::{Agent, Event, RemoteWorker};
+use hectare::agent::{Agent, Event, Refusal, RemoteWorker};
 use hectare::{AreaSpec, ElementType, Error, Job, Worker, WorkerState};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
@@ -198,8 +198,8 @@ fn a_name_that_no_host_has_is_an_error() {
             for event in events {
                 let Event::Wanted { name } = event else { continue };
                 // Those of others are no answer.
-                (0..20).for_each(|other| agent.tell_unknown(&format!("other/{other}")));
-                agent.tell_unknown(&name);
+                (0..20).for_each(|other| agent.refuse(&format!("other/{other}"), &Refusal::Unknown));
+                agent.refuse(&name, &Refusal::Unknown);
                 answers += 1;
             }
         }

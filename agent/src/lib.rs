@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 mod failure;
 mod forcing;
+mod local;
 mod memory;
 mod names;
 mod own;

@@ -1,10 +1,12 @@
 //! A job's memory on this host as the node sees it, and what the node is told of it.
 use crate::forcing::Forcing;
+use crate::local::{self, Local};
 use crate::own::{Entered, Own};
 use crate::received::{Committed, Received};
 use crate::trace::Trace;
 use hectare_dsm as dsm;
-use hectare_dsm::agent::{Agent, Bell, Clash, Over, RemoteWorker};
+use hectare_dsm::agent::{Agent, Bell, Clash, Over, Refusal, RemoteWorker};
+use hectare_dsm::{ElementType, Unshared};
 use hectare_net::wire::{Stage, Wanted};
 use hectare_net::{
     AreaId, Arrival, Description, Event, GroupId, HostId, Lines, Memory, NameError, PinId, Pinned, Run,
@@ -14,7 +16,7 @@ use hectare_wire::{TraceStep, TraceWhat};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 /// A name that workers wait for.
 #[derive(Debug)]
@@ -31,6 +33,7 @@ struct Asked {
 pub struct SegmentMemory {
     // First: they hold areas of the agent.
     own: Own,
+    local: Local,
     received: Received,
     forcing: Forcing,
     host: HostId,
@@ -42,6 +45,8 @@ pub struct SegmentMemory {
     /// Names that workers wait for, by the tickets of their questions.
     wanted: BTreeMap<u64, Asked>,
     last_ticket: u64,
+    /// As what areas of other hosts were taken, as far as their owners were told.
+    taken_for: BTreeSet<(AreaId, [u32; 3])>,
     is_new: bool,
     ranks: Vec<Range<u32>>,
     /// Groups of this host whose newest state could not be told, since a round was publishing it.
@@ -63,6 +68,7 @@ impl SegmentMemory {
         agent.ring_for_chosen();
         SegmentMemory {
             own: Own::default(),
+            local: Local::default(),
             received: Received::default(),
             forcing: Forcing::default(),
             host,
@@ -72,6 +78,7 @@ impl SegmentMemory {
             heard: Vec::new(),
             wanted: BTreeMap::new(),
             last_ticket: 0,
+            taken_for: BTreeSet::new(),
             is_new: true,
             ranks,
             untold: BTreeSet::new(),
@@ -139,7 +146,9 @@ impl SegmentMemory {
         for event in heard {
             let dsm::agent::Event::Created { area } = *event else { continue };
             let Some(about) = self.agent.describe(area) else { continue };
-            if !about.remote {
+            if local::is_local(&about) {
+                self.events.extend(self.local.enter_noted(&self.agent, area));
+            } else if !about.remote {
                 let entered = self.own.enter_noted(&self.agent, area);
                 self.tell_created(entered);
             } else if self.received.enter_noted(&self.agent, area).is_none() {
@@ -178,10 +187,13 @@ impl SegmentMemory {
     fn hear(&mut self, event: dsm::agent::Event) {
         match event {
             dsm::agent::Event::Created { area } => {
-                let is_known = self.own.id_of(area).is_some() || self.received.knows(area);
-                // What has no reader copies is of this host alone.
-                let about = self.agent.describe(area);
-                if is_known || about.is_none_or(|about| about.remote || about.copies == 0) {
+                let is_known =
+                    self.own.id_of(area).is_some() || self.received.knows(area) || self.local.knows(area);
+                let Some(about) = self.agent.describe(area).filter(|about| !is_known && !about.remote) else {
+                    return;
+                };
+                if local::is_local(&about) {
+                    self.events.extend(self.local.enter(&self.agent, self.host, area));
                     return;
                 }
                 let entered = self.own.enter(&self.agent, self.host, area);
@@ -190,7 +202,7 @@ impl SegmentMemory {
                 group.into_iter().for_each(|group| self.tell_state(group));
             }
             dsm::agent::Event::Deleted { area } => {
-                if let Some(area) = self.own.forget(area) {
+                if let Some(area) = self.own.forget(area).or_else(|| self.local.forget(area)) {
                     self.events.push_back(Event::Deleted { area });
                 } else if let Some(group) = self.received.forget(area) {
                     self.events.push_back(Event::Detach { group });
@@ -202,6 +214,7 @@ impl SegmentMemory {
                 }
             }
             dsm::agent::Event::Wanted { name } => self.want(name),
+            dsm::agent::Event::TakenFor { name, element } => self.taken_for(&name, element),
             dsm::agent::Event::Wished { area, wish } => match self.received.wish(area, wish) {
                 Some((group, wish)) => self.events.push_back(Event::Force { group, wish }),
                 // It is gone, or was never another host's.
@@ -209,6 +222,18 @@ impl SegmentMemory {
             },
             dsm::agent::Event::Clock { local, lowest } => self.clocks = Some((local, lowest)),
             _ => {}
+        }
+    }
+
+    /// A worker here took an area of another host for something else: its owner's host is told, once.
+    fn taken_for(&mut self, name: &str, element: ElementType) {
+        let known = self.agent.find(name).and_then(|area| self.received.id_of(area));
+        let Some(area) = known else { return };
+        let [size, align, kind] = element.to_parts();
+        if self.taken_for.insert((area, [size, align, kind])) {
+            warn!(area = name, %element, "an area of another host was taken for one of other elements");
+            let element = hectare_net::ElementType { kind, size, align };
+            self.events.push_back(Event::TakenFor { area, element });
         }
     }
 
@@ -241,26 +266,38 @@ impl SegmentMemory {
     /// The directory has accepted the name of an area of this host.
     pub(crate) fn accepted(&mut self, area: AreaId) {
         self.own.accept(&self.agent, area);
+        self.local.accept(&self.agent, area);
     }
 
-    /// The name of an area of this host was refused: its owner is told.
+    /// The name of an area of this host was refused, or others cannot have it: its owner is told.
     pub(crate) fn refused(&mut self, area: AreaId, error: NameError) {
         let (over, by) = match error {
             NameError::Taken { by } => (Over::Name, by),
             NameError::Group { by } => (Over::Group, by),
+            NameError::Members { by } => (Over::Members, by),
+            NameError::Long { by } => (Over::Length, by),
             _ => return,
         };
+        error!(area = self.name_of(area), %error, "an area of this host is not to be had from other hosts");
         self.tell_clash(area, Clash { over, host: usize::from(by.0), is_known: false });
     }
 
-    /// Another host's area was refused because of this one: its owner is told, too.
+    /// Another host's area was refused because of this one, or it asked for this one as something else: its owner is told, too.
+    /// That others cannot have it is known to its owner.
     pub(crate) fn clashed(&mut self, area: AreaId, by: HostId, error: NameError) {
+        warn!(area = self.name_of(area), %by, %error, "another host asked for an area");
         let over = match error {
             NameError::Taken { .. } => Over::Name,
             NameError::Group { .. } => Over::Group,
+            NameError::Type { here, .. } => Over::Type([here.size, here.align, here.kind]),
             _ => return,
         };
         self.tell_clash(area, Clash { over, host: usize::from(by.0), is_known: true });
+    }
+
+    fn name_of(&self, id: AreaId) -> String {
+        let area = self.own.area(id).or_else(|| self.local.area(id));
+        area.and_then(|area| self.agent.describe(area)).map_or_else(String::new, |about| about.name)
     }
 
     fn tell_clash(&self, id: AreaId, clash: Clash) {
@@ -270,11 +307,11 @@ impl SegmentMemory {
     }
 
     /// The answer to a question for a name.
-    pub(crate) fn attached(&mut self, ticket: u64, result: Result<AreaId, NameError>) {
+    pub(crate) fn attached(&mut self, ticket: u64, result: Result<AreaId, NameError>, found: Option<AreaId>) {
         if result == Err(NameError::Unknown) {
             if let Some(asked) = self.wanted.get_mut(&ticket) {
                 (asked.unknown, asked.is_open) = (asked.unknown.wrapping_add(1), false);
-                self.agent.tell_unknown(&asked.name);
+                self.agent.refuse(&asked.name, &Refusal::Unknown);
             }
             return;
         }
@@ -286,7 +323,24 @@ impl SegmentMemory {
                     self.agent.show(area);
                 }
             }
-            Err(error) => warn!(area = name, %error, "an area of another host cannot be had"),
+            // Whoever waits asks again.
+            Err(NameError::Deleted) => info!(area = name, "its owner has deleted an area"),
+            Err(error) => {
+                warn!(area = name, %error, "an area of another host cannot be had");
+                self.agent.refuse(&name, &self.refusal(error, found));
+            }
+        }
+    }
+
+    /// What whoever waits for an area of another host is told.
+    fn refusal(&self, error: NameError, found: Option<AreaId>) -> Refusal {
+        let unshared = |by: HostId, why| Refusal::Unshared { host: usize::from(by.0), why };
+        match (error, found) {
+            (_, Some(found)) => self.received.refusal(found, error),
+            (NameError::Local { by }, _) => unshared(by, Unshared::Local),
+            (NameError::Members { by }, _) => unshared(by, Unshared::Members),
+            (NameError::Long { by }, _) => unshared(by, Unshared::Length),
+            (error, None) => Refusal::NotReceived { host: usize::from(self.host.0), why: error.to_string() },
         }
     }
 

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tracing::error;
 
 /// In the second word of a note, beside the member plus one.
-const ACCEPTED: u64 = 1 << 32;
+pub(crate) const ACCEPTED: u64 = 1 << 32;
 
 /// The areas of this host that others may have.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use crate::names;
 use crate::wishes::Wishes;
 use hectare_dsm as dsm;
 use hectare_dsm::AreaSpec;
-use hectare_dsm::agent::{Agent, Receiving, Source};
+use hectare_dsm::agent::{Agent, Receiving, Refusal, Source};
 use hectare_net::{AreaId, Arrival, Description, GroupId, HostId, NameError, Run, Version};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -17,6 +17,8 @@ use tracing::{error, warn};
 pub(crate) struct Received {
     groups: BTreeMap<GroupId, Group>,
     areas: HashMap<dsm::AreaId, AreaId>,
+    /// Why members of groups could not be made the last time.
+    refusals: BTreeMap<GroupId, (AreaId, String, Refusal)>,
 }
 
 #[derive(Debug, Default)]
@@ -93,6 +95,10 @@ impl Received {
     /// All areas, by what they are called here.
     pub(crate) fn all(&self) -> impl Iterator<Item = (dsm::AreaId, AreaId)> {
         self.areas.iter().map(|(area, id)| (*area, *id))
+    }
+
+    pub(crate) fn id_of(&self, area: dsm::AreaId) -> Option<AreaId> {
+        self.areas.get(&area).copied()
     }
 
     pub(crate) fn knows(&self, area: dsm::AreaId) -> bool {
@@ -191,16 +197,39 @@ impl Received {
             Ok(area) => {
                 self.insert(id, area);
                 self.groups.get_mut(&id.group).expect("just entered").receiving = None;
+                self.refusals.remove(&id.group);
                 Ok(None)
             }
             Err(error) => {
                 warn!(area = description.name, %error, "an area of another host cannot be made here");
-                Err(match error {
+                let reason = match error {
                     dsm::Error::NameTaken { .. } => NameError::Taken { by: host },
-                    dsm::Error::InvalidName { .. } => NameError::Long,
+                    dsm::Error::InvalidName { .. } => NameError::Long { by: host },
                     _ => NameError::Memory,
-                })
+                };
+                let refusal = refusal(id.group.owner(), error);
+                self.refusals.insert(id.group, (id, description.name.clone(), refusal));
+                Err(reason)
             }
+        }
+    }
+
+    /// Why an area that was found at its owner's host cannot be had here.
+    pub(crate) fn refusal(&self, id: AreaId, error: NameError) -> Refusal {
+        let host = usize::from(id.group.owner().0);
+        match self.refusals.get(&id.group) {
+            Some((refused, _, refusal)) if *refused == id => refusal.clone(),
+            Some((_, name, refusal)) => {
+                let why = match refusal {
+                    Refusal::NotReceived { why, .. } => why.clone(),
+                    Refusal::OutOfMemory { asked, free, .. } => {
+                        format!("it needs {asked} bytes, {free} are free")
+                    }
+                    other => format!("{other:?}"),
+                };
+                Refusal::NotReceived { host, why: format!("no place for {name:?}, of the same group: {why}") }
+            }
+            None => Refusal::NotReceived { host, why: error.to_string() },
         }
     }
 
@@ -276,10 +305,21 @@ impl Received {
 
     /// Deletes all areas of a group.
     pub(crate) fn release(&mut self, agent: &Agent, id: GroupId) {
+        self.refusals.remove(&id);
         for area in self.groups.remove(&id).into_iter().flat_map(|group| group.members).flatten() {
             self.areas.remove(&area);
             delete(agent, area);
         }
+    }
+}
+
+/// What workers are told of an area of `owner` that cannot be made here.
+fn refusal(owner: HostId, error: dsm::Error) -> Refusal {
+    match error {
+        dsm::Error::OutOfMemory { asked, free, limit, payer, .. } => {
+            Refusal::OutOfMemory { asked, free, limit, payer }
+        }
+        other => Refusal::NotReceived { host: usize::from(owner.0), why: other.to_string() },
     }
 }
 

@@ -293,15 +293,9 @@ impl Relay {
                     debug_assert!(false, "a packet without room: {packet:?}");
                 }
                 Action::Accepted { area } => self.memory.accepted(area),
-                Action::Refused { area, error } => {
-                    error!(?area, %error, "an area of this host is not to be had from other hosts");
-                    self.memory.refused(area, error);
-                }
-                Action::Attached { ticket, result } => self.memory.attached(ticket, result),
-                Action::Clash { area, by, error } => {
-                    warn!(?area, %by, %error, "another host asked for an area");
-                    self.memory.clashed(area, by, error);
-                }
+                Action::Refused { area, error } => self.memory.refused(area, error),
+                Action::Attached { ticket, result, found } => self.memory.attached(ticket, result, found),
+                Action::Clash { area, by, error } => self.memory.clashed(area, by, error),
                 Action::Deleted { area } => self.memory.deleted(area),
                 Action::PeerRefused { peer, error } => error!(%peer, %error, "a host was refused"),
                 Action::End(failed) => {

@@ -1,4 +1,5 @@
 //! Agents over segments in one process, and datagrams between them on virtual time: no threads, and equal seeds have equal runs.
+mod answers;
 mod network;
 
 use hectare_dsm::{AreaSpec, Error, Version};

@@ -58,6 +58,14 @@ fn exchange(turns: u64, mut at: impl FnMut(u64)) -> Result<(), Error> {
     worker.barrier()
 }
 
+/// A barrier that is passed: it may say that another host took an area of this worker for one of other elements.
+fn passed(barrier: Result<(), Error>) -> Result<(), Error> {
+    match barrier {
+        Err(Error::TypeClash { asked, .. }) if asked.starts_with("f32") => Ok(()),
+        other => other,
+    }
+}
+
 /// What a program of one host does: areas that were created before a barrier are there after it, with what was published of
 /// them; those that nobody created are not.
 fn attach_after_a_barrier() -> Result<(), Error> {
@@ -71,14 +79,14 @@ fn attach_after_a_barrier() -> Result<(), Error> {
             let missing = worker.attach::<u64>(&name(turn + 1, 0)).unwrap_err();
             assert!(matches!(missing, Error::NoSuchArea { .. }), "{missing}");
         }
-        worker.barrier()?;
+        passed(worker.barrier())?;
         for rank in 0..size {
             let area = worker.attach::<u64>(&name(turn, rank))?;
             assert_eq!(area.read(&worker)?, [turn + 1; 3000], "rank {rank}");
         }
         let other = worker.attach::<f32>(&name(turn, (worker.rank() + 1) % size)).unwrap_err();
         assert!(matches!(other, Error::WrongType { .. }), "{other}");
-        worker.barrier()?;
+        passed(worker.barrier())?;
     }
     Ok(())
 }

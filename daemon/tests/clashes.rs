@@ -2,7 +2,7 @@
 use crate::common::cluster::Cluster;
 use crate::common::role_here;
 use hectare_dsm::wire::Launch;
-use hectare_dsm::{AreaSpec, Error, Job};
+use hectare_dsm::{AreaSpec, Error, Job, Unshared, Worker};
 use std::time::{Duration, Instant};
 
 const ROLE: &str = "CLASH_ROLE";
@@ -53,12 +53,82 @@ fn clash(over: &str) -> Result<(), Error> {
     worker.barrier()
 }
 
+/// The owner's next complaint.
+fn complaint(worker: &mut Worker) -> Error {
+    let since = Instant::now();
+    loop {
+        if let Err(error) = worker.sync() {
+            return error;
+        }
+        assert!(since.elapsed() < LONG, "nobody says so");
+    }
+}
+
+fn names(error: &Error, parts: &[&str]) {
+    for part in parts {
+        assert!(error.to_string().contains(part), "{part}: {error}");
+    }
+}
+
+/// One of two ranks, each on a host of its own. The first has areas that the second cannot have, and one that the second takes for
+/// one of other elements.
+fn misfit() -> Result<(), Error> {
+    let launch = Launch::from_environment().unwrap().expect("a launcher");
+    let mut worker = Job::connect(&launch.job)?.worker()?;
+    worker.wait_for_workers(2, LONG)?;
+    let me = worker.rank();
+    if me == 0 {
+        let _kept = worker.create::<u64>(AreaSpec::new("kept").copies(0), 10)?;
+        let _all = worker.create::<u64>("for all", 10)?;
+        let spec = |at| AreaSpec::new(format!("group/{at}")).group("large");
+        let large: Vec<_> = (0..33).map(|at| worker.create::<u64>(spec(at), 1)).collect::<Result<_, _>>()?;
+        worker.tick()?;
+        let mut said: Vec<Error> = (0..2).map(|_| complaint(&mut worker)).collect();
+        said.sort_by_key(|error| matches!(error, Error::TypeClash { .. }));
+        assert!(matches!(said[0], Error::NotShared { why: Unshared::Members, .. }), "{said:?}");
+        names(&said[0], &["group/32", "10.77.0.1"]);
+        assert!(matches!(said[1], Error::TypeClash { .. }), "{said:?}");
+        names(&said[1], &["for all", "10.77.0.1", "10.77.0.2", "u64", "f32"]);
+        drop(large);
+        return worker.barrier();
+    }
+    // Before the other host has created it, for all that is known.
+    let error = worker.attach_within::<u64>("kept", LONG).unwrap_err();
+    assert!(matches!(error, Error::NotShared { why: Unshared::Local, .. }), "{error}");
+    names(&error, &["kept", "10.77.0.1", "copies(1)"]);
+    worker.barrier()?;
+    let error = worker.attach::<u64>("kept").unwrap_err();
+    assert!(matches!(error, Error::NotShared { why: Unshared::Local, .. }), "{error}");
+    let error = worker.attach::<u64>("group/32").unwrap_err();
+    assert!(matches!(error, Error::NotShared { why: Unshared::Members, .. }), "{error}");
+    names(&error, &["group/32", "10.77.0.1"]);
+    assert_eq!(worker.attach::<u64>("group/31")?.len(), 1);
+    let error = worker.attach::<f32>("for all").unwrap_err();
+    assert!(matches!(error, Error::WrongType { .. }), "{error}");
+    names(&error, &["for all", "10.77.0.1"]);
+    // Nothing is lost.
+    assert_eq!(worker.attach::<u64>("for all")?.len(), 10);
+    worker.barrier()
+}
+
 #[test]
 fn role() {
-    if let Ok(over) = std::env::var(ROLE) {
-        clash(&over).unwrap();
-        println!("went on");
+    match std::env::var(ROLE).as_deref() {
+        Ok("misfit") => misfit().unwrap(),
+        Ok(over) => clash(over).unwrap(),
+        Err(_) => return,
     }
+    println!("went on");
+}
+
+#[test]
+fn whoever_cannot_have_an_area_is_told_so() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let program = std::env::current_exe().unwrap();
+    let role = format!("{ROLE}=misfit exec {} --exact {} --nocapture", program.display(), role_here());
+    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &role);
+    assert_eq!((said.code, said.out.matches("went on").count()), (0, 2), "{said:?}");
+    cluster.assert_nothing_is_left();
 }
 
 fn both_sides_hear_of_it(over: &str) {

@@ -55,9 +55,17 @@ fn try_all() -> Result<(), Error> {
 
     // Everything is as it was.
     mine.write(&worker)?.fill(7);
-    worker.barrier()?;
+    // One of them says what the other host took the area for, when it has done what it does.
+    let passed = [worker.barrier(), worker.barrier()];
     assert_eq!(theirs.read(&worker)?, [7; 10]);
-    worker.barrier()
+    let [one, two] = passed.map(|barrier| match barrier {
+        Err(Error::TypeClash { name, .. }) if name == mine.name() => Ok(()),
+        other => other,
+    });
+    one.and(two).and(match worker.barrier() {
+        Err(Error::TypeClash { .. }) => Ok(()),
+        other => other,
+    })
 }
 
 #[test]

@@ -183,6 +183,45 @@ pub enum Error {
         /// Whether the areas of this host are those that the other hosts know.
         is_known: bool,
     },
+    /// A worker of another host attached to an area with elements of another type, and got [`Error::WrongType`]. The owner is
+    /// told once, at a synchronization point, which has done what it does.
+    #[error(
+        "a worker of host {host} attached to area {name:?} as elements of {asked}, but it was created with {found} on {here}: \
+         use one type on all hosts; do they run the same program?"
+    )]
+    TypeClash {
+        /// The area.
+        name: String,
+        /// This host.
+        here: Box<str>,
+        /// The other host.
+        host: String,
+        /// The type that the other host asked for.
+        asked: Box<str>,
+        /// The type that the area was created with.
+        found: Box<str>,
+    },
+    /// Other hosts cannot have an area: who attaches to it there is told, and its owner, at a synchronization point, which has
+    /// done what it does, if the area has reader copies.
+    #[error("area {name:?} is of host {host} alone, {why}")]
+    NotShared {
+        /// The area.
+        name: String,
+        /// The host that has it.
+        host: String,
+        /// Why.
+        why: Unshared,
+    },
+    /// An area of another host cannot be received here.
+    #[error("area {name:?} of host {host} cannot be received on this one: {why}")]
+    NotReceived {
+        /// The area.
+        name: String,
+        /// The owner's host.
+        host: String,
+        /// The reason.
+        why: String,
+    },
     /// No area of this name exists.
     #[error("there is no area {name:?}: create it first, or wait for it with `Worker::attach_within`")]
     NoSuchArea {
@@ -415,6 +454,23 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+/// Why other hosts cannot have an area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unshared {
+    /// It has no reader copies.
+    #[error("which created it without reader copies (`copies(0)`): create it there with `copies(1)` or more")]
+    Local,
+    /// Its group has more areas than are sent.
+    #[error(
+        "as the areas of its group that were created before it are as many as can be sent: make several groups"
+    )]
+    Members,
+    /// Its name, or that of its group, is too long.
+    #[error("as its name, or that of its group, is longer than 255 bytes: shorten it")]
+    Length,
 }
 
 /// Of which host something is, if it is another one.

@@ -40,7 +40,7 @@ pub use self::{
     api::worker::{Synced, Worker},
     engine::directory::spec::{AreaSpec, Tracking},
     engine::scan::UnloggedWrite,
-    error::{Error, Rank, Result},
+    error::{Error, Rank, Result, Unshared},
     protocol::area_state::AreaId,
     protocol::clock_words::ClockWords,
     protocol::publication::Version,
@@ -60,6 +60,7 @@ pub mod agent {
         news::Event,
         receive::{Arrival, Receiving, Source},
     };
+    pub use crate::engine::refusal::Refusal;
     pub use crate::protocol::clash::{Clash, Over};
 }
 /// The traits and derives of plain old data, for element types of one's own.

@@ -343,7 +343,7 @@ fn attach(home: &Home, element_type: u32, name: &str, limit: Duration) -> Outcom
 /// Pointers: `worker` an open worker; `name` the area's name; `area` a place for the handle.
 /// Thread: that of the worker.
 /// Fails: `HA_NO_SUCH_AREA` without a time-out, `HA_TIMED_OUT` with one; `HA_WRONG_TYPE`, `HA_INVALID_NAME`,
-/// `HA_BAD_ARGUMENT`, `HA_FORKED`.
+/// `HA_BAD_ARGUMENT`, `HA_FORKED`; in a job on several hosts also `HA_NOT_SHARED` and `HA_OUT_OF_MEMORY`, at once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_area_attach(
     worker: *mut ha_worker,

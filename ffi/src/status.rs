@@ -84,6 +84,8 @@ pub enum ha_status {
     HA_UNLOGGED = 35,
     /// The job, which is on several hosts, has ended because one of them failed; `ha_last_error` names it.
     HA_PEER_FAILED = 36,
+    /// Another host has the area, and this one cannot have it: it has no reader copies, or no place here, for instance.
+    HA_NOT_SHARED = 37,
 }
 
 use ha_status::*;
@@ -126,8 +128,9 @@ fn status_of(error: &Error) -> ha_status {
         Error::NoSuchArea { .. } => HA_NO_SUCH_AREA,
         Error::Deleted { .. } => HA_DELETED,
         Error::OutOfMemory { .. } => HA_OUT_OF_MEMORY,
-        Error::WrongType { .. } => HA_WRONG_TYPE,
+        Error::WrongType { .. } | Error::TypeClash { .. } => HA_WRONG_TYPE,
         Error::InvalidArea { .. } | Error::GroupClash { .. } => HA_INVALID_AREA,
+        Error::NotShared { .. } | Error::NotReceived { .. } => HA_NOT_SHARED,
         Error::OtherJob { .. } => HA_OTHER_JOB,
         Error::NoReaderCopy { .. } => HA_NO_READER_COPY,
         Error::NotLent { .. } => HA_NOT_LENT,
@@ -155,7 +158,7 @@ pub extern "C" fn ha_status_message(status: i32) -> *const c_char {
     MESSAGES.get(status as usize).map_or(c"unknown status", |text| *text).as_ptr()
 }
 
-const MESSAGES: [&CStr; 37] = [
+const MESSAGES: [&CStr; 38] = [
     c"success",
     c"a pointer that must not be null is null",
     c"not an open handle of this kind",
@@ -193,6 +196,7 @@ const MESSAGES: [&CStr; 37] = [
     c"a defect of the library",
     c"something was written and not logged",
     c"the job has ended: a host has failed",
+    c"the area is of another host alone",
 ];
 
 /// The longest text of a failure, its zero byte included.
@@ -260,7 +264,7 @@ mod tests {
 
     #[test]
     fn every_status_has_a_message() {
-        assert_eq!(MESSAGES.len(), HA_PEER_FAILED as usize + 1);
+        assert_eq!(MESSAGES.len(), HA_NOT_SHARED as usize + 1);
         let text = |status| {
             // SAFETY: static text that ends in a zero byte.
             unsafe { CStr::from_ptr(ha_status_message(status)) }.to_str().unwrap()
@@ -268,7 +272,7 @@ mod tests {
         assert_eq!(text(HA_TIMED_OUT as i32), "timed out");
         assert_eq!(text(HA_WRONG_THREAD as i32), "a handle of another thread");
         assert_eq!(text(-1), "unknown status");
-        assert_eq!(text(37), "unknown status");
+        assert_eq!(text(38), "unknown status");
     }
 
     #[test]

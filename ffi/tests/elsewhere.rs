@@ -2,9 +2,10 @@
 mod common;
 
 use common::{build, compiler, program};
-use hectare_dsm::agent::{Clash, Over};
-use hectare_dsm::{AreaSpec, ElementType, Job};
+use hectare_dsm::agent::{Agent, Clash, Event, Over, Refusal};
+use hectare_dsm::{AreaSpec, ElementType, Job, Unshared};
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 /// Makes a descriptor one that children inherit.
 fn inherited(descriptor: BorrowedFd<'_>) -> i32 {
@@ -14,11 +15,32 @@ fn inherited(descriptor: BorrowedFd<'_>) -> i32 {
     copy
 }
 
+/// Says why the names that are asked for are not to be had.
+fn answer(agent: &mut Agent) {
+    let mut events = Vec::new();
+    agent.wait(Duration::from_millis(1));
+    agent.look(&mut events);
+    for event in events {
+        if let Event::Wanted { name } = event {
+            agent.refuse(
+                &name,
+                &match &name[..] {
+                    "kept" => Refusal::Unshared { host: 1, why: Unshared::Local },
+                    "large" => {
+                        Refusal::OutOfMemory { asked: 4711, free: 1, limit: 2, payer: "this host".into() }
+                    }
+                    _ => Refusal::Unknown,
+                },
+            );
+        }
+    }
+}
+
 #[test]
 fn areas_stay_on_their_owners_host() {
     let directory = tempfile::tempdir().unwrap();
     let job = Job::builder().reserve(64 << 20).hosts(&[1, 1], 0).embedded().unwrap();
-    let agent = job.agent().unwrap();
+    let mut agent = job.agent().unwrap();
     agent.name_host(1, "b (10.0.0.2:7400)").unwrap();
     let spec = AreaSpec::new("theirs");
     let area = agent.create_hidden(&spec, ElementType::of::<f64>(), 10, 1, [0; 3]).unwrap();
@@ -35,6 +57,14 @@ fn areas_stay_on_their_owners_host() {
         std::thread::yield_now();
     };
     agent.tell_clash(mine, Clash { over: Over::Name, host: 1, is_known: false });
-    assert!(child.wait().unwrap().success());
+    let asked = ElementType::of::<f32>().to_parts();
+    agent.tell_clash(mine, Clash { over: Over::Type(asked), host: 1, is_known: true });
+    let ended = loop {
+        answer(&mut agent);
+        if let Some(ended) = child.try_wait().unwrap() {
+            break ended;
+        }
+    };
+    assert!(ended.success());
     assert_eq!(job.stats().unwrap().refused_handovers, 5);
 }

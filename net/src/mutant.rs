@@ -23,13 +23,17 @@ pub enum Mutant {
     EveryoneDecides,
     /// The directory gives a name twice.
     NameTwice,
+    /// The directory accepts areas of one group from two hosts.
+    GroupTwice,
+    /// The directory tells of a clash only the host that asked.
+    OneSided,
     /// Who asks for what a group is now is answered before that is there.
     EarlyAnswer,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 11] = [
+    pub const ALL: [Mutant; 13] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -40,6 +44,8 @@ impl Mutant {
         Mutant::ForgetRegisters,
         Mutant::EveryoneDecides,
         Mutant::NameTwice,
+        Mutant::GroupTwice,
+        Mutant::OneSided,
         Mutant::EarlyAnswer,
     ];
 }

@@ -133,15 +133,27 @@ pub enum NameError {
         /// The host that asked.
         asked_by: HostId,
     },
-    /// The host that asked could not take memory for the copies.
-    #[error("no memory for copies of the area")]
+    /// The host that asked could not make copies, for want of memory mostly.
+    #[error("no copies of the area could be made")]
     Memory,
     /// The group has more areas than can be sent.
-    #[error("the area's group has more than {} areas", MAX_MEMBERS)]
-    Members,
-    /// The name is too long.
-    #[error("the name is longer than {} bytes", MAX_NAME)]
-    Long,
+    #[error("the area is of {by} alone: its group has more than {} areas", MAX_MEMBERS)]
+    Members {
+        /// The host that has it.
+        by: HostId,
+    },
+    /// The name, or that of the group, is too long.
+    #[error("the area is of {by} alone: its name or that of its group is longer than {} bytes", MAX_NAME)]
+    Long {
+        /// The host that has it, or asked for it.
+        by: HostId,
+    },
+    /// It has no reader copies.
+    #[error("the area is of {by} alone: it has no reader copies")]
+    Local {
+        /// The host that has it.
+        by: HostId,
+    },
     /// The area was deleted.
     #[error("the area was deleted by its owner")]
     Deleted,

@@ -29,6 +29,8 @@ pub(crate) struct Host {
     wanted: Vec<String>,
     /// What its worker was told of the job's end.
     pub(crate) ended: Option<String>,
+    /// What its worker was told of areas.
+    pub(crate) complaints: Vec<Error>,
 }
 
 impl Host {
@@ -87,11 +89,24 @@ fn address(host: usize) -> SocketAddr {
 
 impl World {
     pub(crate) fn new(hosts: usize, seed: u64) -> World {
-        let host = |_| {
-            let job = Job::builder().reserve(1 << 28).least_copies(3).generations(5, 1).embedded().unwrap();
-            Host { relay: None, worker: job.worker().unwrap(), job, boot: 0, wanted: Vec::new(), ended: None }
+        World::with_room(&vec![1 << 28; hosts], seed)
+    }
+
+    /// Hosts with so many bytes for areas.
+    pub(crate) fn with_room(bytes: &[u64], seed: u64) -> World {
+        let host = |bytes: &u64| {
+            let job = Job::builder().reserve(*bytes).least_copies(3).generations(5, 1).embedded().unwrap();
+            Host {
+                relay: None,
+                worker: job.worker().unwrap(),
+                job,
+                boot: 0,
+                wanted: Vec::new(),
+                ended: None,
+                complaints: Vec::new(),
+            }
         };
-        let hosts: Vec<Host> = (0..hosts).map(host).collect();
+        let hosts: Vec<Host> = bytes.iter().map(host).collect();
         let mut world = World {
             hosts,
             loss: 0,
@@ -157,6 +172,12 @@ impl World {
             match it.worker.service() {
                 Ok(_) => {}
                 Err(error @ Error::PeerFailed { .. }) => it.ended = Some(error.to_string()),
+                Err(
+                    error @ (Error::NameClash { .. }
+                    | Error::GroupClash { .. }
+                    | Error::TypeClash { .. }
+                    | Error::NotShared { .. }),
+                ) => it.complaints.push(error),
                 Err(error) => panic!("{error}"),
             }
             // Whoever waits for a name asks for it, and gives up at once.
@@ -211,6 +232,16 @@ impl World {
             );
             self.turn();
         }
+    }
+
+    /// What somebody on a host gets who waits for an area until there is one.
+    pub(crate) fn ask(&mut self, host: usize, name: &str, limit: Duration) -> Result<usize, Error> {
+        let (job, name) = (self.hosts[host].job.clone(), name.to_owned());
+        let asks = std::thread::spawn(move || job.attach_within::<u64>(&name, limit).map(|area| area.len()));
+        while !asks.is_finished() {
+            self.turn();
+        }
+        asks.join().unwrap()
     }
 
     /// Waits until a host finds an area.

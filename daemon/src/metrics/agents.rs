@@ -35,7 +35,8 @@ fn help(name: &str) -> &'static str {
         "lines" => "Lines of 64 bytes of areas, by what became of them.",
         "skipped_labels" => "Subscribers that got a later state in place of the last one before a barrier.",
         "names" => {
-            "Names of areas of this host that were refused, and those of others that were because of this host's."
+            "Names of areas of this host that were refused, and those of others that were because of this host's, or asked \
+             for this host's as something else or in vain."
         }
         "refused_pins" => "States that could not be held to be sent.",
         "bad_packets" => "Packets of peers that have no meaning, or say what their sender may not say.",

@@ -1,7 +1,7 @@
 //! An area as a handle of any element type knows it.
 use super::directory::{AreaId, find};
 use super::shared::{Shared, check_is_asked_for};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Unshared};
 use crate::log::bitmap::Log;
 use crate::protocol::clash::{Clash, Over};
 use crate::protocol::ownership;
@@ -56,6 +56,10 @@ impl AreaCore {
             match AreaCore::of(shared, id, name, element) {
                 // Deleted between two looks at it: there may be another of the name.
                 Err(Error::Deleted { .. }) => {}
+                Err(error @ Error::WrongType { host: Some(_), .. }) => {
+                    shared.tell_taken_for(name, element);
+                    return Err(error);
+                }
                 other => return other,
             }
         }
@@ -160,7 +164,7 @@ impl AreaCore {
         self.shared.refused_handover(error)
     }
 
-    /// What its owner is told of a clash.
+    /// What its owner is told that other hosts have against it.
     #[cold]
     pub(crate) fn clash(&self, clash: Clash) -> Error {
         let segment = &self.shared.segment;
@@ -168,6 +172,13 @@ impl AreaCore {
         let (name, host, is_known) = (self.name.clone(), segment.host_text(Some(clash.host)), clash.is_known);
         let error = match clash.over {
             Over::Name => Error::NameClash { name, here, host, is_known },
+            Over::Type([size, align, kind]) => {
+                let asked = ElementType { size, align, kind }.to_string().into();
+                let found = self.slot().about.about().element.to_string().into();
+                Error::TypeClash { name, here: here.into(), host, asked, found }
+            }
+            Over::Members => Error::NotShared { name, host: here, why: Unshared::Members },
+            Over::Length => Error::NotShared { name, host: here, why: Unshared::Length },
             Over::Group => {
                 let group = find::group(segment, self.id.index as usize).unwrap_or_default();
                 Error::GroupClash { name, group, here, host, is_known }

@@ -10,6 +10,7 @@ pub(crate) mod notify;
 pub(crate) mod owned_set;
 pub(crate) mod plan;
 pub(crate) mod publish;
+pub(crate) mod refusal;
 pub(crate) mod runtime;
 pub(crate) mod scan;
 pub(crate) mod shared;

@@ -6,6 +6,7 @@ use crate::engine::owned_set::OwnedSet;
 use crate::engine::scan::Scanned;
 use crate::engine::shared::Shared;
 use crate::error::Rank;
+use crate::protocol::clash::Heard;
 use crate::protocol::round::{Pause, Rounds, Work};
 use crate::protocol::standing::Standings;
 use crate::protocol::word::{Phase, RoundWord};
@@ -57,8 +58,8 @@ pub(crate) struct Local {
     pub(crate) unlogged: RefCell<Vec<crate::UnloggedWrite>>,
     /// What the worker's next synchronization point returns (`HECTARE_CHECK=1`).
     pub(crate) complaint: RefCell<Option<crate::Error>>,
-    /// How many clashes with areas of other hosts it has looked at.
-    pub(crate) clashes: Cell<u64>,
+    /// What it has heard of other hosts about the areas that it owns.
+    pub(crate) heard: Heard,
     pub(crate) stalled_since: Cell<Option<(u64, Instant)>>,
 }
 
@@ -72,7 +73,7 @@ impl Local {
             scanned: RefCell::default(),
             unlogged: RefCell::default(),
             complaint: RefCell::default(),
-            clashes: Cell::default(),
+            heard: Heard::default(),
             stalled_since: Cell::new(None),
         }
     }

@@ -1,10 +1,14 @@
-//! What a process tells the agent: that something changed, and names that are waited for and that no area here has.
+//! What a process tells the agent: that something changed, names that are waited for and that no area here has, and areas of
+//! other hosts that were taken for something else.
 use super::directory::Directory;
+use super::refusal::Refusal;
 use super::shared::Shared;
 use super::wait::futex_wake_all;
+use crate::error::Error;
 use crate::protocol::index::hash;
 use crate::protocol::outlet;
-use crate::segment::layout::{MAX_WANTED, UnknownNames};
+use crate::segment::element::ElementType;
+use crate::segment::layout::MAX_WANTED;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -27,22 +31,33 @@ impl Shared {
     }
 }
 
-impl UnknownNames {
-    /// The directory has said that no host has the name.
-    pub(crate) fn tell(&self, name: &str) {
-        let count = self.count.load(Ordering::Relaxed);
-        self.hashes[count as usize % self.hashes.len()].store(hash(name), Ordering::Relaxed);
-        // Release: pairs with the acquire in `tells`: who sees the count sees the hash, or a later one in its place.
-        self.count.store(count + 1, Ordering::Release);
-    }
+/// How long to wait for the directory to tell of an area that was taken for something else.
+const DIRECTORY: Duration = Duration::from_millis(10);
 
-    /// Whether it was said of the name since there were `since` of them; how many there are now.
-    fn tells(&self, since: u64, name: &str) -> (bool, u64) {
-        // Acquire: pairs with the release in `tell`.
-        let (count, places) = (self.count.load(Ordering::Acquire), self.hashes.len() as u64);
-        let mut fresh = since.max(count.saturating_sub(places))..count;
-        let is_it = |of: u64| self.hashes[(of % places) as usize].load(Ordering::Relaxed) == hash(name);
-        (fresh.any(is_it), count)
+/// What is on the list of names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) name: String,
+    /// Somebody took the area of another host for one of such elements; `None`: somebody waits for it.
+    pub(crate) taken_for: Option<ElementType>,
+}
+
+impl Shared {
+    /// Tells the agent that somebody took an area of another host for one of other elements, for its owner to hear of it.
+    #[cold]
+    pub(crate) fn tell_taken_for(&self, name: &str, element: ElementType) {
+        if !self.segment.outlet().is_attached() {
+            return;
+        }
+        let since = Instant::now();
+        while since.elapsed() < DIRECTORY {
+            if let Some(directory) = Directory::try_lock(self) {
+                directory.list(name, Some(element));
+                drop(directory);
+                return self.ring_for_agent();
+            }
+            std::thread::yield_now();
+        }
     }
 }
 
@@ -50,38 +65,54 @@ impl UnknownNames {
 #[derive(Debug, Default)]
 pub(crate) struct Wanting {
     asked: Option<Instant>,
-    /// How many names were said to be unknown when it began to wait, or last looked.
+    /// How many answers there were when it began to wait, or last looked.
     heard: Option<u64>,
-    /// How often it was said of this one.
-    refusals: u32,
+    /// How many of them were for this name.
+    answers: u32,
 }
 
 impl Wanting {
-    /// Whether no host of the job has the name, asking the agent for it: what others created before a barrier that is past
-    /// counts. The agent may have asked before this wait began, and be answered in it; so the second answer is believed.
-    pub(crate) fn is_in_vain(&mut self, shared: &Shared, name: &str) -> bool {
-        let unknown = &shared.segment.header().agent.unknown;
-        // Relaxed: only where the count begins; the hashes are read after the acquire in `tells`.
-        let heard = self.heard.get_or_insert_with(|| unknown.count.load(Ordering::Relaxed));
-        let (refused, count) = unknown.tells(*heard, name);
-        *heard = count;
-        if refused {
-            self.refusals += 1;
+    /// Why no worker of this host can have an area of the name, asking the agent for it: what others created before a barrier
+    /// that is past counts. The agent may have asked before this wait began, and be answered in it; so the second answer is
+    /// believed.
+    pub(crate) fn refusal(&mut self, shared: &Shared, name: &str) -> Option<Error> {
+        self.look(shared, name, |_| true)
+    }
+
+    /// The same, for one who waits until there is one: that there is none is no answer.
+    pub(crate) fn lasting_refusal(&mut self, shared: &Shared, name: &str) -> Option<Error> {
+        self.look(shared, name, |refusal| *refusal != Refusal::Unknown)
+    }
+
+    fn look(&mut self, shared: &Shared, name: &str, counts: impl Fn(&Refusal) -> bool) -> Option<Error> {
+        let answers = &shared.segment.header().agent.answers;
+        let (fresh, count) = answers.since(*self.heard.get_or_insert_with(|| answers.count()));
+        let hash = hash(name);
+        let of_it = fresh.filter(|words| words[0] == hash).map(|words| Refusal::of_words(&words));
+        let last = of_it.filter(counts).last();
+        self.heard = Some(count);
+        if last.is_some() {
+            self.answers += 1;
             self.asked = None;
         }
+        if let Some(refusal) = last
+            && self.answers >= 2
+        {
+            return Some(refusal.error(shared, name));
+        }
         self.ask(shared, name);
-        self.refusals >= 2
+        None
     }
 
     /// Asks the agent for the name, if there is an agent, and it was not asked a moment ago.
-    pub(crate) fn ask(&mut self, shared: &Shared, name: &str) {
+    fn ask(&mut self, shared: &Shared, name: &str) {
         let is_recent = self.asked.is_some_and(|asked| asked.elapsed() < ASK_AGAIN);
         if is_recent || !shared.segment.outlet().is_attached() {
             return;
         }
         // If somebody else has the directory, the next look asks.
         if let Some(directory) = Directory::try_lock(shared) {
-            directory.want(name);
+            directory.list(name, None);
             drop(directory);
             shared.ring_for_agent();
             self.asked = Some(Instant::now());
@@ -92,30 +123,37 @@ impl Wanting {
 // Relaxed, all of it: under the directory mutex.
 impl Directory<'_> {
     /// Puts a name on the list, if there is room and it is not there.
-    fn want(&self, name: &str) {
+    fn list(&self, name: &str, taken_for: Option<ElementType>) {
         let (segment, count) = (self.segment(), &self.segment().header().wanted);
         let used = count.load(Ordering::Relaxed) as usize;
-        if used == MAX_WANTED || (0..used).any(|index| self.wanted(index) == name) {
+        let is_it = |listed: Listed| listed.name == name && listed.taken_for == taken_for;
+        if used == MAX_WANTED || (0..used).any(|index| is_it(self.listed(index))) {
             return;
         }
-        let (row, len) = segment.wanted_row(used);
+        let (row, words) = segment.wanted_row(used);
         row.iter().zip(name.bytes()).for_each(|(place, byte)| place.store(byte, Ordering::Relaxed));
-        len.store(name.len() as u32, Ordering::Relaxed);
+        words.len.store(name.len() as u32, Ordering::Relaxed);
+        let parts = taken_for.map_or([0; 3], ElementType::to_parts);
+        words.taken_for.iter().zip(parts).for_each(|(place, part)| place.store(part, Ordering::Relaxed));
         crate::primitive::fault_point();
         count.store(used as u32 + 1, Ordering::Relaxed);
     }
 
-    fn wanted(&self, index: usize) -> String {
-        let (row, len) = self.segment().wanted_row(index);
-        let len = (len.load(Ordering::Relaxed) as usize).min(row.len());
+    fn listed(&self, index: usize) -> Listed {
+        let (row, words) = self.segment().wanted_row(index);
+        let len = (words.len.load(Ordering::Relaxed) as usize).min(row.len());
         let bytes: Vec<u8> = row[..len].iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
-        String::from_utf8_lossy(&bytes).into_owned()
+        let parts = words.taken_for.each_ref().map(|part| part.load(Ordering::Relaxed));
+        Listed {
+            name: String::from_utf8_lossy(&bytes).into_owned(),
+            taken_for: ElementType::from_parts(parts),
+        }
     }
 
     /// Takes the names from the list.
-    pub(crate) fn take_wanted(&self) -> Vec<String> {
+    pub(crate) fn take_listed(&self) -> Vec<Listed> {
         let count = &self.segment().header().wanted;
-        let names = (0..count.load(Ordering::Relaxed) as usize).map(|index| self.wanted(index)).collect();
+        let names = (0..count.load(Ordering::Relaxed) as usize).map(|index| self.listed(index)).collect();
         count.store(0, Ordering::Relaxed);
         names
     }

@@ -1,6 +1,7 @@
 //! The protocols of shared memory, as words and the rules for changing them: rounds, claims, ownership, pins, records
 //! of copies, generations, names. Knows no segment and no areas; loom checks what is here. `SYNC.md` has the protocols.
 pub(crate) mod abandon;
+pub(crate) mod answers;
 pub(crate) mod area_state;
 pub(crate) mod arrival;
 pub(crate) mod claim;

@@ -25,7 +25,7 @@ mod host_name;
 mod marks;
 mod plan;
 
-pub(crate) use self::agent::{AgentLine, AgentRecord, UnknownNames};
+pub(crate) use self::agent::{ANSWER_WORDS, AgentLine, AgentRecord};
 pub(crate) use self::area::{AboutLines, AreaLayout, AreaSlot};
 pub(crate) use self::ending::Ending;
 pub(crate) use self::host_name::HostName;
@@ -44,7 +44,7 @@ use crate::segment::tally::{Counters, Tally};
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 21;
+pub(crate) const LAYOUT_VERSION: u32 = 22;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
@@ -52,6 +52,15 @@ pub(crate) const HUGE: u64 = 2 << 20;
 
 /// Names that may be wanted at a time; who finds no room asks again.
 pub(crate) const MAX_WANTED: usize = 64;
+
+/// What is said of a name on the list of wanted ones, beside its bytes.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct WantedWords {
+    pub(crate) len: AtomicU32,
+    /// Somebody took the elements of the area for such: size, alignment, kind. Zeros: somebody waits for the name.
+    pub(crate) taken_for: [AtomicU32; 3],
+}
 
 /// Values of `Config::stall_policy`.
 pub(crate) const STALL_WAIT: u32 = 0;
@@ -104,7 +113,7 @@ pub(crate) struct Map {
     pub(crate) index: u64,
     pub(crate) index_cells: u64,
     pub(crate) wanted: u64,
-    pub(crate) wanted_lens: u64,
+    pub(crate) wanted_words: u64,
     pub(crate) free_slots: u64,
     pub(crate) deleted: u64,
     pub(crate) extents: u64,
@@ -148,7 +157,7 @@ impl Map {
             index: place(index_cells, 4)?,
             index_cells,
             wanted: place(MAX_WANTED as u64, config.max_name_bytes as usize)?,
-            wanted_lens: place(MAX_WANTED as u64, 4)?,
+            wanted_words: place(MAX_WANTED as u64, size_of::<WantedWords>())?,
             free_slots: place(areas, 4)?,
             deleted: place(areas, 4)?,
             extents: place(max_extents, 16)?,

@@ -1,7 +1,7 @@
 //! The segment: a sparse memfd, sealed in size, mapped once per process.
 use super::layout::{
     AreaSlot, Chunk, Config, HUGE, Header, HostName, LAYOUT_VERSION, MAGIC, MAX_WANTED, Map, Mark, Marks,
-    ObserverRecord, PAGE, PlanEntry, WorkerRecord,
+    ObserverRecord, PAGE, PlanEntry, WantedWords, WorkerRecord,
 };
 use crate::error::Error;
 use crate::memory::mutex::RobustMutex;
@@ -378,14 +378,14 @@ impl Segment {
         header.agent.outlet(&header.sync.published)
     }
 
-    /// A name that is wanted, and its length; used under the directory mutex only.
-    pub(crate) fn wanted_row(&self, index: usize) -> (&[AtomicU8], &AtomicU32) {
+    /// A name that is wanted, and what is said of it; used under the directory mutex only.
+    pub(crate) fn wanted_row(&self, index: usize) -> (&[AtomicU8], &WantedWords) {
         let row = self.config.max_name_bytes as usize;
         // SAFETY: `Map::of` places `MAX_WANTED` rows of `max_name_bytes` there.
         let names = unsafe { self.table(self.map.wanted, MAX_WANTED * row) };
-        // SAFETY: `Map::of` places `MAX_WANTED` words there.
-        let lens = unsafe { self.table(self.map.wanted_lens, MAX_WANTED) };
-        (&names[index * row..][..row], &lens[index])
+        // SAFETY: `Map::of` places `MAX_WANTED` of them there.
+        let words = unsafe { self.table(self.map.wanted_words, MAX_WANTED) };
+        (&names[index * row..][..row], &words[index])
     }
 
     /// The index of names.

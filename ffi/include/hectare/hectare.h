@@ -144,6 +144,8 @@ enum ha_status
     HA_UNLOGGED = 35,
     // The job, which is on several hosts, has ended because one of them failed; `ha_last_error` names it.
     HA_PEER_FAILED = 36,
+    // Another host has the area, and this one cannot have it: it has no reader copies, or no place here, for instance.
+    HA_NOT_SHARED = 37,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -818,7 +820,7 @@ ha_status ha_area_create(struct ha_worker *worker,
 // Pointers: `worker` an open worker; `name` the area's name; `area` a place for the handle.
 // Thread: that of the worker.
 // Fails: `HA_NO_SUCH_AREA` without a time-out, `HA_TIMED_OUT` with one; `HA_WRONG_TYPE`, `HA_INVALID_NAME`,
-// `HA_BAD_ARGUMENT`, `HA_FORKED`.
+// `HA_BAD_ARGUMENT`, `HA_FORKED`; in a job on several hosts also `HA_NOT_SHARED` and `HA_OUT_OF_MEMORY`, at once.
 ha_status ha_area_attach(struct ha_worker *worker,
                          const char *name,
                          ha_type element_type,

@@ -1,6 +1,6 @@
 //! The judge: knows what every host published, and holds against it what others show.
 use hectare_net::{AreaId, GroupId, HostId, PeerFailed, State, Version};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::rc::Rc;
 
@@ -23,8 +23,10 @@ pub enum Promise {
     Progress,
     /// Who asks for what a group is now is answered when that is there.
     Wishes,
-    /// A name has one area.
+    /// A name has one area, and the areas of a group have one host; who asks gets the answer that fits.
     Names,
+    /// Both hosts hear of what clashes.
+    Told,
     /// One host decides who failed, and all end by that.
     OneDecision,
     /// The node uses its host's memory as agreed.
@@ -69,6 +71,10 @@ pub(crate) struct Judge {
     /// Each group's newest round when its host's clock came there.
     at_clock: BTreeMap<(HostId, u64), BTreeMap<GroupId, u64>>,
     names: BTreeMap<String, AreaId>,
+    groups: BTreeMap<String, HostId>,
+    /// Which host has still to hear that another one clashes with an area.
+    unheard: BTreeSet<(AreaId, HostId)>,
+    heard: BTreeSet<(AreaId, HostId)>,
     ends: BTreeMap<HostId, PeerFailed>,
 }
 
@@ -174,11 +180,38 @@ impl Judge {
     }
 
     /// The directory accepted a name.
-    pub(crate) fn named(&mut self, name: &str, area: AreaId) {
+    pub(crate) fn named(&mut self, name: &str, group: &str, area: AreaId) {
         let holder = *self.names.entry(name.to_owned()).or_insert(area);
         if holder != area {
             self.broke(Promise::Names, format!("{name} is the name of {holder:?} and {area:?}"));
         }
+        let owner = area.group.owner();
+        if !group.is_empty() && *self.groups.entry(group.to_owned()).or_insert(owner) != owner {
+            self.broke(Promise::Names, format!("group {group} has areas of {owner} and another host"));
+        }
+    }
+
+    /// The area of an accepted name.
+    pub(crate) fn area_of(&self, name: &str) -> Option<AreaId> {
+        self.names.get(name).copied()
+    }
+
+    /// The first accepted area of a host that another host's clashes with, by what the latter was told.
+    pub(crate) fn must_hear(&mut self, area: AreaId, by: HostId) {
+        if !self.heard.contains(&(area, by)) {
+            self.unheard.insert((area, by));
+        }
+    }
+
+    /// A host heard that another one clashes with its area.
+    pub(crate) fn heard(&mut self, area: AreaId, by: HostId) {
+        self.unheard.remove(&(area, by));
+        self.heard.insert((area, by));
+    }
+
+    /// Who has not heard.
+    pub(crate) fn unheard(&self) -> &BTreeSet<(AreaId, HostId)> {
+        &self.unheard
     }
 
     /// A host's job ended. `dead` is the one that died, if any did.

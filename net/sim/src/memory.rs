@@ -97,6 +97,8 @@ pub(crate) struct HostMemory {
     iterations: u64,
     /// Groups of this host.
     pub(crate) own: BTreeMap<GroupId, Own>,
+    /// Areas of this host alone, and whether the directory knows of them.
+    pub(crate) kept: BTreeMap<AreaId, (Description, bool)>,
     /// Groups that are received.
     pub(crate) remote: BTreeMap<GroupId, Remote>,
     clocks: BTreeMap<HostId, u64>,
@@ -136,6 +138,7 @@ impl HostMemory {
             mode,
             iterations,
             own: BTreeMap::new(),
+            kept: BTreeMap::new(),
             remote: BTreeMap::new(),
             clocks: others.map(|other| (other, 0)).collect(),
             forcing: BTreeSet::new(),
@@ -176,6 +179,12 @@ impl HostMemory {
         self.events.push_back(Event::Created { area, description, accepted: false, interval_us });
     }
 
+    /// Creates an area without reader copies.
+    pub(crate) fn create_local(&mut self, area: AreaId, description: Description) {
+        self.kept.insert(area, (description.clone(), false));
+        self.events.push_back(Event::Local { area, description, accepted: false });
+    }
+
     /// Bytes of a pinned state.
     pub(crate) fn pinned(&self, pin: PinId, member: u16) -> Rc<Vec<u8>> {
         let copies = self.own.values().flat_map(|own| &own.copies);
@@ -189,6 +198,13 @@ impl HostMemory {
         self.fuel = None;
         self.events.clear();
         self.forcing.clear();
+        for (&area, (description, accepted)) in &self.kept {
+            self.events.push_back(Event::Local {
+                area,
+                description: description.clone(),
+                accepted: *accepted,
+            });
+        }
         for (&group, own) in &mut self.own {
             for (member, area) in own.members.iter().enumerate() {
                 let area_id = AreaId { group, member: member as u16 };

@@ -16,6 +16,12 @@ use std::rc::Rc;
 
 /// After the faults, everybody has the newest version within this.
 const BOUND: u64 = 5000 * MS;
+/// Groups of areas whose names clash, whose groups do, and that their hosts keep.
+const CLASHING: u64 = 1 << 20;
+const GROUPED: u64 = 1 << 21;
+const LOCAL: u64 = 1 << 22;
+/// The name of those that their hosts keep.
+const KEPT: &str = "kept by all";
 /// A host that is silent for so long has failed.
 const SILENCE: u64 = 1500 * MS;
 
@@ -152,7 +158,7 @@ impl World {
     fn areas(&mut self) {
         let options = self.options.clone();
         let element = ElementType { kind: 1, size: 8, align: 8 };
-        let mut names = Vec::new();
+        let (mut names, mut keepers) = (Vec::new(), Vec::new());
         for host in 0..options.hosts {
             for group in 0..options.groups {
                 let id = GroupId::new(HostId(host), group);
@@ -167,17 +173,31 @@ impl World {
                     self.hosts[usize::from(host)].memory.create(area, description, options.copies);
                 }
             }
-            // A name that all hosts want, for an area that nobody attaches to.
+            // A name that all hosts want, for an area that nobody attaches to, and a group that all want.
+            let of = |name: &str, group: &str| Description {
+                name: name.into(),
+                group: group.into(),
+                element,
+                bytes: 64,
+                row: 1,
+            };
+            let area = |serial| AreaId { group: GroupId::new(HostId(host), serial), member: 0 };
+            let memory = &mut self.hosts[usize::from(host)].memory;
             if self.random.chance(300) {
-                let area = AreaId { group: GroupId::new(HostId(host), 1 << 20), member: 0 };
-                let description = Description {
-                    name: "wanted by all".into(),
-                    group: String::new(),
-                    element,
-                    bytes: 64,
-                    row: 1,
-                };
-                self.hosts[usize::from(host)].memory.create(area, description, options.copies);
+                memory.create(area(CLASHING), of("wanted by all", ""), options.copies);
+            }
+            if self.random.chance(300) {
+                memory.create(area(GROUPED), of(&format!("of {host}"), "group of all"), options.copies);
+            }
+            if self.random.chance(300) {
+                memory.create_local(area(LOCAL), of(KEPT, ""));
+                keepers.push(host);
+            }
+        }
+        for host in 0..options.hosts {
+            if keepers.iter().any(|keeper| *keeper != host) && self.random.chance(500) {
+                let wanted = Wanted { name: KEPT.into(), element: None, bytes: None, asked: 0 };
+                self.hosts[usize::from(host)].wanted.push((wanted, None));
             }
         }
         for host in 0..options.hosts {
@@ -305,11 +325,21 @@ impl World {
         }
         let answered = |host: &Host| host.wanted.iter().all(|(_, answer)| answer.is_some());
         self.now > self.options.faults_until
+            && self.is_told()
             && self.hosts.iter().all(|host| answered(host) && host.memory.is_done())
+    }
+
+    /// Whether all have heard of all that clashes with what is theirs. An agent that ends may be the only one that knows of it.
+    fn is_told(&self) -> bool {
+        self.options.crashes > 0 || self.judge.borrow().unheard().is_empty()
     }
 
     /// The time is over.
     fn is_late(&self) {
+        if self.dead.is_none() && !self.is_told() {
+            let what = format!("not heard: {:?}", self.judge.borrow().unheard());
+            return self.judge.borrow_mut().broke(Promise::Told, what);
+        }
         let mut what = String::from("not done in time:");
         for host in &self.hosts {
             what += "\n  ";
@@ -519,30 +549,62 @@ impl World {
         let this = &mut self.hosts[usize::from(host)];
         match action {
             Action::Send(packet) => self.send(host, &packet),
+            Action::Accepted { area } if this.memory.kept.contains_key(&area) => {
+                this.memory.kept.get_mut(&area).expect("just seen").1 = true;
+            }
             Action::Accepted { area } => {
                 let own = this.memory.own.get_mut(&area.group).expect("an area of this host");
                 let area_here = &mut own.members[usize::from(area.member)];
                 area_here.accepted = true;
-                self.judge.borrow_mut().named(&area_here.description.name, area);
+                let Description { name, group, .. } = &area_here.description;
+                self.judge.borrow_mut().named(name, group, area);
             }
             Action::Refused { area, error } => {
-                if area.group.0 & 0xffff_ffff != 1 << 20 {
-                    self.judge.borrow_mut().broke(Promise::Names, format!("{area:?} was refused: {error}"));
+                let own = this.memory.own.remove(&area.group);
+                let serial = area.group.0 & 0xffff_ffff;
+                match error {
+                    NameError::Taken { by } if serial == CLASHING => {
+                        let holder = AreaId { group: GroupId::new(by, CLASHING), member: 0 };
+                        self.judge.borrow_mut().must_hear(holder, HostId(host));
+                    }
+                    NameError::Group { by } if serial == GROUPED => {
+                        let holder = AreaId { group: GroupId::new(by, GROUPED), member: 0 };
+                        self.judge.borrow_mut().must_hear(holder, HostId(host));
+                    }
+                    _ => {
+                        let what = format!("{area:?} was refused: {error}, {own:?}");
+                        self.judge.borrow_mut().broke(Promise::Names, what);
+                    }
                 }
-                this.memory.own.remove(&area.group);
             }
             // It is answered again when there is one.
             Action::Attached { result: Err(NameError::Unknown), .. } => {}
-            Action::Attached { ticket, result } => {
+            Action::Attached { ticket, result, .. } => {
                 let (wanted, answer) = &mut this.wanted[ticket as usize];
                 let odd = wanted.element.is_some_and(|element| element.kind == 9);
                 match result {
+                    Err(NameError::Local { by }) if wanted.name == KEPT && by.0 != host => {
+                        let kept = AreaId { group: GroupId::new(by, LOCAL), member: 0 };
+                        self.judge.borrow_mut().must_hear(kept, HostId(host));
+                    }
                     Ok(area) if !odd => {
+                        // Somebody there takes it for something else.
+                        if self.random.chance(100) {
+                            let element = ElementType { kind: 8, size: 8, align: 8 };
+                            this.memory.events.push_back(Event::TakenFor { area, element });
+                            self.judge.borrow_mut().must_hear(area, HostId(host));
+                        }
                         let remote = this.memory.remote.get_mut(&area.group).expect("it has copies");
                         remote.attached = true;
                         remote.interval_us = self.options.interval_us;
                     }
-                    Err(NameError::Type { .. }) if odd => {}
+                    Err(NameError::Type { .. }) if odd => {
+                        let mut judge = self.judge.borrow_mut();
+                        // It may have been accepted a moment ago, and its host not have heard so.
+                        if let Some(area) = judge.area_of(&wanted.name) {
+                            judge.must_hear(area, HostId(host));
+                        }
+                    }
                     other => self
                         .judge
                         .borrow_mut()
@@ -551,7 +613,7 @@ impl World {
                 *answer = Some(result);
                 this.memory.worker.started = this.wanted.iter().all(|(_, answer)| answer.is_some());
             }
-            Action::Clash { .. } => {}
+            Action::Clash { area, by, .. } => self.judge.borrow_mut().heard(area, by),
             Action::Deleted { area } => {
                 self.judge.borrow_mut().broke(Promise::Names, format!("{area:?} counts as deleted"));
             }
@@ -575,4 +637,6 @@ fn add(to: &mut Counters, more: &Counters) {
     to.lines_resent += more.lines_resent;
     to.lines_received += more.lines_received;
     to.stale_lines += more.stale_lines;
+    to.names_refused += more.names_refused;
+    to.clashes += more.clashes;
 }

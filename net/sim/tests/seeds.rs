@@ -47,6 +47,11 @@ fn the_faults_happen() {
     assert!(sum(|counters| counters.violations) > 0, "the impostor is noticed");
     assert!(sum(|counters| counters.pins_refused) > 0);
     assert!(sum(|counters| counters.skipped_labels) > 0);
+    assert!(sum(|counters| counters.names_refused) > 0);
+    assert!(
+        sum(|counters| counters.clashes) > sum(|counters| counters.names_refused),
+        "names, groups and questions"
+    );
     assert_eq!(sum(|counters| counters.malformed), 0);
 }
 
@@ -105,6 +110,16 @@ fn words_that_never_come() {
 #[test]
 fn a_name_given_twice() {
     is_found(Mutant::NameTwice, &[Promise::Names]);
+}
+
+#[test]
+fn a_group_of_two_hosts() {
+    is_found(Mutant::GroupTwice, &[Promise::Names]);
+}
+
+#[test]
+fn a_clash_that_one_side_hears_of() {
+    is_found(Mutant::OneSided, &[Promise::Told]);
 }
 
 #[test]

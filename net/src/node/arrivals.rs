@@ -3,7 +3,9 @@ use super::forced::Wishes;
 use super::{Action, Cx, Mutant, Node};
 use crate::intervals::Intervals;
 use crate::memory::Arrival;
-use crate::types::{AreaId, Description, GroupId, HostId, LINE, MAX_MEMBERS, NameError, Version};
+use crate::types::{
+    AreaId, Description, ElementType, GroupId, HostId, LINE, MAX_MEMBERS, NameError, Version,
+};
 use crate::wire::{Cut, Data, Register, Stage, Subscription};
 use std::collections::BTreeSet;
 
@@ -65,6 +67,11 @@ impl Inbound {
 
     fn description(&self, member: u16) -> Option<&Description> {
         self.told.get(usize::from(member))?.as_ref()?.as_ref()
+    }
+
+    /// What the elements of a member are.
+    pub(super) fn element(&self, member: u16) -> Option<ElementType> {
+        self.description(member).map(|description| description.element)
     }
 
     fn said(&self) -> Subscription {
@@ -225,10 +232,16 @@ impl Node {
             self.detach(cx, area.group);
             return;
         }
+        self.reserve(cx, area.group);
+    }
+
+    /// Makes copies for the members of a group that were told and have none, in their order.
+    pub(super) fn reserve(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        let Some(inbound) = self.inbound.get_mut(&group) else { return };
         let before = inbound.have.len();
         let mut refused = None;
         while let Some(Some(told)) = inbound.told.get(inbound.have.len()) {
-            let area = AreaId { group: area.group, member: inbound.have.len() as u16 };
+            let area = AreaId { group, member: inbound.have.len() as u16 };
             // A member that was deleted before has nothing to be received.
             match told.as_ref().map_or(Ok(None), |description| cx.memory.reserve(area, description)) {
                 Ok(have) => inbound.have.push(have),
@@ -239,10 +252,10 @@ impl Node {
             }
         }
         if inbound.have.len() > before {
-            self.restate_subscription(area.group);
+            self.restate_subscription(group);
         }
         if let Some((area, error)) = refused {
-            self.answer_lookups(cx, area, Err(error));
+            self.refuse_from(cx, area, error);
         }
     }
 

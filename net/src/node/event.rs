@@ -4,7 +4,8 @@ use crate::memory::State;
 #[cfg(feature = "mutants")]
 use crate::mutant::Mutant;
 use crate::types::{
-    AreaId, Description, GroupId, HelloError, HostId, MIN_PAYLOAD, NameError, PeerFailed, Version,
+    AreaId, Description, ElementType, GroupId, HelloError, HostId, MIN_PAYLOAD, NameError, PeerFailed,
+    Version,
 };
 use crate::wire::Wanted;
 
@@ -115,6 +116,15 @@ pub enum Event<'b> {
         /// and those that are asked for do not wait for it.
         interval_us: u64,
     },
+    /// An area of this host that others cannot have, since it has no reader copies: created, or there when the agent starts.
+    Local {
+        /// The area: alone in a group of its own.
+        area: AreaId,
+        /// What it is.
+        description: Description,
+        /// Whether [`Action::Accepted`] was done.
+        accepted: bool,
+    },
     /// Its owner deleted an area of this host.
     Deleted {
         /// The area.
@@ -165,6 +175,13 @@ pub enum Event<'b> {
         /// At least this long between the beginnings of cuts.
         interval_us: u64,
     },
+    /// A worker of this host took an area of another one for one with such elements, and was refused.
+    TakenFor {
+        /// The area.
+        area: AreaId,
+        /// Elements that it does not have.
+        element: ElementType,
+    },
     /// Nobody here wants a group of another host any more.
     Detach {
         /// The group.
@@ -200,7 +217,7 @@ pub enum Action {
         /// The area.
         area: AreaId,
     },
-    /// The name of an area of this host was refused.
+    /// The name of an area of this host was refused, or other hosts cannot have it. Not said of one that was accepted before.
     Refused {
         /// The area.
         area: AreaId,
@@ -213,6 +230,8 @@ pub enum Action {
         ticket: u64,
         /// The area.
         result: Result<AreaId, NameError>,
+        /// Which area it would be, if the directory named one of another host.
+        found: Option<AreaId>,
     },
     /// Another host asked for an area of this host as something else than it is, or wanted its name.
     Clash {
@@ -259,8 +278,9 @@ pub struct Counters {
     pub lines_received: u64,
     /// Packets with lines of cuts that are over.
     pub stale_lines: u64,
-    /// Areas of this host whose names the directory refused.
+    /// Areas of this host whose names the directory refused, or that have more or longer names than can be sent.
     pub names_refused: u64,
-    /// Areas of other hosts that were refused because of one of this host, or asked for as something else than it is.
+    /// Areas of other hosts that were refused because of one of this host, and questions for one of this host that is something
+    /// else, or that other hosts cannot have.
     pub clashes: u64,
 }

@@ -11,11 +11,12 @@ mod outbound;
 mod outbox;
 mod peer;
 mod peers;
+mod table;
 mod trains;
 
 use crate::memory::{Memory, PinId};
 use crate::mutant::Mutant;
-use crate::types::{Cause, GroupId, HelloError, HostId, MIN_PAYLOAD, PeerFailed};
+use crate::types::{Cause, GroupId, HelloError, HostId, MIN_PAYLOAD, NameError, PeerFailed};
 use crate::wire::{Frame, FrameError, Hello, Register, decode};
 use arrivals::Inbound;
 use clocks::Clocks;
@@ -196,6 +197,11 @@ impl Node {
                 self.created(cx, area, description, accepted);
                 self.set_interval(area, interval_us);
             }
+            Event::Local { area, description, accepted } => {
+                let why = NameError::Local { by: self.config.host };
+                self.keep(area, description, accepted, why);
+            }
+            Event::TakenFor { area, element } => self.taken_for(area, element),
             Event::Deleted { area } => self.deleted(cx, area),
             Event::Published { group, state } => self.published(group, state),
             Event::Visible { group, versions } => self.visible(cx, group, &versions),
@@ -403,7 +409,10 @@ impl Node {
             Register::Found(index, serial, result) if from == HostId::FIRST => {
                 self.on_found(cx, index, serial, result)
             }
-            Register::Clash(area, by, error) if from == HostId::FIRST => {
+            Register::Clash(area, by, error)
+                if from == HostId::FIRST
+                    || by == from && matches!(error, NameError::Type { .. } | NameError::Length { .. }) =>
+            {
                 self.counters.clashes += 1;
                 cx.out.push(Action::Clash { area, by, error });
             }

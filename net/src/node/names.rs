@@ -1,7 +1,7 @@
 //! Names of this host's areas, and names that its workers look up: the directory's clients.
 use super::{Action, Cx, Node};
-use crate::types::{AreaId, Description, HostId, NameError};
-use crate::wire::{Register, Wanted};
+use crate::types::{AreaId, Description, ElementType, HostId, NameError};
+use crate::wire::{self, Register, Wanted};
 use std::collections::BTreeMap;
 
 /// What this host asked of the directory.
@@ -13,8 +13,7 @@ pub(super) struct Names {
 
 #[derive(Debug)]
 struct Stated {
-    description: Description,
-    accepted: bool,
+    said: wire::Stated,
     /// The lowest clock of this host's workers when it was created.
     clock: u64,
 }
@@ -29,10 +28,17 @@ struct Lookup {
 }
 
 impl Node {
-    pub(super) fn state_name(&mut self, area: AreaId, description: Description, accepted: bool) {
-        let clock = self.clocks.own();
-        self.names.areas.insert(area, Stated { description: description.clone(), accepted, clock });
-        self.tell(HostId::FIRST, Register::Name(area, Some((description, accepted))));
+    /// Says what an area of this host is; `kept`: why other hosts cannot have it.
+    pub(super) fn state_name(
+        &mut self,
+        area: AreaId,
+        description: Description,
+        accepted: bool,
+        kept: Option<NameError>,
+    ) {
+        let (clock, said) = (self.clocks.own(), wire::Stated { description, accepted, kept });
+        self.names.areas.insert(area, Stated { said: said.clone(), clock });
+        self.tell(HostId::FIRST, Register::Name(area, Some(said)));
     }
 
     pub(super) fn withdraw_name(&mut self, area: AreaId) {
@@ -44,20 +50,16 @@ impl Node {
 
     /// The lowest clock at which a name was created that the directory has not accepted yet.
     pub(super) fn unnamed_since(&self) -> Option<u64> {
-        self.names.areas.values().filter(|stated| !stated.accepted).map(|stated| stated.clock).min()
+        self.names.areas.values().filter(|stated| !stated.said.accepted).map(|stated| stated.clock).min()
     }
 
     /// The agent of the directory or this one is another one: the directory is told what there is.
     pub(super) fn restate_names(&mut self) {
-        let areas: Vec<_> = self
-            .names
-            .areas
-            .iter()
-            .map(|(area, stated)| (*area, stated.description.clone(), stated.accepted))
-            .collect();
-        let count = areas.iter().filter(|(.., accepted)| *accepted).count() as u32;
-        for (area, description, accepted) in areas {
-            self.tell(HostId::FIRST, Register::Name(area, Some((description, accepted))));
+        let areas: Vec<_> =
+            self.names.areas.iter().map(|(area, stated)| (*area, stated.said.clone())).collect();
+        let count = areas.iter().filter(|(_, said)| said.accepted).count() as u32;
+        for (area, said) in areas {
+            self.tell(HostId::FIRST, Register::Name(area, Some(said)));
         }
         self.tell(HostId::FIRST, Register::Restated(count));
     }
@@ -65,8 +67,8 @@ impl Node {
     pub(super) fn on_named(&mut self, cx: &mut Cx<'_>, area: AreaId, result: Result<(), NameError>) {
         let Some(stated) = self.names.areas.get_mut(&area) else { return };
         match result {
-            Ok(()) if !stated.accepted => {
-                stated.accepted = true;
+            Ok(()) if !stated.said.accepted => {
+                stated.said.accepted = true;
                 cx.out.push(Action::Accepted { area });
             }
             Ok(()) => {}
@@ -81,7 +83,8 @@ impl Node {
 
     pub(super) fn attach(&mut self, cx: &mut Cx<'_>, ticket: u64, wanted: Wanted, interval_us: u64) {
         if wanted.name.len() > crate::types::MAX_NAME {
-            cx.out.push(Action::Attached { ticket, result: Err(NameError::Long) });
+            let result = Err(NameError::Long { by: self.config.host });
+            cx.out.push(Action::Attached { ticket, result, found: None });
             return;
         }
         let mut lookups = self.names.lookups.iter();
@@ -113,10 +116,13 @@ impl Node {
                 let interval_us = lookup.interval_us;
                 self.subscribe(area.group, interval_us);
                 self.answer_attached(cx, area.group);
+                // Those that found no place before may find one now.
+                self.reserve(cx, area.group);
             }
             // The directory answers again when there is one.
             Err(NameError::Unknown) => {
-                cx.out.push(Action::Attached { ticket: lookup.ticket, result: Err(NameError::Unknown) });
+                let (ticket, result) = (lookup.ticket, Err(NameError::Unknown));
+                cx.out.push(Action::Attached { ticket, result, found: None });
             }
             result => self.answer(cx, index, result),
         }
@@ -125,7 +131,7 @@ impl Node {
     fn answer(&mut self, cx: &mut Cx<'_>, index: u32, result: Result<AreaId, NameError>) {
         if let Some(lookup) = self.names.lookups.remove(&index) {
             self.tell(HostId::FIRST, Register::Lookup(index, None));
-            cx.out.push(Action::Attached { ticket: lookup.ticket, result });
+            cx.out.push(Action::Attached { ticket: lookup.ticket, result, found: lookup.found });
         }
     }
 
@@ -141,6 +147,26 @@ impl Node {
         for index in indexes {
             self.answer(cx, index, result);
         }
+    }
+
+    /// Answers those who attach to a member of a group, or to one after it, none of which has a place here.
+    pub(super) fn refuse_from(&mut self, cx: &mut Cx<'_>, first: AreaId, error: NameError) {
+        let of_it = |found: &AreaId| found.group == first.group && found.member >= first.member;
+        let found = self.names.lookups.values().filter_map(|lookup| lookup.found);
+        for area in found.filter(of_it).collect::<std::collections::BTreeSet<_>>() {
+            self.answer_lookups(cx, area, Err(error));
+        }
+    }
+
+    /// A worker of this host took an area of another one for something else: its owner hears of it.
+    pub(super) fn taken_for(&mut self, area: AreaId, here: ElementType) {
+        let Some(there) = self.inbound.get(&area.group).and_then(|inbound| inbound.element(area.member))
+        else {
+            return;
+        };
+        let asked_by = self.config.host;
+        let error = NameError::Type { there, here, asked_by };
+        self.tell(area.group.owner(), Register::Clash(area, asked_by, error));
     }
 
     pub(super) fn answer_attached(&mut self, cx: &mut Cx<'_>, group: crate::GroupId) {

@@ -6,7 +6,7 @@ use super::outbound::{Choice, EXPRESS, LABELS, Outbound, Ride, SLOW, Subscriber,
 use super::{Action, Cx, Mutant, Node};
 use crate::intervals::Intervals;
 use crate::memory::{Pinned, State};
-use crate::types::{AreaId, Description, GroupId, HostId, MAX_MEMBERS, NameError, Version};
+use crate::types::{AreaId, Description, GroupId, HostId, MAX_MEMBERS, MAX_NAME, NameError, Version};
 use crate::wire::{Register, Stage, Subscription};
 
 impl Node {
@@ -18,15 +18,20 @@ impl Node {
         description: Description,
         accepted: bool,
     ) {
-        let refused = match () {
-            () if usize::from(area.member) >= MAX_MEMBERS => Some(NameError::Members),
-            () if description.name.len().max(description.group.len()) > crate::types::MAX_NAME => {
-                Some(NameError::Long)
+        let by = self.config.host;
+        let kept = match () {
+            () if usize::from(area.member) >= MAX_MEMBERS => Some(NameError::Members { by }),
+            () if description.name.len().max(description.group.len()) > MAX_NAME => {
+                Some(NameError::Long { by })
             }
             () => None,
         };
-        if let Some(error) = refused {
-            cx.out.push(Action::Refused { area, error });
+        if let Some(error) = kept {
+            if !accepted {
+                self.counters.names_refused += 1;
+                cx.out.push(Action::Refused { area, error });
+            }
+            self.keep(area, description, accepted, error);
             return;
         }
         let outbound = self.outbound.entry(area.group).or_default();
@@ -39,7 +44,16 @@ impl Node {
         for host in subscribers {
             self.tell(host, Register::Member(area, Some(description.clone())));
         }
-        self.state_name(area, description, accepted);
+        self.state_name(area, description, accepted, None);
+    }
+
+    /// Other hosts cannot have an area of this host: those who ask for it are told why.
+    pub(super) fn keep(&mut self, area: AreaId, description: Description, accepted: bool, why: NameError) {
+        // Nobody can ask for a longer name, and the group is of no interest.
+        if description.name.len() <= MAX_NAME {
+            let description = Description { group: String::new(), ..description };
+            self.state_name(area, description, accepted, Some(why));
+        }
     }
 
     /// Sets the interval of an area of this host.

@@ -24,9 +24,8 @@ pub enum Register {
     Subscription(GroupId, Subscription),
     /// An area of a group to which the receiver subscribes, or `None` if it was deleted.
     Member(AreaId, Option<Description>),
-    /// An area of the sender, for the directory; `None` if it was deleted. `accepted` tells that the directory accepted
-    /// it before.
-    Name(AreaId, Option<(Description, bool)>),
+    /// An area of the sender, for the directory; `None` if it was deleted.
+    Name(AreaId, Option<Stated>),
     /// To the directory: so many areas of the sender were accepted before its or the directory's agent started.
     Restated(u32),
     /// The directory's answer to `Name`.
@@ -35,7 +34,8 @@ pub enum Register {
     Lookup(u32, Option<Wanted>),
     /// The directory's answer to the `Lookup` of that serial.
     Found(u32, u64, Result<AreaId, NameError>),
-    /// To the owner: another host asked for its area with another name, type or length.
+    /// To the owner: another host asked for its area with another name, type or length, or for one that it keeps. From the
+    /// directory, or, of a type or length, from that host.
     Clash(AreaId, HostId, NameError),
     /// To the directory: the sender has heard nothing of a host for the time-out (`true`), or does again.
     Suspect(HostId, bool),
@@ -45,6 +45,17 @@ pub enum Register {
     Left,
     /// A group of the sender: the answer to the receiver's last forced sync of it.
     Forced(GroupId, Forced),
+}
+
+/// What a host says of an area of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stated {
+    /// What it is.
+    pub description: Description,
+    /// The directory accepted it before.
+    pub accepted: bool,
+    /// Why other hosts cannot have it, if they cannot: its name is not taken by it.
+    pub kept: Option<NameError>,
 }
 
 /// The area that is looked up.
@@ -120,7 +131,7 @@ pub enum Key {
     Named(AreaId),
     Lookup(u32),
     Found(u32),
-    Clash(AreaId),
+    Clash(AreaId, HostId),
     Forced(GroupId),
 }
 
@@ -137,7 +148,7 @@ impl Register {
             Register::Named(area, _) => Key::Named(*area),
             Register::Lookup(index, _) => Key::Lookup(*index),
             Register::Found(index, ..) => Key::Found(*index),
-            Register::Clash(area, ..) => Key::Clash(*area),
+            Register::Clash(area, host, _) => Key::Clash(*area, *host),
             Register::Suspect(host, _) => Key::Suspect(*host),
             Register::Verdict(_) => Key::Verdict,
             Register::Left => Key::Left,
@@ -171,10 +182,7 @@ impl Register {
             Register::Name(area, name) => {
                 to.u8(4);
                 to.area(*area);
-                to.option(name.as_ref(), |to, (description, accepted)| {
-                    to.description(description);
-                    to.u8((*accepted).into());
-                });
+                to.option(name.as_ref(), |to, stated| stated.put(to));
             }
             Register::Restated(count) => {
                 to.u8(5);
@@ -232,9 +240,7 @@ impl Register {
             }
             2 => Register::Subscription(from.group()?, Subscription::get(from)?),
             3 => Register::Member(from.area()?, from.option(Reader::description)?),
-            4 => {
-                Register::Name(from.area()?, from.option(|from| Ok((from.description()?, get_bool(from)?)))?)
-            }
+            4 => Register::Name(from.area()?, from.option(Stated::get)?),
             5 => Register::Restated(from.u32()?),
             6 => Register::Named(from.area()?, get_result(from, |_| Ok(()))?),
             7 => Register::Lookup(from.u32()?, from.option(Wanted::get)?),
@@ -260,6 +266,19 @@ impl Forced {
     fn get(from: &mut Reader<'_>) -> Result<Forced, FrameError> {
         let (forced, round) = (from.u32()?, from.u64()?);
         Ok(Forced { forced, round, is_newest: get_bool(from)?, put_off: get_bool(from)? })
+    }
+}
+
+impl Stated {
+    fn put(&self, to: &mut Vec<u8>) {
+        to.description(&self.description);
+        to.u8(self.accepted.into());
+        put_result(to, self.kept.as_ref().map_or(Ok(&()), Err), |_, ()| {});
+    }
+
+    fn get(from: &mut Reader<'_>) -> Result<Stated, FrameError> {
+        let (description, accepted) = (from.description()?, get_bool(from)?);
+        Ok(Stated { description, accepted, kept: get_result(from, |_| Ok(()))?.err() })
     }
 }
 
@@ -359,12 +378,22 @@ fn put_name_error(to: &mut Vec<u8>, error: &NameError) {
             to.host(asked_by);
         }
         NameError::Memory => to.u8(4),
-        NameError::Members => to.u8(5),
+        NameError::Members { by } => {
+            to.u8(5);
+            to.host(by);
+        }
         NameError::Deleted => to.u8(6),
-        NameError::Long => to.u8(7),
+        NameError::Long { by } => {
+            to.u8(7);
+            to.host(by);
+        }
         NameError::Unknown => to.u8(8),
         NameError::Group { by } => {
             to.u8(9);
+            to.host(by);
+        }
+        NameError::Local { by } => {
+            to.u8(10);
             to.host(by);
         }
     }
@@ -381,11 +410,12 @@ fn name_error(kind: u8, from: &mut Reader<'_>) -> Result<NameError, FrameError> 
         2 => NameError::Type { there: from.element()?, here: from.element()?, asked_by: from.host()? },
         3 => NameError::Length { there: from.u64()?, here: from.u64()?, asked_by: from.host()? },
         4 => NameError::Memory,
-        5 => NameError::Members,
+        5 => NameError::Members { by: from.host()? },
         6 => NameError::Deleted,
-        7 => NameError::Long,
+        7 => NameError::Long { by: from.host()? },
         8 => NameError::Unknown,
         9 => NameError::Group { by: from.host()? },
+        10 => NameError::Local { by: from.host()? },
         _ => return Err(FrameError::Value { of: "the reason why a name was refused" }),
     })
 }

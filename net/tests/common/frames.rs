@@ -1,7 +1,9 @@
 //! What a fuzzer does with frames, as plain functions of bytes: they panic where the codec breaks a promise. Shared by the
 //! tests and by `fuzz/`.
 #![allow(dead_code, unreachable_pub, missing_docs)]
-use hectare_net::wire::{Cut, Forced, Frame, Hello, Register, Stage, Subscription, Wanted, decode, encode};
+use hectare_net::wire::{
+    Cut, Forced, Frame, Hello, Register, Stage, Stated, Subscription, Wanted, decode, encode,
+};
 use hectare_net::{
     AreaId, Cause, Description, ElementType, GroupId, HelloError, HostId, NameError, PeerFailed, Version,
 };
@@ -140,15 +142,16 @@ impl Choices<'_> {
     }
 
     fn name_error(&mut self) -> NameError {
-        match self.below(9) {
+        match self.below(10) {
             0 => NameError::Taken { by: self.host() },
             1 => NameError::Type { there: self.element(), here: self.element(), asked_by: self.host() },
             2 => NameError::Length { there: self.u64(), here: self.u64(), asked_by: self.host() },
             3 => NameError::Memory,
-            4 => NameError::Members,
-            5 => NameError::Long,
+            4 => NameError::Members { by: self.host() },
+            5 => NameError::Long { by: self.host() },
             6 => NameError::Unknown,
             7 => NameError::Group { by: self.host() },
+            8 => NameError::Local { by: self.host() },
             _ => NameError::Deleted,
         }
     }
@@ -204,7 +207,14 @@ impl Choices<'_> {
             }
             1 => Register::Subscription(self.group(), self.subscription()),
             2 => Register::Member(self.area(), self.option(Choices::description)),
-            3 => Register::Name(self.area(), self.option(|all| (all.description(), all.below(2) == 0))),
+            3 => Register::Name(
+                self.area(),
+                self.option(|all| Stated {
+                    description: all.description(),
+                    accepted: all.below(2) == 0,
+                    kept: all.option(Choices::name_error),
+                }),
+            ),
             4 => Register::Restated(self.u32()),
             5 => Register::Named(self.area(), self.result(|_| ())),
             6 => Register::Lookup(self.u32(), self.option(Choices::wanted)),

@@ -263,6 +263,10 @@ fn go_on(shared: &Shared) -> BTreeSet<u64> {
     let complete = arrival::complete(&segment.header().agent.cuts);
     for (index, slot) in segment.areas()[..segment.used_areas()].iter().enumerate() {
         let is_live = AreaId::of(index, &slot.read.state).is_some();
+        if is_live && slot.agent.clashes.are_any() {
+            // The agent may have died before it counted what it had told. Release: pairs with the acquire in `Heard::begin`.
+            segment.header().agent.clashes.fetch_add(1, Ordering::Release);
+        }
         if !is_live || !ownership::load(&slot.own.ownership).is_remote() {
             continue;
         }

@@ -20,9 +20,11 @@ use self::news::Known;
 use crate::api::job::Job;
 use crate::engine::directory::AreaId;
 use crate::error::Result;
+use crate::protocol::clash::Clash;
 use crate::protocol::outlet::RING;
 use crate::protocol::word::RoundWord;
 use crate::segment::layout::Mark;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -60,6 +62,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Agent {
     desk: Rc<Desk>,
+    /// What other hosts have against areas, of which the owners have not heard all that came before.
+    untold: RefCell<Vec<(AreaId, Clash)>>,
     /// What was told of each slot.
     known: Vec<Known>,
     /// Slots to look at again: what was found there is in the middle of a change.
@@ -82,7 +86,8 @@ impl Job {
         let desk = Rc::new(Desk::open(&self.shared)?);
         let heard = desk.outlet().listen();
         let round = self.shared.segment.rounds().load();
-        Ok(Agent { desk, known: Vec::new(), again: Vec::new(), heard, round, clocks: (0, 0) })
+        let untold = RefCell::default();
+        Ok(Agent { desk, untold, known: Vec::new(), again: Vec::new(), heard, round, clocks: (0, 0) })
     }
 }
 

@@ -5,6 +5,7 @@ use crate::error::Rank;
 use crate::protocol::label;
 use crate::protocol::outlet;
 use crate::protocol::publication::Version;
+use crate::segment::element::ElementType;
 use crate::segment::layout::bits;
 use crate::segment::parts::Parts;
 use std::sync::atomic::Ordering;
@@ -44,6 +45,13 @@ pub enum Event {
     Wanted {
         /// The name.
         name: String,
+    },
+    /// Somebody attached to an area of another host with elements of another type, and was refused.
+    TakenFor {
+        /// The area's name.
+        name: String,
+        /// The type that was asked for.
+        element: ElementType,
     },
     /// The lowest clock that all workers of this host have reached, by [`Worker::tick`](crate::Worker::tick), and the lowest
     /// that all workers are known here to have reached. Comes after the events of all that they cover.
@@ -92,7 +100,8 @@ impl Agent {
                 self.look_at(index, events);
             }
         }
-        self.look_for_wanted(events);
+        self.look_for_listed(events);
+        self.tell_untold();
         self.ask_for_arrivals(lowest);
         if self.again.is_empty() && clocks != self.clocks {
             self.clocks = clocks;
@@ -190,14 +199,17 @@ impl Agent {
         }
     }
 
-    fn look_for_wanted(&self, events: &mut Vec<Event>) {
+    fn look_for_listed(&self, events: &mut Vec<Event>) {
         let shared = &self.desk.shared;
         if shared.segment.header().wanted.load(Ordering::Relaxed) == 0 {
             return;
         }
         // If somebody else has the directory, whoever waits asks again.
         if let Some(directory) = Directory::try_lock(shared) {
-            events.extend(directory.take_wanted().into_iter().map(|name| Event::Wanted { name }));
+            events.extend(directory.take_listed().into_iter().map(|listed| match listed.taken_for {
+                None => Event::Wanted { name: listed.name },
+                Some(element) => Event::TakenFor { name: listed.name, element },
+            }));
         }
     }
 }

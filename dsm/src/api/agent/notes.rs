@@ -1,7 +1,9 @@
 //! What agents note for those after them, and areas that are hidden until their data has come.
 use super::Agent;
 use crate::engine::directory::AreaId;
+use crate::engine::refusal::Refusal;
 use crate::protocol::clash::Clash;
+use crate::protocol::index::hash;
 use crate::segment::layout::AreaSlot;
 use std::sync::atomic::Ordering;
 
@@ -32,20 +34,34 @@ impl Agent {
         }
     }
 
-    /// The directory says that no host of the job has an area of this name: who attaches to it is told.
-    pub fn tell_unknown(&self, name: &str) {
-        self.desk.shared.segment.header().agent.unknown.tell(name);
+    /// Says why no area of this name is to be had: who attaches to it is told.
+    pub fn refuse(&self, name: &str, refusal: &Refusal) {
+        self.desk.shared.segment.header().agent.answers.tell(refusal.to_words(hash(name)));
     }
 
-    /// An area of this host cannot be in the job beside one of another host: its owner's next synchronization point says so.
+    /// What another host has against an area of this one: its owner's next synchronization point says so. If there is more than
+    /// the owner has room for, a later [`Agent::look`] says the rest.
     pub fn tell_clash(&self, area: AreaId, clash: Clash) {
-        // In use, so that the slot is no other area's meanwhile.
-        if self.desk.hold(area).is_ok() {
-            let segment = &self.desk.shared.segment;
-            let word = &segment.areas()[area.index as usize].agent.clash;
-            clash.tell(word, &segment.header().agent.clashes);
-            self.desk.release(area);
+        if !self.has_told(area, clash) {
+            self.untold.borrow_mut().push((area, clash));
         }
+    }
+
+    /// Says what the owners of areas had no room for.
+    pub(super) fn tell_untold(&self) {
+        self.untold.borrow_mut().retain(|(area, clash)| !self.has_told(*area, *clash));
+    }
+
+    fn has_told(&self, area: AreaId, clash: Clash) -> bool {
+        // In use, so that the slot is no other area's meanwhile.
+        if self.desk.hold(area).is_err() {
+            return true;
+        }
+        let segment = &self.desk.shared.segment;
+        let has_told =
+            segment.areas()[area.index as usize].agent.clashes.tell(clash, &segment.header().agent.clashes);
+        self.desk.release(area);
+        has_told
     }
 
     /// A number that no agent of this job on this host drew before, from 1 on.

@@ -17,8 +17,9 @@ impl Worker {
     /// and until it has come, and takes part in rounds meanwhile. What a worker created before a barrier, all find after it.
     ///
     /// # Errors
-    /// [`Error::NoSuchArea`], [`Error::WrongType`], [`Error::ForkedChild`]; [`Error::PeerFailed`]; [`Error::TimedOut`] if
-    /// the hosts say nothing for a minute.
+    /// [`Error::NoSuchArea`], [`Error::WrongType`], [`Error::ForkedChild`]; in a job on several hosts [`Error::NotShared`] if
+    /// another host has an area of the name that this one cannot have, [`Error::OutOfMemory`] and [`Error::NotReceived`] if
+    /// there is no place for its copies here; [`Error::PeerFailed`]; [`Error::TimedOut`] if the hosts say nothing for a minute.
     pub fn attach<T: Element>(&mut self, name: &str) -> Result<Area<T>> {
         match self.attach_here(name) {
             Err(Error::NoSuchArea { .. }) if self.shared().segment.spans_hosts() => {
@@ -45,7 +46,9 @@ impl Worker {
             |worker| {
                 worker.shared().check_ending()?;
                 match worker.attach_here(name) {
-                    Err(Error::NoSuchArea { .. }) if !wanting.is_in_vain(worker.shared(), name) => Ok(None),
+                    Err(Error::NoSuchArea { .. }) => {
+                        wanting.refusal(worker.shared(), name).map_or(Ok(None), Err)
+                    }
                     other => other.map(Some),
                 }
             },
@@ -57,7 +60,8 @@ impl Worker {
         )
     }
 
-    /// Attaches to an area, waiting for it to be created; takes part in rounds meanwhile.
+    /// Attaches to an area, waiting for it to be created; takes part in rounds meanwhile. That another host has an area of the
+    /// name which this one cannot have ends the wait.
     ///
     /// # Errors
     /// [`Error::TimedOut`], and those of [`Worker::attach`].
@@ -67,8 +71,7 @@ impl Worker {
             timeout,
             |worker| match worker.attach_here(name) {
                 Err(Error::NoSuchArea { .. }) => {
-                    wanting.ask(worker.shared(), name);
-                    Ok(None)
+                    wanting.lasting_refusal(worker.shared(), name).map_or(Ok(None), Err)
                 }
                 other => other.map(Some),
             },

@@ -179,14 +179,16 @@ impl Job {
     /// [`Worker::attach_within`], which keeps up with the rounds meanwhile.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], [`Error::PeerFailed`], and those of [`Job::attach`].
+    /// [`Error::TimedOut`], [`Error::PeerFailed`], and those of [`Worker::attach`].
     pub fn attach_within<T: Element>(&self, name: &str, timeout: Duration) -> Result<Area<T>> {
         let (since, mut wanting) = (Instant::now(), Wanting::default());
         loop {
             self.shared.check_ending()?;
             match self.attach(name) {
                 Err(Error::NoSuchArea { .. }) if since.elapsed() < timeout => {
-                    wanting.ask(&self.shared, name);
+                    if let Some(error) = wanting.lasting_refusal(&self.shared, name) {
+                        return Err(error);
+                    }
                     std::thread::sleep(Duration::from_micros(200));
                 }
                 Err(Error::NoSuchArea { name }) => {

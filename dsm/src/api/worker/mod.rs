@@ -11,7 +11,6 @@ use crate::engine::shared::Shared;
 use crate::error::{Error, Rank, Result};
 use crate::memory::clock;
 use crate::memory::tenure::Tenure;
-use crate::protocol::clash::Clash;
 use crate::protocol::round::{Ended, Work, slot_state};
 use crate::protocol::word::{Phase, RoundWord};
 use crate::segment::tally::add;
@@ -128,25 +127,25 @@ impl Worker {
     #[inline]
     pub(crate) fn complain_at_end(&self) -> Result<()> {
         self.complain()?;
-        // Relaxed: only a hint, which the next synchronization point sees at the latest.
-        let count = self.shared.segment.header().agent.clashes.load(Ordering::Relaxed);
-        if count == self.local.clashes.get() { Ok(()) } else { self.complain_of_clash() }
+        let count = &self.shared.segment.header().agent.clashes;
+        if self.local.heard.has_news(count) { self.complain_of_clash() } else { Ok(()) }
     }
 
     #[cold]
     #[inline(never)]
     fn complain_of_clash(&self) -> Result<()> {
-        let count = Clash::heard(&self.shared.segment.header().agent.clashes);
+        let count = self.local.heard.begin(&self.shared.segment.header().agent.clashes);
         let mut found = None;
         self.local.owned.for_each(|core| {
-            if found.is_none() {
-                found = Clash::take(&core.slot().agent.clash).map(|clash| core.clash(clash));
+            // One that is deleted has left its slot.
+            if found.is_none() && core.id.is_live(core.slot) {
+                found = core.slot.agent.clashes.take().map(|clash| core.clash(clash));
             }
         });
         // There may be more of them: then it looks again.
         found.map_or_else(
             || {
-                self.local.clashes.set(count);
+                self.local.heard.end(count);
                 Ok(())
             },
             Err,

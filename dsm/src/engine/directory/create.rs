@@ -214,7 +214,7 @@ impl Directory<'_> {
         slot.own.ownership.store(owner.0, Ordering::Relaxed);
         slot.agent.arrival.reset();
         slot.agent.wish.reset();
-        slot.agent.clash.store(0, Ordering::Relaxed);
+        slot.agent.clashes.reset();
         slot.agent.hidden.store(u32::from(draft.hidden.is_some()), Ordering::Relaxed);
         let note = draft.hidden.unwrap_or_default();
         slot.agent.note.iter().zip(note).for_each(|(place, word)| place.store(word, Ordering::Relaxed));

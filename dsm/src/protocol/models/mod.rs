@@ -4,9 +4,11 @@
 //! a panic at a fault point (its fuse burns down); its `alive` word stands for the mutex that the kernel
 //! releases. `SYNC.md` says how to run them.
 mod absent;
+mod answers;
 mod arrivals;
 mod chunks;
 mod claims;
+mod clashes;
 mod death;
 mod due;
 mod elsewhere;

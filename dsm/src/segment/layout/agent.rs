@@ -2,7 +2,9 @@
 use super::Padded;
 use crate::memory::mutex::RobustMutex;
 use crate::primitive::{AtomicU32, AtomicU64};
+use crate::protocol::answers::Answers;
 use crate::protocol::arrival::ArrivalRecord;
+use crate::protocol::clash::Clashes;
 use crate::protocol::outlet::Outlet;
 use crate::protocol::wish::WishRecord;
 
@@ -29,22 +31,16 @@ pub(crate) struct AgentRecord {
     pub(crate) creating: AtomicU32,
     /// The last number that an agent drew ([`Agent::draw`](crate::agent::Agent::draw)).
     pub(crate) drawn: AtomicU64,
-    pub(crate) unknown: UnknownNames,
+    /// Why names that workers here wait for are not to be had.
+    pub(crate) answers: Answers<16, ANSWER_WORDS>,
     /// Not 0: the other hosts are told that no worker of this one will come any more.
     pub(crate) deserted: AtomicU32,
-    /// How many clashes workers of this host were told ([`Clash`](crate::agent::Clash)).
+    /// How many [`Clash`](crate::agent::Clash)es workers of this host were told.
     pub(crate) clashes: Padded<AtomicU64>,
 }
 
-/// Names that no host of the job has, as the directory has said of late: by their hashes. Written by the agent.
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct UnknownNames {
-    /// How many there were.
-    pub(crate) count: AtomicU64,
-    /// The last of them.
-    pub(crate) hashes: [AtomicU64; 16],
-}
+/// Words of an answer: see `engine/refusal.rs`.
+pub(crate) const ANSWER_WORDS: usize = 37;
 
 impl AgentRecord {
     /// The way by which news come to the agent; `published` is [`SyncWords::published`](super::SyncWords).
@@ -67,6 +63,6 @@ pub(crate) struct AgentLine {
     pub(crate) hidden: AtomicU32,
     /// What workers of this host ask for, if the owner is on another host.
     pub(crate) wish: WishRecord,
-    /// A clash that the owner has not heard of yet.
-    pub(crate) clash: AtomicU64,
+    /// What its owner has not heard of yet.
+    pub(crate) clashes: Clashes,
 }

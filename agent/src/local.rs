@@ -1,0 +1,79 @@
+//! Areas of this host that have no reader copies: no other host can have them. Others are told that they are there, so that
+//! whoever asks for one is told why it is not to be had.
+//!
+//! Each is alone in a group of its own. Its note is as that of an area that others can have.
+use crate::names;
+use crate::own::ACCEPTED;
+use hectare_dsm as dsm;
+use hectare_dsm::agent::{Agent, AreaDescription};
+use hectare_net::{AreaId, Event, GroupId, HostId};
+use std::collections::{BTreeMap, HashMap};
+
+/// The areas of this host alone.
+#[derive(Debug, Default)]
+pub(crate) struct Local {
+    groups: BTreeMap<GroupId, dsm::AreaId>,
+    areas: HashMap<dsm::AreaId, GroupId>,
+}
+
+/// Whether an area is of its host alone.
+pub(crate) fn is_local(about: &AreaDescription) -> bool {
+    !about.remote && about.copies == 0
+}
+
+fn id(group: GroupId) -> AreaId {
+    AreaId { group, member: 0 }
+}
+
+impl Local {
+    /// Enters an area that an agent before this one noted; what the node is told.
+    pub(crate) fn enter_noted(&mut self, agent: &Agent, area: dsm::AreaId) -> Option<Event<'static>> {
+        let [group, place, _] = agent.note(area).filter(|[_, place, _]| *place != 0)?;
+        self.enter_as(agent, area, GroupId(group), place & ACCEPTED != 0)
+    }
+
+    /// Enters a new area; what the node is told.
+    pub(crate) fn enter(&mut self, agent: &Agent, host: HostId, area: dsm::AreaId) -> Option<Event<'static>> {
+        let group = GroupId::new(host, agent.draw());
+        agent.set_note(area, [group.0, 1, 0]);
+        self.enter_as(agent, area, group, false)
+    }
+
+    fn enter_as(
+        &mut self,
+        agent: &Agent,
+        area: dsm::AreaId,
+        group: GroupId,
+        accepted: bool,
+    ) -> Option<Event<'static>> {
+        let description = names::description(&agent.describe(area)?);
+        self.groups.insert(group, area);
+        self.areas.insert(area, group);
+        Some(Event::Local { area: id(group), description, accepted })
+    }
+
+    /// The directory knows of it.
+    pub(crate) fn accept(&self, agent: &Agent, area: AreaId) {
+        if let Some(area) = self.groups.get(&area.group)
+            && let Some([group, place, last]) = agent.note(*area)
+        {
+            agent.set_note(*area, [group, place | ACCEPTED, last]);
+        }
+    }
+
+    /// The area here.
+    pub(crate) fn area(&self, area: AreaId) -> Option<dsm::AreaId> {
+        self.groups.get(&area.group).copied()
+    }
+
+    pub(crate) fn knows(&self, area: dsm::AreaId) -> bool {
+        self.areas.contains_key(&area)
+    }
+
+    /// An area was deleted; what it was called.
+    pub(crate) fn forget(&mut self, area: dsm::AreaId) -> Option<AreaId> {
+        let group = self.areas.remove(&area)?;
+        self.groups.remove(&group);
+        Some(id(group))
+    }
+}
