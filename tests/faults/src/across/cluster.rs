@@ -262,8 +262,10 @@ impl Cluster {
 
     /// Kills everything that runs on a host.
     pub(crate) fn kill_host(&mut self, host: usize) -> Result<()> {
-        // Not one after another: the first to go would be missed by the others.
-        for pid in self.network.processes(host)? {
+        // A loss of power is at once. So the agent goes first: it would tell other hosts of workers that died before it.
+        let (mut pids, agents) = (self.network.processes(host)?, self.agents(host)?);
+        pids.sort_by_key(|pid| !agents.contains(pid));
+        for pid in pids {
             let _ = crate::system::signal(pid, libc::SIGKILL);
         }
         drop(self.hosts[host].daemon.take());
