@@ -1,11 +1,12 @@
-//! What an area costs where there are many: to create, attach and delete one, and in a round that looks for those that
+//! The cost of an area where there are many: to create, attach and delete one, and in a round that looks for those that
 //! changed. One worker; small areas of 64 floats, with one reader copy and a log.
 //!
 //! `cargo bench --bench areas [-- --quick] [-- --json FILE]`
 mod support;
 
 use hectare::{Job, Owned, Worker};
-use support::{Case, Random, Report, Times, nanos};
+use hectare_testing::Random;
+use support::{Case, Report, Times, nanos};
 
 /// Areas that are there, and the aims: microseconds to create and to attach, and for an empty round.
 const COUNTS: [usize; 3] = [10, 1_000, 10_000];

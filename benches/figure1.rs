@@ -31,7 +31,7 @@ use support::{Case, Report, Times};
 
 const RANK: usize = 100;
 const BATCH: usize = 2000;
-/// What Cyclades' own program makes of an update: 0.4 million a second and worker.
+/// The speed of Cyclades' own program: 0.4 million a second and worker.
 const CYCLADES_UPDATE_NS: f64 = 2500.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What it costs to give an area to another worker, against passing a token through an `AtomicU32`.
+//! The cost of giving an area to another worker, against passing a token through an `AtomicU32`.
 //!
 //! `cargo bench --bench handover [-- --quick] [-- --json FILE]`
 mod support;

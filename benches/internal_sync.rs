@@ -1,15 +1,16 @@
-//! What a sync costs: dense and sparse copies against plain ones, empty rounds, `service()`.
+//! The cost of a sync: dense and sparse copies against plain ones, empty rounds, `service()`.
 //!
 //! `cargo bench --bench internal_sync [-- --quick] [-- --json FILE] [-- PART_OF_A_CASE]`
 mod support;
 
 use hectare::{AreaSpec, Job, Owned, Worker};
+use hectare_testing::Random;
 use std::hint::black_box;
 use std::sync::{Barrier, Mutex};
 use std::time::Instant;
 use support::copy::{self, Dense};
 use support::gate::Gate;
-use support::{Case, Random, Report, Times, nanos};
+use support::{Case, Report, Times, nanos};
 
 const MIB: usize = 1 << 20;
 const LINE: usize = 64;

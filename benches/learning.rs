@@ -1,4 +1,4 @@
-//! What loops learn: test error after each pass on any number of workers against the serial loop, and how long it takes
+//! How well loops learn: test error after each pass on any number of workers against the serial loop, and how long it takes
 //! to reach a test error.
 //!
 //! `cargo bench --bench learning [-- --quick] [-- TRAIN TEST]`, with two files of lines `user item rating` (indices from

@@ -1,13 +1,14 @@
-//! What loops through the loop layer cost beside their bodies: matrix factorization against tight serial loops
+//! The cost of loops through the loop layer beside their bodies: matrix factorization against tight serial loops
 //! with the same kernel, and the dispatch of an empty loop.
 //!
 //! `cargo bench --bench loops [-- --quick] [-- --json FILE] [-- PART_OF_A_CASE]`
 mod support;
 
 use hectare::orion::{Context, dot, parallel_for};
+use hectare_testing::Random;
 use std::cell::Cell;
 use std::sync::Barrier;
-use support::{Case, Random, Report, Times, nanos};
+use support::{Case, Report, Times, nanos};
 
 const USERS: usize = 6040;
 const ITEMS: usize = 3706;

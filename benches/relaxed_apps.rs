@@ -15,7 +15,7 @@ use hectare::orion::relax::Consistency;
 use std::time::Instant;
 use support::{Case, Report, Times};
 
-/// What other programs did on two cores of an EPYC, in millions or thousands (after thinning) a second of one core, medians of
+/// The speed of other programs on two cores of an EPYC, in millions or thousands (after thinning) a second of one core, medians of
 /// three: compare them with what `benches/peers/` measures on the machine at hand.
 const TOMOTOPY: f64 = 9.2;
 const GENSIM: f64 = 190.0;

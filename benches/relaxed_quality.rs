@@ -1,4 +1,4 @@
-//! What relaxed applications learn, against their serial twins: held-out perplexity of topics (`lda`) after each pass,
+//! The quality of relaxed applications' models, against their serial twins: held-out perplexity of topics (`lda`) after each pass,
 //! the score of word vectors (`word2vec`), passes and seconds of matrix factorization to a test error (`factorize`).
 //!
 //! `cargo bench --bench relaxed_quality [-- --quick] [-- lda|word2vec|mf ...]` (`--help` for more). Texts are generated; so are ratings,
@@ -86,7 +86,7 @@ fn factors(quick: bool) {
     }
 }
 
-/// What learns how well.
+/// Compares the quality of models with that of their serial twins.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// lda, word2vec, mf; all if none is named.
@@ -109,7 +109,7 @@ pub(crate) struct Args {
     /// Of `lda`: append what was measured to this file, and judge all that is in it.
     #[arg(long)]
     save: Option<std::path::PathBuf>,
-    /// What cargo adds.
+    /// An argument that cargo adds.
     #[arg(long, hide = true)]
     bench: bool,
 }

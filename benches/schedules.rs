@@ -10,9 +10,10 @@ use hectare::orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript
 use hectare::orion::relax::Relax;
 use hectare::orion::{Context, Result, Site};
 use hectare::{DistArray, Job, SparseArray};
+use hectare_testing::Random;
 use std::sync::Barrier;
 use std::time::Duration;
-use support::{Case, Random, Report, Times, nanos};
+use support::{Case, Report, Times, nanos};
 
 const RATE: f32 = 0.005;
 const REG: f32 = 0.02;
@@ -244,7 +245,7 @@ fn processes(report: &mut Report) {
     });
 }
 
-/// What ten million entries cost before the first pass, against a pass at rank 32.
+/// The cost of ten million entries before the first pass, against a pass at rank 32.
 fn planning(report: &mut Report) {
     if !report.wants("plan") {
         return;

@@ -1,4 +1,4 @@
-//! What mode serial of the matrix completion example costs beside its arithmetic: updates per second in `f32`,
+//! The cost of mode serial of the matrix completion example beside its arithmetic: updates per second in `f32`,
 //! against a plain loop over two slices with the same kernel.
 //!
 //! `cargo bench --bench serial [-- --quick] [-- --json FILE] [-- PART_OF_A_CASE]`

@@ -28,6 +28,7 @@ use self::post::Post;
 use hectare::orion::relax::{Consistency, Every, Sum};
 use hectare::orion::{Context, Error, Result, parallel_for};
 use hectare::{Area, AreaSpec, Job, SparseArray};
+use hectare_testing::Random;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -43,24 +44,15 @@ const CLOCKS: Every = Every::PerPass(16);
 
 type Row = ([u32; PER_ROW], f32);
 
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-fn random(state: &mut u64) -> f64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-}
-
 fn row(k: usize) -> Row {
-    let mut state = k as u64;
+    let mut random = Random(k as u64);
     let features = std::array::from_fn(|at| {
-        let x = random(&mut state);
+        let x = random.unit();
         // Zipf's law by its continuous inverse, and then spread over the array.
         let rank = if at % 2 == 0 { (FEATURES as f64).powf(x) - 1.0 } else { FEATURES as f64 * x };
         (rank as u64 * 2_654_435_761 % FEATURES as u64) as u32
     });
-    (features, if random(&mut state) < 0.5 { -1.0 } else { 1.0 })
+    (features, if random.unit() < 0.5 { -1.0 } else { 1.0 })
 }
 
 fn slope(margin: f32, label: f32) -> f32 {

@@ -1,11 +1,12 @@
-//! What logging costs: the matrix-factorization kernel by rows, element setters, bulk ranges.
+//! The cost of logging: the matrix-factorization kernel by rows, element setters, bulk ranges.
 //!
 //! `cargo bench --bench write_log [-- --quick] [-- --json FILE]`
 mod support;
 
 use hectare::{AreaSpec, Job, Owned, Worker};
+use hectare_testing::Random;
 use std::hint::black_box;
-use support::{Case, Random, Report, Times, alternate, nanos};
+use support::{Case, Report, Times, alternate, nanos};
 
 fn main() {
     let mut report = Report::from_args("write log: the same work without logging is 1.0");

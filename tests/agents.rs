@@ -15,7 +15,7 @@ fn counter(counter: u64) -> Version {
     Version { term: 1, counter }
 }
 
-/// What the bytes of an area of equal numbers say.
+/// The number in the bytes of an area of equal numbers.
 fn value(bytes: &[u8]) -> u64 {
     let values: Vec<u64> =
         bytes.chunks(8).map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap())).collect();
@@ -192,7 +192,7 @@ fn the_lines_since_a_version() {
     assert!(lines.runs().any(|run| run == (64..65)) && held[0].bytes()[..8] == [0; 8]);
 }
 
-/// What is sent to other hosts: each version's own lines, though the log of many publications is one.
+/// The lines that are sent to other hosts: each version's own lines, though the log of many publications is one.
 #[test]
 fn a_sealed_version_is_an_exact_base() {
     let job = Job::builder().reserve(1 << 28).generations(3, 1000).embedded().unwrap();
@@ -279,7 +279,7 @@ fn a_group_is_held_as_one_state() {
     });
 }
 
-/// What an agent does again and again, until the n-th fault point kills it.
+/// An agent at work until the n-th fault point kills it.
 #[cfg(feature = "fault-points")]
 fn victim(job: &Job, points: u32) -> ! {
     let mut agent = job.agent().unwrap();

@@ -1,4 +1,4 @@
-//! What cannot be a job, or a worker of one.
+//! Descriptors and settings that cannot make a job, or a worker of one.
 use crate::common::this_program;
 use hectare::{Error, Job, JobBuilder};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -134,7 +134,7 @@ fn descriptors_that_are_no_job() {
     assert_eq!(shrunk, -1, "nobody can take the memory away");
 }
 
-/// What `HECTARE_DESCRIPTOR` says is looked at before it is used.
+/// The value of `HECTARE_DESCRIPTOR` is checked before it is used.
 #[test]
 fn what_a_process_does_not_inherit() {
     const NAME: &str = "what_a_process_does_not_inherit";

@@ -6,11 +6,11 @@ use hectare::orion::{Context, Error, Result, parallel_for};
 const LINES: usize = 400;
 
 fn line(number: usize) -> String {
-    let mut random = Random::new(number as u64);
+    let mut random = Random(number as u64);
     (0..random.below(8)).map(|_| format!("w{} ", random.below(60))).collect()
 }
 
-/// What a program makes of the same text in several ways.
+/// The results of a program that counts the same text in several ways.
 type Made = (Vec<(String, u64)>, Vec<(String, Vec<u32>)>, Vec<Vec<u32>>, f64);
 
 fn program(w: &mut Context<'_>, each: impl Fn(usize) + Sync) -> Result<Made> {

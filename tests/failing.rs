@@ -1,4 +1,4 @@
-//! What becomes of a test one of whose workers fails: the others, which may wait for it for ever, are ended, and its message is
+//! A test of which one worker fails: the others, which may wait for it for ever, are ended, and its message is
 //! shown.
 use crate::common::*;
 use std::os::unix::process::ExitStatusExt;

@@ -10,7 +10,7 @@ use std::time::Duration;
 const LINES: u64 = 40;
 const NAMES: [&str; 2] = ["x", "y"];
 
-/// What line `line` says in version `counter`: each version changes one line, to its number.
+/// The value in line `line` of version `counter`: each version changes one line, to its number.
 fn content(line: u64, counter: u64) -> u64 {
     (0..=counter).rev().find(|counter| counter % LINES == line).unwrap_or(0)
 }

@@ -61,7 +61,7 @@ fn note(module: &str, path: &Path, prefix: &str, known: &mut Known) {
     }
 }
 
-/// What each module in a folder of sources knows of the others there.
+/// Which modules of a folder of sources each of them names.
 fn modules(folder: &Path, prefix: &str) -> Known {
     let mut known = Known::new();
     for entry in fs::read_dir(folder).unwrap() {

@@ -133,7 +133,7 @@ fn run(job: &Job, seed: u64, turns: usize) {
     let models: Models = Mutex::default();
     job.run(WORKERS, |worker| {
         let me = worker.rank() as usize;
-        let mut random = Random::new(seed * 100 + me as u64);
+        let mut random = Random(seed * 100 + me as u64);
         let mut mine = Vec::new();
         let mut names = Vec::new();
         for (index, (make, look, len, row)) in TYPES.into_iter().enumerate() {

@@ -22,7 +22,7 @@ struct State {
 }
 
 fn begin(w: &mut Context<'_>) -> Result<State> {
-    let mut random = Random::new(5);
+    let mut random = Random(5);
     let list: Vec<([usize; 2], u64)> =
         (0..RATINGS).map(|_| ([random.below(USERS), random.below(ITEMS)], random.next())).collect();
     Ok(State {

@@ -16,7 +16,7 @@ fn names_and_memory_come_and_go() {
     let _watch = watch(&job);
     let mut worker = job.worker().unwrap();
     let (free, resident) = (job.free_bytes().unwrap(), job.resident_bytes().unwrap());
-    let mut random = Random::new(11);
+    let mut random = Random(11);
     let mut there: HashMap<usize, Owned<u64>> = HashMap::new();
     for step in 0..4000u64 {
         let number = random.below(400);

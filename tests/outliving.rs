@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const SIGABRT: i32 = 6;
 const LEN: usize = 1000;
 
-/// What a child says when it has changed what a shared slice shows.
+/// The message of a child that has changed the content of a shared slice.
 const CHANGED: &str = "a shared slice has changed";
 
 /// Runs the test `name` in a child process; `None` in the child.

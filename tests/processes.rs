@@ -173,7 +173,7 @@ fn killed_at_random_times() {
     let job = job.unwrap();
     let _watch = watch(&job);
     let mut worker = job.worker_at(0).unwrap();
-    let mut random = Random::new(5);
+    let mut random = Random(5);
     let mut children: Vec<(u32, Process)> = Vec::new();
     let mut last = [Version::default(); 3];
     let mut kills = 0u64;

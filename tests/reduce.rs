@@ -4,7 +4,7 @@ use hectare::{Number, Reducer};
 
 const LEN: usize = 1003;
 
-/// What input `input` holds at `index`.
+/// The value of input `input` at `index`.
 fn value(input: usize, index: usize) -> f32 {
     match (input + index) % 17 {
         0 => -1.5e8,

@@ -106,7 +106,7 @@ fn nobody_is_more_than_s_clocks_behind() {
             let mut mine = worker.create::<u64>(spec, 8).unwrap();
             worker.barrier().unwrap();
             let all: Vec<Area<u64>> = (0..4).map(|rank| worker.attach(&format!("{rank}")).unwrap()).collect();
-            let mut random = Random::new(me.into());
+            let mut random = Random(me.into());
             let start = worker.clock();
             assert_eq!(start, 1);
             for step in 1..=150 {

@@ -28,7 +28,7 @@ fn grouped(name: &str) -> AreaSpec {
     AreaSpec::new(name).copies(3).group("group")
 }
 
-/// What an area shows: whole, as numbered, never going back.
+/// Checks that an area's content is whole, belongs to its version, and never goes back.
 fn look(worker: &Worker, area: &hectare::Area<u64>, last: &mut Version) -> u64 {
     let version = area.version(worker).unwrap();
     let seen = uniform(area.read(worker).unwrap());

@@ -32,7 +32,7 @@ fn a_held_back_worker_keeps_its_version() {
             if worker.rank() == 0 {
                 let mut owned = worker.create::<u64>(AreaSpec::new("w").copies(copies), 20_011).unwrap();
                 worker.barrier().unwrap();
-                let mut random = Random::new(3);
+                let mut random = Random(3);
                 churn(worker, &mut owned, &mut random);
                 worker.barrier().unwrap();
                 until("the other holds a view", || held.load(SeqCst));
@@ -167,7 +167,7 @@ fn stragglers_that_come_back_at_any_moment() {
         }
         worker.barrier().unwrap();
         let area: Area<u64> = worker.attach("w").unwrap();
-        let mut random = Random::new(worker.rank().into());
+        let mut random = Random(worker.rank().into());
         let mut last = 0;
         while !stop.load(SeqCst) {
             let view = area.read(worker).unwrap();
@@ -182,7 +182,7 @@ fn stragglers_that_come_back_at_any_moment() {
     .unwrap();
 }
 
-/// What an area was when it was created is a version like any other.
+/// The content of an area at its creation is a version like any other.
 #[test]
 fn the_first_version_is_held_too() {
     for copies in [3, 5] {

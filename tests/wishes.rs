@@ -161,7 +161,7 @@ fn what_is_confirmed_is_fresh() {
     thread.join().unwrap();
 }
 
-/// What a worker is told that waits for an answer when this happens instead.
+/// The result for a worker that waits for an answer when this happens instead.
 fn told_after(happens: impl FnOnce(&Agent, AreaId)) -> Error {
     let job = job();
     let _watch = watch(&job);

@@ -174,7 +174,7 @@ fn check_mode_finds_exactly_the_unlogged_writes() {
     run(&job, 2, |worker| {
         let name = format!("w/{}", worker.rank());
         let mut owned = worker.create::<u32>(AreaSpec::new(name.as_str()).copies(2), 100_003).unwrap();
-        let mut random = Random::new(7 + u64::from(worker.rank()));
+        let mut random = Random(7 + u64::from(worker.rank()));
         for turn in 1..20u32 {
             let mut lines: Vec<usize> = (0..5).map(|_| random.below(100_003 / 16)).collect();
             lines.sort_unstable();

@@ -15,7 +15,7 @@ impl Difference {
         Difference { mean, error: deviation / (logs.len() as f64).sqrt() }
     }
 
-    /// What this says about an aim of at most `percent`: two standard errors to either side.
+    /// The verdict on an aim of at most `percent`: two standard errors to either side.
     pub(crate) fn verdict(&self, percent: f64) -> &'static str {
         let (near, far) = (self.mean.abs() - 2.0 * self.error, self.mean.abs() + 2.0 * self.error);
         match () {

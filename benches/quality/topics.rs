@@ -80,7 +80,7 @@ fn tell(documents: usize, passes: usize, args: &Args, curves: &Curves) {
     }
 }
 
-/// What earlier runs have appended to the file, if there is one: so that many seeds may be run in several goes.
+/// The results that earlier runs have appended to the file, if there is one: so that many seeds may be run in several goes.
 fn saved(args: &Args, passes: usize) -> Curves {
     let Some(text) = args.save.as_ref().and_then(|path| std::fs::read_to_string(path).ok()) else {
         return Vec::new();

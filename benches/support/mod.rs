@@ -1,4 +1,4 @@
-//! What the benches share: command line, table and JSON, robust statistics, a start gate, plain copies.
+//! Shared by the benches: command line, table and JSON, robust statistics, a start gate, plain copies.
 #![allow(dead_code)] // each bench uses its own part
 
 pub(crate) mod copy;
@@ -10,7 +10,7 @@ use std::time::Instant;
 /// One line of the table.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Case {
-    /// What was measured, such as `dense/64MiB/2w`.
+    /// The name of the case, such as `dense/64MiB/2w`.
     pub(crate) case: String,
     /// The median.
     pub(crate) value: f64,
@@ -137,21 +137,4 @@ pub(crate) fn nanos(act: impl FnOnce()) -> f64 {
     let start = Instant::now();
     act();
     start.elapsed().as_nanos() as f64
-}
-
-/// A small generator (xorshift, Marsaglia 2003): the same numbers in every run.
-#[derive(Clone, Debug)]
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.next()) * bound as u128) >> 64) as usize
-    }
 }

@@ -1,4 +1,4 @@
-//! What the daemon takes for the memory of a job when a member brings some, and what not.
+//! Which memory the daemon accepts as that of a job when a member brings it.
 use crate::common::{Host, until};
 use hectare_dsm::Job;
 use hectare_wire::{Connection, Error, Refusal, Reply, Request, Result};

@@ -66,7 +66,7 @@ fn passed(barrier: Result<(), Error>) -> Result<(), Error> {
     }
 }
 
-/// What a program of one host does: areas that were created before a barrier are there after it, with what was published of
+/// As in a program of one host, areas that were created before a barrier are there after it, with what was published of
 /// them; those that nobody created are not.
 fn attach_after_a_barrier() -> Result<(), Error> {
     let (mut worker, size) = worker();
@@ -91,12 +91,12 @@ fn attach_after_a_barrier() -> Result<(), Error> {
     Ok(())
 }
 
-/// What a rank does: so many turns, or turns until the job ends.
+/// The work of a rank: so many turns, or turns until the job ends.
 /// Nobody publishes anything unless somebody asks for it: the first worker counts, the others count after it.
 fn ask(turns: u64) -> Result<(), Error> {
     let (mut worker, size) = worker();
     let mut mine = worker.create::<u64>(AreaSpec::new(format!("count/{}", worker.rank())), 3000)?;
-    // What goes before whom.
+    // The order of events.
     let before = (worker.rank() + size - 1) % size;
     let area = worker.attach_within::<u64>(&format!("count/{before}"), LONG)?;
     worker.barrier()?;

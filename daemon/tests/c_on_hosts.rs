@@ -60,7 +60,7 @@ fn test_program(file: &str) -> Vec<PathBuf> {
     vec![workspace().join("ffi/tests/c").join(file)]
 }
 
-/// What a program says on this host, without a launcher.
+/// The output of a program on this host, without a launcher.
 fn alone(program: &str, arguments: &[&str]) -> String {
     let mut command = Command::new(program);
     for name in ["HECTARE_JOB", "HECTARE_RANK", "HECTARE_SIZE"] {
@@ -71,7 +71,7 @@ fn alone(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(stdout).unwrap()
 }
 
-/// What it says as a process on each host.
+/// Its output as a process on each host.
 fn on_hosts(cluster: &Cluster, program: &str, arguments: &[&str]) -> String {
     let line = format!("exec {program} {}", arguments.join(" "));
     let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20", "--plain"], &line);

@@ -35,7 +35,7 @@ fn command(cluster: &Cluster, host: usize, args: &[&str], script: &str, variable
     command
 }
 
-/// What the processes of all ranks say, each host having so many; in the order of their ranks.
+/// The output of the processes of all ranks, of which each host has so many; in the order of their ranks.
 fn launch(
     cluster: &Cluster,
     here: usize,

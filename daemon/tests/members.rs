@@ -244,14 +244,8 @@ fn no_message_does_harm() {
     let daemon = host.daemon("max_jobs = 4\n[defaults]\nbytes = 65536\n");
     let holder = host.connect();
     holder.ask(&Request::Attach { job: "held".into(), rank: None }).unwrap();
-    // xorshift64 (Marsaglia, 2003): the same inputs every time.
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let mut random = hectare_testing::Random(7);
+    let mut random = move || random.next();
     for input in 0..4000 {
         let socket = Socket::connect(&host.dir.socket()).unwrap().unwrap();
         let len = random() as usize % 60 + 1;

@@ -1,4 +1,4 @@
-//! What lies in the run directory is removed or replaced by others: there is one daemon, and it can be reached.
+//! Others remove or replace files of the run directory: there is one daemon, and it can be reached.
 use crate::common::process::{Member, ROLE, say, told};
 use crate::common::{Daemon, Host, until};
 use hectare_dsm::Job;

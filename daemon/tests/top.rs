@@ -22,7 +22,7 @@ const ROLE: &str = "TOP_TEST_ROLE";
 /// The alternate screen, entered and left.
 const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
-/// What the test itself writes when the program has ended: no program writes it.
+/// Written by the test itself when the program has ended; no program writes it.
 const END: &str = "\x1b[END OF TEST";
 
 fn member(host: &Host, job: &str) -> (Connection, Job) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 const GRACE: Duration = Duration::from_secs(10);
 
 thread_local! {
-    /// What this thread said when it panicked, and where.
+    /// The message of this thread's panic, and its place.
     static SAID: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -64,7 +64,7 @@ impl State {
         let ended = self.ended.lock().unwrap();
         let (ended, _) = self.changed.wait_timeout_while(ended, GRACE, |ended| !*ended).unwrap();
         if !*ended {
-            // What the test runner has captured is lost with the process.
+            // The test runner's captured output is lost with the process.
             let text = format!("a worker {said}\nthe others wait for it, and are ended\n");
             let _ = std::io::stderr().write_all(text.as_bytes());
             std::process::abort();

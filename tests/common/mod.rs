@@ -1,4 +1,4 @@
-//! What the tests share: a watchdog, child processes on the parent's job, and small helpers.
+//! Shared by the tests: a watchdog, child processes on the parent's job, and small helpers.
 #![allow(dead_code, unused_imports)]
 mod crew;
 pub(crate) mod program;
@@ -6,6 +6,7 @@ pub(crate) use self::crew::{Crew, run};
 
 use hectare::orion::Context;
 use hectare::{Element, Job, Owned, Worker};
+pub(crate) use hectare_testing::Random;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::panic::Location;
 use std::path::Path;
@@ -168,26 +169,6 @@ pub(crate) fn as_processes(name: &str, killed: Option<usize>, program: impl Fn(&
     for (number, child) in children.iter_mut().enumerate().filter(|(number, _)| killed != Some(number + 1)) {
         eprintln!("waiting for process {}", number + 1);
         child.finish();
-    }
-}
-
-/// Small random numbers, the same every time (xorshift64*, Vigna, 2016).
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        (self.next() >> 11) as usize % end
     }
 }
 

@@ -10,7 +10,7 @@ fn command(name: &str) -> Command {
     Command::new(program)
 }
 
-/// What example `name` says, and its code.
+/// The output of example `name`, and its exit code.
 pub(crate) fn program(name: &str, args: &[&str]) -> Output {
     command(name).args(args).output().unwrap()
 }

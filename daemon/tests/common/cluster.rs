@@ -126,7 +126,7 @@ impl Cluster {
         }
     }
 
-    /// What `hectare` says on a host.
+    /// The output of `hectare` on a host.
     pub fn hectare(&self, host: usize, args: &[&str]) -> Said {
         let mut command = Command::new(HECTARE);
         command.arg("--run-dir").arg(self.dir(host).path()).args(args).stdin(Stdio::null());

@@ -1,4 +1,4 @@
-//! What a fuzzer does with the control protocol, as plain functions of bytes: they panic where a promise of the
+//! The fuzz targets of the control protocol, as plain functions of bytes: they panic where a promise of the
 //! protocol is broken. Shared by the tests and by `fuzz/`.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 use hectare_daemon::config::Config;
@@ -48,7 +48,7 @@ impl Choices<'_> {
     }
 }
 
-/// What the daemon is to know of a job, kept in the simplest way.
+/// A model of the daemon's knowledge of a job, kept in the simplest way.
 #[derive(Debug)]
 struct Expected {
     serial: u64,
@@ -76,7 +76,7 @@ const CONFIG: &str = "max_jobs = 3\n[limits]\nbytes = 1000000\nareas = 8\nworker
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "", "../a"];
 const MAX_JOBS: usize = 3;
 
-/// What a refusal is about; its words are not the model's business.
+/// The kind of a refusal; the model does not look at its text.
 fn kind(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::NoSuchJob { .. } => "no such job",

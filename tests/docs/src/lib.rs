@@ -1,4 +1,4 @@
-//! What draws the charts of the documents, and what their tests share.
+//! Draws the charts of the documents; shared by the tests of the documents.
 #[path = "../../../examples/training/chart.rs"]
 pub mod chart;
 pub mod charts;

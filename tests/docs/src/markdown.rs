@@ -5,7 +5,7 @@
 pub struct Block {
     /// Where it begins, from 1.
     pub line: usize,
-    /// What stands behind the fence.
+    /// The text behind the fence.
     pub kind: String,
     /// Its lines.
     pub text: String,
@@ -50,7 +50,7 @@ pub fn links(document: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// What a link may name behind `#`, as GitHub and mdBook make it of the headings.
+/// The anchors that a link may name behind `#`, as GitHub and mdBook make it of the headings.
 pub fn anchors(document: &str) -> Vec<String> {
     let headings = parts(document).1.into_iter().filter_map(|(_, line)| {
         let text = line.trim_start_matches('#');

@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What stands in the way of `cargo` in a session.
+/// The program that stands in for `cargo` in a session.
 const CARGO: &str = r#"#!/bin/bash
 # cargo build ..; cargo run [--release] -p PACKAGE [-- ARGUMENT..]
 verb=$1; shift
@@ -47,7 +47,7 @@ fn write(path: PathBuf, text: &str) {
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
-/// What a document's blocks of `sh` print, run one after the other.
+/// The output of a document's blocks of `sh`, run one after the other.
 fn session(document: &str) -> String {
     let script: String = markdown::parts(&read(document))
         .0

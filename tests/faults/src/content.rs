@@ -1,4 +1,4 @@
-//! What the areas of the load hold: a pure function of the area, the version and the owner who wrote it, so
+//! The content of the load's areas: a pure function of the area, the version and the owner who wrote it, so
 //! that whoever sees a version can tell whether every byte of it is the owner's.
 use hectare_dsm::{Area, Owned, Result, Version, Worker};
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(crate) struct Head {
     pub(crate) area: u64,
 }
 
-/// What an area shows to a worker.
+/// The content of an area as a worker reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) version: Version,
@@ -54,7 +54,7 @@ fn written_at(counter: u64, block: u64) -> u64 {
     counter.saturating_sub(since)
 }
 
-/// What the elements of a block are at version `counter`.
+/// The elements of a block at version `counter`.
 pub(crate) fn fill_block(data: &mut [u64], start: usize, area: u64, counter: u64) {
     for (index, value) in (start..).zip(data) {
         *value = element(area, counter, index);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// How long anything is waited for before the campaign calls it missing.
 pub(crate) const WATCHDOG: Duration = Duration::from_secs(120);
 
-/// What a process said on standard error.
+/// The standard error of a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log(Arc<Mutex<String>>);
 
@@ -195,7 +195,7 @@ impl Host {
         }
     }
 
-    /// What the daemon says of a job.
+    /// The daemon's report on a job.
     pub(crate) fn job_line(&self, job: &str) -> Result<JobLine> {
         let mut lines = self.jobs()?.into_iter();
         lines.find(|line| line.job == job).with_context(|| format!("the daemon has no job {job:?}"))

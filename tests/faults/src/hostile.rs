@@ -2,11 +2,12 @@
 use crate::content;
 use crate::host::{Host, descriptors, until};
 use crate::promises::{Promise, Violation};
-use crate::stage::{Random, Stage, Verdict};
+use crate::stage::{Stage, Verdict};
 use crate::system::{self, Scratch};
 use crate::worker::JOB;
 use anyhow::{Context, Result, bail, ensure};
 use hectare_dsm::{Error, Job};
+use hectare_testing::Random;
 use hectare_wire::{Connection, JobSettings, Reply, Request, RunDir, Socket};
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
@@ -72,7 +73,7 @@ pub(crate) fn scribble(seed: u64) -> Result<()> {
         std::process::exit(0);
     });
     println!("ready");
-    let mut random = Random::new(seed);
+    let mut random = Random(seed);
     loop {
         let target = if SIDE.load(Ordering::Relaxed) == 1 { &job } else { &own };
         for _ in 0..4096 {

@@ -27,9 +27,10 @@ mod worker;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use hectare_testing::Random;
 use list::FAULTS;
 use report::{Outcome, Report};
-use stage::{Random, Stage};
+use stage::Stage;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -93,7 +94,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What this program does when a campaign starts it.
+/// Plays the role in which a campaign has started this program.
 fn play(role: &[String]) -> Result<()> {
     let role: Vec<&str> = role.iter().map(String::as_str).collect();
     match role[..] {
@@ -147,7 +148,7 @@ fn campaign(options: &Options) -> Result<Outcome> {
         return across::campaign(&plan);
     }
     let lasting = Duration::from_secs(if options.short { 2 } else { options.seconds });
-    let mut random = Random::new(seed ^ 0x5eed);
+    let mut random = Random(seed ^ 0x5eed);
     let mut report = Report::new(seed, &options.may_skip);
     let began = Instant::now();
     let mut stage = Stage::new(seed, options.short, lasting).context("setting the stage")?;

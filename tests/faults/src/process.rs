@@ -1,10 +1,11 @@
 //! Faults 1 to 4, 8 to 12: processes that die, or seem to.
 use crate::host::{descriptors, until};
 use crate::promises::{Promise, Violation};
-use crate::stage::{Random, Stage, Verdict};
+use crate::stage::{Stage, Verdict};
 use crate::system;
 use crate::worker::JOB;
 use anyhow::{Context, Result, ensure};
+use hectare_testing::Random;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -241,7 +242,7 @@ pub(crate) fn crowd(job: &str, workers: usize, victim: bool) -> Result<()> {
 pub(crate) fn one_of_many(stage: &mut Stage) -> Result<Verdict> {
     const MANY: &str = "many";
     let (workers, kills) = (stage.times(15, 63), stage.times(25, 1000));
-    let mut random = Random::new(stage.random.next());
+    let mut random = Random(stage.random.next());
     let settings =
         hectare_wire::JobSettings { workers: Some(workers as u32 + 1), ..crate::stage::settings() };
     let host = &stage.host;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a worker of the load reports, one line each.
+/// The reports of a worker of the load, one line each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     /// It began: its life and the area that it means to own.
@@ -16,7 +16,7 @@ pub(crate) enum Record {
     /// The worker of life `by` saw a version that it had not seen before; `epoch` and `life` are what the
     /// version says of its owner.
     Saw { by: u64, area: u64, version: Version, epoch: u64, life: u64 },
-    /// What it saw is not what an owner wrote.
+    /// It read something that no owner wrote.
     Torn(String),
     /// An error that it did not expect.
     Failed(String),

@@ -1,4 +1,4 @@
-//! What was injected and what held: a line each, and a file.
+//! The report: a line for each fault that was injected, and a file.
 use crate::list::Fault;
 use crate::promises::Violation;
 use crate::stage::Verdict;
@@ -20,13 +20,13 @@ struct Line {
     survivors_ms: f64,
 }
 
-/// What a campaign comes to.
+/// The result of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Held,
     /// A promise was broken, or an injection failed.
     Broken,
-    /// What was injected held, and a fault was never injected.
+    /// All promises held, but a fault was never injected.
     Skipped,
 }
 

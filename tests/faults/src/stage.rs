@@ -1,17 +1,18 @@
-//! What every fault is played on: a host, its daemon, the load, and the accounts of what they hold.
+//! The stage of every fault: a host, its daemon, the load, and the accounts of the resources that they hold.
 use crate::host::{Daemon, Host, descriptors, until};
 use crate::load::Load;
 use crate::promises::{Promise, Violation};
 use crate::worker::JOB;
 use anyhow::{Result, bail};
 use hectare_dsm::{Job, Stats, WorkerState};
+use hectare_testing::Random;
 use hectare_wire::{JobSettings, Request};
 use std::time::{Duration, Instant};
 
 /// How long a round of the load waits for those who do not come: the time-out of promise D.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What a fault left to say.
+/// The outcome of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Every promise held; what showed it.
@@ -20,28 +21,7 @@ pub(crate) enum Verdict {
     Skipped(String),
 }
 
-/// A generator of small random numbers (xorshift64*, Vigna, 2016).
-#[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        (self.next() >> 11) as usize % end
-    }
-}
-
-/// What is held while nothing happens; it has to come back after every fault.
+/// The resources that are held while nothing happens; after every fault they are the same again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Accounts {
     daemon_descriptors: usize,
@@ -96,7 +76,7 @@ impl Stage {
             let Ok(now) = Accounts::of(&host, &daemon, &load, &view) else { return false };
             std::mem::replace(&mut accounts, now.clone()) == now
         })?;
-        let random = Random::new(seed);
+        let random = Random(seed);
         let (slowest, daemon) = (Duration::ZERO, Some(daemon));
         Ok(Stage { host, daemon, load, view, random, short, lasting, accounts, slowest })
     }

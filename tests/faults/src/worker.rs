@@ -187,7 +187,7 @@ fn obey(order: &str, worker: &mut Worker, end: &mut Option<End>) -> Result<()> {
     Ok(())
 }
 
-/// What a forked child may do with its parent's worker.
+/// The calls that a forked child tries with its parent's worker.
 fn forked(worker: &mut Worker) -> String {
     let code = system::in_forked_child(|| {
         let refused = |result: Result<()>| matches!(result, Err(Error::ForkedChild));

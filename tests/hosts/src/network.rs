@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What a network is like.
+/// The properties of a network.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The largest packet of a host's device, in bytes.
@@ -44,7 +44,7 @@ impl Network {
     /// Makes a network of so many hosts.
     ///
     /// # Errors
-    /// What `ip` said: no rights, no `ip`, or a kernel without namespaces.
+    /// The message of `ip`: no rights, no `ip`, or a kernel without namespaces.
     ///
     /// # Panics
     /// If there are no hosts, or more than 250.
@@ -162,7 +162,7 @@ impl Network {
     /// The processes on a host.
     ///
     /// # Errors
-    /// What `ip` said.
+    /// The message of `ip`.
     pub fn processes(&self, host: usize) -> Result<Vec<u32>> {
         let pids = ip(&["netns", "pids", &self.namespace(host)])?;
         Ok(pids.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
@@ -171,7 +171,7 @@ impl Network {
     /// These faults, in the place of all former ones. They meet a packet in this order.
     ///
     /// # Errors
-    /// What `nft` said.
+    /// The message of `nft`.
     pub fn set(&mut self, faults: &[Fault]) -> Result<()> {
         let is_detour = |fault: &Fault| matches!(fault, Fault::Detour { .. });
         if faults.iter().any(is_detour) && !std::mem::replace(&mut self.has_detours, true) {
@@ -190,7 +190,7 @@ impl Network {
     /// The largest packet that a host's device says it carries, from now on, in bytes.
     ///
     /// # Errors
-    /// What `ip` said.
+    /// The message of `ip`.
     pub fn set_mtu(&mut self, host: usize, bytes: u32) -> Result<()> {
         let device = ["-n", &self.namespace(host), "link", "set", "eth0", "mtu", &bytes.to_string()];
         ip(&device).map(drop)
@@ -199,7 +199,7 @@ impl Network {
     /// The largest packet to and from a host that the switch passes on, from now on, in bytes; nobody is told.
     ///
     /// # Errors
-    /// What `ip` said.
+    /// The message of `ip`.
     pub fn set_passes(&mut self, host: usize, bytes: u32) -> Result<()> {
         assert!(host < self.hosts, "host {host} of {}", self.hosts);
         ip(&["-n", &self.switch(), "link", "set", &format!("port{host}"), "mtu", &bytes.to_string()])
@@ -209,7 +209,7 @@ impl Network {
     /// Limits what a host receives, in bits a second; more waits in a queue of 50 ms, and what finds it full is lost.
     ///
     /// # Errors
-    /// What `tc` said.
+    /// The message of `tc`.
     pub fn limit(&mut self, host: usize, bits_per_second: u64) -> Result<()> {
         assert!(host < self.hosts, "host {host} of {}", self.hosts);
         self.queue(&format!("port{host}"), bits_per_second, "64kb")
@@ -218,7 +218,7 @@ impl Network {
     /// Ends the limit of what a host receives. What waits in the queue is lost.
     ///
     /// # Errors
-    /// What `tc` said; also if there was no limit.
+    /// The message of `tc`; also if there was no limit.
     pub fn unlimit(&mut self, host: usize) -> Result<()> {
         let port = format!("port{host}");
         assert!(host < self.hosts, "host {host} of {}", self.hosts);

@@ -21,7 +21,7 @@ fn socket(network: &Network, host: usize) -> UdpSocket {
     socket
 }
 
-/// What arrives at host 1 of packets of 32 bytes from host 0: per number how often, and whether its bytes are as sent.
+/// The packets of 32 bytes from host 0 that arrive at host 1: per number how often, and whether its bytes are as sent.
 fn arrivals(network: &Network) -> HashMap<u32, (u32, bool)> {
     let mut arrived = HashMap::new();
     for (number, whole) in in_order(network) {

@@ -1,4 +1,4 @@
-//! What counts as built after its sources.
+//! Which programs count as built after their sources.
 use hectare_testing::is_current;
 use std::path::Path;
 

@@ -11,7 +11,7 @@ fn skipping(variables: &[(&str, &str)]) -> Output {
     command.env("LACKS", "1").envs(variables.iter().copied()).output().unwrap()
 }
 
-/// What the tests below run; by itself it has nothing to do.
+/// The test that those below run in a process of its own; by itself it has nothing to do.
 #[test]
 fn lacks_a_unicorn() {
     if std::env::var_os("LACKS").is_some() {

@@ -1,5 +1,6 @@
 //! The free list against a map of bytes, under churn, and on damaged input.
 
+use hectare_testing::Random;
 use proptest::prelude::*;
 
 use super::{Corrupt, Extent, FreeList};
@@ -28,23 +29,6 @@ impl Store {
 
 fn extent(offset: u64, len: u64) -> Extent {
     Extent { offset, len }
-}
-
-/// A small generator for the long run, where a shrinking strategy would be of no use (Steele et al. 2014).
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
 }
 
 const WHOLE: Extent = Extent { offset: 24, len: 384 };
@@ -206,7 +190,7 @@ fn does_not_collapse_under_churn() {
     const WHOLE: Extent = Extent { offset: 0, len: 256 << 20 };
     let mut store = Store::with(4096, WHOLE);
     let mut list = store.list();
-    let mut random = SplitMix(20);
+    let mut random = Random(20);
     let mut live: Vec<Extent> = Vec::new();
     let (mut used, mut low, mut filling) = (0, 1.0f64, true);
     for _ in 0..100_000 {
@@ -215,12 +199,12 @@ fn does_not_collapse_under_churn() {
         // Drifts up or down in between, so that the whole band is crossed again and again.
         if random.below(100) < if filling { 55 } else { 45 } {
             let magnitude = random.below(10);
-            let len = PAGE * ((1 << magnitude) + random.below(1 << magnitude)).min(512);
+            let len = PAGE * ((1 << magnitude) + random.below(1 << magnitude) as u64).min(512);
             let offset = list.allocate(len, PAGE << random.below(3)).expect("a block that fits by far");
             live.push(extent(offset, len));
             used += len;
         } else if !live.is_empty() {
-            let freed = live.swap_remove(random.below(live.len() as u64) as usize);
+            let freed = live.swap_remove(random.below(live.len()));
             list.release(freed).unwrap();
             used -= freed.len;
         }

@@ -1,9 +1,9 @@
 //! Hosts, which are network namespaces, with a daemon each: this program in another role.
 use crate::host::{Daemon, Log, until};
-use crate::stage::Random;
 use anyhow::{Context, Result, bail};
 use hectare_hosts::{Network, Settings};
 use hectare_session::ClusterKey;
+use hectare_testing::Random;
 use hectare_wire::{
     AgentConnection, AgentReply, AgentRequest, AgentStanding, Cipher, Connection, JobHost, JobHosts, JobLine,
     JobSettings, Reply, Request, RunDir,
@@ -22,7 +22,7 @@ struct Host {
     /// How much longer ago than this machine it was started, in seconds.
     older: u64,
     daemon: Option<Daemon>,
-    /// What daemons said, and the agents that they started.
+    /// The logs of the daemons and of the agents that they started.
     logs: Vec<Log>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Cluster {
     hosts: Vec<Host>,
     top: PathBuf,
     jobs: u16,
-    /// What tells the last job from all others.
+    /// The id of the last job, which no other has.
     id: [u8; 16],
 }
 
@@ -212,7 +212,7 @@ impl Cluster {
         (self.network.address(host), 20_000 + self.jobs).into()
     }
 
-    /// What tells the last job from all others.
+    /// The id of the last job, which no other has.
     pub(crate) fn job_id(&self) -> [u8; 16] {
         self.id
     }
@@ -239,7 +239,7 @@ impl Cluster {
         Ok(all)
     }
 
-    /// What the agents of a host have counted of something.
+    /// A counter, added up over the agents of a host.
     pub(crate) fn counted(&self, host: usize, family: &str, cause: &str) -> Result<u64> {
         let all = self.standings(host)?.into_iter().flat_map(|standing| standing.counters);
         Ok(all.filter(|(of, why, _)| of == family && why == cause).map(|(_, _, value)| value).sum())
@@ -272,7 +272,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// What was said on a host since [`Cluster::forget_logs`].
+    /// The log of a host since [`Cluster::forget_logs`].
     pub(crate) fn said(&self, host: usize) -> String {
         self.hosts[host].logs.iter().map(Log::text).collect()
     }

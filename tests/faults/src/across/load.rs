@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 struct Heard {
     judge: Judge,
-    /// What each worker last said that it sees of each worker's area.
+    /// The last report of each worker on each worker's area.
     seen: HashMap<(usize, u64), Version>,
     ended: HashMap<usize, (Instant, String)>,
 }

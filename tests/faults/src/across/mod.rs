@@ -17,10 +17,10 @@ mod trouble;
 pub(crate) use program::play;
 
 use crate::report::Outcome;
-use crate::stage::Random;
 use anyhow::{Context, Result};
 use cluster::{Cluster, NoNetwork};
 use ending::{Ending, nobody_failed, nothing_is_left};
+use hectare_testing::Random;
 use load::Load;
 use program::Style;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ use trouble::{TROUBLES, Trouble};
 /// Who is silent for so long has failed.
 const SILENCE: Duration = Duration::from_secs(6);
 
-/// What a campaign is told.
+/// The options of a campaign.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) hosts: usize,
@@ -95,7 +95,7 @@ impl Stage {
 
 /// Plays episodes until the time is over, or a promise is broken.
 pub(crate) fn campaign(plan: &Plan) -> Result<Outcome> {
-    let cluster = match Cluster::new(plan.hosts, &mut Random::new(plan.seed)) {
+    let cluster = match Cluster::new(plan.hosts, &mut Random(plan.seed)) {
         Ok(cluster) => cluster,
         Err(error) if error.downcast_ref::<NoNetwork>().is_some() => {
             println!("skipped: {error:#}");
@@ -104,7 +104,7 @@ pub(crate) fn campaign(plan: &Plan) -> Result<Outcome> {
         Err(error) => return Err(error),
     };
     let began = Instant::now();
-    let random = Random::new(0);
+    let random = Random(0);
     let (slowest, short) = (Duration::ZERO, plan.short);
     let mut stage = Stage { load: None, cluster, random, ranks: 1, short, slowest, sightings: 0 };
     let mut troubles = 0;
@@ -138,7 +138,7 @@ pub(crate) fn campaign(plan: &Plan) -> Result<Outcome> {
     Ok(Outcome::Held)
 }
 
-/// What happens in an episode.
+/// The plan of an episode.
 fn chosen(stage: &mut Stage, only: &[u8]) -> Vec<&'static Trouble> {
     if !only.is_empty() {
         return TROUBLES.iter().filter(|trouble| only.contains(&trouble.number)).collect();
@@ -148,7 +148,7 @@ fn chosen(stage: &mut Stage, only: &[u8]) -> Vec<&'static Trouble> {
 }
 
 fn episode(stage: &mut Stage, plan: &Plan, seed: u64, notes: &mut Vec<String>) -> Result<()> {
-    stage.random = Random::new(seed ^ 0x05ee_d0f5);
+    stage.random = Random(seed ^ 0x05ee_d0f5);
     stage.cluster.forget_logs();
     let style = Style::ALL[stage.random.below(Style::ALL.len())];
     let ending = Ending::ALL[stage.random.below(Ending::ALL.len())];

@@ -2,10 +2,10 @@
 use super::Stage;
 use super::trouble::{followed, kill_agent};
 use crate::promises::{Promise, Violation};
-use crate::stage::Random;
 use crate::system;
 use anyhow::{Context, Result, ensure};
 use hectare_session::{Batch, ClusterKey, Config, Endpoint, HostId, Time, VERSION};
+use hectare_testing::Random;
 use hectare_wire::Socket;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};

@@ -6,7 +6,7 @@ use anyhow::Result;
 use hectare_hosts::Fault;
 use std::time::Duration;
 
-/// What the devices of the hosts and the switch carry, in bytes.
+/// The MTU of the devices of the hosts and of the switch, in bytes.
 const MTU: u32 = 1500;
 /// Packets up to this size acknowledge and tell clocks and names; larger ones have lines of areas in them.
 const CONTROL: u16 = 200;

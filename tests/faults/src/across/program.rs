@@ -1,4 +1,4 @@
-//! What a worker of the load on several hosts does: it writes areas of its own, looks at everybody's, and reports what it sees.
+//! A worker of the load on several hosts: it writes areas of its own, looks at everybody's, and reports what it sees.
 use crate::content;
 use crate::promises::Record;
 use crate::worker::say;
@@ -70,7 +70,7 @@ fn main(job: &str, size: u64, style: Style, loose: bool) {
     say(&record);
 }
 
-/// What a worker owns: versions whose every byte is checked, and two areas of one group.
+/// The areas of a worker: versions whose every byte is checked, and two areas of one group.
 struct Mine {
     versions: Owned<u64>,
     pair: [Owned<u64>; 2],
@@ -102,7 +102,7 @@ impl Mine {
     }
 }
 
-/// What a worker sees of another, or of itself.
+/// A worker's view of another worker's areas, or of its own.
 struct Theirs {
     rank: u64,
     versions: Area<u64>,

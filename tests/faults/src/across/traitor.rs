@@ -6,9 +6,9 @@ use super::Stage;
 use super::cluster::Cluster;
 use crate::host::{Log, within};
 use crate::promises::{Promise, Violation};
-use crate::stage::Random;
 use anyhow::{Context, Result, ensure};
 use hectare_session::{Batch, Config, Endpoint, HostId, Time};
+use hectare_testing::Random;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, Stdio};
@@ -24,14 +24,14 @@ const REMEMBERED: usize = 50;
 const HELLO: usize = 37;
 const ALL: u64 = u64::MAX;
 
-/// What it sends.
+/// The kinds of its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Means {
     /// Bytes of no meaning, and packets that came, with other bytes in them.
     Fuzzed,
     /// Frames as they should be, with offsets, lengths and counts that cannot be.
     Hostile,
-    /// What the other host says of its own areas, and lines for them.
+    /// Messages about the other host's own areas, and lines for them.
     Foreign,
 }
 
