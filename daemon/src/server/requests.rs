@@ -125,105 +125,106 @@ impl Server {
     }
 
     fn serve_request(&mut self, id: ClientId, request: Request, descriptor: Option<OwnedFd>) -> Option<End> {
-        let pid = self.clients.get(&id)?.pid;
-        let mut memory_of = None;
-        let mut page = None;
-        let reply = match request {
-            Request::Ping => Ok(Reply::Pong {
-                pid: std::process::id(),
-                release: env!("CARGO_PKG_VERSION").into(),
-                age_s: self.since.elapsed().as_secs(),
-            }),
-            Request::Create { job, settings, keep } => {
-                let made = self.registry.create(&job, settings, keep);
-                made.map(|()| {
-                    info!(job, pid, "job made");
-                    COUNTS.job_made();
-                    Reply::Done
-                })
-            }
-            Request::Attach { job, rank } => {
-                let attached = self.if_room(|registry| registry.attach(id, pid, &job, rank));
-                attached.map(|(rank, created)| {
-                    info!(job, pid, rank, created, "member attached");
-                    if created {
-                        COUNTS.job_made();
-                    }
-                    memory_of = Some(job);
-                    Reply::Attached { rank, created }
-                })
-            }
-            Request::Hold { job } => {
-                let created = !self.registry.has(&job);
-                self.if_room(|registry| registry.hold(id, pid, &job)).map(|()| {
-                    if created {
-                        info!(job, pid, "job made");
-                        COUNTS.job_made();
-                    }
-                    Reply::Done
-                })
-            }
-            Request::CreateOnHosts { job, settings, keep, hosts } => {
-                let (index, count) = (hosts.index, hosts.hosts.len());
-                let made = self.registry.create_on_hosts(&job, settings, keep, *hosts);
-                made.map(|()| {
-                    info!(job, pid, host = index, hosts = count, "job on several hosts made");
-                    COUNTS.job_made();
-                    Reply::Done
-                })
-            }
-            Request::Rank => {
-                self.if_room(|registry| registry.rank(id, None)).map(|rank| Reply::Rank { rank })
-            }
-            Request::RankAt { rank } => {
-                self.if_room(|registry| registry.rank(id, Some(rank))).map(|_| Reply::Done)
-            }
-            Request::GiveBack { rank } => self.registry.give_back(id, rank).map(|()| Reply::Done),
-            Request::Page => self.make_page(id).map(|reader| {
-                page = Some(reader);
-                Reply::Page
-            }),
-            Request::Adopt { job, keep, ranks } => match descriptor {
-                Some(memory) => self.adopt(id, BroughtJob { job, memory, keep, ranks }),
-                None => Err(Refusal::NotAdopted { job, what: "no descriptor came with the request".into() }),
-            },
-            Request::Open { job } => {
-                let found = self.registry.memory(&job).map(|_| Reply::Opened);
-                memory_of = Some(job);
-                found
-            }
-            Request::Jobs { after } => {
-                let (jobs, more) = self.registry.jobs_after(&after);
-                Ok(Reply::Jobs { jobs, more })
-            }
-            Request::Clients { after } => {
-                let (clients, more) = self.registry.clients_after(after);
-                Ok(Reply::Clients { clients, more })
-            }
-            Request::Remove { job, force } => {
-                let removed = self.registry.remove(&job, force);
-                removed.map(|members| {
-                    info!(job, pid, force, members = members.len(), "job removed on request");
-                    COUNTS.job_removed("request");
-                    self.tell_removed(&members);
-                    Reply::Done
-                })
-            }
+        let client = self.clients.get_mut(&id)?;
+        let pid = client.pid;
+        match request {
             Request::Leave => {
                 self.forget_member(id, false);
                 self.tell_waiters();
-                return None;
+                None
             }
-            Request::Wait { job } => {
-                if self.registry.has(&job) {
-                    self.clients.get_mut(&id)?.waits_for = Some(job);
-                    return None;
+            Request::Wait { job } if self.registry.has(&job) => {
+                client.waits_for = Some(job);
+                None
+            }
+            request => match self.answer(id, pid, request, descriptor) {
+                Ok((reply, passed)) => self.reply(id, Ok(reply), passed),
+                Err(refusal) => self.reply(id, Err(refusal), Passed::Nothing),
+            },
+        }
+    }
+
+    /// Does what a client asks for that is answered at once.
+    fn answer(
+        &mut self,
+        id: ClientId,
+        pid: u32,
+        request: Request,
+        descriptor: Option<OwnedFd>,
+    ) -> Result<(Reply, Passed), Refusal> {
+        let alone = |reply| (reply, Passed::Nothing);
+        match request {
+            Request::Ping => Ok(alone(Reply::Pong {
+                pid: std::process::id(),
+                release: env!("CARGO_PKG_VERSION").into(),
+                age_s: self.since.elapsed().as_secs(),
+            })),
+            Request::Create { job, settings, keep } => {
+                self.registry.create(&job, settings, keep)?;
+                info!(job, pid, "job made");
+                COUNTS.job_made();
+                Ok(alone(Reply::Done))
+            }
+            Request::CreateOnHosts { job, settings, keep, hosts } => {
+                let (index, count) = (hosts.index, hosts.hosts.len());
+                self.registry.create_on_hosts(&job, settings, keep, *hosts)?;
+                info!(job, pid, host = index, hosts = count, "job on several hosts made");
+                COUNTS.job_made();
+                Ok(alone(Reply::Done))
+            }
+            Request::Attach { job, rank } => {
+                let (rank, created) = self.if_room(|registry| registry.attach(id, pid, &job, rank))?;
+                info!(job, pid, rank, created, "member attached");
+                if created {
+                    COUNTS.job_made();
                 }
-                Ok(Reply::Done)
+                Ok((Reply::Attached { rank, created }, Passed::Memory(job)))
             }
-        };
-        let passed = page.map_or_else(|| memory_of.map_or(Passed::Nothing, Passed::Memory), Passed::Page);
-        self.reply(id, reply, passed)
+            Request::Hold { job } => {
+                let created = !self.registry.has(&job);
+                self.if_room(|registry| registry.hold(id, pid, &job))?;
+                if created {
+                    info!(job, pid, "job made");
+                    COUNTS.job_made();
+                }
+                Ok(alone(Reply::Done))
+            }
+            Request::Rank => {
+                let rank = self.if_room(|registry| registry.rank(id, None))?;
+                Ok(alone(Reply::Rank { rank }))
+            }
+            Request::RankAt { rank } => {
+                self.if_room(|registry| registry.rank(id, Some(rank)))?;
+                Ok(alone(Reply::Done))
+            }
+            Request::GiveBack { rank } => self.registry.give_back(id, rank).map(|()| alone(Reply::Done)),
+            Request::Page => Ok((Reply::Page, Passed::Page(self.make_page(id)?))),
+            Request::Adopt { job, keep, ranks } => match descriptor {
+                Some(memory) => self.adopt(id, BroughtJob { job, memory, keep, ranks }).map(alone),
+                None => Err(Refusal::NotAdopted { job, what: "no descriptor came with the request".into() }),
+            },
+            Request::Open { job } => {
+                self.registry.memory(&job)?;
+                Ok((Reply::Opened, Passed::Memory(job)))
+            }
+            Request::Jobs { after } => {
+                let (jobs, more) = self.registry.jobs_after(&after);
+                Ok(alone(Reply::Jobs { jobs, more }))
+            }
+            Request::Clients { after } => {
+                let (clients, more) = self.registry.clients_after(after);
+                Ok(alone(Reply::Clients { clients, more }))
+            }
+            Request::Remove { job, force } => {
+                let members = self.registry.remove(&job, force)?;
+                info!(job, pid, force, members = members.len(), "job removed on request");
+                COUNTS.job_removed("request");
+                self.tell_removed(&members);
+                Ok(alone(Reply::Done))
+            }
+            // It has ended, or it is none that is answered.
+            Request::Wait { .. } | Request::Leave => Ok(alone(Reply::Done)),
+        }
     }
 }
 

@@ -12,6 +12,13 @@ use crate::error::{Error, Result};
 use crate::view::Recording;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// All iterations of a loop, as they lie at one worker.
+struct Iterations<'p, S: IterationSpace> {
+    placed: &'p S::Placed,
+    /// Each dimension in one part.
+    whole: &'p [Vec<i64>],
+}
+
 impl Context<'_> {
     /// Runs loops serially from now on, and compares what their bodies touch with their descriptions and schedules: a
     /// loop that touches what its description does not name, or whose schedule would let two workers touch an
@@ -41,22 +48,17 @@ impl Context<'_> {
         let Called { head, space, accumulators, slice, body, .. } = *called;
         let whole: Vec<Vec<i64>> = space.bounds().iter().map(|(start, end)| vec![*start, *end]).collect();
         let placed = space.place(self, head.site, &whole, &vec![0].into(), plan.is_sorted())?;
+        let iterations = Iterations::<S> { placed: &placed, whole: &whole };
         self.gather(head, arrays)?;
         let mut tree = Tree::new(accumulators, 1);
         if self.rank() == 0 {
             let worked = guarded(&plan.nest, 0, || {
                 let mut sum = accumulators.identities();
-                let prefetched = self.slice_each::<S, A, K>(&placed, &whole, arrays, slice)?;
-                let findings = self.run_recorded::<S, A, C, F>(
-                    &placed,
-                    &whole,
-                    (plan, prefetched),
-                    arrays,
-                    body,
-                    |values| {
+                let prefetched = self.slice_each::<S, A, K>(&iterations, arrays, slice)?;
+                let findings =
+                    self.run_recorded::<S, A, C, F>(&iterations, plan, prefetched, arrays, body, |values| {
                         sum = accumulators.combine(sum, values);
-                    },
-                )?;
+                    })?;
                 tree.add(0, sum);
                 let lines = findings.into_lines(&plan.nest);
                 let found = Error::Check { loop_name: plan.nest.name.clone(), findings: lines.join("\n  ") };
@@ -102,9 +104,9 @@ impl Context<'_> {
 
     fn run_recorded<S, A, C, F>(
         &mut self,
-        placed: &S::Placed,
-        whole: &[Vec<i64>],
-        (plan, mut prefetched): (&LoopPlan, PrefetchCheck),
+        iterations: &Iterations<'_, S>,
+        plan: &LoopPlan,
+        mut prefetched: PrefetchCheck,
         arrays: &mut A,
         body: &F,
         mut add: impl FnMut(C::Values),
@@ -121,7 +123,7 @@ impl Context<'_> {
         let mut views = arrays.views(self.fabric.worker, &parts, PassTrace(Some(&recording), &cell))?;
         let (covers, mut races) = (Covers::new(&plan.nest), Races::new(plan));
         let mut findings = Findings::default();
-        S::one_by_one(placed, whole, &mut |index, chunk| {
+        S::one_by_one(iterations.placed, iterations.whole, &mut |index, chunk| {
             add(body(chunk, &mut views));
             let touches = recording.take();
             covers.check(index, &touches, &mut findings);
@@ -134,8 +136,7 @@ impl Context<'_> {
     /// The keys that the slice names for each iteration.
     fn slice_each<S, A, K>(
         &mut self,
-        placed: &S::Placed,
-        whole: &[Vec<i64>],
+        iterations: &Iterations<'_, S>,
         arrays: &mut A,
         slice: Slice<'_, K>,
     ) -> Result<PrefetchCheck>
@@ -147,7 +148,7 @@ impl Context<'_> {
         let mut prefetched = PrefetchCheck::default();
         let Some(keys) = slice.keys else { return Ok(prefetched) };
         let mut result = Ok(());
-        S::one_by_one(placed, whole, &mut |_, chunk| {
+        S::one_by_one(iterations.placed, iterations.whole, &mut |_, chunk| {
             let run = arrays.keys(self.fabric.worker).map(|mut views| {
                 // Of a slice that fails, what it named until then counts.
                 let _ = catch_unwind(AssertUnwindSafe(|| keys(chunk, &mut views)));

@@ -61,6 +61,14 @@ impl<'p, S: IterationSpace, F> Cells<'p, S, F> {
     }
 }
 
+/// One of this worker's tiles, of whose arrays it has what the tile needs.
+struct BegunTile<'t> {
+    /// Its number among this worker's.
+    number: usize,
+    /// Which parts of each array it sees.
+    parts: &'t [Range<usize>],
+}
+
 /// The rhythm of a worker's clocks.
 struct Rhythm {
     serves: bool,
@@ -101,9 +109,13 @@ impl Context<'_> {
                 self.hand_on(tile, arrays)?;
             }
             match progress.clocks {
-                None => self.run_tile(cells, number, &parts, arrays, tree, &mut progress.spent)?,
+                None => {
+                    let begun = BegunTile { number, parts: &parts };
+                    self.run_tile(cells, begun, arrays, tree, &mut progress.spent)?
+                }
                 Some(_) => {
-                    self.run_tile_by_clocks(cells, (number, &parts), arrays, tree, progress, &mut rhythm)?
+                    let begun = BegunTile { number, parts: &parts };
+                    self.run_tile_by_clocks(cells, begun, arrays, tree, progress, &mut rhythm)?
                 }
             }
             progress.begun = number + 1;
@@ -149,8 +161,7 @@ impl Context<'_> {
     fn run_tile<S, A, C, F>(
         &mut self,
         cells: &Cells<'_, S, F>,
-        number: usize,
-        parts: &[Range<usize>],
+        BegunTile { number, parts }: BegunTile<'_>,
         arrays: &mut A,
         tree: &mut Tree<'_, C>,
         spent: &mut LoopReport,
@@ -183,7 +194,7 @@ impl Context<'_> {
     fn run_tile_by_clocks<S, A, C, F>(
         &mut self,
         cells: &Cells<'_, S, F>,
-        (number, parts): (usize, &[Range<usize>]),
+        BegunTile { number, parts }: BegunTile<'_>,
         arrays: &mut A,
         tree: &mut Tree<'_, C>,
         Progress { clocks, spent, .. }: &mut Progress,
