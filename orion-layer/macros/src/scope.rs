@@ -6,7 +6,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::HashMap;
 use syn::visit::Visit;
-use syn::{Expr, ExprPath, Ident, Macro, Pat, PatIdent, UseTree};
+use syn::{Arm, Expr, ExprPath, Ident, Macro, Pat, PatIdent, UseTree};
 
 /// The meaning of a name that is bound in the loop.
 #[derive(Clone)]
@@ -134,6 +134,14 @@ pub(crate) fn names_in(tokens: TokenStream, names: &mut Vec<Ident>) {
             TokenTree::Group(group) => names_in(group.stream(), names),
             _ => {}
         }
+    }
+}
+
+/// The pattern of an arm, and the condition behind it.
+pub(crate) fn guarded(arm: &Arm) -> (&Pat, Option<&Expr>) {
+    match &arm.pat {
+        Pat::Guard(guarded) => (&guarded.pat, Some(&guarded.guard)),
+        pattern => (pattern, None),
     }
 }
 

@@ -9,7 +9,7 @@ pub(crate) use self::macros::followed_arguments;
 use super::clauses::{Array, Input};
 use super::form::{Form, Used};
 use super::nest::{Nest, mentions};
-use super::scope::{Binding, Scopes, writes};
+use super::scope::{Binding, Scopes, guarded, writes};
 use super::text::text;
 use proc_macro2::TokenStream;
 use std::fmt::Display;
@@ -195,8 +195,9 @@ impl<'a> Visit<'a> for Walker<'_> {
         let unseen = usize::from(bind::is_conditional(&arm.attrs));
         self.unseen += unseen;
         self.scoped(|walker| {
-            walker.bind_pattern(&arm.pat);
-            if let Some((_, guard)) = &arm.guard {
+            let (pattern, guard) = guarded(arm);
+            walker.bind_pattern(pattern);
+            if let Some(guard) = guard {
                 walker.visit_expr(guard);
             }
             walker.visit_expr(&arm.body);
@@ -233,7 +234,7 @@ impl<'a> Visit<'a> for Walker<'_> {
                 self.place(&address.expr, if is_mut { Mode::Update } else { Mode::Read });
             }
             Expr::Match(choice) => {
-                self.matched(&choice.expr, choice.arms.iter().any(|arm| writes(&arm.pat)));
+                self.matched(&choice.expr, choice.arms.iter().any(|arm| writes(guarded(arm).0)));
                 choice.arms.iter().for_each(|arm| self.visit_arm(arm));
             }
             Expr::Index(_) | Expr::Field(_) | Expr::Path(_) => self.place(expr, Mode::Read),

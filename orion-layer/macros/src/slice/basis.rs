@@ -34,6 +34,9 @@ struct Bound(HashSet<String>);
 
 impl<'a> Visit<'a> for Bound {
     fn visit_pat(&mut self, pattern: &'a Pat) {
+        if let Pat::Guard(guarded) = pattern {
+            return visit::visit_pat_guard(self, guarded);
+        }
         self.0.extend(names_of(pattern).iter().map(ToString::to_string));
     }
 }

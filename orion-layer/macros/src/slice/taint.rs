@@ -1,6 +1,6 @@
 //! Which variables of the body depend on values that the loop changes.
 use super::super::clauses::{Input, Treatment};
-use super::super::scope::names_of;
+use super::super::scope::{guarded, names_of};
 use super::super::walk::is_assignment;
 use super::loops::exhausts;
 use super::names::{Mutable, assigned, names, root};
@@ -202,10 +202,11 @@ impl<'a> Visit<'a> for Spread<'_> {
                 self.visit_expr(&choice.expr);
                 let of = self.source(&choice.expr);
                 for arm in &choice.arms {
+                    let (pattern, guard) = guarded(arm);
                     if let Some(source) = &of {
-                        self.taint_pattern(&arm.pat, source);
+                        self.taint_pattern(pattern, source);
                     }
-                    let guard = arm.guard.as_ref().and_then(|(_, guard)| self.source(guard));
+                    let guard = guard.and_then(|guard| self.source(guard));
                     self.under(of.clone().or(guard), |spread| visit::visit_arm(spread, arm));
                 }
             }

@@ -1,4 +1,5 @@
 //! Branches: those whose conditions are known, and those that are taken both ways.
+use super::super::super::scope::guarded;
 use super::Emitter;
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprIf, ExprMatch, Stmt, parse_quote};
@@ -56,14 +57,14 @@ impl Emitter<'_> {
 
     pub(super) fn choice(&mut self, choice: &ExprMatch, out: &mut Vec<Stmt>) {
         let guard_source = choice.arms.iter().find_map(|arm| {
-            let (_, guard) = arm.guard.as_ref()?;
-            self.taint.source(&**guard).map(|_| guard.span())
+            let guard = guarded(arm).1?;
+            self.taint.source(guard).map(|_| guard.span())
         });
         if !self.taint.is_free(&choice.expr) {
             self.expr(&choice.expr, out);
             for arm in &choice.arms {
                 self.drop_condition(out, |emitter, out| {
-                    if let Some((_, guard)) = &arm.guard {
+                    if let Some(guard) = guarded(arm).1 {
                         emitter.expr(guard, out);
                     }
                     emitter.whole(&arm.body, out);
@@ -80,8 +81,8 @@ impl Emitter<'_> {
             arm.body = parse_quote!({ #(#inside)* });
             arm.comma = Some(Default::default());
         }
-        let guards = || choice.arms.iter().filter_map(|arm| arm.guard.as_ref());
-        if is_empty && !guards().any(|(_, guard)| self.changes(guard)) {
+        let guards = || choice.arms.iter().filter_map(|arm| guarded(arm).1);
+        if is_empty && !guards().any(|guard| self.changes(guard)) {
             if self.changes(&choice.expr) {
                 self.whole(&choice.expr, out);
             }
@@ -95,7 +96,7 @@ impl Emitter<'_> {
             );
         }
         self.need(&choice.expr);
-        for (_, guard) in guards() {
+        for guard in guards() {
             self.need(guard);
         }
         // So that the value is that of a statement.
