@@ -86,12 +86,24 @@ fn peers_says_how_each_host_is_reached() {
         line.starts_with("seen") && line.contains("connected") && line.contains("aes-128-gcm"),
         "{said:?}"
     );
+    let said = cluster.hectare(0, &["top", "seen", "--once", "--interval", "0.3"]);
+    let line =
+        said.out.lines().find(|line| line.contains("10.77.0.2:")).unwrap_or_else(|| panic!("{said:?}"));
+    assert!(line.starts_with("seen") && line.contains("connected") && line.contains("/s"), "{said:?}");
     let said = cluster.hectare(0, &["peers", "other"]);
     assert!(said.code == 4 && said.err.contains("there is no job \"other\""), "{said:?}");
     let text = metrics(&cluster, 0);
     let of = format!("{{job=\"seen\",peer=\"{}\"}}", cluster.name(2));
     for line in [format!("hectare_peer_connected{of} 1"), format!("hectare_peer_sealed{of} 1")] {
         assert!(text.lines().any(|other| other == line), "no {line} in\n{text}");
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../dist/grafana-dashboard.json");
+    let dashboard = std::fs::read_to_string(path).unwrap();
+    let words = dashboard.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let shown: Vec<&str> = words.filter(|word| word.starts_with("hectare_peer_")).collect();
+    assert!(shown.len() >= 5, "{shown:?}");
+    for name in shown {
+        assert!(text.contains(&format!("{name}{{")), "no {name}, which the dashboard shows, in\n{text}");
     }
     for name in ["hectare_peer_sent_bytes_total", "hectare_peer_round_trip_seconds"] {
         assert!(value(&text, &format!("{name}{of} ")) > 0.0, "{text}");

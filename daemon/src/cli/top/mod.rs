@@ -1,5 +1,6 @@
 //! `hectare top`: what jobs and their workers do, as it happens.
 pub mod keys;
+pub mod peers;
 pub mod sample;
 pub mod screen;
 pub mod view;
@@ -76,7 +77,7 @@ fn interval(text: &str) -> Result<f64, ArgumentError> {
 /// No daemon, or one that ends and is not followed in time; no such job; no terminal. The terminal is given back before.
 pub(super) fn top(dir: &RunDir, what: &Top) -> Result<u8> {
     let daemon = Reconnecting::open(dir, what.daemon_within)?;
-    let mut sampler = Sampler::new(daemon, what.job.clone(), MOST_AREAS);
+    let mut sampler = Sampler::new(dir, daemon, what.job.clone(), MOST_AREAS);
     let first = loop {
         match sampler.sample()? {
             Some(sample) => break sample,
@@ -158,7 +159,11 @@ fn text(sample: &Sample, sort: Sort) -> String {
     let areas =
         sample.jobs.iter().flat_map(|job| job.areas.iter().map(|area| view::area_cells(&job.job, area)));
     let (jobs, workers) = (table_text(view::JOBS, jobs), table_text(view::WORKERS, workers));
-    format!("{jobs}\n{workers}\n{}", table_text(view::AREAS, areas.collect()))
+    let areas = table_text(view::AREAS, areas.collect());
+    let peers: Vec<_> = view::peers(sample).map(|(job, peer)| view::peer_cells(job, peer)).collect();
+    let peers =
+        if peers.is_empty() { String::new() } else { format!("{}\n", table_text(view::PEERS, peers)) };
+    format!("{jobs}\n{peers}{workers}\n{areas}")
 }
 
 fn pictures(sampler: &mut Sampler, what: &Top, first: Sample) -> Result<u8> {

@@ -1,8 +1,9 @@
 //! The samples of `top`: counters of two snapshots of every job, as rates.
+use super::peers::{Agents, PeerSample};
 use crate::ask::{Reconnecting, all_jobs, is_there, monitor};
 use anyhow::Result;
 use hectare_dsm::{AreaSnapshot, Monitor, Snapshot, WorkerSnapshot, WorkerState};
-use hectare_wire::{Connection, Error, JobLine, Refusal};
+use hectare_wire::{Connection, Error, JobLine, Refusal, RunDir};
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -44,6 +45,8 @@ pub struct JobSample {
     pub given_up: u64,
     /// Publications put off.
     pub put_off: u64,
+    /// The other hosts that it is on.
+    pub peers: Vec<PeerSample>,
     /// Its workers, in the order of their ranks.
     pub workers: Vec<WorkerSample>,
     /// Its areas, the stalest first.
@@ -114,6 +117,7 @@ struct Watched {
 #[derive(Debug)]
 pub(super) struct Sampler {
     daemon: Reconnecting,
+    agents: Agents,
     /// The job to look at; all if there is none.
     job: Option<String>,
     watched: BTreeMap<String, (u64, Watched)>,
@@ -122,8 +126,8 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    pub(super) fn new(daemon: Reconnecting, job: Option<String>, most_areas: usize) -> Sampler {
-        Sampler { daemon, job, watched: BTreeMap::new(), last: None, most_areas }
+    pub(super) fn new(dir: &RunDir, daemon: Reconnecting, job: Option<String>, most_areas: usize) -> Sampler {
+        Sampler { daemon, agents: Agents::new(dir), job, watched: BTreeMap::new(), last: None, most_areas }
     }
 
     /// Looks at everything; the rates are those since the last call. `None` while there is no daemon.
@@ -138,7 +142,11 @@ impl Sampler {
                 .filter_map(|line| sample_job(connection, watched, line, now, *most_areas).transpose());
             ticks.collect::<Result<Vec<_>>>()
         })?;
-        let Some(jobs) = jobs else { return Ok(None) };
+        let Some(mut jobs) = jobs else { return Ok(None) };
+        self.agents.retain(|job| jobs.iter().any(|it| it.job == job));
+        for job in &mut jobs {
+            job.peers = self.agents.peers(&job.job, now);
+        }
         let interval_s = self.last.map_or(0.0, |last| now.duration_since(last).as_secs_f64());
         self.last = Some(now);
         let time_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
@@ -265,6 +273,7 @@ fn job_sample(line: &JobLine, snapshot: &Snapshot, now: Instant, watched: &Watch
         bytes_per_s: rate(stats.copied_bytes, then.map(|then| then.copied_bytes)),
         given_up: stats.given_up,
         put_off: stats.put_off,
+        peers: Vec::new(),
         workers: snapshot.workers.iter().map(worker).collect(),
         areas,
         areas_left_out: snapshot.areas_left_out,

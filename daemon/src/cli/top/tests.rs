@@ -44,6 +44,7 @@ fn sample() -> Sample {
         bytes_per_s: Some(5e6),
         given_up: 2,
         put_off: 0,
+        peers: Vec::new(),
         workers: vec![
             worker(0, "live", 5.0, 300.0, 0),
             worker(1, "straggler", 1.0, 100.0, 9),
@@ -94,6 +95,74 @@ fn everything_is_in_the_picture() {
     );
     assert!(lines.last().unwrap().starts_with("q quit  p pause  up/down scroll  workers by rank"));
     assert_eq!((buffer[(0, 6)].fg, buffer[(0, 7)].fg), (Color::Yellow, Color::Red));
+}
+
+/// A host after so many sessions, of which the last has sent and lost so many packets of 1000 bytes.
+fn peer(sessions: u64, sent: Option<u64>, lost: u64) -> hectare_wire::PeerStanding {
+    let session = sent.map(|sent| hectare_wire::SessionStanding {
+        boot: 1,
+        seal: "none".into(),
+        heard_ms: 0,
+        round_trip_ns: 61_000,
+        min_round_trip_ns: 50_000,
+        path_mtu: 1500,
+        window: 0,
+        in_flight: 0,
+        sent,
+        sent_bytes: sent * 1000,
+        received: 0,
+        received_bytes: 4096,
+        acked: 0,
+        lost,
+        congestion_events: 0,
+        probes: 0,
+        black_holes: 0,
+    });
+    let address = "10.0.0.2:7117".parse().unwrap();
+    hectare_wire::PeerStanding {
+        host: 1,
+        name: "b".into(),
+        address,
+        since_ms: 1500,
+        sessions,
+        reason: None,
+        session,
+    }
+}
+
+#[test]
+fn other_hosts_have_a_line_each() {
+    let of = |now: &hectare_wire::PeerStanding, then: &hectare_wire::PeerStanding| {
+        super::super::peers::sample(now, Some((2.0, then)))
+    };
+    let connected = of(&peer(1, Some(300), 20), &peer(1, Some(100), 10));
+    let cells = peer_cells("mf", &connected);
+    let expected =
+        ["mf", "b", "10.0.0.2:7117", "connected", "1.5 s", "61 us", "97.7 KiB/s", "0 B/s", "5.0 %"];
+    assert_eq!(cells, expected);
+    // Of another session, or of none, there are no rates.
+    for (now, then) in [(peer(2, Some(9), 0), peer(1, Some(100), 0)), (peer(1, None, 0), peer(1, Some(1), 0))]
+    {
+        let cells = peer_cells("mf", &of(&now, &then));
+        assert_eq!(cells[6..], ["-", "-", "-"]);
+        assert_eq!(cells[3], if now.session.is_some() { "connected" } else { "away" });
+    }
+    let mut sample = sample();
+    sample.jobs[0].peers = vec![connected, of(&peer(1, None, 0), &peer(1, None, 0))];
+    let mut terminal = Terminal::new(TestBackend::new(100, 24)).unwrap();
+    terminal.draw(|frame| draw(frame, &sample, VIEW)).unwrap();
+    let buffer = terminal.backend().buffer().clone();
+    let line = |y| (0..100).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+    assert_eq!(
+        [4, 5, 6].map(line),
+        [
+            "JOB  HOST  ADDRESS        STATE      FOR    ROUND TRIP  SENT/s      RECEIVED/s  LOST",
+            "mf   b     10.0.0.2:7117  connected  1.5 s  61 us       97.7 KiB/s  0 B/s       5.0 %",
+            "mf   b     10.0.0.2:7117  away       1.5 s  -           -           -           -",
+        ]
+    );
+    assert_eq!(buffer[(0, 6)].fg, Color::Red);
+    assert!(line(8).starts_with("JOB  RANK"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The picture of a sample: jobs, workers, areas, in tables.
 use super::Sort;
+use super::peers::PeerSample;
 use super::sample::{AreaSample, JobSample, Sample, WorkerSample};
 use crate::cli::output::bytes;
 use ratatui::Frame;
@@ -26,9 +27,11 @@ pub struct View {
     pub scroll: usize,
 }
 
-/// Heads of the tables of jobs, workers and areas.
+/// Heads of the tables of jobs, their other hosts, workers and areas.
 pub(super) const JOBS: [&str; 9] =
     ["JOB", "MEMBERS", "RANKS", "DIED", "MEMORY", "ROUNDS/s", "BYTES/s", "GIVEN UP", "PUT OFF"];
+pub(super) const PEERS: [&str; 9] =
+    ["JOB", "HOST", "ADDRESS", "STATE", "FOR", "ROUND TRIP", "SENT/s", "RECEIVED/s", "LOST"];
 pub(super) const WORKERS: [&str; 9] =
     ["JOB", "RANK", "PID", "STATE", "ROUNDS/s", "BYTES/s", "BEHIND", "LATE", "WAITED FOR"];
 pub(super) const AREAS: [&str; 8] = ["JOB", "AREA", "OWNER", "SIZE", "VERSION", "VERSIONS/s", "STATE", "AGE"];
@@ -67,6 +70,25 @@ pub(super) fn job_cells(job: &JobSample) -> [String; 9] {
         job.given_up.to_string(),
         job.put_off.to_string(),
     ]
+}
+
+pub(super) fn peer_cells(job: &str, peer: &PeerSample) -> [String; 9] {
+    [
+        job.into(),
+        peer.host.clone(),
+        peer.address.clone(),
+        peer.state.into(),
+        age(peer.state_s),
+        peer.round_trip_s.map_or("-".into(), age),
+        byte_rate(peer.sent_per_s),
+        byte_rate(peer.received_per_s),
+        peer.lost.map_or("-".into(), |share| format!("{:.1} %", 100.0 * share)),
+    ]
+}
+
+/// The other hosts of all jobs.
+pub(super) fn peers(sample: &Sample) -> impl Iterator<Item = (&str, &PeerSample)> {
+    sample.jobs.iter().flat_map(|job| job.peers.iter().map(|peer| (job.job.as_str(), peer)))
 }
 
 pub(super) fn worker_cells(job: &str, worker: &WorkerSample) -> [String; 9] {
@@ -158,14 +180,20 @@ fn style(worker: &WorkerSample) -> Style {
 pub fn draw(frame: &mut Frame<'_>, sample: &Sample, view: View) {
     let jobs = sample.jobs.iter().map(|job| (job_cells(job), Style::new())).collect::<Vec<_>>();
     let jobs_are_there = !jobs.is_empty();
+    let of_peer = |(job, peer): (&str, &PeerSample)| {
+        let style = if peer.state == "away" { Style::new().fg(Color::Red) } else { Style::new() };
+        (peer_cells(job, peer), style)
+    };
+    let peers: Vec<_> = peers(sample).map(of_peer).collect();
     let heights = [
         Constraint::Length(1),
         Constraint::Length((jobs.len() as u16).min(6) + 2),
+        Constraint::Length(if peers.is_empty() { 0 } else { (peers.len() as u16).min(8) + 2 }),
         Constraint::Fill(1),
         Constraint::Fill(1),
         Constraint::Length(1),
     ];
-    let [title, first, second, third, foot] = Layout::vertical(heights).areas(frame.area());
+    let [title, first, hosts, second, third, foot] = Layout::vertical(heights).areas(frame.area());
     let workers = sorted(sample, view.sort);
     let late = workers.iter().filter(|(_, worker)| worker.state != "live").count();
     let paused = if view.paused { "   PAUSED" } else { "" };
@@ -178,6 +206,9 @@ pub fn draw(frame: &mut Frame<'_>, sample: &Sample, view: View) {
     );
     frame.render_widget(Paragraph::new(Line::from(text)), title);
     frame.render_widget(table(JOBS, jobs), first);
+    if !peers.is_empty() {
+        frame.render_widget(table(PEERS, peers), hosts);
+    }
     let rows = workers.iter().skip(view.scroll.min(workers.len().saturating_sub(1)));
     let rows = rows.map(|(job, worker)| (worker_cells(job, worker), style(worker))).collect();
     frame.render_widget(table(WORKERS, rows), second);
