@@ -203,7 +203,7 @@ pub enum Event<'b> {
     },
     /// This host's part of the program has ended; its areas are gone.
     Left,
-    /// The time that [`Node::next_timeout`] named has come.
+    /// The time that [`Node::next_timeout`](super::Node::next_timeout) named has come.
     Timeout,
 }
 
