@@ -3,6 +3,7 @@ use hectare_hosts::{Fault, Network, Settings};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
+use std::ops::Not;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -21,25 +22,28 @@ fn socket(network: &Network, host: usize) -> UdpSocket {
     socket
 }
 
-/// The packets of 32 bytes from host 0 that arrive at host 1: per number how often, and whether its bytes are as sent.
+/// Bytes of a packet, without its headers of 28.
+const SMALL: usize = 32;
+
+/// The small packets from host 0 that arrive at host 1: per number how often, and whether its bytes are as sent.
 fn arrivals(network: &Network) -> HashMap<u32, (u32, bool)> {
     let mut arrived = HashMap::new();
-    for (number, whole) in in_order(network) {
+    for (number, whole) in in_order(network, SMALL) {
         let entry = arrived.entry(number).or_insert((0, true));
         *entry = (entry.0 + 1, entry.1 && whole);
     }
     arrived
 }
 
-/// The same, one by one: number, and whether it is whole.
-fn in_order(network: &Network) -> Vec<(u32, bool)> {
+/// The packets of that size from host 0 that arrive at host 1, one by one: number, and whether it is whole.
+fn in_order(network: &Network, bytes: usize) -> Vec<(u32, bool)> {
     let (from, to) = (socket(network, 0), socket(network, 1));
     for number in 0..PACKETS {
-        let mut packet = [0; 32];
+        let mut packet = vec![0; bytes];
         packet[..4].copy_from_slice(&number.to_le_bytes());
         from.send_to(&packet, to.local_addr().unwrap()).unwrap();
     }
-    let (mut packet, mut arrived) = ([0; 32], Vec::new());
+    let (mut packet, mut arrived) = (vec![0; bytes], Vec::new());
     while to.recv(&mut packet).is_ok() {
         let number = u32::from_le_bytes(packet[..4].try_into().unwrap());
         arrived.push((number, packet[4..].iter().all(|byte| *byte == 0)));
@@ -90,9 +94,14 @@ fn each_fault_does_what_it_says() {
     assert!(half(wrong), "{wrong} of {PACKETS}");
 
     network.set(&[Fault::Detour { from, to, share }]).unwrap();
-    let order: Vec<u32> = in_order(&network).into_iter().map(|(number, _)| number).collect();
-    let late = order.windows(2).filter(|pair| pair[1] < pair[0]).count();
-    assert!(late > 0 && order.len() == PACKETS as usize, "{late} late, {order:?}");
+    // Packets overtake those of the detour if they come faster than it carries them, 16 large ones in 10 ms. On a busy
+    // machine they may not.
+    let overtakes = || {
+        let order: Vec<u32> = in_order(&network, 600).into_iter().map(|(number, _)| number).collect();
+        assert_eq!(order.len(), PACKETS as usize, "{order:?}");
+        order.is_sorted().not()
+    };
+    assert!((0..20).any(|_| overtakes()), "nothing came late");
 
     // The packets are of 60 bytes, with their headers.
     network.set(&[Fault::LoseSizes { from, to, share: 1.0, least: 61, most: 1500 }]).unwrap();
@@ -101,7 +110,7 @@ fn each_fault_does_what_it_says() {
     assert!(arrivals(&network).is_empty());
 
     network.set(&[Fault::LoseRows { from, to, lost: 20, of: 50 }]).unwrap();
-    let order: Vec<u32> = in_order(&network).into_iter().map(|(number, _)| number).collect();
+    let order: Vec<u32> = in_order(&network, SMALL).into_iter().map(|(number, _)| number).collect();
     let gaps = order.windows(2).filter(|pair| pair[1] == pair[0] + 21).count();
     assert!(order.len() == 60 && gaps > 0, "{order:?}");
 
