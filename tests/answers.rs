@@ -59,9 +59,12 @@ fn all_who_wait(refusal: &Refusal, is_it: impl Fn(&Error) -> bool + Sync, parts:
 fn an_area_that_its_host_keeps_is_an_error_for_all_who_wait_for_it() {
     let refusal = |why| Refusal::Unshared { host: 2, why };
     let is = |error: &Error, of| matches!(error, Error::NotShared { why, .. } if *why == of);
-    for (why, part) in
-        [(Unshared::Local, "`copies(1)`"), (Unshared::Members, "groups"), (Unshared::Length, "shorten")]
-    {
+    for (why, part) in [
+        (Unshared::Local, "`copies(1)`"),
+        (Unshared::Members, "groups"),
+        (Unshared::Length, "shorten"),
+        (Unshared::Memory, "no memory"),
+    ] {
         all_who_wait(&refusal(why), |error| is(error, why), &["\"theirs\"", "c (10.0.0.3:7400)", part]);
     }
 }

@@ -336,6 +336,7 @@ impl SegmentMemory {
     fn refusal(&self, error: NameError, found: Option<AreaId>) -> Refusal {
         let unshared = |by: HostId, why| Refusal::Unshared { host: usize::from(by.0), why };
         match (error, found) {
+            (NameError::Unsent { by }, _) => unshared(by, Unshared::Memory),
             (_, Some(found)) => self.received.refusal(found, error),
             (NameError::Local { by }, _) => unshared(by, Unshared::Local),
             (NameError::Members { by }, _) => unshared(by, Unshared::Members),
@@ -393,14 +394,17 @@ impl SegmentMemory {
 }
 
 impl Memory for SegmentMemory {
-    fn pin(&mut self, group: GroupId, label: Option<u64>) -> Option<Pinned> {
+    fn pin(&mut self, group: GroupId, label: Option<u64>) -> Result<Option<Pinned>, NameError> {
         // Somebody wants it.
         for area in self.own.areas_of(group) {
             self.agent.choose(area);
         }
-        let pinned = self.own.pin(&self.agent, group, label, self.now_ns)?;
-        self.trace.note(group, &pinned.state.versions, pinned.published_ns, TraceWhat::Published);
-        Some(pinned)
+        self.own.complete(&self.agent, group)?;
+        let pinned = self.own.pin(&self.agent, group, label, self.now_ns);
+        if let Some(pinned) = &pinned {
+            self.trace.note(group, &pinned.state.versions, pinned.published_ns, TraceWhat::Published);
+        }
+        Ok(pinned)
     }
 
     fn unpin(&mut self, pin: PinId) {

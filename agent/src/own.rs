@@ -6,7 +6,9 @@
 use crate::names;
 use hectare_dsm as dsm;
 use hectare_dsm::agent::{Agent, AreaDescription, Held};
-use hectare_net::{AreaId, Description, GroupId, HostId, Lines, PinId, Pinned, Run, State, Version};
+use hectare_net::{
+    AreaId, Description, GroupId, HostId, Lines, NameError, PinId, Pinned, Run, State, Version,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tracing::error;
 
@@ -172,6 +174,25 @@ impl Own {
         self.groups.get(&id).map(|group| group.members.values().copied().collect()).unwrap_or_default()
     }
 
+    /// Gives memory to the copies of a group that other hosts are sent.
+    ///
+    /// # Errors
+    /// [`NameError::Unsent`] if there is none, with a line in the log when it happens first.
+    pub(crate) fn complete(&mut self, agent: &Agent, id: GroupId) -> Result<(), NameError> {
+        match self.areas_of(id).iter().try_for_each(|area| agent.complete(*area)) {
+            Ok(()) | Err(dsm::Error::Deleted { .. }) => {
+                self.without_memory.remove(&id);
+                Ok(())
+            }
+            Err(error) => {
+                if self.without_memory.insert(id) {
+                    error!(group = id.0, %error, "no memory for the copies that other hosts are sent");
+                }
+                Err(NameError::Unsent { by: id.owner() })
+            }
+        }
+    }
+
     /// Pins the newest state of a group, or the last one of a label.
     pub(crate) fn pin(
         &mut self,
@@ -182,16 +203,6 @@ impl Own {
     ) -> Option<Pinned> {
         let group = self.groups.get(&id)?;
         let areas: Vec<dsm::AreaId> = group.members.values().copied().collect();
-        match areas.iter().try_for_each(|area| agent.complete(*area)) {
-            Ok(()) => self.without_memory.remove(&id),
-            Err(dsm::Error::Deleted { .. }) => false,
-            Err(error) => {
-                if self.without_memory.insert(id) {
-                    error!(group = id.0, %error, "no memory for the copies that other hosts are sent");
-                }
-                return None;
-            }
-        };
         let held = match label {
             None => agent.hold(&areas).ok()?,
             Some(label) => agent.hold_label(&areas, label).ok()??,

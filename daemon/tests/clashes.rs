@@ -1,8 +1,9 @@
 //! Areas of two hosts that cannot both be in a job: the owner of each hears it, with both hosts, and nothing hangs.
-use crate::common::cluster::Cluster;
+use crate::common::cluster::{Cluster, Running};
 use crate::common::role_here;
 use hectare_dsm::wire::Launch;
 use hectare_dsm::{AreaSpec, Error, Job, Unshared, Worker};
+use hectare_testing::MemoryGroup;
 use std::time::{Duration, Instant};
 
 const ROLE: &str = "CLASH_ROLE";
@@ -111,9 +112,39 @@ fn misfit() -> Result<(), Error> {
     worker.barrier()
 }
 
+/// One of two ranks, each on a host of its own. The first has an area for which its host has no memory to send it.
+fn short() -> Result<(), Error> {
+    let launch = Launch::from_environment().unwrap().expect("a launcher");
+    let mut worker = Job::connect(&launch.job)?.worker()?;
+    worker.wait_for_workers(2, LONG)?;
+    if worker.rank() == 0 {
+        let mut large = worker.create::<u64>("large", LARGE)?;
+        large.write(&worker)?.fill(7);
+        worker.barrier()?;
+        return worker.barrier();
+    }
+    worker.barrier()?;
+    for _ in 0..2 {
+        let error = worker.attach::<u64>("large").unwrap_err();
+        assert!(matches!(error, Error::NotShared { why: Unshared::Memory, .. }), "{error}");
+        names(&error, &["large", "10.77.0.1", "no memory"]);
+    }
+    println!("refused");
+    let since = Instant::now();
+    let large = loop {
+        match worker.attach::<u64>("large") {
+            Err(Error::NotShared { .. }) if since.elapsed() < LONG => {}
+            other => break other?,
+        }
+    };
+    assert!(large.read(&worker)?.iter().all(|element| *element == 7));
+    worker.barrier()
+}
+
 #[test]
 fn role() {
     match std::env::var(ROLE).as_deref() {
+        Ok("short") => short().unwrap(),
         Ok("misfit") => misfit().unwrap(),
         Ok(over) => clash(over).unwrap(),
         Err(_) => return,
@@ -128,6 +159,28 @@ fn whoever_cannot_have_an_area_is_told_so() {
     let role = format!("{ROLE}=misfit exec {} --exact {} --nocapture", program.display(), role_here());
     let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &role);
     assert_eq!((said.code, said.out.matches("went on").count()), (0, 2), "{said:?}");
+    cluster.assert_nothing_is_left();
+}
+
+/// Elements of an area that needs more for copies for others than the daemon and the agent of the first host may have.
+const LARGE: usize = 5 << 20;
+
+#[test]
+fn a_host_without_memory_for_what_it_would_send_is_named() {
+    let group = match MemoryGroup::new(64 << 20) {
+        Ok(group) => group,
+        Err(error) => return hectare_testing::skip("cgroup", error),
+    };
+    let Some(mut cluster) = Cluster::new(2) else { return };
+    cluster.restart_daemon_in(0, &group);
+    let program = std::env::current_exe().unwrap();
+    let role = format!("{ROLE}=short exec {} --exact {} --nocapture", program.display(), role_here());
+    let mut run = Running::start(cluster.command(&["--hosts", &cluster.list(1), "--timeout", "20"], &role));
+    while !run.lines(1)[0].contains("refused") {}
+    let log = || cluster.daemons[0].log.lock().unwrap().clone();
+    assert!(log().contains("no memory for the copies"), "{}", log());
+    std::fs::write(group.limit_file(), (1_u64 << 30).to_string()).unwrap();
+    assert_eq!(run.end(), Some(0), "{} {}", run.said(), log());
     cluster.assert_nothing_is_left();
 }
 

@@ -471,6 +471,9 @@ pub enum Unshared {
     /// Its name, or that of its group, is too long.
     #[error("as its name, or that of its group, is longer than 255 bytes: shorten it")]
     Length,
+    /// Its host has no memory for the copies that others are sent.
+    #[error("which has no memory for the copies that it would send (its log has the numbers): give it more")]
+    Memory,
 }
 
 /// Of which host something is, if it is another one.

@@ -49,7 +49,10 @@ pub trait Memory {
     ///
     /// The last state of the label before the newest is there until a state of the label after the newest is published:
     /// workers of other hosts may wait for it.
-    fn pin(&mut self, group: GroupId, label: Option<u64>) -> Option<Pinned>;
+    ///
+    /// # Errors
+    /// [`NameError::Unsent`] if this host has no memory for copies that can be pinned, which ends what attaches to the group.
+    fn pin(&mut self, group: GroupId, label: Option<u64>) -> Result<Option<Pinned>, NameError>;
 
     /// Gives a pin back.
     fn unpin(&mut self, pin: PinId);

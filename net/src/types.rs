@@ -154,6 +154,12 @@ pub enum NameError {
         /// The host that has it.
         by: HostId,
     },
+    /// Its owner's host has no memory for the copies that are sent.
+    #[error("the area is of {by} alone: it has no memory for the copies that others are sent")]
+    Unsent {
+        /// The host that has it.
+        by: HostId,
+    },
     /// The area was deleted.
     #[error("the area was deleted by its owner")]
     Deleted,

@@ -1,6 +1,7 @@
 //! Hosts, which are network namespaces, with a daemon each; and runs on them.
 use super::{Daemon, Said, until};
 use hectare_hosts::{Network, Settings};
+use hectare_testing::MemoryGroup;
 use hectare_wire::{Connection, JobLine, Reply, Request, RunDir};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
@@ -58,7 +59,20 @@ impl Cluster {
     }
 
     pub fn start_daemon(&mut self, host: usize) {
-        let mut command = self.network.command(host, env!("CARGO_BIN_EXE_hectared"));
+        self.start_daemon_by(host, self.network.command(host, env!("CARGO_BIN_EXE_hectared")));
+    }
+
+    /// Starts another daemon in the place of a host's, which may have what the group may, with its agents.
+    pub fn restart_daemon_in(&mut self, host: usize, group: &MemoryGroup) {
+        self.daemons[host].child.kill().unwrap();
+        self.daemons[host].child.wait().unwrap();
+        self.start_daemon_by(host, self.network.command_in_group(host, env!("CARGO_BIN_EXE_hectared")));
+        let daemon = self.daemons.pop().expect("just started");
+        group.add(daemon.child.id()).unwrap();
+        self.daemons[host] = daemon;
+    }
+
+    fn start_daemon_by(&mut self, host: usize, mut command: Command) {
         command.env("HECTARE_RUN_DIR", self.dir(host).path()).env("HOME", self.home(host));
         let config = self.home(host).join("hectared.toml");
         std::fs::write(&config, "[metrics]\nsocket = true\n").unwrap();

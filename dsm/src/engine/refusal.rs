@@ -97,6 +97,7 @@ impl Unshared {
             Unshared::Local => 0,
             Unshared::Members => 1,
             Unshared::Length => 2,
+            Unshared::Memory => 3,
         }
     }
 
@@ -104,7 +105,8 @@ impl Unshared {
         match number {
             0 => Unshared::Local,
             1 => Unshared::Members,
-            _ => Unshared::Length,
+            2 => Unshared::Length,
+            _ => Unshared::Memory,
         }
     }
 }
@@ -121,6 +123,7 @@ mod tests {
             unshared(Unshared::Local),
             unshared(Unshared::Members),
             unshared(Unshared::Length),
+            unshared(Unshared::Memory),
             Refusal::OutOfMemory { asked: u64::MAX, free: 3, limit: 2, payer: "cgroup /a/ä".into() },
             Refusal::NotReceived { host: 7, why: String::new() },
             Refusal::NotReceived { host: 7, why: "x".repeat(TEXT) },

@@ -2,13 +2,16 @@
 mod contract;
 
 use crate::judge::{Judge, Promise, Published};
-use crate::options::Mode;
+use crate::options::{MS, Mode};
 use crate::random::Random;
 use crate::wishes::Wishes;
 use hectare_net::{AreaId, Arrival, Description, Event, GroupId, HostId, LINE, PinId, State, Version};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
+
+/// What a host said is heard within so many nanoseconds, by links that come back, too.
+const SAYS_LATE: u64 = 3000 * MS;
 
 /// A group of this host.
 #[derive(Debug, Default)]
@@ -116,6 +119,8 @@ pub(crate) struct HostMemory {
     last_pin: u64,
     /// What the agent is to be told.
     pub(crate) events: VecDeque<Event<'static>>,
+    /// It has no memory for the copies that it would send until then.
+    pub(crate) short_until: u64,
     /// So many calls of the agent do something; then it is dead.
     pub(crate) fuel: Option<u32>,
     random: Random,
@@ -149,6 +154,7 @@ impl HostMemory {
             lowest: 0,
             last_pin: 0,
             events: VecDeque::new(),
+            short_until: 0,
             fuel: None,
             random,
         }
@@ -264,6 +270,11 @@ impl HostMemory {
             }
             None => true,
         }
+    }
+
+    /// Whether others may have heard a moment ago that it has no memory for the copies that it would send.
+    pub(crate) fn was_short(&self, now: u64) -> bool {
+        self.short_until > 0 && now < self.short_until + SAYS_LATE
     }
 
     fn broke(&self, promise: Promise, what: String) {

@@ -1,15 +1,17 @@
 //! Hosts, links and faults on virtual time.
+mod actions;
 mod links;
+mod setup;
+
+use self::actions::add;
 
 use crate::judge::{Broken, Judge, Promise};
 use crate::memory::HostMemory;
-use crate::network::{Cut, Network};
+use crate::network::Network;
 use crate::options::{MS, Options};
 use crate::random::Random;
 use hectare_net::wire::{self, Frame, Wanted};
-use hectare_net::{
-    Action, AreaId, Config, Counters, Description, ElementType, Event, GroupId, HostId, LINE, NameError, Node,
-};
+use hectare_net::{AreaId, Config, Counters, Event, HostId, NameError, Node};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -55,6 +57,8 @@ enum What {
         packet: u64,
         acked: bool,
     },
+    /// A worker that was refused an area asks for it again.
+    Attach(u16, u64),
     Crash(u16, Option<u32>),
     Start(u16),
     Pause(u16, u64),
@@ -153,116 +157,6 @@ impl World {
         }
         world.begin();
         world
-    }
-
-    fn areas(&mut self) {
-        let options = self.options.clone();
-        let element = ElementType { kind: 1, size: 8, align: 8 };
-        let (mut names, mut keepers) = (Vec::new(), Vec::new());
-        for host in 0..options.hosts {
-            for group in 0..options.groups {
-                let id = GroupId::new(HostId(host), group);
-                for member in 0..self.random.between(1, options.members) {
-                    let name = format!("h{host}g{group}m{member}");
-                    // The last line may be short.
-                    let bytes = self.random.between(1, options.lines) * LINE - self.random.below(7) * 8;
-                    let description =
-                        Description { name: name.clone(), group: String::new(), element, bytes, row: 1 };
-                    names.push((host, description.clone()));
-                    let area = AreaId { group: id, member: member as u16 };
-                    self.hosts[usize::from(host)].memory.create(area, description, options.copies);
-                }
-            }
-            // A name that all hosts want, for an area that nobody attaches to, and a group that all want.
-            let of = |name: &str, group: &str| Description {
-                name: name.into(),
-                group: group.into(),
-                element,
-                bytes: 64,
-                row: 1,
-            };
-            let area = |serial| AreaId { group: GroupId::new(HostId(host), serial), member: 0 };
-            let memory = &mut self.hosts[usize::from(host)].memory;
-            if self.random.chance(300) {
-                memory.create(area(CLASHING), of("wanted by all", ""), options.copies);
-            }
-            if self.random.chance(300) {
-                memory.create(area(GROUPED), of(&format!("of {host}"), "group of all"), options.copies);
-            }
-            if self.random.chance(300) {
-                memory.create_local(area(LOCAL), of(KEPT, ""));
-                keepers.push(host);
-            }
-        }
-        for host in 0..options.hosts {
-            if keepers.iter().any(|keeper| *keeper != host) && self.random.chance(500) {
-                let wanted = Wanted { name: KEPT.into(), element: None, bytes: None, asked: 0 };
-                self.hosts[usize::from(host)].wanted.push((wanted, None));
-            }
-        }
-        for host in 0..options.hosts {
-            for (owner, description) in &names {
-                if *owner != host && self.random.chance(options.attach) {
-                    let odd = self.random.chance(20);
-                    let element = if odd { ElementType { kind: 9, ..element } } else { element };
-                    let bytes = self.random.chance(500).then_some(description.bytes);
-                    let wanted =
-                        Wanted { name: description.name.clone(), element: Some(element), bytes, asked: 0 };
-                    self.hosts[usize::from(host)].wanted.push((wanted, None));
-                }
-            }
-        }
-    }
-
-    fn begin(&mut self) {
-        let hosts = self.options.hosts;
-        for host in 0..hosts {
-            let at = self.random.below(20 * MS);
-            self.at(at, What::Start(host));
-            self.at(at, What::Round(host));
-            for peer in host + 1..hosts {
-                let at = self.random.below(30 * MS);
-                self.at(at, What::Connect(host, peer));
-            }
-        }
-        let until = self.options.faults_until;
-        for _ in 0..self.options.partitions {
-            let (from, start, len) = (
-                self.random.below(hosts.into()) as u16,
-                self.random.below(until),
-                self.random.between(1, 500 * MS),
-            );
-            let to = (from + 1 + self.random.below(u64::from(hosts) - 1) as u16) % hosts;
-            let end = (start + len).min(until);
-            self.network.cuts.push(Cut { from, to, start, end });
-            // One way, or both.
-            if self.random.chance(500) {
-                self.network.cuts.push(Cut { from: to, to: from, start, end });
-            }
-        }
-        for _ in 0..self.options.pauses {
-            let (host, at, len) = (
-                self.random.below(hosts.into()) as u16,
-                self.random.below(until),
-                self.random.between(1, 250 * MS),
-            );
-            self.at(at, What::Pause(host, at + len));
-        }
-        for _ in 0..self.options.crashes {
-            let (host, at) = (self.random.below(hosts.into()) as u16, self.random.below(until));
-            let in_the_middle = self.random.chance(700).then(|| self.random.below(40) as u32);
-            self.at(at, What::Crash(host, in_the_middle));
-        }
-        if self.options.death {
-            let (host, at) = (self.random.below(hosts.into()) as u16, self.random.below(until));
-            self.at(at, What::Die(host));
-        }
-        if self.options.impostor && hosts > 2 {
-            for _ in 0..40 {
-                let at = self.random.below(until);
-                self.at(at, What::Impostor);
-            }
-        }
     }
 
     fn at(&mut self, time: u64, what: What) {
@@ -376,6 +270,7 @@ impl World {
         }
         let of = match &what {
             What::Round(host) | What::Agent(host) | What::Timeout(host, _) | What::Start(host) => Some(*host),
+            What::Attach(host, _) => Some(*host),
             What::Connected { at, .. } | What::Told { at, .. } => Some(*at),
             What::Deliver { to, .. } => Some(*to),
             What::Crash(host, _) | What::Pause(host, _) | What::Die(host) => Some(*host),
@@ -436,6 +331,7 @@ impl World {
                     self.tell(at, Event::Writable { peer, bytes });
                 }
             }
+            What::Attach(host, ticket) => self.attach(host, ticket),
             What::Crash(host, fuel) => match fuel {
                 Some(fuel) => self.hosts[usize::from(host)].memory.fuel = Some(fuel),
                 None => self.crash(host),
@@ -498,13 +394,19 @@ impl World {
             .iter()
             .enumerate()
             .filter(|(_, (_, answer))| answer.is_none())
-            .map(|(ticket, (wanted, _))| (ticket as u64, wanted.clone()))
+            .map(|(ticket, _)| ticket as u64)
             .collect();
-        for (ticket, wanted) in open {
-            self.tell(host, Event::Attach { ticket, wanted, interval_us: self.options.interval_us });
+        for ticket in open {
+            self.attach(host, ticket);
         }
         self.tell(host, Event::Ready);
         self.hosts[usize::from(host)].memory.agent_is_ready();
+    }
+
+    /// A worker attaches to an area, or asks again.
+    fn attach(&mut self, host: u16, ticket: u64) {
+        let wanted = self.hosts[usize::from(host)].wanted[ticket as usize].0.clone();
+        self.tell(host, Event::Attach { ticket, wanted, interval_us: self.options.interval_us });
     }
 
     /// The agent ends; it is started again.
@@ -544,99 +446,4 @@ impl World {
             self.at(next, What::Timeout(host, boot));
         }
     }
-
-    fn act(&mut self, host: u16, action: Action) {
-        let this = &mut self.hosts[usize::from(host)];
-        match action {
-            Action::Send(packet) => self.send(host, &packet),
-            Action::Accepted { area } if this.memory.kept.contains_key(&area) => {
-                this.memory.kept.get_mut(&area).expect("just seen").1 = true;
-            }
-            Action::Accepted { area } => {
-                let own = this.memory.own.get_mut(&area.group).expect("an area of this host");
-                let area_here = &mut own.members[usize::from(area.member)];
-                area_here.accepted = true;
-                let Description { name, group, .. } = &area_here.description;
-                self.judge.borrow_mut().named(name, group, area);
-            }
-            Action::Refused { area, error } => {
-                let own = this.memory.own.remove(&area.group);
-                let serial = area.group.0 & 0xffff_ffff;
-                match error {
-                    NameError::Taken { by } if serial == CLASHING => {
-                        let holder = AreaId { group: GroupId::new(by, CLASHING), member: 0 };
-                        self.judge.borrow_mut().must_hear(holder, HostId(host));
-                    }
-                    NameError::Group { by } if serial == GROUPED => {
-                        let holder = AreaId { group: GroupId::new(by, GROUPED), member: 0 };
-                        self.judge.borrow_mut().must_hear(holder, HostId(host));
-                    }
-                    _ => {
-                        let what = format!("{area:?} was refused: {error}, {own:?}");
-                        self.judge.borrow_mut().broke(Promise::Names, what);
-                    }
-                }
-            }
-            // It is answered again when there is one.
-            Action::Attached { result: Err(NameError::Unknown), .. } => {}
-            Action::Attached { ticket, result, .. } => {
-                let (wanted, answer) = &mut this.wanted[ticket as usize];
-                let odd = wanted.element.is_some_and(|element| element.kind == 9);
-                match result {
-                    Err(NameError::Local { by }) if wanted.name == KEPT && by.0 != host => {
-                        let kept = AreaId { group: GroupId::new(by, LOCAL), member: 0 };
-                        self.judge.borrow_mut().must_hear(kept, HostId(host));
-                    }
-                    Ok(area) if !odd => {
-                        // Somebody there takes it for something else.
-                        if self.random.chance(100) {
-                            let element = ElementType { kind: 8, size: 8, align: 8 };
-                            this.memory.events.push_back(Event::TakenFor { area, element });
-                            self.judge.borrow_mut().must_hear(area, HostId(host));
-                        }
-                        let remote = this.memory.remote.get_mut(&area.group).expect("it has copies");
-                        remote.attached = true;
-                        remote.interval_us = self.options.interval_us;
-                    }
-                    Err(NameError::Type { .. }) if odd => {
-                        let mut judge = self.judge.borrow_mut();
-                        // It may have been accepted a moment ago, and its host not have heard so.
-                        if let Some(area) = judge.area_of(&wanted.name) {
-                            judge.must_hear(area, HostId(host));
-                        }
-                    }
-                    other => self
-                        .judge
-                        .borrow_mut()
-                        .broke(Promise::Names, format!("{} was answered {other:?}", wanted.name)),
-                }
-                *answer = Some(result);
-                this.memory.worker.started = this.wanted.iter().all(|(_, answer)| answer.is_some());
-            }
-            Action::Clash { area, by, .. } => self.judge.borrow_mut().heard(area, by),
-            Action::Deleted { area } => {
-                self.judge.borrow_mut().broke(Promise::Names, format!("{area:?} counts as deleted"));
-            }
-            Action::PeerRefused { peer, error } => {
-                self.judge.borrow_mut().broke(Promise::Contract, format!("{peer} was refused: {error}"));
-            }
-            Action::End(failed) => self.judge.borrow_mut().ended(HostId(host), failed, self.dead),
-        }
-    }
-}
-
-fn add(to: &mut Counters, more: &Counters) {
-    to.malformed += more.malformed;
-    to.violations += more.violations;
-    to.cuts += more.cuts;
-    to.arrivals += more.arrivals;
-    to.cuts_refused += more.cuts_refused;
-    to.skipped_labels += more.skipped_labels;
-    to.pins_refused += more.pins_refused;
-    to.lines_sent += more.lines_sent;
-    to.lines_resent += more.lines_resent;
-    to.lines_received += more.lines_received;
-    to.stale_lines += more.stale_lines;
-    to.names_refused += more.names_refused;
-    to.clashes += more.clashes;
 }

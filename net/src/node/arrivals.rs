@@ -259,6 +259,19 @@ impl Node {
         }
     }
 
+    /// The owner has no memory for the copies that it would send: whoever attaches to an area that has not come is told, and a
+    /// group of which nothing has come is let go.
+    pub(super) fn on_unsent(&mut self, cx: &mut Cx<'_>, group: GroupId, state: u64) {
+        let Some(inbound) = self.inbound.get(&group).filter(|inbound| inbound.state == state) else { return };
+        let first =
+            AreaId { group, member: inbound.have.iter().take_while(|have| have.is_some()).count() as u16 };
+        let is_new = !inbound.has_any();
+        self.refuse_from(cx, first, NameError::Unsent { by: group.owner() });
+        if is_new {
+            self.detach(cx, group);
+        }
+    }
+
     /// A cut begins.
     pub(super) fn on_cut(&mut self, cx: &mut Cx<'_>, from: HostId, cut: Cut) {
         let foreign = cut.group.owner() != from && !self.mutant(Mutant::ForeignCut);

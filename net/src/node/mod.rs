@@ -276,7 +276,15 @@ impl Node {
             peer.knows_us = false;
             // Answers to its former agent.
             peer.outbox.forget(|key| {
-                matches!(key, Key::Member(_) | Key::Named(_) | Key::Found(_) | Key::Clock | Key::Forced(_))
+                matches!(
+                    key,
+                    Key::Member(_)
+                        | Key::Named(_)
+                        | Key::Found(_)
+                        | Key::Clock
+                        | Key::Forced(_)
+                        | Key::Unsent(_)
+                )
             });
             peer.outbox.restate();
             self.forget_subscriber(cx, host);
@@ -417,6 +425,7 @@ impl Node {
                 cx.out.push(Action::Clash { area, by, error });
             }
             Register::Forced(group, forced) if group.owner() == from => self.on_forced(cx, group, forced),
+            Register::Unsent(group, state, _) if group.owner() == from => self.on_unsent(cx, group, state),
             Register::Suspect(host, silent) => self.on_suspect(cx, from, host, silent),
             Register::Verdict(failed) => self.on_verdict(cx, from, failed),
             Register::Left => {
@@ -424,7 +433,11 @@ impl Node {
                     peer.left = true;
                 }
             }
-            Register::Named(..) | Register::Found(..) | Register::Clash(..) | Register::Forced(..) => {
+            Register::Named(..)
+            | Register::Found(..)
+            | Register::Clash(..)
+            | Register::Forced(..)
+            | Register::Unsent(..) => {
                 self.counters.violations += 1;
             }
         }

@@ -7,7 +7,7 @@ use super::{Action, Cx, Mutant, Node};
 use crate::intervals::Intervals;
 use crate::memory::{Pinned, State};
 use crate::types::{AreaId, Description, GroupId, HostId, MAX_MEMBERS, MAX_NAME, NameError, Version};
-use crate::wire::{Register, Stage, Subscription};
+use crate::wire::{Key, Register, Stage, Subscription};
 
 impl Node {
     /// An area of this host was created, or is there at the agent's start.
@@ -107,10 +107,28 @@ impl Node {
         outbound.newest = Some(state);
     }
 
-    fn pin(&mut self, cx: &mut Cx<'_>, group: GroupId, label: Option<u64>) -> Option<Pinned> {
-        let pinned = cx.memory.pin(group, label)?;
-        *self.pins.entry(pinned.pin).or_default() += 1;
-        Some(pinned)
+    /// Pins a state for those who wait for it, who are told if there is no memory for that.
+    fn pin(
+        &mut self,
+        cx: &mut Cx<'_>,
+        group: GroupId,
+        label: Option<u64>,
+        waiting: &[(HostId, Choice)],
+    ) -> Option<Pinned> {
+        match cx.memory.pin(group, label) {
+            Ok(pinned) => {
+                let pinned = pinned?;
+                *self.pins.entry(pinned.pin).or_default() += 1;
+                Some(pinned)
+            }
+            Err(_) => {
+                for &(host, _) in waiting {
+                    let state = self.outbound[&group].subscribers[&host].said.state;
+                    self.tell(host, Register::Unsent(group, state, self.counters.pins_refused));
+                }
+                None
+            }
+        }
     }
 
     fn drop_pin(&mut self, cx: &mut Cx<'_>, pinned: &Pinned) {
@@ -160,7 +178,11 @@ impl Node {
             return;
         };
         let (stage, cut, forced) = (said.stage, said.cut, said.forced);
-        let is_new = !outbound.subscribers.contains_key(&from);
+        // One that has left and come back may not have been heard to leave; nothing is known there of the members.
+        let is_new = outbound
+            .subscribers
+            .get(&from)
+            .is_none_or(|subscriber| said.have.is_empty() && said.state != subscriber.said.state);
         let subscriber = outbound.subscribers.entry(from).or_insert_with(|| Subscriber {
             said: said.clone(),
             ride: None,
@@ -187,6 +209,10 @@ impl Node {
             self.abandon_ride(cx, group, from);
         }
         if is_new {
+            // What it knew of them, it has forgotten.
+            if let Some(peer) = self.peers.get_mut(&from) {
+                peer.outbox.forget(|key| matches!(key, Key::Member(area) if area.group == group));
+            }
             let members: Vec<_> = self.outbound[&group].members.iter().cloned().enumerate().collect();
             for (member, description) in members {
                 self.tell(from, Register::Member(AreaId { group, member: member as u16 }, description));
@@ -366,7 +392,7 @@ impl Node {
         waiting: &[(HostId, Choice)],
     ) {
         // If it cannot be pinned now, it is tried again after a while, or at the next publication.
-        let Some(pinned) = self.pin(cx, group, choice.kept) else {
+        let Some(pinned) = self.pin(cx, group, choice.kept, waiting) else {
             self.counters.pins_refused += 1;
             self.alarms.insert((cx.now + self.config.alive_ns, group));
             return;

@@ -45,6 +45,9 @@ pub enum Register {
     Left,
     /// A group of the sender: the answer to the receiver's last forced sync of it.
     Forced(GroupId, Forced),
+    /// A group of the sender: there is no memory for the copies that the receiver would be sent, whose subscription says this
+    /// state (the first number). The second one counts, as each is news.
+    Unsent(GroupId, u64, u64),
 }
 
 /// What a host says of an area of its own.
@@ -133,6 +136,7 @@ pub enum Key {
     Found(u32),
     Clash(AreaId, HostId),
     Forced(GroupId),
+    Unsent(GroupId),
 }
 
 impl Register {
@@ -153,6 +157,7 @@ impl Register {
             Register::Verdict(_) => Key::Verdict,
             Register::Left => Key::Left,
             Register::Forced(group, _) => Key::Forced(*group),
+            Register::Unsent(group, ..) => Key::Unsent(*group),
         }
     }
 
@@ -225,6 +230,12 @@ impl Register {
                 to.group(*group);
                 forced.put(to);
             }
+            Register::Unsent(group, state, count) => {
+                to.u8(14);
+                to.group(*group);
+                to.u64(*state);
+                to.u64(*count);
+            }
         }
     }
 
@@ -250,6 +261,7 @@ impl Register {
             11 => Register::Verdict(get_failed(from)?),
             12 => Register::Left,
             13 => Register::Forced(from.group()?, Forced::get(from)?),
+            14 => Register::Unsent(from.group()?, from.u64()?, from.u64()?),
             _ => return Err(FrameError::Value { of: "a register" }),
         })
     }
@@ -396,6 +408,10 @@ fn put_name_error(to: &mut Vec<u8>, error: &NameError) {
             to.u8(10);
             to.host(by);
         }
+        NameError::Unsent { by } => {
+            to.u8(11);
+            to.host(by);
+        }
     }
 }
 
@@ -416,6 +432,7 @@ fn name_error(kind: u8, from: &mut Reader<'_>) -> Result<NameError, FrameError> 
         8 => NameError::Unknown,
         9 => NameError::Group { by: from.host()? },
         10 => NameError::Local { by: from.host()? },
+        11 => NameError::Unsent { by: from.host()? },
         _ => return Err(FrameError::Value { of: "the reason why a name was refused" }),
     })
 }

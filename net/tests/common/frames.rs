@@ -142,7 +142,7 @@ impl Choices<'_> {
     }
 
     fn name_error(&mut self) -> NameError {
-        match self.below(10) {
+        match self.below(11) {
             0 => NameError::Taken { by: self.host() },
             1 => NameError::Type { there: self.element(), here: self.element(), asked_by: self.host() },
             2 => NameError::Length { there: self.u64(), here: self.u64(), asked_by: self.host() },
@@ -152,6 +152,7 @@ impl Choices<'_> {
             6 => NameError::Unknown,
             7 => NameError::Group { by: self.host() },
             8 => NameError::Local { by: self.host() },
+            9 => NameError::Unsent { by: self.host() },
             _ => NameError::Deleted,
         }
     }
@@ -195,7 +196,7 @@ impl Choices<'_> {
     }
 
     fn register(&mut self) -> Register {
-        match self.below(13) {
+        match self.below(14) {
             0 => {
                 let covers = self.below(255);
                 Register::Clock {
@@ -231,6 +232,7 @@ impl Choices<'_> {
                     put_off: self.below(2) == 0,
                 },
             ),
+            12 => Register::Unsent(self.group(), self.u64(), self.u64()),
             _ => Register::Left,
         }
     }

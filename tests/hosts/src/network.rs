@@ -131,6 +131,13 @@ impl Network {
         within(&self.namespace(host), program)
     }
 
+    /// The same, but that the command sees this machine's `/sys` in place of the host's: its control groups, and not its devices.
+    pub fn command_in_group(&self, host: usize, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/run/netns/{}", self.namespace(host))).arg(program);
+        command
+    }
+
     /// Runs a function on a host, in a thread of its own: sockets that it makes are of that host for ever.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
-//! Shared by the tests of all crates: skips that are seen, programs that are built once, random numbers.
+//! Shared by the tests of all crates: skips that are seen, programs that are built once, random numbers, limits of
+//! memory.
 //!
 //! A test that lacks what it needs (rights, a tool, a file that is not part of the project) calls [`skip`] and
 //! returns. Three variables say what becomes of that:
@@ -6,8 +7,10 @@
 //! - `HECTARE_SKIPS=FILE` appends a line to a file: the test, what is missing, and why.
 //! - `HECTARE_NO_SKIP=1` makes it a failure.
 //! - `HECTARE_MAY_SKIP=a,b` names what may be missing all the same.
+mod cgroup;
 mod random;
 
+pub use cgroup::MemoryGroup;
 pub use random::Random;
 use std::fmt::Display;
 use std::fs::OpenOptions;

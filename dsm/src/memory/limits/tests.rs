@@ -4,11 +4,12 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, FromRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use super::super::cgroup::{self, tests::Fixture};
+use super::super::cgroup::tests::Fixture;
 use super::{Headroom, Limits, ReserveError, headroom, punch, reserve_within};
+use hectare_testing::MemoryGroup;
 
 const MIB: u64 = 1 << 20;
 
@@ -146,38 +147,8 @@ fn refusals_of_the_system_are_errors() {
     assert!(punch(file.as_fd(), u64::MAX, 1).is_err());
 }
 
-/// A memory cgroup below the one of this process, removed when dropped.
-struct TestGroup(PathBuf);
-
-impl TestGroup {
-    const LIMIT: u64 = 64 * MIB;
-
-    fn create() -> io::Result<Self> {
-        let groups = cgroup::groups(Path::new("/"))?;
-        // The last group with a controller is our own.
-        let own = groups.iter().rev().find(|group| matches!(group.charge(), Ok(Some(_))));
-        let own = own.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no memory cgroup"))?;
-        let group = Self(own.dir.join(format!("hectare-test-{}", std::process::id())));
-        fs::create_dir(&group.0)?;
-        let v1 = group.0.join("memory.limit_in_bytes");
-        let limit = if v1.exists() { v1 } else { group.0.join("memory.max") };
-        fs::write(limit, Self::LIMIT.to_string())?;
-        Ok(group)
-    }
-}
-
-impl Drop for TestGroup {
-    fn drop(&mut self) {
-        // The memory of an ended child is uncharged a moment after it ended.
-        for _ in 0..100 {
-            if fs::remove_dir(&self.0).is_ok() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-        eprintln!("cannot remove {}", self.0.display());
-    }
-}
+/// What the child of a test may have.
+const LIMIT: u64 = 64 * MIB;
 
 /// The variable that makes the test below the child that lives in the cgroup.
 const CHILD: &str = "HECTARE_TEST_CGROUP";
@@ -187,14 +158,14 @@ fn a_cgroup_limit_is_an_error_and_not_a_kill() {
     if let Some(dir) = std::env::var_os(CHILD) {
         return live_in_cgroup(Path::new(&dir));
     }
-    let group = match TestGroup::create() {
+    let group = match MemoryGroup::new(LIMIT) {
         Ok(group) => group,
         Err(error) => return hectare_testing::skip("cgroup", error),
     };
     let name = "memory::limits::tests::a_cgroup_limit_is_an_error_and_not_a_kill";
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture"])
-        .env(CHILD, &group.0)
+        .env(CHILD, group.path())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&child.stdout);
@@ -209,7 +180,7 @@ fn live_in_cgroup(dir: &Path) {
     let refused = |file: &File| {
         let error = reserve(file.as_fd(), 16 * MIB, 240 * MIB).unwrap_err();
         let ReserveError::OutOfMemory { free, limit, payer, .. } = &error else { panic!("{error:?}") };
-        assert!(*limit == TestGroup::LIMIT && free < limit, "{error}");
+        assert!(*limit == LIMIT && free < limit, "{error}");
         assert!(payer.starts_with("cgroup /") && payer.contains("hectare-test-"), "{error}");
     };
     let error = reserve(file.as_fd(), 0, 256 * MIB).unwrap_err();

@@ -9,38 +9,14 @@ use hectare_net::{
 use std::collections::BTreeSet;
 
 impl Memory for HostMemory {
-    fn pin(&mut self, group: GroupId, label: Option<u64>) -> Option<Pinned> {
+    fn pin(&mut self, group: GroupId, label: Option<u64>) -> Result<Option<Pinned>, NameError> {
         if !self.works() {
-            return None;
+            return Ok(None);
         }
-        let own = self.own.get_mut(&group)?;
-        let index = match label {
-            None => own.newest?,
-            Some(label) => {
-                let round = |index: &usize| {
-                    own.copies[*index]
-                        .published
-                        .as_ref()
-                        .filter(|published| published.state.label == label)
-                        .map(|published| published.state.round)
-                };
-                (0..own.copies.len()).filter(|index| round(index).is_some()).max_by_key(round)?
-            }
-        };
-        let is_free = |other: &usize| {
-            *other != index
-                && own.newest != Some(*other)
-                && own.copies[*other].pin.is_none()
-                && !own.copies[*other].dead
-        };
-        if own.copies[index].pin.is_none() && !(0..own.copies.len()).any(|other| is_free(&other)) {
-            return None;
+        if self.judge.borrow().now < self.short_until {
+            return Err(NameError::Unsent { by: self.host });
         }
-        self.last_pin += 1;
-        let copy = &mut own.copies[index];
-        let pin = *copy.pin.get_or_insert(PinId(self.last_pin));
-        let state = copy.published.as_ref().expect("just seen").state.clone();
-        Some(Pinned { pin, state, published_ns: copy.published_ns })
+        Ok(self.pin_state(group, label))
     }
 
     fn unpin(&mut self, pin: PinId) {
@@ -189,5 +165,39 @@ impl Memory for HostMemory {
         if self.works() && self.remote.remove(&group).is_some_and(|remote| remote.arrival.is_some()) {
             self.broke(Promise::Contract, format!("{group:?} is released after its commit"));
         }
+    }
+}
+
+impl HostMemory {
+    /// Pins the newest state of a group, or the last one of a label.
+    fn pin_state(&mut self, group: GroupId, label: Option<u64>) -> Option<Pinned> {
+        let own = self.own.get_mut(&group)?;
+        let index = match label {
+            None => own.newest?,
+            Some(label) => {
+                let round = |index: &usize| {
+                    own.copies[*index]
+                        .published
+                        .as_ref()
+                        .filter(|published| published.state.label == label)
+                        .map(|published| published.state.round)
+                };
+                (0..own.copies.len()).filter(|index| round(index).is_some()).max_by_key(round)?
+            }
+        };
+        let is_free = |other: &usize| {
+            *other != index
+                && own.newest != Some(*other)
+                && own.copies[*other].pin.is_none()
+                && !own.copies[*other].dead
+        };
+        if own.copies[index].pin.is_none() && !(0..own.copies.len()).any(|other| is_free(&other)) {
+            return None;
+        }
+        self.last_pin += 1;
+        let copy = &mut own.copies[index];
+        let pin = *copy.pin.get_or_insert(PinId(self.last_pin));
+        let state = copy.published.as_ref().expect("just seen").state.clone();
+        Some(Pinned { pin, state, published_ns: copy.published_ns })
     }
 }

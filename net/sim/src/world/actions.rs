@@ -1,0 +1,110 @@
+//! A node's actions: packets go on their way, and the judge hears what workers would be told.
+use super::{CLASHING, GROUPED, KEPT, LOCAL, What, World};
+use crate::judge::Promise;
+use crate::options::MS;
+use hectare_net::{Action, AreaId, Counters, Description, ElementType, Event, GroupId, HostId, NameError};
+
+impl World {
+    pub(super) fn act(&mut self, host: u16, action: Action) {
+        let this = &mut self.hosts[usize::from(host)];
+        match action {
+            Action::Send(packet) => self.send(host, &packet),
+            Action::Accepted { area } if this.memory.kept.contains_key(&area) => {
+                this.memory.kept.get_mut(&area).expect("just seen").1 = true;
+            }
+            Action::Accepted { area } => {
+                let own = this.memory.own.get_mut(&area.group).expect("an area of this host");
+                let area_here = &mut own.members[usize::from(area.member)];
+                area_here.accepted = true;
+                let Description { name, group, .. } = &area_here.description;
+                self.judge.borrow_mut().named(name, group, area);
+            }
+            Action::Refused { area, error } => {
+                let own = this.memory.own.remove(&area.group);
+                let serial = area.group.0 & 0xffff_ffff;
+                match error {
+                    NameError::Taken { by } if serial == CLASHING => {
+                        let holder = AreaId { group: GroupId::new(by, CLASHING), member: 0 };
+                        self.judge.borrow_mut().must_hear(holder, HostId(host));
+                    }
+                    NameError::Group { by } if serial == GROUPED => {
+                        let holder = AreaId { group: GroupId::new(by, GROUPED), member: 0 };
+                        self.judge.borrow_mut().must_hear(holder, HostId(host));
+                    }
+                    _ => {
+                        let what = format!("{area:?} was refused: {error}, {own:?}");
+                        self.judge.borrow_mut().broke(Promise::Names, what);
+                    }
+                }
+            }
+            // It is answered again when there is one.
+            Action::Attached { result: Err(NameError::Unknown), .. } => {}
+            Action::Attached { ticket, result: Err(NameError::Unsent { by }), .. } => {
+                if !self.hosts[usize::from(by.0)].memory.was_short(self.now) {
+                    let what = format!("{by} has memory for its copies, and said that it has none");
+                    return self.judge.borrow_mut().broke(Promise::Names, what);
+                }
+                let again = self.now + 20 * MS;
+                self.at(again, What::Attach(host, ticket));
+            }
+            Action::Attached { ticket, result, .. } => {
+                let (wanted, answer) = &mut this.wanted[ticket as usize];
+                let odd = wanted.element.is_some_and(|element| element.kind == 9);
+                match result {
+                    Err(NameError::Local { by }) if wanted.name == KEPT && by.0 != host => {
+                        let kept = AreaId { group: GroupId::new(by, LOCAL), member: 0 };
+                        self.judge.borrow_mut().must_hear(kept, HostId(host));
+                    }
+                    Ok(area) if !odd => {
+                        // Somebody there takes it for something else.
+                        if self.random.chance(100) {
+                            let element = ElementType { kind: 8, size: 8, align: 8 };
+                            this.memory.events.push_back(Event::TakenFor { area, element });
+                            self.judge.borrow_mut().must_hear(area, HostId(host));
+                        }
+                        let remote = this.memory.remote.get_mut(&area.group).expect("it has copies");
+                        remote.attached = true;
+                        remote.interval_us = self.options.interval_us;
+                    }
+                    Err(NameError::Type { .. }) if odd => {
+                        let mut judge = self.judge.borrow_mut();
+                        // It may have been accepted a moment ago, and its host not have heard so.
+                        if let Some(area) = judge.area_of(&wanted.name) {
+                            judge.must_hear(area, HostId(host));
+                        }
+                    }
+                    other => self
+                        .judge
+                        .borrow_mut()
+                        .broke(Promise::Names, format!("{} was answered {other:?}", wanted.name)),
+                }
+                *answer = Some(result);
+                this.memory.worker.started = this.wanted.iter().all(|(_, answer)| answer.is_some());
+            }
+            Action::Clash { area, by, .. } => self.judge.borrow_mut().heard(area, by),
+            Action::Deleted { area } => {
+                self.judge.borrow_mut().broke(Promise::Names, format!("{area:?} counts as deleted"));
+            }
+            Action::PeerRefused { peer, error } => {
+                self.judge.borrow_mut().broke(Promise::Contract, format!("{peer} was refused: {error}"));
+            }
+            Action::End(failed) => self.judge.borrow_mut().ended(HostId(host), failed, self.dead),
+        }
+    }
+}
+
+pub(super) fn add(to: &mut Counters, more: &Counters) {
+    to.malformed += more.malformed;
+    to.violations += more.violations;
+    to.cuts += more.cuts;
+    to.arrivals += more.arrivals;
+    to.cuts_refused += more.cuts_refused;
+    to.skipped_labels += more.skipped_labels;
+    to.pins_refused += more.pins_refused;
+    to.lines_sent += more.lines_sent;
+    to.lines_resent += more.lines_resent;
+    to.lines_received += more.lines_received;
+    to.stale_lines += more.stale_lines;
+    to.names_refused += more.names_refused;
+    to.clashes += more.clashes;
+}
