@@ -1,0 +1,90 @@
+//! `__invariants` and `__head`: the values that the runtime knows a loop by.
+use super::super::clauses::{Input, Treatment};
+use super::super::text::text;
+use super::Loop;
+use proc_macro2::TokenStream;
+use quote::quote;
+
+impl Loop<'_> {
+    /// The variables of the expansion in front of the call.
+    pub(super) fn bindings(&self) -> TokenStream {
+        let (root, invariants) = (&self.input.root, &self.invariants);
+        let fingerprint = self.fingerprint();
+        let head = self.head();
+        quote! {
+            #[allow(unused_imports)]
+            use #root::describe::{
+                Clauses as _, OfInteger as _, OfAnything as _, OfHash as _, OfOther as _, OfPlain as _, OfNothingPlain as _,
+            };
+            let __invariants = [
+                #root::describe::Invariant::fingerprint(#fingerprint),
+                #((&#root::describe::Captured(&(#invariants))).invariant()),*
+            ];
+            let __key = __invariants.map(#root::describe::Invariant::key);
+            let __head = #head;
+        }
+    }
+
+    fn head(&self) -> TokenStream {
+        let root = &self.input.root;
+        let order = order(self.input);
+        let variables = self.nest.variables.iter().map(ToString::to_string);
+        let array_names = self.names().into_iter().map(ToString::to_string);
+        let captured = &self.captured;
+        let captured_text = captured.iter().map(text);
+        let schedule = schedule(self.input);
+        let relax = relax(self.input);
+        quote! {
+            #root::execute::LoopHead {
+                site: #root::Site::here(),
+                order: #root::loop_nest::Order::#order,
+                variables: &[#(#variables),*],
+                arrays: &[#(#array_names),*],
+                invariants: __key.as_flattened(),
+                captured: &[#((#captured_text, (&#root::describe::Captured(&(#captured))).plain())),*],
+                schedule: #schedule,
+                relax: #relax,
+            }
+        }
+    }
+
+    /// A number that tells one description from another: two loops of one macro stand at one place of the source.
+    fn fingerprint(&self) -> i64 {
+        let (order, arrays, description) = (order(self.input), self.names(), &self.description);
+        // FNV-1a.
+        let text = quote!(#order [#(#arrays),*] #(#description)*).to_string();
+        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        hash as i64
+    }
+}
+
+fn order(input: &Input) -> TokenStream {
+    if input.ordered { quote!(Ordered) } else { quote!(Unordered) }
+}
+
+fn schedule(input: &Input) -> TokenStream {
+    let root = &input.root;
+    match &input.schedule {
+        Some(schedule) => quote!(::core::option::Option::Some(&#schedule as &dyn #root::schedule::Schedule)),
+        None => quote!(::core::option::Option::None),
+    }
+}
+
+/// The consistency of relaxed arrays: bulk-synchronous, if there are any and nothing is said.
+fn relax(input: &Input) -> TokenStream {
+    let root = &input.root;
+    if input.arrays.iter().all(|array| array.treatment == Treatment::Kept) {
+        return quote!(#root::relax::Relax::default());
+    }
+    let consistency = match &input.consistency {
+        Some(consistency) => quote!(#consistency),
+        None => quote!(#root::relax::Consistency::Bsp),
+    };
+    let every = match &input.every {
+        Some(every) => quote!(#root::relax::Every::from(#every)),
+        None => quote!(::core::default::Default::default()),
+    };
+    quote!(#root::relax::Relax { consistency: #consistency, every: #every })
+}
