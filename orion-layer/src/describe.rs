@@ -5,8 +5,8 @@ pub use self::clauses::{Buffer, Clauses, Entries, Read, Relax, Serve, Write};
 pub use crate::contract::CapturedValue;
 
 use crate::accumulate::Fold;
-use crate::hash::Words;
 use hectare_dependence::loop_nest::{Access, Affine, LoopNest, LoopVar, Mode, Subscript};
+use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
 /// Turns of the loops in a slice for one iteration of the loop, at most.
@@ -123,7 +123,7 @@ pub trait OfHash {
 
 impl<T: Hash + ?Sized> OfHash for Captured<'_, T> {
     fn trace(&self) -> Option<u64> {
-        let mut hasher = Words::default();
+        let mut hasher = FxHasher::default();
         self.0.hash(&mut hasher);
         Some(hasher.finish())
     }
@@ -203,7 +203,7 @@ impl<T: ?Sized> OfNothingPlain for &Captured<'_, T> {
 
 /// One number of several, if all can be told.
 pub fn basis(traces: &[Option<u64>]) -> Option<u64> {
-    let mut hasher = Words::default();
+    let mut hasher = FxHasher::default();
     for trace in traces {
         hasher.write_u64((*trace)?);
     }

@@ -62,6 +62,7 @@ extern crate self as hectare_orion;
 pub mod accumulate;
 pub mod array;
 mod checkpoint;
+mod checksum;
 pub mod collections;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
@@ -75,7 +76,6 @@ pub mod execute;
 pub mod explain;
 mod fabric;
 mod file;
-mod hash;
 pub mod lazy;
 mod mutant;
 mod panics;

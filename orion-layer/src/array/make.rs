@@ -2,9 +2,9 @@
 use super::dense::DistArray;
 use super::shown;
 use super::sparse::{SparseArray, Value};
+use crate::checksum::checksum;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::hash::checksum;
 use crate::site::Site;
 use hectare_data::entries::Entries;
 use hectare_data::random::{Real, Stream};

@@ -1,10 +1,10 @@
 //! Reading a checkpoint.
 use super::contents::{Block, Contents, MARK, StoredArray, StoredEntries, TAIL, type_name};
 use crate::array::{DistArray, Entries, Entry, SparseArray, Value};
+use crate::checksum::{Checksum, checksum};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::file;
-use crate::hash::{Checksum, checksum};
 use crate::site::Site;
 use hectare_dsm::{Element, bytemuck};
 use serde::Serialize;

@@ -2,10 +2,10 @@
 use super::contents::{Block, Contents, MARK, StoredArray, StoredEntries, StoredValue, type_name};
 use crate::array::share::share_bytes;
 use crate::array::{DistArray, SparseArray, Value};
+use crate::checksum::{Checksum, checksum};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::file::NewFile;
-use crate::hash::{Checksum, checksum};
 use crate::site::Site;
 use hectare_dsm::{Element, bytemuck};
 use serde::Serialize;

@@ -2,16 +2,16 @@
 //! that the first exchange finds who says something else, without one more. Then all exchange the words.
 use super::{Context, Outcome};
 use crate::error::{Error, Result};
-use crate::hash::Words;
 use crate::site::Site;
 use hectare_dsm::Rank;
+use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
 /// Sums of so many blocks of values are compared before single values are.
 const BLOCKS: usize = 1024;
 
 fn hash(value: &(impl Hash + ?Sized)) -> u64 {
-    let mut hash = Words::default();
+    let mut hash = FxHasher::default();
     value.hash(&mut hash);
     hash.finish()
 }

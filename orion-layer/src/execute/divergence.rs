@@ -6,14 +6,14 @@ use super::plan::LoopPlan;
 use crate::context::Context;
 use crate::contract::{Arrays, IterationSpace, LoopArray, Treatment};
 use crate::error::{Error, Result};
-use crate::hash::Words;
 use crate::site::Site;
 use hectare_dependence::loop_nest::Space;
+use rustc_hash::FxHasher;
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};
 
 /// Hashes what is written.
-struct Hashed(Words);
+struct Hashed(FxHasher);
 
 impl Write for Hashed {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
@@ -30,7 +30,7 @@ pub(super) fn fingerprint<A: Arrays>(
     schedule: Option<&String>,
     arrays: &mut A,
 ) -> u64 {
-    let mut hash = Hashed(Words::default());
+    let mut hash = Hashed(FxHasher::default());
     (head.relax, space, checking, schedule, head.captured).hash(&mut hash.0);
     for array in arrays.each() {
         (array.number(), array.is_written(), array.treatment()).hash(&mut hash.0);
@@ -45,14 +45,14 @@ pub(super) fn fingerprint<A: Arrays>(
 
 /// With the plan.
 pub(super) fn with_plan(fingerprint: u64, plan: &LoopPlan) -> u64 {
-    let mut hash = Words::default();
+    let mut hash = FxHasher::default();
     (fingerprint, plan.digest).hash(&mut hash);
     hash.finish()
 }
 
 /// A number for what a plan has workers do.
 pub(super) fn digest(plan: &LoopPlan) -> u64 {
-    let mut hash = Words::default();
+    let mut hash = FxHasher::default();
     (&plan.nest.relaxed, &plan.choice.cuts, &plan.owners, &plan.choice.placement.arrays).hash(&mut hash);
     for tile in plan.tiles.iter().flatten() {
         (&tile.tile.cells, &tile.parts, &tile.gives).hash(&mut hash);
