@@ -1,5 +1,5 @@
 //! The example `sparse_lr`: the serial twin, every rule under every consistency, LIBSVM files, bad input.
-#[path = "../examples/sparse_lr/main.rs"]
+#[path = "../../examples/sparse_lr/main.rs"]
 mod sparse_lr;
 
 mod labels;

@@ -1,6 +1,6 @@
 //! The example `word2vec`: the serial twin, what it learns on several workers, bad input.
 #[allow(dead_code, reason = "the program's `main` and what only it uses")]
-#[path = "../examples/word2vec/main.rs"]
+#[path = "../../examples/word2vec/main.rs"]
 mod word2vec;
 
 mod files;

@@ -1,6 +1,6 @@
 //! The example `lda`: the serial twin, counts that are conserved, what it learns, bad input.
 #[allow(dead_code, reason = "the program's `main` and what only it uses")]
-#[path = "../examples/lda/main.rs"]
+#[path = "../../examples/lda/main.rs"]
 mod lda;
 
 mod bags;
