@@ -16,7 +16,7 @@ fn main() {
         }
     };
     let target = profile.parent().expect("a target directory");
-    // What is built already may have other features than a build of this crate alone, which takes half a minute.
+    // A library that is there already may have other features than a build of this crate alone, which takes half a minute.
     if !hectare_testing::is_current(&library, &["ffi", "dsm", "wire"]) {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--release", "-p", "hectare-ffi", "--lib", "--manifest-path"]);

@@ -64,7 +64,7 @@ impl Default for Hot {
     }
 }
 
-/// What the worker may do with the area.
+/// The worker's rights on the area.
 pub(crate) enum Right {
     Read,
     Write(Box<dyn AnyOwned>),
@@ -200,7 +200,7 @@ pub enum ha_tracking {
 /// An `ha_tracking` as it comes from C.
 pub type ha_tracking_in = u32;
 
-/// What an area is made of. Zero in a field is the default; `ha_area_options_init` sets all to it.
+/// Options of an area. Zero in a field is the default; `ha_area_options_init` sets all to it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ha_area_options {

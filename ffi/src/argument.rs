@@ -41,7 +41,7 @@ pub(crate) unsafe fn put<T>(place: *mut T, value: T) {
 pub(crate) unsafe trait Sized0: Copy + Default {
     /// The size in the first version of the header.
     const FIRST: usize;
-    /// What it is called.
+    /// Its name in C.
     const NAME: &'static str;
 }
 

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::ops::Range;
 use std::time::Duration;
 
-/// What the elements of an area are.
+/// Element types of areas.
 ///
 /// A process that attaches to an area names the type that it was created with. Structs are areas of `HA_U8` with rows
 /// of the struct's size (`ha_area_options.row`).

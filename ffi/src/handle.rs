@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// How many handles of a kind must have been closed before the place of the first is used again.
 const QUARANTINE: usize = 256;
 
-/// What a handle word says when the handle is closed.
+/// The word of a handle that is closed.
 const CLOSED: u64 = 0x6465_736f_6c63_6168;
 
 /// A kind of handle.
@@ -22,7 +22,7 @@ pub(crate) trait Kind: Sized + 'static {
     const MAGIC: u64;
     /// The kind, in words.
     const NAME: &'static str;
-    /// What the header's inline functions read, behind the first word.
+    /// The fields behind the first word, which the header's inline functions read.
     type Hot: Default + Copy;
     /// The handles of this kind.
     fn pool() -> &'static Pool;

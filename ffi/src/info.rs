@@ -1,4 +1,4 @@
-//! What can be said of a job: counters, workers, areas, unlogged writes.
+//! Information about a job: counters, workers, areas, unlogged writes.
 use crate::argument::{Sized0, field, fill_list, fill_sized, present, put};
 use crate::job::{JobBody, ha_job};
 use crate::owner::ha_version;
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn ha_job_memory(
     })
 }
 
-/// What a worker is doing, as seen from outside.
+/// The state of a worker, as seen from outside.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ha_worker_state {
@@ -309,7 +309,7 @@ unsafe impl Sized0 for ha_unlogged {
 }
 
 /// The unlogged writes that check mode (`ha_job_options.check`) has found in this worker's areas since the last call.
-/// What there is no room for is lost; `count` becomes the number of all.
+/// Writes that do not fit into `room` are lost; `count` becomes the number of all.
 ///
 /// Pointers: `worker` an open worker; `writes` writable for `room` entries of `item_size` bytes, which is
 /// `sizeof(ha_unlogged)`, or null if `room` is 0; `count` a place for the number.

@@ -42,7 +42,7 @@ impl JobBody {
     }
 }
 
-/// What happens when a living worker stands still in the middle of a publication, where it cannot be left behind.
+/// The answer to a living worker that stands still in the middle of a publication, where it cannot be left behind.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ha_stall_policy {
@@ -73,7 +73,7 @@ pub struct ha_job_options {
     pub max_areas: u32,
     /// Observer slots. Default: 64.
     pub max_observers: u32,
-    /// What happens when a worker stands still inside a round.
+    /// The answer to a worker that stands still inside a round.
     pub stall_policy: ha_stall_policy_in,
     /// How long a stall may last, in nanoseconds; for policies other than `HA_STALL_WAIT`.
     pub stall_after_ns: u64,

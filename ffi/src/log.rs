@@ -40,7 +40,7 @@ pub(crate) fn outside(held: &Held<'_>, first: usize, count: usize) -> Failure {
     )
 }
 
-/// What `ha_log` does when the range is not logged already.
+/// The slow path of `ha_log`, for a range that is not logged already.
 ///
 /// Pointers: `area` an open area.
 /// Thread: that of its worker.
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn ha_log_slow(area: *mut ha_area, first: usize, count: us
     enter(|| log(unsafe { held(area)? }, first, count))
 }
 
-/// What `ha_log_rows` does when the rows are not logged already.
+/// The slow path of `ha_log_rows`, for rows that are not logged already.
 ///
 /// Pointers: `area` an open area.
 /// Thread: that of its worker.

@@ -29,7 +29,7 @@ impl From<ha_version> for Version {
     }
 }
 
-/// What was lost when an area was claimed. Set `size` to `sizeof(ha_loss)` before the call.
+/// The loss when an area is claimed from a dead owner. Set `size` to `sizeof(ha_loss)` before the call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ha_loss {

@@ -25,7 +25,7 @@ fn visible(held: &Held<'_>) -> Outcome<*const u8> {
     Ok(held.area.read(&*held.home.worker()?)?)
 }
 
-/// What the owner wrote before it lent the area (`ha_area_lend`), in place. Valid until the worker's next
+/// The area as its owner wrote it before lending it (`ha_area_lend`), in place. Valid until the worker's next
 /// synchronization point.
 ///
 /// Pointers: `area` an open area; `data` a place for the pointer.

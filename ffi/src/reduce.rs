@@ -58,7 +58,7 @@ pub type ha_combine_function = Option<
     ) -> c_int,
 >;
 
-/// What to run.
+/// The reduction to run.
 enum Run {
     Operation(ha_operation),
     Function(

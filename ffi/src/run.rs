@@ -4,7 +4,7 @@ use crate::status::{Failure, Outcome, enter, ha_status, ha_status::*};
 use crate::worker::{ha_worker, with_borrowed};
 use std::ffi::{c_int, c_void};
 
-/// What a worker of `ha_run` does; 0 is success. It must not let a C++ exception out.
+/// The function that each worker of `ha_run` runs; 0 is success. It must not let a C++ exception out.
 pub type ha_worker_function =
     Option<unsafe extern "C" fn(worker: *mut ha_worker, argument: *mut c_void) -> c_int>;
 

@@ -207,7 +207,7 @@ thread_local! {
     static LAST: UnsafeCell<[u8; TEXT]> = const { UnsafeCell::new([0; TEXT]) };
 }
 
-/// What the last call that failed on this thread has to say, in one line: which area or worker, what happened and
+/// The message of the last call that failed on this thread, in one line: which area or worker, what happened and
 /// what to do. Empty if none failed; at most 1023 bytes. The place is the same for all failures of a thread, and valid
 /// until the thread ends.
 ///

@@ -17,7 +17,7 @@ pub struct ha_worker {
     _opaque: [u8; 0],
 }
 
-/// What `ha_sync` did. Set `size` to `sizeof(ha_synced)` before the call.
+/// The outcome of `ha_sync`. Set `size` to `sizeof(ha_synced)` before the call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ha_synced {
@@ -56,7 +56,7 @@ enum Seat {
 /// Closes a handle that belongs to a worker.
 type Close = unsafe fn(*mut ());
 
-/// What belongs to one worker.
+/// The handles that belong to one worker.
 #[derive(Debug)]
 pub(crate) struct Home {
     thread: u64,

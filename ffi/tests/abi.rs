@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::process::Command;
 
-/// What a header declares.
+/// The declarations of a header.
 #[derive(Debug, Default)]
 struct Declarations {
     /// Structs that programs see into, and their fields.
@@ -148,8 +148,8 @@ fn version() -> u32 {
     number.parse().expect("a number")
 }
 
-/// What of an older interface of the same major version is not there any more. Structs that begin with a size field
-/// may grow.
+/// Declarations of an older interface of the same major version that are missing now. Structs that begin with a size
+/// field may grow.
 fn broken(old: &str, new: &str) -> Vec<String> {
     let now: BTreeSet<&str> = new.lines().collect();
     let grew = |line: &str| {

@@ -155,7 +155,7 @@ typedef int32_t ha_status;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What the elements of an area are.
+// Element types of areas.
 //
 // A process that attaches to an area names the type that it was created with. Structs are areas of `HA_U8` with rows
 // of the struct's size (`ha_area_options.row`).
@@ -220,7 +220,7 @@ typedef uint32_t ha_operation;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What a worker is doing, as seen from outside.
+// The state of a worker, as seen from outside.
 enum ha_worker_state
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -266,7 +266,7 @@ typedef uint32_t ha_tracking;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What happens when a living worker stands still in the middle of a publication, where it cannot be left behind.
+// The answer to a living worker that stands still in the middle of a publication, where it cannot be left behind.
 enum ha_stall_policy
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -336,7 +336,7 @@ typedef struct ha_job_options {
     uint32_t max_areas;
     // Observer slots. Default: 64.
     uint32_t max_observers;
-    // What happens when a worker stands still inside a round.
+    // The answer to a worker that stands still inside a round.
     ha_stall_policy stall_policy;
     // How long a stall may last, in nanoseconds; for policies other than `HA_STALL_WAIT`.
     uint64_t stall_after_ns;
@@ -356,11 +356,11 @@ typedef struct ha_job_options {
     uint32_t reserved;
 } ha_job_options;
 
-// What a worker of `ha_run` does; 0 is success. It must not let a C++ exception out.
+// The function that each worker of `ha_run` runs; 0 is success. It must not let a C++ exception out.
 typedef int (*ha_worker_function)(struct ha_worker *worker,
                                   void *argument);
 
-// What `ha_sync` did. Set `size` to `sizeof(ha_synced)` before the call.
+// The outcome of `ha_sync`. Set `size` to `sizeof(ha_synced)` before the call.
 typedef struct ha_synced {
     // `sizeof(ha_synced)`.
     size_t size;
@@ -372,7 +372,7 @@ typedef struct ha_synced {
     uint32_t put_off;
 } ha_synced;
 
-// What an area is made of. Zero in a field is the default; `ha_area_options_init` sets all to it.
+// Options of an area. Zero in a field is the default; `ha_area_options_init` sets all to it.
 typedef struct ha_area_options {
     // `sizeof(ha_area_options)`: tells which fields there are.
     size_t size;
@@ -418,7 +418,7 @@ typedef struct ha_version {
     uint64_t counter;
 } ha_version;
 
-// What was lost when an area was claimed. Set `size` to `sizeof(ha_loss)` before the call.
+// The loss when an area is claimed from a dead owner. Set `size` to `sizeof(ha_loss)` before the call.
 typedef struct ha_loss {
     // `sizeof(ha_loss)`.
     size_t size;
@@ -569,7 +569,7 @@ extern "C" {
 // Thread: any.
 const char *ha_status_message(int32_t status);
 
-// What the last call that failed on this thread has to say, in one line: which area or worker, what happened and
+// The message of the last call that failed on this thread, in one line: which area or worker, what happened and
 // what to do. Empty if none failed; at most 1023 bytes. The place is the same for all failures of a thread, and valid
 // until the thread ends.
 //
@@ -870,7 +870,7 @@ int32_t ha_area_is_owned(const struct ha_area *area);
 ha_status ha_area_writer(struct ha_area *area,
                          void **data);
 
-// What `ha_log` does when the range is not logged already.
+// The slow path of `ha_log`, for a range that is not logged already.
 //
 // Pointers: `area` an open area.
 // Thread: that of its worker.
@@ -878,7 +878,7 @@ ha_status ha_log_slow(struct ha_area *area,
                       size_t first,
                       size_t count);
 
-// What `ha_log_rows` does when the rows are not logged already.
+// The slow path of `ha_log_rows`, for rows that are not logged already.
 //
 // Pointers: `area` an open area.
 // Thread: that of its worker.
@@ -914,7 +914,7 @@ ha_status ha_area_store(struct ha_area *area,
 ha_status ha_area_reader(const struct ha_area *area,
                          const void **data);
 
-// What the owner wrote before it lent the area (`ha_area_lend`), in place. Valid until the worker's next
+// The area as its owner wrote it before lending it (`ha_area_lend`), in place. Valid until the worker's next
 // synchronization point.
 //
 // Pointers: `area` an open area; `data` a place for the pointer.
@@ -1326,7 +1326,7 @@ ha_status ha_job_areas(struct ha_job *job,
                        size_t *count);
 
 // The unlogged writes that check mode (`ha_job_options.check`) has found in this worker's areas since the last call.
-// What there is no room for is lost; `count` becomes the number of all.
+// Writes that do not fit into `room` are lost; `count` becomes the number of all.
 //
 // Pointers: `worker` an open worker; `writes` writable for `room` entries of `item_size` bytes, which is
 // `sizeof(ha_unlogged)`, or null if `room` is 0; `count` a place for the number.

@@ -100,7 +100,7 @@ impl<T: Number> Array<T> {
         })
     }
 
-    /// What the first member does between the barriers.
+    /// The first member's part, between the barriers.
     fn combine(&mut self, worker: &Worker, operation: ha_operation) -> Outcome {
         let Some((mut master, state)) = self.root.take() else { return Ok(()) };
         let done = self.combine_into(worker, operation, &mut master);
