@@ -5,9 +5,9 @@
 //! examples of KDD 2010's kind: 30 features each, of 4 million, half of them drawn from Zipf's law with exponent 1, half
 //! uniform; 20,000 examples (4,000 with `--quick`), 16 clocks in a pass, bulk-synchronous.
 //!
-//! What is measured is one host. A request for a key costs a message to the other process and its answer through shared
-//! memory, far less than one over a network; and a look in place costs a load, since all memory is mapped, and is what a
-//! program on one host does best where nothing keeps it from it. The ways:
+//! All processes are on one host. A request for a key costs a message to the other process and its answer through shared
+//! memory, far less than one over a network. A look in place costs a load, since all memory is mapped: it is the best way on
+//! one host where nothing prevents it. The ways:
 //!
 //! - *by request*: every access to a weight of the other process's, a read or a contribution, is a request, and the process
 //!   that has it answers. Weights are divided by their numbers' parity. Written by hand: the loop layer does not do this.

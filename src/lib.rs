@@ -17,7 +17,7 @@ pub use hectare_dsm::*;
 pub use hectare_orion as orion;
 pub use hectare_orion::{Context, DistArray, SparseArray, parallel_for, run, run_on};
 
-/// What most programs need: `use hectare::prelude::*;`.
+/// The names that most programs need: `use hectare::prelude::*;`.
 pub mod prelude {
     pub use hectare_dsm::{
         Area, AreaSpec, Error, Job, Owned, Rank, Result, Tracking, Version, Worker, WriteGuard,

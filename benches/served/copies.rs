@@ -2,8 +2,8 @@
 use super::{RATE, Row, slope};
 use hectare::{Cells, SparseArray};
 
-/// What a fetch in bulk cannot do without, by hand: the keys of each stretch are copied from the array, the body computes
-/// on the copies, and what it contributed is added to the array. No versions, no homes, no order, no bound on staleness.
+/// The least that a fetch in bulk needs, by hand: the keys of each stretch are copied from the array, the body computes on
+/// the copies, and its contributions are added to the array. No versions, no homes, no order, no bound on staleness.
 pub(crate) struct Copies {
     /// For each clock, the keys in ascending order, and for each row the places of its features among them.
     stretches: Vec<(Vec<u32>, Vec<Row>)>,

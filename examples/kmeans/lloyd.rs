@@ -50,7 +50,7 @@ impl Scratch {
     }
 }
 
-/// What is kept of the points of a block.
+/// The state of the points of a block.
 #[derive(Debug)]
 pub(crate) struct Kept<'a> {
     /// Their clusters.

@@ -39,7 +39,7 @@ const MEASURE: &str = "mean square distance";
 const ADVICE: &str =
     "coordinates, and the squares of their differences, have to fit 32 bits: scale the points";
 
-/// What is learned, and how.
+/// The clusters that were learned, and the course of the training.
 #[derive(Clone, Debug)]
 pub(crate) struct Trained {
     pub(crate) centers: Centers,

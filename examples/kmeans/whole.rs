@@ -8,7 +8,7 @@ use hectare::orion::relax::{Buffered, Consistency, Every, Sum};
 use hectare::orion::{Context, Result, parallel_for};
 use std::cell::RefCell;
 
-/// What is known of the points, beside the totals of the clusters that they are in.
+/// The points' clusters and bounds, beside the totals of the clusters.
 struct State {
     labels: DistArray<u32, 2>,
     bounds: DistArray<f32, 2>,

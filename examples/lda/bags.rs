@@ -118,7 +118,7 @@ fn uci_line(line: &str, most: [u64; 2], documents: &mut Vec<Vec<u32>>, bag: &mut
     bag.add(&mut documents[place], word - 1, count)
 }
 
-/// What was counted so far.
+/// The counts of the document that is being read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bag {
     tokens: u64,

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// What the header says of the kind of model.
+/// The kind of model, as the header names it.
 const SOLVER: &str = "L2R_LR";
 /// All kinds of logistic regression.
 const SOLVERS: [&str; 3] = [SOLVER, "L2R_LR_DUAL", "L1R_LR"];

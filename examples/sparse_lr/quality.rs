@@ -6,7 +6,7 @@ use std::fmt;
 /// The margin and the label of an example that was predicted.
 pub(crate) type Scored = [f32; 2];
 
-/// What is said of the predictions of a file.
+/// Measures of the predictions of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Quality {
     /// The mean logistic loss.

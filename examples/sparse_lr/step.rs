@@ -1,4 +1,4 @@
-//! What examples do to the weights that they name.
+//! The update rules of the weights that an example names.
 use super::{Options, Rule};
 use hectare::SparseArray;
 use hectare::orion::array::text::LabelledRow;

@@ -68,12 +68,12 @@ impl Curve {
         Curve { baseline: Some(baseline), ..self }
     }
 
-    /// What else is to be said of the state that is pushed next.
+    /// Adds a remark to the state that is pushed next.
     pub(crate) fn note(&mut self, note: String) {
         self.note = format!(", {note}");
     }
 
-    /// What was said last of the state beside its loss.
+    /// The remark on the state that was pushed last.
     pub(crate) fn said(&self) -> &str {
         &self.note
     }

@@ -3,7 +3,7 @@
 /// For which processor an inner loop is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Instructions {
-    /// What every processor of the target has.
+    /// The instructions of every processor of the target.
     Baseline,
     /// `avx2`.
     #[cfg(target_arch = "x86_64")]
@@ -20,7 +20,7 @@ impl Instructions {
         #[cfg(target_arch = "x86_64")]
         {
             let wide = std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512vl");
-            // What the functions for it are compiled with beside that.
+            // The functions for it are compiled with these as well.
             if wide && std::is_x86_feature_detected!("avx512dq") && std::is_x86_feature_detected!("avx512bw")
             {
                 all.push(Instructions::Avx512);

@@ -1,4 +1,4 @@
-//! What programs say to who runs them, who may have heard enough (`| head -1`).
+//! Output of programs whose reader may close the pipe early (`| head -1`).
 use signal_hook::consts::SIGPIPE;
 use signal_hook::low_level::emulate_default_handler;
 use std::fmt::Arguments;

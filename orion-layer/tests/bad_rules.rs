@@ -92,7 +92,7 @@ fn a_rule_that_panics_is_named_with_map_and_key() {
             assert!(matches!(error, Error::RulePanicked { .. }));
             assert!(matches!(lists.get(w, "a key"), Err(Error::Poisoned { .. })));
 
-            // What cannot be shown is not, and is no second panic.
+            // A value whose `Debug` panics is left out of the message, and is no second panic.
             let mut unshown = w.dist_map::<Unshown, u64, _>(picky)?.named("unshown");
             let twice = w.root(|| [(Unshown(1), 1), (Unshown(1), 13)]).into_iter().flatten();
             let error = unshown.extend(w, twice).unwrap_err();
@@ -136,7 +136,7 @@ fn a_loop_that_fails_while_it_merges_leaves_no_half_to_be_taken_for_a_result() {
             )?;
             assert!(matches!(&error, Error::RulePanicked { array, rule, key, message, .. }
                 if array == "picky" && rule == "picky" && &**key == "3" && message == "not thirteen"));
-            // What was merged before it failed is of no pass that counts.
+            // Contributions merged before the failure are of no pass that counts.
             assert!(matches!(sums.get(w, &1), Err(Error::Poisoned { .. })));
             assert!(matches!(list.get(w, 0), Err(Error::Poisoned { .. })));
             assert!(matches!(map.get(w, &3), Err(Error::Poisoned { .. })));

@@ -32,7 +32,7 @@ fn operations(w: &mut Context<'_>, seed: u64) -> Result<Vec<(String, u64)>> {
             0 | 1 => {
                 let lines = words(&mut random);
                 let text = w.entries([COUNT], COUNT, |k| ([k], lines[k].clone()))?;
-                // What a look-up finds is what was there before the pass.
+                // A look-up finds the state before the pass.
                 let known = parallel_for!(w, unordered, buffer counts, sum known: u64;
                 for ((line), words) in text {
                     for word in words {
@@ -217,7 +217,7 @@ fn vectors_grow_in_the_order_of_the_serial_loop() {
                         found.push((i, n.to_string()));
                     }
                 })?;
-                // What is read is what was there when the pass began.
+                // Reads find the state at the beginning of the pass.
                 let read: usize = model.iter().take(1500).map(|(number, _): &(usize, String)| *number).sum();
                 assert_eq!((seen as usize, model.len()), (read, before));
                 let pushed = |i: usize| (0..(i * i + pass) % 3).map(move |n| (i, n.to_string()));
@@ -363,7 +363,7 @@ fn memory_that_runs_out_is_an_error_and_comes_back() {
     .unwrap();
 }
 
-/// What pipelines and ordered loops make of entries that another loop has moved before.
+/// Results of pipelines and ordered loops from entries that another loop has moved before.
 fn after_a_move(w: &mut Context<'_>) -> Result<Vec<String>> {
     let entries = w.entries([40, 30], 2000, |k| ([k * k % 40, k * 7 % 30], k as u64))?;
     let (mut rows, mut columns) = (w.zeros::<u64, 1>([40])?, w.zeros::<u64, 1>([30])?);

@@ -1,4 +1,4 @@
-//! What the macro says of a body: the accesses that it finds, with their subscripts.
+//! Descriptions that the macro makes of bodies: the accesses that it finds, with their subscripts.
 use hectare_orion::loop_nest::{LoopNest, Subscript};
 use hectare_orion::{parallel_for, run};
 

@@ -44,7 +44,7 @@ fn captured_numbers() {
     differs(["with up = true, shift = 1", "with up = false, shift = -1"], |w, other| {
         pass(w, 0.5, of(other, [1, -1]), !other)
     });
-    // What is the same stays unnoticed.
+    // Equal values raise no error.
     let same = on_each(3, |w| pass(w, 0.5, 1, true));
     assert!(same.iter().all(Result::is_ok), "{same:?}");
 }

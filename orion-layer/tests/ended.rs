@@ -88,7 +88,7 @@ fn the_error_of_who_fails_outside_of_collective_calls_reaches_those_who_wait() {
             Err(error)
         },
     );
-    // What it says of itself is the cause.
+    // The failed worker's own message is the cause.
     assert!(matches!(&refused, Err(Error::Invalid(what)) if what.contains("does not like")), "{refused:?}");
     let panicked = ended(
         3,

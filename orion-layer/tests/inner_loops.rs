@@ -37,7 +37,7 @@ fn tables_by_block_are_cut() {
     }
 }
 
-/// What moves with a variable whose bounds are not known is not cut along it.
+/// An array that moves with a variable whose bounds are not known is not cut along it.
 #[test]
 fn what_depends_on_unknown_bounds_is_whole() {
     let results = run(2, |w| {

@@ -20,7 +20,7 @@ fn list<T: Clone, const N: usize>(entries: &[Entry<T, N>]) -> Vec<([u32; N], T)>
 /// Key and value of entry `k` of the source.
 type Made = ([usize; 2], u64);
 
-/// What an entry becomes: `fan` entries with keys in a square of `extent`.
+/// Turns an entry into `fan` entries with keys in a square of `extent`.
 fn become_many([i, j]: [usize; 2], value: u64, fan: u64, extent: usize) -> Vec<([usize; 2], (u64, u64))> {
     let key = |n: u64| [(i * 7 + n as usize) % extent, (j * 3 + (value % 5) as usize) % extent];
     (0..(value + fan) % (fan + 1)).map(|n| (key(n), (value, n))).collect()
@@ -289,7 +289,7 @@ fn memory_that_runs_out_is_an_error() {
         let heavy = |len: usize| local.lazy().map(move |_, _| vec![7u8; len]).rekey(|[k], _| [1 - k]);
         let failed = heavy(12 << 20).materialize(w).map(drop);
         assert!(matches!(failed, Err(Error::Core(_) | Error::PeerFailed { .. })), "{failed:?}");
-        // What the attempt took has been given back.
+        // The attempt has given its memory back.
         for _ in 0..5 {
             assert_eq!(heavy(3 << 20).materialize(w)?.len(), 2);
         }

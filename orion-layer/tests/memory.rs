@@ -101,7 +101,7 @@ fn large_partitions_cost_whole_huge_pages_at_most() {
     .unwrap();
 }
 
-/// What is kept of an array beside its entries: histograms of at most 2048 bins, and names.
+/// Memory of an array beside its entries: histograms of at most 2048 bins, and names.
 const BESIDE: usize = 2 * 2048 * 8 + 4096;
 
 #[test]

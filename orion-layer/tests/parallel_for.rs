@@ -101,7 +101,7 @@ fn an_ordered_loop_over_entries_gives_what_the_serial_one_gives() {
 
 #[test]
 fn a_rotated_loop_updates_every_row_once_per_entry() {
-    // What each entry adds does not depend on the order.
+    // The contribution of each entry does not depend on the order.
     let (mut u, mut v) = (vec![0u64; 17], vec![0u64; 19]);
     for k in 0..400usize {
         u[k % 17] = u[k % 17].wrapping_add(hash(k as u64, 1));

@@ -19,7 +19,7 @@ fn seeds(usual: u64) -> Vec<u64> {
     (0..if long { usual * 20 } else { usual }).collect()
 }
 
-/// What every worker saw of every pass of a case, by worker.
+/// The passes of a case, by worker.
 type Outcome = Vec<Vec<Pass>>;
 
 /// Runs the cases in one program: what came of each, and the schedules that were chosen. An error says in which

@@ -203,7 +203,7 @@ fn what_is_not_relaxed_keeps_its_dependences() {
         });
         let (kept, rotated, total, each, rotates) = &found.unwrap()[0];
         assert!(kept.iter().all(|sum| *sum == 2 * 59 * 30) && rotated.iter().all(|sum| *sum == 2 * 39 * 20));
-        // What one iteration changes is lost under no consistency.
+        // The change of one iteration is lost under no consistency.
         assert_eq!(each, &[2; 40 * 60], "{consistency}");
         // Under `Async` two workers may change an element at once, and of the two changes one is lost. The last one of a
         // pass is not, nor is anything counted twice.
@@ -213,7 +213,7 @@ fn what_is_not_relaxed_keeps_its_dependences() {
     }
 }
 
-/// What every iteration of a bulk-synchronous loop reads is what its clock says, exactly.
+/// Every iteration of a bulk-synchronous loop reads the values of its clock, exactly.
 #[test]
 fn bulk_synchronous_reads_are_those_of_the_clock() {
     const CLOCKS: usize = 4;

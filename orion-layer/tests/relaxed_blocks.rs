@@ -17,7 +17,7 @@ fn changes_here_and_there_are_all_found() {
     let mut expected = vec![0u64; LEN];
     for pass in 0..PASSES {
         (0..COUNT).for_each(|k| expected[place(pass, k)] += 1 + k as u64);
-        // What a loop that is not relaxed does in between.
+        // A loop that is not relaxed writes in between.
         expected.iter_mut().step_by(7).for_each(|value| *value += 1);
     }
     for workers in [2, 3] {

@@ -35,7 +35,7 @@ fn counts(w: &mut Context<'_>, consistency: Consistency, every: Every) -> Result
             every = every, sum copied: u64;
         for ((i, j), k) in space {
             let mut room = [i32::MIN; WIDTH];
-            // What a worker reads has its own changes at once.
+            // A worker reads its own changes at once.
             let before = totals.row(1, &mut room)[*k as usize % WIDTH];
             let at = (*k as usize + before.unsigned_abs() as usize) % WIDTH;
             match k % 2 {
@@ -85,7 +85,7 @@ fn one_worker_reads_in_place_under_all_and_several_copy_what_others_may_write() 
             assert_eq!(sum, 7 * WIDTH as i32);
             copied += u64::from(room == [7; WIDTH]);
             totals.write_row(k % 2, &[7; WIDTH]);
-            // What is changed is the room, and copied back: the changes of both are the same ones.
+            // The body changes its room, which is copied back: the changes of both are the same ones.
             let last = totals.update_row(k % 2, &mut room, |row| {
                 row.fill(7);
                 row[WIDTH - 1]

@@ -1,4 +1,4 @@
-//! What reports and explanations say of a loop that runs under several consistencies.
+//! Reports and explanations of a loop that runs under several consistencies.
 use hectare_orion::relax::{Consistency, Every, LoopReport, Relax, Sum};
 use hectare_orion::{Context, Result, parallel_for, run};
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn each_consistency_has_a_report_of_its_own() {
         });
         assert_eq!(found, expected.chain([(None, 4)]).collect::<Vec<_>>());
         assert!(all.iter().all(|reports| reports == &all[0]));
-        // What is of one consistency is in its report alone.
+        // A field of one consistency is in its report alone.
         for report in &all[0] {
             let asynchronous = report.relax.is_some_and(|relax| relax.consistency == Consistency::Async);
             assert_eq!(report.in_place + report.in_copies, if asynchronous { 4 } else { 0 }, "{report}");

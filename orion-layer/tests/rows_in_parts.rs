@@ -30,7 +30,7 @@ fn rows_that_are_cut_are_read_whole() {
                 let mut a = across(w, 1)?;
                 w.check_loops(check);
                 for factor in [2, 3] {
-                    // What was copied for the rows before is forgotten.
+                    // The copies for the rows before are forgotten.
                     write(w, &mut a, factor)?;
                     assert_eq!(a.read(w)?.row(3), row(3, factor));
                     let mut sums = w.zeros::<u64, 1>([4])?;

@@ -107,7 +107,7 @@ fn bulk_synchronous_runs_have_the_same_bits() {
     }
 }
 
-/// What every iteration of a bulk-synchronous loop reads is what its clock says, exactly.
+/// Every iteration of a bulk-synchronous loop reads the values of its clock, exactly.
 #[test]
 fn bulk_synchronous_reads_are_those_of_the_clock() {
     const CLOCKS: usize = 4;

@@ -139,7 +139,7 @@ fn intents_by_hand() {
     assert_eq!(found.unwrap()[0], [(0, 0, 0), (0, 0, 0), (960, 960, 0)]);
 }
 
-/// What is fetched, and from which subscripts it is known; and what `buffer` would do.
+/// The text names the arrays that are fetched, the subscripts that their keys come from, and the alternative, `buffer`.
 #[test]
 fn explanations_say_that_an_array_is_served() {
     let texts = run(2, |w| {

@@ -18,7 +18,7 @@ fn made(w: &mut Context<'_>) -> Result<SparseArray<u32, 2>> {
     w.entries(SHAPE, COUNT, |k| (key(k), k as u32))
 }
 
-/// What `of` makes of key and value, in the order of the keys.
+/// The entries that `of` makes of key and value, in the order of the keys.
 fn expected<U>(of: impl Fn([usize; 2], u32) -> Option<([usize; 2], U)>) -> Vec<Entry<U, 2>> {
     let entry = |([i, j], value): ([usize; 2], U)| Entry { key: [i as u32, j as u32], value };
     let mut list: Vec<_> = (0..COUNT).filter_map(|k| of(key(k), k as u32)).map(entry).collect();

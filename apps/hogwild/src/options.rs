@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// The length of a step, in the first epoch.
     #[arg(long, default_value_t = 0.05)]
     pub(crate) rate: f64,
-    /// What is left of it from one epoch to the next.
+    /// Factor of the step size from one epoch to the next.
     #[arg(long, default_value_t = 0.9)]
     pub(crate) decay: f64,
     /// A LIBSVM file with labels of two values, of which the larger one is positive. Default: generated examples.

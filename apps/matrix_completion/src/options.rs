@@ -32,7 +32,7 @@ pub struct Options {
     /// Learning rate [default: 0.05, or 0.1 with adagrad]
     #[arg(long, allow_negative_numbers = true)]
     pub lr: Option<f64>,
-    /// What the learning rate is multiplied with after each epoch [default: 0.8, or 1 with adagrad]
+    /// Factor of the learning rate after each epoch [default: 0.8, or 1 with adagrad]
     #[arg(long, allow_negative_numbers = true)]
     pub decay: Option<f64>,
     /// Weight of the L2 regularization

@@ -1,4 +1,4 @@
-//! What the user sees: a line that says how far training is, a table, and the loss curve as CSV and SVG.
+//! The output: a line of progress, a table, and the loss curve as CSV and SVG.
 
 use super::chart::{Panel, Series, svg};
 use super::data::DataSet;

@@ -26,12 +26,12 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// What the text is, in messages.
+    /// The name of the text, in messages.
     pub(crate) fn name(&self) -> String {
         self.text.as_ref().map_or("the generated text".into(), |path| path.display().to_string())
     }
 
-    /// What counts as a word, in messages.
+    /// The definition of a word, in messages.
     pub(crate) fn rule(&self) -> &'static str {
         if self.tokenized { "between spaces" } else { "letters only" }
     }

@@ -1,4 +1,4 @@
-//! What it costs to bring a sparse array into its place: random numbers, balanced cuts, cells, and reading text.
+//! The cost of bringing a sparse array into its place: random numbers, balanced cuts, cells, and reading text.
 //!
 //! `cargo bench -p hectare-data --bench placing [-- --quick] [-- PART_OF_A_CASE]`
 //!

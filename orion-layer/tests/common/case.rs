@@ -76,7 +76,7 @@ pub struct LoopSpec {
     pub order: Order,
     /// The values of the variables of inner loops, which an access runs through by itself.
     pub inner: Vec<(i64, i64)>,
-    /// What the cost model is told of an element's size, which decides whether parallel schedules pay.
+    /// The size of an element that the cost model is told; it decides whether parallel schedules pay.
     pub element_bytes: usize,
     pub accesses: Vec<Access>,
 }
@@ -119,7 +119,7 @@ pub struct Case {
     pub passes: Vec<usize>,
 }
 
-/// What element `place` of array `array` is at first.
+/// The initial value of element `place` of array `array`.
 pub fn initial(array: usize, place: usize) -> u64 {
     (array as u64 + 1)
         .wrapping_mul(0x1000_0001)
@@ -132,7 +132,7 @@ pub fn mix(hash: u64, x: u64) -> u64 {
     (hash.rotate_left(23) ^ x).wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(0x9e37_79b9)
 }
 
-/// What a subscript is that the description calls unknown: something that the iteration's data say.
+/// A subscript that the description calls unknown: it depends on the iteration's data.
 pub fn unknown(id: u64, access: usize, dim: usize, extent: usize) -> usize {
     (mix(mix(id, access as u64), dim as u64) >> 33) as usize % extent.max(1)
 }

@@ -70,7 +70,7 @@ fn once_each(case: &Case, ran: &[Ran]) -> Result<(), String> {
     Ok(())
 }
 
-/// What is known of an element so far, in the order of the starts.
+/// The accesses to an element so far, in the order of the starts.
 #[derive(Default)]
 struct Seen<'a> {
     last_write: Option<&'a Ran>,

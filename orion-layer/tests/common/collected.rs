@@ -1,4 +1,4 @@
-//! What is asked after something went wrong with a collection.
+//! Collective questions after a collection has failed.
 use hectare_orion::{Context, Error, Result};
 
 /// How many areas the job has.

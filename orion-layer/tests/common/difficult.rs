@@ -1,7 +1,7 @@
 //! A value that serde may refuse.
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What serde cannot write (1), or cannot read (2).
+/// A value that serde cannot write (1), or cannot read (2).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Difficult(pub u8);
 

@@ -1,4 +1,4 @@
-//! What every worker is told when workers have diverged.
+//! The error that every worker gets when workers have diverged.
 use hectare_orion::Error;
 
 /// Checks the results of workers of which worker 1 said something else than the others: each error names both places,

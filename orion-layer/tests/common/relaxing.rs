@@ -1,4 +1,4 @@
-//! What tests of loops that relax arrays share: every consistency, contributions whose sums are known, a rule that fails.
+//! Shared by tests of relaxed loops: every consistency, contributions whose sums are known, a rule that fails.
 #![allow(dead_code, unreachable_pub)]
 use hectare_orion::relax::{Apply, Consistency};
 

@@ -32,7 +32,7 @@ pub struct Pass {
     pub arrays: Vec<Vec<u64>>,
 }
 
-/// What a worker makes of a space: chunks, taken apart.
+/// The iterations of a space on one worker: chunks, taken apart.
 pub trait Iterations: IterationSpace {
     fn each(chunk: Of<'_, Self::Chunks>, visit: impl FnMut(&[i64], u64));
 }
@@ -70,7 +70,7 @@ impl<const D: usize> Iterations for SparseArray<u64, D> {
     }
 }
 
-/// What a run may be given besides the case.
+/// Options of a run, besides the case.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// A schedule of one's own for every loop.
@@ -184,7 +184,7 @@ impl Runner<'_> {
     }
 }
 
-/// What an iteration adds to the accumulators that do not depend on the arrays: a float of any size, and a map.
+/// The values that an iteration adds to accumulators that do not depend on the arrays: a float of any size, and a map.
 fn addends(id: u64) -> (f64, u64) {
     let bits = mix(7, id);
     let float = ((bits >> 11) as f64 - 4.5e15) * [1e-9, 1.0, 1e-3, 1e7][bits as usize % 4];

@@ -12,7 +12,7 @@ pub struct Arbitrary {
     pub broken: bool,
 }
 
-/// What may be wrong with it whatever the loop is.
+/// A schedule's fault that is one for every loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     None,

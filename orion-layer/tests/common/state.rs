@@ -77,7 +77,7 @@ pub(crate) fn save(w: &mut Context<'_>, path: &Path) -> Result<()> {
     })
 }
 
-/// What `restore` fails with: the same on every worker, after which the program goes on.
+/// The error of `restore`: the same on every worker, after which the program goes on.
 pub(crate) fn error_of<R>(path: &Path, restore: impl Fn(&mut Context<'_>) -> Result<R> + Sync) -> String {
     let mut first: Option<String> = None;
     for workers in 1..=3 {

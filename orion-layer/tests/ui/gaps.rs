@@ -1,4 +1,4 @@
-//! What is easily written by mistake.
+//! Mistakes that are easily made.
 use hectare_orion::{Context, Error, parallel_for};
 
 struct Model {

@@ -1,4 +1,4 @@
-//! What is read and generated.
+//! Data that is read and data that is generated.
 use crate::matrix_completion::data::{DataSet, Rating, RawRating};
 use crate::matrix_completion::generate::{Size, generate};
 use crate::matrix_completion::read;

@@ -29,7 +29,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // What a failed removal leaves behind harms nobody.
+        // A folder that stays behind harms nobody.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -148,7 +148,7 @@ fn bad_options_are_refused() {
         (&["--out", "/proc/none"], "/proc/none"),
         (&["--lr", "1e30", "--split", "0.25"], "diverged"),
         (&["--nonsense"], "--nonsense"),
-        // What clap says below its first line.
+        // clap's tip stands below its first line.
         (&["--rnak", "3"], "tip: a similar argument exists: '--rank'"),
         (
             &["--mode", "area"],

@@ -33,7 +33,7 @@ impl Loop<'_> {
         }
     }
 
-    /// What the slice depends on and its closure, as two more arguments, if there is a slice.
+    /// The slice's closure and the values it depends on, as two more arguments, if there is a slice.
     pub(super) fn keys(&self) -> Option<TokenStream> {
         let (input, nest, slice) = (self.input, self.nest, self.slice.as_ref()?);
         let names = self.names();
@@ -50,7 +50,7 @@ impl Loop<'_> {
         })
     }
 
-    /// What the call's value becomes: that of a single accumulator comes without its tuple.
+    /// Unpacks the call's value: that of a single accumulator comes without its tuple.
     pub(super) fn value(&self) -> TokenStream {
         match &self.sums()[..] {
             [one] => quote!(.map(|(#one,)| #one)),
