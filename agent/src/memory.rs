@@ -88,7 +88,7 @@ impl SegmentMemory {
         }
     }
 
-    /// What to sleep on until something changes in it.
+    /// The bell that rings when something changes in it.
     pub(crate) fn bell(&self) -> Bell {
         self.agent.bell(self.received.waits() || self.forcing.waits() || !self.untold.is_empty())
     }
@@ -102,7 +102,7 @@ impl SegmentMemory {
         self.now_ns = now_ns;
     }
 
-    /// What comes now was on its way for so long.
+    /// Notes how long the next event was on its way.
     pub(crate) fn took(&mut self, way_ns: u64) {
         self.way_ns = way_ns;
     }
@@ -141,7 +141,7 @@ impl SegmentMemory {
         }
     }
 
-    /// What agents before this one noted.
+    /// Finds the groups that agents before this one noted.
     fn find_noted(&mut self, heard: &[dsm::agent::Event]) {
         for event in heard {
             let dsm::agent::Event::Created { area } = *event else { continue };
@@ -332,7 +332,7 @@ impl SegmentMemory {
         }
     }
 
-    /// What whoever waits for an area of another host is told.
+    /// The refusal for whoever waits for an area of another host.
     fn refusal(&self, error: NameError, found: Option<AreaId>) -> Refusal {
         let unshared = |by: HostId, why| Refusal::Unshared { host: usize::from(by.0), why };
         match (error, found) {
@@ -377,7 +377,7 @@ impl SegmentMemory {
         }
     }
 
-    /// What subscribers have said by now.
+    /// Notes the latest reports of subscribers.
     pub(crate) fn trace_said<'s>(
         &mut self,
         said: impl Fn(GroupId) -> Vec<(HostId, Stage, u64, &'s [Option<Version>])>,

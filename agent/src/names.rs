@@ -1,4 +1,4 @@
-//! What is called one thing in the core and another between hosts.
+//! Conversions between the types of the core and those of the protocol between hosts.
 use hectare_dsm as dsm;
 use hectare_dsm::agent::AreaDescription;
 use hectare_net::{Description, ElementType, Version};
@@ -11,7 +11,7 @@ pub(crate) fn version_here(version: Version) -> dsm::Version {
     dsm::Version { term: version.term, counter: version.counter }
 }
 
-/// What other hosts are told of an area.
+/// The description of an area for other hosts.
 pub(crate) fn description(area: &AreaDescription) -> Description {
     let [size, align, kind] = area.element.to_parts();
     let bytes = (area.len * area.element.size()) as u64;

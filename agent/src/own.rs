@@ -215,7 +215,7 @@ impl Own {
         if let Some((pin, it)) = self.pins.iter().find(|(_, it)| it.group == id && it.state == state) {
             return Some(Pinned { pin: *pin, state: it.state.clone(), published_ns });
         }
-        // What it is sent to has it as a base then.
+        // The host that receives the cut has it as a base then.
         held.iter().for_each(Held::seal);
         self.last_pin += 1;
         let pin = PinId(self.last_pin);

@@ -25,7 +25,7 @@ use tracing::{error, info, warn};
 /// The largest packet of an interface, if the system does not say.
 const MTU: usize = 1500;
 
-/// What an agent is told when it is started.
+/// An agent's settings at its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// The job's name.

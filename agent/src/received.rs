@@ -45,7 +45,7 @@ pub(crate) struct Kept {
     pub(crate) arrived: bool,
 }
 
-/// What became of a cut that is whole.
+/// The outcome of a cut that is whole.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Committed {
     /// It waits for a round.
@@ -76,7 +76,7 @@ impl Received {
         self.areas.insert(area, id);
     }
 
-    /// What all groups are, for the node of an agent that has just started.
+    /// All groups as they are, for the node of an agent that has just started.
     pub(crate) fn kept(&mut self, agent: &Agent) -> Vec<Kept> {
         let mut all = Vec::new();
         for (id, group) in &mut self.groups {
@@ -233,7 +233,7 @@ impl Received {
         }
     }
 
-    /// What is written and not published is to be taken back, which is done before the next lines are written.
+    /// Marks lines that were written and not published to be taken back, which is done before the next lines are written.
     pub(crate) fn restore(&mut self, id: GroupId) {
         if let Some(group) = self.groups.get_mut(&id) {
             group.receiving = None;
@@ -271,7 +271,7 @@ impl Received {
             let Some(area) = *area else { continue };
             let version = names::version_here(*version);
             match agent.newest(area) {
-                // What is there already needs no round.
+                // A version that is there already needs no round.
                 Some(newest) if newest >= version => {}
                 _ => arrivals.push(dsm::agent::Arrival {
                     area,
@@ -313,7 +313,7 @@ impl Received {
     }
 }
 
-/// What workers are told of an area of `owner` that cannot be made here.
+/// The refusal for workers of an area of `owner` that cannot be made here.
 fn refusal(owner: HostId, error: dsm::Error) -> Refusal {
     match error {
         dsm::Error::OutOfMemory { asked, free, limit, payer, .. } => {

@@ -16,7 +16,7 @@ const BURST: u64 = 60_000;
 /// How long who has left waits for others to say that they heard so: one of them may have ended at that.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// What an agent has to know of its job.
+/// An agent's settings for its job.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The session's side of it: this host, the start of the agent, the job, the cluster's key.
@@ -31,7 +31,7 @@ pub struct Setup {
     pub silence: Duration,
 }
 
-/// What is known of another host's agent.
+/// Another host's agent: its address and name.
 #[derive(Debug)]
 pub struct Peer {
     /// Where it is.
@@ -138,7 +138,7 @@ impl Relay {
         self.peers.iter().map(|(host, peer)| (*host, peer, self.endpoint.status(theirs(*host))))
     }
 
-    /// What the node and the sessions counted.
+    /// The counters of the node and of the sessions.
     pub fn counters(&self) -> (Counters, session::Counters) {
         (self.node.counters(), self.endpoint.counters())
     }

@@ -92,7 +92,7 @@ fn session(peer: &Peer, status: Option<LinkStatus>, now: Time) -> Option<Session
     })
 }
 
-/// What node and sessions counted: a family, a cause or nothing, the value.
+/// The counters of node and sessions: a family, a cause or nothing, the value.
 fn counters(relay: &Relay) -> Vec<(String, String, u64)> {
     let (node, sessions) = relay.counters();
     let all = [

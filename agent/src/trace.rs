@@ -29,7 +29,7 @@ struct Followed {
     id: AreaId,
     until_ns: u64,
     ways: BTreeMap<HostId, Way>,
-    /// What each subscriber said last: the cut that it has whole, and the version that it has published.
+    /// The last report of each subscriber: the cut that it has whole, and the version that it has published.
     said: BTreeMap<HostId, (u64, Option<Version>)>,
     /// The last version of which was noted when it was published.
     published: Option<Version>,
@@ -143,7 +143,7 @@ impl Trace {
         self.followed[place].ways.insert(to, Way { version, step: number });
     }
 
-    /// What subscribers say of the groups that are followed.
+    /// Notes the reports of subscribers on the groups that are followed.
     pub(crate) fn note_said<'s>(
         &mut self,
         at_ns: u64,
@@ -154,7 +154,7 @@ impl Trace {
             for (host, stage, cut, have) in said(id.group) {
                 let have = have.get(usize::from(id.member)).copied().flatten();
                 let known = self.followed[place].said.insert(host, (cut, have));
-                // What was so before it was looked at says nothing of when.
+                // The first look at a state tells nothing of when it began.
                 let Some((known_cut, known_have)) = known else { continue };
                 let version = self.followed[place].ways.get(&host).map(|way| way.version);
                 if stage == Stage::Complete

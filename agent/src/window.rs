@@ -28,7 +28,7 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 type Question = Box<dyn FnOnce(&mut Relay, Time) + Send>;
 
-/// What the agent's thread has to look at for those who ask.
+/// The questions of those who ask, for the agent's thread.
 pub struct Questions {
     asked: Arc<AtomicBool>,
     questions: Receiver<Question>,

@@ -1,4 +1,4 @@
-//! What workers of this host ask other hosts for, until it is answered.
+//! Requests of this host's workers to other hosts, until they are answered.
 use hectare_dsm::AreaId;
 use std::collections::VecDeque;
 

@@ -7,7 +7,7 @@ use hectare_session::Time;
 use network::{MS, World, filled};
 use std::time::Duration;
 
-/// What is at host 1 of an area of host 0 is one of its versions, whole, and no older than `last`.
+/// Checks that host 1 has a version of an area of host 0 that is whole and no older than `last`.
 fn check(world: &World, name: &str, last: &mut Version) {
     let host = &world.hosts[1];
     let Ok(area) = host.worker.attach_here::<u64>(name) else { return };
@@ -206,7 +206,7 @@ fn agents_end_and_start_and_nothing_is_lost() {
                 area.is_ok_and(|area| area.version(&host.worker).unwrap().counter == 60)
             })
         });
-        // What agents had made is there once, and is what the next ones went on with.
+        // Areas that earlier agents had made are there once, and the next agents went on with them.
         assert_eq!(world.hosts[1].job.areas().unwrap().len(), 2);
     }
 }

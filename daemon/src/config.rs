@@ -17,11 +17,11 @@ pub enum Format {
     Json,
 }
 
-/// What goes into the log.
+/// The levels of messages in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// What stops the daemon.
+    /// Errors that stop the daemon.
     Error,
     /// Also refusals and deaths.
     Warn,
@@ -38,7 +38,7 @@ pub enum Level {
 pub struct Log {
     /// How its lines look.
     pub format: Format,
-    /// What goes into it.
+    /// The level from which on messages go into it.
     pub level: Level,
 }
 

@@ -30,7 +30,7 @@ fn exchange(turns: u64, mut at: impl FnMut(u64)) -> Result<(), Error> {
     let name = |rank: Rank| format!("count/{rank}");
     let mut spec = AreaSpec::new(name(worker.rank()));
     if worker.rank() % 2 == 1 {
-        // What is published before a barrier waits for no interval.
+        // A version published before a barrier waits for no interval.
         spec = spec.external_interval(10 * LONG);
     }
     let mut mine = worker.create::<u64>(spec, 3000)?;

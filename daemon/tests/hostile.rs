@@ -119,7 +119,7 @@ fn who_sends_descriptors_that_nobody_asked_for_is_named_and_given_up() {
     assert!(matches!(decode(&bytes), Ok(Reply::Refused(Refusal::Version { .. }))), "{bytes:?}");
 }
 
-/// What lies unread in the connection of a member that broke the rules does not stay in flight; its ranks stay its own.
+/// Unread messages in the connection of a member that broke the rules do not stay in flight; its ranks stay its own.
 #[test]
 fn a_member_that_is_given_up_has_no_queue() {
     let host = Host::new();
@@ -325,7 +325,8 @@ fn a_job_that_nobody_joins_goes() {
     create("another", false).unwrap();
 }
 
-/// What the daemon touches of a job's memory is charged to its own control group: the worker table, which has a mutex
+/// The daemon's own control group is charged for the parts of a job's memory that the daemon touches: the worker table,
+/// which has a mutex per rank. Tables of areas are touched by who creates areas.
 /// per rank. Tables of areas are touched by who creates areas.
 #[test]
 fn what_the_daemon_is_charged_for_a_job_is_little() {

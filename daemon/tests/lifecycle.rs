@@ -141,7 +141,7 @@ fn a_job_is_as_large_as_its_quotas_say() {
         scope.spawn(join).join().unwrap()
     });
     assert!(matches!(others, Err(hectare_dsm::Error::TooManyWorkers { max: 2, .. })), "{others:?}");
-    // What is deleted can be used again.
+    // A deleted name can be used again.
     drop(areas);
     job.delete("1").unwrap();
     worker.sync().unwrap();

@@ -121,7 +121,7 @@ fn a_hangup_loads_the_configuration_again() {
     let jobs = host.jobs();
     assert_eq!(jobs.iter().map(|job| job.reserve_bytes).collect::<Vec<_>>(), [65536, 131_072]);
     assert_eq!(jobs[1].max_workers, 5);
-    // What is wrong, or cannot change, is said, and nothing ends.
+    // A setting that is wrong, or cannot change, is reported, and nothing ends.
     write("max_jbos = 3");
     hang_up();
     daemon.wait_for("unknown field `max_jbos`");
@@ -156,7 +156,7 @@ fn metrics_in_the_run_directory() {
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     std::fs::remove_file(&path).unwrap();
     until("a scrape", || scrape().is_some());
-    // What a killed daemon left is in nobody's way.
+    // A killed daemon's files are in nobody's way.
     daemon.kill();
     assert!(path.exists());
     let daemon = host.daemon("[metrics]\nsocket = true\n");

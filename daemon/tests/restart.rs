@@ -289,7 +289,7 @@ fn a_stopped_daemon_is_given_up_in_time() {
     assert_eq!(member.ask("beat"), "1");
     rustix::process::kill_process(pid, Signal::CONT).unwrap();
     standing(&mut member, &Membership::Member);
-    // What the daemon found to do when it woke up does not count twice.
+    // Work that the daemon found when it woke up does not count twice.
     until("one member with two ranks", || {
         let jobs = host.jobs();
         (jobs.len(), jobs[0].members, jobs[0].ranks) == (1, 1, 2)

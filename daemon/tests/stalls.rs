@@ -25,7 +25,7 @@ fn companion() {
     let mut worker = job.worker().unwrap();
     let me = worker.rank();
     let name = format!("of/{me}");
-    // What a dead member of this rank left is claimed.
+    // An area that a dead member of this rank left is claimed.
     let mut mine = match worker.create::<u64>(AreaSpec::new(&name).copies(4), LEN) {
         Err(Error::NameTaken { .. }) => worker.claim(&name).unwrap().owned,
         made => made.unwrap(),

@@ -113,7 +113,7 @@ impl OnTerminal {
         let after = tcgetattr(&self.theirs).unwrap();
         assert_eq!(after.local_modes, self.before.local_modes, "raw mode is left");
         assert_eq!(after.input_modes, self.before.input_modes);
-        // What it wrote last may not have been read yet; this comes behind it.
+        // Its last output may not have been read yet; this comes behind it.
         rustix::io::write(&self.theirs, END.as_bytes()).unwrap();
         self.shows(END);
         let shown = self.shown.lock().unwrap().clone();

@@ -1,4 +1,4 @@
-//! What the agent of a job on several hosts is asked on its own host: by the daemon, and by commands that look.
+//! Questions to the agent of a job on several hosts, on its own host: by the daemon, and by commands that inspect.
 //!
 //! Each agent listens at a socket of its own in the run directory, so that it can be asked whether or not a daemon runs. Questions
 //! and answers travel as those of the daemon do.
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The directory of the agents' sockets in the run directory.
 const DIRECTORY: &str = "agents";
 
-/// What an agent is asked.
+/// A request to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentRequest {
     /// How it stands to the other hosts. Answered by [`AgentReply::Standing`].
@@ -31,7 +31,7 @@ pub enum AgentRequest {
     },
 }
 
-/// What it answers.
+/// An agent's reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentReply {
     /// How it stands.
@@ -74,7 +74,7 @@ pub struct AgentStanding {
     pub failure: Option<String>,
     /// The other hosts.
     pub peers: Vec<PeerStanding>,
-    /// What it counted since it was started: a name, a cause or nothing, and the value.
+    /// Its counters since it was started: a name, a cause or nothing, and the value.
     pub counters: Vec<(String, String, u64)>,
 }
 
@@ -166,7 +166,7 @@ pub struct TraceStep {
     pub term: u64,
     /// The version's counter.
     pub counter: u64,
-    /// What happened.
+    /// The step of the version.
     pub what: TraceWhat,
     /// To or at which other host.
     pub host: Option<u16>,
@@ -180,7 +180,7 @@ pub struct TraceStep {
     pub bytes: u64,
 }
 
-/// What happens to a version on its way.
+/// Steps of a version on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceWhat {
@@ -202,7 +202,7 @@ pub enum TraceWhat {
     Visible,
 }
 
-/// What the names of a job's sockets begin with. Names of jobs are longer than addresses of sockets may be, so it is a number made of the name.
+/// The prefix of the names of a job's sockets: a number made of the job's name, which may be longer than an address.
 fn name_of(job: &str) -> String {
     let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
     format!("{:016x}", job.bytes().fold(0xcbf2_9ce4_8422_2325, fnv))

@@ -65,7 +65,7 @@ fn a_group_that_is_too_large_is_refused_on_both_sides() {
         is_not_shared(world.ask(2, name, LONG), Unshared::Members);
     }
     assert_eq!(world.ask(2, "a0", LONG).unwrap(), 10);
-    // What does fit comes whole, and goes on.
+    // An area that does fit comes whole, and goes on.
     let mut first = areas.into_iter().next().unwrap();
     world.hosts[1].write(&mut first, 3);
     world.until("the version", |world| {

@@ -27,9 +27,9 @@ pub(crate) struct Host {
     pub(crate) job: Job,
     boot: u64,
     wanted: Vec<String>,
-    /// What its worker was told of the job's end.
+    /// The error by which its worker learned of the job's end.
     pub(crate) ended: Option<String>,
-    /// What its worker was told of areas.
+    /// The errors about areas that its worker got.
     pub(crate) complaints: Vec<Error>,
 }
 
@@ -234,7 +234,7 @@ impl World {
         }
     }
 
-    /// What somebody on a host gets who waits for an area until there is one.
+    /// The result of waiting on a host for an area until there is one.
     pub(crate) fn ask(&mut self, host: usize, name: &str, limit: Duration) -> Result<usize, Error> {
         let (job, name) = (self.hosts[host].job.clone(), name.to_owned());
         let asks = std::thread::spawn(move || job.attach_within::<u64>(&name, limit).map(|area| area.len()));

@@ -3,7 +3,7 @@ use crate::common::cluster::Cluster;
 use crate::{ROUNDS, best, figure, median, of_role, program};
 use std::process::Stdio;
 
-/// What is measured.
+/// A case that is measured.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     what: &'static str,

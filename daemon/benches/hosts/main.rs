@@ -1,4 +1,4 @@
-//! What areas on two hosts cost, beside what the network costs by itself: the same veth pair, in turns. The hosts are network
+//! The cost of areas on two hosts, beside that of the network by itself: the same veth pair, in turns. The hosts are network
 //! namespaces with a daemon each; needs root.
 //!
 //! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|whole [MTU]|sparse|idle|alone]`

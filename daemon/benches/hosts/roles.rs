@@ -1,4 +1,4 @@
-//! What the programs do that run on both hosts.
+//! The programs that run on both hosts.
 use crate::ping;
 use hectare_dsm::wire::Launch;
 use hectare_dsm::{AreaSpec, Job, Rank, Result, Version, Worker};
@@ -165,7 +165,7 @@ fn sparse(bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// What this host has sent.
+/// Bytes that this host has sent.
 fn bytes_sent() -> u64 {
     let count = std::fs::read_to_string("/sys/class/net/eth0/statistics/tx_bytes").expect("a host's device");
     count.trim().parse().expect("a count")

@@ -63,7 +63,7 @@ pub(crate) fn whole(cluster: &Cluster, mtu: u32) {
     }
 }
 
-/// What iperf3 reaches with such options, in Gbit/s; `None` without iperf3.
+/// The rate of iperf3 with such options, in Gbit/s; `None` without iperf3.
 fn iperf(cluster: &Cluster, options: &[&str]) -> Option<f64> {
     let mut serves: Child = cluster
         .network

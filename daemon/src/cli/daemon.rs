@@ -33,7 +33,7 @@ pub struct Options {
     /// How lines of the log look.
     #[arg(long)]
     log_format: Option<Format>,
-    /// What goes into the log.
+    /// The level from which on messages go into the log.
     #[arg(long)]
     log_level: Option<Level>,
 }

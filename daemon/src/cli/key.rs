@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::Subcommand;
 use std::path::PathBuf;
 
-/// What to do with a key.
+/// Commands on keys.
 #[derive(Debug, Subcommand)]
 pub(super) enum Key {
     /// Makes a key. It is never put in the place of another one. Copy the file to every host of the cluster: who has it may join

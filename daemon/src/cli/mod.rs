@@ -34,7 +34,7 @@ pub struct Options {
     command: Command,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Starts a program in several processes of one job, and waits for them.

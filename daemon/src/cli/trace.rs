@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// So many versions are remembered for the time that their first step was.
 const VERSIONS: usize = 64;
 
-/// What to trace.
+/// Options of a trace.
 #[derive(Debug, Args)]
 pub(super) struct Trace {
     /// The job.

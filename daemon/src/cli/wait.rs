@@ -15,7 +15,7 @@ const ASK_EVERY: Duration = Duration::from_millis(500);
 /// The pause between two looks for the end of a job, or for a daemon.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// What to wait for: the end of a job, or the first version of an area that is as new as it should be. An area
+/// Waits for the end of a job, or for the first version of an area that is as new as it should be. An area
 /// that is not there is waited for, too; a job that is not there is refused, since nothing tells one that has ended
 /// from one that never was.
 #[derive(Debug, Args)]

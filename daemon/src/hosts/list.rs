@@ -37,7 +37,7 @@ impl<'a> Part<'a> {
         Err(ListError { line: self.line, column: self.column, what: what.into() })
     }
 
-    /// What stands behind the first so many bytes.
+    /// The part behind the first so many bytes.
     fn from(self, bytes: usize) -> Part<'a> {
         let (before, text) = self.text.split_at(bytes);
         Part { text, column: self.column + before.chars().count(), ..self }
@@ -47,7 +47,7 @@ impl<'a> Part<'a> {
         Part { text: &self.text[..bytes], ..self }
     }
 
-    /// What stands before and behind a separator.
+    /// The parts before and behind a separator.
     fn split(self, at: usize) -> (Part<'a>, Part<'a>) {
         (self.to(at), self.from(at + 1))
     }
@@ -296,7 +296,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
-        /// What is written as a list or a file is read as the same hosts.
+        /// A list and a file of the same hosts read alike.
         #[test]
         fn both_forms_say_the_same(slots in prop::collection::vec(1u32..5000, 1..40)) {
             let hosts: Vec<Host> = (0..).zip(&slots).map(|(n, slots)| host(&format!("h{n}"), None, *slots)).collect();

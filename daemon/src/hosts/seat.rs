@@ -22,7 +22,7 @@ pub struct Seat {
     pub first_host: Option<String>,
     /// The port at which hosts meet there.
     pub port: u16,
-    /// What is the same for all processes of this start, and of no other.
+    /// An identifier that is the same for all processes of this start, and of no other.
     pub job: Option<String>,
 }
 
@@ -62,7 +62,7 @@ struct Launcher {
     sizes: &'static [&'static str],
     local_rank: &'static str,
     local_size: Option<&'static str>,
-    /// What names the start.
+    /// The variables that identify the start.
     job: &'static [&'static str],
 }
 

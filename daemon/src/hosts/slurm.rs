@@ -1,4 +1,4 @@
-//! What SLURM writes into variables: names of nodes with brackets, and numbers with repetitions.
+//! SLURM's notation in variables: names of nodes with brackets, and numbers with repetitions.
 use hectare_wire::MAX_HOSTS;
 
 /// A value that SLURM would not write.

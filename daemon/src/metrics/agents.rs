@@ -28,7 +28,7 @@ pub(super) fn of_agent(out: &mut Exposition, dir: &RunDir, job: &str) -> Result<
     Ok(())
 }
 
-/// What a counter of agents counts.
+/// The description of a counter of agents.
 fn help(name: &str) -> &'static str {
     match name {
         "cuts" => "Differences between two versions, by what became of them.",

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tracing::warn;
 
-/// What the mark of a job on several hosts says.
+/// The content of the mark of a job on several hosts.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Note {
     /// Which memory is meant.

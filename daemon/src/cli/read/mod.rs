@@ -10,7 +10,7 @@ use hectare_wire::Connection;
 
 pub use form::Form;
 
-/// What to read: the newest version that is published, all of it at one moment.
+/// The area to read: the newest version that is published, all of it at one moment.
 #[derive(Debug, Args)]
 pub(super) struct Read {
     /// The job.

@@ -23,7 +23,7 @@ use std::time::Duration;
 use supervise::Supervisor;
 use terminal::Terminal;
 
-/// What to start. The processes have `HECTARE_JOB`, `HECTARE_RANK` and `HECTARE_SIZE` in their environment,
+/// The program to start. Its processes have `HECTARE_JOB`, `HECTARE_RANK` and `HECTARE_SIZE` in their environment,
 /// nothing on their standard input, and a process group of their own each. They are killed when `hectare run` is.
 ///
 /// Signals go to the groups, so also to what a process started. SIGINT, SIGTERM, SIGHUP and SIGQUIT end them: who runs

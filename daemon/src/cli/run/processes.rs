@@ -21,7 +21,7 @@ const SIGKILL: u64 = 1 << (9 - 1);
 pub(super) struct Program {
     /// The program and its arguments.
     pub(super) words: Vec<String>,
-    /// What is put into its environment.
+    /// Variables added to its environment.
     pub(super) variables: Vec<(String, String)>,
     /// How many processes there are, on all hosts.
     pub(super) size: u32,

@@ -39,7 +39,7 @@ pub enum Sort {
     Late,
 }
 
-/// What to show, and how.
+/// Options of the display.
 ///
 /// Keys: q quits, p pauses; r, o, b and l put workers in the order of ranks, rounds, bytes, lateness; a puts
 /// areas in the order of names or ages; up and down move the list of workers.

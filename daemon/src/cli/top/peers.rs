@@ -33,7 +33,7 @@ pub struct PeerSample {
 #[derive(Debug)]
 pub(super) struct Agents {
     dir: RunDir,
-    /// What each had said, and when.
+    /// The last report of each, and its time.
     last: BTreeMap<String, (Instant, Vec<PeerStanding>)>,
 }
 
@@ -68,10 +68,10 @@ impl Agents {
     }
 }
 
-/// What is shown of a peer, of which this was said so many seconds before.
+/// The displayed values of a peer whose earlier report, if any, is so many seconds old.
 pub(super) fn sample(peer: &PeerStanding, then: Option<(f64, &PeerStanding)>) -> PeerSample {
     let session = peer.session.as_ref();
-    // What a session counts, it counts from its beginning.
+    // The counters of a session start at its beginning.
     let then = then.and_then(|(seconds, then)| Some((seconds, then.session.as_ref()?, then.sessions)));
     let then = then.filter(|(seconds, _, sessions)| *seconds > 0.0 && *sessions == peer.sessions);
     let pair = session.zip(then);

@@ -73,7 +73,7 @@ struct Host {
     state: State,
     address: Option<SocketAddr>,
     key: (String, String),
-    /// What its remote shell said last, until it has answered.
+    /// Lines of its remote shell on standard error, until it has answered.
     said: Vec<String>,
 }
 

@@ -24,7 +24,7 @@ const LINE_WITHIN: Duration = Duration::from_secs(5);
 /// Between two attempts to reach the meeting place.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// What a host says of itself.
+/// A host's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Guest {
     pub(super) job: String,
@@ -38,7 +38,7 @@ pub(super) struct Guest {
     pub(super) nonce: [u8; 32],
 }
 
-/// What all hosts hear.
+/// The agreement that all hosts receive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Agreed {
     pub(super) id: [u8; 16],
@@ -58,7 +58,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What an HMAC is over: who says it, to what, and the text.
+/// The input of an HMAC: the side that speaks, the nonce that it answers, and the text.
 fn said(side: &str, nonce: &[u8; 32], text: &str) -> Vec<u8> {
     [side.as_bytes(), b"\0", nonce, text.as_bytes()].concat()
 }

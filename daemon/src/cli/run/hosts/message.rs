@@ -1,4 +1,4 @@
-//! What the command that was called and its parts on the hosts say to each other, over the pipes of a remote shell.
+//! Messages between the command that was called and its parts on the hosts, over the pipes of a remote shell.
 //!
 //! Each side begins with a line that has the version: it comes behind whatever the remote shell or the files that it reads at
 //! its start print. Then come frames: four bytes of length, a message as the control protocol of a host has them, and the end of a line, since `srun` and others pass
@@ -64,7 +64,7 @@ pub(super) struct Make {
     pub(super) program: Vec<String>,
     /// Where it is started.
     pub(super) directory: String,
-    /// What is put into its environment.
+    /// Variables added to its environment.
     pub(super) variables: Vec<(String, String)>,
     pub(super) plain: bool,
     pub(super) keep_going: bool,

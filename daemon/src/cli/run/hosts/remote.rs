@@ -99,7 +99,7 @@ fn write_orders(mut to: ChildStdin, queue: &Receiver<Queued>) {
         greet(&mut to, Side::Caller)?;
         queue.iter().try_for_each(|(order, _written)| send(&mut to, &order))
     };
-    // What cannot be written is told by the end of what is read.
+    // A failure to write shows at the reading end.
     let _ = write();
 }
 
