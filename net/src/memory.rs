@@ -1,4 +1,4 @@
-//! What the node asks of its host's shared memory, and what it is told in return.
+//! The host's shared memory as the node uses it.
 use crate::lines::{Lines, Run};
 use crate::types::{AreaId, Description, GroupId, HostId, NameError, Version};
 
@@ -22,7 +22,7 @@ pub struct State {
 pub struct Pinned {
     /// The pin; the same for the same state, however often it is pinned. The node counts.
     pub pin: PinId,
-    /// What is pinned.
+    /// The pinned state.
     pub state: State,
     /// When it was published, by the clock that the node is told.
     pub published_ns: u64,

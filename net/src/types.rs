@@ -1,4 +1,4 @@
-//! What hosts tell each other about: hosts, groups of areas, versions, types.
+//! The subjects of what hosts tell each other: hosts, groups of areas, versions, types.
 use std::fmt;
 
 /// A host of the job: its place in the job's list of hosts. Host 0 keeps the directory.
@@ -65,7 +65,7 @@ pub struct ElementType {
     pub align: u32,
 }
 
-/// What stays the same of an area as long as it exists.
+/// The properties of an area that stay the same as long as it exists.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Description {
     /// Its name, of at most [`MAX_NAME`] bytes.
@@ -118,7 +118,7 @@ pub enum NameError {
     Type {
         /// The owner's.
         there: ElementType,
-        /// What was asked for.
+        /// The type asked for.
         here: ElementType,
         /// The host that asked.
         asked_by: HostId,
@@ -128,7 +128,7 @@ pub enum NameError {
     Length {
         /// The owner's.
         there: u64,
-        /// What was asked for.
+        /// The length asked for.
         here: u64,
         /// The host that asked.
         asked_by: HostId,
@@ -217,7 +217,7 @@ pub enum HelloError {
     /// It says it is another host than the one at this address.
     #[error("it says that it is {says}")]
     Host {
-        /// What it says.
+        /// The host whose statement it is.
         says: HostId,
     },
     /// Its shared memory is another one than before: what was known of its areas is void.

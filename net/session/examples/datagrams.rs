@@ -56,7 +56,7 @@ impl Pair {
         pair
     }
 
-    /// What both hosts want to send goes to the other, and is recorded.
+    /// Sends and records the datagrams of both hosts.
     fn exchange(&mut self, records: &mut Vec<Vec<u8>>, random: &mut Random) {
         for from in 0..2 {
             self.now = Time::from_nanos(self.now.as_nanos() + random.next() % 300_000);

@@ -64,7 +64,7 @@ impl Suite {
 /// One key of one direction.
 struct Key {
     aead: LessSafeKey,
-    /// What the packet number is combined with (RFC 9001 section 5.3).
+    /// Combined with the packet number to a nonce (RFC 9001 section 5.3).
     iv: [u8; 12],
     /// From which the next key comes (RFC 9001 section 6.1).
     next: [u8; 32],

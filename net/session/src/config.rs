@@ -1,4 +1,4 @@
-//! What an endpoint is told at its start.
+//! Settings of an endpoint.
 use crate::cipher::{KEY_LIMIT, Suite};
 use crate::key::{ClusterKey, JobId};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What an endpoint counts, and how a link stands.
+//! Counters of an endpoint, and the state of a link.
 use crate::cipher::Suite;
 use crate::refusal::Refusal;
 use crate::time::Time;

@@ -1,4 +1,4 @@
-//! What an endpoint has to say.
+//! Events of an endpoint.
 use crate::config::HostId;
 use crate::refusal::Refusal;
 use std::net::SocketAddr;
@@ -101,7 +101,7 @@ pub enum Reason {
 pub struct Received<'d> {
     /// The peer.
     pub peer: HostId,
-    /// What its node gave, where it stood in the datagram.
+    /// The payload that its node gave, in place in the datagram.
     pub payload: &'d [u8],
 }
 

@@ -76,7 +76,7 @@ pub(crate) struct Link {
     black_holes: u64,
 }
 
-/// What a packet brought.
+/// The content of a packet.
 #[derive(Debug)]
 pub(crate) enum Opened<'d> {
     /// A packet of the peer's node.

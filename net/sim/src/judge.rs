@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::rc::Rc;
 
-/// What a job promises over its hosts.
+/// The promises of a job over its hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Promise {
     /// The visible bytes of a version are the owner's bytes of it.
@@ -15,7 +15,7 @@ pub enum Promise {
     OneWriter,
     /// The areas of a group are seen in one state.
     Groups,
-    /// What was published before a barrier is seen after it, and nothing from behind it.
+    /// Versions published before a barrier are seen after it, and none from behind it.
     Barrier,
     /// A clock counts when the data it covers is there.
     Clocks,
@@ -40,7 +40,7 @@ pub struct Broken {
     pub promise: Promise,
     /// When, in nanoseconds, and where.
     pub at: u64,
-    /// What was seen.
+    /// The observation that breaks it.
     pub what: String,
 }
 

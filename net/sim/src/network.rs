@@ -39,7 +39,7 @@ pub(crate) struct Cut {
     pub(crate) end: u64,
 }
 
-/// What becomes of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It comes at this time, and is acknowledged at that.
@@ -84,7 +84,7 @@ impl Network {
         !lossy && !self.is_cut(a, b, now) && !self.is_cut(b, a, now)
     }
 
-    /// What becomes of a packet that is sent now.
+    /// Decides the fate of a packet that is sent now.
     pub(crate) fn send(&mut self, options: &Options, from: u16, to: u16, len: usize, now: u64) -> Fate {
         let faulty = now < options.faults_until;
         let end = self.ends.get_mut(&(from, to)).expect("there is such a link");

@@ -1,4 +1,4 @@
-//! What a run is made of: a job, a network and its faults, all of which follow from the seed.
+//! The settings of a run: a job, a network and its faults, all of which follow from the seed.
 use crate::random::Random;
 use hectare_net::Mutant;
 

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 pub(super) struct Inbound {
     /// Its members as the owner tells them; `None` inside if deleted.
     told: Vec<Option<Option<Description>>>,
-    /// What is published here of each member that has copies.
+    /// The version of each member with copies that is published here.
     have: Vec<Option<Version>>,
     /// The owner's round of it; 0 if that is not known.
     pub(super) round: u64,
@@ -69,7 +69,7 @@ impl Inbound {
         self.told.get(usize::from(member))?.as_ref()?.as_ref()
     }
 
-    /// What the elements of a member are.
+    /// The element type of a member.
     pub(super) fn element(&self, member: u16) -> Option<ElementType> {
         self.description(member).map(|description| description.element)
     }

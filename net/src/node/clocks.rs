@@ -26,7 +26,7 @@ pub(super) struct Clocks {
     heard: BTreeMap<HostId, Heard>,
 }
 
-/// What a peer is told.
+/// The clock that a peer was told.
 #[derive(Debug, Default)]
 struct Told {
     clock: u64,
@@ -36,7 +36,7 @@ struct Told {
     waiting: Option<(u64, Vec<(GroupId, u64)>)>,
 }
 
-/// What a peer told: the clock that counts, and those that are to count when what they cover is here.
+/// A peer's clock: the one that counts, and those that are to count when the versions that they cover are here.
 #[derive(Debug, Default)]
 struct Heard {
     counted: u64,
@@ -88,7 +88,7 @@ impl Node {
     /// Clocks of this host moved.
     pub(super) fn local_clocks(&mut self, clock: u64, lowest: u64) {
         if clock > self.clocks.clock {
-            // What it covers waits for no interval any more.
+            // Versions that it covers wait for no interval any more.
             let with_interval = self.outbound.iter().filter(|(_, outbound)| outbound.has_interval());
             self.stirred.extend(with_interval.map(|(group, _)| *group));
         }
@@ -121,7 +121,7 @@ impl Node {
         let clock = if blocked { clock.min(limit) } else { clock };
         let told = self.clocks.told.get(&host);
         let (last, named) = told.map_or((0, 0), |told| (told.clock, told.subscriptions));
-        // What a clock covers is made anew for one who has named more groups: what it was told before does not count there.
+        // A peer that has named more groups gets a new cover of the clock: the one it was told before does not count there.
         let mut next = told.filter(|_| named == subscriptions).and_then(|told| told.waiting.clone());
         if next.is_none() && (clock > last || named != subscriptions) {
             let covers = self

@@ -9,7 +9,7 @@ use crate::types::{AreaId, HostId, NameError};
 use crate::wire::{Register, Stated, Wanted};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the hosts said.
+/// The names and areas that the hosts have stated.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
     table: Table,

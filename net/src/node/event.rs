@@ -1,4 +1,4 @@
-//! What a node is told and what it does, its settings and what it counts.
+//! Events and actions of a node, its settings and its counters.
 use super::Packet;
 use crate::memory::State;
 #[cfg(feature = "mutants")]
@@ -9,7 +9,7 @@ use crate::types::{
 };
 use crate::wire::Wanted;
 
-/// What a node has to know of its job.
+/// A node's settings for its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The job.
@@ -52,7 +52,7 @@ impl Config {
     }
 }
 
-/// What happened.
+/// An event.
 #[derive(Debug)]
 pub enum Event<'b> {
     /// There is a link to a peer, whose agent has this number. All that comes until `Disconnected` is of that agent.
@@ -108,7 +108,7 @@ pub enum Event<'b> {
     Created {
         /// The area.
         area: AreaId,
-        /// What it is.
+        /// Its description.
         description: Description,
         /// Whether [`Action::Accepted`] was done.
         accepted: bool,
@@ -120,7 +120,7 @@ pub enum Event<'b> {
     Local {
         /// The area: alone in a group of its own.
         area: AreaId,
-        /// What it is.
+        /// Its description.
         description: Description,
         /// Whether [`Action::Accepted`] was done.
         accepted: bool,
@@ -150,7 +150,7 @@ pub enum Event<'b> {
     Kept {
         /// The group.
         group: GroupId,
-        /// What is published here of each member, in order; `None` for those that were deleted.
+        /// The version of each member that is published here, in order; `None` for those that were deleted.
         members: Vec<Option<(Description, Option<Version>)>>,
         /// Whether something is committed and not published.
         arrived: bool,
@@ -170,7 +170,7 @@ pub enum Event<'b> {
     Attach {
         /// Names the answer.
         ticket: u64,
-        /// What it looks for.
+        /// The name or group that it looks for.
         wanted: Wanted,
         /// At least this long between the beginnings of cuts.
         interval_us: u64,
@@ -207,7 +207,7 @@ pub enum Event<'b> {
     Timeout,
 }
 
-/// What is to be done.
+/// An action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Send a packet.
@@ -239,7 +239,7 @@ pub enum Action {
         area: AreaId,
         /// Who.
         by: HostId,
-        /// What it was told.
+        /// The error that it was told.
         error: NameError,
     },
     /// The owner of an area that is received here has deleted it.
@@ -258,7 +258,7 @@ pub enum Action {
     End(PeerFailed),
 }
 
-/// What happened so often.
+/// Counts of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Counters {

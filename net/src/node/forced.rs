@@ -53,7 +53,7 @@ impl Forcing {
     }
 }
 
-/// What workers of this host ask of a group of another.
+/// Requests of this host's workers to a group of another host.
 #[derive(Debug, Default)]
 pub(super) struct Wishes {
     last: u32,

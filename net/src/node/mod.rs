@@ -52,7 +52,7 @@ pub struct Node {
     clocks: Clocks,
     names: Names,
     directory: Option<Directory>,
-    /// What the first host says to itself.
+    /// Registers of the first host to itself.
     to_self: VecDeque<(u64, Register)>,
     last_to_self: u64,
     ready: bool,
@@ -60,7 +60,7 @@ pub struct Node {
     counters: Counters,
 }
 
-/// What a node needs while it handles an event.
+/// The context in which a node handles an event.
 pub(crate) struct Cx<'a> {
     now: u64,
     memory: &'a mut dyn Memory,
@@ -103,7 +103,7 @@ impl Node {
         }
     }
 
-    /// What happened so often.
+    /// Counts of events.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters

@@ -4,7 +4,7 @@ use crate::types::{AreaId, Description, ElementType, HostId, NameError};
 use crate::wire::{self, Register, Wanted};
 use std::collections::BTreeMap;
 
-/// What this host asked of the directory.
+/// This host's questions to the directory.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     areas: BTreeMap<AreaId, Stated>,

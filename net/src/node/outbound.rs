@@ -111,7 +111,7 @@ impl Outbound {
         self.newest.as_ref().is_some_and(is_older)
     }
 
-    /// What `host` is to get next, if its lowest clock is `lowest`.
+    /// The cut that `host` is to get next, if its lowest clock is `lowest`.
     pub(super) fn choose(&self, host: HostId, lowest: Option<u64>) -> Option<Choice> {
         if !self.lacks(host) {
             return None;

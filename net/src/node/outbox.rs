@@ -9,7 +9,7 @@ struct Entry {
     known: bool,
 }
 
-/// What this host has to say to a peer.
+/// This host's registers for a peer.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     entries: BTreeMap<Key, Entry>,

@@ -33,7 +33,7 @@ pub struct Packet {
     pub id: u64,
     /// Headers.
     pub bytes: Vec<u8>,
-    /// What it consists of.
+    /// Its pieces.
     pub pieces: Vec<Piece>,
 }
 
@@ -97,7 +97,7 @@ impl Filling {
     }
 }
 
-/// What a packet had, until it is known what became of it.
+/// The content of a packet, until its fate is known.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     pub(super) hello: bool,
@@ -108,7 +108,7 @@ pub(super) struct Sent {
     pub(super) lines: Vec<(GroupId, u64, Range<u64>)>,
 }
 
-/// What is known of another host.
+/// Another host, as this one knows it.
 #[derive(Debug, Default)]
 pub(super) struct Peer {
     pub(super) boot: Option<u64>,

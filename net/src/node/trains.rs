@@ -336,7 +336,7 @@ impl Node {
             let due_ns = subscriber
                 .departed_ns
                 .map_or(0, |departed| departed.saturating_add(interval_us.saturating_mul(1000)));
-            // What a clock covers that this host tells is waited for by clocks there.
+            // Clocks there wait for cuts that a clock of this host covers.
             let is_covered = choice.kept.is_some() || (choice.label > 0 && choice.label <= clock);
             if due_ns > now && !subscriber.hurry && !is_covered {
                 self.alarms.insert((due_ns, group));

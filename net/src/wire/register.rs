@@ -50,10 +50,10 @@ pub enum Register {
     Unsent(GroupId, u64, u64),
 }
 
-/// What a host says of an area of its own.
+/// A host's statement on an area of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stated {
-    /// What it is.
+    /// Its description.
     pub description: Description,
     /// The directory accepted it before.
     pub accepted: bool,
@@ -77,7 +77,7 @@ pub struct Wanted {
 /// A subscriber's side of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
-    /// What it does with the last cut.
+    /// Its progress with the last cut.
     pub stage: Stage,
     /// The last cut that it has dealt with; not one that is under way.
     pub cut: u64,
@@ -89,7 +89,7 @@ pub struct Subscription {
     pub interval_us: u64,
     /// The last forced sync that it asked for; they are counted.
     pub forced: u32,
-    /// What it has published of each member for which it has copies.
+    /// The version of each member with copies that it has published.
     pub have: Vec<Option<Version>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a fuzzer does with frames, as plain functions of bytes: they panic where the codec breaks a promise. Shared by the
+//! The fuzzer's use of frames, as plain functions of bytes: they panic where the codec breaks a promise. Shared by the
 //! tests and by `fuzz/`.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 use hectare_net::wire::{

@@ -1,4 +1,4 @@
-//! What every transport must do. Its tests call [`all`].
+//! The requirements on every transport. Its tests call [`all`].
 use crate::contract::{Sending, Transport};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What a transport can do. It does not change while the transport lives.
+/// The abilities of a transport. They do not change while the transport lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// Where the transport is reached.
@@ -15,7 +15,7 @@ pub struct Facts {
     pub max_packets: usize,
 }
 
-/// What one call of [`Transport::send`] sends from the transport's buffer.
+/// Datagrams in the transport's buffer that one call of [`Transport::send`] sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sending {
     /// Where to.
@@ -28,7 +28,7 @@ pub struct Sending {
 
 /// An unreliable link, owned by one thread.
 pub trait Transport {
-    /// What it can do.
+    /// Its abilities.
     fn facts(&self) -> Facts;
 
     /// The buffer from which the next call of [`send`](Self::send) sends: packets are written where they are sent from. It
@@ -57,6 +57,6 @@ pub trait Transport {
     /// If the transport is broken.
     fn wait(&mut self, longest: Duration) -> io::Result<()>;
 
-    /// What other threads wake this one with.
+    /// A handle by which other threads wake this one.
     fn waker(&self) -> Waker;
 }

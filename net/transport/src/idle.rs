@@ -1,4 +1,4 @@
-//! What an I/O thread does that has nothing to do.
+//! The waiting of an I/O thread that has nothing to do.
 use crate::contract::Transport;
 use std::io;
 use std::time::{Duration, Instant};

@@ -17,9 +17,9 @@ use std::time::Duration;
 const BUFFER: usize = 65_507;
 /// Buffers that are filled by one call: few enough to stay in the second-level cache.
 const SLOTS: usize = 8;
-/// What one of them takes: segments that the system joined.
+/// The size of one of them: segments that the system joined.
 const SLOT: usize = 65_536;
-/// What the socket should hold in each direction. The system gives what `net.core.rmem_max` permits.
+/// The wanted buffer of the socket in each direction. The system gives what `net.core.rmem_max` permits.
 const SOCKET_BUFFER: usize = 4 << 20;
 /// For how long a full queue is waited for before a burst is dropped.
 const PATIENCE: Duration = Duration::from_millis(2);

@@ -296,7 +296,7 @@ impl Endpoint {
         event
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }

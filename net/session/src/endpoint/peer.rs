@@ -18,7 +18,7 @@ pub(crate) struct Pending {
     pub(crate) finish: Insisting,
 }
 
-/// What is known of a peer, and what goes on with it.
+/// A peer: its address, its sessions and the handshakes under way.
 #[derive(Debug, Default)]
 pub(crate) struct Peer {
     /// Where it is called; none if only it calls.

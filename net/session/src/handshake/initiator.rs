@@ -47,7 +47,7 @@ impl Insisting {
     }
 }
 
-/// What a Welcome led to.
+/// The outcome of a Welcome.
 #[derive(Debug)]
 pub(crate) struct Agreed {
     pub(crate) peer: Introduction,

@@ -41,7 +41,7 @@ impl Introduction {
     }
 }
 
-/// What the two sides must agree on beside the keys.
+/// Terms beside the keys on which the two sides must agree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
     pub(crate) cluster: [u8; 8],

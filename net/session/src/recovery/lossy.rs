@@ -25,7 +25,7 @@ pub(crate) struct Before {
     pub(crate) threshold: f64,
 }
 
-/// What a loss means.
+/// The meaning of a loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Verdict {
     /// The window has to fall.
@@ -36,7 +36,7 @@ pub(crate) enum Verdict {
     InVain(Before),
 }
 
-/// What is known of a path's losses.
+/// The loss statistics of a path.
 #[derive(Debug)]
 pub(crate) struct Lossy {
     share: f64,
@@ -76,7 +76,7 @@ impl Lossy {
             return Verdict::Ignored;
         }
         match self.before {
-            // What is lost before the decrease shows is no word of what it led to.
+            // Losses before the decrease shows say nothing of its effect.
             Some((_, since)) if round <= since + 1 => Verdict::Ignored,
             Some((before, _)) if window < BELOW * before.window => {
                 self.trusted_until = round + TRUSTED;

@@ -1,4 +1,4 @@
-//! What came, what was lost, and how much may be on the way (RFC 9002, RFC 9438, RFC 9406, RFC 8899). One rule per file.
+//! Acknowledgement, loss, and how much may be on the way (RFC 9002, RFC 9438, RFC 9406, RFC 8899). One rule per file.
 pub(crate) mod congestion;
 pub(crate) mod lossy;
 pub(crate) mod mtu;

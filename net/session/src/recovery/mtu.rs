@@ -23,11 +23,11 @@ const BLACK_HOLE: u32 = 6;
 /// The search for the largest packet, in bytes of UDP payload.
 #[derive(Debug)]
 pub(crate) struct Mtu {
-    /// What the path is known to carry.
+    /// The largest size that the path is known to carry.
     current: usize,
     /// The least size that it is known not to carry, or one more than the interface's.
     too_large: usize,
-    /// What the own interface carries.
+    /// The largest size that the own interface carries.
     limit: usize,
     in_flight: bool,
     /// The weight of the losses of the size that is being tried.

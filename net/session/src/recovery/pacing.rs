@@ -4,10 +4,10 @@ use std::time::Duration;
 
 /// For how long the bucket fills when nothing is sent.
 const DEPTH: Duration = Duration::from_millis(1);
-/// What it holds at least: the initial window, which may go at once, and one call of segmentation offload.
+/// Its smallest capacity: the initial window, which may go at once, and one call of segmentation offload.
 const LEAST: f64 = 65536.0;
 
-/// What may be sent at once.
+/// A token bucket: the bytes that may be sent at once.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     tokens: f64,

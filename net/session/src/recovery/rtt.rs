@@ -5,7 +5,7 @@ use std::time::Duration;
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 /// The longest that a receiver keeps an acknowledgement back (RFC 9000 section 18.2 has 25 ms; hosts are nearer).
 pub(crate) const MAX_ACK_DELAY: Duration = Duration::from_millis(2);
-/// What is assumed before the first sample (RFC 9002 section 6.2.2, kInitialRtt, is 333 ms; hosts are nearer).
+/// The round-trip time before the first sample (RFC 9002 section 6.2.2, kInitialRtt, is 333 ms; hosts are nearer).
 const INITIAL: Duration = Duration::from_millis(100);
 
 /// Estimates of the round-trip time.

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// RFC 9002 section 6.1.1, kPacketThreshold.
 const PACKET_THRESHOLD: u64 = 3;
 
-/// What a packet was for.
+/// The purpose of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The node's packet with this id.
@@ -36,7 +36,7 @@ struct Packet {
     state: State,
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fate {
     pub(crate) arrived: bool,

@@ -6,7 +6,7 @@ pub(crate) const MAX_RANGES: usize = 64;
 /// The most bytes that one takes: numbers in a range of the window take at most three bytes each.
 pub(crate) const MAX_BYTES: usize = 21 + MAX_RANGES * 2 * 3;
 
-/// What the receiver of packets tells their sender.
+/// An acknowledgement, from the receiver of packets to their sender.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Ack {
     /// How long the newest packet waited for this acknowledgement, in microseconds.

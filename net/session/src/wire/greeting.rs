@@ -19,7 +19,7 @@ const REFUSAL_BYTES: usize = 20;
 /// The most bytes of a Noise message.
 pub(crate) const MAX_NOISE: usize = 256;
 
-/// What the first byte says a packet is, if it has the form that all versions have in common.
+/// The kind of packet that the first byte names, if it has the form that all versions have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
     Hello,
@@ -198,7 +198,7 @@ pub(crate) fn refusal(token: [u8; 8], refusal: Refusal) -> Vec<u8> {
     out
 }
 
-/// What a Refusal says. Its form is the same in all versions.
+/// Reads a Refusal. Its form is the same in all versions.
 pub(crate) fn read_refusal(bytes: &[u8]) -> Option<Refusal> {
     let opening = Opening::read(bytes)?;
     if bytes.len() != REFUSAL_BYTES {

@@ -9,7 +9,7 @@ pub(crate) const FLAG_KEY_PHASE: u8 = 1;
 /// Behind the payload stands an acknowledgement, and behind that its length, in two bytes.
 pub(crate) const FLAG_ACK_BEHIND: u8 = 2;
 
-/// What a packet is for.
+/// The kinds of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A packet of the node.

@@ -47,7 +47,7 @@ fn random_loss_costs_little_more_than_what_is_lost() {
     }
 }
 
-/// What a TCP flow and a session get of a link that they share, once the second has been there for a while.
+/// The rates of a TCP flow and a session on a link that they share, once the second has been there for a while.
 fn beside_tcp(path: &Path, rule: Rule, session_first: bool) -> (f64, f64) {
     let mut network = Network::pair(17, path, |_| {});
     if session_first {

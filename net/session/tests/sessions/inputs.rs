@@ -24,7 +24,7 @@ impl Pair {
         pair
     }
 
-    /// What a host wants to send goes to the other, without loss; whether it was anything.
+    /// Delivers the packets that a host wants to send to the other, without loss; whether there were any.
     fn exchange(&mut self, from: usize) -> bool {
         self.now = Time::from_nanos(self.now.as_nanos() + 10_000);
         self.hosts[from].handle_timeout(self.now);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What happens to datagrams on their way to a host.
+/// A path to a host, and its faults.
 #[derive(Debug, Clone)]
 pub(crate) struct Path {
     pub(crate) delay: Duration,
@@ -67,7 +67,7 @@ pub(crate) struct Host {
 /// A datagram on its way: when it arrives, its order, from, to, whether it is marked, its bytes.
 type Flying = Reverse<(Time, u64, usize, usize, bool, Vec<u8>)>;
 
-/// What a packet carries: which bytes, tells its id.
+/// The content of a packet; its bytes follow from its id.
 fn body(id: u64, size: usize) -> &'static [u8] {
     static BYTES: [u8; 10_000] = {
         let mut bytes = [0; 10_000];

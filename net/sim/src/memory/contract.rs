@@ -1,4 +1,4 @@
-//! What the node asks of its host's memory, with what may not be asked: the judge is told.
+//! The host memory that the node sees; calls against the contract are reported to the judge.
 use super::{HostMemory, RemoteArea};
 use crate::judge::Promise;
 use crate::options::Mode;

@@ -25,7 +25,7 @@ pub(crate) struct Own {
 /// An area of this host.
 #[derive(Debug)]
 pub(crate) struct OwnArea {
-    /// What it is.
+    /// Its description.
     pub(crate) description: Description,
     /// The directory accepted its name.
     pub(crate) accepted: bool,
@@ -59,19 +59,19 @@ pub(crate) struct Remote {
     pub(crate) attached: bool,
     /// Between the beginnings of cuts.
     pub(crate) interval_us: u64,
-    /// What workers ask for.
+    /// Requests of workers.
     wishes: Wishes,
 }
 
 /// An area that is received.
 #[derive(Debug)]
 pub(crate) struct RemoteArea {
-    /// What it is.
+    /// Its description.
     pub(crate) description: Description,
     writer: Vec<u8>,
     log: BTreeSet<u32>,
     reader: Vec<u8>,
-    /// What is visible.
+    /// The visible version.
     pub(crate) version: Option<Version>,
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct HostMemory {
     /// The lowest clock of all.
     pub(crate) lowest: u64,
     last_pin: u64,
-    /// What the agent is to be told.
+    /// Events for the agent.
     pub(crate) events: VecDeque<Event<'static>>,
     /// It has no memory for the copies that it would send until then.
     pub(crate) short_until: u64,
@@ -175,7 +175,7 @@ impl HostMemory {
             accepted: false,
             interval_us: 0,
             writer: vec![0; bytes],
-            // What an area is created with is a version as well.
+            // The content at creation is a version as well.
             dirty: BTreeSet::from([0]),
             version: Version { term: 1, counter: 0 },
             changed: vec![0; lines],
@@ -459,7 +459,7 @@ impl HostMemory {
         put_off
     }
 
-    /// What workers may rely on when a clock of all is reached.
+    /// Checks what workers may rely on when a clock of all is reached.
     fn check_barrier(&self, clock: u64, promise: Promise) {
         for (group, remote) in &self.remote {
             let Some(first) =

@@ -79,7 +79,7 @@ struct Host {
     counters: Counters,
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// Promises that were not kept.
@@ -201,7 +201,7 @@ impl World {
         Outcome { broken, trace: self.trace, ended_ns: self.now, events: self.events, counters }
     }
 
-    /// What the iterations that remain may take: each several ways, with rounds and held copies between.
+    /// A bound on the time that the iterations that remain may take: each several ways, with rounds and held copies between.
     fn slowness(&self) -> u64 {
         let way = self.options.delay_ns + self.options.jitter_ns;
         let bytes =

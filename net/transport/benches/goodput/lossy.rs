@@ -52,7 +52,7 @@ pub(crate) fn measure() {
     }
 }
 
-/// What a TCP flow from a host to host 1 gets of the link.
+/// The rate of a TCP flow from a host to host 1.
 fn tcp_flow(network: &Network, from: usize) -> f64 {
     let port = (7200 + from).to_string();
     let mut server = network.command(1, "iperf3");
@@ -67,7 +67,7 @@ fn tcp_flow(network: &Network, from: usize) -> f64 {
     report["end"]["sum_received"]["bits_per_second"].as_f64().unwrap_or(0.0) / BITS as f64
 }
 
-/// What a session from host 0 to host 1 gets of the link.
+/// The rate of a session from host 0 to host 1.
 fn session(network: &Network, bytes: u64) -> f64 {
     let command = |side: usize, program: &str| -> Command { network.command(side, program) };
     let (from, to) = (network.address(0).to_string(), network.address(1).to_string());
