@@ -1,4 +1,4 @@
-//! What can go wrong: what happened, to which area or worker, and what to do.
+//! Errors: what happened, to which area or worker, and what to do.
 //!
 //! `Display` is whole: it says the cause, too, so that an error is printed with `{}`. `Debug` prints the same, since that
 //! is how an error is printed that `main` returns. `Error::source` gives the cause for programs that look at it; who prints
@@ -17,13 +17,13 @@ pub enum Error {
     /// A setting of [`JobBuilder`](crate::JobBuilder) makes no sense.
     #[error("invalid job configuration: {what}")]
     InvalidConfig {
-        /// What is wrong with it.
+        /// The fault in it.
         what: String,
     },
     /// The descriptor does not belong to a job.
     #[error("not a job's segment: {what}; pass the descriptor that `Job::descriptor` returned")]
     NotASegment {
-        /// What was found instead.
+        /// The description of what was found instead.
         what: String,
     },
     /// The segment was made by another version of the library.
@@ -41,7 +41,7 @@ pub enum Error {
     Daemon {
         /// The job.
         job: String,
-        /// What the daemon or the way to it says.
+        /// The error of the daemon or of the way to it.
         source: hectare_wire::Error,
     },
     /// A system call failed.
@@ -49,7 +49,7 @@ pub enum Error {
     Os {
         /// The call.
         call: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A limit of this process stands in the way.
@@ -58,7 +58,7 @@ pub enum Error {
          reserve less (`JobBuilder::reserve`)"
     )]
     ProcessLimit {
-        /// What would be beyond it.
+        /// The change that would be beyond it.
         what: &'static str,
         /// Bytes asked for.
         asked: u64,
@@ -271,7 +271,7 @@ pub enum Error {
     InvalidArea {
         /// The area.
         name: String,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// A handle was used with a worker of another job.
@@ -339,7 +339,7 @@ pub enum Error {
         /// The area.
         name: String,
     },
-    /// What arrived is not newer than what is published.
+    /// The arrival is not newer than the published version.
     #[error(
         "version {version} of area {name:?} is not newer than {newest}, which is published here, or not of the term received"
     )]
@@ -433,11 +433,11 @@ pub enum Error {
     /// A wait ended without what it waited for.
     #[error("waited {} for {what}: {missing}", rounded(*.waited))]
     TimedOut {
-        /// What was waited for.
+        /// The event that was waited for.
         what: String,
         /// How long.
         waited: Duration,
-        /// What was missing.
+        /// The ranks or processes that were missing.
         missing: String,
     },
     /// Workers panicked.
@@ -451,7 +451,7 @@ pub enum Error {
     Spawn {
         /// Its rank.
         rank: Rank,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
@@ -481,7 +481,7 @@ fn of_host(host: &Option<String>) -> String {
     host.as_ref().map_or_else(String::new, |host| format!(" of host {host}"))
 }
 
-/// What else was found than `bytes`.
+/// The part of a message on the lines that were found beside those of `bytes`.
 fn more_lines(bytes: &Range<usize>, lines: usize) -> String {
     match lines.saturating_sub(bytes.len().div_ceil(64)) {
         0 => String::new(),

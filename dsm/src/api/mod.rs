@@ -1,4 +1,4 @@
-//! What programs use: jobs, workers and areas.
+//! The interface for programs: jobs, workers and areas.
 pub(crate) mod agent;
 pub(crate) mod area;
 pub(crate) mod job;

@@ -20,7 +20,7 @@ pub(crate) const LOOKS: u32 = 10_000;
 /// The longest row that is logged as a whole, in bytes.
 const LARGEST_LOGGED_ROW: u64 = 4096;
 
-/// What a handle knows of its area, whatever its element type.
+/// A handle's knowledge of its area, whatever its element type.
 #[derive(Debug)]
 pub(crate) struct AreaCore {
     pub(crate) shared: Arc<Shared>,
@@ -65,7 +65,7 @@ impl AreaCore {
         }
     }
 
-    /// What a handle needs to know of an area.
+    /// Looks up an area for a handle.
     ///
     /// # Errors
     /// [`Error::Deleted`] if the area was deleted before all was read, [`Error::WrongType`].
@@ -164,7 +164,7 @@ impl AreaCore {
         self.shared.refused_handover(error)
     }
 
-    /// What its owner is told that other hosts have against it.
+    /// The error that tells its owner an objection of other hosts.
     #[cold]
     pub(crate) fn clash(&self, clash: Clash) -> Error {
         let segment = &self.shared.segment;

@@ -53,7 +53,7 @@ impl Runtime<'_> {
         chunks.len() * (me as usize % workers) / workers
     }
 
-    /// What the plan says of a chunk, without a look at the area.
+    /// The piece of a chunk by the plan alone, without a look at the area.
     fn piece(&self, chunk: &Chunk) -> Piece {
         let segment = &self.shared.segment;
         let plan = &segment.header().sync.acting.plan;

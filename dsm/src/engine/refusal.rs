@@ -63,7 +63,7 @@ impl Refusal {
         words
     }
 
-    /// What an answer says.
+    /// Reads an answer.
     pub(crate) fn of_words(words: &[u64; ANSWER_WORDS]) -> Refusal {
         let host = (words[1] >> 8 & 0xffff_ffff) as usize;
         let len = ((words[1] >> 48) as usize).min(TEXT);
@@ -77,7 +77,7 @@ impl Refusal {
         }
     }
 
-    /// What whoever waits is told.
+    /// The error for whoever waits.
     pub(crate) fn error(self, shared: &Shared, name: &str) -> Error {
         let (name, host) = (name.to_owned(), |host| shared.segment.host_text(Some(host)));
         match self {

@@ -45,7 +45,7 @@ pub(crate) struct Stuck {
     pub(crate) holds_clocks: bool,
 }
 
-/// What belongs to one worker alone.
+/// State that belongs to one worker alone.
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) scratch: RefCell<Scratch>,
@@ -56,9 +56,9 @@ pub(crate) struct Local {
     /// Owned areas that are looked through before every arrival.
     pub(crate) scanned: RefCell<Vec<Scanned>>,
     pub(crate) unlogged: RefCell<Vec<crate::UnloggedWrite>>,
-    /// What the worker's next synchronization point returns (`HECTARE_CHECK=1`).
+    /// The error that the worker's next synchronization point returns (`HECTARE_CHECK=1`).
     pub(crate) complaint: RefCell<Option<crate::Error>>,
-    /// What it has heard of other hosts about the areas that it owns.
+    /// The objections of other hosts to its areas that it has heard.
     pub(crate) heard: Heard,
     pub(crate) stalled_since: Cell<Option<(u64, Instant)>>,
 }

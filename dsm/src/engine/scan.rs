@@ -63,7 +63,7 @@ impl Scanned {
         let means = if automatic { track(core) } else { Means::Compare };
         let scanned = Scanned { core: core.clone(), means, automatic };
         if automatic {
-            // What was written before the pages were watched is found by comparing once.
+            // Lines written before the pages were watched are found by comparing once.
             scanned.compare(0..scanned.bytes(), |core, lines| core.log().mark(lines));
         }
         Some(scanned)

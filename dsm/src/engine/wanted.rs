@@ -1,4 +1,4 @@
-//! What a process tells the agent: that something changed, names that are waited for and that no area here has, and areas of
+//! A process's news for the agent: that something changed, names that are waited for and that no area here has, and areas of
 //! other hosts that were taken for something else.
 use super::directory::Directory;
 use super::refusal::Refusal;
@@ -34,7 +34,7 @@ impl Shared {
 /// How long to wait for the directory to tell of an area that was taken for something else.
 const DIRECTORY: Duration = Duration::from_millis(10);
 
-/// What is on the list of names.
+/// An entry of the list of names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) name: String,

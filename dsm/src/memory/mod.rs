@@ -1,4 +1,4 @@
-//! What the system and the processor give: limits, mutexes, processes and their ends, memory to carve up, copy kernels.
+//! Services of the system and the processor: limits, mutexes, processes and their ends, memory to carve up, copy kernels.
 pub(crate) mod allocator;
 pub(crate) mod cgroup;
 pub(crate) mod clock;

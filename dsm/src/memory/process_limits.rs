@@ -24,7 +24,7 @@ pub(crate) fn check_file_size(asked: u64) -> Result<()> {
     }
 }
 
-/// What the system said when the process asked for `asked` bytes of address space.
+/// The error of a process that asked for `asked` bytes of address space.
 pub(crate) fn no_address_space(call: &'static str, asked: u64) -> Error {
     let source = io::Error::last_os_error();
     match limit(libc::RLIMIT_AS) {

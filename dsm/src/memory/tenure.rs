@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicU32;
 /// it, the destructor of another key may end what is open.
 const PASSES: u32 = 4;
 
-/// What a thread is in a job, for as long as this exists: a worker or an observer.
+/// A thread's role in a job, for as long as this exists: a worker or an observer.
 #[derive(Debug)]
 pub(crate) struct Tenure {
     entry: Rc<Entry>,
@@ -37,7 +37,7 @@ struct Entry {
     what: OnceCell<String>,
 }
 
-/// What a thread is at this moment: the value of the key.
+/// A thread's roles at this moment: the value of the key.
 #[derive(Debug, Default)]
 struct List {
     entries: Vec<Rc<Entry>>,
@@ -124,7 +124,7 @@ unsafe extern "C" fn thread_ends(value: *mut c_void) {
         ((*list).passes, (*list).entries.iter().any(|entry| !fork::is_child(entry.canary)))
     };
     if !open {
-        // What is left was inherited by a fork and is refused everywhere.
+        // Tenures that are left were inherited by a fork and are refused everywhere.
         // SAFETY: as above. A list with entries stays, for their tenures.
         if unsafe { (*list).entries.is_empty() } {
             // SAFETY: from a box; neither the key nor a tenure has it any more.

@@ -1,4 +1,4 @@
-//! What a loom model needs beside loom: sequentially consistent accesses, mutants, and death.
+//! Additions to loom for models: sequentially consistent accesses, mutants, and death.
 //!
 //! loom takes sequentially consistent accesses for acquire and release, and its fences make all accesses of a thread
 //! stronger. So they are modelled here: the order in which loom runs the accesses of an execution is their one total order.
@@ -39,7 +39,7 @@ fn of_load(order: Ordering) -> Ordering {
     }
 }
 
-/// What a word has beside its value: the mutation, and what sequentially consistent loads may read.
+/// The notes on a word beside its value: the mutation, and the values that sequentially consistent loads may read.
 #[derive(Debug)]
 struct Notes<V> {
     change: Option<Change>,

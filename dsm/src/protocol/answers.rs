@@ -1,4 +1,4 @@
-//! What the agent tells all who wait for a name: answers in a ring, each of several words. Written over bare words, so that the
+//! The agent's answers to all who wait for a name, in a ring, each of several words. Written over bare words, so that the
 //! models run it.
 //!
 //! The agent alone writes. Whoever waits notes how many answers there are, and looks at those that come after. One who looks

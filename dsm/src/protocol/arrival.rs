@@ -22,7 +22,7 @@ pub(crate) struct Arrived {
     pub(crate) as_of_ns: u64,
 }
 
-/// What arrives of an area; the agent writes it.
+/// The arrivals of an area; the agent writes it.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct ArrivalRecord {
@@ -61,7 +61,7 @@ impl ArrivalRecord {
         fault_point();
     }
 
-    /// What has arrived as of the cut `complete`, for a plan. It may have been published.
+    /// The arrival as of the cut `complete`, for a plan. It may have been published.
     pub(crate) fn arrived(&self, complete: u64) -> Option<Arrived> {
         // Relaxed: `complete` acquired the record, if its cut is complete.
         let cut = self.cut.load(Ordering::Relaxed);
@@ -88,7 +88,7 @@ impl ArrivalRecord {
         }
     }
 
-    /// What the agent has handed over and not taken back yet.
+    /// The arrival that the agent has handed over and not taken back yet.
     pub(crate) fn handed_over(&self) -> Option<Arrived> {
         // Relaxed: the agent wrote it, or one before it whose death the kernel told.
         (self.cut.load(Ordering::Relaxed) != RECEIVING).then(|| self.read())

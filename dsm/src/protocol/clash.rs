@@ -1,4 +1,4 @@
-//! What the owner of an area has to hear of other hosts: that they have one of its name or group, take its elements for
+//! Objections of other hosts to an area, for its owner: they have one of its name or group, take its elements for
 //! something else, or cannot have it. The agent says so, the owner hears it once.
 //!
 //! In the area's slot are places, so that one thing does not displace another, and a count in the header says that there is
@@ -7,7 +7,7 @@
 use crate::primitive::{AtomicU64, Ordering, fault_point};
 use std::cell::Cell;
 
-/// What is wrong.
+/// The kind of the objection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     /// Both have the name.
@@ -26,7 +26,7 @@ pub enum Over {
 /// Something between an area of this host and other hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clash {
-    /// What it is.
+    /// Its kind.
     pub over: Over,
     /// The other host; this one if other hosts cannot have the area.
     pub host: usize,
@@ -37,7 +37,7 @@ pub struct Clash {
 /// Places of an area.
 const PLACES: usize = 3;
 
-/// What the owner of an area has not heard yet. Zeros are nothing.
+/// The objections that the owner of an area has not heard yet. Zeros are none.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Clashes {
@@ -139,7 +139,7 @@ impl Clashes {
     }
 }
 
-/// What a worker has looked at.
+/// The objections that a worker has looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Heard(Cell<u64>);
 

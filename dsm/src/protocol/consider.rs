@@ -6,7 +6,7 @@ use crate::primitive::AtomicU64;
 /// In place of an owner's rank: that of an area whose owner is on another host. Everybody copies it.
 pub(crate) const ELSEWHERE: u32 = u32::MAX;
 
-/// What a plan found of an area.
+/// A plan's finding on an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Its owner is on another host, and nothing has arrived that is not published.

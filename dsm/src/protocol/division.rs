@@ -14,12 +14,12 @@ pub(crate) const LEAST_BYTES: u64 = 128 << 10;
 const NOTE: u64 = 4;
 /// In every so many rounds an area is divided, whatever was measured.
 const EXPLORE: u64 = 64;
-/// What a chunk for somebody else costs beside its copying, in nanoseconds.
+/// The cost of a chunk for somebody else beside its copying, in nanoseconds.
 const HANDSHAKE_NS: u64 = 400;
 /// Speeds are kept in nanoseconds for so many bytes.
 const PER_BYTES: u64 = 1 << 20;
 
-/// What was measured; zero for nothing yet. Relaxed throughout: estimates, whose updates may be lost.
+/// Measured speeds; zero where none is known. Relaxed throughout: estimates, whose updates may be lost.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Speeds {

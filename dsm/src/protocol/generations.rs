@@ -1,4 +1,4 @@
-//! What changed since version v: the log of each publication, OR-ed into the newest of k generations.
+//! The changes since version v: the log of each publication, OR-ed into the newest of k generations.
 //!
 //! Generation 0 is the oldest and covers everything ever written up to its newest version. The others form
 //! a ring; the open one takes the log of each round. When it is sealed, the next of the ring is merged into

@@ -11,7 +11,7 @@ const EMPTY: u32 = 0;
 /// A cell whose entry was removed: searches go on behind it.
 const GONE: u32 = u32::MAX;
 
-/// What an entry is about. Both lie in one table, and a slot may have one of each.
+/// The kind of an entry. Both lie in one table, and a slot may have one of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The name of the area in the slot.

@@ -22,7 +22,7 @@ pub(crate) fn find(table: &impl Table, index: Index<'_>, made: &AtomicU64, hash:
     let before = made.load(Ordering::Acquire);
     let mut found = None;
     index.find(Kind::Name, hash, |slot| {
-        // What was found is what was compared: the slot may be another's a moment later.
+        // The slot found is the one compared: it may be another's a moment later.
         found = (slot < table.used()).then(|| in_slot(slot)).flatten();
         found.is_some()
     });

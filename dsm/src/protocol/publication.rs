@@ -45,7 +45,7 @@ pub(crate) struct Publication {
 
 #[cfg(all(test, loom))]
 impl Publication {
-    /// What `round` publishes in a model: the version is the round, so that a mixture of two is found.
+    /// The publication by `round` in a model: the version is the round, so that a mixture of two is found.
     pub(crate) fn of_round(copy: usize, round: u64) -> Publication {
         let version = Version { term: round, counter: round };
         let copy = copy as u32;

@@ -1,7 +1,7 @@
 //! The round word: which round, in which phase, and whether somebody sleeps on it.
 use std::fmt;
 
-/// What a round is doing. The order is the order of events.
+/// The phases of a round. The order is the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// No round is under way; the word names the next one.

@@ -1,4 +1,4 @@
-//! What an area is: what its creator writes into its slot, and everybody else reads there.
+//! The properties of an area: its creator writes them into its slot, and everybody else reads them there.
 use super::element::ElementType;
 use super::layout::AboutLines;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Bit of `AboutLines::flags`: the owner looks the area through before a round.
 const AUTOMATIC: u32 = 1;
 
-/// What does not change while an area lives.
+/// The properties that do not change while an area lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct About {
     pub(crate) element: ElementType,

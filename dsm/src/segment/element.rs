@@ -1,7 +1,7 @@
 //! The types of elements: plain old data, told apart by size, alignment and kind.
 use std::any::TypeId;
 
-/// What may be an element of an area: plain old data, any bytes of which are a value.
+/// An element of an area: plain old data, any bytes of which are a value.
 ///
 /// Implemented for every [`bytemuck::Pod`] type: the integers, `f32`, `f64`, arrays of them, and structs
 /// without padding that derive `Pod`. NaN payloads are kept as they are.

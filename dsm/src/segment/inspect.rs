@@ -1,4 +1,4 @@
-//! What is behind a descriptor that somebody passed on: checked before it is mapped.
+//! Checks of a descriptor that somebody passed on, before it is mapped.
 use super::layout::{Config, Header, LAYOUT_VERSION, MAGIC, Map};
 use crate::error::Error;
 use crate::segment::mapping::{Segment, last_os_error};

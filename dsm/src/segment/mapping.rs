@@ -213,13 +213,13 @@ impl Segment {
         Elsewhere { hosts, here: self.config.here as usize }
     }
 
-    /// What the hosts of the job are called.
+    /// The names of the job's hosts.
     pub(crate) fn host_names(&self) -> &[HostName] {
         // SAFETY: `Map::of` places `hosts` names there.
         unsafe { self.table(self.map.host_names, self.config.hosts as usize) }
     }
 
-    /// What a host is called in errors.
+    /// The name of a host in errors.
     #[cold]
     pub(crate) fn host_text(&self, host: Option<usize>) -> String {
         match host.and_then(|host| Some((host, self.host_names().get(host)?))) {
@@ -298,7 +298,7 @@ impl Segment {
         unsafe { self.table(self.map.workers, self.config.max_workers as usize) }
     }
 
-    /// What each rank counts, and in the last place what reapers do.
+    /// The counts of each rank, and in the last place those of reapers.
     #[inline]
     pub(crate) fn tallies(&self) -> &[Tally] {
         // SAFETY: `Map::of` places `max_workers + 1` tallies there.
@@ -334,7 +334,7 @@ impl Segment {
         self.header().sync.areas_high.load(Ordering::Acquire).min(self.config.max_areas) as usize
     }
 
-    /// What rounds look for, 64 areas at a time.
+    /// The marks for rounds, 64 areas at a time.
     #[inline]
     pub(crate) fn marks(&self) -> &[Marks] {
         // SAFETY: `Map::of` places marks for `max_areas` areas there.

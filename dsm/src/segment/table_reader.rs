@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 /// Bytes that are asked for in one call.
 const PIECE: usize = 1 << 20;
 
-/// What a segment holds: any bytes are a value, and dropping it does nothing.
+/// A value of a segment: any bytes are one, and dropping it does nothing.
 ///
 /// # Safety
 /// Both must be so.

@@ -1,8 +1,8 @@
-//! What a job counts. What happens in every round goes to a line of the worker that does it; what goes wrong,
-//! which is rare, to words that all share.
+//! The counters of a job. Events of every round are counted in a line of the worker that does it; failures,
+//! which are rare, in words that all share.
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What one worker counts, on cache lines of its own.
+/// The counts of one worker, on cache lines of its own.
 ///
 /// Written relaxed, by a load and a store, by the thread that holds the rank; in the last place of the table by
 /// whoever holds the membership mutex. The next worker of a rank counts on from where the last one was.
@@ -29,7 +29,7 @@ pub(crate) fn add(word: &AtomicU64, count: u64) {
     word.store(word.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
 }
 
-/// What goes wrong in a job, and what is done about it, counted by whoever sees it.
+/// Failures in a job and the answers to them, counted by whoever sees them.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct Counters {

@@ -1,4 +1,4 @@
-//! What an agent tells other hosts of an area.
+//! Descriptions of areas for other hosts.
 use super::Agent;
 use crate::engine::directory::{AreaId, find};
 use crate::protocol::ownership;
@@ -7,7 +7,7 @@ use crate::segment::element::ElementType;
 use crate::segment::parts::Parts;
 use std::time::Duration;
 
-/// What an area is, as other hosts have to know it.
+/// The description of an area that other hosts need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AreaDescription {

@@ -1,4 +1,4 @@
-//! What an agent holds: areas in use, and copies pinned.
+//! The areas in use by an agent, and the copies that it has pinned.
 use super::receive::Source;
 use crate::engine::directory::AreaId;
 use crate::engine::runtime::{Local, Runtime};
@@ -26,7 +26,7 @@ use std::time::Duration;
 /// (`pins::is_held`) has its mutex for a moment.
 const LOOKS_FOR_PLACE: u32 = 100;
 
-/// What the agent has of one area.
+/// The agent's use of one area.
 #[derive(Debug, Default)]
 struct Use {
     /// How often it is in use.
@@ -184,7 +184,7 @@ impl Desk {
             *count += 1;
             return Ok(Some(copy));
         }
-        // What a dead agent held, and this one has not let go yet.
+        // The holdings of a dead agent that this one has not let go yet.
         let is_left = |(index, record): &(usize, &CopyRecord)| {
             let holder = record.held.load(Ordering::Relaxed);
             *index != copy
@@ -207,7 +207,7 @@ impl Desk {
         Ok(Some(copy))
     }
 
-    /// What agents before this one held counts no more.
+    /// Makes the holdings of earlier agents count no more.
     pub(super) fn ready(&self) {
         // Release: pairs with the acquire in `is_held`.
         self.shared.segment.header().agent.holding_from.store(self.number, Ordering::Release);

@@ -111,7 +111,7 @@ impl Agent {
         self.desk.shared.segment.seats().iter().any(|seat| seat.is_live() && seat.waits())
     }
 
-    /// What a host of the job, also this one, is called in errors: its name, and where it is.
+    /// Names a host of the job, also this one, for errors: its name, and where it is.
     ///
     /// # Errors
     /// [`Error::InvalidConfig`] if the job has no such host, [`Error::ForkedChild`].

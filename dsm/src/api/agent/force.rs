@@ -16,7 +16,7 @@ pub struct Forced {
     since_ns: u64,
 }
 
-/// What became of a publication that was asked for.
+/// The outcome of a publication that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Published {
@@ -43,8 +43,8 @@ impl Agent {
         Ok(Forced { area, round: word.round() + u64::from(!is_open), since_ns })
     }
 
-    /// What became of a publication that was asked for; none as long as rounds may still publish it. Where no worker is left,
-    /// there are none.
+    /// The outcome of a publication that was asked for; `None` while a round may still publish it. Where no worker is left, none
+    /// will.
     pub fn published(&self, forced: &Forced) -> Option<Published> {
         let area = forced.area;
         if self.desk.hold(area).is_err() {

@@ -62,9 +62,9 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Agent {
     desk: Rc<Desk>,
-    /// What other hosts have against areas, of which the owners have not heard all that came before.
+    /// Objections of other hosts to areas whose owners have not heard all earlier ones.
     untold: RefCell<Vec<(AreaId, Clash)>>,
-    /// What was told of each slot.
+    /// The state of each slot that was reported last.
     known: Vec<Known>,
     /// Slots to look at again: what was found there is in the middle of a change.
     again: Vec<usize>,
@@ -92,7 +92,7 @@ impl Job {
 }
 
 impl Agent {
-    /// What another thread sleeps on for this one, which waits for something else: the bell as it was before the last look. The
+    /// A bell on which another thread sleeps for this one, which waits for something else: as it was before the last look. The
     /// agent may wait for the end of a round which it found under way, and which rings no bell at its end; with `in_round`, the
     /// caller found one, too.
     pub fn bell(&self, in_round: bool) -> Bell {

@@ -1,4 +1,4 @@
-//! What an agent hears: areas that came, went or were published, clocks, and names that are wanted.
+//! News for an agent: areas that came, went or were published, clocks, and names that are wanted.
 use super::Agent;
 use crate::engine::directory::{AreaId, CREATING, Directory, state_of};
 use crate::error::Rank;
@@ -63,7 +63,7 @@ pub enum Event {
     },
 }
 
-/// What was told of a slot.
+/// The reported state of a slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known {
     area: Option<AreaId>,

@@ -1,4 +1,4 @@
-//! What agents note for those after them, and areas that are hidden until their data has come.
+//! Notes of agents for those after them, and areas that are hidden until their data has come.
 use super::Agent;
 use crate::engine::directory::AreaId;
 use crate::engine::refusal::Refusal;
@@ -12,7 +12,7 @@ impl Agent {
         self.desk.shared.segment.areas().get(area.index as usize).filter(|slot| area.is_live(slot))
     }
 
-    /// What was noted of an area: three words that stay as long as the area does, and mean nothing here. Zeros at first; `None`
+    /// The agent's note on an area: three words that stay as long as the area does, and mean nothing here. Zeros at first; `None`
     /// if it was deleted.
     pub fn note(&self, area: AreaId) -> Option<[u64; 3]> {
         // Relaxed: written by this thread, or by an agent before it, whose death the kernel told.
@@ -39,8 +39,8 @@ impl Agent {
         self.desk.shared.segment.header().agent.answers.tell(refusal.to_words(hash(name)));
     }
 
-    /// What another host has against an area of this one: its owner's next synchronization point says so. If there is more than
-    /// the owner has room for, a later [`Agent::look`] says the rest.
+    /// Tells the owner of an area of this host another host's objection, by its next synchronization point. If there are more than
+    /// the owner has room for, a later [`Agent::look`] tells the rest.
     pub fn tell_clash(&self, area: AreaId, clash: Clash) {
         if !self.has_told(area, clash) {
             self.untold.borrow_mut().push((area, clash));

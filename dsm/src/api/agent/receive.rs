@@ -196,7 +196,7 @@ impl Receiving {
         let cuts = &segment.header().agent.cuts;
         let cut = arrival::complete(cuts) + 1;
         let time = clock::now_ns();
-        // What is published together has one label.
+        // Arrivals that are published together have one label.
         let label = arrivals.iter().map(|arrival| arrival.label).max().unwrap_or(0);
         for arrival in arrivals {
             let as_of_ns = time.saturating_sub(clock::nanos(arrival.age));

@@ -1,7 +1,7 @@
 //! Memory that several workers read and write at once: element by element, by relaxed atomics.
 //!
-//! What HogWild! programs (Recht et al., 2011) do with plain loads and stores, which the languages of today leave
-//! undefined, is defined here: an element is read and written in words of its alignment (8 bytes at most), each of
+//! HogWild! programs (Recht et al., 2011) use plain loads and stores, which the languages of today leave undefined. Here they
+//! are defined: an element is read and written in words of its alignment (8 bytes at most), each of
 //! them whole. On x86-64 and on ARM such a load or store is the same instruction as a plain one.
 use super::copy;
 use crate::protocol::words;

@@ -1,4 +1,4 @@
-//! What can be said of an area without attaching to it.
+//! Information about an area without attaching to it.
 use crate::engine::directory::AreaId;
 use crate::engine::directory::find;
 use crate::protocol::ownership;

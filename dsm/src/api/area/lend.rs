@@ -167,7 +167,7 @@ impl<T: Element> Recalled<T> {
 }
 
 impl<T: Element> Area<T> {
-    /// What the owner wrote before it lent the area ([`Owned::lend`]), in place.
+    /// The area as its owner wrote it before lending it ([`Owned::lend`]), in place.
     ///
     /// # Errors
     /// [`Error::NotLent`], [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].

@@ -85,12 +85,12 @@ impl<T: Element> From<GiveError<T>> for Error {
 }
 
 impl<T: Element> Owned<T> {
-    /// What the worker has just come to own under `epoch`.
+    /// The handle of an area that the worker has just come to own under `epoch`.
     pub(crate) fn begin(core: &Arc<AreaCore>, worker: &Worker, epoch: u64) -> Owned<T> {
         Owned::taken(core, worker, epoch).expect("an epoch begins once")
     }
 
-    /// What is on its way to the worker under `epoch`; `None` if it has taken it already.
+    /// The handle of an area that is on its way to the worker under `epoch`; `None` if it has taken it already.
     #[inline(always)]
     pub(crate) fn taken(core: &Arc<AreaCore>, worker: &Worker, epoch: u64) -> Option<Owned<T>> {
         let hand = OwnedSet::begin(worker.local(), worker.rank(), core, epoch)?;
@@ -171,7 +171,7 @@ impl<T: Element> Owned<T> {
         }
     }
 
-    /// What the owner last wrote, published or not.
+    /// The owner's own state of the area, published or not.
     ///
     /// # Errors
     /// [`Error::NotOwner`], [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].

@@ -8,7 +8,7 @@ use crate::segment::layout::{STALL_KILL, STALL_PIN, STALL_WAIT};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// What happens when a living worker stands still in the middle of a round, where it cannot be left behind.
+/// The answer to a living worker that stands still in the middle of a round, where it cannot be left behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StallPolicy {
     /// The round waits. The default.
@@ -111,7 +111,7 @@ impl JobBuilder {
         self
     }
 
-    /// What happens when a living worker stands still inside a round. Default: the round waits.
+    /// The answer to a living worker that stands still inside a round. Default: the round waits.
     pub fn stall_policy(mut self, policy: StallPolicy) -> Self {
         self.stall_policy = policy;
         self

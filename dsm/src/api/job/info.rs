@@ -1,4 +1,4 @@
-//! What can be said of a job: its workers and its counters.
+//! Information about a job: its workers and its counters.
 use super::Job;
 use crate::error::{Rank, Result};
 use crate::protocol::round::{Seat, slot_state};
@@ -6,7 +6,7 @@ use crate::segment::tally::{Counters, Tally};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a worker is doing, as seen from outside.
+/// The state of a worker, as seen from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WorkerState {
@@ -32,7 +32,7 @@ pub struct WorkerInfo {
     pub pid: u32,
     /// Its thread.
     pub tid: u32,
-    /// What it is doing.
+    /// Its state.
     pub state: WorkerState,
     /// The last round in which it took part.
     pub last_round: u64,

@@ -1,4 +1,4 @@
-//! What can be said of a job's memory without joining the job.
+//! Information about a job's memory without joining the job.
 use super::Job;
 use crate::error::Result;
 use crate::segment::mapping::Segment;

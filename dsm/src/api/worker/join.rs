@@ -23,7 +23,7 @@ impl Worker {
         // Measured before the worker counts as live, so that nobody waits for it meanwhile.
         crate::memory::copy::Kernels::get_for(&shared.segment.header().copy_measured);
         let seat = &shared.segment.all_seats()[rank as usize];
-        // What was given to the slot's last worker after it had gone. The seat says JOINING by now, so that no
+        // Areas given to the slot's last worker after it had gone are orphaned. The seat says JOINING by now, so that no
         // claimer finds the slot free from here on.
         orphan_areas(&shared, rank);
         let runtime = Runtime { shared: &shared, local: &local };

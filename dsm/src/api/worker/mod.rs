@@ -26,7 +26,7 @@ const LONGEST_STRIDE: u32 = 1024;
 /// How long an area that is to be given published may be put off.
 const LONGEST_PUBLICATION: Duration = Duration::from_secs(10);
 
-/// What a forced sync did.
+/// The outcome of a forced sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Synced {
@@ -122,7 +122,7 @@ impl Worker {
         Ok(true)
     }
 
-    /// What a synchronization point that has done all it does has to say: also that an area of this worker clashes with one of
+    /// The errors of a synchronization point that has done all it does: also that an area of this worker clashes with one of
     /// another host.
     #[inline]
     pub(crate) fn complain_at_end(&self) -> Result<()> {
@@ -152,7 +152,7 @@ impl Worker {
         )
     }
 
-    /// What a synchronization point has to say: that the job has ended, and what check mode has found in this worker's log
+    /// The errors of a synchronization point: that the job has ended, and what check mode has found in this worker's log
     /// (`HECTARE_CHECK=1`), once.
     #[inline]
     pub(crate) fn complain(&self) -> Result<()> {
@@ -182,7 +182,7 @@ impl Worker {
             if sync.next_due_ns.load(Ordering::Relaxed) != u64::MAX {
                 sync.next_due_ns.fetch_max(later, Ordering::Relaxed);
             }
-            // What was asked for is still to be published; the next round does not wait for those who were missing.
+            // The publication that was asked for is still to be done; the next round does not wait for those who were missing.
             sync.request();
         }
         if self.countdown == 0 {

@@ -20,7 +20,7 @@ impl Worker {
         if seen != self.idle {
             return Ok(Pause::Again);
         }
-        // What may come from other hosts comes by the agent, which needs a processor.
+        // Versions from other hosts come by the agent, which needs a processor.
         let crowded = shared.is_crowded() || shared.segment.spans_hosts();
         let pause = self.local.waiter.pause(word, seen, other, crowded, LOOK_AROUND);
         // The mark of this sleeper is not news.

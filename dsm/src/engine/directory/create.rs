@@ -26,7 +26,7 @@ use crate::segment::parts::Parts;
 use crate::segment::pins::is_agent_there;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What is collapsed into huge pages at a time, in bytes: some ten milliseconds.
+/// Bytes that are collapsed into huge pages at a time: some ten milliseconds.
 const COLLAPSE_PIECE: u64 = 16 << 20;
 
 /// An area to create, found possible as far as that can be said without the directory.
@@ -42,7 +42,7 @@ pub(crate) struct Draft<'s> {
     own_memory: bool,
     /// Whether its owner is on another host, and on which, if that is known.
     remote: Option<Option<usize>>,
-    /// What agents have noted of it, if nobody is to find it yet.
+    /// The agents' note on it, if nobody is to find it yet.
     hidden: Option<[u64; 3]>,
 }
 
@@ -127,7 +127,7 @@ impl Directory<'_> {
     pub(crate) fn begin(&self, draft: &Draft<'_>, rank: Rank) -> Result<Creation> {
         let segment = self.segment();
         let own = creator_word(segment, rank);
-        // What this worker could not put away because the directory was held counts as left by a dead one.
+        // Creations that this worker could not give up because the directory was held count as those of a dead one.
         self.give_up_creations(|creator| creator == own || !lives(self.shared, creator));
         let name = &draft.spec.name;
         if let Some(index) = self.holder_of(name) {
@@ -224,7 +224,7 @@ impl Directory<'_> {
         let marks = &segment.marks()[index / 64];
         Mark::new(&marks.grouped, index).put(spec.group.is_some());
         Mark::new(&marks.timed, index).clear();
-        // What arrives is the agent's affair. Before the area lives, nobody publishes it.
+        // Arrivals are the agent's affair. Before the area lives, nobody publishes it.
         Mark::new(&marks.chosen, index).put(draft.remote.is_some());
     }
 

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 const SMALL: u64 = 64 << 10;
 /// The most that is reserved ahead at a time, in bytes.
 const LARGEST_SLAB: u64 = 2 << 20;
-/// What may lie unused however few small areas there are, in bytes.
+/// Bytes that may lie unused however few small areas there are.
 const LEAST_KEPT: u64 = 128 << 10;
 
 /// Where the memory of a new area comes from.
@@ -67,7 +67,7 @@ impl Directory<'_> {
             if free.is_some() || header.backed_bytes.load(Ordering::Relaxed) == 0 {
                 break free?;
             }
-            // What was reserved ahead may stand in the way.
+            // Memory reserved ahead may stand in the way.
             self.trim(0);
         };
         Some(taken(offset, layout.end, Source::Own))

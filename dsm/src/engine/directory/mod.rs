@@ -188,7 +188,7 @@ impl<'a> Directory<'a> {
     }
 }
 
-/// What an area's slot has of the heap.
+/// The extent of the heap that an area's slot has.
 pub(crate) fn extent_of(slot: &AreaSlot) -> Extent {
     let about = &slot.about;
     Extent {

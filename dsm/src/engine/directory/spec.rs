@@ -1,4 +1,4 @@
-//! What an area is made of.
+//! The specification of an area.
 use crate::error::{Error, Result};
 use std::time::Duration;
 

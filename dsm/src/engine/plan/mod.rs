@@ -199,7 +199,7 @@ impl Runtime<'_> {
                 slot.round.confirmed_ns.store(now, Ordering::Relaxed);
             }
             Found::Pinned { owner, behind } => {
-                // What others have published elsewhere holds no clocks here.
+                // Areas that others publish elsewhere hold no clocks here.
                 let behind = behind && owner != ELSEWHERE;
                 stuck(behind);
                 scratch.held_back |= behind;

@@ -26,7 +26,7 @@ impl<'s> Planned<'s> {
         self.entries[entry].area.load(Ordering::Relaxed)
     }
 
-    /// What `round` publishes of an entry.
+    /// The publication of an entry by `round`.
     pub(crate) fn publication(&self, entry: usize, round: u64) -> Publication {
         self.entries[entry].publication(self.group(entry), round)
     }

@@ -1,4 +1,4 @@
-//! What a round brings to the readers is what the owner wrote, however it is divided, listed and copied.
+//! A round brings the owner's writes to the readers, however they are divided, listed and copied.
 use super::Scene;
 use crate::{AreaSpec, Owned, StallPolicy};
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,7 +25,7 @@ fn assert_published(scene: &Scene, owned: &Owned<u64>, what: &str) {
     assert_eq!(differs, None, "{what}");
 }
 
-/// What a copy missed is brought to it, in blocks too in which nothing was logged since.
+/// Lines that a copy missed are brought to it, in blocks too in which nothing was logged since.
 #[test]
 fn what_a_copy_owes_is_brought_in_every_block() {
     for copies in [3, 4] {
@@ -103,7 +103,7 @@ fn a_divided_area_is_copied_whole() {
     assert!(divided >= 10, "{divided} areas were divided");
 }
 
-/// What was written through a raw pointer and not logged stays with its owner, among however many logged lines.
+/// Writes through a raw pointer that were not logged stay with their owner, among however many logged lines.
 #[test]
 fn what_is_not_logged_is_not_published() {
     for copies in [1, 2] {

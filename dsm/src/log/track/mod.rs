@@ -4,7 +4,7 @@
 //! write to a page by itself and notes the write in the page table. The `PAGEMAP_SCAN` ioctl reports the
 //! pages that were written and protects them again, in one step. Both came with Linux 6.7.
 //!
-//! What it sees, and what not:
+//! Its limits:
 //! - Registration is a property of a mapping in a process. Writes through another mapping of the same memory,
 //!   in this process or another, are **not** seen. Hence a giver collects before it gives, and the taker has
 //!   a tracker of its own.
@@ -35,7 +35,7 @@ use uapi::{PageRegion, PmScanArg, UffdioApi, UffdioRange, UffdioRegister, Uffdio
 /// How many regions one scan can report; 24 bytes each. A longer report takes several scans.
 const REGIONS: usize = 512;
 
-/// What tracking asks of userfaultfd, and what to call it in an error.
+/// The features that tracking asks of userfaultfd, and their names in an error.
 const FEATURES: [(u64, &str); 4] = [
     (uapi::UFFD_FEATURE_PAGEFAULT_FLAG_WP, "UFFD_FEATURE_PAGEFAULT_FLAG_WP"),
     (uapi::UFFD_FEATURE_WP_HUGETLBFS_SHMEM, "UFFD_FEATURE_WP_HUGETLBFS_SHMEM"),
@@ -66,9 +66,9 @@ pub(crate) enum Unsupported {
         start: usize,
         /// The length in bytes.
         len: usize,
-        /// What was asked of the kernel.
+        /// The system call.
         call: &'static str,
-        /// What it answered.
+        /// Its error.
         r#source: io::Error,
     },
     /// The kernel cannot report written pages.

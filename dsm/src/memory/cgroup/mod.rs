@@ -30,12 +30,12 @@ pub(crate) struct Group {
     is_own: bool,
 }
 
-/// What a group may use and what it uses, in bytes.
+/// A group's limit and its use, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Charge {
     /// The limit; `u64::MAX` when there is none.
     pub limit: u64,
-    /// What is in use and cannot be reclaimed: without clean page cache.
+    /// Bytes in use that cannot be reclaimed: without clean page cache.
     pub used: u64,
 }
 
@@ -212,7 +212,7 @@ fn read_if_present(path: &Path) -> io::Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => Ok(None),
-        // What reading gives when the group was removed after the file was opened.
+        // Reading gives this when the group was removed after the file was opened.
         Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
         Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
     }

@@ -43,7 +43,7 @@ const COLD_BYTES: usize = 2 * MIB;
 /// Share of dirty lines above which a full copy of a large area is faster: one worker, several.
 const SPARSE_TO_FULL: [f32; 2] = [0.33, 0.65];
 
-/// What a machine is measured for; processes of a job tell each other.
+/// The measured properties of a machine; processes of a job share them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
     /// Bytes of a round from which on dense copies use non-temporal stores.

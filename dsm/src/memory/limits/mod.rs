@@ -53,9 +53,9 @@ pub(crate) enum ReserveError {
     /// The system refused for another reason.
     #[error("cannot reserve memory: {call}: {source}")]
     Os {
-        /// What was called.
+        /// The system call.
         call: &'static str,
-        /// What it answered.
+        /// Its error.
         r#source: io::Error,
     },
 }
@@ -95,7 +95,7 @@ pub(crate) fn reserve(
 /// Gives the pages of `offset..offset + len` back to the host; they read as zeros. The file keeps its length.
 ///
 /// # Errors
-/// What `fallocate` answers, for instance when the descriptor is no memfd or sealed against writing.
+/// Punches a hole; fails, for instance, when the descriptor is no memfd or sealed against writing.
 pub(crate) fn punch(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
     loop {
         match fallocate(fd, libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, offset, len) {
@@ -141,7 +141,7 @@ fn reserve_slices(
         let left = len - *done;
         let Headroom { free, limit, payer } = headroom()?;
         if free < left {
-            // What is reserved already is going to be punched out, hence free again.
+            // Memory that is reserved already is going to be punched out, hence free again.
             return Err(ReserveError::OutOfMemory { asked: len, free: free + *done, limit, payer });
         }
         // Several processes may be at this at once: the less is left, the smaller the steps.

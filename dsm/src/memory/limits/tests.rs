@@ -173,7 +173,7 @@ fn a_cgroup_limit_is_an_error_and_not_a_kill() {
     assert!(said.contains("reserved 16 MiB, refused 256 MiB"), "{said}");
 }
 
-/// What the child does: it enters the cgroup, and asks for too much, for less, and again for too much.
+/// The child: it enters the cgroup, and asks for too much, for less, and again for too much.
 fn live_in_cgroup(dir: &Path) {
     fs::write(dir.join("cgroup.procs"), std::process::id().to_string()).unwrap();
     let file = memfd(256 * MIB);

@@ -46,7 +46,7 @@ fn receive(memory: &Memory, mutant: Mutant) -> bool {
     true
 }
 
-/// What a new agent does first.
+/// The first steps of a new agent.
 fn go_on(memory: &Memory) {
     memory.arrival.forget_incomplete(arrival::complete(&memory.cuts));
 }
@@ -95,7 +95,7 @@ fn attend(memory: &Memory, last: u64, mutant: Mutant) -> u64 {
     next - 1
 }
 
-/// What worker `me` reads: what its version says.
+/// The state that worker `me` reads, by its version.
 fn read(memory: &Memory, me: usize) -> u64 {
     let arrived = memory.seats[me].arrived.load(Ordering::Relaxed);
     let record = &memory.records[memory.copies().visible(arrived)];
@@ -262,7 +262,7 @@ fn one_cut(steps: u32, asks_twice: bool, weaken: impl Fn(&AtomicU64) + Sync + Se
                 if !lives(steps, || hand_over(1)) {
                     let complete = arrival::complete(&cuts);
                     records.iter().for_each(|record| record.forget_incomplete(complete));
-                    // What was handed over waits for a round; what was not is received anew.
+                    // A handed-over cut waits for a round; any other is received anew.
                     if complete == 0 {
                         hand_over(2);
                     }

@@ -14,7 +14,7 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// What `round` has worker `me` copy.
+    /// Worker `me` copies its part in `round`.
     fn copy(&self, round: u64, me: u32) {
         let piece = |chunk: &Chunk| chunk.plan.load(Ordering::Relaxed);
         claim::copy_all(

@@ -1,4 +1,4 @@
-//! What owners hear of other hosts (`protocol/clash.rs`): each thing once and whole, whatever is told beside it, and whoever owns
+//! Objections reach owners (`protocol/clash.rs`): each once and whole, whatever is told beside it, and whoever owns
 //! the area by then.
 use super::super::clash::{Clash, Clashes, Heard, Over};
 use super::{explore, lives};

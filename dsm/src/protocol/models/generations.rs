@@ -34,7 +34,7 @@ impl Area {
         Generations { words: &self.words, records: &self.records, bits: &self.bits }
     }
 
-    /// What rounds do: `copying.rs` marks, `publish.rs` the rest.
+    /// The steps of rounds: `copying.rs` marks, `publish.rs` does the rest.
     fn publish(&self, version: u64, seal_every: u32) {
         let generations = self.generations();
         let open = generations.words.open.load(Ordering::Relaxed) as usize;

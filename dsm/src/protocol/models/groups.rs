@@ -16,7 +16,7 @@ use std::cell::Cell;
 
 const COPIES: usize = abandon::COPIES;
 
-/// What a model leaves out.
+/// The steps that a model leaves out.
 #[derive(Clone, Copy, Default)]
 struct Mutant {
     /// Areas are abandoned one by one.
@@ -78,7 +78,7 @@ impl Group {
         self.memory.dirty.store(1, Ordering::Relaxed);
     }
 
-    /// What worker `me`, outside of rounds, reads: one state of both.
+    /// Worker `me`, outside of rounds, reads one state of both.
     fn read(&self, me: usize) -> u64 {
         let arrived = self.memory.seats[me].arrived.load(Ordering::Relaxed);
         let seen = self.areas.each_ref().map(|area| get(&area.readers[area.copies().visible(arrived)]));
@@ -316,7 +316,7 @@ fn dies(bound: usize, steps: u32, mutant: Mutant) {
         let hand = Impatient::of(&group, Pause::Check);
         hand.sync(0);
         group.read(0);
-        // What was marked by the dead is taken back, or set aside.
+        // Marks of the dead are taken back, or set aside.
         for area in &group.areas {
             let is_marked =
                 |copy: &CopyRecord| copy.state.load(Ordering::Relaxed) == pin::copy_state::WRITING;

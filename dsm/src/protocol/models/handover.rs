@@ -180,7 +180,7 @@ fn letting_go_does_not_undo_a_claim() {
     });
 }
 
-/// What a claimer and a planner share.
+/// The words that a claimer and a planner share.
 struct Shared {
     ownership: AtomicU64,
     lock: AtomicU64,

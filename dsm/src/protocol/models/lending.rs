@@ -10,7 +10,7 @@ use crate::protocol::ownership;
 use loom::sync::Arc;
 use loom::thread;
 
-/// What an owner or a claimer does wrong.
+/// The mistake of an owner or a claimer.
 #[derive(Clone, Copy, PartialEq)]
 enum Mutant {
     None,

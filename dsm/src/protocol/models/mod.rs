@@ -86,7 +86,7 @@ pub(crate) struct Memory {
     pub(crate) dirty: AtomicU64,
     pub(crate) ownership: AtomicU64,
     pub(crate) lock: AtomicU64,
-    /// What has arrived, if the area's owner is on another host, and up to which cut.
+    /// The arrival, if the area's owner is on another host, and up to which cut.
     pub(crate) arrival: ArrivalRecord,
     pub(crate) cuts: AtomicU64,
     /// Of such an area: the lines that the agent has marked, and what the plan publishes.
@@ -157,19 +157,19 @@ impl Memory {
         Copies { records: &self.records, current: &self.current }
     }
 
-    /// What worker `me`, outside of rounds, reads: one whole version.
+    /// Worker `me`, outside of rounds, reads one whole version.
     pub(crate) fn read(&self, me: usize) -> u64 {
         self.whole(self.copies().visible(self.seats[me].arrived.load(Ordering::Relaxed)))
     }
 
-    /// What a copy holds.
+    /// The version that a copy holds.
     fn whole(&self, copy: usize) -> u64 {
         let values: Vec<u64> = self.readers[copy].iter().map(|cell| get(cell)).collect();
         assert!(values.iter().all(|value| *value == values[0]), "torn: {values:?}");
         values[0]
     }
 
-    /// What the observer reads, if it gets a pin.
+    /// The version that the observer reads, if it gets a pin.
     pub(crate) fn observe(&self) -> Option<u64> {
         let copies = self.copies();
         let copy = copies.newest();
@@ -236,7 +236,7 @@ pub(crate) fn lives(steps: u32, body: impl FnOnce()) -> bool {
 /// A worker's hand in the model.
 pub(crate) struct Hand<'m> {
     pub(crate) memory: &'m Memory,
-    /// What every pause is worth.
+    /// The outcome of every pause.
     pub(crate) pause: Pause,
 }
 

@@ -14,7 +14,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
 
-/// What an owner does wrong when it closes the area.
+/// The mistake of an owner when it closes the area.
 #[derive(Clone, Copy, PartialEq)]
 enum Mutant {
     None,
@@ -30,7 +30,7 @@ struct Opened {
     memory: Memory,
     /// An element that all change.
     shared: AtomicU64,
-    /// What each worker changes alone.
+    /// The words that each worker changes alone.
     own: Vec<UnsafeCell<u64>>,
 }
 

@@ -7,7 +7,7 @@ use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
 use loom::sync::Arc;
 use loom::thread;
 
-/// What a reaper does wrong.
+/// The mistake of a reaper.
 #[derive(Clone, Copy, PartialEq)]
 enum Mutant {
     None,

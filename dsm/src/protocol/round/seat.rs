@@ -1,4 +1,4 @@
-//! What a worker tells the others about rounds.
+//! A worker's words for the others about rounds.
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 
 /// The state of a worker's slot.
@@ -21,7 +21,7 @@ pub(crate) mod slot_state {
     }
 }
 
-/// What a worker tells the others about rounds; one per worker, on cache lines of its own.
+/// A worker's words for the others about rounds; one per worker, on cache lines of its own.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct Seat {

@@ -1,7 +1,7 @@
-//! What the driver of rounds asks of those who do the work.
+//! The work of a round, as its driver sees it.
 use super::super::word::RoundWord;
 
-/// What a pause in a wait was worth.
+/// The outcome of a pause in a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pause {
     /// Look again.
@@ -14,7 +14,7 @@ pub(crate) enum Pause {
     OutOfTime,
 }
 
-/// What a round does and how it waits: the runtime's implementation moves bytes, a model's moves tokens.
+/// The work of a round, and its way of waiting: the runtime's implementation moves bytes, a model's moves tokens.
 pub(crate) trait Work {
     /// Chooses the areas and lays out chunks; false when there is nothing to publish. Called by the actor,
     /// again by its successor if it died: must not depend on how far the first got.

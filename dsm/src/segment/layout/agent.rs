@@ -23,7 +23,7 @@ pub(crate) struct AgentRecord {
     pub(crate) bell: Padded<AtomicU32>,
     /// 0: it rings for every publication.
     pub(crate) chooses: AtomicU32,
-    /// What agents from this number on hold counts.
+    /// The holdings of agents from this number on count.
     pub(crate) holding_from: AtomicU64,
     /// The last cut that is complete: see `protocol/arrival.rs`.
     pub(crate) cuts: Padded<AtomicU64>,
@@ -55,14 +55,14 @@ impl AgentRecord {
 pub(crate) struct AgentLine {
     /// The number of the agent that uses the area: it is not freed meanwhile, though it may be deleted.
     pub(crate) used: AtomicU64,
-    /// What arrives, if the owner is on another host.
+    /// The arrivals, if the owner is on another host.
     pub(crate) arrival: ArrivalRecord,
-    /// What agents note of the area for those after them.
+    /// The note of agents on the area for those after them.
     pub(crate) note: [AtomicU64; 3],
     /// Not 0: whoever looks for the area's name finds nothing.
     pub(crate) hidden: AtomicU32,
-    /// What workers of this host ask for, if the owner is on another host.
+    /// The requests of this host's workers, if the owner is on another host.
     pub(crate) wish: WishRecord,
-    /// What its owner has not heard of yet.
+    /// The objections that its owner has not heard of yet.
     pub(crate) clashes: Clashes,
 }

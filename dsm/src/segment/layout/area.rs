@@ -52,7 +52,7 @@ impl AreaSlot {
 // those who created it.
 unsafe impl Sync for AreaSlot {}
 
-/// What every read looks at.
+/// The line that every read looks at.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct ReadLine {
@@ -62,7 +62,7 @@ pub(crate) struct ReadLine {
     pub(crate) current: AtomicU32,
 }
 
-/// What the owner writes.
+/// The line that the owner writes.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct OwnLine {
@@ -76,7 +76,7 @@ pub(crate) struct OwnLine {
     pub(crate) lent: AtomicU32,
 }
 
-/// What rounds write.
+/// The line that rounds write.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct RoundLine {
@@ -93,7 +93,7 @@ pub(crate) struct RoundLine {
     pub(crate) kept: AtomicU64,
 }
 
-/// What does not change while the area lives.
+/// The lines that do not change while the area lives.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct AboutLines {

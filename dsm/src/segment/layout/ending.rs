@@ -57,7 +57,7 @@ impl Ending {
         self.ended.load(Ordering::Acquire) != 0
     }
 
-    /// What all who wait are told, once the job has ended.
+    /// The error for all who wait, once the job has ended.
     #[cold]
     pub(crate) fn error(&self) -> Error {
         let (host, cause) = (read(&self.host, &self.host_len), read(&self.cause, &self.cause_len));

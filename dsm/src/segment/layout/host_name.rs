@@ -1,4 +1,4 @@
-//! What a host of the job is called in errors: written by the agent, which writes the same each time.
+//! The name of a host in errors: written by the agent, which writes the same each time.
 use super::ending::{read, write};
 use crate::primitive::AtomicU32;
 use std::sync::atomic::AtomicU8;

@@ -1,4 +1,4 @@
-//! What a round looks for among the areas: a bit for each, so that it scans a word per 64 areas and looks at those only
+//! Marks for rounds: a bit for each area, so that a round scans a word per 64 areas and looks at those only
 //! that are marked.
 use crate::primitive::{AtomicU64, Ordering};
 use crate::protocol::due::DueWord;

@@ -1,4 +1,4 @@
-//! What lies where in the segment. Offsets and ids only: every process maps it at an address of its own.
+//! The layout of the segment. Offsets and ids only: every process maps it at an address of its own.
 //!
 //! ```text
 //! header        configuration, map of the tables, the words of the round, counters
@@ -53,7 +53,7 @@ pub(crate) const HUGE: u64 = 2 << 20;
 /// Names that may be wanted at a time; who finds no room asks again.
 pub(crate) const MAX_WANTED: usize = 64;
 
-/// What is said of a name on the list of wanted ones, beside its bytes.
+/// The words of a name on the list of wanted ones, beside its bytes.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct WantedWords {
@@ -179,7 +179,7 @@ impl Map {
 pub(crate) struct Header {
     pub(crate) magic: AtomicU64,
     pub(crate) layout_version: AtomicU32,
-    /// What the first process measured of the copy kernels (`Measured` of `copy/calibrate.rs`); 0 before.
+    /// The first process's measurements of the copy kernels (`Measured` of `copy/calibrate.rs`); 0 before.
     pub(crate) copy_measured: AtomicU32,
     pub(crate) config: Config,
     pub(crate) map: Map,
@@ -232,7 +232,7 @@ pub(crate) struct Header {
 #[derive(Debug)]
 pub(crate) struct SyncWords {
     pub(crate) word: Padded<AtomicU64>,
-    /// What the actor of a round writes, together: the line changes hands once per round.
+    /// The words that the actor of a round writes, together: the line changes hands once per round.
     pub(crate) acting: Padded<ActorWords>,
     /// Nanoseconds (monotonic) at which the next area falls due; `u64::MAX` for never.
     pub(crate) next_due_ns: Padded<AtomicU64>,
@@ -271,7 +271,7 @@ impl SyncWords {
     }
 }
 
-/// What only the actor of a round writes.
+/// The words that only the actor of a round writes.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct ActorWords {

@@ -12,7 +12,7 @@ pub(crate) struct PlanHeader {
     pub(crate) bytes: AtomicU64,
     pub(crate) workers: AtomicU32,
     pub(crate) now_ns: AtomicU64,
-    /// What `ActorWords::lowest_clock` becomes when the plan is published as a whole.
+    /// The next `ActorWords::lowest_clock`, once the plan is published as a whole.
     pub(crate) lowest_clock: AtomicU64,
     /// The same of `ActorWords::local_clock`.
     pub(crate) local_clock: AtomicU64,

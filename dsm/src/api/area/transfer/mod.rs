@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// What a claim found lost.
+/// The loss that a claim found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
@@ -34,7 +34,7 @@ pub struct Loss {
 pub struct Claimed<T: Element> {
     /// The area.
     pub owned: Owned<T>,
-    /// What was lost.
+    /// The loss.
     pub loss: Loss,
 }
 

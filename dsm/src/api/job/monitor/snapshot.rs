@@ -1,10 +1,10 @@
-//! What a look at a job shows.
+//! A snapshot of a job.
 use crate::api::job::info::{Stats, WorkerState};
 use crate::error::Rank;
 use crate::protocol::publication::Version;
 use std::time::Duration;
 
-/// What a job was like at one moment; its parts are some microseconds apart.
+/// The state of a job at one moment; its parts are some microseconds apart.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Snapshot {
@@ -36,7 +36,7 @@ pub struct WorkerSnapshot {
     pub pid: u32,
     /// Its thread.
     pub tid: u32,
-    /// What it is doing. [`WorkerState::Dead`] also if nobody has noticed yet, but `/proc` has no such thread;
+    /// Its state. [`WorkerState::Dead`] also if nobody has noticed yet, but `/proc` has no such thread;
     /// of a process in another PID namespace than the one who looks, only when another worker has noticed.
     pub state: WorkerState,
     /// Whether a round waits for it at this moment.

@@ -43,7 +43,7 @@ fn it_sees_what_the_job_says_of_itself() {
     assert_eq!(snapshot.areas.iter().map(|area| area.owner).collect::<Vec<_>>(), [None, None]);
 }
 
-/// What a look must say while both workers are there and both areas have something to publish.
+/// Checks a snapshot while both workers are there and both areas have something to publish.
 fn check(snapshot: &Snapshot, rank: Rank) {
     assert_eq!(snapshot.workers.len(), 2);
     let me = &snapshot.workers[rank as usize];
