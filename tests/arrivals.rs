@@ -48,7 +48,7 @@ impl Bridge {
             }
         }
         look(&mut self.to);
-        // What arrives before all have been made is a state of a smaller group.
+        // An arrival before all have been made is a state of a smaller group.
         if self.areas.len() < SHAPES.len() {
             return;
         }

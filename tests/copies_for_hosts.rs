@@ -42,7 +42,7 @@ fn copies_for_other_hosts_have_memory_when_they_are_needed() {
     let took = backed() - before;
     assert!((5 * bytes..6 * bytes).contains(&took), "{took}");
     assert_eq!(info("large").0, 4);
-    // What was published before is in the new copies as well: each is published into.
+    // Earlier versions are in the new copies as well: each is published into.
     let held = agent.hold(&[area]).unwrap();
     let mut all = vec![held];
     for value in 3..5 {

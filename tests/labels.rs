@@ -98,7 +98,7 @@ impl Way {
         let states = from.states(&self.here).unwrap();
         let Some(next) = states.iter().find(|state| state.sequence > self.sent.0) else { return };
         let Some(mut receiving) = to.receive(&self.there, SOURCE).unwrap() else { return };
-        // What was sent before is visible by now, perhaps only since the last look.
+        // Labels sent before are visible by now, perhaps only since the last look.
         self.visible = self.sent.0;
         let Ok(Some(held)) = from.hold_label(&self.here, next.label) else { return };
         let mut arrivals = Vec::new();

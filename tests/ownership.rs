@@ -233,7 +233,7 @@ fn nobody_waits_for_an_owner_who_is_gone() {
             assert!(matches!(area.take(worker), Err(Error::OwnerGone { rank: 1, .. })));
             let claimed = worker.claim::<u64>(name).unwrap();
             assert_eq!(claimed.owned.epoch(), 2);
-            // What is the worker's own will not be given to it by anybody else.
+            // Nobody else gives the worker an area that is its own.
             let late = area.take_within(worker, Duration::from_millis(2));
             assert!(matches!(late, Err(Error::TimedOut { .. })), "{late:?}");
         }

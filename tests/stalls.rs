@@ -158,7 +158,7 @@ fn stop_a_copier(name: &str, policy: StallPolicy, stopped: Duration, happened: f
             break;
         }
     }
-    // What was put off comes when the companion has moved on.
+    // Areas that were put off come when the companion has moved on.
     while publish(&mut worker, u64::MAX).put_off > 0 {}
     assert_eq!(look(area.read(&worker).unwrap()), u64::MAX);
     if stats().kills == 0 {

@@ -299,7 +299,7 @@ fn a_process_may_check_its_logging_in_any_job() {
             worker.sync().unwrap();
             assert_eq!(worker.unlogged_writes().len(), 1);
         }
-        // What is found at a hand-over is said at the next synchronization point.
+        // Unlogged writes found at a hand-over are told at the next synchronization point.
         if tracking == Tracking::Logged {
             forget(&mut owned, &worker, 0, 9);
             owned.give(&worker, 0).unwrap();

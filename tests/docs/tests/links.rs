@@ -35,7 +35,7 @@ fn every_link_leads_somewhere() {
             let has_anchor = anchor.is_none_or(|anchor| {
                 is_there && markdown::anchors(&read(to.to_str().unwrap())).iter().any(|other| other == anchor)
             });
-            // What lies outside of the book is not part of its pages.
+            // A file outside of the book is not part of its pages.
             let in_book = !document.starts_with("docs/src/") || to.starts_with("docs/src");
             if !(is_there && has_anchor && in_book) {
                 wrong.push(format!("{document}:{line}: {target}"));

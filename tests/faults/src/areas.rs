@@ -45,7 +45,7 @@ pub(crate) fn deleted(stage: &mut Stage) -> Result<Verdict> {
         let (watched, _notification) = (guest.job.attach::<u64>(&name)?, area.notify()?);
         let pinned = observer.read(&watched)?;
         stage.view.delete(&name)?;
-        // What was pinned stays whole until it is let go.
+        // A pinned copy stays whole until it is let go.
         for _ in 0..3 {
             worker.sync()?;
         }

@@ -143,7 +143,7 @@ impl Load {
         let out = |area: &u64| except.iter().any(|index| self.members[*index].areas.contains(area));
         let wanted: Vec<u64> = (0..AREAS.len() as u64).filter(|area| !out(area)).collect();
         let mut late = wanted.clone();
-        // What went on shows in `late`.
+        // `late` shows what went on.
         let _ = within(limit, "the owners", || {
             let heard = locked(&self.heard);
             late.retain(|area| heard.progress.get(area).is_none_or(|at| *at <= since));

@@ -47,8 +47,8 @@ pub enum Fault {
         /// Of how many.
         of: u32,
     },
-    /// What a host sends has another source, as behind a router that gives addresses out; what is sent there arrives at the host,
-    /// and so does what is sent to its own address.
+    /// The host's packets have another source, as behind a router that translates addresses; packets to either address arrive at
+    /// the host.
     Renumber {
         /// The host.
         host: usize,

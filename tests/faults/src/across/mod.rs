@@ -154,7 +154,7 @@ fn episode(stage: &mut Stage, plan: &Plan, seed: u64, notes: &mut Vec<String>) -
     let ending = Ending::ALL[stage.random.below(Ending::ALL.len())];
     stage.ranks = 1 + stage.random.below(2) as u32;
     notes.push(format!("{} with {} ranks a host", style.name(), stage.ranks));
-    // What tells a job from all others is no part of what a seed repeats.
+    // The job's unique name is no part of what a seed repeats.
     let unique = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos();
     let silence_ms = SILENCE.as_millis() as u64;
     let job = stage.cluster.make_job(stage.ranks, silence_ms, unique.to_le_bytes())?;

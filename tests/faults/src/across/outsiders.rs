@@ -45,7 +45,7 @@ impl Stranger {
     }
 
     fn send(&mut self, bytes: &[u8]) {
-        // What finds the queue full, or nobody there, is no matter.
+        // A packet that finds the queue full, or nobody there, does not matter.
         if self.socket.send(bytes).is_ok() {
             self.sent += bytes.len();
         }

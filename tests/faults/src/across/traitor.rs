@@ -90,7 +90,7 @@ impl Kept {
         ensure!(waited.is_ok(), Violation::new(Promise::D, format!("the worker stands still: {said}")));
         let is_well = !said.contains("torn") && !said.contains("panicked");
         ensure!(is_well, Violation::new(Promise::A, format!("beside a hostile host: {said}")));
-        // What is said may come a moment after the end.
+        // The message may come a moment after the end.
         let is_named = || self.log.text().contains("has failed");
         let named = !ended || within(limit, "the worker's last words", is_named).is_ok();
         ensure!(named, Violation::new(Promise::D, format!("the worker ended: {said}")));
@@ -136,7 +136,7 @@ impl Traitor {
             let mut batch = Batch::new(&mut buffer, 1);
             self.endpoint.transmit(now, &mut batch);
             let Some(to) = batch.destination() else { return };
-            // What the system does not take is lost.
+            // A packet that the system does not take is lost.
             let _ = self.socket.send_to(batch.bytes(), to);
         }
     }
