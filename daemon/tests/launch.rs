@@ -132,6 +132,11 @@ fn what_cannot_be_done_is_one_line_and_a_code() {
     one_line(&["job", "create", "j", "--workers", "301"], 4, "limits.workers");
     one_line(&["job", "create", "a/b"], 4, "invalid job name");
     one_line(&["run", "-n", "1", "--", "/nowhere"], 127, "/nowhere cannot be started");
+    one_line(
+        &["run", "-n", "1", "--", ""],
+        127,
+        "the program, whose name is empty (\"\"), cannot be started",
+    );
     assert_eq!(host.hectare(&["run", "-n", "0", "--", "true"]).code, 2);
     assert!(host.jobs().is_empty());
     let example = host.hectare(&["config", "example"]);

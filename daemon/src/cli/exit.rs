@@ -12,7 +12,7 @@ pub const CODES: [(u8, &str); 11] = [
     (2, "Wrong usage."),
     (
         3,
-        "No daemon runs for the run directory, or it ended meanwhile. `top`, `wait`: and none came after it in time.",
+        "No daemon runs for the run directory, or it ended meanwhile; for `top` and `wait`, none followed it in time.",
     ),
     (
         4,

@@ -61,10 +61,15 @@ pub struct Run {
 
 /// A program that could not be started.
 #[derive(Debug, thiserror::Error)]
-#[error("{program} cannot be started: {source}")]
+#[error("{} cannot be started: {source}", named(program))]
 pub struct NotStarted {
     program: String,
     r#source: std::io::Error,
+}
+
+/// A program in a message. An empty name, as of a variable of a script that is not set, would leave a hole there.
+fn named(program: &str) -> &str {
+    if program.is_empty() { "the program, whose name is empty (\"\")," } else { program }
 }
 
 impl NotStarted {
