@@ -13,6 +13,7 @@ mod crowd;
 mod factorize;
 mod hostile;
 mod hosts;
+mod incast;
 mod kmeans_on_hosts;
 mod launch;
 mod launch_signals;

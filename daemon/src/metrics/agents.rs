@@ -41,6 +41,7 @@ fn help(name: &str) -> &'static str {
         "refused_pins" => "States that could not be held to be sent.",
         "bad_packets" => "Packets of peers that have no meaning, or say what their sender may not say.",
         "bad_datagrams" => "Datagrams that were thrown away, by cause.",
+        "moved_peers" => "How often a session went on with another address of its peer.",
         "greetings" => "Hosts that called and were not answered at once, by what became of them.",
         "refused_callers" => "Hosts that called and were refused, by cause.",
         _ => "Calls of this host that others refused.",

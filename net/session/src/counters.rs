@@ -13,8 +13,8 @@ pub struct Counters {
     pub malformed: u64,
     /// Packets of sessions that are not known: of an earlier boot, most often.
     pub unknown_session: u64,
-    /// Packets that came from another address than their session's.
-    pub other_address: u64,
+    /// How often a session went on with another address of its peer.
+    pub moved: u64,
     /// Packets that did not open: changed on the way, or forged.
     pub forged: u64,
     /// Packets that came twice.

@@ -311,12 +311,13 @@ impl Link {
         packet
     }
 
-    /// Opens a packet of this session that came from the peer's address.
+    /// Opens a packet of this session. Whoever has the keys is the peer, wherever it is: what is sent goes from now on to where the
+    /// newest of its packets came from.
     pub(crate) fn open<'d>(
         &mut self,
         now: Time,
+        (from, congested): (SocketAddr, bool),
         header: &Header,
-        congested: bool,
         datagram: &'d mut [u8],
         (counters, events): (&mut Counters, &mut VecDeque<Event>),
     ) -> Opened<'d> {
@@ -338,6 +339,10 @@ impl Link {
             return if self.forged > FORGERY_LIMIT { Opened::End(Reason::Broken) } else { Opened::Refused };
         };
         let payload = &*payload;
+        if from != self.party.address && self.received.is_newest(header.number) {
+            self.party.address = from;
+            counters.moved += 1;
+        }
         self.received.take(now, header.number, header.kind.asks_for_ack(), congested);
         (self.last_heard, self.heard) = (now, true);
         self.received_packets += 1;

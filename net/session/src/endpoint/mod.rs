@@ -139,12 +139,8 @@ impl Endpoint {
             return None;
         };
         let link = peer.session(header.session)?;
-        // An address does not change in a session: the peer greets again from its new one.
-        if link.party.address != from {
-            self.counters.other_address += 1;
-            return None;
-        }
-        let opened = link.open(now, header, congested, datagram, (&mut self.counters, &mut self.events));
+        let opened =
+            link.open(now, (from, congested), header, datagram, (&mut self.counters, &mut self.events));
         if let Opened::Refused = opened {
             return None;
         }

@@ -60,6 +60,11 @@ impl Received {
         if self.bits[word] & bit == 0 { Freshness::New } else { Freshness::Seen }
     }
 
+    /// Whether no number came that is as high.
+    pub(crate) fn is_newest(&self, number: u64) -> bool {
+        number >= self.next
+    }
+
     /// Takes a number that is new. `asks` if its packet asks for an acknowledgement, `congested` if it bore the mark.
     pub(crate) fn take(&mut self, now: Time, number: u64, asks: bool, congested: bool) {
         let in_order = number == self.next;

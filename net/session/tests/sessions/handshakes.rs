@@ -230,14 +230,51 @@ fn who_leaves_says_so() {
 }
 
 #[test]
-fn a_peer_at_another_address_greets_again() {
+fn a_session_goes_on_with_a_peer_at_another_address() {
     let mut network = Network::pair(5, &Path::default(), |_| {});
     network.run(Duration::from_secs(1), |_| false);
-    network.hosts[0].address = "10.9.9.9:1".parse().unwrap();
-    network.queue(0, 1, 100);
-    assert!(network.run(MINUTE, Network::is_done));
-    assert!(network.hosts[1].endpoint.counters().other_address > 0);
-    assert_eq!(network.status(1, 0).address, network.hosts[0].address);
+    for (times, address) in ["10.9.9.9:1", "10.9.9.8:1"].into_iter().enumerate() {
+        network.hosts[0].address = address.parse().unwrap();
+        network.queue(0, 1, 100);
+        network.queue(1, 0, 100);
+        let since = network.now;
+        assert!(network.run(MINUTE, Network::is_done));
+        // What the other sent to the old address meanwhile is lost, and sent again.
+        assert!(network.now.since(since) < Duration::from_secs(3), "{:?}", network.now.since(since));
+        assert_eq!(network.hosts[1].endpoint.counters().moved, 1 + times as u64);
+        assert_eq!(network.status(1, 0).address, network.hosts[0].address);
+        assert!(network.hosts.iter().all(|host| host.disconnects().is_empty()));
+    }
+}
+
+/// Packets that somebody repeats from elsewhere, or changed on the way, move nothing; nor does one that comes late from the old
+/// address.
+#[test]
+fn only_the_newest_packet_moves_a_session() {
+    let mut network = Network::pair(6, &Path::default(), |_| {});
+    network.run(Duration::from_secs(1), |_| false);
+    let (old, new, stranger) =
+        (network.hosts[0].address, "10.9.9.9:1".parse().unwrap(), "10.6.6.6:6".parse().unwrap());
+    let now = network.now;
+    let [first, second, third] = [1, 2, 3].map(|id| {
+        let (mut buffer, endpoint) = ([0; 2000], &mut network.hosts[0].endpoint);
+        let mut batch = Batch::new(&mut buffer, 1);
+        endpoint.send(now, HostId(1), id, &[b"something"], &mut batch).unwrap();
+        batch.bytes().to_vec()
+    });
+    let mut comes = |from, packet: &[u8]| {
+        let endpoint = &mut network.hosts[1].endpoint;
+        endpoint.receive(now, from, false, &mut packet.to_vec());
+        endpoint.status(HostId(0)).unwrap().address
+    };
+    assert_eq!(comes(old, &first), old);
+    assert_eq!(comes(stranger, &first), old, "it came before");
+    let mut changed = third.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    assert_eq!(comes(stranger, &changed), old, "it does not open");
+    assert_eq!(comes(new, &third), new);
+    assert_eq!(comes(old, &second), new, "it is older");
+    assert_eq!(network.hosts[1].endpoint.counters().moved, 1);
 }
 
 /// The one with the higher number moves, whose call has no precedence; where it was, it is still reached (as behind a router that

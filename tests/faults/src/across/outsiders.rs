@@ -13,10 +13,9 @@ use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 /// Counts of an agent that rise when what is not of the job is thrown away.
-const REFUSED: [(&str, &str); 8] = [
+const REFUSED: [(&str, &str); 7] = [
     ("bad_datagrams", "malformed"),
     ("bad_datagrams", "unknown_session"),
-    ("bad_datagrams", "other_address"),
     ("bad_datagrams", "forged"),
     ("bad_datagrams", "replayed"),
     ("bad_datagrams", "too_old"),

@@ -69,7 +69,7 @@ pub(crate) fn renumbered(stage: &mut Stage) -> Result<()> {
         stage.cluster.network.set(&[Fault::Renumber { host, to }])?;
         stage.goes_on()?;
         let others = (0..stage.cluster.count()).filter(|other| *other != host);
-        let noticed = others.map(|other| stage.cluster.counted(other, "bad_datagrams", "other_address"));
+        let noticed = others.map(|other| stage.cluster.counted(other, "moved_peers", ""));
         if noticed.sum::<Result<u64>>()? == 0 {
             let what = format!("host {host} has another address, and no agent has counted it");
             return Err(Violation::new(Promise::G, what).into());
