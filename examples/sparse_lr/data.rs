@@ -5,8 +5,8 @@ use super::model::Model;
 use super::planted::planted;
 use hectare::SparseArray;
 use hectare::orion::array::random::{Permutation, Stream};
-use hectare::orion::array::text::{LabelledRow, LineError, Share, libsvm, read_rows};
 use hectare::orion::{Context, Error, Result};
+use hectare_data::text::{LabelledRow, LineError, Share, libsvm, read_rows};
 use std::path::Path;
 
 /// Of this many generated examples, one more is made to test with.

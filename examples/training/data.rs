@@ -3,8 +3,8 @@ use super::{Baseline, Options};
 use hectare::SparseArray;
 use hectare::orion::array::Entry;
 use hectare::orion::array::random::Stream;
-use hectare::orion::array::text::{Columns, Share, read_entries};
 use hectare::orion::{Context, Error, Result};
+use hectare_data::text::{Columns, Share, read_entries};
 use std::path::Path;
 
 /// Keys and values, for a serial loop.

@@ -17,17 +17,21 @@ pub(crate) mod wire;
 pub use self::dense::DistArray;
 pub use self::npy::NpyElement;
 pub use self::npy_as::FromNumber;
-pub use self::sparse::{EntriesFamily, LocalEntries, PlacedEntries, SparseArray, Value};
+pub use self::sparse::{LocalEntries, SparseArray, Value};
 pub use crate::contract::Layout;
 
 #[doc(inline)]
-pub use hectare_data::{
-    entries::{self, Entries, EntriesError, Entry},
-    grid::{self, Grid},
-    random, text,
-};
+pub use hectare_data::{entries::Entry, random};
 #[doc(inline)]
-pub use hectare_dependence::{
-    cuts::{self, BlockWeights, Cuts},
-    histogram::{self, Histogram},
-};
+pub use hectare_dependence::histogram::Histogram;
+
+pub(crate) use hectare_data::entries::Entries;
+
+/// Parsers of lines, for [`Context::text_file`](crate::Context::text_file) and its like.
+pub mod text {
+    #[doc(inline)]
+    pub use hectare_data::text::{
+        Columns, Field, LabelledRow, LineError, Parsed, Separator, csv, libsvm, libsvm_from, movielens, tsv,
+        whitespace,
+    };
+}

@@ -60,8 +60,10 @@ mod view;
 pub use self::map::{DistMap, DistMultiMap};
 pub use self::rule::{Append, First, Last, Max, Merge, Min, Sum, Summable};
 pub use self::vector::DistVec;
-pub use self::vector_view::{VecArg, VecRead, VecReadView, VecReadViewFamily, VecView, VecViewFamily};
-pub use self::view::{MapArg, MapRead, MapReadView, MapReadViewFamily, MapView, MapViewFamily};
+pub(crate) use self::vector_view::{VecArg, VecRead};
+pub use self::vector_view::{VecReadView, VecView};
+pub(crate) use self::view::{MapArg, MapRead};
+pub use self::view::{MapReadView, MapView};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

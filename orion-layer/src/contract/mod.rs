@@ -23,5 +23,5 @@ pub use self::notes::{ArrayTrace, PassTrace};
 pub use self::rule::Rule;
 pub use self::serves::{NoKeyView, NoKeyViewFamily, Serves};
 pub use self::serving::Serving;
-pub use self::space::{IterationSpace, Ranges, RangesFamily, Visit, entry_parts};
+pub use self::space::{IterationSpace, Ranges, Visit, entry_parts};
 pub use self::treatment::{PassParams, Traffic, Treatment};

@@ -70,7 +70,7 @@ pub trait IterationSpace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranges<const D: usize>(pub [Range<usize>; D]);
 
-/// RangesFamily of indices.
+/// The chunks of a space of ranges.
 #[derive(Debug)]
 pub struct RangesFamily<const D: usize>;
 

@@ -21,10 +21,9 @@ mod work;
 
 pub use self::plan::LoopPlan;
 pub use self::timing::Timing;
-pub use crate::array::arg::{ViewFamily, ViewMutFamily};
 pub use crate::contract::{
-    ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, LoopArray, Of, PassTrace, Ranges, RangesFamily,
-    Rule, Visit, entry_parts,
+    ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, LoopArray, Of, PassTrace, Ranges, Rule, Visit,
+    entry_parts,
 };
 #[doc(hidden)]
 pub use crate::panics::begin_iteration;

@@ -3,7 +3,7 @@
 //! A loop that looks up what the data say (`w[feature]`) has dependences between all its iterations, as far as
 //! anybody can tell, and runs on one worker. Its arrays can be given up to the loop in two ways:
 //!
-//! - A *relaxed* array ([`Relaxed`], `relax w` in `parallel_for!`) is read and changed by everybody, by
+//! - A *relaxed* array (`relax w` in `parallel_for!`) is read and changed by everybody, by
 //!   [`RelaxedView`]: each worker in a copy of its own, whose changes are added up at clocks ([`Consistency::Bsp`],
 //!   [`Consistency::Bounded`]), or in place, where that is not slower ([`Consistency::Async`]; `Trials` choose).
 //! - A *buffered* array ([`Buffered`], `buffer w`) is read as it was at the last clock, and takes contributions, which an
@@ -24,10 +24,11 @@ mod trials;
 
 pub use self::apply::{AdaGrad, AdaRevision, Apply, Mean, Seen, Sum};
 pub use self::buffer_view::BufferView;
-pub use self::buffered::{BufferArg, BufferViewFamily, Buffered};
+pub(crate) use self::buffered::BufferArg;
+pub use self::buffered::Buffered;
 pub(crate) use self::clock_table::ClockTable;
 pub(crate) use self::explained::{Sharing, explained};
-pub use self::relaxed::{Relaxed, RelaxedViewFamily};
+pub(crate) use self::relaxed::Relaxed;
 pub use self::report::{LoopReport, Staleness};
 pub(crate) use self::trials::Trials;
 pub use crate::contract::{Consistency, Every, PassParams, Relax, Traffic, Treatment};

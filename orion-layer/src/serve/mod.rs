@@ -35,8 +35,8 @@ mod state;
 mod view;
 mod worker_areas;
 
-pub use self::arg::{ServedArg, ServedViewFamily};
-pub use self::keys::{KeyView, KeyViewFamily};
+pub(crate) use self::arg::ServedArg;
+pub use self::keys::KeyView;
 pub use self::served::Served;
 pub use self::view::ServedView;
 pub use crate::contract::{NoKeyView, NoKeyViewFamily, Serves, Serving};
