@@ -1,4 +1,5 @@
 //! The application `matrix_completion`, unchanged, as four threads and as four processes.
+use crate::common::cluster::Cluster;
 use crate::common::{Host, example};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -90,6 +91,19 @@ fn modes_of_one_process_and_other_numbers_of_workers_are_refused() {
     arguments(&mut command, &ratings(&host), &["--mode", "serial", "--epochs", "1", "--quiet"]);
     let said = String::from_utf8(output(&mut command).stdout).unwrap();
     assert!(said.starts_with("[0] serial, 1 worker in 1 process"), "{said}");
+}
+
+#[test]
+fn modes_whose_areas_change_owners_are_refused_on_several_hosts() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let program = example("matrix_completion");
+    for way in ["--mode handover", "--mode areas --transport handed"] {
+        let args = ["--hosts", &cluster.list(1), "--timeout", "20", "--keep-going"];
+        let said = cluster.run(&args, &format!("exec {} {way}", program.display()));
+        let part = "change owners, which they do on one host only, and this job is on 2: use --mode areas";
+        assert_eq!((said.code, said.err.matches(part).count()), (1, 2), "{said:?}");
+    }
+    cluster.assert_nothing_is_left();
 }
 
 /// Kills rank 2 while it learns; what the others do is up to `more`.

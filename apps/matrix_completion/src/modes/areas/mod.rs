@@ -19,7 +19,7 @@ use super::super::model::Model;
 use super::super::plan::Plan;
 use super::super::train::{OnEpoch, Training};
 use super::root::Root;
-use super::team;
+use super::team::{self, Owners};
 use anyhow::Result;
 use clap::ValueEnum;
 use gather::Gather;
@@ -60,7 +60,11 @@ pub fn train<E: Element>(
     let exchange = Exchange::new(plan);
     let run = Run { training, plan, exchange: &exchange };
     let root = Root::new(model, on_epoch);
-    team::run(plan.workers(), areas(plan.workers()), |worker| run.work(worker, transport, &root))
+    let owners = match transport {
+        Transports::Handed => Owners::Change,
+        Transports::Published | Transports::Logged => Owners::Stay,
+    };
+    team::run(plan.workers(), areas(plan.workers()), owners, |worker| run.work(worker, transport, &root))
 }
 
 /// Areas of a run: mailboxes for every pair, and a few for every worker.
