@@ -100,7 +100,7 @@ impl Transport for Memory {
         let ports = self.network.ports();
         let empty = ports.get(&self.facts.address).is_none_or(|port| port.waiting.is_empty());
         drop(ports);
-        if empty { self.waker.wait(None, longest) } else { Ok(()) }
+        if empty { self.waker.wait(None, longest).map(drop) } else { Ok(()) }
     }
 
     fn waker(&self) -> Waker {

@@ -115,7 +115,7 @@ impl Transport for Udp {
     }
 
     fn wait(&mut self, longest: Duration) -> io::Result<()> {
-        self.waker.wait(Some(self.socket.as_fd()), longest)
+        self.waker.wait(Some(self.socket.as_fd()), longest).map(drop)
     }
 
     fn waker(&self) -> Waker {

@@ -23,20 +23,21 @@ impl Waker {
         let _ = write(&*self.event, &1_u64.to_ne_bytes());
     }
 
-    /// Sleeps until it was used, `also` can be read, or `longest` has passed.
-    pub(crate) fn wait(&self, also: Option<BorrowedFd<'_>>, longest: Duration) -> io::Result<()> {
+    /// Sleeps until it was used, `also` can be read, or `longest` has passed. Whether it was used.
+    pub(crate) fn wait(&self, also: Option<BorrowedFd<'_>>, longest: Duration) -> io::Result<bool> {
         let mut set = vec![PollFd::new(&*self.event, PollFlags::IN)];
         set.extend(also.as_ref().map(|also| PollFd::new(also, PollFlags::IN)));
         let timeout = Timespec::try_from(longest).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
         match poll(&mut set, Some(&timeout)) {
-            Ok(0) | Err(Errno::INTR) => return Ok(()),
+            Ok(0) | Err(Errno::INTR) => return Ok(false),
             Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
-        if set[0].revents().contains(PollFlags::IN) {
+        let was_used = set[0].revents().contains(PollFlags::IN);
+        if was_used {
             // Only this thread reads, so there is something to be read.
             let _ = read(self.event.as_fd(), &mut [0; 8]);
         }
-        Ok(())
+        Ok(was_used)
     }
 }
