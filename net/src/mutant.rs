@@ -27,13 +27,15 @@ pub enum Mutant {
     GroupTwice,
     /// The directory tells of a clash only the host that asked.
     OneSided,
+    /// A new directory does not hear of names that the one before it refused.
+    ForgetRefused,
     /// Who asks for what a group is now is answered before that is there.
     EarlyAnswer,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 13] = [
+    pub const ALL: [Mutant; 14] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -46,6 +48,7 @@ impl Mutant {
         Mutant::NameTwice,
         Mutant::GroupTwice,
         Mutant::OneSided,
+        Mutant::ForgetRefused,
         Mutant::EarlyAnswer,
     ];
 }

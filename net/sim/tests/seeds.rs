@@ -123,6 +123,11 @@ fn a_clash_that_one_side_hears_of() {
 }
 
 #[test]
+fn a_clash_that_died_with_its_directory() {
+    is_found(Mutant::ForgetRefused, &[Promise::Told]);
+}
+
+#[test]
 fn deaths_that_all_decide() {
     is_found(Mutant::EveryoneDecides, &[Promise::OneDecision]);
 }

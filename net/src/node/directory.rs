@@ -3,6 +3,7 @@
 //! It is kept in memory and follows from what the hosts say. When its agent or that of a host starts, they say it again; new
 //! names are decided when all have, so that none is given twice. Areas that their hosts keep take no name: it only knows of them,
 //! to answer those who ask.
+use super::names::is_clash;
 use super::table::Table;
 use super::{Cx, Mutant, Node};
 use crate::types::{AreaId, HostId, NameError};
@@ -119,9 +120,13 @@ impl Node {
         directory.table.remove_doubtful(|area| waiting.contains_key(&area));
         for (area, stated) in waiting {
             let directory = self.directory.as_mut().expect("it is here");
-            let takes_name = stated.kept.is_none();
+            let was_refused = stated.kept.is_some_and(is_clash);
+            let takes_name = stated.kept.is_none() || was_refused;
             let holder = takes_name.then(|| directory.table.holder(area, &stated.description)).flatten();
             match holder.filter(is_real) {
+                // By the directory before this one, which may not have told the other side.
+                Some((holder, error)) if was_refused => self.tell_clash(holder, area.group.owner(), error),
+                None if was_refused => {}
                 None => {
                     directory.enter(area, stated);
                     self.tell(area.group.owner(), Register::Named(area, Ok(())));

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(super) struct Names {
     areas: BTreeMap<AreaId, Stated>,
+    /// Those that were refused since another host has the name or the group. A new directory tells that host, as the one that refused
+    /// them may not have.
+    refused: BTreeMap<AreaId, wire::Stated>,
     lookups: BTreeMap<u32, Lookup>,
 }
 
@@ -42,6 +45,7 @@ impl Node {
     }
 
     pub(super) fn withdraw_name(&mut self, area: AreaId) {
+        self.names.refused.remove(&area);
         if self.names.areas.remove(&area).is_some() {
             self.tell(HostId::FIRST, Register::Name(area, None));
             self.clocks.stir_all();
@@ -58,7 +62,8 @@ impl Node {
         let areas: Vec<_> =
             self.names.areas.iter().map(|(area, stated)| (*area, stated.said.clone())).collect();
         let count = areas.iter().filter(|(_, said)| said.accepted).count() as u32;
-        for (area, said) in areas {
+        let refused: Vec<_> = self.names.refused.iter().map(|(area, said)| (*area, said.clone())).collect();
+        for (area, said) in areas.into_iter().chain(refused) {
             self.tell(HostId::FIRST, Register::Name(area, Some(said)));
         }
         self.tell(HostId::FIRST, Register::Restated(count));
@@ -73,7 +78,11 @@ impl Node {
             }
             Ok(()) => {}
             Err(error) => {
+                let said = wire::Stated { kept: Some(error), ..stated.said.clone() };
                 self.withdraw_name(area);
+                if is_clash(error) && !self.mutant(super::Mutant::ForgetRefused) {
+                    self.names.refused.insert(area, said);
+                }
                 self.counters.names_refused += 1;
                 cx.out.push(Action::Refused { area, error });
             }
@@ -179,4 +188,9 @@ impl Node {
             self.answer_lookups(cx, area, Ok(area));
         }
     }
+}
+
+/// Whether a name was refused because of an area of another host, whose owner hears of it, too.
+pub(super) fn is_clash(error: NameError) -> bool {
+    matches!(error, NameError::Taken { .. } | NameError::Group { .. })
 }

@@ -6,6 +6,8 @@ use hectare_net::{Action, AreaId, Counters, Description, ElementType, Event, Gro
 
 impl World {
     pub(super) fn act(&mut self, host: u16, action: Action) {
+        // An agent that ends may be the only one that knows what somebody asked for.
+        let is_calm = self.options.crashes == 0;
         let this = &mut self.hosts[usize::from(host)];
         match action {
             Action::Send(packet) => self.send(host, &packet),
@@ -53,14 +55,18 @@ impl World {
                 match result {
                     Err(NameError::Local { by }) if wanted.name == KEPT && by.0 != host => {
                         let kept = AreaId { group: GroupId::new(by, LOCAL), member: 0 };
-                        self.judge.borrow_mut().must_hear(kept, HostId(host));
+                        if is_calm {
+                            self.judge.borrow_mut().must_hear(kept, HostId(host));
+                        }
                     }
                     Ok(area) if !odd => {
                         // Somebody there takes it for something else.
                         if self.random.chance(100) {
                             let element = ElementType { kind: 8, size: 8, align: 8 };
                             this.memory.events.push_back(Event::TakenFor { area, element });
-                            self.judge.borrow_mut().must_hear(area, HostId(host));
+                            if is_calm {
+                                self.judge.borrow_mut().must_hear(area, HostId(host));
+                            }
                         }
                         let remote = this.memory.remote.get_mut(&area.group).expect("it has copies");
                         remote.attached = true;
@@ -69,7 +75,9 @@ impl World {
                     Err(NameError::Type { .. }) if odd => {
                         let mut judge = self.judge.borrow_mut();
                         // It may have been accepted a moment ago, and its host not have heard so.
-                        if let Some(area) = judge.area_of(&wanted.name) {
+                        if let Some(area) = judge.area_of(&wanted.name)
+                            && is_calm
+                        {
                             judge.must_hear(area, HostId(host));
                         }
                     }
