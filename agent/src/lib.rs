@@ -10,7 +10,7 @@
 //!   datagrams.
 //! - [`serve`] is its thread, [`main_of`] its process.
 //!
-//! Not here yet: hand-overs and claims between hosts, wishes of readers for a newer version, intervals of their own for sending.
+//! Not here yet: hand-overs and claims between hosts.
 #![forbid(unsafe_code)]
 mod failure;
 mod forcing;
