@@ -48,30 +48,30 @@ impl AreaInfo {
         let slot = &segment.areas()[index];
         let word = ownership::load(&slot.own.ownership);
         let about = slot.about.about();
-        let layout = slot.layout_copy();
-        let info = AreaInfo {
-            name: find::name(segment, index),
-            group: find::group(segment, index),
-            len: about.len,
-            bytes: about.bytes(),
-            footprint: 0,
-            element: about.element.to_string(),
-            row: about.row,
-            copies: 0,
-            interval: about.interval,
-            owner: word.holder(),
-            remote: word.is_remote(),
-            epoch: word.epoch(),
-            version: None,
-            put_off: slot.round.put_off.load(Ordering::Relaxed),
-        };
-        let offset = slot.about.extent_offset.load(Ordering::Relaxed);
+        let (name, group) = (find::name(segment, index), find::group(segment, index));
+        let put_off = slot.round.put_off.load(Ordering::Relaxed);
+        let (layout, offset) = (slot.layout_copy(), slot.about.extent_offset.load(Ordering::Relaxed));
+        // All of this is of that area, and not of another one that took its slot meanwhile.
         if !find::unchanged(id, slot) {
             return None;
         }
         let parts = crate::segment::parts::Parts::with(segment, slot, &layout, offset);
-        let newest = parts.copies().get(parts.current()).map(|record| record.version());
         let copies = parts.reader_copies().present() as u32;
-        Some(AreaInfo { version: newest, copies, footprint: layout.footprint(copies), ..info })
+        Some(AreaInfo {
+            name,
+            group,
+            len: about.len,
+            bytes: about.bytes(),
+            footprint: layout.footprint(copies),
+            element: about.element.to_string(),
+            row: about.row,
+            copies,
+            interval: about.interval,
+            owner: word.holder(),
+            remote: word.is_remote(),
+            epoch: word.epoch(),
+            version: parts.copies().get(parts.current()).map(|record| record.version()),
+            put_off,
+        })
     }
 }
