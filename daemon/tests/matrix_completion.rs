@@ -1,6 +1,6 @@
 //! The application `matrix_completion`, unchanged, as four threads and as four processes.
 use crate::common::cluster::Cluster;
-use crate::common::{Host, example};
+use crate::common::{Host, example, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -104,6 +104,53 @@ fn modes_whose_areas_change_owners_are_refused_on_several_hosts() {
         assert_eq!((said.code, said.err.matches(part).count()), (1, 2), "{said:?}");
     }
     cluster.assert_nothing_is_left();
+}
+
+/// Ctrl-C goes to the processes, of which any may be the one that has it: all end after the same epoch, and what they have
+/// learnt is saved.
+#[test]
+fn an_interrupt_ends_all_processes_with_what_was_learnt() {
+    let (host, program) = (Host::new(), example("matrix_completion"));
+    let _daemon = host.daemon("");
+    let data = ratings(&host);
+    for way in [&["--mode", "handover"][..], &["--mode", "areas"]] {
+        for rank in [None, Some(1)] {
+            let out = host.top.path().join(format!("{}-{rank:?}", way[1]));
+            let saved = out.with_extension("saved");
+            let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
+            command.args(["run", "-n", "2", "--job", "mf", "--"]).arg(&program);
+            arguments(&mut command, &data, way);
+            command
+                .args(["--epochs", "1000000", "--quiet", "--checkpoint"])
+                .arg(&saved)
+                .arg("--out")
+                .arg(&out);
+            let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            until("an epoch to end", || saved.exists());
+            let to = match rank {
+                None => child.id() as i32,
+                Some(rank) => pid_of(&host, rank).unwrap(),
+            };
+            kill_process(Pid::from_raw(to).unwrap(), Signal::INT).unwrap();
+            let output = child.wait_with_output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(130), "{way:?} {rank:?}: {said}");
+            assert!(said.contains("[0] interrupted: training ended after epoch"), "{said}");
+            assert!(!said.contains("error"), "{said}");
+            let csv = std::fs::read_to_string(out.join("loss.csv")).unwrap();
+            assert!(csv.lines().count() > 1 && out.join("loss.svg").exists(), "{csv}");
+            until("the job to go", || host.jobs().is_empty());
+        }
+    }
+}
+
+/// The process of a rank of the job `mf`.
+fn pid_of(host: &Host, rank: u64) -> Option<i32> {
+    let processes: Value = serde_json::from_str(&host.hectare(&["ps", "mf", "--json"]).out).ok()?;
+    let has = |process: &&Value| {
+        process["workers"].as_array().is_some_and(|all| all.iter().any(|worker| worker["rank"] == rank))
+    };
+    processes.as_array()?.iter().find(has)?["pid"].as_i64().map(|pid| pid as i32)
 }
 
 /// Kills rank 2 while it learns; what the others do is up to `more`.

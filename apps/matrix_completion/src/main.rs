@@ -28,6 +28,7 @@ pub mod evaluate;
 pub mod exchange;
 pub mod generate;
 pub mod imports;
+pub mod interrupt;
 pub mod kernel;
 pub mod model;
 pub mod modes;
@@ -53,17 +54,10 @@ use modes::{areas, handover, serial, shared};
 use options::{Mode, Options};
 use plan::{Plan, PlanOptions};
 use report::{Epoch, Report};
-use signal_hook::consts::SIGINT;
-use signal_hook::flag;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 use train::{EpochEnd, Training};
-
-/// The code of a program that Ctrl-C has ended.
-const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let options = match Options::try_parse() {
@@ -95,17 +89,6 @@ fn wrong(text: &str) -> String {
         .map(|line| if line.starts_with("tip:") { format!("({line})") } else { line.to_owned() })
         .collect();
     parts.join(" ")
-}
-
-/// Whether Ctrl-C was pressed: the first one ends training after its epoch, the next one the program. Of several processes
-/// all have to end at the same epoch, so that there it ends all at once, as without this.
-fn notice_interrupts(options: &Options) -> Result<Arc<AtomicBool>> {
-    let pressed = Arc::new(AtomicBool::new(false));
-    if options.processes() == 1 {
-        flag::register_conditional_default(SIGINT, pressed.clone())?;
-        flag::register(SIGINT, pressed.clone())?;
-    }
-    Ok(pressed)
 }
 
 /// Notes which of several processes this is. The first one alone prints.
@@ -144,7 +127,7 @@ fn run(options: &Options) -> Result<ExitCode> {
         }
     }
     let mut report = options.is_first().then(|| Report::new(options, &data, begun)).transpose()?;
-    let interrupt = notice_interrupts(options)?;
+    interrupt::notice()?;
     let (mut diverged, mut unsaved, mut interrupted) = (None, None, None);
     let mut on_epoch = |end: EpochEnd<'_, f32>| {
         let sum = evaluate::squared_error(&kernels, end.model, &data.train, workers);
@@ -168,8 +151,7 @@ fn run(options: &Options) -> Result<ExitCode> {
                 unsaved = Some(error);
                 return ControlFlow::Break(());
             }
-            // Relaxed: the flag hands over nothing but itself.
-            if interrupt.load(Relaxed) {
+            if interrupt::is_pressed() {
                 interrupted = Some(learnt);
                 return ControlFlow::Break(());
             }
@@ -209,7 +191,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     report.map_or(Ok(()), |report| report.finish())?;
     let Some(epoch) = interrupted else { return Ok(ExitCode::SUCCESS) };
     eprintln!("interrupted: training ended after epoch {epoch} of {}", options.epochs);
-    Ok(ExitCode::from(INTERRUPTED))
+    Ok(ExitCode::from(interrupt::CODE))
 }
 
 /// Reads or generates the ratings, and splits them.

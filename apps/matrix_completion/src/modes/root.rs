@@ -2,6 +2,7 @@
 //! model together and hands it to the callback, and its answer goes back to all.
 
 use super::super::element::Element;
+use super::super::interrupt;
 use super::super::model::Model;
 use super::super::train::{EpochEnd, OnEpoch};
 use hectare::{Area, Error, Owned, Result, Worker};
@@ -65,7 +66,8 @@ pub struct Ends {
     ended: u64,
 }
 
-/// Elements of a worker's area: how long it took, whether worker 0 wants to stop, and how many epochs it has ended.
+/// Elements of a worker's area: how long it took, whether it wants to stop, and how many epochs it has ended. The answer of
+/// worker 0 is in its own.
 const NANOSECONDS: usize = 0;
 const STOP: usize = 1;
 const ENDED: usize = 2;
@@ -94,10 +96,15 @@ impl Ends {
         self.ended += 1;
         self.mine.write(worker)?.set(NANOSECONDS, time.as_nanos() as u64);
         self.mine.write(worker)?.set(ENDED, self.ended);
+        self.mine.write(worker)?.set(STOP, interrupt::is_pressed().into());
         worker.barrier()?;
         for (rank, area) in (0..).zip(&self.all) {
-            if area.read(worker)?[ENDED] != self.ended {
+            let end = area.read(worker)?;
+            if end[ENDED] != self.ended {
                 return Err(Error::NoSuchWorker { rank });
+            }
+            if worker.rank() == 0 && end[STOP] != 0 {
+                interrupt::press();
             }
         }
         if worker.rank() == 0 {
