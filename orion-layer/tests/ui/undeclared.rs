@@ -7,6 +7,9 @@ fn main() {
         let mut u = w.zeros::<u64, 2>([9, 4])?;
         let mut count = 0u64;
         parallel_for!(w, ordered, write a; for i in 0..9 { a[i] = u[[i, 0]]; })?;
+        parallel_for!(w, ordered, write a; for i in 0..9 { a[i] = u.row(i)[0]; })?;
+        parallel_for!(w, ordered, write a; for i in 0..9 { u.row_mut(i)[0] = 1; a[i] = 1; })?;
+        parallel_for!(w, ordered, write a; for i in 0..9 { a[i] = u.slice(0..i).len() as u64; })?;
         let _ = (&r, &mut a, &mut u, &mut count);
         Ok(())
     });

@@ -13,11 +13,11 @@ use std::ops::Index;
 )]
 pub trait Declared {
     #[doc(hidden)]
-    fn never<'a, T>(&self) -> &'a T;
+    fn never<R>(&self) -> R;
 }
 
 impl Declared for Infallible {
-    fn never<'a, T>(&self) -> &'a T {
+    fn never<R>(&self) -> R {
         match *self {}
     }
 }
@@ -28,5 +28,29 @@ impl<T: Element, const N: usize, I: Declared> Index<I> for DistArray<T, N> {
 
     fn index(&self, index: I) -> &T {
         index.never()
+    }
+}
+
+/// The methods of views, by which the body of a loop uses the arrays that it names.
+#[doc(hidden)]
+impl<T: Element, const N: usize> DistArray<T, N> {
+    pub fn row<I: Declared>(&self, index: I) -> &[T] {
+        index.never()
+    }
+
+    pub fn slice<I: Declared>(&self, range: I) -> &[T] {
+        range.never()
+    }
+
+    pub fn row_mut<I: Declared>(&self, index: I) -> &mut [T] {
+        index.never()
+    }
+
+    pub fn rows_mut<I: Declared>(&self, first: I, _second: I) -> (&mut [T], &mut [T]) {
+        first.never()
+    }
+
+    pub fn slice_mut<I: Declared>(&self, range: I) -> &mut [T] {
+        range.never()
     }
 }
