@@ -87,6 +87,24 @@ fn a_group_that_is_too_large_is_refused_on_both_sides() {
 }
 
 #[test]
+fn a_name_is_free_when_its_host_has_deleted_the_area() {
+    let mut world = World::new(3, 36);
+    // Packets overtake those that are sent again.
+    world.loss = 300;
+    for len in 1..=12 {
+        let owned = world.hosts[1].worker.create::<u64>("again", len).unwrap();
+        // At first, it may still have the one before.
+        let mut asks = (0..500).map(|_| {
+            world.run(10 * MS);
+            world.ask(2, "again", LONG)
+        });
+        assert!(asks.any(|found| found.is_ok_and(|found| found == len)), "area {len} never comes");
+        owned.delete(&mut world.hosts[1].worker).unwrap();
+    }
+    assert!(world.hosts[1].complaints.is_empty(), "{:?}", world.hosts[1].complaints);
+}
+
+#[test]
 fn an_area_that_finds_no_memory_is_refused_until_there_is_some() {
     const LEN: usize = 1 << 20;
     let mut world = World::with_room(&[1 << 28, 48 << 20], 33);

@@ -4,7 +4,7 @@
 //! headers, since most functions for packets are inline in them, and the calls of it. No struct of DPDK reaches Rust, so that its
 //! versions may differ in their layouts.
 //!
-//! [`Eal`] is started once per process. A [`Port`] is a device with one queue in each direction and buffers of its own; one thread
+//! `Eal` is started once per process. A `Port` is a device with one queue in each direction and buffers of its own; one thread
 //! uses it at a time.
 //!
 //! ```no_run

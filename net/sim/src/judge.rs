@@ -76,6 +76,7 @@ pub(crate) struct Judge {
     unheard: BTreeSet<(AreaId, HostId)>,
     heard: BTreeSet<(AreaId, HostId)>,
     ends: BTreeMap<HostId, PeerFailed>,
+    deleted: BTreeSet<GroupId>,
 }
 
 impl Judge {
@@ -159,6 +160,10 @@ impl Judge {
 
     /// Whether the state of `round` has what the owner had published when its clock was `clock`.
     pub(crate) fn covers(&self, group: GroupId, round: Option<u64>, clock: u64) -> bool {
+        // Its newest states need not come any more.
+        if self.is_deleted(group) {
+            return true;
+        }
         let needed =
             self.at_clock.get(&(group.owner(), clock)).and_then(|rounds| rounds.get(&group)).copied();
         needed.is_none_or(|needed| self.has(group, round, needed))
@@ -181,6 +186,9 @@ impl Judge {
 
     /// The directory accepted a name.
     pub(crate) fn named(&mut self, name: &str, group: &str, area: AreaId) {
+        if self.is_deleted(area.group) {
+            return;
+        }
         let holder = *self.names.entry(name.to_owned()).or_insert(area);
         if holder != area {
             self.broke(Promise::Names, format!("{name} is the name of {holder:?} and {area:?}"));
@@ -189,6 +197,17 @@ impl Judge {
         if !group.is_empty() && *self.groups.entry(group.to_owned()).or_insert(owner) != owner {
             self.broke(Promise::Names, format!("group {group} has areas of {owner} and another host"));
         }
+    }
+
+    /// The owner deleted a group: its names are free.
+    pub(crate) fn delete(&mut self, group: GroupId) {
+        self.deleted.insert(group);
+        self.names.retain(|_, area| area.group != group);
+    }
+
+    /// Whether its owner has deleted a group.
+    pub(crate) fn is_deleted(&self, group: GroupId) -> bool {
+        self.deleted.contains(&group)
     }
 
     /// The area of an accepted name.

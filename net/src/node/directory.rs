@@ -123,7 +123,12 @@ impl Node {
             let was_refused = stated.kept.is_some_and(is_clash);
             let takes_name = stated.kept.is_none() || was_refused;
             let holder = takes_name.then(|| directory.table.holder(area, &stated.description)).flatten();
-            match holder.filter(is_real) {
+            // The host has deleted the older one of two, of which it says so in another packet.
+            let of_same = holder.filter(|(other, _)| other.group.owner() == area.group.owner());
+            if of_same.is_some_and(|(other, _)| other > area) {
+                continue;
+            }
+            match holder.filter(|_| of_same.is_none()).filter(is_real) {
                 // By the directory before this one, which may not have told the other side.
                 Some((holder, error)) if was_refused => self.tell_clash(holder, area.group.owner(), error),
                 None if was_refused => {}

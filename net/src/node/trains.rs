@@ -171,7 +171,8 @@ impl Node {
             return;
         }
         let Some(outbound) = self.outbound.get_mut(&group) else {
-            // Deleted, with all its members; or not ours.
+            // Deleted, with all its members; or not ours. It may have been told before, and asked all the same.
+            self.forget_members(from, group);
             for member in 0..said.have.len().max(1) {
                 self.tell(from, Register::Member(AreaId { group, member: member as u16 }, None));
             }
@@ -209,10 +210,7 @@ impl Node {
             self.abandon_ride(cx, group, from);
         }
         if is_new {
-            // What it knew of them, it has forgotten.
-            if let Some(peer) = self.peers.get_mut(&from) {
-                peer.outbox.forget(|key| matches!(key, Key::Member(area) if area.group == group));
-            }
+            self.forget_members(from, group);
             let members: Vec<_> = self.outbound[&group].members.iter().cloned().enumerate().collect();
             for (member, description) in members {
                 self.tell(from, Register::Member(AreaId { group, member: member as u16 }, description));
@@ -220,6 +218,13 @@ impl Node {
         }
         self.stirred.insert(group);
         self.clocks.stir(from);
+    }
+
+    /// A subscriber begins anew: what it knew of a group's members, it has forgotten.
+    fn forget_members(&mut self, host: HostId, group: GroupId) {
+        if let Some(peer) = self.peers.get_mut(&host) {
+            peer.outbox.forget(|key| matches!(key, Key::Member(area) if area.group == group));
+        }
     }
 
     /// A host does not subscribe to a group any more.

@@ -21,8 +21,8 @@ impl Memory for HostMemory {
 
     fn unpin(&mut self, pin: PinId) {
         if self.works() {
-            let copy =
-                self.own.values_mut().flat_map(|own| &mut own.copies).find(|copy| copy.pin == Some(pin));
+            let all = self.own.values_mut().chain(&mut self.gone);
+            let copy = all.flat_map(|own| &mut own.copies).find(|copy| copy.pin == Some(pin));
             copy.expect("it is pinned").pin = None;
         }
     }

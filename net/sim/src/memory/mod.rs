@@ -13,6 +13,14 @@ use std::rc::Rc;
 /// What a host said is heard within so many nanoseconds, by links that come back, too.
 const SAYS_LATE: u64 = 3000 * MS;
 
+/// The first of a host's groups that are deleted and created again; those after it have higher numbers.
+pub(crate) const RENEWED: u64 = 1 << 23;
+
+/// Whether a group was created while the program ran.
+pub(crate) fn is_renewed(group: GroupId) -> bool {
+    group.0 & 0xffff_ffff >= RENEWED
+}
+
 /// A group of this host.
 #[derive(Debug, Default)]
 pub(crate) struct Own {
@@ -55,6 +63,8 @@ pub(crate) struct Remote {
     pub(crate) arrival: Option<Arrival>,
     /// The owner's round of what is visible.
     pub(crate) round: Option<u64>,
+    /// That of what was visible first.
+    first_round: Option<u64>,
     /// Workers read it.
     pub(crate) attached: bool,
     /// Between the beginnings of cuts.
@@ -100,6 +110,8 @@ pub(crate) struct HostMemory {
     iterations: u64,
     /// Groups of this host.
     pub(crate) own: BTreeMap<GroupId, Own>,
+    /// Groups that were deleted, whose pinned states are still sent.
+    gone: Vec<Own>,
     /// Areas of this host alone, and whether the directory knows of them.
     pub(crate) kept: BTreeMap<AreaId, (Description, bool)>,
     /// Groups that are received.
@@ -143,6 +155,7 @@ impl HostMemory {
             mode,
             iterations,
             own: BTreeMap::new(),
+            gone: Vec::new(),
             kept: BTreeMap::new(),
             remote: BTreeMap::new(),
             clocks: others.map(|other| (other, 0)).collect(),
@@ -185,6 +198,21 @@ impl HostMemory {
         self.events.push_back(Event::Created { area, description, accepted: false, interval_us });
     }
 
+    /// Deletes a group.
+    pub(crate) fn delete(&mut self, group: GroupId) {
+        let Some(own) = self.own.remove(&group) else { return };
+        for member in 0..own.members.len() {
+            self.events.push_back(Event::Deleted { area: AreaId { group, member: member as u16 } });
+        }
+        self.gone.push(own);
+        self.judge.borrow_mut().delete(group);
+    }
+
+    /// Copies of all groups of this host.
+    fn copies(&self) -> impl Iterator<Item = &Copied> {
+        self.own.values().chain(&self.gone).flat_map(|own| &own.copies)
+    }
+
     /// Creates an area without reader copies.
     pub(crate) fn create_local(&mut self, area: AreaId, description: Description) {
         self.kept.insert(area, (description.clone(), false));
@@ -193,9 +221,7 @@ impl HostMemory {
 
     /// Bytes of a pinned state.
     pub(crate) fn pinned(&self, pin: PinId, member: u16) -> Rc<Vec<u8>> {
-        let copies = self.own.values().flat_map(|own| &own.copies);
-        let copy =
-            copies.into_iter().find(|copy| copy.pin == Some(pin)).expect("a packet is of a pinned state");
+        let copy = self.copies().find(|copy| copy.pin == Some(pin)).expect("a packet is of a pinned state");
         copy.published.as_ref().expect("it was published").contents[usize::from(member)].clone()
     }
 
@@ -204,6 +230,7 @@ impl HostMemory {
         self.fuel = None;
         self.events.clear();
         self.forcing.clear();
+        self.gone.clear();
         for (&area, (description, accepted)) in &self.kept {
             self.events.push_back(Event::Local {
                 area,
@@ -454,6 +481,7 @@ impl HostMemory {
             let bytes: Vec<&[u8]> = remote.members.iter().map(|member| &member.reader[..]).collect();
             remote.round =
                 self.judge.borrow_mut().visible(self.host, group, &before, &arrival.versions, &bytes);
+            remote.first_round = remote.first_round.or(remote.round);
             self.events.push_back(Event::Visible { group, versions: arrival.versions });
         }
         put_off
@@ -475,7 +503,10 @@ impl HostMemory {
                 self.broke(promise, what);
             }
             let stamp = u64::from_le_bytes(*first.reader.first_chunk().expect("areas have 8 bytes"));
-            if self.mode == Mode::Barrier && promise == Promise::Barrier && stamp > clock {
+            // Who attaches does not wait for clocks, also to an area that is younger than they are.
+            let is_attached_late = is_renewed(*group) && remote.round == remote.first_round;
+            let is_judged = self.mode == Mode::Barrier && promise == Promise::Barrier;
+            if is_judged && stamp > clock && !is_attached_late {
                 let what =
                     format!("{} leaves barrier {clock} and sees iteration {stamp} of {group:?}", self.host);
                 self.broke(promise, what);
@@ -490,7 +521,9 @@ impl HostMemory {
             && !(self.worker.waits && self.mode == Mode::Barrier && self.lowest < self.worker.clock)
             && self.remote.iter().filter(|(_, remote)| !remote.members.is_empty()).all(|(group, remote)| {
                 let newest = judge.newest(*group).map(|newest| &newest.state.versions);
-                remote.wishes.are_answered()
+                // What was deleted is to be let go.
+                !judge.is_deleted(*group)
+                    && remote.wishes.are_answered()
                     && newest.is_none_or(|newest| {
                         remote
                             .members

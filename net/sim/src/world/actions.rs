@@ -41,6 +41,11 @@ impl World {
             }
             // It is answered again when there is one.
             Action::Attached { result: Err(NameError::Unknown), .. } => {}
+            Action::Attached { ticket, result: Err(NameError::Deleted), found: Some(area) }
+                if self.judge.borrow().is_deleted(area.group) =>
+            {
+                self.at(self.now + 20 * MS, What::Attach(host, ticket));
+            }
             Action::Attached { ticket, result: Err(NameError::Unsent { by }), .. } => {
                 if !self.hosts[usize::from(by.0)].memory.was_short(self.now) {
                     let what = format!("{by} has memory for its copies, and said that it has none");
@@ -87,9 +92,17 @@ impl World {
                         .broke(Promise::Names, format!("{} was answered {other:?}", wanted.name)),
                 }
                 *answer = Some(result);
-                this.memory.worker.started = this.wanted.iter().all(|(_, answer)| answer.is_some());
+                this.memory.worker.started |= this.wanted.iter().all(|(_, answer)| answer.is_some());
             }
             Action::Clash { area, by, .. } => self.judge.borrow_mut().heard(area, by),
+            Action::Deleted { area } if self.judge.borrow().is_deleted(area.group) => {
+                let of_it = |(_, answer): &(_, Option<Result<AreaId, NameError>>)| *answer == Some(Ok(area));
+                let tickets = this.wanted.iter().enumerate().filter(|(_, it)| of_it(it));
+                for ticket in tickets.map(|(ticket, _)| ticket).collect::<Vec<_>>() {
+                    self.hosts[usize::from(host)].wanted[ticket].1 = None;
+                    self.at(self.now + 20 * MS, What::Attach(host, ticket as u64));
+                }
+            }
             Action::Deleted { area } => {
                 self.judge.borrow_mut().broke(Promise::Names, format!("{area:?} counts as deleted"));
             }

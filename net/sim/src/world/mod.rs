@@ -6,12 +6,14 @@ mod setup;
 use self::actions::add;
 
 use crate::judge::{Broken, Judge, Promise};
-use crate::memory::HostMemory;
+use crate::memory::{HostMemory, RENEWED, is_renewed};
 use crate::network::Network;
 use crate::options::{MS, Options};
 use crate::random::Random;
 use hectare_net::wire::{self, Frame, Wanted};
-use hectare_net::{AreaId, Config, Counters, Event, HostId, NameError, Node};
+use hectare_net::{
+    AreaId, Config, Counters, Description, ElementType, Event, GroupId, HostId, NameError, Node,
+};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -59,6 +61,8 @@ enum What {
     },
     /// A worker that was refused an area asks for it again.
     Attach(u16, u64),
+    /// A host deletes an area, or creates it again.
+    Renew(u16),
     Crash(u16, Option<u32>),
     Start(u16),
     Pause(u16, u64),
@@ -77,6 +81,8 @@ struct Host {
     wanted: Vec<(Wanted, Option<Result<AreaId, NameError>>)>,
     next_timeout: u64,
     counters: Counters,
+    /// How often it created the area that it deletes.
+    renewals: u64,
 }
 
 /// The result of a run.
@@ -134,6 +140,7 @@ impl World {
                 wanted,
                 next_timeout: u64::MAX,
                 counters: Counters::default(),
+                renewals: 0,
             });
         }
         let network = Network::new(&options, Random::new(random.next()));
@@ -270,7 +277,7 @@ impl World {
         }
         let of = match &what {
             What::Round(host) | What::Agent(host) | What::Timeout(host, _) | What::Start(host) => Some(*host),
-            What::Attach(host, _) => Some(*host),
+            What::Attach(host, _) | What::Renew(host) => Some(*host),
             What::Connected { at, .. } | What::Told { at, .. } => Some(*at),
             What::Deliver { to, .. } => Some(*to),
             What::Crash(host, _) | What::Pause(host, _) | What::Die(host) => Some(*host),
@@ -332,6 +339,7 @@ impl World {
                 }
             }
             What::Attach(host, ticket) => self.attach(host, ticket),
+            What::Renew(host) => self.renew(host),
             What::Crash(host, fuel) => match fuel {
                 Some(fuel) => self.hosts[usize::from(host)].memory.fuel = Some(fuel),
                 None => self.crash(host),
@@ -407,6 +415,30 @@ impl World {
     fn attach(&mut self, host: u16, ticket: u64) {
         let wanted = self.hosts[usize::from(host)].wanted[ticket as usize].0.clone();
         self.tell(host, Event::Attach { ticket, wanted, interval_us: self.options.interval_us });
+    }
+
+    /// The name of the area that a host deletes and creates again.
+    fn renewed(host: u16) -> String {
+        format!("renewed by {host}")
+    }
+
+    /// A host deletes its area of that name, or creates it.
+    fn renew(&mut self, host: u16) {
+        let copies = self.options.copies;
+        let this = &mut self.hosts[usize::from(host)];
+        let newest = this.memory.own.last_key_value().map(|(group, _)| *group);
+        match newest.filter(|group| is_renewed(*group)) {
+            Some(group) => this.memory.delete(group),
+            None => {
+                let group = GroupId::new(HostId(host), RENEWED + this.renewals);
+                this.renewals += 1;
+                let element = ElementType { kind: 1, size: 8, align: 8 };
+                let (name, bytes) = (World::renewed(host), 200);
+                let description = Description { name, group: String::new(), element, bytes, row: 1 };
+                this.memory.create(AreaId { group, member: 0 }, description, copies);
+            }
+        }
+        self.serve(host);
     }
 
     /// The agent ends; it is started again.

@@ -51,6 +51,13 @@ impl World {
                 self.hosts[usize::from(host)].wanted.push((wanted, None));
             }
         }
+        let renewing = if options.renewals > 0 { options.hosts } else { 0 };
+        for (host, owner) in (0..renewing).flat_map(|host| (0..renewing).map(move |owner| (host, owner))) {
+            if host != owner && self.random.chance(options.attach) {
+                let wanted = Wanted { name: World::renewed(owner), element: None, bytes: None, asked: 0 };
+                self.hosts[usize::from(host)].wanted.push((wanted, None));
+            }
+        }
         for host in 0..options.hosts {
             for (owner, description) in &names {
                 if *owner != host && self.random.chance(options.attach) {
@@ -111,6 +118,15 @@ impl World {
         for host in 0..usize::from(hosts) {
             if self.options.short > 0 && self.random.chance(self.options.short) {
                 self.hosts[host].memory.short_until = self.random.below(until);
+            }
+        }
+        if self.options.renewals > 0 {
+            for host in 0..hosts {
+                // An odd number: it is there at the end.
+                for _ in 0..2 * self.random.between(0, self.options.renewals) + 1 {
+                    let at = self.random.below(until);
+                    self.at(at, What::Renew(host));
+                }
             }
         }
         if self.options.impostor && hosts > 2 {

@@ -164,7 +164,9 @@ fn episode(stage: &mut Stage, plan: &Plan, seed: u64, notes: &mut Vec<String>) -
         let (name, since) = (trouble.name, Instant::now());
         notes.push(format!("{} {name}", trouble.number));
         (trouble.happen)(stage).with_context(|| name)?;
-        stage.goes_on().with_context(|| format!("after {name}"))?;
+        // On a busy machine, a fault may last longer than it was to: the tools that end it take their time.
+        let lasted = since.elapsed().as_secs_f64();
+        stage.goes_on().with_context(|| format!("after {name}, which lasted {lasted:.1} s"))?;
         if let Some(note) = notes.last_mut() {
             *note += &format!(" {:.1} s", since.elapsed().as_secs_f64());
         }
