@@ -24,7 +24,7 @@ pub struct ha_area {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ha_area_head {
-    /// Tells what the handle is.
+    /// The kind of the handle.
     pub magic: u64,
     /// The log, while the worker owns the area and the area has one.
     pub log: *const u64,

@@ -262,7 +262,7 @@ pub unsafe extern "C" fn ha_job_from_descriptor(descriptor: c_int, job: *mut *mu
 }
 
 /// The descriptor of the job's memory, close-on-exec: whoever has it can join the job. Valid as long as the handle is
-/// open; do not close it. It is for passing on: what is written or mapped through it goes past the library, and
+/// open; do not close it. It is for passing on: writes and mappings through it bypass the library, and
 /// changes memory that pointers for reading show.
 ///
 /// Pointers: `job` an open job; `descriptor` a place for the descriptor.

@@ -136,7 +136,7 @@ pub unsafe extern "C" fn ha_area_take(area: *mut ha_area, timeout_ns: u64) -> ha
 /// was written after that is lost. A synchronization point.
 ///
 /// Pointers: `worker` an open worker; `name` the area's name; `area` a place for the handle; `loss` null, or a place
-/// for what was lost, its `size` set.
+/// for the loss, its `size` set.
 /// Thread: that of the worker.
 /// Fails: `HA_OWNER_ALIVE`, `HA_NO_SUCH_AREA`, `HA_WRONG_TYPE`, `HA_VIEW_OPEN`, `HA_BAD_SIZE`, `HA_FORKED`.
 #[unsafe(no_mangle)]

@@ -27,7 +27,7 @@ impl Argument {
 ///
 /// Pointers: `job` an open job; `argument` whatever the function wants, for all threads at once.
 /// Thread: any.
-/// Fails: `HA_CALLBACK` if the function of a worker returned something else than 0; the text says which and what.
+/// Fails: `HA_CALLBACK` if the function of a worker returned something else than 0; the text has the worker and the value.
 /// `HA_LIMIT`, `HA_SYSTEM` if threads cannot be started, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_run(

@@ -65,7 +65,7 @@ pub enum ha_status {
     HA_RANK_TAKEN = 26,
     /// A handle was used with one of another job.
     HA_OTHER_JOB = 27,
-    /// A wait ended without what it waited for.
+    /// A wait ended by its time limit.
     HA_TIMED_OUT = 28,
     /// The descriptor does not belong to a job, or to one of another version of the library.
     HA_NOT_A_JOB = 29,
@@ -80,7 +80,7 @@ pub enum ha_status {
     /// A defect of this library: please report it, with `ha_last_error`.
     HA_INTERNAL = 34,
     /// Under `HECTARE_CHECK=1`: this worker wrote to an area of its own and did not log that. The synchronization point
-    /// that returns this has done what it does.
+    /// that returns this has completed.
     HA_UNLOGGED = 35,
     /// The job, which is on several hosts, has ended because one of them failed; `ha_last_error` names it.
     HA_PEER_FAILED = 36,

@@ -165,7 +165,7 @@ pub unsafe extern "C" fn ha_area_request_sync(area: *const ha_area) -> ha_status
 
 /// Publishes the area, whoever owns it, now: forces a round, and waits for it. A synchronization point.
 ///
-/// Pointers: `area` an open area; `synced` null, or a place for what was done, its `size` set.
+/// Pointers: `area` an open area; `synced` null, or a place for the outcome, its `size` set.
 /// Thread: that of its worker.
 /// Fails: `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`, `HA_BAD_SIZE`.
 #[unsafe(no_mangle)]

@@ -303,7 +303,7 @@ pub unsafe extern "C" fn ha_service(worker: *mut ha_worker) -> ha_status {
 /// synchronization point. Workers that do not come within the job's patience are left out; `ha_barrier` waits for
 /// everybody.
 ///
-/// Pointers: `worker` an open worker; `synced` null, or a place for what was done, its `size` set.
+/// Pointers: `worker` an open worker; `synced` null, or a place for the outcome, its `size` set.
 /// Thread: that of the worker.
 /// Fails: `HA_VIEW_OPEN`, `HA_FORKED`, `HA_BAD_SIZE`.
 #[unsafe(no_mangle)]

@@ -125,7 +125,7 @@ enum ha_status
     HA_RANK_TAKEN = 26,
     // A handle was used with one of another job.
     HA_OTHER_JOB = 27,
-    // A wait ended without what it waited for.
+    // A wait ended by its time limit.
     HA_TIMED_OUT = 28,
     // The descriptor does not belong to a job, or to one of another version of the library.
     HA_NOT_A_JOB = 29,
@@ -140,7 +140,7 @@ enum ha_status
     // A defect of this library: please report it, with `ha_last_error`.
     HA_INTERNAL = 34,
     // Under `HECTARE_CHECK=1`: this worker wrote to an area of its own and did not log that. The synchronization point
-    // that returns this has done what it does.
+    // that returns this has completed.
     HA_UNLOGGED = 35,
     // The job, which is on several hosts, has ended because one of them failed; `ha_last_error` names it.
     HA_PEER_FAILED = 36,
@@ -542,7 +542,7 @@ typedef struct ha_unlogged {
 // first word, wherever a function has to look closer. The log has one bit for each 64 bytes, and this library
 // writes it only inside of calls.
 typedef struct ha_area_head {
-    // Tells what the handle is.
+    // The kind of the handle.
     uint64_t magic;
     // The log, while the worker owns the area and the area has one.
     const uint64_t *log;
@@ -637,7 +637,7 @@ ha_status ha_job_from_descriptor(int descriptor,
                                  struct ha_job **job);
 
 // The descriptor of the job's memory, close-on-exec: whoever has it can join the job. Valid as long as the handle is
-// open; do not close it. It is for passing on: what is written or mapped through it goes past the library, and
+// open; do not close it. It is for passing on: writes and mappings through it bypass the library, and
 // changes memory that pointers for reading show.
 //
 // Pointers: `job` an open job; `descriptor` a place for the descriptor.
@@ -665,7 +665,7 @@ ha_status ha_job_delete_area(struct ha_job *job,
 //
 // Pointers: `job` an open job; `argument` whatever the function wants, for all threads at once.
 // Thread: any.
-// Fails: `HA_CALLBACK` if the function of a worker returned something else than 0; the text says which and what.
+// Fails: `HA_CALLBACK` if the function of a worker returned something else than 0; the text has the worker and the value.
 // `HA_LIMIT`, `HA_SYSTEM` if threads cannot be started, `HA_FORKED`.
 ha_status ha_run(struct ha_job *job,
                  size_t count,
@@ -718,7 +718,7 @@ ha_status ha_service(struct ha_worker *worker);
 // synchronization point. Workers that do not come within the job's patience are left out; `ha_barrier` waits for
 // everybody.
 //
-// Pointers: `worker` an open worker; `synced` null, or a place for what was done, its `size` set.
+// Pointers: `worker` an open worker; `synced` null, or a place for the outcome, its `size` set.
 // Thread: that of the worker.
 // Fails: `HA_VIEW_OPEN`, `HA_FORKED`, `HA_BAD_SIZE`.
 ha_status ha_sync(struct ha_worker *worker,
@@ -986,7 +986,7 @@ ha_status ha_area_take(struct ha_area *area,
 // was written after that is lost. A synchronization point.
 //
 // Pointers: `worker` an open worker; `name` the area's name; `area` a place for the handle; `loss` null, or a place
-// for what was lost, its `size` set.
+// for the loss, its `size` set.
 // Thread: that of the worker.
 // Fails: `HA_OWNER_ALIVE`, `HA_NO_SUCH_AREA`, `HA_WRONG_TYPE`, `HA_VIEW_OPEN`, `HA_BAD_SIZE`, `HA_FORKED`.
 ha_status ha_area_claim(struct ha_worker *worker,
@@ -1080,7 +1080,7 @@ ha_status ha_area_request_sync(const struct ha_area *area);
 
 // Publishes the area, whoever owns it, now: forces a round, and waits for it. A synchronization point.
 //
-// Pointers: `area` an open area; `synced` null, or a place for what was done, its `size` set.
+// Pointers: `area` an open area; `synced` null, or a place for the outcome, its `size` set.
 // Thread: that of its worker.
 // Fails: `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`, `HA_BAD_SIZE`.
 ha_status ha_area_sync(const struct ha_area *area,
@@ -1184,7 +1184,7 @@ ha_status ha_reducer_close(struct ha_reducer *reducer);
 // arguments and is in the list. It creates the areas `name`/rank and `name`/ranges/rank, and for the first member
 // `name`/master and `name`/state. A synchronization point.
 //
-// Pointers: `worker` an open worker; `name` the array's name; `options` null, or what the members' areas are made of,
+// Pointers: `worker` an open worker; `name` the array's name; `options` null, or the options of the members' areas,
 // with its `size` set; `members` readable for `member_count` ranks; `max_ranges` is how many ranges a member may name
 // in one reduction, 0 for 4096; `array` a place for the handle.
 // Thread: that of the worker.

@@ -128,7 +128,7 @@ private:
     std::size_t size_ = 0;
 };
 
-// Nanoseconds of a duration; what is too long is for ever.
+// Nanoseconds of a duration; too long a one becomes `HA_FOREVER`.
 template <class Rep, class Period> std::uint64_t nanoseconds(std::chrono::duration<Rep, Period> duration)
 {
     using wide = std::chrono::duration<long double, std::nano>;
@@ -378,7 +378,7 @@ public:
         out = ha_area_attach(this->get(), name.c_str(), element<T>::type, timeout_ns, &found);
         return area<T>(found);
     }
-    // Takes over an area whose owner is dead or has let go of it; `loss` is null or gets what was lost.
+    // Takes over an area whose owner is dead or has let go of it; `loss` is null or gets the loss.
     template <class T> area<T> claim(status &out, const std::string &name, ha_loss *loss = nullptr)
     {
         ha_area *found = nullptr;

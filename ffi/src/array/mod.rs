@@ -65,7 +65,7 @@ unsafe fn body<'h>(array: *mut ha_array) -> Outcome<&'h ArrayBody> {
 /// arguments and is in the list. It creates the areas `name`/rank and `name`/ranges/rank, and for the first member
 /// `name`/master and `name`/state. A synchronization point.
 ///
-/// Pointers: `worker` an open worker; `name` the array's name; `options` null, or what the members' areas are made of,
+/// Pointers: `worker` an open worker; `name` the array's name; `options` null, or the options of the members' areas,
 /// with its `size` set; `members` readable for `member_count` ranks; `max_ranges` is how many ranges a member may name
 /// in one reduction, 0 for 4096; `array` a place for the handle.
 /// Thread: that of the worker.

@@ -14,7 +14,7 @@ pub struct Eal {
     _started: (),
 }
 
-/// What the first start was asked, and how it went.
+/// The arguments and the outcome of the first start.
 type Started = (Vec<String>, Result<(), Error>);
 
 impl Eal {

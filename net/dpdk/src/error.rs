@@ -1,4 +1,4 @@
-//! What can fail, and what to do then.
+//! Failures, and the advice for each.
 use std::fmt;
 use std::io;
 
@@ -56,7 +56,7 @@ impl Step {
         }
     }
 
-    /// What to do about it.
+    /// The advice for it.
     fn advice(self) -> &'static str {
         match self {
             Step::Probe => {
@@ -82,7 +82,7 @@ pub enum Error {
         code: i32,
         /// The arguments.
         arguments: Vec<String>,
-        /// What DPDK logged meanwhile.
+        /// DPDK's log meanwhile.
         log: String,
     },
     /// EAL runs in this process, with other arguments.
@@ -100,7 +100,7 @@ pub enum Error {
         step: Step,
         /// The system's error number.
         code: i32,
-        /// What DPDK logged meanwhile.
+        /// DPDK's log meanwhile.
         log: String,
     },
 }

@@ -30,7 +30,7 @@ impl Default for Settings {
     }
 }
 
-/// What a port has counted.
+/// The counters of a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Stats {
@@ -111,7 +111,7 @@ impl Port {
         unsafe { ffi::hd_link_is_up(self.raw.as_ptr()) != 0 }
     }
 
-    /// What it has counted.
+    /// Its counters.
     ///
     /// # Errors
     /// If the driver does not count.

@@ -35,7 +35,7 @@ impl MemoryGroup {
     /// Takes a process into the group; what it starts from now on is in it, too.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn add(&self, pid: u32) -> Result<()> {
         fs::write(self.0.join("cgroup.procs"), pid.to_string())
     }

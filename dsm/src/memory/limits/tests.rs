@@ -147,7 +147,7 @@ fn refusals_of_the_system_are_errors() {
     assert!(punch(file.as_fd(), u64::MAX, 1).is_err());
 }
 
-/// What the child of a test may have.
+/// The memory limit of a test's child.
 const LIMIT: u64 = 64 * MIB;
 
 /// The variable that makes the test below the child that lives in the cgroup.

@@ -239,7 +239,7 @@ fn a_session_goes_on_with_a_peer_at_another_address() {
         network.queue(1, 0, 100);
         let since = network.now;
         assert!(network.run(MINUTE, Network::is_done));
-        // What the other sent to the old address meanwhile is lost, and sent again.
+        // Packets that the other sent to the old address meanwhile are lost, and sent again.
         assert!(network.now.since(since) < Duration::from_secs(3), "{:?}", network.now.since(since));
         assert_eq!(network.hosts[1].endpoint.counters().moved, 1 + times as u64);
         assert_eq!(network.status(1, 0).address, network.hosts[0].address);

@@ -30,7 +30,7 @@ impl Arp {
         Arp { is_question: false, from: (mac, self.to.1), to: self.from }
     }
 
-    /// What follows the Ethernet header; `None` if it speaks of other networks or of what no host can be.
+    /// Reads the part behind the Ethernet header; `None` if it speaks of other networks or of what no host can be.
     pub(super) fn read(bytes: &[u8]) -> Option<Arp> {
         let bytes = bytes.get(..LENGTH)?;
         let mac = |at: usize| -> Mac { bytes[at..at + 6].try_into().expect("six bytes") };

@@ -24,7 +24,7 @@ const CONGESTED: u8 = 0b11;
 const DO_NOT_FRAGMENT: u16 = 0x4000;
 const HOPS: u8 = 64;
 
-/// What a frame is to this transport.
+/// The kind of a frame, to this transport.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A datagram for its address; where the payload lies.
@@ -87,7 +87,7 @@ pub(super) fn write_ethernet(frame: &mut [u8], (from, to): (Mac, Mac), kind: u16
     frame[12..14].copy_from_slice(&kind.to_be_bytes());
 }
 
-/// What a frame is to who has this hardware address and this address.
+/// The kind of a frame, to who has this hardware address and this address.
 pub(super) fn read(frame: &[u8], mac: Mac, address: SocketAddrV4) -> Kind {
     let Some((ethernet, rest)) = frame.split_at_checked(ETHERNET) else { return Kind::Broken };
     let is_mine = ethernet[0..6] == mac;

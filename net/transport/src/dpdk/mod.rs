@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_millis(2);
 const SHORT_NAP: Duration = Duration::from_micros(20);
 const LONG_NAP: Duration = Duration::from_micros(500);
 
-/// What this transport has made of frames. The device counts for itself ([`Dpdk::stats`]).
+/// Counts of frames by their fate. The device counts for itself ([`Dpdk::stats`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Datagrams that came.
@@ -66,7 +66,7 @@ pub struct Dpdk {
     waker: Waker,
     neighbours: Neighbours,
     out: Vec<u8>,
-    /// What the last look found, and nobody has taken.
+    /// The datagrams that the last look found, and nobody has taken.
     came: Vec<Came>,
     counts: Counts,
 }
@@ -109,7 +109,7 @@ impl Dpdk {
         Ok(dpdk)
     }
 
-    /// What the device has counted.
+    /// The counters of the device.
     ///
     /// # Errors
     /// If the driver does not count.
@@ -117,7 +117,7 @@ impl Dpdk {
         self.port.stats()
     }
 
-    /// What became of frames.
+    /// Counts of frames by their fate.
     pub fn counts(&self) -> Counts {
         self.counts
     }

@@ -11,7 +11,7 @@ const ASKS: Duration = Duration::from_secs(1);
 const STALE: Duration = Duration::from_secs(30);
 /// .. until it has not been heard of for so long.
 const LOST: Duration = Duration::from_secs(60);
-/// What has waited longer for an answer is not sent any more: it has been sent again since.
+/// The longest wait of a packet for an answer: after that, it has been sent again.
 const TOO_LATE: Duration = Duration::from_secs(3);
 /// Datagrams that wait for one address. Later ones are lost.
 const WAITING: usize = 64;

@@ -1,11 +1,11 @@
-//! What a port is opened with, and what is known before DPDK is asked.
+//! Settings of a port, and the checks of them before DPDK is asked.
 use super::frame::{ETHERNET, is_host};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// The smallest MTU of IPv4, and the largest of Ethernet cards in use.
 const MTUS: std::ops::RangeInclusive<usize> = 576..=9600;
-/// What net_af_packet needs of a frame beside the packet: its own header, and the Ethernet header with a VLAN tag.
+/// The room that net_af_packet needs in a frame beside the packet: its own header, and the Ethernet header with a VLAN tag.
 const FRAME_HEADERS: usize = 128;
 /// Bytes of a buffer beside the packet: the Ethernet header, two VLAN tags, the checksum.
 const BUFFER_HEADERS: usize = ETHERNET + 8 + 4;

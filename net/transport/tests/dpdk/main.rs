@@ -130,7 +130,7 @@ fn a_peer_may_use_the_systems_network_stack() {
     assert_eq!(came, bytes);
 }
 
-/// What the device counts is what came and went; what is not for this transport is not given to anybody.
+/// The device counts the frames that came and went; one that is not for this transport is not given to anybody.
 #[test]
 fn frames_are_counted() {
     let Some(network) = network(1500) else { return };
