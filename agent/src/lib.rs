@@ -18,6 +18,7 @@ mod local;
 mod memory;
 mod names;
 mod own;
+mod port;
 mod process;
 mod received;
 mod relay;
@@ -29,6 +30,7 @@ mod wishes;
 
 pub use failure::Failure;
 pub use memory::SegmentMemory;
+pub use port::DpdkPort;
 pub use process::{Order, main_of};
 pub use relay::{Peer, Relay, Setup};
 pub use serve::serve;

@@ -5,18 +5,21 @@
 //! nobody needs it any more, with 2 if the job has failed, or cannot be served as ordered, and with anything else if it is to be
 //! started again.
 use crate::memory::SegmentMemory;
+use crate::port::DpdkPort;
 use crate::relay::{Relay, Setup};
 use crate::serve::serve;
 use crate::window::{Questions, Window};
 use hectare_dsm::{Job, WorkerInfo, WorkerState};
 use hectare_net::HostId;
 use hectare_session::{self as session, ClusterKey, Config, KeyError, Suite, Time};
+use hectare_transport::Transport;
 use hectare_transport::udp::{Udp, interface_mtu};
 use hectare_wire::{Cipher, JobHosts, RunDir};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -34,6 +37,9 @@ pub struct Order {
     pub hosts: JobHosts,
     /// The run directory of the daemon: the agent is asked there how it stands.
     pub run_dir: PathBuf,
+    /// The port of DPDK that it uses; none for UDP of the system.
+    #[serde(default)]
+    pub dpdk: Option<DpdkPort>,
 }
 
 /// Why there is no agent.
@@ -43,6 +49,9 @@ enum Fatal {
     KeyFile { file: String, source: io::Error },
     #[error("the key file {file}: {source}")]
     Key { file: String, source: KeyError },
+    #[cfg(not(feature = "dpdk"))]
+    #[error("{0}")]
+    Port(String),
     #[error("the order has no meaning: {0}")]
     Order(#[from] serde_json::Error),
 }
@@ -97,17 +106,41 @@ fn is_closed(pipe: impl AsFd) -> bool {
 
 fn run(order: &str) -> Result<u8, Failed> {
     let order: Order = serde_json::from_str(order).map_err(Fatal::from)?;
-    let Order { job: name, hosts, run_dir } = order.clone();
-    let system = |what: &str| {
-        let what = what.to_owned();
-        move |source| Failed::System { what, source }
-    };
+    let own = order.hosts.own().address;
+    match &order.dpdk {
+        Some(port) => run_over_dpdk(&order, port, own),
+        None => {
+            let mut udp = Udp::bind(own, mtu()).map_err(system(&format!("a socket at {own}")))?;
+            run_over(&order, &mut udp)
+        }
+    }
+}
+
+/// Runs over a port of DPDK.
+#[cfg(feature = "dpdk")]
+fn run_over_dpdk(order: &Order, port: &DpdkPort, own: SocketAddr) -> Result<u8, Failed> {
+    let mut open = port.open(own).map_err(system(&format!("the port of DPDK at {own}")))?;
+    run_over(order, &mut open.dpdk)
+}
+
+/// The daemon refuses the job before it orders this.
+#[cfg(not(feature = "dpdk"))]
+fn run_over_dpdk(_: &Order, _: &DpdkPort, _: SocketAddr) -> Result<u8, Failed> {
+    Err(Fatal::Port(crate::port::NO_DPDK.into()).into())
+}
+
+fn system(what: &str) -> impl Fn(io::Error) -> Failed + use<> {
+    let what = what.to_owned();
+    move |source| Failed::System { what: what.clone(), source }
+}
+
+fn run_over(order: &Order, transport: &mut impl Transport) -> Result<u8, Failed> {
+    let Order { job: name, hosts, run_dir, .. } = order.clone();
     let key = key(&hosts.key_file)?;
     let memory = io::stdin().as_fd().try_clone_to_owned().map_err(system("the job's memory"))?;
     let stat = rustix::fs::fstat(&memory).map_err(|error| system("the job's memory")(error.into()))?;
     let job = Job::from_descriptor(memory)?;
     let own = hosts.own().address;
-    let mut udp = Udp::bind(own, mtu()).map_err(system(&format!("a socket at {own}")))?;
     let host = HostId(hosts.index);
     let random = || random().map_err(system("random bytes"));
     let silence = Duration::from_millis(hosts.silence_ms);
@@ -119,7 +152,7 @@ fn run(order: &str) -> Result<u8, Failed> {
         Cipher::Aes128Gcm => Suite::Aes128Gcm,
         Cipher::None => Suite::Checksum,
     };
-    config.max_datagram = hectare_transport::Transport::facts(&udp).max_datagram;
+    config.max_datagram = transport.facts().max_datagram;
     config.idle_timeout = config.idle_timeout.min(silence / 2);
     config.keep_alive = config.keep_alive.min(config.idle_timeout / 4);
     config.connect_timeout = config.connect_timeout.min(silence / 2);
@@ -136,8 +169,8 @@ fn run(order: &str) -> Result<u8, Failed> {
     // The daemon keeps the other end open as long as it knows of the job; after that, the job has ended when nobody is in it.
     let is_away = |worker: &WorkerInfo| matches!(worker.state, WorkerState::Remote | WorkerState::Dead);
     // Without the window, the job goes on; nobody can see how.
-    let waker = hectare_transport::Transport::waker(&udp);
-    let (window, questions) = match Window::open(&order, boot, &RunDir::at(run_dir), waker) {
+    let waker = transport.waker();
+    let (window, questions) = match Window::open(order, boot, &RunDir::at(run_dir), waker) {
         Ok((window, questions)) => (Some(window), questions),
         Err(error) => {
             warn!(job = name, %error, "nobody can ask the agent how it stands");
@@ -150,7 +183,7 @@ fn run(order: &str) -> Result<u8, Failed> {
             && !is_kept()
             && job.workers().is_ok_and(|workers| workers.iter().all(is_away))
     };
-    let served = serve(relay, &mut udp, since, &questions, is_over).map_err(system("the socket"));
+    let served = serve(relay, transport, since, &questions, is_over).map_err(system("the transport"));
     if let Some(window) = window {
         window.close(served.is_ok());
     }

@@ -67,6 +67,8 @@ pub struct Relay {
     unneeded: Option<Time>,
     farewell_is_over: bool,
     failure: Option<Failure>,
+    /// What the transport counted when somebody last asked.
+    transport: Vec<(&'static str, &'static str, u64)>,
 }
 
 impl fmt::Debug for Relay {
@@ -120,12 +122,23 @@ impl Relay {
             unneeded: None,
             farewell_is_over: false,
             failure: None,
+            transport: Vec::new(),
         }
     }
 
     /// The number of this start: higher than those of the starts before it.
     pub fn boot(&self) -> u64 {
         self.boot
+    }
+
+    /// Takes what the transport counts, for those who ask.
+    pub(crate) fn note_transport(&mut self, counters: Vec<(&'static str, &'static str, u64)>) {
+        self.transport = counters;
+    }
+
+    /// What the transport counted.
+    pub(crate) fn transport_counters(&self) -> &[(&'static str, &'static str, u64)] {
+        &self.transport
     }
 
     /// Why the job has ended, if it has. What others have to hear of it is still sent.

@@ -43,7 +43,10 @@ pub fn serve(
             relay.receive(now(), from, congested, datagram);
         })?;
         relay.work(now());
-        questions.answer(&mut relay, now());
+        if questions.are_there() {
+            relay.note_transport(transport.counters());
+            questions.answer(&mut relay, now());
+        }
         let sent = transmit(&mut relay, transport, &now)?;
         if relay.failure().is_some() && failed.get_or_insert_with(Instant::now).elapsed() > FAREWELL {
             return Ok(relay.failure().cloned());

@@ -37,7 +37,7 @@ pub(crate) fn standing(order: &Order, relay: &Relay, now: Time) -> AgentStanding
         address: own.address,
         boot: relay.boot(),
         age_ms: now.as_nanos() / 1_000_000,
-        transport: "udp".into(),
+        transport: if order.dpdk.is_some() { "dpdk" } else { "udp" }.into(),
         failure: relay.failure().map(ToString::to_string),
         peers: peers.collect(),
         counters: counters(relay),
@@ -129,5 +129,6 @@ fn counters(relay: &Relay) -> Vec<(String, String, u64)> {
         ("refused_callers", "identity", sessions.refused_identity),
         ("refused_by_peers", "", sessions.refused_by_peer),
     ];
-    all.into_iter().map(|(name, cause, value)| (name.into(), cause.into(), value)).collect()
+    let all = all.iter().chain(relay.transport_counters());
+    all.map(|(name, cause, value)| ((*name).into(), (*cause).into(), *value)).collect()
 }

@@ -46,10 +46,15 @@ impl Questions {
         Questions { asked: Arc::default(), questions: channel().1 }
     }
 
+    /// Whether something was asked.
+    pub(crate) fn are_there(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
     /// Answers what was asked.
     pub(crate) fn answer(&self, relay: &mut Relay, now: Time) {
         // Acquire: pairs with the release in `Asker::ask`. The question was sent before.
-        if self.asked.load(Ordering::Relaxed) && self.asked.swap(false, Ordering::Acquire) {
+        if self.asked.swap(false, Ordering::Acquire) {
             self.questions.try_iter().for_each(|question| question(relay, now));
         }
     }

@@ -4,7 +4,7 @@
 use crate::config::Log;
 use crate::logging;
 use crate::metrics::counts::COUNTS;
-use hectare_agent::Order;
+use hectare_agent::{DpdkPort, Order};
 use hectare_wire::{AgentConnection, AgentReply, AgentRequest, Error, JobHosts, RunDir};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -50,6 +50,7 @@ struct Shared {
     hosts: JobHosts,
     memory: OwnedFd,
     run_dir: RunDir,
+    dpdk: Option<DpdkPort>,
     state: Mutex<State>,
 }
 
@@ -61,8 +62,14 @@ struct State {
 }
 
 impl Shared {
-    fn of(job: &str, hosts: JobHosts, memory: OwnedFd, run_dir: RunDir) -> Arc<Shared> {
-        Arc::new(Shared { job: job.into(), hosts, memory, run_dir, state: Mutex::default() })
+    fn of(
+        job: &str,
+        hosts: JobHosts,
+        memory: OwnedFd,
+        run_dir: RunDir,
+        dpdk: Option<DpdkPort>,
+    ) -> Arc<Shared> {
+        Arc::new(Shared { job: job.into(), hosts, memory, run_dir, dpdk, state: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -76,7 +83,8 @@ impl Shared {
             return Ok(None);
         }
         let run_dir = self.run_dir.path().to_owned();
-        let order = Order { job: self.job.clone(), hosts: self.hosts.clone(), run_dir };
+        let dpdk = self.dpdk.clone();
+        let order = Order { job: self.job.clone(), hosts: self.hosts.clone(), run_dir, dpdk };
         let mut command = Command::new("/proc/self/exe");
         command.arg(WORD).arg(serde_json::to_string(&order)?).stdin(Stdio::from(self.memory.try_clone()?));
         let mut child = command.stdout(Stdio::piped()).spawn()?;
@@ -168,8 +176,14 @@ impl Shared {
 
 impl Agent {
     /// Starts the agent of a job whose memory this is.
-    pub(crate) fn start(job: &str, hosts: JobHosts, memory: OwnedFd, run_dir: RunDir) -> io::Result<Agent> {
-        let shared = Shared::of(job, hosts, memory, run_dir);
+    pub(crate) fn start(
+        job: &str,
+        hosts: JobHosts,
+        memory: OwnedFd,
+        run_dir: RunDir,
+        dpdk: Option<DpdkPort>,
+    ) -> io::Result<Agent> {
+        let shared = Shared::of(job, hosts, memory, run_dir, dpdk);
         let agent = Agent { shared: shared.clone() };
         if let Some(child) = shared.spawn()? {
             std::thread::Builder::new().name("agent".into()).spawn(move || shared.watch(child))?;
@@ -178,8 +192,14 @@ impl Agent {
     }
 
     /// The same for a job that an earlier daemon made. Its agent goes on; if it has ended, or when it ends, another is started.
-    pub(crate) fn adopt(job: &str, hosts: JobHosts, memory: OwnedFd, run_dir: RunDir) -> io::Result<Agent> {
-        let shared = Shared::of(job, hosts, memory, run_dir);
+    pub(crate) fn adopt(
+        job: &str,
+        hosts: JobHosts,
+        memory: OwnedFd,
+        run_dir: RunDir,
+        dpdk: Option<DpdkPort>,
+    ) -> io::Result<Agent> {
+        let shared = Shared::of(job, hosts, memory, run_dir, dpdk);
         let agent = Agent { shared: shared.clone() };
         std::thread::Builder::new().name("agent".into()).spawn(move || {
             if shared.follow()

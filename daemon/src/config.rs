@@ -1,6 +1,7 @@
 //! The daemon's configuration: a file, the environment on top of it, and flags on top of both.
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
+use hectare_agent::DpdkPort;
 use hectare_wire::{JobSettings, RunDir};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -94,6 +95,8 @@ pub struct Config {
     pub max_clients_per_process: usize,
     /// After how many seconds a job is forgotten that nobody has joined, unless it is kept; 0 for never.
     pub join_within_s: u64,
+    /// The port of DPDK by which agents reach those of other hosts; `None` for UDP of the system.
+    pub dpdk: Option<DpdkPort>,
     /// The log.
     pub log: Log,
     /// Metrics.
@@ -113,6 +116,7 @@ impl Default for Config {
             max_clients: 1024,
             max_clients_per_process: 256,
             join_within_s: 3600,
+            dpdk: None,
             log: Log::default(),
             metrics: Metrics::default(),
             limits: Limits::default(),
@@ -228,6 +232,9 @@ impl Config {
                 _ => {}
             }
         }
+        if let Some(port) = &self.dpdk {
+            port.check().map_err(|what| anyhow::anyhow!("dpdk: {what}"))?;
+        }
         ensure!(defaults.patience_ms != Some(0), "defaults.patience_ms is 0: every round would be given up");
         Ok(())
     }
@@ -283,10 +290,15 @@ mod tests {
             .lines()
             .map(|line| line.strip_prefix("#: ").unwrap_or(line))
             .fold(String::new(), |text, line| text + line + "\n");
-        let all = Config::parse(&all).unwrap();
+        let all: Config = toml::from_str(&all).unwrap();
+        let checked = all.check().map_err(|error| error.to_string());
+        let said = if cfg!(feature = "dpdk") { "" } else { "dpdk: this program was built without DPDK" };
+        let refused = checked.err().unwrap_or_default();
+        assert!(refused.starts_with(said) && refused.is_empty() == said.is_empty(), "{refused}");
         assert!(
             all.run_dir.is_some()
                 && all.key_file.is_some()
+                && all.dpdk.is_some()
                 && all.defaults.bytes.is_some()
                 && all.defaults.stall.is_some()
         );

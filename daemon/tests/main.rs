@@ -10,6 +10,8 @@ mod clashes;
 mod commands;
 mod common;
 mod crowd;
+#[cfg(feature = "dpdk")]
+mod dpdk;
 mod factorize;
 mod hostile;
 mod hosts;

@@ -8,7 +8,11 @@ use std::process::{Command, Output, Stdio};
 
 /// Ratings of 120 users and 80 items, in a file.
 fn ratings(host: &Host) -> PathBuf {
-    let file = host.top.path().join("ratings");
+    ratings_in(host.top.path())
+}
+
+pub(crate) fn ratings_in(directory: &Path) -> PathBuf {
+    let file = directory.join("ratings");
     let lines: String = (0..3000u32)
         .map(|n| {
             let (i, j) = (n * 7919 % 120, n * 104_729 % 80);

@@ -19,7 +19,7 @@ fn start_with(cluster: &Cluster, job: &str, role: &str, options: &[&str]) -> Run
     run
 }
 
-fn standing(cluster: &Cluster, host: usize) -> AgentStanding {
+pub(crate) fn standing(cluster: &Cluster, host: usize) -> AgentStanding {
     let said = cluster.hectare(host, &["peers", "seen", "--json"]);
     assert_eq!(said.code, 0, "{said:?}");
     let mut agents: Vec<AgentStanding> = serde_json::from_str(&said.out).unwrap();
@@ -28,7 +28,7 @@ fn standing(cluster: &Cluster, host: usize) -> AgentStanding {
 }
 
 /// A scrape of a host's daemon.
-fn metrics(cluster: &Cluster, host: usize) -> String {
+pub(crate) fn metrics(cluster: &Cluster, host: usize) -> String {
     let mut stream = UnixStream::connect(cluster.dir(host).metrics()).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
     let mut text = String::new();
@@ -36,7 +36,7 @@ fn metrics(cluster: &Cluster, host: usize) -> String {
     text
 }
 
-fn value(text: &str, sample: &str) -> f64 {
+pub(crate) fn value(text: &str, sample: &str) -> f64 {
     let found = text.lines().find_map(|line| line.strip_prefix(sample));
     found.unwrap_or_else(|| panic!("no {sample} in\n{text}")).parse().unwrap()
 }

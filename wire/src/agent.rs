@@ -68,7 +68,7 @@ pub struct AgentStanding {
     pub boot: u64,
     /// How long it runs, in milliseconds.
     pub age_ms: u64,
-    /// How packets travel: `udp`.
+    /// How packets travel: `udp` or `dpdk`.
     pub transport: String,
     /// Why the job has ended, if it has.
     pub failure: Option<String>,

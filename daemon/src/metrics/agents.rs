@@ -43,6 +43,14 @@ fn help(name: &str) -> &'static str {
         "bad_datagrams" => "Datagrams that were thrown away, by cause.",
         "moved_peers" => "How often a session went on with another address of its peer.",
         "greetings" => "Hosts that called and were not answered at once, by what became of them.",
+        "port_frames" => "Frames of the agent's DPDK port.",
+        "port_bytes" => "Bytes of the frames of the agent's DPDK port.",
+        "port_lost" => {
+            "Frames that the agent's DPDK port lost, and datagrams that it could not send, by cause."
+        }
+        "port_ignored" => {
+            "Frames at the agent's DPDK port that were for others, were broken, or claimed its address."
+        }
         "refused_callers" => "Hosts that called and were refused, by cause.",
         _ => "Calls of this host that others refused.",
     }

@@ -114,10 +114,11 @@ impl Registry {
 
     /// Looks after the agent of a job that an earlier daemon made, if it has one.
     fn follow_agent(&mut self, job: &str) {
-        let run_dir = self.run_dir.clone();
+        let (run_dir, dpdk) = (self.run_dir.clone(), self.dpdk.clone());
         let Some(entry) = self.jobs.get_mut(job) else { return };
         let Some(hosts) = entry.hosts.clone() else { return };
-        let followed = entry.memory.try_clone().and_then(|memory| Agent::adopt(job, hosts, memory, run_dir));
+        let followed =
+            entry.memory.try_clone().and_then(|memory| Agent::adopt(job, hosts, memory, run_dir, dpdk));
         match followed {
             Ok(agent) => entry.agent = Some(agent),
             Err(error) => warn!(job, %error, "nobody looks after the job's agent"),

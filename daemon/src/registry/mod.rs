@@ -12,6 +12,7 @@ use crate::config::{Config, Limits};
 use crate::key_file;
 use crate::memory;
 pub use adopt::{Adopted, BroughtJob};
+use hectare_agent::DpdkPort;
 use hectare_wire::{JobHosts, JobSettings, Refusal, RunDir, check_job_name};
 use marks::Marks;
 pub use members::Gone;
@@ -61,6 +62,8 @@ pub struct Registry {
     closer: Closer,
     /// How long a job that nobody has joined stays; for ever if it is zero.
     join_within: Duration,
+    /// The port of DPDK that agents use; none for UDP.
+    dpdk: Option<DpdkPort>,
     /// Names of jobs of an earlier daemon that nobody brought yet.
     awaited: BTreeSet<String>,
     since: Instant,
@@ -87,6 +90,7 @@ impl Registry {
             marks,
             closer,
             join_within: Duration::from_secs(config.join_within_s),
+            dpdk: config.dpdk.clone(),
             since: Instant::now(),
         }
     }
@@ -97,6 +101,7 @@ impl Registry {
         self.defaults = config.defaults.clone();
         self.max_jobs = config.max_jobs;
         self.join_within = Duration::from_secs(config.join_within_s);
+        self.dpdk = config.dpdk.clone();
     }
 
     /// Forgets the jobs that nobody has joined in time, but for those that are kept; their names.
@@ -148,11 +153,18 @@ impl Registry {
         hosts.check(job)?;
         let refused = |what: String| Refusal::Hosts { job: job.into(), what };
         key_file::load(hosts.key_file.as_ref()).map_err(|error| refused(error.to_string()))?;
+        let at = hosts.own().address;
+        if let Some(port) = self.dpdk.as_ref().filter(|port| at.ip() != port.address) {
+            let (ip, own) = (at.ip(), port.address);
+            return Err(refused(format!(
+                "it has {ip} as the address of this host, whose agents use DPDK at {own}"
+            )));
+        }
         self.make(job, settings, keep, Some(&hosts))?;
         let started = self
             .memory(job)?
             .try_clone_to_owned()
-            .and_then(|memory| Agent::start(job, hosts, memory, self.run_dir.clone()))
+            .and_then(|memory| Agent::start(job, hosts, memory, self.run_dir.clone(), self.dpdk.clone()))
             .map_err(|error| refused(format!("its agent cannot be started: {error}")));
         match started {
             Ok(agent) => self.entry(job)?.agent = Some(agent),

@@ -17,6 +17,8 @@ pub struct Cluster {
     pub network: Network,
     pub top: tempfile::TempDir,
     pub daemons: Vec<Daemon>,
+    /// What the configuration of each host's daemon says beside what all have.
+    more: Vec<String>,
 }
 
 impl Cluster {
@@ -27,10 +29,16 @@ impl Cluster {
 
     /// The same on a network of such settings.
     pub fn with(hosts: usize, settings: &Settings) -> Option<Cluster> {
+        Cluster::configured(&vec![String::new(); hosts], settings)
+    }
+
+    /// The same, each daemon with this in its configuration. With a port of DPDK, the list of hosts has no address of the host.
+    pub fn configured(more: &[String], settings: &Settings) -> Option<Cluster> {
+        let hosts = more.len();
         let network = Network::new(hosts, settings);
         let network = network.map_err(|error| hectare_testing::skip("network namespaces", error)).ok()?;
         let top = tempfile::tempdir().unwrap();
-        let mut cluster = Cluster { network, top, daemons: Vec::new() };
+        let mut cluster = Cluster { network, top, daemons: Vec::new(), more: more.to_vec() };
         for host in 0..hosts {
             std::fs::create_dir(cluster.home(host)).unwrap();
             match host {
@@ -75,7 +83,7 @@ impl Cluster {
     fn start_daemon_by(&mut self, host: usize, mut command: Command) {
         command.env("HECTARE_RUN_DIR", self.dir(host).path()).env("HOME", self.home(host));
         let config = self.home(host).join("hectared.toml");
-        std::fs::write(&config, "[metrics]\nsocket = true\n").unwrap();
+        std::fs::write(&config, format!("{}\n[metrics]\nsocket = true\n", self.more[host])).unwrap();
         command.arg("--config").arg(config);
         command.args(["--log-format", "json", "--log-level", "debug"]).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -96,13 +104,16 @@ impl Cluster {
         let top = self.top.path().display();
         format!(
             "ip netns exec {{host}} env HOME={top}/{{host}} HECTARE_RUN_DIR={top}/{{host}}/run \
-             HECTARE_KEY_FILE={top}/{{host}}/key"
+             HECTARE_KEY_FILE={top}/{{host}}/key HECTARE_CONFIG={top}/{{host}}/hectared.toml"
         )
     }
 
     /// The hosts, with so many ranks each.
     pub fn list(&self, ranks: u32) -> String {
-        let host = |host| format!("{}@{}:{ranks}", self.name(host), self.network.address(host));
+        let host = |host: usize| match self.more[host].contains("[dpdk]") {
+            true => format!("{}:{ranks}", self.name(host)),
+            false => format!("{}@{}:{ranks}", self.name(host), self.network.address(host)),
+        };
         (0..self.network.hosts()).map(host).collect::<Vec<_>>().join(",")
     }
 

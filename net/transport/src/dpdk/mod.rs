@@ -284,6 +284,26 @@ impl Transport for Dpdk {
         }
     }
 
+    fn counters(&self) -> Vec<(&'static str, &'static str, u64)> {
+        // Zeros if the driver does not count.
+        let stats = self.stats().unwrap_or_default();
+        let counts = self.counts;
+        vec![
+            ("port_frames", "received", stats.received),
+            ("port_frames", "sent", stats.sent),
+            ("port_bytes", "received", stats.received_bytes),
+            ("port_bytes", "sent", stats.sent_bytes),
+            ("port_lost", "missed", stats.missed),
+            ("port_lost", "receive_error", stats.receive_errors),
+            ("port_lost", "send_error", stats.send_errors),
+            ("port_lost", "no_buffer", stats.no_buffers),
+            ("port_lost", "unsent", counts.unsent),
+            ("port_ignored", "foreign", counts.foreign),
+            ("port_ignored", "broken", counts.broken),
+            ("port_ignored", "address_clash", counts.clashes),
+        ]
+    }
+
     fn waker(&self) -> Waker {
         self.waker.clone()
     }

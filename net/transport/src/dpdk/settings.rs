@@ -61,6 +61,14 @@ impl Settings {
         u32::MAX.checked_shl(32 - u32::from(self.prefix)).unwrap_or(0)
     }
 
+    /// Checks what can be checked without DPDK: addresses, the MTU, the geometry of net_af_packet.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) with what is wrong.
+    pub fn check(&self) -> io::Result<()> {
+        self.checked().map(drop)
+    }
+
     /// Checks the settings; the device with all its arguments, and what the port is opened with.
     pub(super) fn checked(&self) -> io::Result<(String, hectare_dpdk::Settings)> {
         let Settings { address, gateway, prefix, mtu, device, .. } = self;

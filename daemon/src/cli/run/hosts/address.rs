@@ -2,11 +2,43 @@
 use super::interface::addresses_of;
 use super::message::Prepare;
 use anyhow::{Context, Result, bail, ensure};
+use hectare_agent::DpdkPort;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
-/// A socket at the address of this host, which keeps its port until the agent takes it: that of the list of hosts, that of the
-/// interface, or that by which the route to another host leaves.
-pub(super) fn own_socket(prepare: &Prepare) -> Result<UdpSocket> {
+/// Where the agent of this host is to be, and a socket that keeps its UDP port until the agent takes it.
+pub(super) struct Place {
+    pub(super) address: SocketAddr,
+    _kept: UdpSocket,
+}
+
+/// The place of this host's agent: at its daemon's port of DPDK, if it has one, else at an address of the system.
+pub(super) fn own_place(prepare: &Prepare, dpdk: Option<&DpdkPort>) -> Result<Place> {
+    let kept = match dpdk {
+        Some(port) => {
+            if let Some(address) = prepare.address {
+                ensure!(
+                    address == port.address,
+                    "the list of hosts has {address} for this one, and its agents use DPDK at {}: leave the address out of the \
+                     list, or change `dpdk.address` in the configuration of hectared",
+                    port.address
+                );
+            }
+            // The system does not have the address, but keeps the number.
+            UdpSocket::bind((Ipv4Addr::UNSPECIFIED, prepare.port))
+                .with_context(|| format!("UDP port {} cannot be used here", prepare.port))?
+        }
+        None => own_socket(prepare)?,
+    };
+    let mut address = kept.local_addr().context("getsockname")?;
+    if let Some(port) = dpdk {
+        address.set_ip(port.address.into());
+    }
+    Ok(Place { address, _kept: kept })
+}
+
+/// A socket at the address of this host: that of the list of hosts, that of the interface, or that by which the route to another
+/// host leaves.
+fn own_socket(prepare: &Prepare) -> Result<UdpSocket> {
     let address = match (prepare.address, &prepare.interface) {
         (Some(address), _) => address,
         (None, Some(interface)) => of_interface(interface)?,
@@ -79,6 +111,21 @@ mod tests {
         assert_eq!(of(&prepare(Some("127.0.0.2"), Some("lo"), &[])), "127.0.0.2");
         assert_eq!(of(&prepare(None, Some("lo"), &["nowhere.invalid"])), "127.0.0.1");
         assert_eq!(of(&prepare(None, None, &[])), "127.0.0.1");
+    }
+
+    #[test]
+    fn a_port_of_dpdk_is_where_the_configuration_says() {
+        let port: DpdkPort = toml::from_str("device = \"net_tap0\"\naddress = \"203.0.113.7\"").unwrap();
+        let place = own_place(&prepare(None, Some("none0"), &["nowhere.invalid"]), Some(&port)).unwrap();
+        assert_eq!(place.address.ip(), port.address);
+        let again = Prepare { port: place.address.port(), ..prepare(Some("203.0.113.7"), None, &[]) };
+        let said = format!("{:#}", own_place(&again, Some(&port)).err().expect("the number is kept"));
+        assert!(said.contains(&format!("UDP port {} cannot be used here", again.port)), "{said}");
+        drop(place);
+        assert_eq!(own_place(&again, Some(&port)).unwrap().address.port(), again.port);
+        let other = prepare(Some("203.0.113.8"), None, &[]);
+        let said = format!("{:#}", own_place(&other, Some(&port)).err().expect("another address"));
+        assert!(said.contains("203.0.113.8") && said.contains("DPDK at 203.0.113.7"), "{said}");
     }
 
     #[test]

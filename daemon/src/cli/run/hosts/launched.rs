@@ -1,15 +1,15 @@
 //! A process of a program that a launcher starts on several hosts: the first one on each host meets the others and makes the job
 //! here, then each starts its rank.
-use super::address::own_socket;
+use super::address::{Place, own_place};
 use super::meeting::{Agreed, Guest, go, hold, random};
 use super::message::Prepare;
 use super::options::HostOptions;
-use super::part::cluster_key;
+use super::part::{cluster_key, config};
 use crate::ask::is_there;
 use crate::hosts::{Seat, seat};
 use anyhow::{Context, Result, bail};
 use hectare_wire::{Connection, JobHosts, JobSettings, Member, Request, RunDir, check_job_name};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -109,14 +109,14 @@ fn make(connection: &Connection, seat: &Seat, on: &HostOptions, job: &str, deadl
     // The agent takes the port when the job is made.
     let mut reserved = None;
     let reserve = |address: IpAddr| -> Result<Guest> {
-        let socket = reserved.insert(reserve(on, address)?);
+        let place = reserved.insert(reserve(on, address)?);
         Ok(Guest {
             job: job.into(),
             size: seat.size,
             first: seat.rank,
             ranks: seat.local_size,
             name: host_name(),
-            address: socket.local_addr().context("getsockname")?,
+            address: place.address,
             nonce: random()?,
         })
     };
@@ -128,9 +128,8 @@ fn make(connection: &Connection, seat: &Seat, on: &HostOptions, job: &str, deadl
     } else {
         go((&place, address), &key, deadline, reserve)?
     };
-    let index = hosts
-        .iter()
-        .position(|host| reserved.as_ref().and_then(|socket| socket.local_addr().ok()) == Some(host.address));
+    let index =
+        hosts.iter().position(|host| reserved.as_ref().is_some_and(|place| place.address == host.address));
     let index = u16::try_from(index.context("a job without this host")?)?;
     let silence_ms = u64::try_from(on.timeout.as_millis()).unwrap_or(u64::MAX).max(1);
     let hosts = Box::new(JobHosts { id, index, hosts, key_file, silence_ms, cipher: on.cipher });
@@ -139,10 +138,11 @@ fn make(connection: &Connection, seat: &Seat, on: &HostOptions, job: &str, deadl
     Ok(())
 }
 
-fn reserve(on: &HostOptions, address: IpAddr) -> Result<UdpSocket> {
-    let interface = on.interface.clone();
-    let address = interface.is_none().then_some(address);
-    own_socket(&Prepare { address, interface, others: Vec::new(), port: on.port })
+fn reserve(on: &HostOptions, address: IpAddr) -> Result<Place> {
+    let (interface, dpdk) = (on.interface.clone(), config()?.dpdk);
+    // By which this host met the others; with DPDK, its agent is elsewhere.
+    let address = (interface.is_none() && dpdk.is_none()).then_some(address);
+    own_place(&Prepare { address, interface, others: Vec::new(), port: on.port }, dpdk.as_ref())
 }
 
 /// Where the hosts meet: the host of rank 0.

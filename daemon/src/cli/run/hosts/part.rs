@@ -6,7 +6,7 @@ use super::super::processes::{Process, Program};
 use super::super::signals::Signals;
 use super::super::supervise::Supervisor;
 use super::super::terminal::Terminal;
-use super::address::own_socket;
+use super::address::{Place, own_place};
 use super::message::{Make, News, Order, PIECE, Side, greet, meet, receive, send};
 use crate::cli::{exit, output::one_line};
 use crate::config::Config;
@@ -18,7 +18,6 @@ use hectare_wire::{Connection, JobHost, JobHosts, JobSettings, Member, Request, 
 use rustix::process::Signal;
 use std::fs::File;
 use std::io::BufReader;
-use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -157,11 +156,13 @@ fn prepare(dir: &RunDir, caller: &Caller, orders: &mut Orders) -> Result<Option<
                 drop(Connection::open(dir)?);
                 // Alone, a host proves nothing to nobody.
                 let loaded = if prepare.others.is_empty() { None } else { Some(cluster_key()?) };
-                let socket = own_socket(&prepare)?;
-                let address = socket.local_addr().context("getsockname")?;
+                // A job on one host needs no agent.
+                let dpdk = if prepare.others.is_empty() { None } else { config()?.dpdk };
+                let place = own_place(&prepare, dpdk.as_ref())?;
+                let address = place.address;
                 let shown = loaded.as_ref().map(|(_, key)| (key.cluster().to_owned(), key.fingerprint()));
                 let (cluster, fingerprint) = shown.unwrap_or_default();
-                (reserved, key) = (Some(socket), loaded.map(|(path, _)| path));
+                (reserved, key) = (Some(place), loaded.map(|(path, _)| path));
                 caller.tell(&News::Here { address, cluster, fingerprint })?;
             }
             Order::Make(make) => {
@@ -182,16 +183,20 @@ fn prepare(dir: &RunDir, caller: &Caller, orders: &mut Orders) -> Result<Option<
     Ok(None)
 }
 
+/// The configuration of this host's daemon.
+pub(super) fn config() -> Result<Config> {
+    Ok(Config::load(None).map_err(|error| crate::cli::BadConfig(format!("{error:#}")))?)
+}
+
 /// The key of the cluster, and where it is.
 pub(super) fn cluster_key() -> Result<(PathBuf, hectare_session::ClusterKey)> {
-    let config = Config::load(None).map_err(|error| crate::cli::BadConfig(format!("{error:#}")))?;
-    let path = config.key_path();
+    let path = config()?.key_path();
     let key = key_file::load(&path)?;
     let path = std::path::absolute(&path).with_context(|| format!("the path of {}", path.display()))?;
     Ok((path, key))
 }
 
-fn make_job(dir: &RunDir, make: Make, key: Option<&Path>, reserved: Option<UdpSocket>) -> Result<Made> {
+fn make_job(dir: &RunDir, make: Make, key: Option<&Path>, reserved: Option<Place>) -> Result<Made> {
     let connection = Connection::open(dir)?;
     let (job, settings) = (make.job.clone(), JobSettings::default());
     // The agent takes the port. Between the two of them somebody else could; then the agent says so.

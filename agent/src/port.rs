@@ -1,0 +1,112 @@
+//! The port of DPDK that agents of a host use, if they do not use UDP of the system.
+use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
+
+#[cfg(not(feature = "dpdk"))]
+/// What a build without DPDK says to those who want it.
+pub(crate) const NO_DPDK: &str = "this program was built without DPDK: build hectare-daemon with the feature `dpdk`, or let agents use UDP";
+
+/// A port of DPDK on this host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DpdkPort {
+    /// The device as DPDK names it: the PCI address of a card or virtual function, or a virtual device
+    /// (`net_af_packet0,iface=eth1`).
+    pub device: String,
+    /// The address of agents, which the host's own network stack must not have.
+    pub address: Ipv4Addr,
+    /// How many bits of an address are those of the link.
+    #[serde(default = "prefix")]
+    pub prefix: u8,
+    /// Who passes packets on to addresses that are not on the link.
+    #[serde(default)]
+    pub gateway: Option<Ipv4Addr>,
+    /// The MTU of the link.
+    #[serde(default = "mtu")]
+    pub mtu: usize,
+    /// The arguments of DPDK's environment; none for those with which most devices work.
+    #[serde(default)]
+    pub eal: Option<Vec<String>>,
+    /// The processor on which the agent's thread runs; none for any.
+    #[serde(default)]
+    pub core: Option<usize>,
+}
+
+fn prefix() -> u8 {
+    24
+}
+
+fn mtu() -> usize {
+    1500
+}
+
+impl DpdkPort {
+    /// Checks what can be checked without DPDK.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words; also that this program has no DPDK.
+    #[cfg(not(feature = "dpdk"))]
+    pub fn check(&self) -> Result<(), String> {
+        Err(NO_DPDK.into())
+    }
+}
+
+#[cfg(feature = "dpdk")]
+mod open {
+    use super::DpdkPort;
+    use hectare_transport::dpdk::{Dpdk, Settings};
+    use rustix::thread::{CpuSet, sched_setaffinity};
+    use std::io;
+    use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+
+    /// An open port, whose number of UDP no other program of this host gets.
+    pub(crate) struct Open {
+        pub(crate) dpdk: Dpdk,
+        _number: UdpSocket,
+    }
+
+    impl DpdkPort {
+        /// Checks what can be checked without DPDK.
+        ///
+        /// # Errors
+        /// What is wrong with it, in words; also that this program has no DPDK.
+        pub fn check(&self) -> Result<(), String> {
+            match self.core {
+                Some(core) if core >= CpuSet::MAX_CPU => {
+                    Err(format!("core {core}: there are {} at most", CpuSet::MAX_CPU))
+                }
+                _ => self.settings(1).check().map_err(|error| error.to_string()),
+            }
+        }
+
+        fn settings(&self, port: u16) -> Settings {
+            let DpdkPort { device, address, prefix, gateway, mtu, eal, core: _ } = self.clone();
+            let address = SocketAddrV4::new(address, port);
+            Settings { device, arguments: eal, address, prefix, gateway, mtu }
+        }
+
+        /// Opens the port at the address that the job has for this host, and has this thread run where it is to.
+        pub(crate) fn open(&self, at: SocketAddr) -> io::Result<Open> {
+            if at.ip() != self.address {
+                let what = format!(
+                    "the job has {} as this host's address, and its DPDK port is {}",
+                    at.ip(),
+                    self.address
+                );
+                return Err(io::Error::other(what));
+            }
+            // Agents of a host have one address, and each a number of its own: the system has the list of those.
+            let number = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, at.port()))
+                .map_err(|error| io::Error::other(format!("UDP port {}: {error}", at.port())))?;
+            let dpdk = Dpdk::open(&self.settings(at.port()))?;
+            if let Some(core) = self.core {
+                let mut set = CpuSet::new();
+                set.set(core);
+                let failed =
+                    |error| io::Error::other(format!("the agent cannot run on core {core}: {error}"));
+                sched_setaffinity(None, &set).map_err(failed)?;
+            }
+            Ok(Open { dpdk, _number: number })
+        }
+    }
+}
