@@ -105,7 +105,7 @@ impl Port {
         name.to_string_lossy().into_owned()
     }
 
-    /// Whether the device says that it is connected.
+    /// Whether the device says that it is connected. That of an interface that was taken away may go on saying so.
     pub fn is_up(&self) -> bool {
         // SAFETY: the port is open.
         unsafe { ffi::hd_link_is_up(self.raw.as_ptr()) != 0 }

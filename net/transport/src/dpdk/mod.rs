@@ -122,7 +122,7 @@ impl Dpdk {
         self.counts
     }
 
-    /// Whether the device says that it is connected.
+    /// Whether the device says that it is connected. That of an interface that was taken away may go on saying so.
     pub fn is_up(&self) -> bool {
         self.port.is_up()
     }

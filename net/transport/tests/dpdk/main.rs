@@ -180,8 +180,8 @@ fn a_link_that_comes_back_is_used_again() {
         assert!(status.success());
     };
     set("down");
-    for _ in 0..10 {
-        // Whether it says so or not, it goes nowhere.
+    for _ in 0..2000 {
+        // Whether it says so or not, it goes nowhere; more than the port's ring holds.
         send(&mut a, address(1).into(), &[1; 100]);
     }
     a.wait(Duration::from_millis(5)).unwrap();
@@ -193,6 +193,21 @@ fn a_link_that_comes_back_is_used_again() {
         b.wait(Duration::from_millis(10)).unwrap();
         b.receive(&mut |_, _, datagram| came.push(datagram.to_vec())).unwrap();
     }
+}
+
+/// An interface that was taken away under a port: what is sent is lost, more of it than the port's ring holds, and nothing hangs.
+#[test]
+fn a_device_that_is_gone_loses_what_is_sent() {
+    let Some(network) = network(1500) else { return };
+    let (mut a, _b) = pair(&network, 1500);
+    let status = network.command(0, "ip").args(["link", "delete", "eth0"]).status().unwrap();
+    assert!(status.success());
+    for _ in 0..2000 {
+        send(&mut a, address(1).into(), &[1; 100]);
+    }
+    a.wait(Duration::from_millis(5)).unwrap();
+    assert_eq!(a.receive(&mut |_, _, _| {}).unwrap(), 0);
+    assert!(a.counts().unsent > 0, "{:?}", a.counts());
 }
 
 fn refusal(network: &Network, settings: &Settings) -> String {
