@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
 #[cfg(not(feature = "dpdk"))]
-/// What a build without DPDK says to those who want it.
+/// The message of a build without DPDK to those who want it.
 pub(crate) const NO_DPDK: &str = "this program was built without DPDK: build hectare-daemon with the feature `dpdk`, or let agents use UDP";
 
 /// A port of DPDK on this host.
@@ -44,7 +44,7 @@ impl DpdkPort {
     /// Checks what can be checked without DPDK.
     ///
     /// # Errors
-    /// What is wrong with it, in words; also that this program has no DPDK.
+    /// Finds faults in it, in words; one of them is that this program has no DPDK.
     #[cfg(not(feature = "dpdk"))]
     pub fn check(&self) -> Result<(), String> {
         Err(NO_DPDK.into())
@@ -69,7 +69,7 @@ mod open {
         /// Checks what can be checked without DPDK.
         ///
         /// # Errors
-        /// What is wrong with it, in words; also that this program has no DPDK.
+        /// Finds faults in it, in words; one of them is that this program has no DPDK.
         pub fn check(&self) -> Result<(), String> {
             match self.core {
                 Some(core) if core >= CpuSet::MAX_CPU => {

@@ -67,7 +67,7 @@ pub struct Relay {
     unneeded: Option<Time>,
     farewell_is_over: bool,
     failure: Option<Failure>,
-    /// What the transport counted when somebody last asked.
+    /// The transport's counters when somebody last asked.
     transport: Vec<(&'static str, &'static str, u64)>,
 }
 
@@ -136,7 +136,7 @@ impl Relay {
         self.transport = counters;
     }
 
-    /// What the transport counted.
+    /// The transport's counters.
     pub(crate) fn transport_counters(&self) -> &[(&'static str, &'static str, u64)] {
         &self.transport
     }

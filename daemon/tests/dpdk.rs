@@ -51,7 +51,7 @@ fn over_dpdk(mtu: u32) {
             "{text}"
         );
     }
-    // What the path carries is found by probes as large as the port's frames.
+    // Probes as large as the port's frames find the size that the path carries.
     until("large packets", || {
         standing(&cluster, 0).peers[0].session.as_ref().is_some_and(|it| it.path_mtu >= mtu * 9 / 10)
     });

@@ -17,7 +17,7 @@ pub struct Cluster {
     pub network: Network,
     pub top: tempfile::TempDir,
     pub daemons: Vec<Daemon>,
-    /// What the configuration of each host's daemon says beside what all have.
+    /// Lines of the configuration of each host's daemon beside those of all.
     more: Vec<String>,
 }
 

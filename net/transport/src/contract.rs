@@ -57,7 +57,7 @@ pub trait Transport {
     /// If the transport is broken.
     fn wait(&mut self, longest: Duration) -> io::Result<()>;
 
-    /// What it counts that UDP does not, for those who watch: a family, a cause or nothing, and the value.
+    /// Its counters beside those of UDP, for those who watch: a family, a cause or nothing, and the value.
     fn counters(&self) -> Vec<(&'static str, &'static str, u64)> {
         Vec::new()
     }

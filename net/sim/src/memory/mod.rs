@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
-/// What a host said is heard within so many nanoseconds, by links that come back, too.
+/// The longest time until a host's statement is heard, in nanoseconds, by links that come back, too.
 const SAYS_LATE: u64 = 3000 * MS;
 
 /// The first of a host's groups that are deleted and created again; those after it have higher numbers.
@@ -521,7 +521,7 @@ impl HostMemory {
             && !(self.worker.waits && self.mode == Mode::Barrier && self.lowest < self.worker.clock)
             && self.remote.iter().filter(|(_, remote)| !remote.members.is_empty()).all(|(group, remote)| {
                 let newest = judge.newest(*group).map(|newest| &newest.state.versions);
-                // What was deleted is to be let go.
+                // Deleted areas are to be let go.
                 !judge.is_deleted(*group)
                     && remote.wishes.are_answered()
                     && newest.is_none_or(|newest| {
