@@ -30,7 +30,7 @@ mod wishes;
 
 pub use failure::Failure;
 pub use memory::SegmentMemory;
-pub use port::DpdkPort;
+pub use port::{DpdkPort, PortError};
 pub use process::{Order, main_of};
 pub use relay::{Peer, Relay, Setup};
 pub use serve::serve;

@@ -2,9 +2,27 @@
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
-#[cfg(not(feature = "dpdk"))]
-/// The message of a build without DPDK to those who want it.
-pub(crate) const NO_DPDK: &str = "this program was built without DPDK: build hectare-daemon with the feature `dpdk`, or let agents use UDP";
+/// Why agents cannot use a port of DPDK.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PortError {
+    /// There is no DPDK in this program.
+    #[error(
+        "this program was built without DPDK: build hectare-daemon with the feature `dpdk`, or let agents use UDP"
+    )]
+    NotBuilt,
+    /// No machine has such a processor.
+    #[error("core {core}: there are {most} at most")]
+    Core {
+        /// The number.
+        core: usize,
+        /// How many numbers there are.
+        most: usize,
+    },
+    /// The device, an address or the MTU is refused.
+    #[error(transparent)]
+    Settings(#[from] std::io::Error),
+}
 
 /// A port of DPDK on this host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,16 +62,16 @@ impl DpdkPort {
     /// Checks what can be checked without DPDK.
     ///
     /// # Errors
-    /// Finds faults in it, in words; one of them is that this program has no DPDK.
+    /// A [`PortError`]; without the feature `dpdk` always.
     #[cfg(not(feature = "dpdk"))]
-    pub fn check(&self) -> Result<(), String> {
-        Err(NO_DPDK.into())
+    pub fn check(&self) -> Result<(), PortError> {
+        Err(PortError::NotBuilt)
     }
 }
 
 #[cfg(feature = "dpdk")]
 mod open {
-    use super::DpdkPort;
+    use super::{DpdkPort, PortError};
     use hectare_transport::dpdk::{Dpdk, Settings};
     use rustix::thread::{CpuSet, sched_setaffinity};
     use std::io;
@@ -69,13 +87,11 @@ mod open {
         /// Checks what can be checked without DPDK.
         ///
         /// # Errors
-        /// Finds faults in it, in words; one of them is that this program has no DPDK.
-        pub fn check(&self) -> Result<(), String> {
+        /// A [`PortError`]; without the feature `dpdk` always.
+        pub fn check(&self) -> Result<(), PortError> {
             match self.core {
-                Some(core) if core >= CpuSet::MAX_CPU => {
-                    Err(format!("core {core}: there are {} at most", CpuSet::MAX_CPU))
-                }
-                _ => self.settings(1).check().map_err(|error| error.to_string()),
+                Some(core) if core >= CpuSet::MAX_CPU => Err(PortError::Core { core, most: CpuSet::MAX_CPU }),
+                _ => Ok(self.settings(1).check()?),
             }
         }
 

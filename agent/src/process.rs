@@ -50,8 +50,8 @@ enum Fatal {
     #[error("the key file {file}: {source}")]
     Key { file: String, source: KeyError },
     #[cfg(not(feature = "dpdk"))]
-    #[error("{0}")]
-    Port(String),
+    #[error(transparent)]
+    Port(crate::port::PortError),
     #[error("the order has no meaning: {0}")]
     Order(#[from] serde_json::Error),
 }
@@ -126,7 +126,7 @@ fn run_over_dpdk(order: &Order, port: &DpdkPort, own: SocketAddr) -> Result<u8, 
 /// The daemon refuses the job before it orders this.
 #[cfg(not(feature = "dpdk"))]
 fn run_over_dpdk(_: &Order, _: &DpdkPort, _: SocketAddr) -> Result<u8, Failed> {
-    Err(Fatal::Port(crate::port::NO_DPDK.into()).into())
+    Err(Fatal::Port(crate::port::PortError::NotBuilt).into())
 }
 
 fn system(what: &str) -> impl Fn(io::Error) -> Failed + use<> {

@@ -52,14 +52,18 @@ impl Cipher {
 }
 
 impl std::str::FromStr for Cipher {
-    type Err = String;
+    type Err = UnknownCipher;
 
-    fn from_str(name: &str) -> Result<Cipher, String> {
+    fn from_str(name: &str) -> Result<Cipher, UnknownCipher> {
         let all = [Cipher::Aes128Gcm, Cipher::None];
-        let found = all.into_iter().find(|cipher| cipher.name() == name);
-        found.ok_or_else(|| "expected aes-128-gcm or none".to_owned())
+        all.into_iter().find(|cipher| cipher.name() == name).ok_or(UnknownCipher)
     }
 }
+
+/// A name that is no [`Cipher`]'s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected aes-128-gcm or none")]
+pub struct UnknownCipher;
 
 /// One host of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
