@@ -7,7 +7,8 @@
 //! `Eal` is started once per process. A `Port` is a device with one queue in each direction and buffers of its own; one thread
 //! uses it at a time.
 //!
-//! ```no_run
+#![cfg_attr(feature = "dpdk", doc = "```no_run")]
+#![cfg_attr(not(feature = "dpdk"), doc = "```ignore")]
 //! use hectare_dpdk::{Eal, Port, Settings, default_arguments};
 //!
 //! let device = "net_af_packet0,iface=eth1";
