@@ -1,6 +1,7 @@
 //! Checksums of what a checkpoint holds.
 
-/// FNV-1a over words of eight bytes, however the bytes come in pieces: finds damage, not malice.
+/// The steps of FNV-1a over words of eight bytes in place of bytes, which is faster and no hash that a library has; however the
+/// bytes come in pieces. Finds damage, not malice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checksum {
     hash: u64,

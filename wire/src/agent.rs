@@ -3,8 +3,10 @@
 //! Each agent listens at a socket of its own in the run directory, so that it can be asked whether or not a daemon runs. Questions
 //! and answers travel as those of the daemon do.
 use crate::{Error, Received, Result, RunDir, Socket, decode, encode};
+use fnv::FnvHasher;
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
+use std::hash::Hasher;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -204,8 +206,9 @@ pub enum TraceWhat {
 
 /// The prefix of the names of a job's sockets: a number made of the job's name, which may be longer than an address.
 fn name_of(job: &str) -> String {
-    let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-    format!("{:016x}", job.bytes().fold(0xcbf2_9ce4_8422_2325, fnv))
+    let mut hash = FnvHasher::default();
+    hash.write(job.as_bytes());
+    format!("{:016x}", hash.finish())
 }
 
 fn directory(dir: &RunDir) -> PathBuf {
@@ -339,6 +342,12 @@ impl AgentConnection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sockets_of_agents_keep_their_names() {
+        assert_eq!(name_of("a"), "af63dc4c8601ec8c");
+        assert_eq!(name_of("foobar"), "85944171f73967e8");
+    }
 
     #[test]
     fn an_agent_is_found_by_its_job_however_long_the_names_are() {

@@ -2,7 +2,9 @@
 
 use super::model::Model;
 use anyhow::{Context, Result, bail, ensure};
+use fnv::FnvHasher;
 use std::fs::{self, File};
+use std::hash::Hasher;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
@@ -17,11 +19,11 @@ fn title(model: &Model<f32>, seed: u64) -> String {
     )
 }
 
-/// FNV-1a (Fowler, Noll and Vo, 1991), 64 bits.
-fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+/// The checksum of the bytes of a file: FNV-1a (Fowler, Noll and Vo, 1991), 64 bits.
+pub fn checksum(bytes: &[u8]) -> u64 {
+    let mut hash = FnvHasher::default();
+    hash.write(bytes);
+    hash.finish()
 }
 
 /// Writes the model after `epochs` epochs. A file that was there stays whole until the new one is complete.

@@ -1,5 +1,7 @@
 //! A small seeded generator (SplitMix64: Steele, Lea and Flood, 2014), so that a seed means the same data, the
 //! same order and the same initial model on every machine.
+use fnv::FnvHasher;
+use std::hash::Hasher;
 
 /// A stream of pseudo-random numbers that its seed determines.
 #[derive(Clone, Debug)]
@@ -8,11 +10,10 @@ pub struct Random(u64);
 impl Random {
     /// The stream of `seed` for one `purpose`: streams for different purposes have nothing to do with each other.
     pub fn new(seed: u64, purpose: &str) -> Self {
-        // FNV-1a over the purpose, then one step to mix the two.
-        let tag = purpose.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        Self(Self(seed).bits() ^ tag)
+        // A hash of the purpose, then one step to mix the two.
+        let mut tag = FnvHasher::default();
+        tag.write(purpose.as_bytes());
+        Self(Self(seed).bits() ^ tag.finish())
     }
 
     /// The next 64 bits.

@@ -5,6 +5,8 @@
 //! cell before it does not become empty as long as it is there, so that a reader does not miss an entry that was there
 //! all the time, unless the whole is being made anew.
 use crate::primitive::{AtomicU32, Ordering};
+use fnv::FnvHasher;
+use std::hash::Hasher;
 
 /// A cell that no search has to go beyond.
 const EMPTY: u32 = 0;
@@ -26,10 +28,11 @@ pub(crate) struct Index<'s> {
     cells: &'s [AtomicU32],
 }
 
-/// A hash of a text (FNV-1a, with the high bits mixed into the low ones).
+/// A hash of a text (FNV-1a, with the high bits mixed into the low ones): the same in every process of a job.
 pub(crate) fn hash(text: &str) -> u64 {
-    let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, fnv);
+    let mut fnv = FnvHasher::default();
+    fnv.write(text.as_bytes());
+    let hash = fnv.finish();
     (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
@@ -126,6 +129,12 @@ mod tests {
             model.drain().for_each(|(group, key, slot)| assert!(index.remove(kind(group), hash(key), slot)));
             prop_assert!(cells.iter().all(|cell| cell.load(Ordering::Relaxed) == EMPTY));
         }
+    }
+
+    #[test]
+    fn processes_of_other_versions_find_the_same_cells() {
+        assert_eq!(hash(""), 0x8570_e254_d5cb_36d5);
+        assert_eq!(hash("model/layer/7"), 0x3f07_c12a_7d48_6ada);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use hectare_data::entries::Entry;
 use hectare_dependence::cuts::BlockWeights;
 use hectare_dependence::loop_nest::Space;
 use hectare_dependence::schedule::{Tile, for_each_cell};
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -83,9 +85,9 @@ impl<const D: usize> IterationSpace for Ranges<D> {
     type Placed = ();
 
     fn key(&self) -> u64 {
-        // FNV-1a over the bounds.
-        let ends = self.0.iter().flat_map(|range| [range.start, range.end]);
-        ends.fold(0xcbf2_9ce4_8422_2325, |hash, end| (hash ^ end as u64).wrapping_mul(0x100_0000_01b3))
+        let mut hash = FxHasher::default();
+        self.0.hash(&mut hash);
+        hash.finish()
     }
 
     fn bounds(&self) -> Vec<(i64, i64)> {

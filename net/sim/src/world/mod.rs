@@ -10,12 +10,14 @@ use crate::memory::{HostMemory, RENEWED, is_renewed};
 use crate::network::Network;
 use crate::options::{MS, Options};
 use crate::random::Random;
+use fnv::FnvHasher;
 use hectare_net::wire::{self, Frame, Wanted};
 use hectare_net::{
     AreaId, Config, Counters, Description, ElementType, Event, GroupId, HostId, NameError, Node,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::hash::Hasher;
 use std::rc::Rc;
 
 /// After the faults, everybody has the newest version within this.
@@ -154,7 +156,7 @@ impl World {
             last_session: 0,
             now: 0,
             random,
-            trace: 0xcbf2_9ce4_8422_2325,
+            trace: FnvHasher::default().finish(),
             events: 0,
             dead: None,
         };
@@ -172,9 +174,9 @@ impl World {
     }
 
     fn note(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.trace = (self.trace ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        let mut trace = FnvHasher::with_key(self.trace);
+        trace.write(bytes);
+        self.trace = trace.finish();
     }
 
     /// Runs to the end.

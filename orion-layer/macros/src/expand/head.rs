@@ -2,8 +2,10 @@
 use super::super::clauses::{Input, Treatment};
 use super::super::text::text;
 use super::Loop;
+use fnv::FnvHasher;
 use proc_macro2::TokenStream;
 use quote::quote;
+use std::hash::Hasher;
 
 impl Loop<'_> {
     /// The variables of the expansion in front of the call.
@@ -51,12 +53,9 @@ impl Loop<'_> {
     /// A number that tells one description from another: two loops of one macro stand at one place of the source.
     fn fingerprint(&self) -> i64 {
         let (order, arrays, description) = (order(self.input), self.names(), &self.description);
-        // FNV-1a.
-        let text = quote!(#order [#(#arrays),*] #(#description)*).to_string();
-        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        hash as i64
+        let mut hash = FnvHasher::default();
+        hash.write(quote!(#order [#(#arrays),*] #(#description)*).to_string().as_bytes());
+        hash.finish() as i64
     }
 }
 
