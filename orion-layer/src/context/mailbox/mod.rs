@@ -4,21 +4,57 @@ use super::exit_notice::ExitNotice;
 use crate::error::{Error, Result};
 use crate::fabric::Fabric;
 use crate::site::Site;
+use bytemuck::Zeroable;
 use hectare_dsm::Rank;
 use std::cell::Cell;
 
 /// Bytes of a mailbox that carry a message; longer ones go in pieces, one barrier each.
 const PAYLOAD: usize = 64 << 10;
-/// The head: sequence number, length of the whole message, whether it is a failure, length of the site's text, fingerprint.
-const HEAD: usize = 32;
+/// Bytes of the text of a place.
 const SITE: usize = 224;
 /// Bytes of a frame.
-pub(super) const FRAME_BYTES: usize = HEAD + SITE + PAYLOAD;
+pub(super) const FRAME_BYTES: usize = size_of::<Head>() + PAYLOAD;
 /// Marks of a frame that carries an error.
 const FAILED: u8 = 1;
 const FOLLOWED: u8 = 2;
 /// The number of a worker's exit notice, which is no collective call's.
 const LAST: u64 = u64::MAX;
+
+/// The beginning of a frame, before its payload.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Head {
+    /// Which collective call this is.
+    sequence: u64,
+    /// Bytes of the whole message.
+    whole: u64,
+    fingerprint: u64,
+    /// Whether the message is an error; one of the marks above.
+    failed: u8,
+    site_len: u8,
+    unused: [u8; 6],
+    /// Where the call is.
+    site: [u8; SITE],
+}
+
+impl Head {
+    fn site(&self) -> &[u8] {
+        &self.site[..self.site_len as usize]
+    }
+}
+
+/// The head and the payload of a frame, which may lie at any address.
+fn split(frame: &[u8]) -> (Head, &[u8]) {
+    let (head, payload) = frame.split_at(size_of::<Head>());
+    (bytemuck::pod_read_unaligned(head), payload)
+}
+
+/// The head and the payload of a frame that is to be written.
+fn write(frame: &mut [u8], head: &Head, payload: &[u8]) {
+    let (place, rest) = frame.split_at_mut(size_of::<Head>());
+    place.copy_from_slice(bytemuck::bytes_of(head));
+    rest.copy_from_slice(payload);
+}
 
 /// The state of one worker's collective calls: its next frame, and what it has found in those of others.
 #[derive(Debug, Default)]
@@ -28,8 +64,8 @@ pub(super) struct Mailbox {
     last: Option<Site>,
     /// The fingerprint of the loop that this worker is in; 0 outside of loops.
     fingerprint: u64,
-    /// Whether another worker has been found to say something else. Until all have replies what, nothing is exchanged.
-    differs: Cell<bool>,
+    /// Whether another worker has been found to say something else: all calls fail until [`Mailbox::take_divergence`].
+    has_diverged: Cell<bool>,
 }
 
 /// The outcome of a worker's step, which it sends in a collective call.
@@ -52,7 +88,7 @@ impl Mailbox {
     /// Whether a frame was refused because of its fingerprint, since this was last asked: the same on every worker that took
     /// part in the exchange.
     pub(super) fn take_divergence(&mut self) -> bool {
-        self.differs.take()
+        self.has_diverged.take()
     }
 
     pub(super) fn sequence(&self) -> u64 {
@@ -72,11 +108,8 @@ impl Mailbox {
     /// Leaves the last frame.
     pub(super) fn close(&self, fabric: &mut dyn Fabric, exit_notice: &ExitNotice) -> Result<()> {
         let bytes = exit_notice.encode(PAYLOAD)?;
-        fabric.leave(HEAD + SITE + bytes.len(), &mut |frame| {
-            frame[..8].copy_from_slice(&LAST.to_le_bytes());
-            frame[8..16].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
-            frame[HEAD + SITE..].copy_from_slice(&bytes);
-        })
+        let head = Head { sequence: LAST, whole: bytes.len() as u64, ..Head::zeroed() };
+        fabric.leave(size_of::<Head>() + bytes.len(), &mut |frame| write(frame, &head, &bytes))
     }
 
     /// Says `outcome` to all and gets the reply of each of them; `on_reply` is called once per worker, by rank,
@@ -90,7 +123,7 @@ impl Mailbox {
         outcome: Outcome<'_>,
         mut on_reply: impl FnMut(Rank, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        if self.differs.get() {
+        if self.has_diverged.get() {
             return Err(self.diverged(
                 fabric,
                 site.to_string(),
@@ -164,7 +197,7 @@ impl Mailbox {
             }
             Some(_) => Ok(()),
             None => stranger.map_or(Ok(()), |rank| {
-                self.differs.set(true);
+                self.has_diverged.set(true);
                 let here = site.to_string();
                 Err(self.diverged(fabric, here.clone(), rank, here.as_bytes()))
             }),
@@ -180,37 +213,36 @@ impl Mailbox {
         failed: u8,
         piece: &[u8],
     ) -> Result<()> {
-        let place = site.to_string();
+        let text = site.to_string();
         // The end of a path says more than its beginning.
-        let place = &place.as_bytes()[place.len().saturating_sub(SITE)..];
-        fabric.post(HEAD + SITE + piece.len(), &mut |head| {
-            head[..8].copy_from_slice(&self.sequence.to_le_bytes());
-            head[8..16].copy_from_slice(&(whole as u64).to_le_bytes());
-            head[16] = failed;
-            head[17] = place.len() as u8;
-            head[24..32].copy_from_slice(&self.fingerprint.to_le_bytes());
-            head[HEAD..HEAD + place.len()].copy_from_slice(place);
-            head[HEAD + SITE..].copy_from_slice(piece);
-        })
+        let text = &text.as_bytes()[text.len().saturating_sub(SITE)..];
+        let mut head = Head {
+            sequence: self.sequence,
+            whole: whole as u64,
+            fingerprint: self.fingerprint,
+            failed,
+            site_len: text.len() as u8,
+            ..Head::zeroed()
+        };
+        head.site[..text.len()].copy_from_slice(text);
+        fabric.post(size_of::<Head>() + piece.len(), &mut |frame| write(frame, &head, piece))
     }
 
     fn read<'f>(&self, fabric: &'f dyn Fabric, site: Site, rank: usize) -> Result<Frame<'f>> {
-        let bytes = fabric.frame(rank)?;
-        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[at + k]));
-        let there = &bytes[HEAD..HEAD + bytes[17] as usize];
-        if word(0) != self.sequence {
-            return Err(self.behind(fabric, site, rank, there, word(0)));
+        let (head, payload) = split(fabric.frame(rank)?);
+        if head.sequence != self.sequence {
+            return Err(self.behind(fabric, site, rank, &head));
         }
         let here = site.to_string();
-        if !here.as_bytes().ends_with(there) {
-            return Err(self.diverged(fabric, here, rank, there));
+        if !here.as_bytes().ends_with(head.site()) {
+            return Err(self.diverged(fabric, here, rank, head.site()));
         }
-        let (whole, fingerprint) = (word(8) as usize, word(24));
-        Ok(Frame { whole, fingerprint, failed: bytes[16], payload: &bytes[HEAD + SITE..] })
+        let Head { whole, fingerprint, failed, .. } = head;
+        Ok(Frame { whole: whole as usize, fingerprint, failed, payload })
     }
 
     #[cold]
-    fn behind(&self, fabric: &dyn Fabric, site: Site, rank: usize, there: &[u8], sequence: u64) -> Error {
+    fn behind(&self, fabric: &dyn Fabric, site: Site, rank: usize, head: &Head) -> Error {
         if let Some(exit_notice) = exit_notice(fabric, rank) {
             return match exit_notice {
                 ExitNotice::Returned { place } => {
@@ -221,8 +253,8 @@ impl Mailbox {
                 }
             };
         }
-        if sequence != 0 && fabric.is_alive(rank) {
-            return self.diverged(fabric, site.to_string(), rank, there);
+        if head.sequence != 0 && fabric.is_alive(rank) {
+            return self.diverged(fabric, site.to_string(), rank, head.site());
         }
         Error::WorkerLost { site: site.to_string(), rank: rank as Rank }
     }
@@ -248,10 +280,9 @@ struct Frame<'f> {
 
 /// The exit notice of worker `rank`, if it has left one.
 fn exit_notice(fabric: &dyn Fabric, rank: usize) -> Option<ExitNotice> {
-    let bytes = fabric.left_by(rank)?;
-    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[at + k]));
-    let payload = bytes[HEAD + SITE..].get(..word(8) as usize).filter(|_| word(0) == LAST);
-    payload.and_then(ExitNotice::decode)
+    let (head, payload) = split(fabric.left_by(rank)?);
+    let notice = payload.get(..head.whole as usize).filter(|_| head.sequence == LAST);
+    notice.and_then(ExitNotice::decode)
 }
 
 #[cfg(test)]
