@@ -18,6 +18,7 @@ mod factorize;
 mod failing;
 mod fork;
 mod handles;
+mod interrupted;
 mod killed_arrivals;
 mod kmeans;
 mod labels;

@@ -174,7 +174,7 @@ fn train_to_save(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> 
                 c.array("v", v)
             })?;
         }
-        if !curve.add(&o.run, (squares, r.len()), (missed, test.len()), w.rank() == 0)? {
+        if !curve.add(&o.run, (squares, r.len()), (missed, test.len()), Some(w))? {
             break;
         }
     }
@@ -228,7 +228,7 @@ fn serial_to_save(o: &Options) -> Result<(Curve, Factors)> {
             let [i, j] = entry.key.map(|key| key as usize);
             ((entry.value - dot(&u[i * wide..][..rank], &v[j * narrow..][..rank])) as f64).powi(2)
         };
-        if !curve.add(&o.run, (squares, list.len()), (test.iter().map(miss).sum(), test.len()), true)? {
+        if !curve.add(&o.run, (squares, list.len()), (test.iter().map(miss).sum(), test.len()), None)? {
             break;
         }
     }

@@ -57,7 +57,7 @@ pub(crate) fn train(
         for i in 0..count {
             squares += centers.nearest(points.row(i)).1;
         })?;
-        if !curve.push(&o.run, None, squares / count as f64, w.rank() == 0)? {
+        if !curve.push(&o.run, None, squares / count as f64, Some(w))? {
             break;
         }
     }
@@ -86,7 +86,7 @@ pub(crate) fn train_serially(
         }
         curve.end();
         let squares: f64 = points.iter().map(|point| centers.nearest(point).1).sum();
-        if !curve.push(&o.run, None, squares / points.len() as f64, true)? {
+        if !curve.push(&o.run, None, squares / points.len() as f64, None)? {
             break;
         }
     }

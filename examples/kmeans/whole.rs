@@ -60,7 +60,7 @@ pub(crate) fn train(
         changed = visit(w, points, &pass, &mut state)?;
         curve.end();
         let loss = pass.loss(&state.totals.array().to_vec(w)?, squares);
-        if !curve.push(&o.run, None, loss, w.rank() == 0)? {
+        if !curve.push(&o.run, None, loss, Some(w))? {
             break;
         }
     }
@@ -107,7 +107,7 @@ pub(crate) fn train_serially(
         pass = pass.next(&totals);
         changed = visit(&pass, &mut totals);
         curve.end();
-        if !curve.push(&o.run, None, pass.loss(&totals, squares), true)? {
+        if !curve.push(&o.run, None, pass.loss(&totals, squares), None)? {
             break;
         }
     }

@@ -166,7 +166,7 @@ pub(crate) fn train(
         curve.begin();
         model.pass(w, &sampler, numbers(o, pass))?;
         curve.end();
-        if !curve.push(&o.run, None, model.perplexity(w, &sampler)?, w.rank() == 0)? {
+        if !curve.push(&o.run, None, model.perplexity(w, &sampler)?, Some(w))? {
             break;
         }
     }
@@ -205,7 +205,7 @@ pub(crate) fn serial(
         }
         curve.end();
         seen(&model);
-        if !curve.push(&o.run, None, model.perplexity(corpus, &sampler), true)? {
+        if !curve.push(&o.run, None, model.perplexity(corpus, &sampler), None)? {
             break;
         }
     }

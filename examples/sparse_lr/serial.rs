@@ -89,7 +89,7 @@ pub(crate) fn serial(o: &Options) -> Result<Curve> {
         scored = test.iter().map(|(label, features)| [margin(features, &weights, &step), label]).collect();
         let quality = Quality::of(&scored);
         curve.note(quality.to_string());
-        if !curve.push(&o.run, Some(sum / train.labels.len() as f64), quality.loss, true)? {
+        if !curve.push(&o.run, Some(sum / train.labels.len() as f64), quality.loss, None)? {
             break;
         }
     }

@@ -118,7 +118,7 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         curve.end();
         let quality = judge(w, &test, weights.array(), step.one, &mut scored)?;
         curve.note(quality.to_string());
-        if !curve.push(&o.run, Some(sum / train.len() as f64), quality.loss, w.rank() == 0)? {
+        if !curve.push(&o.run, Some(sum / train.len() as f64), quality.loss, Some(w))? {
             break;
         }
     }

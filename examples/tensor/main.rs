@@ -73,7 +73,7 @@ fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
             let guess = predict(&u.row(i)[..rank], &v.row(j)[..rank], &z.row(k)[..rank]);
             missed += ((x - guess) as f64).powi(2);
         })?;
-        if !curve.add(&o.run, (squares, t.len()), (missed, test.len()), w.rank() == 0)? {
+        if !curve.add(&o.run, (squares, t.len()), (missed, test.len()), Some(w))? {
             break;
         }
     }
@@ -101,7 +101,7 @@ fn serial(o: &Options) -> Result<Curve> {
             let [a, b, c] = entry.key.map(|key| key as usize * width);
             f64::from(entry.value - predict(&u[a..][..rank], &v[b..][..rank], &z[c..][..rank])).powi(2)
         };
-        if !curve.add(&o.run, (squares, list.len()), (test.iter().map(miss).sum(), test.len()), true)? {
+        if !curve.add(&o.run, (squares, list.len()), (test.iter().map(miss).sum(), test.len()), None)? {
             break;
         }
     }

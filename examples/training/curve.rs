@@ -1,6 +1,6 @@
 //! Loss over passes and seconds of one run.
-use super::{Run, say, warn};
-use hectare::orion::{Error, Result};
+use super::{Run, interrupt, say, warn};
+use hectare::orion::{Context, Error, Result};
 use std::time::{Duration, Instant};
 
 /// The loss after each pass.
@@ -17,6 +17,8 @@ pub(crate) struct Curve {
     pub(super) points: Vec<Point>,
     time: Duration,
     began: Option<Instant>,
+    /// Whether Ctrl-C has ended training.
+    interrupted: bool,
 }
 
 /// Sums in another order, and of 32 bits, are not worse.
@@ -55,6 +57,7 @@ impl Curve {
             points: Vec::new(),
             time: Duration::ZERO,
             began: None,
+            interrupted: false,
         }
     }
 
@@ -102,19 +105,26 @@ impl Curve {
         run: &Run,
         train: (f64, usize),
         test: (f64, usize),
-        speaks: bool,
+        w: Option<&mut Context<'_>>,
     ) -> Result<bool> {
         let root = |(squares, count): (f64, usize)| (squares / count.max(1) as f64).sqrt();
-        self.push(run, Some(root(train)), root(test), speaks)
+        self.push(run, Some(root(train)), root(test), w)
     }
 
     /// Adds what a pass has reached in whatever the curve is of, and what it is of the examples learned from, if that is
-    /// measured. False when training may stop.
+    /// measured. False when training may stop: the target is reached, or somebody was interrupted. Collective, if there are
+    /// workers (`w`); the first of them speaks.
     ///
     /// # Errors
     /// One that names the pass and what to do, if one of the two is not finite: nothing is learned from there on. All
     /// workers have the same values, and so the same error.
-    pub(crate) fn push(&mut self, run: &Run, train: Option<f64>, loss: f64, speaks: bool) -> Result<bool> {
+    pub(crate) fn push(
+        &mut self,
+        run: &Run,
+        train: Option<f64>,
+        loss: f64,
+        w: Option<&mut Context<'_>>,
+    ) -> Result<bool> {
         let (pass, seconds) = (self.begun + self.points.len() + 1, self.time.as_secs_f64());
         for (what, value) in [("training loss", train), (self.measure, Some(loss))] {
             if let Some(value) = value.filter(|value| !value.is_finite()) {
@@ -122,12 +132,25 @@ impl Curve {
             }
         }
         self.points.push(Point { seconds, train, loss });
+        let speaks = w.as_ref().is_none_or(|w| w.rank() == 0);
         if speaks && !run.quiet {
             let training = train.map_or_else(String::new, |train| format!("  training {train:.4}"));
             let (measure, note) = (self.measure, &self.note);
             say(format_args!("pass {pass:>3}{training}  {measure} {loss:.4}{note}  {seconds:.3} s"));
         }
-        Ok(run.target.is_none_or(|target| loss > target))
+        let pressed = u32::from(interrupt::is_pressed());
+        self.interrupted = w.map_or(Ok(pressed), |w| w.all_reduce(pressed, u32::max))? != 0;
+        Ok(!self.interrupted && run.target.is_none_or(|target| loss > target))
+    }
+
+    /// Whether Ctrl-C has ended training.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    /// Passes of this run and of those from whose checkpoint it went on.
+    pub(crate) fn passes(&self) -> usize {
+        self.begun + self.points.len()
     }
 
     /// Seconds of training and loss after each pass.
@@ -157,7 +180,7 @@ impl Curve {
     /// Says what was reached at last, and on the standard error if that is worse than nothing.
     pub(super) fn say_end(&self, name: &str) {
         let Some(last) = self.points.last() else { return };
-        let passes = self.begun + self.points.len();
+        let passes = self.passes();
         let (measure, note, Point { loss, seconds, .. }) = (self.measure, &self.note, last);
         say(format_args!("{name}: {measure} {loss:.4}{note} after {passes} passes, {seconds:.3} s"));
         if let Some(warning) = self.warning() {

@@ -5,6 +5,8 @@ mod chart;
 mod curve;
 mod data;
 mod instructions;
+#[allow(unreachable_pub, reason = "matrix completion has it, too")]
+mod interrupt;
 mod options;
 mod picture;
 mod run;
@@ -16,7 +18,7 @@ pub(crate) use self::curve::{Baseline, Curve};
 pub(crate) use self::data::{guess_of_entries, load, mean_guess, parallel, uniform};
 pub(crate) use self::instructions::Instructions;
 pub(crate) use self::options::{Options, Steps};
-pub(crate) use self::run::{Run, try_to_write};
+pub(crate) use self::run::{Interrupted, Run, try_to_write};
 pub(crate) use self::said::one_line;
 pub(crate) use self::say::{say, warn};
 use hectare::orion::{Context, Result};
@@ -39,10 +41,14 @@ pub(crate) fn invalid(error: anyhow::Error) -> hectare::orion::Error {
     hectare::orion::Error::Invalid(one_line(&error))
 }
 
-/// Ends a program: an error is one line.
+/// Ends a program: an error is one line, and so is an interrupt.
 pub(crate) fn exit(result: anyhow::Result<()>) -> std::process::ExitCode {
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) if error.is::<Interrupted>() => {
+            warn(format_args!("{error}"));
+            interrupt::CODE.into()
+        }
         Err(error) => {
             warn(format_args!("error: {}", one_line(&error)));
             std::process::ExitCode::FAILURE

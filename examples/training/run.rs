@@ -1,11 +1,26 @@
 //! The common options of the training examples: on how many workers, how consistent, and what is told.
-use super::Curve;
-use super::picture;
+use super::{Curve, interrupt, picture};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use hectare::orion::relax::{Consistency, Every};
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
+
+/// Training was ended by Ctrl-C.
+#[derive(Debug)]
+pub(crate) struct Interrupted {
+    name: String,
+    passes: usize,
+}
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "interrupted: training ({}) ended after {} passes", self.name, self.passes)
+    }
+}
+
+impl std::error::Error for Interrupted {}
 
 /// How a program is run, and what it tells.
 #[derive(Clone, Debug, Args)]
@@ -53,9 +68,13 @@ impl Run {
         Run { manner: manner.map(str::to_owned), ..self.clone() }
     }
 
-    /// Trains as the command line says, once or in every way, says what was reached, and writes the curves.
+    /// Trains as the command line says, once or in every way, says what was reached, and writes the curves: also when Ctrl-C
+    /// ends training early.
     ///
     /// `kinds` are the consistencies that the program knows, its default first; none if it has but one way.
+    ///
+    /// # Errors
+    /// [`Interrupted`], and those of training.
     pub(crate) fn train(
         &self,
         kinds: &[Consistency],
@@ -63,39 +82,51 @@ impl Run {
         parallel: impl Fn(usize, Consistency) -> Result<Curve>,
     ) -> Result<()> {
         self.curve.as_deref().map_or(Ok(()), |path| try_to_write("--curve", path))?;
+        interrupt::notice()?;
         let manner = self.manner.as_ref().map_or_else(String::new, |manner| format!(", {manner}"));
-        let first = kinds.first().copied().unwrap_or_default();
-        let mut runs = Vec::new();
-        let mut add = |name: String, trained: Result<Curve>| -> Result<()> {
+        let mut runs: Vec<(String, Curve)> = Vec::new();
+        for way in self.ways(kinds)? {
+            let (name, trained) = match way {
+                None => ("serial".into(), serial()),
+                Some((workers, kind)) => (describe(workers, kinds, kind), parallel(workers, kind)),
+            };
             let (curve, name) = (trained?, name + &manner);
             curve.say_end(&name);
+            let is_interrupted = curve.is_interrupted();
             runs.push((name, curve));
-            Ok(())
-        };
+            if is_interrupted {
+                break;
+            }
+        }
+        self.curve.as_deref().map_or(Ok(()), |path| picture::write(path, &runs))?;
+        match runs.pop() {
+            Some((name, curve)) if curve.is_interrupted() => {
+                Err(Interrupted { name, passes: curve.passes() }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The ways to train that the command line asks for: `None` for the serial twin, else on how many workers and how.
+    fn ways(&self, kinds: &[Consistency]) -> Result<Vec<Option<(usize, Consistency)>>> {
         ensure!(self.workers.iter().all(|workers| *workers > 0), "--workers 0: at least 1");
-        if self.serial || self.all {
-            add("serial".into(), serial())?;
-        }
+        let first = kinds.first().copied().unwrap_or_default();
         if self.all {
-            for workers in &self.workers {
-                for kind in std::iter::once(first).chain(kinds.iter().skip(1).copied()) {
-                    add(describe(*workers, kinds, kind), parallel(*workers, kind))?;
-                }
-            }
-        } else if !self.serial {
-            let [workers] = self.workers[..] else { bail!("several numbers of --workers: only with --all") };
-            let kind = self.consistency.unwrap_or(first);
-            if self.consistency.is_some() && kinds.is_empty() {
-                bail!(
-                    "--consistency: run like this, the program has but one (`kmeans` has several with --batch)"
-                );
-            }
-            add(describe(workers, kinds, kind), parallel(workers, kind))?;
+            let kinds = std::iter::once(first).chain(kinds.iter().skip(1).copied());
+            let parallel =
+                self.workers.iter().flat_map(|workers| kinds.clone().map(|kind| Some((*workers, kind))));
+            return Ok(std::iter::once(None).chain(parallel).collect());
         }
-        match &self.curve {
-            Some(path) => picture::write(path, &runs),
-            None => Ok(()),
+        if self.serial {
+            return Ok(vec![None]);
         }
+        let [workers] = self.workers[..] else { bail!("several numbers of --workers: only with --all") };
+        if self.consistency.is_some() && kinds.is_empty() {
+            bail!(
+                "--consistency: run like this, the program has but one (`kmeans` has several with --batch)"
+            );
+        }
+        Ok(vec![Some((workers, self.consistency.unwrap_or(first)))])
     }
 
     /// How often workers tell each other, if the command line does not say.

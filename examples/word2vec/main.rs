@@ -86,7 +86,8 @@ pub(crate) fn train(
         })?;
         curve.end();
         all += learned;
-        if !tell(o, &mut curve, (nats, products), text, w.rank() == 0, &input.to_vec(w)?)? {
+        let vectors = input.to_vec(w)?;
+        if !tell(o, &mut curve, (nats, products), text, Some(w), &vectors)? {
             break;
         }
     }
@@ -124,7 +125,7 @@ pub(crate) fn serial(o: &Options, text: &Text) -> Result<Trained> {
             products += sentence.products();
         }
         curve.end();
-        if !tell(o, &mut curve, (nats, products), text, true, &input)? {
+        if !tell(o, &mut curve, (nats, products), text, None, &input)? {
             break;
         }
     }
@@ -146,13 +147,14 @@ fn tell(
     curve: &mut Curve,
     (nats, products): (f64, u64),
     text: &Text,
-    speaks: bool,
+    w: Option<&mut Context<'_>>,
     vectors: &[f32],
 ) -> Result<bool> {
     // The kernel looks losses up in a table, which has one for products that are not numbers, too.
     let is_sound = vectors.iter().all(|number| number.is_finite());
     let loss = if is_sound { nats / products.max(1) as f64 } else { f64::NAN };
-    let goes_on = curve.push(&o.run, None, loss, speaks)?;
+    let speaks = w.as_ref().is_none_or(|w| w.rank() == 0);
+    let goes_on = curve.push(&o.run, None, loss, w)?;
     if let Some(score) = (speaks && !o.run.quiet).then(|| score(text, vectors, width(o))).flatten() {
         training::say(format_args!("          score {score:.4}"));
     }

@@ -3,7 +3,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-fn command(name: &str) -> Command {
+/// The command that runs example `name`.
+pub(crate) fn command(name: &str) -> Command {
     let test = std::env::current_exe().unwrap();
     let program = test.parent().and_then(Path::parent).unwrap().join("examples").join(name);
     assert!(program.exists(), "{} is not built: run all tests, or cargo build --examples", program.display());

@@ -10,12 +10,11 @@
 //! mean of all ratings. Training is stochastic gradient descent: for one rating after the other, both rows move
 //! along the gradient of its squared error. `--mode` says how workers share the two matrices.
 //!
-//! Where to look first: `kernel.rs` is one update, `sweep.rs` the loop around it, `plan.rs` finds what can run
+//! Where to look first: `kernel/` is one update, `sweep.rs` the loop around it, `plan/` finds what can run
 //! at the same time, and `modes/` has a file for each way to run it.
 
 #![allow(unreachable_pub, reason = "tests and benches include this file as a module")]
 
-pub mod arithmetic;
 pub mod barrier;
 pub mod blocks;
 #[path = "../../../examples/training/chart.rs"]
@@ -23,19 +22,16 @@ pub mod chart;
 pub mod checkpoint;
 pub mod components;
 pub mod data;
-pub mod element;
 pub mod evaluate;
 pub mod exchange;
 pub mod generate;
-pub mod imports;
+#[path = "../../../examples/training/interrupt.rs"]
 pub mod interrupt;
 pub mod kernel;
 pub mod model;
 pub mod modes;
 pub mod options;
 pub mod plan;
-#[cfg(target_arch = "x86_64")]
-pub mod product;
 pub mod random;
 pub mod read;
 pub mod report;

@@ -1,11 +1,9 @@
-//! Ctrl-C: the first one ends training after its epoch, the next one the program.
+//! Ctrl-C: the first one ends training after the pass that runs, the next one the program.
 //!
-//! Of several processes all have to end after the same epoch. Each says at an epoch's end whether it was interrupted
-//! ([`Ends::meet`](super::modes::root::Ends::meet)), and worker 0 ends the run for all.
-
-use anyhow::Result;
+//! All workers have to end after the same pass. Each tells the others at a pass's end whether it was interrupted.
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
+use std::io::Result;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
 
@@ -25,7 +23,7 @@ pub fn notice() -> Result<()> {
     Ok(())
 }
 
-/// Whether training is to end after this epoch.
+/// Whether training is to end after this pass.
 pub fn is_pressed() -> bool {
     PRESSED.load(Relaxed)
 }
