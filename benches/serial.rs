@@ -9,12 +9,12 @@ mod support;
 
 use matrix_completion::data::{DataSet, Rating};
 use matrix_completion::generate::{Size, generate};
-use matrix_completion::kernel::{Kernel, Kernels, Pass};
+use matrix_completion::kernel::{Kernel, Kernels, Pass, Step};
 use matrix_completion::model::{Layout, Model};
 use matrix_completion::modes::serial;
-use matrix_completion::options::Step;
+use matrix_completion::options::Schedule;
 use matrix_completion::random::Random;
-use matrix_completion::train::{Schedule, Training};
+use matrix_completion::train::Training;
 use std::ops::ControlFlow;
 use support::{Case, Report, Times, alternate, nanos};
 

@@ -17,6 +17,7 @@ mod forcing;
 mod local;
 mod memory;
 mod names;
+mod order;
 mod own;
 mod port;
 mod process;
@@ -30,8 +31,9 @@ mod wishes;
 
 pub use failure::Failure;
 pub use memory::SegmentMemory;
+pub use order::Order;
 pub use port::{DpdkPort, PortError};
-pub use process::{Order, main_of};
+pub use process::main_of;
 pub use relay::{Peer, Relay, Setup};
 pub use serve::serve;
 pub use window::Questions;

@@ -5,6 +5,7 @@
 //! nobody needs it any more, with 2 if the job has failed, or cannot be served as ordered, and with anything else if it is to be
 //! started again.
 use crate::memory::SegmentMemory;
+use crate::order::Order;
 use crate::port::DpdkPort;
 use crate::relay::{Relay, Setup};
 use crate::serve::serve;
@@ -14,33 +15,17 @@ use hectare_net::HostId;
 use hectare_session::{self as session, ClusterKey, Config, KeyError, Suite, Time};
 use hectare_transport::Transport;
 use hectare_transport::udp::{Udp, interface_mtu};
-use hectare_wire::{Cipher, JobHosts, RunDir};
+use hectare_wire::{Cipher, RunDir};
 use rustix::event::{PollFd, PollFlags, poll};
-use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
 
 /// The largest packet of an interface, if the system does not say.
 const MTU: usize = 1500;
-
-/// An agent's settings at its start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
-    /// The job's name.
-    pub job: String,
-    /// Its hosts.
-    pub hosts: JobHosts,
-    /// The run directory of the daemon: the agent is asked there how it stands.
-    pub run_dir: PathBuf,
-    /// The port of DPDK that it uses; none for UDP of the system.
-    #[serde(default)]
-    pub dpdk: Option<DpdkPort>,
-}
 
 /// Why there is no agent.
 #[derive(Debug, thiserror::Error)]

@@ -1,5 +1,5 @@
 //! How an agent stands, in words and numbers for those who look.
-use crate::process::Order;
+use crate::order::Order;
 use crate::relay::{Peer, Relay};
 use hectare_session::{LinkStatus, Suite, Time};
 use hectare_wire::{AgentStanding, Cipher, PeerStanding, SessionStanding, TraceAnswer};

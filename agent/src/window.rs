@@ -2,7 +2,7 @@
 //!
 //! A thread of its own waits there. What it has to know of the agent it has the agent's thread look up: that thread sees one word
 //! in memory when nobody asks.
-use crate::process::Order;
+use crate::order::Order;
 use crate::relay::Relay;
 use crate::standing::{standing, trace};
 use hectare_session::Time;

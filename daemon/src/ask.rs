@@ -1,9 +1,23 @@
 //! Requests of clients that only look.
 use anyhow::{Result, bail};
 use hectare_dsm::{Job, Monitor};
-use hectare_wire::{ClientLine, Connection, Error, JobLine, Refusal, Reply, Request, RunDir};
+use hectare_wire::{
+    AgentConnection, AgentReply, AgentRequest, AgentStanding, ClientLine, Connection, Error, JobLine,
+    Refusal, Reply, Request, RunDir,
+};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
+
+/// How the agent stands that this is a connection to.
+pub(crate) fn standing_of(agent: &AgentConnection) -> Result<AgentStanding> {
+    match agent.ask(&AgentRequest::Standing)? {
+        AgentReply::Standing(standing) => Ok(*standing),
+        AgentReply::Busy => {
+            bail!("its thread did not answer within 2 s: it is stopped, or the host is overloaded")
+        }
+        other => bail!("it answered {other:?}"),
+    }
+}
 
 /// A connection of somebody who outlives the daemon: when it ends, the next one is waited for.
 #[derive(Debug)]

@@ -248,12 +248,19 @@ impl Config {
     /// first of them.
     pub fn key_path(&self) -> PathBuf {
         let usual = || {
-            let mut places = crate::key_file::usual_places();
+            let mut places = usual_key_files();
             let there = places.iter().position(|path| path.exists());
             places.swap_remove(there.unwrap_or(0))
         };
         self.key_file.clone().unwrap_or_else(usual)
     }
+}
+
+/// Where keys are looked for, the first that is there: `hectare/cluster.key` in the user's configuration directory,
+/// `/etc/hectare/cluster.key`.
+fn usual_key_files() -> Vec<PathBuf> {
+    let user = user_directory().map(|directory| directory.join("cluster.key"));
+    user.into_iter().chain([PathBuf::from("/etc/hectare/cluster.key")]).collect()
 }
 
 /// The user's directory of configurations, if the environment says where that is.

@@ -68,13 +68,6 @@ pub enum KeyFileError {
     },
 }
 
-/// Where keys are looked for, the first that is there: `hectare/cluster.key` in the user's configuration directory,
-/// `/etc/hectare/cluster.key`.
-pub fn usual_places() -> Vec<PathBuf> {
-    let user = crate::config::user_directory().map(|directory| directory.join("cluster.key"));
-    user.into_iter().chain([PathBuf::from("/etc/hectare/cluster.key")]).collect()
-}
-
 /// Reads a key.
 ///
 /// # Errors

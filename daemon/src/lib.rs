@@ -9,6 +9,7 @@ pub mod cli;
 mod closer;
 pub mod config;
 pub mod hosts;
+mod identity;
 pub mod key_file;
 mod lines;
 pub mod logging;

@@ -4,8 +4,7 @@
 //! sums are, in order. So the tree of additions does not depend on who computes which chunk.
 
 use super::data::Rating;
-use super::element::Element;
-use super::kernel::{Kernel, Kernels, Pass, Rate};
+use super::kernel::{Element, Kernel, Kernels, Pass, Rate};
 use super::model::Model;
 use super::sweep::{AHEAD, prefetch};
 use std::sync::Mutex;

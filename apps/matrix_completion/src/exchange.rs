@@ -1,4 +1,4 @@
-//! Which rows go from whom to whom after each batch: the [`Imports`](super::imports::Imports) of a plan, as seen by
+//! Which rows go from whom to whom after each batch: the [`Imports`](super::plan::imports::Imports) of a plan, as seen by
 //! those who send.
 //!
 //! A row is sent once, right after the batch in which it was written last before another worker needs it, to that

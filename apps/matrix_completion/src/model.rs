@@ -4,8 +4,7 @@
 //! line, and with AdaGrad one more line begins with the row's accumulator, so that everything an update needs of
 //! a row moves together. Zeros stay zeros under every update.
 
-use super::element::Element;
-use super::options::Step;
+use super::kernel::{Element, Step};
 use super::random::Random;
 use anyhow::{Context, Result};
 

@@ -1,7 +1,6 @@
 //! The command line.
 
-use super::modes::areas::Transports;
-use super::train::Schedule;
+use super::kernel::{Element, Rate, Step};
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
 use hectare::wire::Launch;
@@ -67,25 +66,6 @@ pub struct Options {
     pub launch: Option<Launch>,
 }
 
-/// How long a step along the gradient is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Step {
-    /// The same for all rows
-    Fixed,
-    /// Shorter for rows that have moved far
-    Adagrad,
-}
-
-impl Step {
-    /// The name to print.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fixed => "fixed",
-            Self::Adagrad => "adagrad",
-        }
-    }
-}
-
 /// How workers share the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
@@ -108,6 +88,42 @@ impl Mode {
             Self::Areas => "areas",
             Self::Handover => "handover",
         }
+    }
+}
+
+/// How rows get from worker to worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Transports {
+    /// In an outbox of each worker, published after each batch
+    Published,
+    /// In mailboxes that one worker fills and gives to the other
+    Handed,
+    /// All rows that were written are published after each batch
+    Logged,
+}
+
+/// The step sizes of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    /// The learning rate of the first epoch.
+    pub lr: f64,
+    /// Its factor after each epoch.
+    pub decay: f64,
+    /// The weight of the L2 regularization.
+    pub reg: f64,
+}
+
+impl Schedule {
+    /// The step sizes of what is left after some epochs: to the bit those of the whole run.
+    pub fn after(self, epochs: usize) -> Schedule {
+        Schedule { lr: (0..epochs).fold(self.lr, |lr, _| lr * self.decay), ..self }
+    }
+
+    /// The step sizes of an epoch, counted from 0.
+    pub fn rate<E: Element>(&self, epoch: usize) -> Rate<E> {
+        // Not `powi`: repeated multiplication is the same on every machine.
+        let learning_rate = (0..epoch).fold(self.lr, |lr, _| lr * self.decay);
+        Rate { learning_rate: E::from_f64(learning_rate), regularization: E::from_f64(self.reg) }
     }
 }
 

@@ -1,8 +1,7 @@
 //! The loop over ratings that every mode runs; modes differ in where they find a row.
 
 use super::data::Rating;
-use super::element::Element;
-use super::kernel::{Kernel, Pass};
+use super::kernel::{Element, Kernel, Pass};
 
 /// How many ratings ahead rows are fetched into the cache. Far enough to cover a miss in the second-level cache,
 /// near enough that the lines are still in the first level when their turn comes.

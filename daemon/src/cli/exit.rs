@@ -1,5 +1,5 @@
 //! The exit codes.
-use super::run::{HostFailed, NotStarted};
+use super::failure::{HostFailed, NotStarted};
 use super::wait::WaitFailed;
 use super::{BadConfig, Found};
 use hectare_wire::{Error, Refusal};

@@ -196,12 +196,12 @@ pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Resul
         findings.push(format!("{} lines were written without being logged", stats.unlogged_lines));
     }
     let monitor = monitor(connection, name)?;
-    let look = monitor.snapshot(usize::MAX)?;
-    if look.waits {
+    let snapshot = monitor.snapshot(usize::MAX)?;
+    if snapshot.waits {
         // Rounds wait a little all the time. One that does not end is a finding.
         std::thread::sleep(LONG_WAIT);
         let later = monitor.snapshot(0)?;
-        if later.waits && later.round == look.round {
+        if later.waits && later.round == snapshot.round {
             findings.extend(later.workers.iter().filter(|worker| worker.waited_for).map(|worker| {
                 format!(
                     "round {} waits for worker {} (process {}) for more than {LONG_WAIT:?}: it is stopped, or does \
@@ -211,7 +211,7 @@ pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Resul
             }));
         }
     }
-    for area in look.areas {
+    for area in snapshot.areas {
         if let (Some(interval), Some(age), true) = (area.interval, area.age, area.dirty)
             && age > STALE * interval
         {

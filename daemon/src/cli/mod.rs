@@ -1,6 +1,7 @@
 //! The command line: what there is, and what its exit codes mean.
 pub mod daemon;
 pub mod exit;
+mod failure;
 mod inspect;
 mod key;
 mod manage;
@@ -8,7 +9,7 @@ mod output;
 mod pages;
 mod parent_death;
 mod parse;
-pub(crate) mod peers;
+mod peers;
 mod read;
 pub mod run;
 pub mod top;

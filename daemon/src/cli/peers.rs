@@ -1,10 +1,8 @@
 //! How the agents of jobs on several hosts stand to the other hosts. They are asked themselves, so that no daemon is needed.
 use super::output::{bytes, json, table_text};
-use crate::ask::is_there;
+use crate::ask::{is_there, standing_of};
 use anyhow::{Result, bail};
-use hectare_wire::{
-    AgentConnection, AgentReply, AgentRequest, AgentStanding, Connection, PeerStanding, RunDir,
-};
+use hectare_wire::{AgentConnection, AgentStanding, Connection, PeerStanding, RunDir};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
@@ -17,7 +15,10 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(super) fn peers(dir: &RunDir, job: Option<&str>, as_json: bool) -> Result<()> {
     let mut agents = match job {
         Some(job) => vec![of_job(dir, job)?],
-        None => AgentConnection::all(dir, Some(ANSWER))?.iter().filter_map(|agent| ask(agent).ok()).collect(),
+        None => AgentConnection::all(dir, Some(ANSWER))?
+            .iter()
+            .filter_map(|agent| standing_of(agent).ok())
+            .collect(),
     };
     agents.sort_by(|a, b| a.job.cmp(&b.job));
     if as_json {
@@ -26,24 +27,13 @@ pub(super) fn peers(dir: &RunDir, job: Option<&str>, as_json: bool) -> Result<()
     super::output::print(text(&agents).as_bytes())
 }
 
-/// How the agent stands that this is a connection to.
-pub(crate) fn ask(agent: &AgentConnection) -> Result<AgentStanding> {
-    match agent.ask(&AgentRequest::Standing)? {
-        AgentReply::Standing(standing) => Ok(*standing),
-        AgentReply::Busy => {
-            bail!("its thread did not answer within 2 s: it is stopped, or the host is overloaded")
-        }
-        other => bail!("it answered {other:?}"),
-    }
-}
-
 /// How the agent of a job stands; one that has just ended is followed by another.
 pub(super) fn of_job(dir: &RunDir, job: &str) -> Result<AgentStanding> {
     dir.check()?;
     let since = Instant::now();
     loop {
         let why = match AgentConnection::open(dir, job, Some(ANSWER)) {
-            Ok(Some(agent)) => match ask(&agent) {
+            Ok(Some(agent)) => match standing_of(&agent) {
                 Ok(standing) => return Ok(standing),
                 Err(error) => error,
             },

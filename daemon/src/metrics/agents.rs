@@ -3,7 +3,7 @@ use super::exposition::{
     Exposition,
     Kind::{Counter, Gauge},
 };
-use crate::cli::peers::ask;
+use crate::ask::standing_of;
 use anyhow::Result;
 use hectare_wire::{AgentConnection, PeerStanding, RunDir, SessionStanding};
 use std::time::Duration;
@@ -14,7 +14,7 @@ const ANSWER: Duration = Duration::from_millis(500);
 /// Adds the metrics of a job's agent, if it has one.
 pub(super) fn of_agent(out: &mut Exposition, dir: &RunDir, job: &str) -> Result<()> {
     let Some(agent) = AgentConnection::open(dir, job, Some(ANSWER))? else { return Ok(()) };
-    let standing = ask(&agent)?;
+    let standing = standing_of(&agent)?;
     let age = standing.age_ms as f64 / 1e3;
     out.add(Gauge, "hectare_agent_age_seconds", "How long the job's agent runs.", &[("job", job)], age);
     for (name, cause, value) in &standing.counters {

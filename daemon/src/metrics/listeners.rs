@@ -1,7 +1,7 @@
 //! Where scrapes come in: an address, a socket in the run directory, or both. What cannot be listened at is warned of
 //! and tried again: metrics are no reason for a daemon not to begin, and whoever has the address may go away.
 use crate::config::Metrics;
-use crate::server::endpoint::{Identity, identity};
+use crate::identity::{Identity, identity};
 use hectare_wire::RunDir;
 use std::io::{Error, ErrorKind};
 use std::net::{SocketAddr, TcpListener};

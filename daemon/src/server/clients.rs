@@ -1,6 +1,6 @@
 //! Clients: how they come, how long they are waited for, how they end.
 use super::Server;
-use super::replies::answer;
+use super::replies::{End, answer};
 use crate::closer::Closer;
 use crate::metrics::counts::COUNTS;
 use crate::peer;
@@ -51,14 +51,6 @@ impl Drop for Client {
 
 /// Connections beyond `max_clients` that may look: the user's own `hectare` always finds one of them.
 const VISITORS: usize = 8;
-
-/// Why a client is given up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    Closed,
-    Died,
-    Refused,
-}
 
 /// The reason why a sleep ended.
 #[derive(Debug)]

@@ -1,23 +1,14 @@
 //! The place of the daemon: the run directory, which is locked, and the socket in it. Either may be removed by others
 //! (a cleaner of temporary files, the end of a login session, a mistake), and is looked after.
 use crate::closer::Closer;
+use crate::identity::{Identity, identity};
 use hectare_wire::{Error, Result, RunDir, Socket};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
-/// How often it is looked whether the socket is there. It costs one system call.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// Device and inode of a file, by which it is told from another one of its name.
-pub(crate) type Identity = (u64, u64);
-
-/// Which file is at a path.
-pub(crate) fn identity(path: &Path) -> Option<Identity> {
-    std::fs::symlink_metadata(path).ok().map(|about| (about.dev(), about.ino()))
-}
+/// How often it is checked that the socket is there. It costs one system call.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// The run directory of a daemon, locked, and its socket.
 #[derive(Debug)]
@@ -26,17 +17,17 @@ pub(super) struct Endpoint {
     lock: OwnedFd,
     pub(super) listener: Socket,
     socket: Option<Identity>,
-    looked: Instant,
-    /// Whether the last look failed, so that one warning is enough.
+    checked: Instant,
+    /// Whether the last check failed, so that one warning is enough.
     failing: bool,
 }
 
 /// The result of a check of the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EndpointState {
-    /// It is not time to look.
+    /// It is not time to check.
     Early,
-    /// All is as it was, or the next look will tell.
+    /// All is as it was, or the next check will tell.
     Same,
     /// The socket is made anew, in a run directory that may be a new one.
     Made,
@@ -50,20 +41,20 @@ impl Endpoint {
         dir.make()?;
         let Some(lock) = dir.lock()? else { return Ok(None) };
         let (listener, socket) = listen(&dir)?;
-        Ok(Some(Endpoint { dir, lock, listener, socket, looked: Instant::now(), failing: false }))
+        Ok(Some(Endpoint { dir, lock, listener, socket, checked: Instant::now(), failing: false }))
     }
 
-    /// How long until the next look.
+    /// How long until the next check.
     pub(super) fn due(&self) -> Duration {
-        LOOK_EVERY.saturating_sub(self.looked.elapsed())
+        CHECK_EVERY.saturating_sub(self.checked.elapsed())
     }
 
-    /// Looks whether directory and socket are there, if it is time to, and makes them anew if not.
-    pub(super) fn look(&mut self, closer: &Closer) -> EndpointState {
+    /// Checks that directory and socket are there, if it is time to, and makes them anew if not.
+    pub(super) fn check(&mut self, closer: &Closer) -> EndpointState {
         if !self.due().is_zero() {
             return EndpointState::Early;
         }
-        self.looked = Instant::now();
+        self.checked = Instant::now();
         if self.is_here() {
             return EndpointState::Same;
         }

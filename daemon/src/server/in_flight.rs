@@ -9,7 +9,7 @@ const MOST_NAMED: usize = 5;
 /// Says in the log which processes have sockets in which descriptors lie unreceived, in a thread: looking at every
 /// descriptor of every process takes a while.
 pub(super) fn name_holders(limit: u64) {
-    let look = move || {
+    let name = move || {
         let mut holders = holders(Path::new("/proc"));
         holders.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         if holders.is_empty() {
@@ -25,7 +25,7 @@ pub(super) fn name_holders(limit: u64) {
             );
         }
     };
-    if let Err(error) = std::thread::Builder::new().name("in-flight".into()).spawn(look) {
+    if let Err(error) = std::thread::Builder::new().name("in-flight".into()).spawn(name) {
         warn!(%error, "who has descriptors in flight cannot be looked for");
     }
 }

@@ -136,7 +136,7 @@ impl Server {
             if woken.reload {
                 self.reload();
             }
-            match self.place.look(&self.closer) {
+            match self.place.check(&self.closer) {
                 EndpointState::Early => {}
                 EndpointState::Same => self.drop_unjoined(),
                 EndpointState::Made => self.registry.mark_all(),

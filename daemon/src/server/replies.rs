@@ -1,5 +1,4 @@
 //! Answers, and clients that do not take them.
-use super::clients::End;
 use super::{Server, in_flight};
 use crate::metrics::counts::COUNTS;
 use crate::peer;
@@ -18,6 +17,14 @@ pub(super) enum Passed {
     /// That of the memory of this job.
     Memory(String),
     Page(OwnedFd),
+}
+
+/// Why a client is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Closed,
+    Died,
+    Refused,
 }
 
 impl Server {

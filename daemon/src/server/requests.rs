@@ -1,6 +1,6 @@
 //! Requests of clients, and what is answered.
 use super::Server;
-use super::clients::End;
+use super::replies::End;
 use super::replies::Passed;
 use crate::memory;
 use crate::metrics::counts::COUNTS;

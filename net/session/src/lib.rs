@@ -53,6 +53,7 @@ mod random;
 mod recovery;
 mod refusal;
 mod time;
+mod version;
 mod wire;
 
 pub use batch::Batch;
@@ -64,4 +65,5 @@ pub use event::{Event, Reason, Received, SendError};
 pub use key::{ClusterKey, JobId, KeyError};
 pub use refusal::Refusal;
 pub use time::Time;
-pub use wire::{BASE_DATAGRAM, VERSION};
+pub use version::VERSION;
+pub use wire::BASE_DATAGRAM;

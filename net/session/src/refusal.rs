@@ -1,5 +1,5 @@
 //! Why a host does not speak with another.
-use crate::wire::VERSION;
+use crate::version::VERSION;
 
 /// Why there is no session. Both sides get it: one by a packet, the other with a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]

@@ -1,10 +1,8 @@
 //! Integer expressions that are affine in the variables of the loop; everything else is unknown.
-use super::scope::{Binding, Scopes};
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{BinOp, Expr, Lit, Type, UnOp};
 
-/// The values from outside that the description really uses, by their numbers in [`Scopes`].
+/// The values from outside that the description really uses, by their numbers among those that the scopes have met.
 #[derive(Default)]
 pub(crate) struct Used(pub(crate) Vec<usize>);
 
@@ -23,7 +21,7 @@ impl Used {
 pub(crate) struct Sym(Vec<(i64, Vec<usize>)>);
 
 impl Sym {
-    fn number(value: i64) -> Sym {
+    pub(crate) fn number(value: i64) -> Sym {
         Sym(vec![(value, Vec::new())])
     }
 
@@ -109,7 +107,7 @@ impl Form {
         Form { width, ..Form::variable(number) }
     }
 
-    fn number(value: i64, is_wide: bool) -> Form {
+    pub(crate) fn number(value: i64, is_wide: bool) -> Form {
         let width = if is_wide { Width::Wide } else { Width::Lone(None) };
         Form { constant: Sym::number(value), factors: Vec::new(), width, wide: Vec::new() }
     }
@@ -143,7 +141,7 @@ impl Form {
         self
     }
 
-    fn plus(mut self, other: Form) -> Form {
+    pub(crate) fn plus(mut self, other: Form) -> Form {
         self.constant = self.constant.plus(other.constant);
         self.factors.extend(other.factors);
         self.width = self.width.with(other.width);
@@ -152,14 +150,14 @@ impl Form {
     }
 
     /// Times a form without variables, `factor`, whose value is `sym`.
-    fn times(&self, sym: &Sym, factor: &Form) -> Option<Form> {
+    pub(crate) fn times(&self, sym: &Sym, factor: &Form) -> Option<Form> {
         let mut form = self.scaled(sym)?;
         form.width = self.width.with(factor.width);
         form.wide.extend(&factor.wide);
         Some(form)
     }
 
-    fn scaled(&self, factor: &Sym) -> Option<Form> {
+    pub(crate) fn scaled(&self, factor: &Sym) -> Option<Form> {
         let mut factors = Vec::new();
         for (number, sym) in &self.factors {
             factors.push((*number, sym.times(factor)?));
@@ -168,14 +166,14 @@ impl Form {
         Some(Form { constant, factors, width: self.width, wide: self.wide.clone() })
     }
 
-    fn negated(&self) -> Option<Form> {
+    pub(crate) fn negated(&self) -> Option<Form> {
         let mut form = self.scaled(&Sym::number(-1))?;
         form.width = form.width.with(form.width);
         Some(form)
     }
 
     /// Its value, if no variable occurs in it.
-    fn as_sym(&self) -> Option<&Sym> {
+    pub(crate) fn as_sym(&self) -> Option<&Sym> {
         self.factors.iter().all(|(_, factor)| factor.is_zero()).then_some(&self.constant)
     }
 
@@ -195,60 +193,5 @@ impl Form {
             quote!(__invariants[#place].is_wide)
         });
         quote!(#root::describe::affine(#constant, &[#(#factors),*], &[#(#wide),*]))
-    }
-}
-
-/// The integer types of 64 bits.
-const WIDE: [&str; 4] = ["usize", "isize", "u64", "i64"];
-
-/// The value of an expression as a form; `None` if it is none that can be followed.
-pub(crate) fn form(expr: &Expr, scopes: &mut Scopes<'_>) -> Option<Form> {
-    match expr {
-        Expr::Lit(lit) => match &lit.lit {
-            Lit::Int(number) => {
-                let is_wide = WIDE.contains(&number.suffix());
-                Some(Form::number(number.base10_parse().ok()?, is_wide))
-            }
-            _ => None,
-        },
-        Expr::Paren(inner) => form(&inner.expr, scopes),
-        Expr::Group(inner) => form(&inner.expr, scopes),
-        // Casts to 64 bits keep every index; narrower ones may not.
-        Expr::Cast(cast) => match &*cast.ty {
-            Type::Path(path) if WIDE.iter().any(|name| path.path.is_ident(name)) => {
-                form(&cast.expr, scopes)?.widened()
-            }
-            _ => None,
-        },
-        Expr::Unary(unary) => match unary.op {
-            UnOp::Neg(_) => form(&unary.expr, scopes)?.negated(),
-            _ => None,
-        },
-        Expr::Binary(binary) => {
-            let (left, right) = (form(&binary.left, scopes), form(&binary.right, scopes));
-            let (left, right) = (left?, right?);
-            match binary.op {
-                BinOp::Add(_) => Some(left.plus(right)),
-                BinOp::Sub(_) => Some(left.plus(right.scaled(&Sym::number(-1))?)),
-                BinOp::Mul(_) => match (left.as_sym(), right.as_sym()) {
-                    (_, Some(factor)) => left.times(factor, &right),
-                    (Some(factor), None) => right.times(factor, &left),
-                    (None, None) => None,
-                },
-                _ => None,
-            }
-        }
-        Expr::Path(path) => match path.path.get_ident() {
-            Some(name) => match scopes.find(name) {
-                Some(Binding::Form(form)) => Some(form.clone()),
-                Some(Binding::Other) => None,
-                None => Some(Form::invariant(scopes.outside(expr))),
-            },
-            None if scopes.is_inside(path) => None,
-            // A constant of some module or type.
-            None => Some(Form::invariant(scopes.outside(expr))),
-        },
-        Expr::Field(_) => scopes.is_outside(expr).then(|| Form::invariant(scopes.outside(expr))),
-        _ => None,
     }
 }

@@ -6,6 +6,7 @@
 //! schedules are found at run time from the description. What it cannot describe is an error, or a subscript that says "anything".
 mod accumulators;
 mod advice;
+mod affine;
 mod clauses;
 mod expand;
 mod form;

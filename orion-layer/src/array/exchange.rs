@@ -1,5 +1,5 @@
 //! Moving entries between workers, in a parcel of each for every other.
-use super::sparse::Value;
+use super::Value;
 use super::wire;
 use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};

@@ -1,7 +1,7 @@
 //! Making dense arrays. All calls are collective.
 use super::dense::DistArray;
 use super::shown;
-use super::sparse::{SparseArray, Value};
+use super::{SparseArray, Value};
 use crate::checksum::checksum;
 use crate::context::Context;
 use crate::error::{Error, Result};

@@ -12,12 +12,14 @@ mod save_text;
 pub(crate) mod share;
 mod shown;
 mod sparse;
+mod value;
 pub(crate) mod wire;
 
 pub use self::dense::DistArray;
 pub use self::npy::NpyElement;
 pub use self::npy_as::FromNumber;
-pub use self::sparse::{LocalEntries, SparseArray, Value};
+pub use self::sparse::{LocalEntries, SparseArray};
+pub use self::value::Value;
 pub use crate::contract::Layout;
 
 #[doc(inline)]

@@ -1,5 +1,5 @@
 //! Sparse arrays from text files, of which every worker parses its share. All calls are collective.
-use super::sparse::{SparseArray, Value};
+use super::{SparseArray, Value};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::file;

@@ -1,7 +1,7 @@
 //! Arrays to text files. An old file stays whole until the new one is complete. All calls are collective.
 use super::dense::DistArray;
 use super::share::share_bytes;
-use super::sparse::{SparseArray, Value};
+use super::{SparseArray, Value};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::file::{self, NewFile};

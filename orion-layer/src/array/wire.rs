@@ -1,5 +1,5 @@
 //! The bytes of a value on its way to another worker: numbers as they are, everything else as postcard has it.
-use super::sparse::Value;
+use super::Value;
 use crate::error::{Error, Result};
 use std::any::Any;
 

@@ -1,5 +1,4 @@
 //! A loop as it was called: what every step of running it is given.
-use super::prefetch_plan::Slice;
 use super::{Arrays, Describe, IterationSpace, LoopHead, Of};
 use crate::accumulate::Accumulators;
 
@@ -25,6 +24,23 @@ impl<S: IterationSpace, A: Arrays, K> KeySlice<S, A> for K where
     K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>)
 {
 }
+
+/// How a loop says which keys of served arrays it will use.
+pub(super) struct Slice<'k, K> {
+    /// `None`: it does not say.
+    pub(super) keys: Option<&'k K>,
+    /// Of what subscripts are computed, besides the iterations and arrays: the same number if that is the same. `None` if
+    /// it cannot be compared.
+    pub(super) basis: Option<u64>,
+}
+
+impl<K> Clone for Slice<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Slice<'_, K> {}
 
 /// A call of a loop, without its arrays.
 pub(super) struct Called<'c, S, C, K, F> {

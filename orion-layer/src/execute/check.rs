@@ -1,9 +1,8 @@
 //! One pass of a loop that is checked: serially, on worker 0, with everything noted.
 use super::body::guarded;
-use super::called::{Body, Called, KeySlice};
+use super::called::{Body, Called, KeySlice, Slice};
 use super::findings::{Covers, Findings, PrefetchCheck, Races};
 use super::plan::LoopPlan;
-use super::prefetch_plan::Slice;
 use super::{Arrays, IterationSpace, LoopHead, PassTrace};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Outcome};

@@ -50,16 +50,6 @@ pub(super) fn with_plan(fingerprint: u64, plan: &LoopPlan) -> u64 {
     hash.finish()
 }
 
-/// A number for what a plan has workers do.
-pub(super) fn digest(plan: &LoopPlan) -> u64 {
-    let mut hash = FxHasher::default();
-    (&plan.nest.relaxed, &plan.choice.cuts, &plan.owners, &plan.choice.placement.arrays).hash(&mut hash);
-    for tile in plan.tiles.iter().flatten() {
-        (&tile.tile.cells, &tile.parts, &tile.gives).hash(&mut hash);
-    }
-    hash.finish()
-}
-
 fn words<S: IterationSpace>(
     head: &LoopHead<'_>,
     space: &S,

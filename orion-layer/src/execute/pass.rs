@@ -1,16 +1,17 @@
 //! One pass of a loop on one worker.
 use super::body::guarded;
-use super::called::{Body, Called, KeySlice};
+use super::called::{Body, Called, KeySlice, Slice};
 use super::clocks::Clocks;
 use super::plan::LoopPlan;
-use super::prefetch_plan::{serves, take_tallies};
+use super::prefetch_plan::take_tallies;
 use super::timing::timed;
-use super::work::{Cells, Progress, relaxed};
+use super::work::{Cells, Progress, relaxed, serves};
 use super::{Arrays, IterationSpace, LoopArray, LoopHead};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
 use crate::relax::{Consistency, LoopReport, PassParams, Treatment};
+use crate::site::Site;
 use hectare_dsm::Rank;
 use std::time::{Duration, Instant};
 
@@ -37,25 +38,7 @@ impl Context<'_> {
         let mut spent = LoopReport::default();
         self.begin(head, plan, arrays)?;
         let since = Instant::now();
-        // Collected arrays are merged after the pass.
-        let clocked = |array: &&mut dyn LoopArray| array.treatment() != Treatment::Collected;
-        let clocks = match relaxed(plan, arrays).iter().any(clocked) {
-            false => None,
-            true => {
-                let planned = match serves(plan, arrays) {
-                    true => self.plan_prefetch::<S, A, K>(
-                        &placed,
-                        plan,
-                        head.relax.every,
-                        arrays,
-                        slice,
-                        &mut spent,
-                    ),
-                    false => Ok(()),
-                };
-                Some(self.open(head, plan, arrays, planned)?)
-            }
-        };
+        let clocks = self.begin_clocks::<S, A, K>(head, &placed, plan, arrays, slice, &mut spent)?;
         let mut tree = Tree::new(accumulators, plan.cells);
         let me = self.rank();
         let mut progress = Progress { begun: 0, clocks, spent };
@@ -81,22 +64,62 @@ impl Context<'_> {
             self.abandon(plan, arrays, begun, &error.to_string());
             return Err(self.fail(head.site, error));
         }
+        let (values, longest) = self.combine(head.site, accumulators, plan, tree, took)?;
+        spent.wait += waited.elapsed();
+        if clocks.is_some() {
+            plan.trials.borrow_mut().note(longest);
+        }
+        take_tallies(plan, arrays, &mut spent);
+        plan.note(head.relax, &spent, clocks.map(|clocks| clocks.report));
+        Ok(values)
+    }
+
+    /// The clocks of a pass that has relaxed arrays, and what it will use of served ones.
+    fn begin_clocks<S, A, K>(
+        &mut self,
+        head: &LoopHead<'_>,
+        placed: &S::Placed,
+        plan: &LoopPlan,
+        arrays: &mut A,
+        slice: Slice<'_, K>,
+        spent: &mut LoopReport,
+    ) -> Result<Option<Clocks>>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        K: KeySlice<S, A>,
+    {
+        // Collected arrays are merged after the pass.
+        let clocked = |array: &&mut dyn LoopArray| array.treatment() != Treatment::Collected;
+        if !relaxed(plan, arrays).iter().any(clocked) {
+            return Ok(None);
+        }
+        let planned = match serves(plan, arrays) {
+            true => self.plan_prefetch::<S, A, K>(placed, plan, head.relax.every, arrays, slice, spent),
+            false => Ok(()),
+        };
+        self.open(head, plan, arrays, planned).map(Some)
+    }
+
+    /// Adds up what the cells of all workers gave; how long the slowest worker took. Collective.
+    fn combine<C: Accumulators>(
+        &mut self,
+        site: Site,
+        accumulators: &C,
+        plan: &LoopPlan,
+        mut tree: Tree<'_, C>,
+        took: Duration,
+    ) -> Result<(C::Values, Duration)> {
         let mut bytes = (took.as_nanos() as u64).to_le_bytes().to_vec();
         tree.encode(&mut bytes);
         let (mut all, mut longest) = (Tree::new(accumulators, plan.cells), 0);
-        self.exchange(head.site, Outcome::Value(&bytes), |_, bytes| {
+        self.exchange(site, Outcome::Value(&bytes), |_, bytes| {
             let cut_off = || Error::Message("decoded: a time is cut off".into());
             let (took, partials) = bytes.split_first_chunk().ok_or_else(cut_off)?;
             longest = longest.max(u64::from_le_bytes(*took));
             all.decode(partials)
         })?;
-        spent.wait += waited.elapsed();
-        if clocks.is_some() {
-            plan.trials.borrow_mut().note(Duration::from_nanos(longest));
-        }
-        take_tallies(plan, arrays, &mut spent);
-        plan.note(head.relax, &spent, clocks.map(|clocks| clocks.report));
-        Ok(all.root())
+        Ok((all.root(), Duration::from_nanos(longest)))
     }
 
     /// Brings every written array to the worker that needs it first.

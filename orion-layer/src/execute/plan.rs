@@ -2,7 +2,6 @@
 use super::called::Called;
 use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
-use super::divergence::digest;
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::context::Context;
 use crate::contract::Serving;
@@ -18,8 +17,10 @@ use hectare_dependence::schedule::{
     Choice, ScheduleError, Tile, VISITS, cell_number, choose, for_each_cell, scrambled,
 };
 use hectare_dsm::Worker;
+use rustc_hash::FxHasher;
 use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -318,4 +319,14 @@ fn owners(grid: &[usize], tiles: &[Vec<TilePlan>]) -> Rc<[usize]> {
         }
     }
     owners.into()
+}
+
+/// A number for what a plan has workers do.
+fn digest(plan: &LoopPlan) -> u64 {
+    let mut hash = FxHasher::default();
+    (&plan.nest.relaxed, &plan.choice.cuts, &plan.owners, &plan.choice.placement.arrays).hash(&mut hash);
+    for tile in plan.tiles.iter().flatten() {
+        (&tile.tile.cells, &tile.parts, &tile.gives).hash(&mut hash);
+    }
+    hash.finish()
 }

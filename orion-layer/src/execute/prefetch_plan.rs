@@ -1,31 +1,16 @@
 //! Slices: what a loop over served arrays will use, found out before it runs.
-use super::called::KeySlice;
+use super::called::{KeySlice, Slice};
 use super::plan::LoopPlan;
 use super::work::relaxed;
 use super::{Arrays, IterationSpace};
 use crate::context::Context;
 use crate::error::Result;
-use crate::relax::{Every, LoopReport, Treatment};
+use crate::relax::{Every, LoopReport};
 use hectare_dependence::schedule::cell_number;
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
-
-/// How a loop says which keys of served arrays it will use.
-pub(super) struct Slice<'k, K> {
-    /// `None`: it does not say.
-    pub(super) keys: Option<&'k K>,
-    /// Of what subscripts are computed, besides the iterations and arrays: the same number if that is the same. `None` if
-    /// it cannot be compared.
-    pub(super) basis: Option<u64>,
-}
-
-impl<K> Clone for Slice<'_, K> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<K> Copy for Slice<'_, K> {}
 
 impl Context<'_> {
     /// Makes the lists of keys that each interval of this worker's uses, unless they are known, and tells the others which
@@ -115,11 +100,6 @@ impl Context<'_> {
     }
 }
 
-/// Whether any array of the loop is served to it.
-pub(super) fn serves<A: Arrays>(plan: &LoopPlan, arrays: &mut A) -> bool {
-    relaxed(plan, arrays).iter().any(|array| array.treatment() == Treatment::Served)
-}
-
 /// Takes what served arrays have counted.
 pub(super) fn take_tallies<A: Arrays>(plan: &LoopPlan, arrays: &mut A, spent: &mut LoopReport) {
     for array in relaxed(plan, arrays) {
@@ -146,10 +126,10 @@ fn for_each_served<A: Arrays>(
 
 /// With the versions of the arrays that the loop reads.
 fn with_versions<A: Arrays>(basis: u64, arrays: &mut A) -> u64 {
-    let versions = arrays.each();
-    versions.iter().fold(basis, |hash, array| {
-        // FNV-1a, by words.
-        let version = if array.is_written() { 0 } else { array.version() };
-        (hash ^ version).wrapping_mul(0x0100_0000_01b3).rotate_left(23)
-    })
+    let mut hash = FxHasher::default();
+    basis.hash(&mut hash);
+    for array in arrays.each() {
+        (if array.is_written() { 0 } else { array.version() }).hash(&mut hash);
+    }
+    hash.finish()
 }

@@ -1,8 +1,7 @@
 //! Running a loop: its plan, a pass, and what follows an error.
-use super::called::{Body, Called, KeySlice};
+use super::called::{Body, Called, KeySlice, Slice};
 use super::divergence::{fingerprint, with_plan};
 use super::plan::{Key, LoopPlan};
-use super::prefetch_plan::Slice;
 use super::{Arrays, Describe, IterationSpace, LoopHead, Of};
 use crate::accumulate::Accumulators;
 use crate::context::Context;

@@ -2,14 +2,13 @@
 use super::called::Body;
 use super::clocks::Clocks;
 use super::plan::LoopPlan;
-use super::prefetch_plan::serves;
 use super::{Arrays, IterationSpace, LoopArray, Of, PassTrace};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::Context;
 use crate::error::Result;
 use crate::mutant::{self, Mutant};
 use crate::panics::unwound::end_iterations;
-use crate::relax::LoopReport;
+use crate::relax::{LoopReport, Treatment};
 use hectare_dependence::placement::{ArrayPlacement, TilePlan};
 use hectare_dependence::schedule::cell_number;
 use std::cell::Cell;
@@ -255,4 +254,9 @@ impl Context<'_> {
 pub(super) fn relaxed<'a, A: Arrays>(plan: &LoopPlan, arrays: &'a mut A) -> Vec<&'a mut dyn LoopArray> {
     let all = arrays.each().into_iter().enumerate();
     all.filter(|(number, _)| plan.nest.relaxed.contains(number)).map(|(_, array)| array).collect()
+}
+
+/// Whether any array of the loop is served to it.
+pub(super) fn serves<A: Arrays>(plan: &LoopPlan, arrays: &mut A) -> bool {
+    relaxed(plan, arrays).iter().any(|array| array.treatment() == Treatment::Served)
 }

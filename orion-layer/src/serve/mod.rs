@@ -27,7 +27,6 @@ mod homes;
 mod intend;
 mod keys;
 mod lookaside;
-mod missed;
 mod prefetch;
 mod ring;
 mod served;

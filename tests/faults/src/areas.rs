@@ -1,9 +1,9 @@
 //! Faults 42, 43, 47, 48, 51, 64: what a program asks of areas and tables that they cannot do.
+use crate::constants::JOB;
 use crate::content;
 use crate::host::{Host, until};
 use crate::promises::{Promise, Violation};
 use crate::stage::{Stage, Verdict};
-use crate::worker::JOB;
 use anyhow::{Context, Result, bail, ensure};
 use hectare_dsm::{AreaSpec, Error, Job, Tracking};
 use hectare_wire::{Connection, JobSettings, Refusal, Reply, Request};

@@ -1,9 +1,9 @@
 //! Faults 13 to 17 and 52: daemons that die and come back, that meet another one, what a killed one left, or a
 //! wrong configuration.
+use crate::constants::JOB;
 use crate::host::{Daemon, Host, until};
 use crate::promises::{Promise, Violation};
 use crate::stage::{Stage, Verdict};
-use crate::worker::JOB;
 use anyhow::{Result, bail, ensure};
 use hectare_wire::Connection;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ fn come_back(stage: &mut Stage) -> Result<Duration> {
     let since = Instant::now();
     stage.daemon = Some(stage.host.daemon("")?);
     let host = &stage.host;
-    let ranks = crate::worker::AREAS.len() as u32;
+    let ranks = crate::constants::AREAS.len() as u32;
     let wanted = stage.load.members.len() as u32;
     let back = until("the members to come back", || {
         host.job_line(JOB).is_ok_and(|line| (line.members, line.ranks) == (wanted, ranks))

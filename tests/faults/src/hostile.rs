@@ -1,10 +1,10 @@
 //! Faults 53 to 57: clients that mean harm.
+use crate::constants::JOB;
 use crate::content;
 use crate::host::{Host, descriptors, until};
 use crate::promises::{Promise, Violation};
 use crate::stage::{Stage, Verdict};
 use crate::system::{self, Scratch};
-use crate::worker::JOB;
 use anyhow::{Context, Result, bail, ensure};
 use hectare_dsm::{Error, Job};
 use hectare_testing::Random;

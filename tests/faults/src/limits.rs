@@ -1,9 +1,9 @@
 //! Faults 18, 46, 49 and 50: memory, descriptors and rights that run out.
+use crate::constants::JOB;
 use crate::host::{Host, descriptors, until};
 use crate::promises::{Promise, Violation};
 use crate::stage::{Stage, Verdict};
 use crate::system;
-use crate::worker::JOB;
 use anyhow::{Context, Result, bail, ensure};
 use hectare_dsm::{AreaSpec, Error, Job, Tracking};
 use std::os::unix::process::CommandExt;

@@ -1,7 +1,7 @@
 //! The running job that faults are injected into: its processes, seen from the campaign.
+use crate::constants::AREAS;
 use crate::host::{Host, Log, WATCHDOG, descriptors, until, within};
 use crate::promises::{Judge, Promise, Record, Violation};
-use crate::worker::AREAS;
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Write};

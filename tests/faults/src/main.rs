@@ -10,6 +10,7 @@
 mod across;
 mod areas;
 mod clock;
+mod constants;
 mod content;
 mod daemon;
 mod host;

@@ -1,9 +1,9 @@
 //! Faults 1 to 4, 8 to 12: processes that die, or seem to.
+use crate::constants::JOB;
 use crate::host::{descriptors, until};
 use crate::promises::{Promise, Violation};
 use crate::stage::{Stage, Verdict};
 use crate::system;
-use crate::worker::JOB;
 use anyhow::{Context, Result, ensure};
 use hectare_testing::Random;
 use std::io::{BufRead, BufReader};

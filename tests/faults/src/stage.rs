@@ -1,8 +1,8 @@
 //! The stage of every fault: a host, its daemon, the load, and the accounts of the resources that they hold.
+use crate::constants::JOB;
 use crate::host::{Daemon, Host, descriptors, until};
 use crate::load::Load;
 use crate::promises::{Promise, Violation};
-use crate::worker::JOB;
 use anyhow::{Result, bail};
 use hectare_dsm::{Job, Stats, WorkerState};
 use hectare_testing::Random;

@@ -1,4 +1,5 @@
 //! A process of the load: workers that write areas of their own, read everybody's, and report what they see.
+use crate::constants::{AREAS, JOB};
 use crate::content::{self, Head};
 use crate::promises::Record;
 use crate::system;
@@ -7,12 +8,6 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-
-/// Elements and reader copies of the areas of the load. With one copy, an area stands still while a straggler
-/// may look at it. In other jobs than [`JOB`], each has three.
-pub(crate) const AREAS: [(usize, u32); 4] = [(20, 2), (60_000, 2), (5_000, 2), (20_000, 3)];
-/// The job of the load.
-pub(crate) const JOB: &str = "load";
 
 /// Orders that the workers of this process have not carried out yet.
 static ORDERS: Mutex<Vec<String>> = Mutex::new(Vec::new());

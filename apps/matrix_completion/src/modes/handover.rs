@@ -8,7 +8,7 @@
 //! The order of the updates is not that of `serial`, but it is the same in every run with as many workers.
 
 use super::super::blocks::Blocks;
-use super::super::element::Element;
+use super::super::kernel::Element;
 use super::super::model::{Matrix, Model};
 use super::super::sweep::{Slices, Sweep};
 use super::super::train::{OnEpoch, Training};

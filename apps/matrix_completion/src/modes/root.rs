@@ -1,8 +1,8 @@
 //! The end of an epoch, for modes whose workers keep the model in areas: everybody publishes, worker 0 puts the
 //! model together and hands it to the callback, and its answer goes back to all.
 
-use super::super::element::Element;
 use super::super::interrupt;
+use super::super::kernel::Element;
 use super::super::model::Model;
 use super::super::train::{EpochEnd, OnEpoch};
 use hectare::{Area, Error, Owned, Result, Worker};

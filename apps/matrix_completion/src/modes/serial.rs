@@ -1,6 +1,6 @@
 //! One worker: the loop that all other modes have to agree with.
 
-use super::super::element::Element;
+use super::super::kernel::Element;
 use super::super::model::Model;
 use super::super::sweep::{Slices, Sweep};
 use super::super::train::{EpochEnd, OnEpoch, Training};

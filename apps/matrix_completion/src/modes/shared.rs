@@ -4,7 +4,7 @@
 //! a barrier between batches hands them on. Losses are those of `serial`, bit by bit.
 
 use super::super::barrier::Barrier;
-use super::super::element::Element;
+use super::super::kernel::Element;
 use super::super::model::Model;
 use super::super::plan::Plan;
 use super::super::sweep::{Rows, Sweep, prefetch_to_write};

@@ -1,8 +1,8 @@
 //! Training in every mode: the same losses whoever computes them, and they fall.
 use crate::matrix_completion::data::Rating;
 use crate::matrix_completion::exchange::Exchange;
-use crate::matrix_completion::modes::areas::Transports;
-use crate::matrix_completion::options::Step;
+use crate::matrix_completion::kernel::Step;
+use crate::matrix_completion::options::Transports;
 use crate::support::{TRANSPORTS, Way, bits, losses, plan, small_data};
 use std::collections::HashSet;
 

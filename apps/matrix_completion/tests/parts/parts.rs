@@ -1,13 +1,15 @@
 //! The example's parts by themselves: blocks, kernels, plans, barrier, imports.
 use crate::matrix_completion::barrier::Barrier;
 use crate::matrix_completion::blocks::Blocks;
+use crate::matrix_completion::checkpoint::checksum;
 use crate::matrix_completion::data::Rating;
-use crate::matrix_completion::imports::Import;
-use crate::matrix_completion::kernel::Kernels;
+use crate::matrix_completion::kernel::{Kernels, Step};
 use crate::matrix_completion::model::{Layout, Model};
 use crate::matrix_completion::modes::serial;
-use crate::matrix_completion::options::Step;
-use crate::matrix_completion::train::{Schedule, Training};
+use crate::matrix_completion::options::Schedule;
+use crate::matrix_completion::plan::imports::Import;
+use crate::matrix_completion::random::Random;
+use crate::matrix_completion::train::Training;
 use crate::support::{plan, small_data};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -160,4 +162,12 @@ fn imports_are_those_of_a_naive_model() {
             assert_eq!(plan.imports().count(epoch), count);
         }
     }
+}
+
+#[test]
+fn checkpoints_and_seeds_of_earlier_versions_hold() {
+    assert_eq!(checksum(b""), 0xcbf2_9ce4_8422_2325);
+    assert_eq!(checksum(b"foobar"), 0x8594_4171_f739_67e8);
+    assert_eq!(Random::new(0, "").bits(), 0x5b21_f68f_fa77_f14c);
+    assert_eq!(Random::new(7, "ratings").bits(), 0xbc99_e7cb_6660_01e0);
 }

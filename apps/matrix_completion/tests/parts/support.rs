@@ -1,16 +1,14 @@
 //! Small data, and training on it in every mode.
 use crate::matrix_completion::data::{DataSet, split};
-use crate::matrix_completion::element::Element;
 use crate::matrix_completion::evaluate::{squared_error, test_rmse};
 use crate::matrix_completion::generate::{Size, generate};
-use crate::matrix_completion::kernel::Kernels;
+use crate::matrix_completion::kernel::{Element, Kernels, Step};
 use crate::matrix_completion::model::{Layout, Model};
-use crate::matrix_completion::modes::areas::Transports;
 use crate::matrix_completion::modes::{areas, handover, serial, shared};
-use crate::matrix_completion::options::Step;
+use crate::matrix_completion::options::{Schedule, Transports};
 use crate::matrix_completion::plan::{Plan, PlanOptions};
 use crate::matrix_completion::random::Random;
-use crate::matrix_completion::train::{EpochEnd, Schedule, Training};
+use crate::matrix_completion::train::{EpochEnd, Training};
 use std::ops::ControlFlow;
 
 /// Small enough for a build without optimization.

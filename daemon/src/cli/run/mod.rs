@@ -11,13 +11,11 @@ use anyhow::{Context, Result};
 use clap::Args;
 use hectare_dsm::Job;
 use hectare_wire::{Member, RunDir, check_job_name};
-pub(crate) use hosts::HostFailed;
 use hosts::HostOptions;
 use output::Output;
 use processes::{Process, Program};
 use rustix::process::Signal;
 use signals::Signals;
-use std::io::ErrorKind;
 use std::ops::Range;
 use std::time::Duration;
 use supervise::Supervisor;
@@ -57,31 +55,6 @@ pub struct Run {
     program: Vec<String>,
     #[command(flatten)]
     on: HostOptions,
-}
-
-/// A program that could not be started.
-#[derive(Debug, thiserror::Error)]
-#[error("{} cannot be started: {source}", named(program))]
-pub struct NotStarted {
-    program: String,
-    r#source: std::io::Error,
-}
-
-/// A program in a message. An empty name, as of a variable of a script that is not set, would leave a hole there.
-fn named(program: &str) -> &str {
-    if program.is_empty() { "the program, whose name is empty (\"\")," } else { program }
-}
-
-impl NotStarted {
-    /// The exit code that a shell gives it: 127 where there is no such program, 126 where it cannot be executed; 1 if
-    /// the host has no room for a process.
-    pub(super) fn code(&self) -> u8 {
-        match self.source.kind() {
-            ErrorKind::NotFound => 127,
-            ErrorKind::WouldBlock | ErrorKind::OutOfMemory => 1,
-            _ => 126,
-        }
-    }
 }
 
 /// Starts the processes and waits for all; the exit code.
@@ -136,7 +109,7 @@ fn start(
         kill_at: None,
         kills: 0,
         first_failure: None,
-        caller: None,
+        on_failure: None,
     };
     let program =
         Program { words: what.program.clone(), variables: Vec::new(), size, writes, prefixed: true };

@@ -1,5 +1,4 @@
 //! The output of the processes, on its way to the launcher's own standard output and error.
-use super::hosts::Caller;
 use crate::lines::Lines;
 use crate::logging::Sink;
 use anyhow::{Context, Result};
@@ -16,20 +15,21 @@ const LONGEST_PIECE: u64 = 64 << 10;
 const LAST_OUTPUT_WITHIN: Duration = Duration::from_secs(2);
 
 /// One of the launcher's streams.
-#[derive(Debug)]
 struct Stream {
     name: &'static str,
     lines: Mutex<To>,
     lost: Mutex<u64>,
 }
 
+/// Passes bytes on.
+type PassOn = Box<dyn Fn(&[u8]) -> std::io::Result<()> + Send>;
+
 /// Where a stream goes.
-#[derive(Debug)]
 enum To {
     /// Not `std::io::stdout`, which keeps what it could not write and tries it again in pieces.
     File(Lines<File>),
     /// To whoever started this part of a program on several hosts.
-    Caller(Arc<Caller>, bool),
+    Caller(PassOn),
 }
 
 /// Both streams, and the threads that copy to them.
@@ -53,10 +53,14 @@ impl Output {
         Ok(Output::with(streams, voice))
     }
 
-    /// The same for the output of a part, which is passed on.
-    pub(super) fn to_caller(caller: &Arc<Caller>, voice: Sink) -> Output {
+    /// The same for the output of a part, which `pass_on` passes on: whether it is standard error, and the bytes.
+    pub(super) fn to_caller<F>(pass_on: F, voice: Sink) -> Output
+    where
+        F: Fn(bool, &[u8]) -> std::io::Result<()> + Clone + Send + 'static,
+    {
         let stream = |name, error| {
-            let to = To::Caller(caller.clone(), error);
+            let pass_on = pass_on.clone();
+            let to = To::Caller(Box::new(move |bytes| pass_on(error, bytes)));
             Arc::new(Stream { name, lines: Mutex::new(to), lost: Mutex::new(0) })
         };
         Output::with([stream("standard output", false), stream("standard error", true)], voice)
@@ -137,7 +141,7 @@ impl To {
     fn put(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         match self {
             To::File(lines) => lines.put(bytes),
-            To::Caller(caller, error) => caller.output(*error, bytes),
+            To::Caller(pass_on) => pass_on(bytes),
         }
     }
 }

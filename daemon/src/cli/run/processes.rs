@@ -1,5 +1,6 @@
 //! The processes of a program, each in a group of its own.
-use super::{NotStarted, output::Output};
+use super::output::Output;
+use crate::cli::failure::NotStarted;
 use crate::cli::parent_death::die_with_parent;
 use anyhow::{Context, Result};
 use hectare_wire::RunDir;
@@ -99,8 +100,8 @@ impl Process {
         if self.status.is_some() {
             return Ok(None);
         }
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let ended = waitid(WaitId::PidFd(self.ended.as_fd()), look);
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let ended = waitid(WaitId::PidFd(self.ended.as_fd()), options);
         let ended = ended.map_err(std::io::Error::from).context("waitid")?;
         self.status = ended.map(|ended| {
             // As wait(2) would say it.
@@ -129,8 +130,8 @@ impl Process {
 
     /// The signal that stopped it, if one has since the last call.
     pub(super) fn has_stopped(&self) -> Option<Signal> {
-        let look = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
-        let stopped = waitid(WaitId::PidFd(self.ended.as_fd()), look).ok().flatten()?;
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+        let stopped = waitid(WaitId::PidFd(self.ended.as_fd()), options).ok().flatten()?;
         stopped.stopping_signal().and_then(Signal::from_named_raw)
     }
 

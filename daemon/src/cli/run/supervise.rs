@@ -1,5 +1,4 @@
 //! The launcher while its processes run: signals, failures, and the end.
-use super::hosts::Caller;
 use super::processes::{Process, any_alive};
 use super::signals::Signals;
 use super::terminal::{Terminal, Wanted};
@@ -34,8 +33,8 @@ pub(super) struct Supervisor<'a> {
     pub(super) kill_at: Option<Instant>,
     pub(super) kills: u32,
     pub(super) first_failure: Option<u8>,
-    /// Of a part on one of several hosts: who decides what becomes of the others when one has failed.
-    pub(super) caller: Option<&'a Caller>,
+    /// Of a part on one of several hosts: tells the caller, who decides what becomes of the others, that a rank has failed.
+    pub(super) on_failure: Option<&'a dyn Fn(u32, ExitStatus)>,
 }
 
 impl Supervisor<'_> {
@@ -95,7 +94,7 @@ impl Supervisor<'_> {
         match signal {
             Signal::CHILD => self.look_who_stopped(),
             // A part goes on, to hear when the others do.
-            Signal::TSTP if self.caller.is_some() => self.send(signal),
+            Signal::TSTP if self.on_failure.is_some() => self.send(signal),
             Signal::TSTP => self.stop_all(),
             Signal::KILL => self.kill(),
             // Who asks twice means it. (A terminal that goes away may send SIGHUP twice.)
@@ -224,8 +223,8 @@ impl Supervisor<'_> {
             // The others go on: those who wait for this one to join need not wait any longer.
             let _ = self.shared.note_absence(rank);
         }
-        if let Some(caller) = self.caller {
-            return caller.failed(rank, status);
+        if let Some(on_failure) = self.on_failure {
+            return on_failure(rank, status);
         }
         match (told_to_end, self.keep_going, is_first) {
             (true, ..) => {}

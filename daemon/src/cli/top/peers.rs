@@ -1,5 +1,5 @@
 //! The other hosts of jobs on several, as their agents on this one tell of them.
-use crate::cli::peers::ask;
+use crate::ask::standing_of;
 use hectare_wire::{AgentConnection, PeerStanding, RunDir};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl Agents {
     /// The peers of a job: none if it is on this host alone, or its agent does not answer.
     pub(super) fn peers(&mut self, job: &str, now: Instant) -> Vec<PeerSample> {
         let agent = AgentConnection::open(&self.dir, job, Some(ANSWER)).ok().flatten();
-        let Some(standing) = agent.and_then(|agent| ask(&agent).ok()) else {
+        let Some(standing) = agent.and_then(|agent| standing_of(&agent).ok()) else {
             self.last.remove(job);
             return Vec::new();
         };

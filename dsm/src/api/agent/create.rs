@@ -1,6 +1,7 @@
 //! The agent makes areas whose owners are on other hosts.
 use super::Agent;
-use crate::engine::directory::create::{AGENT, Draft, complete};
+use crate::engine::directory::AGENT;
+use crate::engine::directory::create::{Draft, complete};
 use crate::engine::directory::reclaim::reclaim;
 use crate::engine::directory::spec::{AreaSpec, Tracking};
 use crate::engine::directory::{AreaId, Directory};

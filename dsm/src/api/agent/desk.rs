@@ -1,5 +1,4 @@
 //! The areas in use by an agent, and the copies that it has pinned.
-use super::receive::Source;
 use crate::engine::directory::AreaId;
 use crate::engine::runtime::{Local, Runtime};
 use crate::engine::shared::Shared;
@@ -25,6 +24,15 @@ use std::time::Duration;
 /// How often a new agent looks, each a millisecond, for the place to be free: whoever asks whether a dead agent lives
 /// (`pins::is_held`) has its mutex for a moment.
 const LOOKS_FOR_PLACE: u32 = 100;
+
+/// Where the lines come from that are received of an area: lines of another source are no part of the same cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The term of the versions.
+    pub term: u64,
+    /// Whoever sends, by a number that another sender does not have.
+    pub sender: u64,
+}
 
 /// The agent's use of one area.
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 //! Versions that arrive from other hosts: lines into the writer copy, then one word for all areas of a cut.
 use super::Agent;
 use super::desk::Desk;
+pub use super::desk::Source;
 use super::held::LineSet;
 use crate::engine::directory::{AreaId, find};
 use crate::error::{Error, Result};
@@ -31,15 +32,6 @@ pub struct Arrival {
     pub label: u64,
     /// How long ago it was last known to be the newest: its age when it was sent, and the time on the way.
     pub age: Duration,
-}
-
-/// Where the lines come from that are received of an area: lines of another source are no part of the same cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// The term of the versions.
-    pub term: u64,
-    /// Whoever sends, by a number that another sender does not have.
-    pub sender: u64,
 }
 
 /// The agent's hand on areas that it receives into.

@@ -8,7 +8,9 @@
 use super::find;
 use super::heap::Source;
 use super::spec::{AreaSpec, Tracking};
-use crate::engine::directory::{AreaId, CREATING, DELETED, Directory, LIVE, extent_of, set_state, state_of};
+use crate::engine::directory::{
+    AGENT, AreaId, CREATING, DELETED, Directory, LIVE, extent_of, set_state, state_of,
+};
 use crate::engine::shared::Shared;
 use crate::error::{Error, Rank, Result};
 use crate::memory::allocator::Extent;
@@ -88,9 +90,6 @@ impl Draft<'_> {
 fn no_memory(spec: &AreaSpec, asked: u64, free: u64, limit: u64, payer: &str) -> Error {
     Error::OutOfMemory { name: spec.name.clone(), asked, free, limit, payer: payer.to_owned() }
 }
-
-/// In place of a worker's rank: the agent creates.
-pub(crate) const AGENT: Rank = Rank::MAX;
 
 /// Where it stands which area worker `rank`, or the agent, is creating.
 fn creating_of(segment: &Segment, rank: Rank) -> &AtomicU32 {

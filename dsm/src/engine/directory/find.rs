@@ -2,8 +2,7 @@
 //!
 //! `area_state` says how a lookup knows that what it has read of a slot belongs to one area, `lookup` what it does while the
 //! index is made anew.
-use crate::engine::directory::create::AGENT;
-use crate::engine::directory::{AreaId, CREATING, state_of};
+use crate::engine::directory::{AGENT, AreaId, CREATING, state_of};
 use crate::engine::shared::Shared;
 use crate::error::Error;
 use crate::protocol::index::hash;

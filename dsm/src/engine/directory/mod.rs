@@ -11,7 +11,7 @@ pub(crate) mod reclaim;
 pub(crate) mod spec;
 
 use crate::engine::shared::Shared;
-use crate::error::{Error, Result};
+use crate::error::{Error, Rank, Result};
 use crate::memory::allocator::Extent;
 use crate::memory::mutex::Locked;
 use crate::memory::process;
@@ -20,6 +20,9 @@ use crate::segment::layout::AreaSlot;
 use crate::segment::mapping::Segment;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+
+/// In place of a worker's rank: the agent creates.
+pub(crate) const AGENT: Rank = Rank::MAX;
 
 pub(crate) use crate::protocol::area_state::{AreaId, CREATING, DELETED, FREE, LIVE, is_live};
 

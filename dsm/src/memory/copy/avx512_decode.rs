@@ -3,7 +3,7 @@
 //! Compressing into a register and storing the whole register is much faster than compressing stores, which are
 //! microcoded on some processors; the surplus lanes are overwritten by the next store.
 
-use super::sparse::{PIECE_WORDS, SURPLUS};
+use super::{PIECE_WORDS, SURPLUS};
 use std::arch::x86_64::*;
 
 /// 0, 1, .. 63.

@@ -18,6 +18,8 @@ use super::kernels::Stores;
 use super::sparse::LineBuffer;
 use super::{Isa, Kernels, LINE};
 use crate::memory::limits::headroom;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 const MIB: usize = 1 << 20;
@@ -50,6 +52,29 @@ pub(super) struct Measured {
     pub(super) nt_bytes: usize,
     /// Share of dirty lines above which one worker's full copy is faster.
     pub(super) sparse_to_full: f32,
+}
+
+impl Kernels {
+    /// The kernels of this process; the first call calibrates them, which takes up to 40 ms and 32 MiB for its length.
+    pub(crate) fn get() -> &'static Self {
+        Self::get_for(&AtomicU32::new(0))
+    }
+
+    /// The kernels of this process, calibrated as `measured` of its job says, or, if that is 0, measured and noted
+    /// there: processes of one job calibrate once, and copy the same way. The word says nothing about other memory, so
+    /// its accesses are relaxed; one that makes no sense is taken for the nearest that does.
+    pub(crate) fn get_for(measured: &AtomicU32) -> &'static Self {
+        static KERNELS: OnceLock<Kernels> = OnceLock::new();
+        KERNELS.get_or_init(|| {
+            let kernels = match measured.load(Ordering::Relaxed) {
+                0 => calibrated(Isa::detect()),
+                word => as_measured(Isa::detect(), Measured::of_word(word)),
+            };
+            measured.store(Measured::of(&kernels).to_word(), Ordering::Relaxed);
+            tracing::debug!(?kernels, "copy kernels chosen");
+            kernels
+        })
+    }
 }
 
 impl Measured {

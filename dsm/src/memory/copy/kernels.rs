@@ -1,9 +1,6 @@
 //! The choice of a kernel for each copy.
 
-use super::calibrate::{self, Measured};
 use super::{Isa, LINE, portable};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How a dense copy stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,27 +31,6 @@ pub(crate) struct Kernels {
 }
 
 impl Kernels {
-    /// The kernels of this process; the first call calibrates them, which takes up to 40 ms and 32 MiB for its length.
-    pub(crate) fn get() -> &'static Self {
-        Self::get_for(&AtomicU32::new(0))
-    }
-
-    /// The kernels of this process, calibrated as `measured` of its job says, or, if that is 0, measured and noted
-    /// there: processes of one job calibrate once, and copy the same way. The word says nothing about other memory, so
-    /// its accesses are relaxed; one that makes no sense is taken for the nearest that does.
-    pub(crate) fn get_for(measured: &AtomicU32) -> &'static Self {
-        static KERNELS: OnceLock<Kernels> = OnceLock::new();
-        KERNELS.get_or_init(|| {
-            let kernels = match measured.load(Ordering::Relaxed) {
-                0 => calibrate::calibrated(Isa::detect()),
-                word => calibrate::as_measured(Isa::detect(), Measured::of_word(word)),
-            };
-            measured.store(Measured::of(&kernels).to_word(), Ordering::Relaxed);
-            tracing::debug!(?kernels, "copy kernels chosen");
-            kernels
-        })
-    }
-
     /// Copies `len` bytes.
     ///
     /// `total` is what all workers of the round copy together: it decides between ordinary and non-temporal stores.

@@ -37,6 +37,12 @@ pub(crate) use isa::Isa;
 pub(crate) use kernels::Kernels;
 pub(crate) use sparse::LineBuffer;
 
+/// Words of a bitmap that are decoded at a time: the largest number whose non-zero words one 64-bit mask can name.
+const PIECE_WORDS: usize = 64;
+
+/// Entries behind the capacity of a list of lines that wide stores may spill into.
+const SURPLUS: usize = 64;
+
 /// Bytes of a line, the unit of the write log and of everything that is copied selectively.
 pub(crate) const LINE: usize = 64;
 

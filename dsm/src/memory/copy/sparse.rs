@@ -1,12 +1,6 @@
 //! From a bitmap of dirty lines to a list of them.
 
-use super::Isa;
-
-/// Words decoded at a time: the largest number whose non-zero words one 64-bit mask can name.
-pub(super) const PIECE_WORDS: usize = 64;
-
-/// Entries behind the capacity that wide stores may spill into.
-pub(super) const SURPLUS: usize = 64;
+use super::{Isa, PIECE_WORDS, SURPLUS};
 
 /// Lines a buffer holds. Large, because each flush costs a fence and a ramp of prefetches.
 const CAPACITY: usize = 16 << 10;

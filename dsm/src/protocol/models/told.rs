@@ -1,4 +1,4 @@
-//! Clocks and the numbers that are told with them (`protocol/clock_words.rs`), as the loop layer's board has them: whoever asks
+//! Clocks and the numbers that are told with them (`protocol/clock_words.rs`), as the loop layer's table has them: whoever asks
 //! for the number of a clock that all have applied gets that number, and no later clock's.
 //!
 //! Worker 0 publishes clocks, which workers 1 and 2 apply. Worker 1 asks; worker 2 may lag behind it.
@@ -24,7 +24,7 @@ enum Mutant {
     ClockFirst,
 }
 
-struct Board {
+struct ClockTable {
     clocks: ClockWords,
     /// Worker 0's.
     words: Vec<AtomicU64>,
@@ -33,15 +33,15 @@ struct Board {
     mutant: Mutant,
 }
 
-impl Board {
-    fn new(mutant: Mutant) -> Board {
+impl ClockTable {
+    fn new(mutant: Mutant) -> ClockTable {
         let clocks = match mutant {
             Mutant::FewPlaces => ClockWords::new(0, RING).with_places(2),
             Mutant::PlacePerSlot => ClockWords::new(0, RING).with_places(1),
             _ => ClockWords::new(0, RING),
         };
         let words = (0..clocks.end()).map(|_| AtomicU64::new(0)).collect();
-        Board { clocks, words, applied: [AtomicU64::new(0), AtomicU64::new(0)], mutant }
+        ClockTable { clocks, words, applied: [AtomicU64::new(0), AtomicU64::new(0)], mutant }
     }
 
     /// `Clocks::tick_once`, as far as it waits for nobody: publishes the next clock, if there is room.
@@ -77,9 +77,9 @@ impl Board {
     fn ask(&self) {
         let own = self.apply(0);
         let clock = self.clock();
-        // `Clocks::published` and `Lacking::note_merged`: what all have applied, though it may be less than this one.
+        // `Clocks::published` and `StalenessMeter::note_merged`: what all have applied, though it may be less than this one.
         self.check_told(clock.min(own).min(words::observe(&self.applied[1])));
-        // `Lacking::is_due`: what it has published.
+        // `StalenessMeter::is_due`: what it has published.
         self.check_told(clock);
     }
 
@@ -89,27 +89,27 @@ impl Board {
     }
 }
 
-fn told(mutant: Mutant, weaken: impl Fn(&Board) + Sync + Send + 'static) {
+fn told(mutant: Mutant, weaken: impl Fn(&ClockTable) + Sync + Send + 'static) {
     explore(3, move || {
-        let board = Arc::new(Board::new(mutant));
-        weaken(&board);
+        let table = Arc::new(ClockTable::new(mutant));
+        weaken(&table);
         // Two clocks are published; all have applied the first.
-        board.tick();
-        (0..2).for_each(|server| assert_eq!(board.apply(server), 1));
-        board.tick();
-        assert_eq!(board.clock(), 2);
+        table.tick();
+        (0..2).for_each(|server| assert_eq!(table.apply(server), 1));
+        table.tick();
+        assert_eq!(table.clock(), 2);
         let asker = {
-            let board = board.clone();
-            thread::spawn(move || (0..2).for_each(|_| board.ask()))
+            let table = table.clone();
+            thread::spawn(move || (0..2).for_each(|_| table.ask()))
         };
         let other = {
-            let board = board.clone();
-            thread::spawn(move || board.apply(1))
+            let table = table.clone();
+            thread::spawn(move || table.apply(1))
         };
-        (0..2).for_each(|_| board.tick());
+        (0..2).for_each(|_| table.tick());
         asker.join().unwrap();
         other.join().unwrap();
-        board.ask();
+        table.ask();
     });
 }
 
@@ -139,13 +139,13 @@ fn mutant_a_clock_before_its_number() {
 #[test]
 #[should_panic(expected = "of another clock")]
 fn mutant_a_clock_that_is_published_weakly() {
-    told(Mutant::None, |board| {
-        board.words[0].weaken(Access::Store, Ordering::Release, Ordering::Relaxed);
+    told(Mutant::None, |table| {
+        table.words[0].weaken(Access::Store, Ordering::Release, Ordering::Relaxed);
     });
 }
 
 #[test]
 #[should_panic(expected = "of another clock")]
 fn mutant_a_clock_that_is_read_weakly() {
-    told(Mutant::None, |board| board.words[0].weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
+    told(Mutant::None, |table| table.words[0].weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
 }

@@ -10,7 +10,7 @@ use crate::handshake::responder::HalfOpen;
 use crate::link::{Link, Party};
 use crate::refusal::Refusal;
 use crate::time::Time;
-use crate::wire::VERSION;
+use crate::version::VERSION;
 use crate::wire::greeting::{self, Answer, Hello, NoHello, Opening, Sort};
 use std::net::SocketAddr;
 

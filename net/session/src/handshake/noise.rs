@@ -4,8 +4,9 @@
 //! message is sealed for those who have it.
 use crate::key::JobId;
 use crate::random::Randomness;
+use crate::version::VERSION;
+use crate::wire::array;
 use crate::wire::greeting::MAX_NOISE;
-use crate::wire::{VERSION, array};
 use snow::params::{CipherChoice, DHChoice, HashChoice, NoiseParams};
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 use snow::types::{Cipher, Dh, Hash, Random};

@@ -1,6 +1,7 @@
 //! Packets before a session: Hello, Retry, Welcome, Finish and Refusal.
-use super::{BASE_DATAGRAM, VERSION, array};
+use super::{BASE_DATAGRAM, array};
 use crate::refusal::Refusal;
+use crate::version::VERSION;
 use ring::hmac;
 
 const NAME: [u8; 3] = *b"hct";

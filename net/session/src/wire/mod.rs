@@ -3,9 +3,6 @@ pub(crate) mod ack;
 pub(crate) mod greeting;
 pub(crate) mod header;
 
-/// The version of the protocol.
-pub const VERSION: u16 = 1;
-
 /// The size of the largest UDP payload that every path must carry (RFC 9000 section 14.1, RFC 8899 section 5.1.2).
 pub const BASE_DATAGRAM: usize = 1200;
 

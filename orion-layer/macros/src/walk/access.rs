@@ -1,6 +1,6 @@
 //! Accesses to arrays: elements, rows, slices.
+use super::super::affine::form;
 use super::super::clauses::{Array, Treatment};
-use super::super::form::form;
 use super::super::nest::inner_range;
 use super::super::rewrite::{is_in_written, is_pure};
 use super::super::text::text;

@@ -1,5 +1,6 @@
 //! The bindings of the body.
-use super::super::form::{Form, Used, form};
+use super::super::affine::form;
+use super::super::form::{Form, Used};
 use super::super::nest::{inner_range, inner_variable};
 use super::super::scope::{Binding, names_in, names_of, names_of_use};
 use super::Walker;

@@ -1,6 +1,6 @@
 //! Arrays made of dense arrays. All calls are collective.
 use super::DistArray;
-use crate::array::sparse::{SparseArray, Value};
+use crate::array::{SparseArray, Value};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::site::Site;

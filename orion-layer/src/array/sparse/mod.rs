@@ -2,6 +2,7 @@
 //!
 //! Entries live in each worker's own memory, in the order in which a loop runs through them; they are no areas,
 //! for nobody writes them and nobody else reads them. When a loop wants them elsewhere they move once.
+use super::Value;
 use super::exchange::exchange_entries;
 use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
@@ -14,16 +15,10 @@ use hectare_dependence::histogram::Histogram;
 
 use crate::contract::{Family, IterationSpace, Of, Visit};
 use hectare_dependence::loop_nest::Space;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-
-/// Values of entries of sparse arrays: any serde type.
-pub trait Value: Serialize + DeserializeOwned + 'static {}
-impl<T: Serialize + DeserializeOwned + 'static> Value for T {}
 
 /// The finest histogram that is kept of a dimension.
 const BINS: usize = 2048;

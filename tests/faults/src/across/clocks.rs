@@ -1,7 +1,7 @@
 //! Faults 40 and 41: wall clocks that jump. Those of the hosts differ from the start, and so do the times since their starts
 //! ([`Cluster`](super::cluster::Cluster)).
 use super::Stage;
-use super::trouble::{back, followed, kill_agent};
+use super::steps::{back, followed, kill_agent};
 use anyhow::Result;
 
 const HOUR: i64 = 3600;

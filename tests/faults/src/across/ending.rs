@@ -1,7 +1,8 @@
 //! How an episode ends: everybody leaves, or something happens that a job cannot survive and that everybody has to hear of.
 use super::Stage;
 use super::cluster::Cluster;
-use super::trouble::{agent, all_of};
+use super::steps::agent;
+use super::trouble::all_of;
 use crate::host::{until, within};
 use crate::promises::{Promise, Violation};
 use crate::system;

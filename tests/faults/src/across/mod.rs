@@ -11,6 +11,7 @@ mod load;
 mod outsiders;
 mod path;
 mod program;
+mod steps;
 mod traitor;
 mod trouble;
 

@@ -1,6 +1,6 @@
 //! Faults 57, 58, 60, 61 and 62: those who are no host of the job, and send to its agents and daemons what they like.
 use super::Stage;
-use super::trouble::{followed, kill_agent};
+use super::steps::{followed, kill_agent};
 use crate::promises::{Promise, Violation};
 use crate::system;
 use anyhow::{Context, Result, ensure};

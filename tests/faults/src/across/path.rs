@@ -1,6 +1,6 @@
 //! Faults of the way between hosts: what of packets is lost, how large they may be, whence they seem to come.
 use super::Stage;
-use super::trouble::{links, share, suffer};
+use super::steps::{links, share, suffer};
 use crate::promises::{Promise, Violation};
 use anyhow::Result;
 use hectare_hosts::Fault;
@@ -54,8 +54,8 @@ pub(crate) fn jumbo(stage: &mut Stage) -> Result<()> {
     stage.cluster.network.set_passes(host, 9000)?;
     stage.cluster.network.set_mtu(host, 9000)?;
     // An agent asks its device when it starts.
-    let went_on = super::trouble::kill_agent(stage, host)
-        .and_then(|pid| super::trouble::followed(stage, host, pid))
+    let went_on = super::steps::kill_agent(stage, host)
+        .and_then(|pid| super::steps::followed(stage, host, pid))
         .and_then(|()| stage.goes_on());
     stage.cluster.network.set_mtu(host, MTU)?;
     stage.cluster.network.set_passes(host, MTU)?;

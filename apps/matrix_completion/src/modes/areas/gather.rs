@@ -1,7 +1,7 @@
 //! Putting the model together from the replicas at the end of an epoch.
 
-use super::super::super::element::Element;
 use super::super::super::exchange::Exchange;
+use super::super::super::kernel::Element;
 use super::super::root::{Ends, Root};
 use super::replica::Replica;
 use hectare::{Area, AreaSpec, Owned, Result, Tracking, Worker};

@@ -3,8 +3,8 @@
 //! barrier: each worker begins a batch with what needs nothing from the one before, and by the time it is through
 //! with that, the mailboxes have mostly come.
 
-use super::super::super::element::Element;
 use super::super::super::exchange::{Exchange, Share};
+use super::super::super::kernel::Element;
 use super::replica::{Replica, Work};
 use super::transport::Transport;
 use hectare::{Area, AreaSpec, Owned, Result, Tracking, Worker};

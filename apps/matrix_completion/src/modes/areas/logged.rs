@@ -2,8 +2,8 @@
 //! takes what they need out of the others' reader copies. The plain way, and what sending only the rows that
 //! cross is measured against.
 
-use super::super::super::element::Element;
 use super::super::super::exchange::{Exchange, Share};
+use super::super::super::kernel::Element;
 use super::super::super::sweep::{AHEAD, Rows, Sweep, prefetch, prefetch_to_write};
 use super::replica::{Replica, Work};
 use super::transport::Transport;

@@ -13,15 +13,15 @@ mod published;
 mod replica;
 mod transport;
 
-use super::super::element::Element;
 use super::super::exchange::Exchange;
+use super::super::kernel::Element;
 use super::super::model::Model;
+use super::super::options::Transports;
 use super::super::plan::Plan;
 use super::super::train::{OnEpoch, Training};
 use super::root::Root;
 use super::team::{self, Owners};
 use anyhow::Result;
-use clap::ValueEnum;
 use gather::Gather;
 use handed::Handed;
 use hectare::Worker;
@@ -30,17 +30,6 @@ use published::Published;
 use replica::{Replica, Work};
 use std::time::Instant;
 use transport::Transport;
-
-/// How rows get from worker to worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Transports {
-    /// In an outbox of each worker, published after each batch
-    Published,
-    /// In mailboxes that one worker fills and gives to the other
-    Handed,
-    /// All rows that were written are published after each batch
-    Logged,
-}
 
 /// Trains `model` in the batches of `plan`, with as many workers as it has, see [`team::run`].
 ///

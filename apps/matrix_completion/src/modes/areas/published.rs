@@ -1,8 +1,8 @@
 //! Parcels through published areas: each worker owns an outbox with one reader copy; a sync after each batch
 //! publishes all outboxes, and everybody takes their rows out of the others' reader copies.
 
-use super::super::super::element::Element;
 use super::super::super::exchange::Exchange;
+use super::super::super::kernel::Element;
 use super::replica::{Replica, Work};
 use super::transport::{Transport, split};
 use hectare::{Area, Owned, Result, Worker};

@@ -1,8 +1,7 @@
 //! A worker's own copy of the model, and how rows get out of it and in.
 
-use super::super::super::element::Element;
 use super::super::super::exchange::{Send, Share};
-use super::super::super::kernel::{Kernel, Kernels, Pass, Rate};
+use super::super::super::kernel::{Element, Kernel, Kernels, Pass, Rate};
 use super::super::super::model::Model;
 use super::super::super::sweep::{AHEAD, Rows, Slices, idle, prefetch, prefetch_to_write};
 use hectare::{AreaSpec, Owned, Result, Tracking, Worker};

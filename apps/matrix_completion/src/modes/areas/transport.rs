@@ -1,6 +1,6 @@
 //! How rows get from worker to worker.
 
-use super::super::super::element::Element;
+use super::super::super::kernel::Element;
 use super::replica::{Replica, Work};
 use hectare::{Result, Worker};
 

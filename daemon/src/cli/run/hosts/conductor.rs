@@ -8,6 +8,7 @@ use super::address::is_here;
 use super::message::{Make, News, Order, Prepare};
 use super::remote::{Event, Remote};
 use super::words::{for_host, words};
+use crate::cli::failure::HostFailed;
 use crate::hosts::{Place, Plan};
 use crate::logging::Sink;
 use anyhow::{Context, Result, bail};
@@ -30,29 +31,6 @@ const PART_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long it is waited for orders to be written, before this process stops.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
-
-/// A host that cannot take part, or is lost.
-#[derive(Debug, thiserror::Error)]
-#[error("host {host}: {what}")]
-pub(crate) struct HostFailed {
-    host: String,
-    what: String,
-    code: u8,
-}
-
-impl HostFailed {
-    pub(super) fn new(host: String, what: String) -> HostFailed {
-        HostFailed { host, what, code: HostFailed::CODE }
-    }
-
-    /// The exit code for a host that does not answer or cannot take part.
-    pub(crate) const CODE: u8 = 8;
-
-    /// The exit code.
-    pub(crate) fn code(&self) -> u8 {
-        self.code
-    }
-}
 
 /// How far a host is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,8 +91,8 @@ pub(in super::super) fn conduct(what: &Run, plan: &Plan) -> Result<u8> {
     let output = Output::new(voice.clone())?;
     let (sender, events) = channel();
     let hosts = start_all(what, plan, &sender)?;
-    let hear = signals.clone();
-    std::thread::spawn(move || hear_signals(&hear, &sender));
+    let heard = signals.clone();
+    std::thread::spawn(move || pass_signals_on(&heard, &sender));
     let mut conductor = Conductor {
         what,
         hosts,
@@ -193,7 +171,7 @@ fn start_all(what: &Run, plan: &Plan, events: &Sender<Event>) -> Result<Vec<Host
     plan.places.iter().enumerate().map(start).collect()
 }
 
-fn hear_signals(signals: &Signals, events: &Sender<Event>) {
+fn pass_signals_on(signals: &Signals, events: &Sender<Event>) {
     loop {
         let mut fds: Vec<_> = signals.fds().collect();
         match poll(&mut fds, None) {

@@ -2,7 +2,7 @@
 //! 0, says which ranks its host has and where its agent will be, and hears the same of all others.
 //!
 //! Each side shows by an HMAC over the other's random bytes that it has the cluster's key. A line of JSON each way, behind its HMAC.
-use super::conductor::HostFailed;
+use crate::cli::failure::HostFailed;
 use anyhow::{Context, Result, bail, ensure};
 use hectare_session::ClusterKey;
 use hectare_wire::JobHost;
@@ -175,7 +175,7 @@ pub(super) fn hold(
         for stream in listener.incoming().flatten() {
             let (came, key) = (came.clone(), of_door.clone());
             std::thread::spawn(move || {
-                let said = hear(&stream, &key);
+                let said = receive_guest(&stream, &key);
                 let _ = came.send(Visitor { stream, said });
             });
         }
@@ -227,7 +227,7 @@ fn nobody() -> Guest {
     Guest { job: String::new(), size: 0, first: 0, ranks: 0, name: String::new(), address, nonce: [0; 32] }
 }
 
-fn hear(stream: &TcpStream, key: &hmac::Key) -> Result<Guest> {
+fn receive_guest(stream: &TcpStream, key: &hmac::Key) -> Result<Guest> {
     let nonce = random::<32>()?;
     let mut to = stream;
     stream.set_read_timeout(Some(LINE_WITHIN))?;

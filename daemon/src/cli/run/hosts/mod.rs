@@ -14,8 +14,7 @@ mod part;
 mod remote;
 mod words;
 
-pub(crate) use conductor::HostFailed;
 pub(super) use conductor::conduct;
 pub(super) use launched::{Joined, join};
 pub(super) use options::HostOptions;
-pub(super) use part::{Caller, part};
+pub(super) use part::part;

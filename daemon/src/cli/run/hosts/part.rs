@@ -28,7 +28,7 @@ use std::time::Duration;
 
 /// Who started this part: the other end of standard output.
 #[derive(Debug)]
-pub(in super::super) struct Caller(Mutex<File>);
+struct Caller(Mutex<File>);
 
 impl Caller {
     fn tell(&self, news: &News) -> std::io::Result<()> {
@@ -37,12 +37,12 @@ impl Caller {
     }
 
     /// Passes on what a process has printed.
-    pub(in super::super) fn output(&self, error: bool, bytes: &[u8]) -> std::io::Result<()> {
+    fn output(&self, error: bool, bytes: &[u8]) -> std::io::Result<()> {
         bytes.chunks(PIECE).try_for_each(|piece| self.tell(&News::Output { error, bytes: piece.to_vec() }))
     }
 
     /// Says who has failed. A caller that is gone ends this part by the end of its pipe.
-    pub(in super::super) fn failed(&self, rank: u32, status: ExitStatus) {
+    fn failed(&self, rank: u32, status: ExitStatus) {
         let _ = self.tell(&News::Failed { rank, status: status.into_raw() });
     }
 }
@@ -99,7 +99,9 @@ fn run(dir: &RunDir, caller: &Arc<Caller>, orders: &mut Orders) -> Result<()> {
         prefixed: !make.plain,
     };
     let voice = Sink::start().context("starting a thread")?;
-    let output = Output::to_caller(caller, voice.clone());
+    let to = caller.clone();
+    let output = Output::to_caller(move |error, bytes| to.output(error, bytes), voice.clone());
+    let on_failure = |rank, status| caller.failed(rank, status);
     let mut supervisor = Supervisor {
         processes: Vec::new(),
         signals: &signals,
@@ -112,7 +114,7 @@ fn run(dir: &RunDir, caller: &Arc<Caller>, orders: &mut Orders) -> Result<()> {
         kill_at: None,
         kills: 0,
         first_failure: None,
-        caller: Some(caller),
+        on_failure: Some(&on_failure),
     };
     let started: Result<()> = own.clone().try_for_each(|rank| {
         supervisor.processes.push(Process::start(dir, &program, &make.job, rank, &output)?);

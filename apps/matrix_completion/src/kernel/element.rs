@@ -1,9 +1,8 @@
 //! The elements of factors: `f32` or `f64`.
 
-use super::kernel::{Kernels, Pass, Rate, run_on};
-use super::options::Step;
 #[cfg(target_arch = "x86_64")]
 use super::product;
+use super::{Kernels, Pass, Rate, Step, run_on};
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 

@@ -6,9 +6,11 @@
 //! balance the load, and to give a component to the worker that last wrote most of its rows (*affinity*), so that
 //! fewer rows move between cores.
 
+pub mod imports;
+
 use super::components::Components;
 use super::data::Rating;
-use super::imports::Imports;
+use imports::Imports;
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 

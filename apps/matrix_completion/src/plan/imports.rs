@@ -1,7 +1,7 @@
 //! Which rows cross from worker to worker, for modes in which each worker writes memory of its own: before a batch
 //! a worker needs those rows of its share that another worker wrote last, and no others.
 
-use super::plan::Plan;
+use super::Plan;
 
 /// A row that a worker needs and another one wrote last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,12 +1,14 @@
 //! The view of a served array.
+mod missed;
+
 use super::cache::{Cache, RELOCATED, TOUCHED, is_fetched_for};
 use super::keys::key_of;
-use super::missed::Missed;
 use super::state::{Home, State};
 use crate::error::Result;
 use crate::relax::{Additive, Apply, BufferView, ElementIndex};
 use crate::view::{PartBounds, RowIndex, Window};
 use hectare_dsm::Worker;
+use missed::Missed;
 
 /// A served array: its elements as they were at this worker's last clock, and a place for contributions, which are merged
 /// at the next. Keys that this worker alone uses are read and changed without delay. In a loop that is serializable, or

@@ -1,6 +1,6 @@
 //! The product of two rows with the vector instructions of x86-64.
 //!
-//! The portable form in `kernel.rs` is the definition; these compute the same bits as it does with fused
+//! The portable form in `mod.rs` is the definition; these compute the same bits as it does with fused
 //! multiply-add. They are written out because the compiler takes the sum of the lanes at the end apart into
 //! scalars and drags the whole loop along, which costs a fifth of the speed.
 

@@ -8,12 +8,38 @@
 //! differently from two operations; since all workers and modes of a run use one `Kernels`, all compute the same
 //! bits.
 
-use super::arithmetic::{Arithmetic, Instructions, Separate};
+mod arithmetic;
+mod element;
 #[cfg(target_arch = "x86_64")]
-use super::arithmetic::{Avx2, Avx512};
-use super::element::Element;
-use super::options::Step;
+mod product;
+
+pub use arithmetic::Instructions;
+pub use element::Element;
+
+use arithmetic::{Arithmetic, Separate};
+#[cfg(target_arch = "x86_64")]
+use arithmetic::{Avx2, Avx512};
+use clap::ValueEnum;
 use std::marker::PhantomData;
+
+/// How long a step along the gradient is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Step {
+    /// The same for all rows
+    Fixed,
+    /// Shorter for rows that have moved far
+    Adagrad,
+}
+
+impl Step {
+    /// The name to print.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Adagrad => "adagrad",
+        }
+    }
+}
 
 /// The step sizes that hold for one epoch.
 #[derive(Clone, Copy, Debug)]

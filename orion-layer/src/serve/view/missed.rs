@@ -1,10 +1,10 @@
 //! The slow paths of a view: keys that no slice has foreseen, keys of its worker's own, and exact passes.
-use super::blocks::Blocks;
-use super::cache::{NONE, RELOCATED, TOUCHED, fetched_for};
-use super::homes::Versions;
-use super::lookaside::{LookasideTable, PendingUpdate, PendingUpdates};
-use super::state::{Home, State};
-use super::view::{Rest, ServedView};
+use super::super::blocks::Blocks;
+use super::super::cache::{NONE, RELOCATED, TOUCHED, fetched_for};
+use super::super::homes::Versions;
+use super::super::lookaside::{LookasideTable, PendingUpdate, PendingUpdates};
+use super::super::state::{Home, State};
+use super::{Rest, ServedView};
 use crate::panics::merging;
 use crate::relax::{Additive, Apply};
 use crate::view::{PartBounds, RowIndex, Window, refuse};
@@ -14,24 +14,24 @@ use std::cell::Cell;
 
 /// The parts of a view for keys that have no slot in its table.
 #[derive(Debug)]
-pub(super) struct Missed<'a, T: Additive, const N: usize, A: Apply<T>> {
-    pub(super) whole: Window<N>,
-    pub(super) bounds: PartBounds<'a>,
-    pub(super) home: Home<'a, T, A>,
-    pub(super) blocks: Blocks,
-    pub(super) versions: Versions<'a>,
+pub(in super::super) struct Missed<'a, T: Additive, const N: usize, A: Apply<T>> {
+    pub(in super::super) whole: Window<N>,
+    pub(in super::super) bounds: PartBounds<'a>,
+    pub(in super::super) home: Home<'a, T, A>,
+    pub(in super::super) blocks: Blocks,
+    pub(in super::super) versions: Versions<'a>,
     /// The keys of the slots.
-    pub(super) known: &'a [u32],
+    pub(in super::super) known: &'a [u32],
     /// The versions of the slots.
-    pub(super) fetched: &'a mut [u64],
-    pub(super) seen: &'a mut [A::Seen],
-    pub(super) dirty: &'a mut Vec<u32>,
-    pub(super) lookaside: &'a mut LookasideTable<T>,
-    pub(super) pending: &'a mut PendingUpdates<T, A::Seen>,
-    pub(super) read_misses: &'a Cell<u64>,
-    pub(super) write_misses: &'a mut u64,
+    pub(in super::super) fetched: &'a mut [u64],
+    pub(in super::super) seen: &'a mut [A::Seen],
+    pub(in super::super) dirty: &'a mut Vec<u32>,
+    pub(in super::super) lookaside: &'a mut LookasideTable<T>,
+    pub(in super::super) pending: &'a mut PendingUpdates<T, A::Seen>,
+    pub(in super::super) read_misses: &'a Cell<u64>,
+    pub(in super::super) write_misses: &'a mut u64,
     /// Whether no other worker could use a key.
-    pub(super) alone: bool,
+    pub(in super::super) alone: bool,
 }
 
 impl<T: Additive, const N: usize, A: Apply<T>> Missed<'_, T, N, A> {
@@ -80,7 +80,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
     /// An element that has no slot.
     #[cold]
     #[inline(never)]
-    pub(super) fn look_up(&self, index: [usize; N]) -> T {
+    pub(in super::super) fn look_up(&self, index: [usize; N]) -> T {
         let missed = match &self.rest {
             Rest::Exact(view) => return view.get(index),
             Rest::Served(missed) => missed,
@@ -96,7 +96,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
     /// A row that has no slot.
     #[cold]
     #[inline(never)]
-    pub(super) fn look_up_row<R: RowIndex<N>>(&self, row: R) -> &[T] {
+    pub(in super::super) fn look_up_row<R: RowIndex<N>>(&self, row: R) -> &[T] {
         let missed = match &self.rest {
             Rest::Exact(view) => return view.row(row),
             Rest::Served(missed) => missed,
@@ -116,7 +116,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
     /// Contributes to an element that has no slot.
     #[cold]
     #[inline(never)]
-    pub(super) fn add_elsewhere(&mut self, index: [usize; N], contribution: T) {
+    pub(in super::super) fn add_elsewhere(&mut self, index: [usize; N], contribution: T) {
         let missed = match &mut self.rest {
             Rest::Exact(view) => return view.add(index, contribution),
             Rest::Served(missed) => missed,
@@ -137,7 +137,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
     /// Contributes to a row that has no slot.
     #[cold]
     #[inline(never)]
-    pub(super) fn add_row_elsewhere<R: RowIndex<N>>(&mut self, row: R, contributions: &[T]) {
+    pub(in super::super) fn add_row_elsewhere<R: RowIndex<N>>(&mut self, row: R, contributions: &[T]) {
         let missed = match &mut self.rest {
             Rest::Exact(view) => return view.add_row(row, contributions),
             Rest::Served(missed) => missed,
@@ -175,7 +175,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
 
     /// Merges a contribution to a key of this worker's own.
     #[inline]
-    pub(super) fn merge(&mut self, slot: usize, place: usize, contribution: T) {
+    pub(in super::super) fn merge(&mut self, slot: usize, place: usize, contribution: T) {
         let Rest::Served(missed) = &mut self.rest else { return };
         let within = place - slot * self.unit;
         let in_array = missed.known[slot] as usize * self.unit + within;

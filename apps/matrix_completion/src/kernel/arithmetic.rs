@@ -1,6 +1,6 @@
 //! The instruction sets that the kernel is compiled for, and the operations that differ between them.
 
-use super::element::Element;
+use super::Element;
 
 /// The instruction sets that the kernel is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Arithmetic for Separate {
 
 macro_rules! fused {
     ($name:ident, $product:ident) => {
-        /// Stands for [`Instructions`] of the same name; only `kernel::run_on` makes a kernel with it.
+        /// Stands for [`Instructions`] of the same name; only `run_on` makes a kernel with it.
         #[cfg(target_arch = "x86_64")]
         #[derive(Clone, Copy, Debug)]
         pub struct $name;

@@ -1,0 +1,19 @@
+//! What an agent is told at its start.
+use crate::port::DpdkPort;
+use hectare_wire::JobHosts;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// An agent's settings at its start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// The job's name.
+    pub job: String,
+    /// Its hosts.
+    pub hosts: JobHosts,
+    /// The run directory of the daemon: the agent is asked there how it stands.
+    pub run_dir: PathBuf,
+    /// The port of DPDK that it uses; none for UDP of the system.
+    #[serde(default)]
+    pub dpdk: Option<DpdkPort>,
+}
