@@ -169,6 +169,11 @@ impl Own {
         self.groups.keys().copied().collect()
     }
 
+    /// Enters an area that was another host's.
+    pub(crate) fn take(&mut self, id: AreaId, area: dsm::AreaId) {
+        self.insert(id, area, None, id.member);
+    }
+
     /// The areas of a group.
     pub(crate) fn areas_of(&self, id: GroupId) -> Vec<dsm::AreaId> {
         self.groups.get(&id).map(|group| group.members.values().copied().collect()).unwrap_or_default()
@@ -178,7 +183,7 @@ impl Own {
     ///
     /// # Errors
     /// [`NameError::Unsent`] if there is none, with a line in the log when it happens first.
-    pub(crate) fn complete(&mut self, agent: &Agent, id: GroupId) -> Result<(), NameError> {
+    pub(crate) fn complete(&mut self, agent: &Agent, host: HostId, id: GroupId) -> Result<(), NameError> {
         match self.areas_of(id).iter().try_for_each(|area| agent.complete(*area)) {
             Ok(()) | Err(dsm::Error::Deleted { .. }) => {
                 self.without_memory.remove(&id);
@@ -188,7 +193,7 @@ impl Own {
                 if self.without_memory.insert(id) {
                     error!(group = id.0, %error, "no memory for the copies that other hosts are sent");
                 }
-                Err(NameError::Unsent { by: id.owner() })
+                Err(NameError::Unsent { by: host })
             }
         }
     }

@@ -60,13 +60,15 @@ impl Received {
     /// Enters an area of another host that an agent before this one made.
     pub(crate) fn enter_noted(&mut self, agent: &Agent, area: dsm::AreaId) -> Option<AreaId> {
         let [group, place, _] = agent.note(area)?;
-        let member = u16::try_from(place.checked_sub(1)?).ok()?;
+        // An area that was this host's has its other marks there, too.
+        let member = u16::try_from((place & 0xffff_ffff).checked_sub(1)?).ok()?;
         let id = AreaId { group: GroupId(group), member };
         self.insert(id, area);
         Some(id)
     }
 
-    fn insert(&mut self, id: AreaId, area: dsm::AreaId) {
+    /// Enters an area.
+    pub(crate) fn insert(&mut self, id: AreaId, area: dsm::AreaId) {
         let members = &mut self.groups.entry(id.group).or_default().members;
         let place = usize::from(id.member);
         if members.len() <= place {
@@ -74,6 +76,28 @@ impl Received {
         }
         members[place] = Some(area);
         self.areas.insert(area, id);
+    }
+
+    /// Lets a group of one area go, which has come to this host; or any that is received no more.
+    pub(crate) fn take(&mut self, id: GroupId) {
+        for area in self.groups.remove(&id).into_iter().flat_map(|group| group.members).flatten() {
+            self.areas.remove(&area);
+        }
+    }
+
+    /// The areas of a group.
+    pub(crate) fn areas_of(&self, id: GroupId) -> Vec<dsm::AreaId> {
+        self.groups
+            .get(&id)
+            .map(|group| group.members.iter().copied().flatten().collect())
+            .unwrap_or_default()
+    }
+
+    /// Lines of a cut under way are part of it no more.
+    pub(crate) fn end_cut(&mut self, id: GroupId) {
+        if let Some(group) = self.groups.get_mut(&id) {
+            group.receiving = None;
+        }
     }
 
     /// All groups as they are, for the node of an agent that has just started.
@@ -190,10 +214,13 @@ impl Received {
             return Err(NameError::Type { there, here: there, asked_by: host });
         };
         // The areas of a group are received together, so they are one group here, too; of a name that no program uses.
-        let group = format!("{}, group {:x}", id.group.owner(), id.group.0);
-        let spec = AreaSpec::new(&description.name).copies(3).row(description.row as usize).group(group);
+        let spec = AreaSpec::new(&description.name).copies(3).row(description.row as usize);
+        let spec = match description.group.is_empty() {
+            true => spec,
+            false => spec.group(format!("{}, group {:x}", id.group.home(), id.group.0)),
+        };
         let note = [id.group.0, u64::from(id.member) + 1, 0];
-        match agent.create_hidden(&spec, element, len, usize::from(id.group.owner().0), note) {
+        match agent.create_hidden(&spec, element, len, usize::from(id.group.home().0), note) {
             Ok(area) => {
                 self.insert(id, area);
                 self.groups.get_mut(&id.group).expect("just entered").receiving = None;
@@ -207,7 +234,7 @@ impl Received {
                     dsm::Error::InvalidName { .. } => NameError::Long { by: host },
                     _ => NameError::Memory,
                 };
-                let refusal = refusal(id.group.owner(), error);
+                let refusal = refusal(id.group.home(), error);
                 self.refusals.insert(id.group, (id, description.name.clone(), refusal));
                 Err(reason)
             }
@@ -216,7 +243,7 @@ impl Received {
 
     /// Why an area that was found at its owner's host cannot be had here.
     pub(crate) fn refusal(&self, id: AreaId, error: NameError) -> Refusal {
-        let host = usize::from(id.group.owner().0);
+        let host = usize::from(id.group.home().0);
         match self.refusals.get(&id.group) {
             Some((refused, _, refusal)) if *refused == id => refusal.clone(),
             Some((_, name, refusal)) => {
@@ -331,7 +358,7 @@ impl Group {
                 if let Some(area) = *area {
                     let term = self.terms.get(place).copied().unwrap_or_default();
                     areas.push(area);
-                    sources.push(Source { term, sender: u64::from(id.owner().0) << 48 | self.restored });
+                    sources.push(Source { term, sender: u64::from(id.home().0) << 48 | self.restored });
                 }
             }
             match agent.receive_each(&areas, &sources) {

@@ -105,6 +105,8 @@ fn counters(relay: &Relay) -> Vec<(String, String, u64)> {
         ("lines", "stale", node.stale_lines),
         ("names", "refused", node.names_refused),
         ("names", "clashed", node.clashes),
+        ("handed_over", "left", node.left),
+        ("handed_over", "taken", node.taken),
         ("skipped_labels", "", node.skipped_labels),
         ("refused_pins", "", node.pins_refused),
         ("bad_packets", "malformed", node.malformed),

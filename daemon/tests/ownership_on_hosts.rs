@@ -1,8 +1,9 @@
-//! Ownership does not leave a host: what would have it do so is refused at once, with the other host's name, and nothing is lost.
-use crate::common::cluster::Cluster;
+//! Ownership between hosts: areas are given from worker to worker wherever these are, readers see each owner's versions in order,
+//! and what cannot leave its host is refused at once, with the other host's name.
+use crate::common::cluster::{Cluster, Running};
 use crate::common::role_here;
 use hectare_dsm::wire::Launch;
-use hectare_dsm::{AreaSpec, Error, Job};
+use hectare_dsm::{AreaSpec, Error, Job, Worker};
 use std::time::Duration;
 
 const ROLE: &str = "OWNERSHIP_ROLE";
@@ -14,16 +15,15 @@ fn names(error: &Error, parts: &[&str]) {
     assert!(parts.iter().all(|part| text.contains(part)), "{parts:?}: {text}");
 }
 
-/// One of two ranks, each on a host of its own, which try to have each other's areas.
-fn try_all() -> Result<(), Error> {
-    let launch = Launch::from_environment().unwrap().expect("a launcher");
-    let job = Job::connect(&launch.job)?;
-    let mut worker = job.worker()?;
-    worker.wait_for_workers(2, LONG)?;
+/// One of two ranks, each on a host of its own, which try what is refused.
+fn try_all(worker: &mut Worker, job: &Job) -> Result<(), Error> {
     let other = 1 - worker.rank();
     let address = format!("10.77.0.{}", other + 1);
-    let mut mine = worker.create::<u64>(AreaSpec::new(format!("of/{}", worker.rank())), 10)?;
+    let mine = worker.create::<u64>(AreaSpec::new(format!("of/{}", worker.rank())), 10)?;
     let _unseen = worker.create::<u64>(AreaSpec::new(format!("unseen/{}", worker.rank())), 10)?;
+    let grouped = AreaSpec::new(format!("grouped/{}", worker.rank())).group(format!("g{}", worker.rank()));
+    let grouped = worker.create::<u64>(grouped, 10)?;
+    let bare = worker.create::<u64>(AreaSpec::new(format!("bare/{}", worker.rank())).copies(0), 10)?;
     worker.barrier()?;
     let name = format!("of/{other}");
     let theirs = worker.attach::<u64>(&name)?;
@@ -31,58 +31,131 @@ fn try_all() -> Result<(), Error> {
     let wrong = worker.attach::<f32>(&name).unwrap_err();
     assert!(matches!(wrong, Error::WrongType { .. }), "{wrong}");
     names(&wrong, &[&name, &address, "u64", "f32"]);
-
-    let unseen = format!("unseen/{other}");
-    for refused in [
-        worker.claim::<u64>(&name).map(drop),
-        worker.claim::<u64>(&unseen).map(drop),
-        theirs.take(&mut worker).map(drop),
-        theirs.take_within(&mut worker, LONG).map(drop),
-        theirs.try_take(&worker).map(drop),
-    ] {
-        let error = refused.unwrap_err();
+    for claimed in [&name, &format!("unseen/{other}")] {
+        let error = worker.claim::<u64>(claimed).map(drop).unwrap_err();
         assert!(matches!(error, Error::OwnerElsewhere { .. }), "{error}");
         names(&error, &[&address, "read"]);
     }
-
-    let refused = mine.give(&worker, other).unwrap_err();
-    assert!(matches!(refused.error, Error::WorkerElsewhere { .. }), "{}", refused.error);
-    names(&refused.error, &[&address]);
-    let refused = refused.owned.give_published(&mut worker, other).unwrap_err();
-    assert!(matches!(refused.error, Error::WorkerElsewhere { .. }), "{}", refused.error);
-    mine = refused.owned;
-    assert_eq!(job.stats()?.refused_handovers, 7);
-
-    // Everything is as it was.
-    mine.write(&worker)?.fill(7);
+    // Nobody gives it.
+    assert!(theirs.try_take(worker)?.is_none());
+    let late = theirs.take_within(worker, Duration::from_millis(100)).map(drop).unwrap_err();
+    assert!(matches!(late, Error::TimedOut { .. }), "{late}");
+    for (kept, why) in [(grouped, "group"), (bare, "copies")] {
+        let refused = kept.give(worker, other).unwrap_err();
+        assert!(matches!(refused.error, Error::CannotLeave { .. }), "{}", refused.error);
+        names(&refused.error, &[&address, why, refused.owned.name()]);
+        assert!(refused.owned.read(worker).is_ok(), "it is its owner's as before");
+    }
+    assert_eq!(job.stats()?.refused_handovers, 4);
     // One of them says what the other host took the area for, when it has done what it does.
-    let passed = [worker.barrier(), worker.barrier()];
-    assert_eq!(theirs.read(&worker)?, [7; 10]);
-    let [one, two] = passed.map(|barrier| match barrier {
-        Err(Error::TypeClash { name, .. }) if name == mine.name() => Ok(()),
-        other => other,
-    });
-    one.and(two).and(match worker.barrier() {
-        Err(Error::TypeClash { .. }) => Ok(()),
-        other => other,
-    })
+    let passed = [worker.barrier(), worker.barrier(), worker.barrier()];
+    for passed in passed {
+        match passed {
+            Err(Error::TypeClash { name, .. }) if name == mine.name() => {}
+            other => other?,
+        }
+    }
+    Ok(())
+}
+
+/// One of three ranks, each on a host of its own, among whom an area goes round.
+fn go_round(worker: &mut Worker, rounds: u64) -> Result<(), Error> {
+    const LEN: usize = 1000;
+    let (rank, next) = (worker.rank(), (worker.rank() + 1) % 3);
+    if rank == 0 {
+        let mut area = worker.create::<u64>("round", LEN)?;
+        area.write(worker)?.fill(0);
+        worker.barrier()?;
+        area.give(worker, next)?;
+    } else {
+        worker.barrier()?;
+    }
+    let area = worker.attach::<u64>("round")?;
+    let mut seen = (area.version(worker)?, 0);
+    for round in 0..rounds {
+        let mut owned = area.take_within(worker, LONG)?;
+        let hops = 3 * round + u64::from(if rank == 0 { 3 } else { rank });
+        // What the one before wrote is all here, whether or not it was published.
+        assert_eq!(owned.read(worker)?, [hops - 1; LEN], "before hand {hops}");
+        owned.write(worker)?.fill(hops);
+        println!("hand {hops}");
+        if hops == 3 * rounds {
+            worker.barrier()?;
+            worker.barrier()?;
+            return Ok(());
+        }
+        match round % 2 {
+            0 => owned.give(worker, next)?,
+            _ => owned.give_published(worker, next)?,
+        }
+        let data = area.read(worker)?;
+        let now = (area.version(worker)?, data[0]);
+        assert!(now >= seen && data.iter().all(|value| *value == data[0]), "{seen:?}, then {now:?}");
+        seen = now;
+    }
+    // Writes before a barrier are seen after it, whoever made them.
+    worker.barrier()?;
+    assert_eq!(area.read(worker)?, [3 * rounds; LEN]);
+    worker.barrier()
+}
+
+fn join(count: usize) -> Result<(Job, Worker), Error> {
+    let launch = Launch::from_environment().unwrap().expect("a launcher");
+    let job = Job::connect(&launch.job)?;
+    let mut worker = job.worker()?;
+    worker.wait_for_workers(count, LONG)?;
+    Ok((job, worker))
 }
 
 #[test]
 fn role() {
-    if std::env::var(ROLE).is_ok() {
-        try_all().unwrap();
-        println!("refused all");
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let (job, mut worker) = join(if role == "refused" { 2 } else { 3 }).unwrap();
+    match role.as_str() {
+        "refused" => try_all(&mut worker, &job).unwrap(),
+        rounds => go_round(&mut worker, rounds.parse().unwrap()).unwrap(),
     }
+    println!("done: {role}");
+}
+
+fn program(role: &str) -> String {
+    let program = std::env::current_exe().unwrap();
+    format!("{ROLE}={role} exec {} --exact {} --nocapture", program.display(), role_here())
 }
 
 #[test]
-fn ownership_does_not_leave_a_host() {
+fn what_cannot_leave_its_host_is_refused() {
     let Some(cluster) = Cluster::new(2) else { return };
-    let program = std::env::current_exe().unwrap();
-    let role = format!("{ROLE}=1 exec {} --exact {} --nocapture", program.display(), role_here());
-    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &role);
+    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &program("refused"));
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(said.out.matches("refused all").count(), 2, "{said:?}");
+    assert_eq!(said.out.matches("done: refused").count(), 2, "{said:?}");
+    cluster.assert_nothing_is_left();
+}
+
+#[test]
+fn an_area_goes_round_three_hosts() {
+    let Some(cluster) = Cluster::new(3) else { return };
+    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &program("40"));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(said.out.matches("done: 40").count(), 3, "{said:?}");
+    assert_eq!(said.out.matches("hand ").count(), 120, "{said:?}");
+    cluster.assert_nothing_is_left();
+}
+
+#[test]
+fn it_goes_on_when_agents_are_killed() {
+    let Some(cluster) = Cluster::new(3) else { return };
+    let list = cluster.list(1);
+    let mut running = Running::start(cluster.command(&["--hosts", &list, "--timeout", "20"], &program("60")));
+    for kill in 0..9 {
+        running.lines(15);
+        cluster.kill_agent(kill % 3);
+    }
+    let mut done = 0;
+    while done < 3 {
+        // After what the harness of tests says on the same line, perhaps.
+        done += usize::from(running.lines(1)[0].ends_with("done: 60"));
+    }
+    assert_eq!(running.end(), Some(0), "{}", running.said());
     cluster.assert_nothing_is_left();
 }

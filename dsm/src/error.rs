@@ -322,10 +322,10 @@ pub enum Error {
         /// Its owner.
         owner: Rank,
     },
-    /// An area was to be taken or claimed whose owner is on another host.
+    /// An area was to be claimed whose owner is on another host.
     #[error(
-        "area {name:?} can be neither taken nor claimed here: its owner is a worker of host {host}, and an area does not \
-         leave its owner's host; only workers there can have it, here it can be read"
+        "area {name:?} cannot be claimed here: its owner is a worker of host {host}; only workers there can claim it, here it can be \
+         read, and taken when it is given"
     )]
     OwnerElsewhere {
         /// The area.
@@ -367,13 +367,25 @@ pub enum Error {
     },
     /// The rank is of another host.
     #[error(
-        "worker {rank} is one of host {host}, which is another host of this job: it can be neither joined nor given areas here"
+        "worker {rank} is one of host {host}, which is another host of this job: it cannot be joined here"
     )]
     WorkerElsewhere {
         /// The rank asked for.
         rank: Rank,
         /// Its host.
         host: String,
+    },
+    /// An area was to be given to a worker of another host, and cannot leave this one.
+    #[error("area {name:?} cannot go to worker {rank} of host {host}: {why}")]
+    CannotLeave {
+        /// The area.
+        name: String,
+        /// The worker that it was to be given to.
+        rank: Rank,
+        /// Its host.
+        host: String,
+        /// What it is that does not leave its host.
+        why: String,
     },
     /// All workers of this host have left a job on several hosts, or its clocks, and the others go on without this one.
     #[error(

@@ -50,12 +50,13 @@ unsafe impl Sized0 for ha_loss {
 }
 
 /// Gives the area to worker `to`: one atomic exchange, no barrier, no copy. What was written and not yet published goes along. The
-/// handle remains, for reading and for `ha_area_take`; the writer pointer is no longer valid.
+/// handle remains, for reading and for `ha_area_take`; the writer pointer is no longer valid. To a worker of another host it goes in
+/// the background.
 ///
 /// Pointers: `area` an open area.
 /// Thread: that of its worker.
-/// Fails: `HA_NOT_OWNER` (also when it was given before), `HA_NO_SUCH_WORKER`, `HA_DELETED`, `HA_FORKED`; the area
-/// stays with its owner then.
+/// Fails: `HA_NOT_OWNER` (also when it was given before), `HA_NO_SUCH_WORKER`, `HA_INVALID_AREA` (it cannot go to another host),
+/// `HA_DELETED`, `HA_FORKED`; the area stays with its owner then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_area_give(area: *mut ha_area, to: u32) -> ha_status {
     enter(|| {

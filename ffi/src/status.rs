@@ -129,7 +129,7 @@ fn status_of(error: &Error) -> ha_status {
         Error::Deleted { .. } => HA_DELETED,
         Error::OutOfMemory { .. } => HA_OUT_OF_MEMORY,
         Error::WrongType { .. } | Error::TypeClash { .. } => HA_WRONG_TYPE,
-        Error::InvalidArea { .. } | Error::GroupClash { .. } => HA_INVALID_AREA,
+        Error::InvalidArea { .. } | Error::GroupClash { .. } | Error::CannotLeave { .. } => HA_INVALID_AREA,
         Error::NotShared { .. } | Error::NotReceived { .. } => HA_NOT_SHARED,
         Error::OtherJob { .. } => HA_OTHER_JOB,
         Error::NoReaderCopy { .. } => HA_NO_READER_COPY,

@@ -1,6 +1,7 @@
 //! The host's shared memory as the node uses it.
 use crate::lines::{Lines, Run};
 use crate::types::{AreaId, Description, GroupId, HostId, NameError, Version};
+use crate::wire::Handover;
 
 /// A published state that stays as it is while it is pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,6 +92,18 @@ pub trait Memory {
     /// published here. At `as_of_ns` that was all that the owner had written; it may have been older if there is none. `put_off`
     /// says that the owner could not publish.
     fn answer(&mut self, group: GroupId, wish: u32, as_of_ns: Option<u64>, put_off: bool);
+
+    /// Leaves a group of this host that a worker has given to one of another ([`Event::Given`](crate::Event::Given)), if these
+    /// versions of its members are published and nothing newer is written: from then on it is received. False if it is not so far;
+    /// then it is asked again, after what is published next or a while.
+    fn leave(&mut self, group: GroupId, to: HostId, handover: Handover, versions: &[Version]) -> bool;
+
+    /// Takes over a received group that was given to a worker of this host: as it is published here it is the worker's from now on. False if it cannot be yet; then it is asked again. The states that are published here are told
+    /// afterwards, as of a group of this host.
+    fn take(&mut self, group: GroupId, handover: Handover) -> bool;
+
+    /// The owner of a received group is on this host by now, as of the hand-over of this epoch.
+    fn moved(&mut self, group: GroupId, owner: HostId, epoch: u64);
 
     /// An area of another host is gone, or nobody here wants its group any more.
     fn release(&mut self, group: GroupId);

@@ -31,11 +31,13 @@ pub enum Mutant {
     ForgetRefused,
     /// Who asks for what a group is now is answered before that is there.
     EarlyAnswer,
+    /// A host leaves a group that it gives away before all who have copies have gone over.
+    HastyLeave,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 14] = [
+    pub const ALL: [Mutant; 15] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -50,5 +52,6 @@ impl Mutant {
         Mutant::OneSided,
         Mutant::ForgetRefused,
         Mutant::EarlyAnswer,
+        Mutant::HastyLeave,
     ];
 }

@@ -18,7 +18,7 @@ impl fmt::Display for HostId {
 
 /// Areas that are published together. An area without a group is a group of one.
 ///
-/// The owner's host makes the number: its own in the upper 16 bits, and below them one that it never uses again.
+/// The host that creates it makes the number: its own in the upper 16 bits, and below them one that it never uses again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub u64);
 
@@ -29,9 +29,9 @@ impl GroupId {
         GroupId(u64::from(host.0) << 48 | serial & ((1 << 48) - 1))
     }
 
-    /// The host whose workers own the group's areas.
+    /// The host that created it. Its areas may be given to another one later.
     #[must_use]
-    pub fn owner(self) -> HostId {
+    pub fn home(self) -> HostId {
         HostId((self.0 >> 48) as u16)
     }
 }

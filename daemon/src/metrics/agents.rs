@@ -32,6 +32,9 @@ pub(super) fn of_agent(out: &mut Exposition, dir: &RunDir, job: &str) -> Result<
 fn help(name: &str) -> &'static str {
     match name {
         "cuts" => "Differences between two versions, by what became of them.",
+        "handed_over" => {
+            "Areas that workers gave to workers of other hosts: left to those, and taken from them."
+        }
         "lines" => "Lines of 64 bytes of areas, by what became of them.",
         "skipped_labels" => "Subscribers that got a later state in place of the last one before a barrier.",
         "names" => {

@@ -80,7 +80,7 @@ impl AreaCore {
         if found != element {
             return Err(Error::WrongType {
                 name: name.into(),
-                host: word.is_remote().then(|| shared.segment.host_text(word.host())),
+                host: word.is_remote().then(|| shared.segment.host_text(shared.segment.owner_host(word))),
                 asked: element.to_string(),
                 found: found.to_string(),
             });
@@ -159,9 +159,31 @@ impl AreaCore {
     pub(crate) fn owner_elsewhere(&self, word: ownership::OwnershipWord) -> Error {
         let error = Error::OwnerElsewhere {
             name: self.name.clone(),
-            host: self.shared.segment.host_text(word.host()),
+            host: self.shared.segment.host_text(self.shared.segment.owner_host(word)),
         };
         self.shared.refused_handover(error)
+    }
+
+    /// Whether the area can be given to worker `to`, also if that is of another host.
+    ///
+    /// # Errors
+    /// [`Error::CannotLeave`].
+    pub(crate) fn check_leaving(&self, to: u32) -> crate::error::Result<()> {
+        let segment = &self.shared.segment;
+        let Some(host) = segment.host_of(to) else { return Ok(()) };
+        let why = match () {
+            () if self.layout.copies == 0 => "it has no reader copies, which is what other hosts are sent",
+            () if self.slot().about.group.load(Ordering::Relaxed) != 0 => {
+                "it is of a group, and the areas of a group have their owners on one host"
+            }
+            () if self.looked_through => {
+                "its writes are tracked by this host; make it with the log that callers keep"
+            }
+            () => return Ok(()),
+        };
+        let host = segment.host_text(Some(host));
+        let error = Error::CannotLeave { name: self.name.clone(), rank: to, host, why: why.into() };
+        Err(self.shared.refused_handover(error))
     }
 
     /// The error that tells its owner an objection of other hosts.

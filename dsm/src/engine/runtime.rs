@@ -23,6 +23,8 @@ pub(crate) struct Scratch {
     pub(crate) selected: Vec<u32>,
     /// Where each worker stands.
     pub(crate) standings: Standings,
+    /// The ranks of this host: the first, and one past the last.
+    pub(crate) here: (u32, u32),
     pub(crate) stuck: Vec<Stuck>,
     /// The last cut that was complete when the plan began.
     pub(crate) arrived: u64,
@@ -58,6 +60,8 @@ pub(crate) struct Local {
     pub(crate) unlogged: RefCell<Vec<crate::UnloggedWrite>>,
     /// The error that the worker's next synchronization point returns (`HECTARE_CHECK=1`).
     pub(crate) complaint: RefCell<Option<crate::Error>>,
+    /// It has given areas to workers of other hosts, whose publication may still be asked for.
+    pub(crate) gave_away: std::cell::Cell<bool>,
     /// The objections of other hosts to its areas that it has heard.
     pub(crate) heard: Heard,
     pub(crate) stalled_since: Cell<Option<(u64, Instant)>>,
@@ -73,6 +77,7 @@ impl Local {
             scanned: RefCell::default(),
             unlogged: RefCell::default(),
             complaint: RefCell::default(),
+            gave_away: std::cell::Cell::default(),
             heard: Heard::default(),
             stalled_since: Cell::new(None),
         }

@@ -1,5 +1,6 @@
 //! A process's news for the agent: that something changed, names that are waited for and that no area here has, and areas of
 //! other hosts that were taken for something else.
+use super::area_core::AreaCore;
 use super::directory::Directory;
 use super::refusal::Refusal;
 use super::shared::Shared;
@@ -28,6 +29,21 @@ impl Shared {
         if outlet.ring() {
             futex_wake_all(outlet.bell);
         }
+    }
+}
+
+impl Shared {
+    /// Whether an area was given to a worker of another host; then it is to be published by the next round, and the agent is told.
+    #[cold]
+    pub(crate) fn tell_given(&self, core: &AreaCore, to: u32) -> bool {
+        let is_away = self.segment.host_of(to).is_some();
+        if is_away {
+            let index = core.id.index as usize;
+            self.segment.forced(index).set();
+            self.segment.header().sync.request();
+            self.tell_agent(index);
+        }
+        is_away
     }
 }
 

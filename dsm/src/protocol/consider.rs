@@ -30,13 +30,16 @@ pub(crate) enum Found {
 pub(crate) struct Owning<'s> {
     pub(crate) lock: &'s AtomicU64,
     pub(crate) ownership: &'s AtomicU64,
+    /// The ranks of this host.
+    pub(crate) here: (u32, u32),
 }
 
 impl Owning<'_> {
     /// Locks the area for `round` and looks at it. Where there is something to publish, `target` marks a copy, or says
     /// whether workers outside of the round are why it cannot. An area that is on its way to its next owner was looked
     /// through by the last: `is_unscanned` is not asked. Nor is it, and nor is `is_dirty`, of an area whose owner is on another
-    /// host: `has_arrived` tells.
+    /// host: `has_arrived` tells. An area that is on its way to a worker of another host is published for that one: its giver has
+    /// written all that it will, and the agent leaves it only when that is published.
     pub(crate) fn consider(
         self,
         round: u64,
@@ -55,7 +58,8 @@ impl Owning<'_> {
             };
         }
         let Some(owner) = word.holder() else { return Found::Ownerless };
-        match standings.of(owner) {
+        let is_away = word.is_transit() && !(self.here.0..self.here.1).contains(&owner);
+        match if is_away { Standing::Present } else { standings.of(owner) } {
             Standing::Gone => return Found::Ownerless,
             Standing::Outside => return Found::Outside { owner },
             Standing::Present => {}

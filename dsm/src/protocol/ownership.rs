@@ -16,6 +16,9 @@ const REMOTE: u64 = 7 << 20;
 /// The recipient sleeps on the word.
 pub(crate) const SLEEP: u64 = 1 << 23;
 const RANK: u64 = (1 << 20) - 1;
+/// In the place of the rank of a REMOTE word: what is below it is the rank to which a worker of this host gave the area, not the
+/// place of a host.
+const GIVEN: u64 = 1 << 19;
 
 impl OwnershipWord {
     pub(crate) const fn held(rank: u32, epoch: u64) -> OwnershipWord {
@@ -49,13 +52,23 @@ impl OwnershipWord {
 
     /// Owned by a worker of another host: of that one, if it is known.
     pub(crate) fn remote(host: Option<usize>, epoch: u64) -> OwnershipWord {
-        let place = host.map_or(0, |host| (host as u64 + 1).min(RANK));
+        let place = host.map_or(0, |host| (host as u64 + 1).min(GIVEN - 1));
         OwnershipWord(epoch << 24 | REMOTE | place)
+    }
+
+    /// Left to worker `to` of another host, to which a worker of this one gave it.
+    fn left(to: u32, epoch: u64) -> OwnershipWord {
+        OwnershipWord(epoch << 24 | REMOTE | GIVEN | u64::from(to))
     }
 
     /// The host of an owner that is on another one, as far as it is known.
     pub(crate) const fn host(self) -> Option<usize> {
-        if self.is_remote() { (self.rank() as usize).checked_sub(1) } else { None }
+        if self.is_remote() && self.0 & GIVEN == 0 { (self.rank() as usize).checked_sub(1) } else { None }
+    }
+
+    /// The worker of another host to which one of this host gave the area, which was left to it.
+    pub(crate) const fn left_to(self) -> Option<u32> {
+        if self.is_remote() && self.0 & GIVEN != 0 { Some((self.0 & (GIVEN - 1)) as u32) } else { None }
     }
 
     /// Whether the owner is a worker of another host: the agent writes the writer copy.
@@ -261,18 +274,9 @@ fn take_back(word: &AtomicU64, left: OwnershipWord, me: u32, epoch: u64) -> bool
     false
 }
 
-/// Changes the word to `next` if it is the caller's own; true if somebody slept on it.
+/// Changes the word to `next` if it is the caller's own, and not somebody else's after a claim; true if somebody slept on it.
 fn leave(word: &AtomicU64, is_mine: impl Fn(OwnershipWord) -> bool, next: OwnershipWord) -> bool {
-    let mut seen = load(word);
-    // Only the holder's own word: after a claim it is somebody else's.
-    while is_mine(seen) {
-        // Release: pairs with the claimer's and the readers' acquire.
-        match word.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(old) => return old & SLEEP != 0,
-            Err(now) => seen = OwnershipWord(now),
-        }
-    }
-    false
+    change(word, is_mine, next).unwrap_or(false)
 }
 
 /// Takes the area over from a holder that is dead, or from nobody: `seen` becomes held by `me`, under a new
@@ -301,6 +305,43 @@ pub(crate) fn orphan(word: &AtomicU64, dead: u32) -> bool {
         }
     }
     false
+}
+
+/// Leaves an area, which a worker of this host has given to worker `to` of another, to that host; true if somebody sleeps on the
+/// word. `None` if it is not on its way there under this epoch.
+pub(crate) fn leave_to(word: &AtomicU64, to: u32, epoch: u64) -> Option<bool> {
+    let is_given = |seen: OwnershipWord| seen.awake() == OwnershipWord::transit(to, epoch);
+    change(word, is_given, OwnershipWord::left(to, epoch))
+}
+
+/// An area whose owner was on another host is on its way to worker `to` of this one; or anybody may claim it, since that one is
+/// `gone`. True if somebody sleeps on the word; `None` if it is not another host's, or has had a later owner.
+pub(crate) fn arrive(word: &AtomicU64, to: u32, epoch: u64, gone: bool) -> Option<bool> {
+    let next = if gone { OwnershipWord::claimable(to, epoch) } else { OwnershipWord::transit(to, epoch) };
+    change(word, |seen| seen.is_remote() && seen.epoch() < epoch, next)
+}
+
+/// The owner of an area of another host is on host `host` now; `None` if that is known, or a later one.
+pub(crate) fn refer(word: &AtomicU64, host: usize, epoch: u64) -> Option<bool> {
+    let next = OwnershipWord::remote(Some(host), epoch);
+    change(word, |seen| seen.is_remote() && seen.epoch() < epoch, next)
+}
+
+/// Changes the word to `next` if `may` says so of what it is; true if somebody slept on it.
+fn change(word: &AtomicU64, may: impl Fn(OwnershipWord) -> bool, next: OwnershipWord) -> Option<bool> {
+    let mut seen = load(word);
+    while may(seen) {
+        // Release: pairs with `load` of who takes, claims or reads it: what was written, what has arrived, and what is logged of
+        // it. Acquire: pairs with the release in `give`, so that what a giver wrote comes before what arrives.
+        match word.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(old) => {
+                fault_point();
+                return Some(old & SLEEP != 0);
+            }
+            Err(now) => seen = OwnershipWord(now),
+        }
+    }
+    None
 }
 
 /// Sets the sleep mark if the word is still `seen`.

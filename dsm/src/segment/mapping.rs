@@ -8,6 +8,7 @@ use crate::memory::mutex::RobustMutex;
 use crate::protocol::elsewhere::{Elsewhere, HostRecord};
 use crate::protocol::index::Index;
 use crate::protocol::outlet::Outlet;
+use crate::protocol::ownership::OwnershipWord;
 use crate::protocol::round::{Rounds, Seat, slot_state};
 use crate::segment::tally::Tally;
 use std::ops::Range;
@@ -255,6 +256,11 @@ impl Segment {
     pub(crate) fn host_of(&self, rank: u32) -> Option<usize> {
         let (hosts, here) = (0..self.config.hosts as usize, self.config.here as usize);
         hosts.filter(|host| *host != here).find(|host| self.ranks_of(*host).contains(&rank))
+    }
+
+    /// The host of the owner of an area of another host, as far as it is known.
+    pub(crate) fn owner_host(&self, word: OwnershipWord) -> Option<usize> {
+        word.left_to().map_or(word.host(), |rank| self.host_of(rank))
     }
 
     /// The clock of a rank: of one of another host, its host's.

@@ -1,4 +1,5 @@
 //! The judge: knows what every host published, and holds against it what others show.
+use crate::memory::is_given;
 use hectare_net::{AreaId, GroupId, HostId, PeerFailed, State, Version};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -64,6 +65,8 @@ pub(crate) struct Published {
 pub(crate) struct Judge {
     /// Virtual time.
     pub(crate) now: u64,
+    /// Hosts of the job.
+    pub(crate) hosts: u16,
     /// Promises that were not kept.
     pub(crate) broken: Vec<Broken>,
     states: BTreeMap<GroupId, BTreeMap<u64, Rc<Published>>>,
@@ -77,6 +80,13 @@ pub(crate) struct Judge {
     heard: BTreeSet<(AreaId, HostId)>,
     ends: BTreeMap<HostId, PeerFailed>,
     deleted: BTreeSet<GroupId>,
+    /// The host whose worker owns a group that is given from host to host; `None` while it is on its way.
+    owners: BTreeMap<GroupId, Option<HostId>>,
+}
+
+/// The order of a group's states: the owner's rounds, or, where owners change, the versions.
+pub(crate) fn key(group: GroupId, state: &State) -> u64 {
+    if is_given(group) { state.versions[0].counter } else { state.round }
 }
 
 impl Judge {
@@ -93,7 +103,7 @@ impl Judge {
         {
             self.contents.insert((AreaId { group, member: member as u16 }, *version), bytes.clone());
         }
-        self.states.entry(group).or_default().insert(published.state.round, published);
+        self.states.entry(group).or_default().insert(key(group, &published.state), published);
     }
 
     /// The lowest clock of a host's own workers rose.
@@ -145,10 +155,10 @@ impl Judge {
         }
         let states = self.states.get(&group)?;
         let round = states
-            .values()
+            .iter()
             .rev()
-            .find(|published| published.state.versions.starts_with(versions))
-            .map(|published| published.state.round);
+            .find(|(_, published)| published.state.versions.starts_with(versions))
+            .map(|(key, _)| *key);
         if round.is_none() && self.broken.is_empty() {
             self.broke(
                 Promise::Groups,
@@ -164,9 +174,29 @@ impl Judge {
         if self.is_deleted(group) {
             return true;
         }
-        let needed =
-            self.at_clock.get(&(group.owner(), clock)).and_then(|rounds| rounds.get(&group)).copied();
-        needed.is_none_or(|needed| self.has(group, round, needed))
+        match is_given(group) {
+            // By whoever it was owned then.
+            true => (0..self.hosts).all(|host| self.covers_of(HostId(host), group, round, clock)),
+            false => self.covers_of(group.home(), group, round, clock),
+        }
+    }
+
+    /// The same of what one owner had published.
+    pub(crate) fn covers_of(&self, host: HostId, group: GroupId, round: Option<u64>, clock: u64) -> bool {
+        let needed = self.at_clock.get(&(host, clock)).and_then(|rounds| rounds.get(&group)).copied();
+        self.is_deleted(group) || needed.is_none_or(|needed| self.has(group, round, needed))
+    }
+
+    /// A group has an owner from now on, or is on its way.
+    pub(crate) fn owned(&mut self, group: GroupId, owner: Option<HostId>) {
+        if let (Some(before), Some(now)) = (self.owners.insert(group, owner).flatten(), owner) {
+            self.broke(Promise::OneWriter, format!("{group:?} is of {before} and of {now}"));
+        }
+    }
+
+    /// Whether every group that is given from host to host has an owner.
+    pub(crate) fn all_are_owned(&self) -> bool {
+        self.owners.values().all(Option::is_some)
     }
 
     /// Whether who shows the state of `round` has that of round `needed`.
@@ -193,7 +223,7 @@ impl Judge {
         if holder != area {
             self.broke(Promise::Names, format!("{name} is the name of {holder:?} and {area:?}"));
         }
-        let owner = area.group.owner();
+        let owner = area.group.home();
         if !group.is_empty() && *self.groups.entry(group.to_owned()).or_insert(owner) != owner {
             self.broke(Promise::Names, format!("group {group} has areas of {owner} and another host"));
         }

@@ -67,6 +67,8 @@ pub struct Options {
     pub crashes: u64,
     /// Areas that are deleted, and created again under the same name.
     pub renewals: u64,
+    /// How often a worker gives an area to the worker of another host.
+    pub handovers: u64,
     /// Of a thousand hosts, so many have at first no memory for the copies that they would send.
     pub short: u64,
     /// Of a thousand rounds, so many find a worker that wants what a group of another host is now.
@@ -125,6 +127,7 @@ impl Options {
             wishes: if random.chance(400) { random.between(1, 200) } else { 0 },
             short: if random.chance(200) { 500 } else { 0 },
             renewals: if random.chance(400) { random.between(1, 6) } else { 0 },
+            handovers: if random.chance(500) { random.between(1, 12) } else { 0 },
             mutant: None,
             verbose: false,
         }

@@ -48,6 +48,8 @@ fn the_faults_happen() {
     assert!(sum(|counters| counters.pins_refused) > 0);
     assert!(sum(|counters| counters.skipped_labels) > 0);
     assert!(sum(|counters| counters.names_refused) > 0);
+    assert!(sum(|counters| counters.left) > 100, "groups go from host to host");
+    assert!(sum(|counters| counters.taken) > 100);
     assert!(
         sum(|counters| counters.clashes) > sum(|counters| counters.names_refused),
         "names, groups and questions"
@@ -130,6 +132,11 @@ fn a_clash_that_died_with_its_directory() {
 #[test]
 fn deaths_that_all_decide() {
     is_found(Mutant::EveryoneDecides, &[Promise::OneDecision]);
+}
+
+#[test]
+fn a_group_that_is_left_behind_its_readers_backs() {
+    is_found(Mutant::HastyLeave, &[Promise::Clocks, Promise::Barrier, Promise::Progress]);
 }
 
 #[test]

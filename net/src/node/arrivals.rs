@@ -6,37 +6,39 @@ use crate::memory::Arrival;
 use crate::types::{
     AreaId, Description, ElementType, GroupId, HostId, LINE, MAX_MEMBERS, NameError, Version,
 };
-use crate::wire::{Cut, Data, Register, Stage, Subscription};
+use crate::wire::{Cut, Data, Owner, Register, Stage, Subscription};
 use std::collections::BTreeSet;
 
 /// A group that is received.
 #[derive(Debug)]
 pub(super) struct Inbound {
     /// Its members as the owner tells them; `None` inside if deleted.
-    told: Vec<Option<Option<Description>>>,
+    pub(super) told: Vec<Option<Option<Description>>>,
     /// The version of each member with copies that is published here.
-    have: Vec<Option<Version>>,
+    pub(super) have: Vec<Option<Version>>,
     /// The owner's round of it; 0 if that is not known.
     pub(super) round: u64,
     /// The number of what is published here. `first_state` is that at the subscription.
-    state: u64,
-    first_state: u64,
+    pub(super) state: u64,
+    pub(super) first_state: u64,
     /// The last cut that began or was refused, and the last that ended.
-    last_cut: u64,
-    ended_cut: u64,
-    phase: Phase,
+    pub(super) last_cut: u64,
+    pub(super) ended_cut: u64,
+    pub(super) phase: Phase,
     /// The terms of a cut of which lines are written and not published.
-    partial: Option<Vec<u64>>,
+    pub(super) partial: Option<Vec<u64>>,
     interval_us: u64,
     pub(super) wishes: Wishes,
     /// Nobody wants it any more; it goes when what was committed is published.
     leaving: bool,
+    /// Where it is to be subscribed to when what was committed is published.
+    pub(super) moving: Option<Owner>,
     /// Who attaches is told when a state of this round of the owner is there: clocks that count cover it.
     pub(super) floor: u64,
 }
 
 #[derive(Debug)]
-enum Phase {
+pub(super) enum Phase {
     Idle,
     Receiving(Receiving),
     /// Whole and committed, not published.
@@ -49,7 +51,7 @@ enum Phase {
 
 /// The cut under way.
 #[derive(Debug)]
-struct Receiving {
+pub(super) struct Receiving {
     cut: Cut,
     came: Intervals,
     since_ns: u64,
@@ -74,7 +76,7 @@ impl Inbound {
         self.description(member).map(|description| description.element)
     }
 
-    fn said(&self) -> Subscription {
+    pub(super) fn said(&self) -> Subscription {
         let (stage, cut) = match &self.phase {
             Phase::Arrived { refused: true, .. } => (Stage::Busy, self.last_cut),
             Phase::Arrived { cut, .. } => (Stage::Complete, *cut),
@@ -93,7 +95,7 @@ impl Inbound {
 }
 
 impl Node {
-    fn new_inbound(&mut self, interval_us: u64) -> Inbound {
+    pub(super) fn new_inbound(&mut self, interval_us: u64) -> Inbound {
         self.last_state += 1;
         Inbound {
             told: Vec::new(),
@@ -108,6 +110,7 @@ impl Node {
             interval_us,
             wishes: Wishes::default(),
             leaving: false,
+            moving: None,
             floor: 0,
         }
     }
@@ -134,8 +137,14 @@ impl Node {
         interval_us: u64,
     ) {
         let mut inbound = self.new_inbound(interval_us);
-        for member in members {
+        let is_home = group.home() == self.config.host;
+        for (place, member) in members.into_iter().enumerate() {
             let (description, have) = member.map_or((None, None), |(it, have)| (Some(it), have));
+            if let Some(description) = description.clone().filter(|_| is_home) {
+                // The directory has accepted it, or it would not have been given away.
+                let area = AreaId { group, member: place as u16 };
+                self.state_name(area, description, true, None);
+            }
             inbound.told.push(Some(description));
             inbound.have.push(have);
         }
@@ -153,7 +162,7 @@ impl Node {
     /// A host that knows of all that is received here says which states its clocks cover.
     pub(super) fn set_floors(&mut self, cx: &mut Cx<'_>, from: HostId, covers: &[(GroupId, u64)]) {
         let unknown = |(group, inbound): (&GroupId, &Inbound)| {
-            (group.owner() == from && inbound.floor == u64::MAX).then_some(*group)
+            (self.owner_of(*group) == from && inbound.floor == u64::MAX).then_some(*group)
         };
         let groups: Vec<GroupId> = self.inbound.iter().filter_map(unknown).collect();
         for group in groups {
@@ -174,25 +183,35 @@ impl Node {
         cx.memory.release(group);
         inbound.phase = Phase::Idle;
         let said = Subscription { stage: Stage::Off, have: Vec::new(), ..inbound.said() };
-        self.tell(group.owner(), Register::Subscription(group, said));
-        self.clocks.recount(group.owner());
+        let owner = self.owner_of(group);
+        self.tell(owner, Register::Subscription(group, said));
+        self.clocks.recount(owner);
+        if self.handovers.expects(group) {
+            self.subscribe(group, 0);
+        }
     }
 
     pub(super) fn restate_subscription(&mut self, group: GroupId) {
         let said = self.inbound[&group].said();
-        if let Some(peer) = self.peers.get_mut(&group.owner()) {
-            peer.stated.insert(group);
+        let owner = self.owner_of(group);
+        if let Some(peer) = self.peers.get_mut(&owner)
+            && peer.stated.insert(group)
+        {
+            self.clocks.stir(owner);
         }
-        self.tell(group.owner(), Register::Subscription(group, said));
+        self.tell(owner, Register::Subscription(group, said));
     }
 
     /// The agent of a host is another one: its cuts are numbered anew, and what was under way is not finished.
     pub(super) fn forget_cuts(&mut self, from: HostId) {
         let groups: BTreeSet<GroupId> =
-            self.inbound.keys().filter(|group| group.owner() == from).copied().collect();
+            self.inbound.keys().filter(|group| self.owner_of(**group) == from).copied().collect();
+        let moving = self.inbound.iter().filter(|(_, it)| it.moving.is_some_and(|owner| owner.host == from));
+        let moving: Vec<GroupId> = moving.map(|(group, _)| *group).collect();
         self.under_way.retain(|(host, _), _| *host != from);
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.stated.clone_from(&groups);
+            peer.stated.extend(moving);
         }
         for group in groups {
             let inbound = self.inbound.get_mut(&group).expect("just listed");
@@ -213,12 +232,21 @@ impl Node {
         area: AreaId,
         description: Option<Description>,
     ) {
-        let Some(inbound) = self.inbound.get_mut(&area.group) else { return };
+        if !self.inbound.contains_key(&area.group) && area.group.home() != self.config.host {
+            return;
+        }
         let member = usize::from(area.member);
-        if area.group.owner() != from || member >= MAX_MEMBERS {
+        if self.is_foreign(area.group, from) {
+            return;
+        }
+        if member >= MAX_MEMBERS {
             self.counters.violations += 1;
             return;
         }
+        if description.is_none() {
+            self.withdraw_name(area);
+        }
+        let Some(inbound) = self.inbound.get_mut(&area.group) else { return };
         if inbound.told.len() <= member {
             inbound.told.resize(member + 1, None);
         }
@@ -265,8 +293,10 @@ impl Node {
         let Some(inbound) = self.inbound.get(&group).filter(|inbound| inbound.state == state) else { return };
         let first =
             AreaId { group, member: inbound.have.iter().take_while(|have| have.is_some()).count() as u16 };
-        let is_new = !inbound.has_any();
-        self.refuse_from(cx, first, NameError::Unsent { by: group.owner() });
+        // What is to come here stays subscribed to.
+        let is_new = !inbound.has_any() && !self.handovers.expects(group);
+        let by = self.owner_of(group);
+        self.refuse_from(cx, first, NameError::Unsent { by });
         if is_new {
             self.detach(cx, group);
         }
@@ -274,11 +304,14 @@ impl Node {
 
     /// A cut begins.
     pub(super) fn on_cut(&mut self, cx: &mut Cx<'_>, from: HostId, cut: Cut) {
-        let foreign = cut.group.owner() != from && !self.mutant(Mutant::ForeignCut);
         let stale_accepted = self.mutant(Mutant::StaleCut);
-        let Some(inbound) = self.inbound.get_mut(&cut.group) else { return };
-        let impossible = cut.versions.len() > inbound.have.len() || cut.base > inbound.state;
-        if foreign || impossible {
+        if !self.inbound.contains_key(&cut.group)
+            || (!self.mutant(Mutant::ForeignCut) && self.is_foreign(cut.group, from))
+        {
+            return;
+        }
+        let inbound = self.inbound.get_mut(&cut.group).expect("just seen");
+        if cut.versions.len() > inbound.have.len() || cut.base > inbound.state {
             self.counters.violations += 1;
             return;
         }
@@ -408,7 +441,10 @@ impl Node {
         self.restate_subscription(group);
         self.answer_attached(cx, group);
         self.answer_wishes(cx, group);
-        self.clocks.recount(group.owner());
+        let owner = self.owner_of(group);
+        self.clocks.recount(owner);
+        self.go_ahead(cx, group);
+        self.take(cx, group);
     }
 }
 

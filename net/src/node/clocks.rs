@@ -64,6 +64,22 @@ impl Clocks {
         self.recount.insert(host);
     }
 
+    /// A group has come here, with all that this host published of it when it was here before: clocks that were told since then
+    /// cover it no more.
+    pub(super) fn uncover(&mut self, group: GroupId) {
+        for told in self.told.values_mut() {
+            told.covers.retain(|(covered, _)| *covered != group);
+            if let Some((_, covers)) = &mut told.waiting {
+                covers.retain(|(covered, _)| *covered != group);
+            }
+        }
+        self.all_stirred = true;
+    }
+
+    pub(super) fn recount_all(&mut self) {
+        self.recount.extend(self.heard.keys());
+    }
+
     /// The lowest clock of this host's workers.
     pub(super) fn own(&self) -> u64 {
         self.clock
@@ -116,14 +132,15 @@ impl Node {
         // Names that were created before a clock are in the directory before it counts anywhere.
         let clock = self.clocks.clock.min(self.unnamed_since().unwrap_or(u64::MAX));
         let (lowest, subscriptions) = (self.clocks.lowest, peer.named.len() as u32);
+        let named = peer.stated.len() as u32;
         let limit = peer.lowest.map_or(0, |lowest| lowest + 1);
         let blocked = self.subscribed_by(host).any(|(_, outbound)| outbound.label() > limit);
         let clock = if blocked { clock.min(limit) } else { clock };
         let told = self.clocks.told.get(&host);
-        let (last, named) = told.map_or((0, 0), |told| (told.clock, told.subscriptions));
+        let (last, known) = told.map_or((0, 0), |told| (told.clock, told.subscriptions));
         // A peer that has named more groups gets a new cover of the clock: the one it was told before does not count there.
-        let mut next = told.filter(|_| named == subscriptions).and_then(|told| told.waiting.clone());
-        if next.is_none() && (clock > last || named != subscriptions) {
+        let mut next = told.filter(|_| known == subscriptions).and_then(|told| told.waiting.clone());
+        if next.is_none() && (clock > last || known != subscriptions) {
             let covers = self
                 .subscribed_by(host)
                 .filter_map(|(group, outbound)| Some((group, outbound.covered_round(clock)?)));
@@ -152,8 +169,16 @@ impl Node {
             None => {}
         }
         let register =
-            Register::Clock { clock: told.clock, lowest, subscriptions, covers: told.covers.clone() };
+            Register::Clock { clock: told.clock, lowest, subscriptions, named, covers: told.covers.clone() };
         self.tell(host, register);
+    }
+
+    /// A host says how many groups of this one it has named.
+    pub(super) fn note_names(&mut self, from: HostId, named: u32) {
+        if let Some(peer) = self.peers.get_mut(&from) {
+            peer.names = Some(named);
+            self.stirred.extend(self.handovers.leaving());
+        }
     }
 
     pub(super) fn on_clock(
@@ -191,7 +216,7 @@ impl Node {
     fn count(&mut self, cx: &mut Cx<'_>, host: HostId) {
         let Some(heard) = self.clocks.heard.get_mut(&host) else { return };
         let Some(peer) = self.peers.get(&host) else { return };
-        let mut counted = heard.counted;
+        let (mut counted, handovers) = (heard.counted, &self.handovers);
         heard.pending.retain(|claim| {
             if claim.clock <= counted {
                 return false;
@@ -200,8 +225,11 @@ impl Node {
             if (claim.subscriptions as usize) < peer.stated.len() {
                 return true;
             }
+            // Of a group that has gone to another owner since, all that this one published is here.
             let is_here = |(group, round): &(GroupId, u64)| match self.inbound.get(group) {
-                Some(inbound) if inbound.has_any() => inbound.round >= *round,
+                Some(inbound) if inbound.has_any() && handovers.owner_of(*group) == host => {
+                    inbound.round >= *round
+                }
                 _ => true,
             };
             if !claim.covers.iter().all(is_here) {

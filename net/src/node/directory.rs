@@ -45,7 +45,7 @@ impl Directory {
     /// A host's agent is another one: it says again what it has.
     pub(super) fn forget(&mut self, host: HostId) {
         self.restated.remove(&host);
-        self.waiting.retain(|area, _| area.group.owner() != host);
+        self.waiting.retain(|area, _| area.group.home() != host);
         self.lookups.retain(|(of, _), _| *of != host);
         self.table.doubt(host);
     }
@@ -81,7 +81,7 @@ impl Directory {
 impl Node {
     pub(super) fn on_name(&mut self, cx: &mut Cx<'_>, from: HostId, area: AreaId, name: Option<Stated>) {
         let Some(directory) = &mut self.directory else { return };
-        if area.group.owner() != from {
+        if area.group.home() != from {
             self.counters.violations += 1;
             return;
         }
@@ -124,21 +124,21 @@ impl Node {
             let takes_name = stated.kept.is_none() || was_refused;
             let holder = takes_name.then(|| directory.table.holder(area, &stated.description)).flatten();
             // The host has deleted the older one of two, of which it says so in another packet.
-            let of_same = holder.filter(|(other, _)| other.group.owner() == area.group.owner());
+            let of_same = holder.filter(|(other, _)| other.group.home() == area.group.home());
             if of_same.is_some_and(|(other, _)| other > area) {
                 continue;
             }
             match holder.filter(|_| of_same.is_none()).filter(is_real) {
                 // By the directory before this one, which may not have told the other side.
-                Some((holder, error)) if was_refused => self.tell_clash(holder, area.group.owner(), error),
+                Some((holder, error)) if was_refused => self.tell_clash(holder, area.group.home(), error),
                 None if was_refused => {}
                 None => {
                     directory.enter(area, stated);
-                    self.tell(area.group.owner(), Register::Named(area, Ok(())));
+                    self.tell(area.group.home(), Register::Named(area, Ok(())));
                 }
                 Some((holder, error)) => {
-                    self.tell(area.group.owner(), Register::Named(area, Err(error)));
-                    self.tell_clash(holder, area.group.owner(), error);
+                    self.tell(area.group.home(), Register::Named(area, Err(error)));
+                    self.tell_clash(holder, area.group.home(), error);
                 }
             }
         }
@@ -147,7 +147,7 @@ impl Node {
 
     fn tell_clash(&mut self, area: AreaId, by: HostId, error: NameError) {
         if !self.mutant(Mutant::OneSided) {
-            self.tell(area.group.owner(), Register::Clash(area, by, error));
+            self.tell(area.group.home(), Register::Clash(area, by, error));
         }
     }
 

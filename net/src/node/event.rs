@@ -157,6 +157,29 @@ pub enum Event<'b> {
         /// At least this long between the beginnings of cuts.
         interval_us: u64,
     },
+    /// The owner of a group, which is not on the host that created it, or was not at some time. Told when an agent starts, before
+    /// the group's areas.
+    Owner {
+        /// The group.
+        group: GroupId,
+        /// The owner's host, as far as it is known.
+        host: HostId,
+        /// The epoch of the hand-over by which it is there.
+        epoch: u64,
+        /// The worker that this host gave it to: the last owner known was here.
+        given: Option<u32>,
+    },
+    /// A worker of this host has given a group to one of another.
+    Given {
+        /// The group.
+        group: GroupId,
+        /// The host of the other.
+        to: HostId,
+        /// The other's rank.
+        rank: u32,
+        /// Rises with each change of owner.
+        epoch: u64,
+    },
     /// All events of the time before the agent's start were given.
     Ready,
     /// The lowest clock of this host's workers, and the lowest of all that it knows, both as of one round.
@@ -278,6 +301,9 @@ pub struct Counters {
     pub lines_received: u64,
     /// Packets with lines of cuts that are over.
     pub stale_lines: u64,
+    /// Groups that were given to workers of other hosts, and that came from there.
+    pub left: u64,
+    pub taken: u64,
     /// Areas of this host whose names the directory refused, or that have more or longer names than can be sent.
     pub names_refused: u64,
     /// Areas of other hosts that were refused because of one of this host, and questions for one of this host that is something

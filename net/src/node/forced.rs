@@ -61,11 +61,25 @@ pub(super) struct Wishes {
     open: VecDeque<(u32, u64)>,
     /// The answer, for when the round that it names is published here.
     answer: Option<Forced>,
+    /// That of the next owner's host, by the rounds of which it counts.
+    next: Option<Forced>,
 }
 
 impl Wishes {
     pub(super) fn last(&self) -> u32 {
         self.last
+    }
+
+    /// The owner is on another host from now on.
+    pub(super) fn go_over(&mut self) {
+        self.answer = self.next.take();
+    }
+
+    /// Takes all that are not answered: the last of them, if there are some.
+    pub(super) fn take_all(&mut self) -> Option<u32> {
+        let last = self.open.back().map(|(wish, _)| *wish);
+        self.open.clear();
+        last
     }
 
     /// Takes what an answer answers; when the last of them was made.
@@ -85,8 +99,11 @@ impl Node {
     }
 
     /// The owner's host answers.
-    pub(super) fn on_forced(&mut self, cx: &mut Cx<'_>, group: GroupId, forced: Forced) {
-        if let Some(inbound) = self.inbound.get_mut(&group) {
+    pub(super) fn on_forced(&mut self, cx: &mut Cx<'_>, from: HostId, group: GroupId, forced: Forced) {
+        let Some(inbound) = self.inbound.get_mut(&group) else { return };
+        if inbound.moving.is_some_and(|owner| owner.host == from) {
+            inbound.wishes.next = Some(forced);
+        } else {
             inbound.wishes.answer = Some(forced);
             self.answer_wishes(cx, group);
         }

@@ -4,6 +4,7 @@ mod clocks;
 mod directory;
 mod event;
 mod forced;
+mod handover;
 mod liveness;
 mod load;
 mod names;
@@ -17,11 +18,12 @@ mod trains;
 use crate::memory::{Memory, PinId};
 use crate::mutant::Mutant;
 use crate::types::{Cause, GroupId, HelloError, HostId, MIN_PAYLOAD, NameError, PeerFailed};
-use crate::wire::{Frame, FrameError, Hello, Register, decode};
+use crate::wire::{Frame, FrameError, Handover, Hello, Key, Owner, Register, decode};
 use arrivals::Inbound;
 use clocks::Clocks;
 use directory::Directory;
 pub use event::{Action, Config, Counters, Event};
+use handover::Handovers;
 use names::Names;
 use outbound::Outbound;
 use peer::{Filling, Peer, Sent};
@@ -50,6 +52,7 @@ pub struct Node {
     /// When to look at a group again.
     alarms: BTreeSet<(u64, GroupId)>,
     clocks: Clocks,
+    handovers: Handovers,
     names: Names,
     directory: Option<Directory>,
     /// Registers of the first host to itself.
@@ -93,6 +96,7 @@ impl Node {
             stirred: BTreeSet::new(),
             alarms: BTreeSet::new(),
             clocks: Clocks::default(),
+            handovers: Handovers::default(),
             names: Names::default(),
             directory: (config.host == HostId::FIRST).then(Directory::default),
             to_self: VecDeque::new(),
@@ -129,12 +133,13 @@ impl Node {
     /// Whether all other hosts have been told all that there is, and have said so, or have left.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.peers.hosts().all(|host| {
-            let peer = &self.peers[&host];
-            let told = peer.sent.is_empty() && peer.ready.is_empty() && !peer.outbox.has_due();
-            let told = told && !self.clocks.owes(host);
-            peer.left || (peer.connected && peer.knows_us && told && !self.has_more(host))
-        })
+        self.handovers.are_done()
+            && self.peers.hosts().all(|host| {
+                let peer = &self.peers[&host];
+                let told = peer.sent.is_empty() && peer.ready.is_empty() && !peer.outbox.has_due();
+                let told = told && !self.clocks.owes(host);
+                peer.left || (peer.connected && peer.knows_us && told && !self.has_more(host))
+            })
     }
 
     /// Whether all other hosts have said that they heard all that they were told, those that have left, too.
@@ -186,7 +191,7 @@ impl Node {
                     peer.max_payload = Some(bytes.clamp(MIN_PAYLOAD, MAX_PAYLOAD));
                 }
             }
-            Event::Acked { peer, packet } => self.acked(peer, packet),
+            Event::Acked { peer, packet } => self.acked(cx, peer, packet),
             Event::Lost { peer, packet } => {
                 if let Some(sent) = self.peers.get_mut(&peer).and_then(|peer| peer.sent.remove(&packet)) {
                     self.lost(peer, sent);
@@ -208,6 +213,10 @@ impl Node {
             Event::Kept { group, members, arrived, interval_us } => {
                 self.kept(cx, group, members, arrived, interval_us);
             }
+            Event::Owner { group, host, epoch, given } => {
+                self.known_owner(group, Owner { host, epoch }, given);
+            }
+            Event::Given { group, to, rank, epoch } => self.given(group, to, Handover { epoch, rank }),
             Event::Ready => {
                 self.ready = true;
                 self.restate_names();
@@ -240,6 +249,8 @@ impl Node {
             self.advance_clocks(cx);
             while let Some(group) = self.stirred.pop_first() {
                 self.depart(cx, group);
+                self.part(cx, group);
+                self.take(cx, group);
             }
             if self.to_self.is_empty() {
                 return;
@@ -269,10 +280,10 @@ impl Node {
         let is_new = peer.boot != Some(boot);
         peer.boot = Some(boot);
         if is_new {
-            use crate::wire::Key;
             peer.greeted = false;
             peer.inbox = outbox::Inbox::default();
             peer.named.clear();
+            peer.names = None;
             peer.knows_us = false;
             // Answers to its former agent.
             peer.outbox.forget(|key| {
@@ -284,10 +295,12 @@ impl Node {
                         | Key::Clock
                         | Key::Forced(_)
                         | Key::Unsent(_)
+                        | Key::Taken(_)
                 )
             });
             peer.outbox.restate();
             self.forget_subscriber(cx, host);
+            self.handovers.forget_early(host, None);
             self.forget_cuts(host);
             self.clocks.forget(host);
             if let Some(directory) = &mut self.directory {
@@ -311,12 +324,21 @@ impl Node {
         self.abandon_rides(cx, host);
     }
 
-    fn acked(&mut self, host: HostId, packet: u64) {
+    fn acked(&mut self, cx: &mut Cx<'_>, host: HostId, packet: u64) {
         let Some(peer) = self.peers.get_mut(&host) else { return };
         let Some(sent) = peer.sent.remove(&packet) else { return };
         peer.knows_us |= sent.hello;
+        let mut known = Vec::new();
         for (key, serial) in sent.registers {
             peer.outbox.acked(key, serial);
+            known.extend(peer.outbox.is_known(key).then_some(key));
+        }
+        for key in known {
+            match key {
+                Key::Subscription(group) => self.go_over(cx, host, group),
+                Key::Name(area) => self.name_is_known(area),
+                _ => {}
+            }
         }
         for (group, cut) in sent.cuts {
             self.on_begun(host, group, cut);
@@ -405,7 +427,8 @@ impl Node {
 
     fn on_register(&mut self, cx: &mut Cx<'_>, from: HostId, serial: u64, register: Register) {
         match register {
-            Register::Clock { clock, lowest, subscriptions, covers } => {
+            Register::Clock { clock, lowest, subscriptions, named, covers } => {
+                self.note_names(from, named);
                 self.on_clock(cx, from, clock, lowest, subscriptions, covers);
             }
             Register::Subscription(group, said) => self.on_subscription(cx, from, group, said),
@@ -424,8 +447,15 @@ impl Node {
                 self.counters.clashes += 1;
                 cx.out.push(Action::Clash { area, by, error });
             }
-            Register::Forced(group, forced) if group.owner() == from => self.on_forced(cx, group, forced),
-            Register::Unsent(group, state, _) if group.owner() == from => self.on_unsent(cx, group, state),
+            Register::Forced(group, forced) if self.moves_to(group, from) => {
+                self.on_forced(cx, from, group, forced);
+            }
+            Register::Forced(group, _) | Register::Unsent(group, ..) if self.is_foreign(group, from) => {}
+            Register::Forced(group, forced) => self.on_forced(cx, from, group, forced),
+            Register::Unsent(group, state, _) => self.on_unsent(cx, group, state),
+            Register::Moving(group, owner) => self.on_moving(cx, from, group, owner),
+            Register::Handover(group, handover) => self.on_handover(cx, from, group, handover),
+            Register::Taken(group, epoch) => self.on_taken(from, group, epoch),
             Register::Suspect(host, silent) => self.on_suspect(cx, from, host, silent),
             Register::Verdict(failed) => self.on_verdict(cx, from, failed),
             Register::Left => {
@@ -433,11 +463,7 @@ impl Node {
                     peer.left = true;
                 }
             }
-            Register::Named(..)
-            | Register::Found(..)
-            | Register::Clash(..)
-            | Register::Forced(..)
-            | Register::Unsent(..) => {
+            Register::Named(..) | Register::Found(..) | Register::Clash(..) => {
                 self.counters.violations += 1;
             }
         }

@@ -1,8 +1,8 @@
 //! Names of this host's areas, and names that its workers look up: the directory's clients.
 use super::{Action, Cx, Node};
 use crate::types::{AreaId, Description, ElementType, HostId, NameError};
-use crate::wire::{self, Register, Wanted};
-use std::collections::BTreeMap;
+use crate::wire::{self, Key, Register, Wanted};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// This host's questions to the directory.
 #[derive(Debug, Default)]
@@ -12,6 +12,9 @@ pub(super) struct Names {
     /// them may not have.
     refused: BTreeMap<AreaId, wire::Stated>,
     lookups: BTreeMap<u32, Lookup>,
+    /// Accepted ones that were deleted before the directory has heard of them again. Of these it is told first: it counts them
+    /// before it decides anything.
+    withdrawn: BTreeSet<AreaId>,
 }
 
 #[derive(Debug)]
@@ -44,11 +47,27 @@ impl Node {
         self.tell(HostId::FIRST, Register::Name(area, Some(said)));
     }
 
+    /// Whether the directory has still to accept the name of an area of this host.
+    pub(super) fn is_unnamed(&self, area: AreaId) -> bool {
+        self.names.areas.get(&area).is_some_and(|stated| !stated.said.accepted)
+    }
+
     pub(super) fn withdraw_name(&mut self, area: AreaId) {
         self.names.refused.remove(&area);
-        if self.names.areas.remove(&area).is_some() {
+        let Some(stated) = self.names.areas.remove(&area) else { return };
+        self.clocks.stir_all();
+        let directory = self.peers.get(&HostId::FIRST);
+        if stated.said.accepted && directory.is_some_and(|peer| !peer.outbox.is_known(Key::Name(area))) {
+            self.names.withdrawn.insert(area);
+        } else {
             self.tell(HostId::FIRST, Register::Name(area, None));
-            self.clocks.stir_all();
+        }
+    }
+
+    /// The directory has heard the last that this host said of an area: now that it is deleted, if it is.
+    pub(super) fn name_is_known(&mut self, area: AreaId) {
+        if self.names.withdrawn.remove(&area) {
+            self.tell(HostId::FIRST, Register::Name(area, None));
         }
     }
 
@@ -59,6 +78,9 @@ impl Node {
 
     /// The agent of the directory or this one is another one: the directory is told what there is.
     pub(super) fn restate_names(&mut self) {
+        for area in std::mem::take(&mut self.names.withdrawn) {
+            self.tell(HostId::FIRST, Register::Name(area, None));
+        }
         let areas: Vec<_> =
             self.names.areas.iter().map(|(area, stated)| (*area, stated.said.clone())).collect();
         let count = areas.iter().filter(|(_, said)| said.accepted).count() as u32;
@@ -74,6 +96,7 @@ impl Node {
         match result {
             Ok(()) if !stated.said.accepted => {
                 stated.said.accepted = true;
+                self.stirred.insert(area.group);
                 cx.out.push(Action::Accepted { area });
             }
             Ok(()) => {}
@@ -120,7 +143,7 @@ impl Node {
             return;
         }
         match result {
-            Ok(area) if area.group.owner() != self.config.host => {
+            Ok(area) if self.handovers.owner_of(area.group) != self.config.host => {
                 lookup.found = Some(area);
                 let interval_us = lookup.interval_us;
                 self.subscribe(area.group, interval_us);
@@ -175,7 +198,7 @@ impl Node {
         };
         let asked_by = self.config.host;
         let error = NameError::Type { there, here, asked_by };
-        self.tell(area.group.owner(), Register::Clash(area, asked_by, error));
+        self.tell(self.owner_of(area.group), Register::Clash(area, asked_by, error));
     }
 
     pub(super) fn answer_attached(&mut self, cx: &mut Cx<'_>, group: crate::GroupId) {

@@ -37,6 +37,11 @@ impl Outbox {
         self.last
     }
 
+    /// Whether the newest value of a register was acknowledged.
+    pub(super) fn is_known(&self, key: Key) -> bool {
+        self.entries.get(&key).is_some_and(|entry| entry.known)
+    }
+
     pub(super) fn has_due(&self) -> bool {
         !self.due.is_empty()
     }
@@ -104,6 +109,7 @@ fn is_over(register: &Register) -> bool {
         Register::Name(_, value) => value.is_none(),
         Register::Lookup(_, value) => value.is_none(),
         Register::Subscription(_, value) => value.stage == Stage::Off,
+        Register::Handover(_, value) => value.is_none(),
         _ => false,
     }
 }

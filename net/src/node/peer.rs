@@ -143,6 +143,8 @@ pub(super) struct Peer {
     pub(super) lowest: Option<u64>,
     /// Groups of ours that it has named in subscriptions.
     pub(super) named: BTreeSet<GroupId>,
+    /// How many it says these are.
+    pub(super) names: Option<u32>,
     /// Groups of its that we have named to it.
     pub(super) stated: BTreeSet<GroupId>,
 }
@@ -151,6 +153,11 @@ pub(super) struct Peer {
 const PATIENCE_NS: u64 = 200_000;
 
 impl Peer {
+    /// Whether all its subscriptions to groups of this host are known.
+    pub(super) fn is_known_whole(&self) -> bool {
+        self.names.is_some_and(|names| self.named.len() >= names as usize)
+    }
+
     /// Whether something is to be said now, or has waited long enough.
     pub(super) fn has_to_speak(&mut self, now: u64) -> bool {
         if self.outbox.is_urgent() || !self.outbox.has_due() {

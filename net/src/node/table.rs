@@ -32,19 +32,19 @@ impl Table {
     /// An area of a name that another host than `asks` keeps, and why.
     pub(super) fn kept(&self, name: &str, asks: HostId) -> Option<(AreaId, NameError)> {
         let mut kept = self.kept.get(name)?.iter();
-        kept.find(|(area, _)| area.group.owner() != asks).map(|(area, why)| (*area, *why))
+        kept.find(|(area, _)| area.group.home() != asks).map(|(area, why)| (*area, *why))
     }
 
     /// Which area has the name that another one would have, or is of the same group and of another host.
     pub(super) fn holder(&self, area: AreaId, description: &Description) -> Option<(AreaId, NameError)> {
         if let Some(named) = self.names.get(&description.name).filter(|named| named.area != area) {
-            return Some((named.area, NameError::Taken { by: named.area.group.owner() }));
+            return Some((named.area, NameError::Taken { by: named.area.group.home() }));
         }
         // The ends: areas of one host lie side by side.
         let of_it = self.groups.get(&description.group)?;
         let ends = [of_it.first(), of_it.last()].into_iter().flatten();
-        let mut elsewhere = ends.filter(|other| other.group.owner() != area.group.owner());
-        elsewhere.next().map(|other| (*other, NameError::Group { by: other.group.owner() }))
+        let mut elsewhere = ends.filter(|other| other.group.home() != area.group.home());
+        elsewhere.next().map(|other| (*other, NameError::Group { by: other.group.home() }))
     }
 
     /// An area that all hosts can have.
@@ -93,10 +93,10 @@ impl Table {
 
     /// A host's agent is another one: it says again what it has.
     pub(super) fn doubt(&mut self, host: HostId) {
-        for named in self.names.values_mut().filter(|named| named.area.group.owner() == host) {
+        for named in self.names.values_mut().filter(|named| named.area.group.home() == host) {
             named.confirmed = false;
         }
-        let of_it = self.kept_areas.keys().filter(|area| area.group.owner() == host);
+        let of_it = self.kept_areas.keys().filter(|area| area.group.home() == host);
         for area in of_it.copied().collect::<Vec<_>>() {
             self.remove(area);
         }
@@ -142,13 +142,13 @@ mod tests {
 
         fn holder(&self, area: AreaId, of: &Description) -> Option<NameError> {
             let taken = self.named.iter().find(|(other, it)| *other != area && it.name == of.name);
-            let owner = area.group.owner();
+            let owner = area.group.home();
             let grouped = self.named.iter().filter(|_| !of.group.is_empty());
             let mut grouped =
-                grouped.filter(|(other, it)| it.group == of.group && other.group.owner() != owner);
+                grouped.filter(|(other, it)| it.group == of.group && other.group.home() != owner);
             match taken {
-                Some((other, _)) => Some(NameError::Taken { by: other.group.owner() }),
-                None => grouped.next().map(|(other, _)| NameError::Group { by: other.group.owner() }),
+                Some((other, _)) => Some(NameError::Taken { by: other.group.home() }),
+                None => grouped.next().map(|(other, _)| NameError::Group { by: other.group.home() }),
             }
         }
     }
@@ -179,8 +179,8 @@ mod tests {
                     2 => {
                         table.doubt(HostId(host));
                         table.remove_doubtful(|_| false);
-                        plain.named.retain(|(other, _)| other.group.owner() != HostId(host));
-                        plain.kept.retain(|(other, _)| other.group.owner() != HostId(host));
+                        plain.named.retain(|(other, _)| other.group.home() != HostId(host));
+                        plain.kept.retain(|(other, _)| other.group.home() != HostId(host));
                     }
                     _ if expected.is_none() => {
                         table.enter(area, it.clone());
@@ -195,7 +195,7 @@ mod tests {
                     for asks in (0..4).map(HostId) {
                         let mut of_it: Vec<AreaId> =
                             plain.kept.iter().filter(|(_, other)| *other == name).map(|(area, _)| *area).collect();
-                        of_it.retain(|area| area.group.owner() != asks);
+                        of_it.retain(|area| area.group.home() != asks);
                         let kept = table.kept(&name, asks).map(|(area, _)| area);
                         prop_assert_eq!(kept, of_it.into_iter().min());
                     }

@@ -44,7 +44,9 @@ impl Node {
         for host in subscribers {
             self.tell(host, Register::Member(area, Some(description.clone())));
         }
-        self.state_name(area, description, accepted, None);
+        if area.group.home() == self.config.host {
+            self.state_name(area, description, accepted, None);
+        }
     }
 
     /// Other hosts cannot have an area of this host: those who ask for it are told why.
@@ -83,12 +85,16 @@ impl Node {
             self.abandon_ride(cx, area.group, host);
         }
         if is_gone {
+            self.handovers.forget(area.group);
             for &host in &subscribers {
                 self.unsubscribe(cx, area.group, host);
             }
             self.outbound.remove(&area.group);
         }
-        for host in subscribers {
+        // Its name was given by the host that created it.
+        let home = area.group.home();
+        let is_away = home != self.config.host && !subscribers.contains(&home);
+        for host in subscribers.into_iter().chain(is_away.then_some(home)) {
             self.tell(host, Register::Member(area, None));
         }
     }
@@ -165,9 +171,15 @@ impl Node {
             && peer.named.insert(group)
         {
             self.clocks.stir(from);
+            self.stirred.extend(self.handovers.leaving());
         }
         if said.stage == Stage::Off {
+            self.handovers.forget_early(from, Some(group));
             self.unsubscribe(cx, group, from);
+            self.stirred.insert(group);
+            return;
+        }
+        if !self.outbound.contains_key(&group) && self.is_elsewhere(from, group, &said) {
             return;
         }
         let Some(outbound) = self.outbound.get_mut(&group) else {
@@ -199,8 +211,10 @@ impl Node {
             }
         }
         let subscriber = outbound.subscribers.get_mut(&from).expect("just entered");
+        // Who has gone from host to host with the group counts its cuts anew.
+        let is_anew = subscriber.ride.is_none() && said.state != subscriber.said.state;
         subscriber.said = said;
-        if stage == Stage::Free && subscriber.credit.is_some_and(|credit| credit <= cut) {
+        if stage == Stage::Free && subscriber.credit.is_some_and(|credit| credit <= cut || is_anew) {
             subscriber.credit = None;
         }
         if subscriber.ride.as_ref().is_some_and(|ride| ride.cut <= cut) {
@@ -210,6 +224,8 @@ impl Node {
             self.abandon_ride(cx, group, from);
         }
         if is_new {
+            // Of the subscription before, nothing will be said any more.
+            self.abandon_ride(cx, group, from);
             self.forget_members(from, group);
             let members: Vec<_> = self.outbound[&group].members.iter().cloned().enumerate().collect();
             for (member, description) in members {
@@ -220,10 +236,14 @@ impl Node {
         self.clocks.stir(from);
     }
 
-    /// A subscriber begins anew: what it knew of a group's members, it has forgotten.
+    /// A subscriber begins anew: what it knew of a group, its members and answers, it has forgotten.
     fn forget_members(&mut self, host: HostId, group: GroupId) {
         if let Some(peer) = self.peers.get_mut(&host) {
-            peer.outbox.forget(|key| matches!(key, Key::Member(area) if area.group == group));
+            peer.outbox.forget(|key| match key {
+                Key::Member(area) => area.group == group,
+                Key::Forced(of) | Key::Unsent(of) => *of == group,
+                _ => false,
+            });
         }
     }
 

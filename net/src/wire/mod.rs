@@ -5,4 +5,4 @@ mod register;
 
 pub use frame::{Cut, Data, Frame, FrameError, Hello, VERSION, decode, encode};
 pub(crate) use frame::{data_cost, put_data_header};
-pub use register::{Forced, Key, Register, Stage, Stated, Subscription, Wanted};
+pub use register::{Forced, Handover, Key, Owner, Register, Stage, Stated, Subscription, Wanted};

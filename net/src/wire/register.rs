@@ -17,6 +17,8 @@ pub enum Register {
         lowest: u64,
         /// How many groups of the sender the receiver has named in subscriptions, as far as the sender knows.
         subscriptions: u32,
+        /// How many groups the sender has named to the receiver.
+        named: u32,
         /// The clock counts when the receiver has published these groups' states of these rounds of the sender.
         covers: Vec<(GroupId, u64)>,
     },
@@ -48,6 +50,30 @@ pub enum Register {
     /// A group of the sender: there is no memory for the copies that the receiver would be sent, whose subscription says this
     /// state (the first number). The second one counts, as each is news.
     Unsent(GroupId, u64, u64),
+    /// To who has copies of a group of the sender: it goes to another host. That one is subscribed to from now on.
+    Moving(GroupId, Owner),
+    /// To the next owner's host: the sender has left a group to it; `None` when that has answered.
+    Handover(GroupId, Option<Handover>),
+    /// The answer to a hand-over of this epoch.
+    Taken(GroupId, u64),
+}
+
+/// Where a group's owner is, as of one hand-over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The host.
+    pub host: HostId,
+    /// Rises with each change of owner.
+    pub epoch: u64,
+}
+
+/// A group that goes to another host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handover {
+    /// That of the new owner.
+    pub epoch: u64,
+    /// The worker that it is given to.
+    pub rank: u32,
 }
 
 /// A host's statement on an area of its own.
@@ -137,6 +163,9 @@ pub enum Key {
     Clash(AreaId, HostId),
     Forced(GroupId),
     Unsent(GroupId),
+    Moving(GroupId),
+    Handover(GroupId),
+    Taken(GroupId),
 }
 
 impl Register {
@@ -158,16 +187,20 @@ impl Register {
             Register::Left => Key::Left,
             Register::Forced(group, _) => Key::Forced(*group),
             Register::Unsent(group, ..) => Key::Unsent(*group),
+            Register::Moving(group, _) => Key::Moving(*group),
+            Register::Handover(group, _) => Key::Handover(*group),
+            Register::Taken(group, _) => Key::Taken(*group),
         }
     }
 
     pub(super) fn put(&self, to: &mut Vec<u8>) {
         match self {
-            Register::Clock { clock, lowest, subscriptions, covers } => {
+            Register::Clock { clock, lowest, subscriptions, named, covers } => {
                 to.u8(1);
                 to.u64(*clock);
                 to.u64(*lowest);
                 to.u32(*subscriptions);
+                to.u32(*named);
                 to.u8(u8::try_from(covers.len()).expect("fewer than fit into a packet"));
                 for &(group, round) in covers {
                     to.group(group);
@@ -236,18 +269,37 @@ impl Register {
                 to.u64(*state);
                 to.u64(*count);
             }
+            Register::Moving(group, owner) => {
+                to.u8(15);
+                to.group(*group);
+                to.host(owner.host);
+                to.u64(owner.epoch);
+            }
+            Register::Handover(group, handover) => {
+                to.u8(16);
+                to.group(*group);
+                to.option(handover.as_ref(), |to, handover| {
+                    to.u64(handover.epoch);
+                    to.u32(handover.rank);
+                });
+            }
+            Register::Taken(group, epoch) => {
+                to.u8(17);
+                to.group(*group);
+                to.u64(*epoch);
+            }
         }
     }
 
     pub(super) fn get(from: &mut Reader<'_>) -> Result<Register, FrameError> {
         Ok(match from.u8()? {
             1 => {
-                let (clock, lowest, subscriptions, covers) =
-                    (from.u64()?, from.u64()?, from.u32()?, from.u8()?);
+                let (clock, lowest, subscriptions) = (from.u64()?, from.u64()?, from.u32()?);
+                let (named, covers) = (from.u32()?, from.u8()?);
                 let covers = (0..covers)
                     .map(|_| Ok((from.group()?, from.u64()?)))
                     .collect::<Result<_, FrameError>>()?;
-                Register::Clock { clock, lowest, subscriptions, covers }
+                Register::Clock { clock, lowest, subscriptions, named, covers }
             }
             2 => Register::Subscription(from.group()?, Subscription::get(from)?),
             3 => Register::Member(from.area()?, from.option(Reader::description)?),
@@ -262,6 +314,12 @@ impl Register {
             12 => Register::Left,
             13 => Register::Forced(from.group()?, Forced::get(from)?),
             14 => Register::Unsent(from.group()?, from.u64()?, from.u64()?),
+            15 => Register::Moving(from.group()?, Owner { host: from.host()?, epoch: from.u64()? }),
+            16 => Register::Handover(
+                from.group()?,
+                from.option(|from| Ok(Handover { epoch: from.u64()?, rank: from.u32()? }))?,
+            ),
+            17 => Register::Taken(from.group()?, from.u64()?),
             _ => return Err(FrameError::Value { of: "a register" }),
         })
     }

@@ -2,7 +2,7 @@
 //! tests and by `fuzz/`.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 use hectare_net::wire::{
-    Cut, Forced, Frame, Hello, Register, Stage, Stated, Subscription, Wanted, decode, encode,
+    Cut, Forced, Frame, Handover, Hello, Owner, Register, Stage, Stated, Subscription, Wanted, decode, encode,
 };
 use hectare_net::{
     AreaId, Cause, Description, ElementType, GroupId, HelloError, HostId, NameError, PeerFailed, Version,
@@ -196,13 +196,14 @@ impl Choices<'_> {
     }
 
     fn register(&mut self) -> Register {
-        match self.below(14) {
+        match self.below(17) {
             0 => {
                 let covers = self.below(255);
                 Register::Clock {
                     clock: self.u64(),
                     lowest: self.u64(),
                     subscriptions: self.u32(),
+                    named: self.u32(),
                     covers: (0..covers).map(|_| (self.group(), self.u64())).collect(),
                 }
             }
@@ -233,6 +234,12 @@ impl Choices<'_> {
                 },
             ),
             12 => Register::Unsent(self.group(), self.u64(), self.u64()),
+            13 => Register::Moving(self.group(), Owner { host: self.host(), epoch: self.u64() }),
+            14 => Register::Handover(
+                self.group(),
+                self.option(|all| Handover { epoch: all.u64(), rank: all.u32() }),
+            ),
+            15 => Register::Taken(self.group(), self.u64()),
             _ => Register::Left,
         }
     }

@@ -1,6 +1,7 @@
 //! Descriptions of areas for other hosts.
 use super::Agent;
 use crate::engine::directory::{AreaId, find};
+use crate::error::Rank;
 use crate::protocol::ownership;
 use crate::protocol::publication::Version;
 use crate::segment::element::ElementType;
@@ -29,6 +30,12 @@ pub struct AreaDescription {
     pub external_interval: Option<Duration>,
     /// Whether its owner is on another host.
     pub remote: bool,
+    /// The owner's host, if it is another one and known.
+    pub owner: Option<usize>,
+    /// The worker of that host to which one of this host gave it, if that is how it got there.
+    pub left_to: Option<Rank>,
+    /// Rises with each change of owner.
+    pub epoch: u64,
 }
 
 impl Agent {
@@ -38,6 +45,7 @@ impl Agent {
         let index = area.index as usize;
         let slot = segment.areas().get(index).filter(|slot| area.is_live(slot))?;
         let about = slot.about.about();
+        let word = ownership::load(&slot.own.ownership);
         let description = AreaDescription {
             name: find::name(segment, index),
             group: find::group(segment, index),
@@ -47,7 +55,10 @@ impl Agent {
             copies: about.copies,
             interval: about.interval,
             external_interval: about.external_interval,
-            remote: ownership::load(&slot.own.ownership).is_remote(),
+            remote: word.is_remote(),
+            owner: segment.owner_host(word),
+            left_to: word.left_to(),
+            epoch: word.epoch(),
         };
         find::unchanged(area, slot).then_some(description)
     }

@@ -9,6 +9,7 @@ pub(crate) mod describe;
 mod desk;
 pub(crate) mod elsewhere;
 pub(crate) mod force;
+mod handover;
 pub(crate) mod held;
 pub(crate) mod news;
 pub(crate) mod notes;

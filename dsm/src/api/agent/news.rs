@@ -4,6 +4,7 @@ use crate::engine::directory::{AreaId, CREATING, Directory, state_of};
 use crate::error::Rank;
 use crate::protocol::label;
 use crate::protocol::outlet;
+use crate::protocol::ownership;
 use crate::protocol::publication::Version;
 use crate::segment::element::ElementType;
 use crate::segment::layout::bits;
@@ -41,6 +42,15 @@ pub enum Event {
         /// The number of the last wish.
         wish: u64,
     },
+    /// A worker of this host has given an area to one of another. What it had written is published by the next round.
+    Given {
+        /// The area.
+        area: AreaId,
+        /// The other worker.
+        to: Rank,
+        /// The epoch of its ownership.
+        epoch: u64,
+    },
     /// Somebody waits for an area of a name that no area here has. Heard again while somebody waits.
     Wanted {
         /// The name.
@@ -70,6 +80,8 @@ pub(super) struct Known {
     version: Option<Version>,
     /// The last wish that was told.
     wished: u64,
+    /// The last epoch in which it was given away, as was told.
+    given: u64,
 }
 
 impl Agent {
@@ -178,6 +190,11 @@ impl Agent {
         {
             known.wished = wish;
             events.push(Event::Wished { area, wish });
+        }
+        let word = ownership::load(&slot.own.ownership);
+        if word.is_transit() && word.epoch() > known.given && segment.host_of(word.rank()).is_some() {
+            known.given = word.epoch();
+            events.push(Event::Given { area, to: word.rank(), epoch: word.epoch() });
         }
         let parts = Parts::of(segment, index);
         let version = if parts.layout.copies == 0 { None } else { Some(parts.reader_copies().version()) };

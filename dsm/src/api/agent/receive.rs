@@ -218,7 +218,7 @@ impl Drop for Receiving {
 }
 
 /// Takes back what the log says was written into the writer copy since the last publication. Repeatable.
-fn restore(parts: &Parts<'_>, log: &Log<'_>) {
+pub(super) fn restore(parts: &Parts<'_>, log: &Log<'_>) {
     let newest = parts.current();
     let lines = LineSet::of(
         parts.level0().iter().map(|word| word.load(Ordering::Relaxed)).collect(),

@@ -286,12 +286,16 @@ impl<T: Element> Owned<T> {
     /// published goes along; if the next owners die before it is published, it is lost, and a claim names
     /// this worker among those who lost writes. See [`Owned::give_published`].
     ///
+    /// To a worker of another host it goes in the background: what was written is published here by the next round, and sent to
+    /// that host and all who have copies; then it is that worker's.
+    ///
     /// # Errors
-    /// [`Error::NoSuchWorker`] if `to` is not alive, and those of [`Owned::write`]; the area comes back in
-    /// the error.
+    /// [`Error::NoSuchWorker`] if `to` is not alive, [`Error::CannotLeave`] if it is of another host and the area cannot go there:
+    /// one without reader copies, of a group, or that is tracked; and those of [`Owned::write`]. The area comes back in the error.
     #[inline]
     pub fn give(self, worker: &Worker, to: Rank) -> Result<(), GiveError<T>> {
-        if let Err(error) = self.check(worker).and_then(|()| worker.check_peer(to)) {
+        let checked = self.check(worker).and_then(|()| worker.check_peer(to));
+        if let Err(error) = checked.and_then(|()| self.check_leaving(worker, to)) {
             return Err(GiveError { error, owned: self });
         }
         self.scan();
@@ -312,9 +316,18 @@ impl<T: Element> Owned<T> {
         if asleep {
             futex_wake_all(low_half(word));
         }
+        if worker.shared().segment.spans_hosts() && worker.shared().tell_given(self.core(), to) {
+            worker.local().gave_away.set(true);
+        }
         self.end();
         self.forget();
         Ok(())
+    }
+
+    /// Whether the area can go where `to` is.
+    #[inline]
+    fn check_leaving(&self, worker: &Worker, to: Rank) -> Result<()> {
+        if worker.shared().segment.spans_hosts() { self.core().check_leaving(to) } else { Ok(()) }
     }
 
     /// Publishes the area, then gives it to another worker: nothing can be lost by the death of later

@@ -364,7 +364,8 @@ impl Worker {
     pub(crate) fn check_peer(&self, rank: Rank) -> Result<()> {
         let seat = self.shared.segment.all_seats().get(rank as usize);
         if seat.is_some_and(|seat| slot_state::is_elsewhere(seat.state())) {
-            return Err(self.shared.refused_handover(self.shared.elsewhere(rank)));
+            let is_there = seat.is_some_and(|seat| seat.state() == slot_state::REMOTE);
+            return if is_there { Ok(()) } else { Err(Error::NoSuchWorker { rank }) };
         }
         let alive = self.shared.segment.seats().get(rank as usize).is_some_and(|seat| seat.is_live());
         if alive { Ok(()) } else { Err(Error::NoSuchWorker { rank }) }
@@ -375,6 +376,10 @@ impl Drop for Worker {
     fn drop(&mut self) {
         if self.shared.check_process().is_err() {
             return;
+        }
+        if self.local.gave_away.get() && !std::thread::panicking() {
+            // What goes to other hosts is published by rounds, of which there are none when the last worker has left.
+            let _ = self.sync();
         }
         self.local.owned.clear();
         let runtime = self.runtime();

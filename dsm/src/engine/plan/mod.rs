@@ -63,6 +63,8 @@ impl Runtime<'_> {
         }
         // Once: what arrived as one is planned as one.
         scratch.arrived = arrival::complete(&segment.header().agent.cuts);
+        let here = segment.ranks_here();
+        scratch.here = (here.start, here.end);
         scratch.lowest = sync.acting.lowest_clock.load(Ordering::Relaxed);
         let now = self.select(used, scratch);
         if scratch.selected.is_empty() {
@@ -102,7 +104,8 @@ impl Runtime<'_> {
         let index = area as usize;
         let slot = &segment.areas()[index];
         let parts = Parts::of(segment, index);
-        let owning = Owning { lock: &slot.round.lock, ownership: &slot.own.ownership };
+        let here = scratch.here;
+        let owning = Owning { lock: &slot.round.lock, ownership: &slot.own.ownership, here };
         let label_here = label::of_round(scratch.lowest);
         let (mut arrived, mut kept) = (None, label::NONE);
         let found = owning.consider(
@@ -134,7 +137,11 @@ impl Runtime<'_> {
                 term: slot.round.term.load(Ordering::Relaxed),
                 counter: newest.version().counter + 1,
             },
-            clock: segment.all_seats()[owner as usize].clock.load(Ordering::Relaxed),
+            clock: match (here.0..here.1).contains(&owner) {
+                true => segment.all_seats()[owner as usize].clock.load(Ordering::Relaxed),
+                // Whoever gave it away is not behind that.
+                false => segment.header().sync.acting.local_clock.load(Ordering::Relaxed),
+            },
             label: label_here,
             as_of_ns: now,
         });
@@ -150,6 +157,8 @@ impl Runtime<'_> {
             kept,
             timestamp_ns: as_of_ns,
         };
+        // Nobody here has the lines of one that is given away in his cache, as far as is known.
+        let owner = if (here.0..here.1).contains(&owner) { owner } else { ELSEWHERE };
         segment.plan_entries()[entry].enter(&publication, owner);
         // A small area goes through the caches and to its owner however much of it is dirty: not counted.
         let all = parts.padded_bytes() as u64;

@@ -16,6 +16,7 @@ mod generations;
 mod groups;
 mod handover;
 mod lateness;
+mod leaving;
 mod lending;
 mod lookups;
 mod observers;
@@ -271,7 +272,7 @@ impl Work for Hand<'_> {
         let is_dirty = || memory.dirty.load(Ordering::Relaxed) != 0;
         let is_observed = |copy| pin::is_at(&memory.pin, copy as u64 + 1);
         let target = || copies.target(&rounds, round, false, label::NONE, &mut Vec::new(), is_observed);
-        let owning = Owning { lock: &memory.lock, ownership: &memory.ownership };
+        let owning = Owning { lock: &memory.lock, ownership: &memory.ownership, here: (0, u32::MAX) };
         let mut arrived = None;
         let complete = arrival::complete(&memory.cuts);
         let has_arrived = || {

@@ -74,7 +74,7 @@ impl Group {
             if self.asks_per_area {
                 look(&mut standings);
             }
-            let owning = Owning { lock: &area.lock, ownership: &area.ownership };
+            let owning = Owning { lock: &area.lock, ownership: &area.ownership, here: (0, u32::MAX) };
             let target = || area.copies().target(&rounds, ROUND, false, u64::MAX, &mut Vec::new(), |_| false);
             owning.consider(ROUND, &standings, || false, || true, || false, target)
         })

@@ -1,7 +1,9 @@
 //! The host memory that the node sees; calls against the contract are reported to the judge.
-use super::{HostMemory, RemoteArea};
+use super::handover::Owner;
+use super::{HostMemory, RemoteArea, is_given};
 use crate::judge::Promise;
 use crate::options::Mode;
+use hectare_net::wire::Handover;
 use hectare_net::{
     AreaId, Arrival, Description, GroupId, HostId, LINE, Lines, Memory, NameError, PinId, Pinned, Run,
     Version,
@@ -123,7 +125,8 @@ impl Memory for HostMemory {
         *known = clock.max(*known);
         for (group, remote) in &self.remote {
             let shows = remote.attached && remote.members.iter().any(|member| member.version.is_some());
-            if group.owner() == host && shows && !self.judge.borrow().covers(*group, remote.round, clock) {
+            let may_own = group.home() == host || is_given(*group);
+            if may_own && shows && !self.judge.borrow().covers_of(host, *group, remote.round, clock) {
                 let what = format!(
                     "{} counts clock {clock} of {host} and shows round {:?} of {group:?}",
                     self.host, remote.round
@@ -158,6 +161,21 @@ impl Memory for HostMemory {
                 self.host
             );
             self.broke(Promise::Wishes, what);
+        }
+    }
+
+    fn leave(&mut self, group: GroupId, to: HostId, handover: Handover, versions: &[Version]) -> bool {
+        self.works() && self.leave_group(group, to, handover.epoch, versions)
+    }
+
+    fn take(&mut self, group: GroupId, handover: Handover) -> bool {
+        // The worker may not have come yet.
+        self.works() && !self.random.chance(200) && self.take_group(group, handover.rank, handover.epoch)
+    }
+
+    fn moved(&mut self, group: GroupId, owner: HostId, epoch: u64) {
+        if self.works() {
+            self.owners.insert(group, Owner { host: owner, epoch, given: None });
         }
     }
 

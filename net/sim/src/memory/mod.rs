@@ -1,7 +1,11 @@
 //! A host's shared memory as the node's contract sees it: copies, rounds, arrivals, clocks, and one worker per host.
 mod contract;
+mod handover;
 
-use crate::judge::{Judge, Promise, Published};
+pub(crate) use self::handover::{GIVEN, is_given};
+
+use self::handover::Owner;
+use crate::judge::{Judge, Promise, Published, key};
 use crate::options::{MS, Mode};
 use crate::random::Random;
 use crate::wishes::Wishes;
@@ -18,7 +22,7 @@ pub(crate) const RENEWED: u64 = 1 << 23;
 
 /// Whether a group was created while the program ran.
 pub(crate) fn is_renewed(group: GroupId) -> bool {
-    group.0 & 0xffff_ffff >= RENEWED
+    (RENEWED..GIVEN).contains(&(group.0 & 0xffff_ffff))
 }
 
 /// A group of this host.
@@ -28,6 +32,8 @@ pub(crate) struct Own {
     pub(crate) members: Vec<OwnArea>,
     copies: Vec<Copied>,
     newest: Option<usize>,
+    /// To whom the worker has given it.
+    given: Option<(HostId, u64)>,
 }
 
 /// An area of this host.
@@ -61,6 +67,8 @@ pub(crate) struct Remote {
     pub(crate) members: Vec<RemoteArea>,
     /// Committed and not published.
     pub(crate) arrival: Option<Arrival>,
+    /// The label of what is visible.
+    label: u64,
     /// The owner's round of what is visible.
     pub(crate) round: Option<u64>,
     /// That of what was visible first.
@@ -110,8 +118,14 @@ pub(crate) struct HostMemory {
     iterations: u64,
     /// Groups of this host.
     pub(crate) own: BTreeMap<GroupId, Own>,
+    /// Reader copies of an area.
+    copies: usize,
     /// Groups that were deleted, whose pinned states are still sent.
     gone: Vec<Own>,
+    /// Where the owners are of groups that went from host to host.
+    owners: BTreeMap<GroupId, Owner>,
+    /// The newest version that this host published of groups that go from host to host.
+    published: BTreeMap<GroupId, u64>,
     /// Areas of this host alone, and whether the directory knows of them.
     pub(crate) kept: BTreeMap<AreaId, (Description, bool)>,
     /// Groups that are received.
@@ -155,7 +169,10 @@ impl HostMemory {
             mode,
             iterations,
             own: BTreeMap::new(),
+            copies: 0,
             gone: Vec::new(),
+            owners: BTreeMap::new(),
+            published: BTreeMap::new(),
             kept: BTreeMap::new(),
             remote: BTreeMap::new(),
             clocks: others.map(|other| (other, 0)).collect(),
@@ -176,6 +193,10 @@ impl HostMemory {
     /// Creates an area.
     pub(crate) fn create(&mut self, area: AreaId, description: Description, copies: usize) {
         let (bytes, lines) = (description.bytes as usize, description.lines() as usize);
+        self.copies = copies;
+        if is_given(area.group) {
+            self.judge.borrow_mut().owned(area.group, Some(self.host));
+        }
         let own = self.own.entry(area.group).or_default();
         own.copies.resize_with(copies, || Copied {
             published: None,
@@ -231,6 +252,7 @@ impl HostMemory {
         self.events.clear();
         self.forcing.clear();
         self.gone.clear();
+        self.tell_owners();
         for (&area, (description, accepted)) in &self.kept {
             self.events.push_back(Event::Local {
                 area,
@@ -280,6 +302,7 @@ impl HostMemory {
             let again = remote.wishes.restart();
             self.events.extend(again.map(|wish| Event::Force { group, wish }));
         }
+        self.tell_given();
         self.events.push_back(Event::Clocks { clock: self.local, lowest: self.lowest });
     }
 
@@ -328,7 +351,7 @@ impl HostMemory {
         worker.iteration += 1;
         let iteration = worker.iteration;
         worker.writes_at = now + self.random.below(3_000_000);
-        for own in self.own.values_mut() {
+        for own in self.own.values_mut().filter(|own| own.given.is_none()) {
             for area in &mut own.members {
                 // Iterations are seen in the first line; the others change here and there.
                 let lines = area.description.lines();
@@ -410,6 +433,9 @@ impl HostMemory {
             own.copies[target].published = Some(published.clone());
             own.copies[target].published_ns = now;
             own.newest = Some(target);
+            if is_given(group) {
+                self.published.insert(group, key(group, &state));
+            }
             self.judge.borrow_mut().published(group, published);
             self.events.push_back(Event::Published { group, state });
         }
@@ -426,6 +452,8 @@ impl HostMemory {
             let rounds = self.own.iter().filter_map(|(group, own)| {
                 Some((*group, own.copies[own.newest?].published.as_ref()?.state.round))
             });
+            let given = self.published.iter().map(|(group, version)| (*group, *version));
+            let rounds = rounds.filter(|(group, _)| !is_given(*group)).chain(given);
             self.judge.borrow_mut().local_clock(self.host, self.local, local, &rounds.collect());
         }
         let lowest = self.clocks.values().copied().fold(local, u64::min);
@@ -448,7 +476,7 @@ impl HostMemory {
         for (&group, remote) in &mut self.remote {
             let shows = remote.attached && remote.members.iter().all(|member| member.version.is_some());
             if shows && self.random.chance(self.wishes) {
-                let newest = self.judge.borrow().newest(group).map_or(0, |newest| newest.state.round);
+                let newest = self.judge.borrow().newest(group).map_or(0, |newest| key(group, &newest.state));
                 let wish = remote.wishes.make(newest);
                 self.events.push_back(Event::Force { group, wish });
             }
@@ -469,6 +497,7 @@ impl HostMemory {
                 continue;
             }
             let arrival = remote.arrival.take().expect("just seen");
+            remote.label = arrival.label;
             let before: Vec<_> = remote.members.iter().map(|member| member.version).collect();
             for (member, version) in remote.members.iter_mut().zip(&arrival.versions) {
                 for line in std::mem::take(&mut member.log) {
@@ -517,7 +546,9 @@ impl HostMemory {
     /// Whether all received groups show the newest state, and the worker has done all.
     pub(crate) fn is_done(&self) -> bool {
         let judge = self.judge.borrow();
-        self.worker.iteration == self.iterations
+        judge.all_are_owned()
+            && self.own.values().all(|own| own.given.is_none())
+            && self.worker.iteration == self.iterations
             && !(self.worker.waits && self.mode == Mode::Barrier && self.lowest < self.worker.clock)
             && self.remote.iter().filter(|(_, remote)| !remote.members.is_empty()).all(|(group, remote)| {
                 let newest = judge.newest(*group).map(|newest| &newest.state.versions);
@@ -544,9 +575,16 @@ impl HostMemory {
         for (group, remote) in &self.remote {
             let newest = judge.newest(*group).map(|newest| (newest.state.round, newest.state.label));
             text += &format!(
-                " group {:x}: shows round {:?} of (round, label) {newest:?}, arrival {:?};",
-                group.0, remote.round, remote.arrival
+                " group {:x}: shows round {:?} of (round, label) {newest:?}, arrival {:?}, all answered {};",
+                group.0,
+                remote.round,
+                remote.arrival,
+                remote.wishes.are_answered()
             );
+        }
+        text += &format!(" {:?}", self.owners);
+        for (group, own) in self.own.iter().filter(|(_, own)| own.given.is_some()) {
+            text += &format!(" gave {group:?} to {:?};", own.given);
         }
         text
     }

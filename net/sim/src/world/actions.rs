@@ -1,6 +1,7 @@
 //! A node's actions: packets go on their way, and the judge hears what workers would be told.
 use super::{CLASHING, GROUPED, KEPT, LOCAL, What, World};
 use crate::judge::Promise;
+use crate::memory::is_given;
 use crate::options::MS;
 use hectare_net::{Action, AreaId, Counters, Description, ElementType, Event, GroupId, HostId, NameError};
 
@@ -15,10 +16,16 @@ impl World {
                 this.memory.kept.get_mut(&area).expect("just seen").1 = true;
             }
             Action::Accepted { area } => {
-                let own = this.memory.own.get_mut(&area.group).expect("an area of this host");
-                let area_here = &mut own.members[usize::from(area.member)];
-                area_here.accepted = true;
-                let Description { name, group, .. } = &area_here.description;
+                let member = usize::from(area.member);
+                let description = match this.memory.own.get_mut(&area.group) {
+                    Some(own) => {
+                        own.members[member].accepted = true;
+                        &own.members[member].description
+                    }
+                    // It was given away at once.
+                    None => &this.memory.remote[&area.group].members[member].description,
+                };
+                let Description { name, group, .. } = description;
                 self.judge.borrow_mut().named(name, group, area);
             }
             Action::Refused { area, error } => {
@@ -69,13 +76,19 @@ impl World {
                         if self.random.chance(100) {
                             let element = ElementType { kind: 8, size: 8, align: 8 };
                             this.memory.events.push_back(Event::TakenFor { area, element });
-                            if is_calm {
+                            // What has come here meanwhile is nobody else's.
+                            if is_calm && !is_given(area.group) {
                                 self.judge.borrow_mut().must_hear(area, HostId(host));
                             }
                         }
-                        let remote = this.memory.remote.get_mut(&area.group).expect("it has copies");
-                        remote.attached = true;
-                        remote.interval_us = self.options.interval_us;
+                        // It may have been given to this host by now.
+                        if let Some(remote) = this.memory.remote.get_mut(&area.group) {
+                            remote.attached = true;
+                            remote.interval_us = self.options.interval_us;
+                        } else if !this.memory.own.contains_key(&area.group) {
+                            let what = format!("{area:?} has no copies, and is attached to");
+                            self.judge.borrow_mut().broke(Promise::Contract, what);
+                        }
                     }
                     Err(NameError::Type { .. }) if odd => {
                         let mut judge = self.judge.borrow_mut();
@@ -126,6 +139,8 @@ pub(super) fn add(to: &mut Counters, more: &Counters) {
     to.lines_resent += more.lines_resent;
     to.lines_received += more.lines_received;
     to.stale_lines += more.stale_lines;
+    to.left += more.left;
+    to.taken += more.taken;
     to.names_refused += more.names_refused;
     to.clashes += more.clashes;
 }

@@ -1,6 +1,7 @@
 //! Links between hosts: they come and go, and packets take their time on them.
 use super::{What, World};
 use crate::judge::Promise;
+use crate::memory::is_given;
 use crate::network::{Fate, IDLE};
 use crate::options::MS;
 use hectare_net::wire::{self, Frame};
@@ -92,7 +93,7 @@ impl World {
         let Some(session) = self.network.ends[&(to, from)].session else { return };
         let remote = &self.hosts[usize::from(to)].memory.remote;
         let foreign = |(group, remote): (&GroupId, &crate::memory::Remote)| {
-            (group.owner().0 != from && remote.arrival.is_none())
+            (group.home().0 != from && remote.arrival.is_none() && !is_given(*group))
                 .then(|| (*group, remote.members.iter().map(|member| member.version).collect::<Vec<_>>()))
         };
         let Some((group, have)) = remote.iter().find_map(foreign).filter(|(_, have)| !have.is_empty()) else {

@@ -65,6 +65,8 @@ enum What {
     Attach(u16, u64),
     /// A host deletes an area, or creates it again.
     Renew(u16),
+    /// A worker gives an area to the worker of another host.
+    Give(u16, u16),
     Crash(u16, Option<u32>),
     Start(u16),
     Pause(u16, u64),
@@ -124,6 +126,7 @@ impl World {
     #[must_use]
     pub fn new(options: Options) -> World {
         let judge = Rc::new(RefCell::new(Judge::default()));
+        judge.borrow_mut().hosts = options.hosts;
         let mut random = Random::new(options.seed ^ 0x5eed);
         let mut hosts = Vec::new();
         for host in 0..options.hosts {
@@ -247,8 +250,9 @@ impl World {
         for host in &self.hosts {
             what += "\n  ";
             what += &host.memory.stands();
-            let open = host.wanted.iter().filter(|(_, answer)| answer.is_none()).count();
-            what += &format!(" {open} names not answered");
+            let open = host.wanted.iter().filter(|(_, answer)| answer.is_none());
+            let open: Vec<&str> = open.map(|(wanted, _)| wanted.name.as_str()).collect();
+            what += &format!(" names not answered: {open:?}");
         }
         if let Some(dead) = self.dead {
             what += &format!("\n  {dead} died, and not all have ended");
@@ -279,7 +283,7 @@ impl World {
         }
         let of = match &what {
             What::Round(host) | What::Agent(host) | What::Timeout(host, _) | What::Start(host) => Some(*host),
-            What::Attach(host, _) | What::Renew(host) => Some(*host),
+            What::Attach(host, _) | What::Renew(host) | What::Give(host, _) => Some(*host),
             What::Connected { at, .. } | What::Told { at, .. } => Some(*at),
             What::Deliver { to, .. } => Some(*to),
             What::Crash(host, _) | What::Pause(host, _) | What::Die(host) => Some(*host),
@@ -342,6 +346,10 @@ impl World {
             }
             What::Attach(host, ticket) => self.attach(host, ticket),
             What::Renew(host) => self.renew(host),
+            What::Give(host, to) => {
+                self.hosts[usize::from(host)].memory.give(HostId(to));
+                self.serve(host);
+            }
             What::Crash(host, fuel) => match fuel {
                 Some(fuel) => self.hosts[usize::from(host)].memory.fuel = Some(fuel),
                 None => self.crash(host),
@@ -428,8 +436,7 @@ impl World {
     fn renew(&mut self, host: u16) {
         let copies = self.options.copies;
         let this = &mut self.hosts[usize::from(host)];
-        let newest = this.memory.own.last_key_value().map(|(group, _)| *group);
-        match newest.filter(|group| is_renewed(*group)) {
+        match this.memory.own.keys().copied().find(|group| is_renewed(*group)) {
             Some(group) => this.memory.delete(group),
             None => {
                 let group = GroupId::new(HostId(host), RENEWED + this.renewals);

@@ -1,5 +1,6 @@
 //! A job before its run: the areas of its hosts, who attaches to them, and when faults happen.
 use super::{CLASHING, GROUPED, KEPT, LOCAL, What, World};
+use crate::memory::GIVEN;
 use crate::network::Cut;
 use crate::options::MS;
 use hectare_net::wire::Wanted;
@@ -23,6 +24,15 @@ impl World {
                     let area = AreaId { group: id, member: member as u16 };
                     self.hosts[usize::from(host)].memory.create(area, description, options.copies);
                 }
+            }
+            if options.handovers > 0 {
+                let name = format!("given by {host}");
+                let bytes = self.random.between(1, options.lines) * LINE;
+                let description =
+                    Description { name: name.clone(), group: String::new(), element, bytes, row: 1 };
+                let area = AreaId { group: GroupId::new(HostId(host), GIVEN), member: 0 };
+                names.push((host, description.clone()));
+                self.hosts[usize::from(host)].memory.create(area, description, options.copies);
             }
             // A name that all hosts want, for an area that nobody attaches to, and a group that all want.
             let of = |name: &str, group: &str| Description {
@@ -127,6 +137,13 @@ impl World {
                     let at = self.random.below(until);
                     self.at(at, What::Renew(host));
                 }
+            }
+        }
+        if self.options.handovers > 0 {
+            for _ in 0..self.options.handovers * u64::from(hosts) {
+                let (host, at) = (self.random.below(hosts.into()) as u16, self.random.below(until));
+                let to = self.random.below(hosts.into()) as u16;
+                self.at(at, What::Give(host, to));
             }
         }
         if self.options.impostor && hosts > 2 {

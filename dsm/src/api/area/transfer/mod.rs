@@ -40,17 +40,21 @@ pub struct Claimed<T: Element> {
 
 impl<T: Element> Area<T> {
     /// Takes an area that another worker gives ([`Owned::give`]) to this one, waiting until it does; takes
-    /// part in rounds meanwhile. The writer copy goes on where the giver stopped.
+    /// part in rounds meanwhile. The writer copy goes on where the giver stopped; a giver on another host, with what it had written.
     ///
     /// # Errors
-    /// [`Error::OwnerGone`] when whoever could give it is dead or has dropped it, [`Error::OwnerElsewhere`] when its owner is
-    /// on another host, [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
+    /// [`Error::OwnerGone`] when whoever could give it is dead or has dropped it, [`Error::PeerFailed`] when a host has failed,
+    /// [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`]. An owner on another host that drops the area is not seen from
+    /// here: [`Area::take_within`] has a limit.
     #[inline]
     pub fn take(&self, worker: &mut Worker) -> Result<Owned<T>> {
         self.core.check_job(worker.shared())?;
         self.core.check_live()?;
         match self.take_given(worker) {
             Some(owned) => Ok(owned),
+            None if worker.shared().segment.spans_hosts() => {
+                worker.within(None, |worker| self.take_waiting(worker, None))
+            }
             None => self.take_waiting(worker, None),
         }
     }
@@ -67,14 +71,10 @@ impl<T: Element> Area<T> {
     /// Takes the area if it is on its way to this worker already.
     ///
     /// # Errors
-    /// [`Error::OwnerElsewhere`] when its owner is on another host, [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
+    /// [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
     pub fn try_take(&self, worker: &Worker) -> Result<Option<Owned<T>>> {
         self.core.check_job(worker.shared())?;
-        let seen = self.core.ownership();
         self.core.check_live()?;
-        if seen.is_remote() {
-            return Err(self.core.owner_elsewhere(seen));
-        }
         Ok(self.take_given(worker))
     }
 
@@ -102,9 +102,6 @@ impl<T: Element> Area<T> {
             }
             let seen = ownership::load(word);
             self.core.check_live()?;
-            if seen.is_remote() {
-                return Err(self.core.owner_elsewhere(seen));
-            }
             if let Some(owned) = self.take_given(worker) {
                 return Ok(owned);
             }
@@ -127,7 +124,7 @@ impl<T: Element> Area<T> {
 
     fn check_giver(&self, worker: &Worker, seen: OwnershipWord) -> Result<()> {
         let gone = match seen.holder() {
-            None => true,
+            None => !seen.is_remote(),
             Some(holder) => holder != worker.rank() && worker.shared().is_gone(holder),
         };
         // The word may have moved on since: a giver may have given and left.

@@ -1,4 +1,6 @@
 //! A job's memory on this host as the node sees it, and what the node is told of it.
+mod handover;
+
 use crate::forcing::Forcing;
 use crate::local::{self, Local};
 use crate::own::{Entered, Own};
@@ -7,7 +9,7 @@ use crate::trace::Trace;
 use hectare_dsm as dsm;
 use hectare_dsm::agent::{Agent, Bell, Clash, Over, Refusal, RemoteWorker};
 use hectare_dsm::{ElementType, Unshared};
-use hectare_net::wire::{Stage, Wanted};
+use hectare_net::wire::{Handover, Stage, Wanted};
 use hectare_net::{
     AreaId, Arrival, Description, Event, GroupId, HostId, Lines, Memory, NameError, PinId, Pinned, Run,
     Version,
@@ -146,6 +148,7 @@ impl SegmentMemory {
         for event in heard {
             let dsm::agent::Event::Created { area } = *event else { continue };
             let Some(about) = self.agent.describe(area) else { continue };
+            self.events.extend(handover::noted(&self.agent, self.host, area, &about));
             if local::is_local(&about) {
                 self.events.extend(self.local.enter_noted(&self.agent, area));
             } else if !about.remote {
@@ -170,7 +173,7 @@ impl SegmentMemory {
         }
     }
 
-    fn tell_state(&mut self, group: GroupId) {
+    pub(super) fn tell_state(&mut self, group: GroupId) {
         match self.own.untold_states(&self.agent, group) {
             Some(states) => {
                 for state in &states {
@@ -213,6 +216,7 @@ impl SegmentMemory {
                     self.tell_state(id.group);
                 }
             }
+            dsm::agent::Event::Given { area, to, epoch } => self.given(area, to, epoch),
             dsm::agent::Event::Wanted { name } => self.want(name),
             dsm::agent::Event::TakenFor { name, element } => self.taken_for(&name, element),
             dsm::agent::Event::Wished { area, wish } => match self.received.wish(area, wish) {
@@ -319,7 +323,7 @@ impl SegmentMemory {
         match result {
             Ok(id) => {
                 if let Some(area) = self.received.area(id) {
-                    info!(area = name, owner = %id.group.owner(), "an area of another host is here");
+                    info!(area = name, created_by = %id.group.home(), "an area of another host is here");
                     self.agent.show(area);
                 }
             }
@@ -362,7 +366,7 @@ impl SegmentMemory {
         let named = |area| self.agent.describe(area).is_some_and(|about| about.name == name);
         let id = all.into_iter().find(|(area, _)| named(*area)).map(|(_, id)| id)?;
         let (steps, next, dropped) = self.trace.follow(id, self.now_ns, after);
-        Some((id.group.owner(), steps, next, dropped))
+        Some((id.group.home(), steps, next, dropped))
     }
 
     /// Whether steps of versions are noted.
@@ -399,7 +403,7 @@ impl Memory for SegmentMemory {
         for area in self.own.areas_of(group) {
             self.agent.choose(area);
         }
-        self.own.complete(&self.agent, group)?;
+        self.own.complete(&self.agent, self.host, group)?;
         let pinned = self.own.pin(&self.agent, group, label, self.now_ns);
         if let Some(pinned) = &pinned {
             self.trace.note(group, &pinned.state.versions, pinned.published_ns, TraceWhat::Published);
@@ -459,6 +463,20 @@ impl Memory for SegmentMemory {
     fn answer(&mut self, group: GroupId, wish: u32, as_of_ns: Option<u64>, put_off: bool) {
         let as_of = as_of_ns.map(|as_of_ns| Duration::from_nanos(self.now_ns.saturating_sub(as_of_ns)));
         self.received.answer(&self.agent, group, wish, as_of, put_off);
+    }
+
+    fn leave(&mut self, group: GroupId, to: HostId, handover: Handover, versions: &[Version]) -> bool {
+        self.leave_group(group, to, handover, versions)
+    }
+
+    fn take(&mut self, group: GroupId, handover: Handover) -> bool {
+        self.take_group(group, handover)
+    }
+
+    fn moved(&mut self, group: GroupId, owner: HostId, epoch: u64) {
+        for area in self.received.areas_of(group) {
+            self.agent.refer(area, usize::from(owner.0), epoch);
+        }
     }
 
     fn release(&mut self, group: GroupId) {

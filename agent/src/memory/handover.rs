@@ -1,0 +1,92 @@
+//! Areas that workers give to workers of other hosts.
+use super::SegmentMemory;
+use crate::names;
+use hectare_dsm as dsm;
+use hectare_dsm::agent::{Agent, AreaDescription};
+use hectare_net::wire::Handover;
+use hectare_net::{Event, GroupId, HostId, Version};
+use tracing::{info, warn};
+
+/// The epoch of an area that never changed its owner.
+const FIRST_EPOCH: u64 = 1;
+
+/// Where the owner of an area is, if that is not told by who created it.
+pub(super) fn noted(
+    agent: &Agent,
+    here: HostId,
+    area: dsm::AreaId,
+    about: &AreaDescription,
+) -> Option<Event<'static>> {
+    let [group, place, _] = agent.note(area)?;
+    if place == 0 || about.epoch == FIRST_EPOCH {
+        return None;
+    }
+    let host = match about.remote {
+        true => HostId(u16::try_from(about.owner?).ok()?),
+        false => here,
+    };
+    Some(Event::Owner { group: GroupId(group), host, epoch: about.epoch, given: about.left_to })
+}
+
+impl SegmentMemory {
+    /// A worker of this host has given an area to one of another.
+    pub(super) fn given(&mut self, area: dsm::AreaId, to: dsm::Rank, epoch: u64) {
+        let host = self.ranks.iter().position(|ranks| ranks.contains(&to));
+        let (Some(id), Some(host)) = (self.own.id_of(area), host) else {
+            return warn!(?area, to, "an area was given to a worker of another host, and cannot go there");
+        };
+        // Its publication is waited for.
+        self.agent.choose(area);
+        let to_host = HostId(host as u16);
+        self.events.push_back(Event::Given { group: id.group, to: to_host, rank: to, epoch });
+    }
+
+    pub(super) fn leave_group(
+        &mut self,
+        group: GroupId,
+        to: HostId,
+        handover: Handover,
+        versions: &[Version],
+    ) -> bool {
+        let areas = self.own.areas_of(group);
+        let (&[area], &[version]) = (areas.as_slice(), versions) else { return false };
+        let Handover { epoch, rank } = handover;
+        let Some(id) = self.own.id_of(area) else { return false };
+        match self.agent.leave(area, rank, epoch, names::version_here(version)) {
+            Ok(true) => {
+                info!(area = self.name_of(id), %to, rank, epoch, "an area goes to another host");
+                self.own.forget(area);
+                self.received.insert(id, area);
+                true
+            }
+            Ok(false) => false,
+            Err(error) => {
+                warn!(%error, "an area cannot go to another host");
+                false
+            }
+        }
+    }
+
+    pub(super) fn take_group(&mut self, group: GroupId, handover: Handover) -> bool {
+        // Lines of a cut that is not complete are no longer to come.
+        self.received.end_cut(group);
+        let areas = self.received.areas_of(group);
+        let &[area] = areas.as_slice() else { return false };
+        let Some(id) = self.received.id_of(area) else { return false };
+        let Handover { epoch, rank } = handover;
+        match self.agent.take_over(area, rank, epoch) {
+            Ok(true) => {
+                self.received.take(group);
+                self.own.take(id, area);
+                info!(area = self.name_of(id), rank, epoch, "an area has come from another host");
+                self.tell_state(group);
+                true
+            }
+            Ok(false) => false,
+            Err(error) => {
+                warn!(%error, "an area that comes from another host cannot be taken");
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Groups that workers give to workers of other hosts.
+use super::{Copied, HostMemory, Own, OwnArea, Remote, RemoteArea};
+use crate::judge::{Promise, Published};
+use hectare_net::{Event, GroupId, HostId, State, Version};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// The number of a host's group that is given from host to host.
+pub(crate) const GIVEN: u64 = 1 << 24;
+
+/// Whether a group is one that is given from host to host.
+pub(crate) fn is_given(group: GroupId) -> bool {
+    group.0 & 0xffff_ffff == GIVEN
+}
+
+/// Where a group's owner is, as this host knows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner {
+    /// The host.
+    pub(crate) host: HostId,
+    /// Of the hand-over by which it is there.
+    pub(crate) epoch: u64,
+    /// The rank that this host gave it to.
+    pub(crate) given: Option<u32>,
+}
+
+impl HostMemory {
+    /// The worker gives a group to the worker of another host, which has the host's number.
+    pub(crate) fn give(&mut self, to: HostId) {
+        let here = self.host;
+        let mut free = self.own.iter_mut().filter(|(group, own)| is_given(**group) && own.given.is_none());
+        let Some((&group, own)) = free.next().filter(|_| to != here) else { return };
+        let epoch = self.owners.get(&group).map_or(0, |owner| owner.epoch) + 1;
+        own.given = Some((to, epoch));
+        self.events.push_back(Event::Given { group, to, rank: to.0.into(), epoch });
+    }
+
+    /// What a new agent is told first.
+    pub(super) fn tell_owners(&mut self) {
+        for (&group, &Owner { host, epoch, given }) in &self.owners {
+            self.events.push_back(Event::Owner { group, host, epoch, given });
+        }
+    }
+
+    /// What a new agent is told after the areas.
+    pub(super) fn tell_given(&mut self) {
+        for (&group, own) in &self.own {
+            if let Some((to, epoch)) = own.given {
+                self.events.push_back(Event::Given { group, to, rank: to.0.into(), epoch });
+            }
+        }
+    }
+
+    pub(super) fn leave_group(
+        &mut self,
+        group: GroupId,
+        to: HostId,
+        epoch: u64,
+        versions: &[Version],
+    ) -> bool {
+        let Some(own) = self.own.get(&group) else { return false };
+        if own.given != Some((to, epoch)) {
+            self.broke(Promise::Contract, format!("{group:?} is left to {to}, and nobody gave it"));
+            return false;
+        }
+        let newest = own.newest.and_then(|newest| own.copies[newest].published.clone());
+        let Some(newest) = newest.filter(|newest| newest.state.versions == versions) else { return false };
+        if own.members.iter().any(|area| !area.dirty.is_empty()) {
+            return false;
+        }
+        let mut own = self.own.remove(&group).expect("just seen");
+        let of = |area: &OwnArea| RemoteArea {
+            description: area.description.clone(),
+            writer: area.writer.clone(),
+            log: BTreeSet::new(),
+            reader: area.writer.clone(),
+            version: Some(area.version),
+        };
+        let round = Some(crate::judge::key(group, &newest.state));
+        let remote = Remote {
+            members: own.members.iter().map(of).collect(),
+            label: newest.state.label,
+            round,
+            first_round: round,
+            attached: true,
+            ..Remote::default()
+        };
+        self.remote.insert(group, remote);
+        own.given = None;
+        self.gone.push(own);
+        self.owners.insert(group, Owner { host: to, epoch, given: Some(to.0.into()) });
+        self.judge.borrow_mut().owned(group, None);
+        true
+    }
+
+    pub(super) fn take_group(&mut self, group: GroupId, rank: u32, epoch: u64) -> bool {
+        let is_mine = rank == u32::from(self.host.0);
+        let Some(remote) = self.remote.get(&group).filter(|remote| remote.arrival.is_none()) else {
+            self.broke(Promise::Contract, format!("{group:?} is taken and not here"));
+            return false;
+        };
+        let versions: Option<Vec<Version>> = remote.members.iter().map(|area| area.version).collect();
+        let newest = self.judge.borrow().newest(group).map(|newest| newest.state.versions.clone());
+        if !is_mine || versions.is_none() || versions != newest {
+            let what = format!("{} takes {group:?} for {rank}: {versions:?} of {newest:?}", self.host);
+            self.broke(Promise::OneWriter, what);
+            return false;
+        }
+        let remote = self.remote.remove(&group).expect("just seen");
+        let state = State { round: self.round, label: remote.label, versions: versions.unwrap_or_default() };
+        let contents = remote.members.iter().map(|area| Rc::new(area.reader.clone())).collect();
+        let of = |area: RemoteArea| OwnArea {
+            changed: vec![
+                area.version.map_or(0, |version| version.counter);
+                area.description.lines() as usize
+            ],
+            description: area.description,
+            accepted: true,
+            interval_us: 0,
+            writer: area.reader,
+            dirty: BTreeSet::new(),
+            version: area.version.unwrap_or_default(),
+        };
+        let published = Rc::new(Published { state: state.clone(), contents });
+        let empty = || Copied { published: None, published_ns: 0, pin: None, dead: false };
+        let first = Copied { published: Some(published), ..empty() };
+        let copies = std::iter::once(first).chain((1..self.copies).map(|_| empty())).collect();
+        let members = remote.members.into_iter().map(of).collect();
+        self.own.insert(group, Own { members, copies, newest: Some(0), given: None });
+        self.owners.insert(group, Owner { host: self.host, epoch, given: None });
+        self.judge.borrow_mut().owned(group, Some(self.host));
+        self.events.push_back(Event::Published { group, state });
+        true
+    }
+}

@@ -1,0 +1,340 @@
+//! Ownership that goes from host to host, by consent: a worker gives a group to one of another host.
+//!
+//! The giver's host publishes what was written, and sends it to all who have copies. Each of them then subscribes at the next
+//! owner's host, which has copies, too, and keeps such subscriptions until it is the owner. Last, the giver's host leaves the
+//! group, for good, and says so to that host until it answers. So there is no time at which two hosts write, and whoever has
+//! copies is known to the new owner's host before that publishes anything.
+use super::arrivals::Phase;
+use super::outbound::Outbound;
+use super::{Cx, Mutant, Node};
+use crate::types::{AreaId, GroupId, HostId};
+use crate::wire::{Handover, Key, Owner, Register, Stage, Subscription};
+use std::collections::BTreeMap;
+
+/// So long until it is tried again what the memory could not do yet.
+const AGAIN_NS: u64 = 2_000_000;
+
+/// Groups on their way, and where those are that were.
+#[derive(Debug, Default)]
+pub(super) struct Handovers {
+    /// The owners of groups that went from one host to another, as far as they are known.
+    owners: BTreeMap<GroupId, Owner>,
+    /// Groups of this host that were given to others and are not left yet.
+    leaving: BTreeMap<GroupId, (HostId, Handover)>,
+    /// Groups that were left, until the next owner's host has answered.
+    left: BTreeMap<GroupId, (HostId, Handover)>,
+    /// Groups that are to come here. They are subscribed to, whoever wants them.
+    expected: BTreeMap<GroupId, u64>,
+    /// Groups that were left to this host and that it could not take yet.
+    offered: BTreeMap<GroupId, (HostId, Handover)>,
+    /// Subscriptions to groups whose owners are not here yet.
+    early: BTreeMap<(GroupId, HostId), Subscription>,
+}
+
+impl Handovers {
+    /// The host of a group's owner, as far as it is known.
+    pub(super) fn owner_of(&self, group: GroupId) -> HostId {
+        self.owners.get(&group).map_or(group.home(), |owner| owner.host)
+    }
+
+    /// Whether nothing is on its way from this host.
+    pub(super) fn are_done(&self) -> bool {
+        self.leaving.is_empty() && self.left.is_empty()
+    }
+
+    /// The groups that are to be left when all is told.
+    pub(super) fn leaving(&self) -> impl Iterator<Item = GroupId> {
+        self.leaving.keys().copied()
+    }
+
+    /// Whether a group is to come here.
+    pub(super) fn expects(&self, group: GroupId) -> bool {
+        self.expected.contains_key(&group)
+    }
+
+    /// A group of this host is deleted.
+    pub(super) fn forget(&mut self, group: GroupId) {
+        self.leaving.remove(&group);
+    }
+
+    /// A host subscribes no more to a group that may not be here yet, or its agent is another one.
+    pub(super) fn forget_early(&mut self, host: HostId, group: Option<GroupId>) {
+        self.early.retain(|(of, by), _| *by != host || group.is_some_and(|group| group != *of));
+    }
+}
+
+impl Node {
+    /// The host of a group's owner, as far as it is known.
+    pub(super) fn owner_of(&self, group: GroupId) -> HostId {
+        self.handovers.owner_of(group)
+    }
+
+    fn epoch_of(&self, group: GroupId) -> u64 {
+        self.handovers.owners.get(&group).map_or(0, |owner| owner.epoch)
+    }
+
+    /// Whether its sender is not the one at whose host a frame's group is subscribed to. If it cannot have owned it, that counts.
+    pub(super) fn is_foreign(&mut self, group: GroupId, from: HostId) -> bool {
+        let is_foreign = self.owner_of(group) != from;
+        if is_foreign && !self.handovers.owners.contains_key(&group) && !self.moves_to(group, from) {
+            self.counters.violations += 1;
+        }
+        is_foreign
+    }
+
+    /// Whether a group's next owner is on that host, which may not know yet that it is subscribed to. What it says is left: it
+    /// says it again, to the subscription of a newer state (`go_over`).
+    pub(super) fn moves_to(&self, group: GroupId, host: HostId) -> bool {
+        self.inbound.get(&group).is_some_and(|it| it.moving.is_some_and(|owner| owner.host == host))
+    }
+
+    /// An agent before this one knew where the owner of a group is.
+    pub(super) fn known_owner(&mut self, group: GroupId, owner: Owner, given: Option<u32>) {
+        self.handovers.owners.insert(group, owner);
+        if let Some(rank) = given.filter(|_| owner.host != self.config.host) {
+            self.offer(group, owner.host, Handover { epoch: owner.epoch, rank });
+        }
+    }
+
+    /// A worker of this host has given a group to one of another.
+    pub(super) fn given(&mut self, group: GroupId, to: HostId, handover: Handover) {
+        if !self.outbound.contains_key(&group) || self.peers.get(&to).is_none() {
+            return;
+        }
+        self.handovers.leaving.insert(group, (to, handover));
+        self.tell(to, Register::Moving(group, Owner { host: to, epoch: handover.epoch }));
+        self.stirred.insert(group);
+    }
+
+    /// Leaves a group that was given away, if all who have copies are so far.
+    pub(super) fn part(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        let Some(&(to, handover)) = self.handovers.leaving.get(&group) else { return };
+        let Some(outbound) = self.outbound.get(&group) else { return };
+        let Some(newest) = &outbound.newest else { return };
+        // Who looks up its name is sent here first.
+        let members = (0..outbound.members.len()).map(|member| AreaId { group, member: member as u16 });
+        if members.into_iter().any(|area| self.is_unnamed(area)) {
+            return;
+        }
+        // Whether the next owner's host has all, others lack something, and who has all and is to go over.
+        let (mut is_there, mut lags, mut moves) = (false, false, Vec::new());
+        for (&host, subscriber) in &outbound.subscribers {
+            let said = &subscriber.said;
+            let has_all = subscriber.ride.is_none()
+                && said.stage == Stage::Free
+                && !said.have.is_empty()
+                && !said.have.contains(&None)
+                && !outbound.lacks(host);
+            match () {
+                () if host == to => is_there = has_all,
+                () if has_all => moves.push(host),
+                () => lags = true,
+            }
+        }
+        // The next owner's host knows of the group then, whatever becomes of its agent.
+        if !is_there {
+            return;
+        }
+        let versions = newest.versions.clone();
+        let waits = lags || !moves.is_empty();
+        for host in moves {
+            self.tell(host, Register::Moving(group, Owner { host: to, epoch: handover.epoch }));
+        }
+        // Of one whose subscriptions an agent before this one knew, this one may not know yet.
+        let waits = waits || self.peers.hosts().any(|host| !self.peers[&host].is_known_whole());
+        if waits && !self.mutant(Mutant::HastyLeave) {
+            return;
+        }
+        if !cx.memory.leave(group, to, handover, &versions) {
+            self.alarms.insert((cx.now + AGAIN_NS, group));
+            return;
+        }
+        self.counters.left += 1;
+        self.handovers.leaving.remove(&group);
+        let outbound = self.outbound.remove(&group).expect("just seen");
+        let mut inbound = self.new_inbound(0);
+        inbound.told = outbound.members.into_iter().map(Some).collect();
+        inbound.have = versions.into_iter().map(Some).collect();
+        self.inbound.insert(group, inbound);
+        self.handovers.owners.insert(group, Owner { host: to, epoch: handover.epoch });
+        self.restate_subscription(group);
+        self.offer(group, to, handover);
+        self.clocks.stir_all();
+    }
+
+    fn offer(&mut self, group: GroupId, to: HostId, handover: Handover) {
+        self.handovers.left.insert(group, (to, handover));
+        self.tell(to, Register::Handover(group, Some(handover)));
+    }
+
+    /// A group goes to another host: this one, or one at which it is to be subscribed to from now on.
+    pub(super) fn on_moving(&mut self, cx: &mut Cx<'_>, from: HostId, group: GroupId, owner: Owner) {
+        if owner.host != self.config.host && self.peers.get(&owner.host).is_none() {
+            self.counters.violations += 1;
+            return;
+        }
+        if owner.epoch <= self.epoch_of(group) || self.outbound.contains_key(&group) {
+            return;
+        }
+        if owner.host == self.config.host {
+            let expected = self.handovers.expected.entry(group).or_default();
+            *expected = owner.epoch.max(*expected);
+            // Whoever gives it away owns it.
+            let giver = Owner { host: from, epoch: owner.epoch - 1 };
+            if !self.inbound.contains_key(&group) {
+                self.handovers.owners.insert(group, giver);
+                self.subscribe(group, 0);
+            } else if self.owner_of(group) != from {
+                self.move_to(cx, group, giver);
+            }
+        } else if self.inbound.contains_key(&group) {
+            self.move_to(cx, group, owner);
+        } else {
+            self.handovers.owners.insert(group, owner);
+        }
+    }
+
+    /// Subscribes to a group at its next owner's host; later, if something is committed and not published.
+    fn move_to(&mut self, cx: &mut Cx<'_>, group: GroupId, owner: Owner) {
+        let inbound = self.inbound.get_mut(&group).expect("it is received");
+        inbound.moving = inbound.moving.filter(|moving| moving.epoch > owner.epoch).or(Some(owner));
+        self.go_ahead(cx, group);
+    }
+
+    /// Does what [`Node::move_to`] left for later, if it did and can be done.
+    pub(super) fn go_ahead(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        let Some(inbound) = self.inbound.get(&group) else { return };
+        let Some(owner) = inbound.moving.filter(|_| !matches!(inbound.phase, Phase::Arrived { .. })) else {
+            return;
+        };
+        let said = Subscription { stage: Stage::Free, cut: 0, round: 0, ..inbound.said() };
+        if let Some(peer) = self.peers.get_mut(&owner.host)
+            && peer.stated.insert(group)
+        {
+            self.clocks.stir(owner.host);
+        }
+        self.tell(owner.host, Register::Subscription(group, said));
+        if self.peers.get(&owner.host).is_some_and(|peer| peer.outbox.is_known(Key::Subscription(group))) {
+            self.go_over(cx, owner.host, group);
+        }
+    }
+
+    /// A host knows of a subscription: where that is the next owner's, the last one's is told that it is over. Not before, so that
+    /// at each time a host knows of it by which the group has to go.
+    pub(super) fn go_over(&mut self, cx: &mut Cx<'_>, host: HostId, group: GroupId) {
+        let before = self.owner_of(group);
+        let Some(inbound) = self.inbound.get_mut(&group) else { return };
+        let is_whole = !matches!(inbound.phase, Phase::Arrived { .. });
+        let Some(owner) = inbound.moving.filter(|owner| owner.host == host && is_whole) else { return };
+        inbound.moving = None;
+        (inbound.last_cut, inbound.ended_cut, inbound.round) = (0, 0, 0);
+        self.last_state += 1;
+        (inbound.state, inbound.first_state) = (self.last_state, self.last_state);
+        // What the new owner has is newer than all that clocks covered before.
+        inbound.floor = 0;
+        inbound.phase = Phase::Idle;
+        inbound.wishes.go_over();
+        if inbound.partial.take().is_some() {
+            cx.memory.restore(group);
+        }
+        self.under_way.retain(|_, other| *other != group);
+        self.handovers.owners.insert(group, owner);
+        cx.memory.moved(group, owner.host, owner.epoch);
+        self.restate_subscription(group);
+        if before != owner.host {
+            let said = self.inbound[&group].said();
+            let off = Subscription { stage: Stage::Off, have: Vec::new(), ..said };
+            self.tell(before, Register::Subscription(group, off));
+            self.clocks.recount(before);
+        }
+        self.answer_attached(cx, group);
+        self.answer_wishes(cx, group);
+    }
+
+    /// A host subscribes to a group whose owner is not here: not yet, or not any more. Whether such a group is known.
+    pub(super) fn is_elsewhere(&mut self, from: HostId, group: GroupId, said: &Subscription) -> bool {
+        let owner = self.handovers.owners.get(&group).copied();
+        let received = self.inbound.contains_key(&group);
+        if received {
+            self.handovers.early.insert((group, from), said.clone());
+        }
+        if let Some(owner) = owner.filter(|owner| owner.host != self.config.host && owner.host != from) {
+            self.tell(from, Register::Moving(group, owner));
+            return true;
+        }
+        received
+    }
+
+    /// A host has left a group to this one.
+    pub(super) fn on_handover(
+        &mut self,
+        cx: &mut Cx<'_>,
+        from: HostId,
+        group: GroupId,
+        handover: Option<Handover>,
+    ) {
+        let Some(handover) = handover else { return };
+        if handover.epoch <= self.epoch_of(group) {
+            self.tell(from, Register::Taken(group, handover.epoch));
+            return;
+        }
+        self.handovers.offered.insert(group, (from, handover));
+        self.take(cx, group);
+    }
+
+    /// Takes a group that was left to this host, if there is one and it can.
+    pub(super) fn take(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        let Some(&(from, handover)) = self.handovers.offered.get(&group) else { return };
+        let epoch = handover.epoch;
+        let Some(inbound) = self.inbound.get(&group) else {
+            if !self.handovers.expects(group) {
+                // It was deleted here, which its owner may do.
+                self.handovers.offered.remove(&group);
+                self.handovers.owners.insert(group, Owner { host: self.config.host, epoch });
+                self.tell(from, Register::Taken(group, epoch));
+                self.tell(from, Register::Member(AreaId { group, member: 0 }, None));
+            }
+            return;
+        };
+        let is_whole = !matches!(inbound.phase, Phase::Arrived { .. });
+        // As it is here is all that was written.
+        if is_whole && let Some(wish) = self.inbound.get_mut(&group).and_then(|it| it.wishes.take_all()) {
+            cx.memory.answer(group, wish, Some(cx.now), false);
+        }
+        if !is_whole || !cx.memory.take(group, handover) {
+            self.alarms.insert((cx.now + AGAIN_NS, group));
+            return;
+        }
+        self.counters.taken += 1;
+        self.handovers.offered.remove(&group);
+        self.handovers.expected.remove(&group);
+        self.handovers.left.remove(&group);
+        self.handovers.owners.insert(group, Owner { host: self.config.host, epoch });
+        let inbound = self.inbound.remove(&group).expect("just seen");
+        self.under_way.retain(|_, other| *other != group);
+        let members = inbound.told.into_iter().map(Option::flatten).collect::<Vec<_>>();
+        let count = members.len() as u16;
+        self.outbound.insert(group, Outbound { members, ..Outbound::default() });
+        for member in 0..count {
+            let area = AreaId { group, member };
+            self.answer_lookups(cx, area, Ok(area));
+        }
+        let early = self.handovers.early.range((group, HostId(0))..=(group, HostId(u16::MAX)));
+        let early: Vec<_> = early.map(|((_, host), said)| (*host, said.clone())).collect();
+        for (host, said) in early {
+            self.handovers.early.remove(&(group, host));
+            self.on_subscription(cx, host, group, said);
+        }
+        self.tell(from, Register::Taken(group, epoch));
+        self.clocks.recount_all();
+        self.clocks.uncover(group);
+    }
+
+    /// The next owner's host has taken a group.
+    pub(super) fn on_taken(&mut self, from: HostId, group: GroupId, epoch: u64) {
+        if self.handovers.left.get(&group).is_some_and(|(to, it)| *to == from && it.epoch == epoch) {
+            self.handovers.left.remove(&group);
+            self.tell(from, Register::Handover(group, None));
+        }
+    }
+}
