@@ -1,7 +1,7 @@
 //! Workers of other hosts, of whom the agent tells: they are counted and waited for at clocks, and no round waits for them.
 use crate::common::*;
-use hectare::agent::{Agent, Event, Refusal, RemoteWorker};
-use hectare::{AreaSpec, ElementType, Error, Job, Worker, WorkerState};
+use hectare::agent::{Agent, Arrival, Event, Refusal, RemoteWorker, Source};
+use hectare::{AreaSpec, ElementType, Error, Job, Version, Worker, WorkerState};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -58,16 +58,79 @@ fn workers_of_other_hosts_are_counted_and_their_ranks_kept() {
     let seen = monitor.snapshot(0).unwrap().workers;
     let seen: Vec<_> = seen.iter().map(|worker| (worker.rank, worker.state, worker.clock)).collect();
     assert_eq!(seen, expected);
-    // No round waits for them, and nothing is given to them yet.
+    // No round waits for them, and nothing is given to those that are not there.
     let owned = worker.create::<u64>(AreaSpec::new("a"), 1).unwrap();
-    let refused = owned.give(&worker, 4).unwrap_err();
-    assert!(matches!(refused.error, Error::WorkerElsewhere { rank: 4, .. }));
+    let refused = owned.give(&worker, 1).unwrap_err();
+    assert!(matches!(refused.error, Error::NoSuchWorker { rank: 1 }), "{}", refused.error);
     drop(other);
     assert_eq!(worker.sync().unwrap().given_up, 0);
     agent.set_worker(4, RemoteWorker::Dead).unwrap();
     agent.set_worker(0, RemoteWorker::Absent).unwrap();
     let state = job.workers().unwrap().iter().map(|worker| (worker.rank, worker.state)).collect::<Vec<_>>();
     assert_eq!(state, [(2, WorkerState::Live), (4, WorkerState::Dead)]);
+}
+
+#[test]
+fn an_area_goes_to_another_host_and_comes_back() {
+    let job = job();
+    let mut agent = job.agent().unwrap();
+    let mut worker = job.worker().unwrap();
+    agent.set_worker(4, RemoteWorker::There).unwrap();
+    let mut owned = worker.create::<u64>(AreaSpec::new("a"), 9).unwrap();
+    let area = agent.find("a").unwrap();
+    owned.write(&worker).unwrap().fill(1);
+    let reader = owned.area();
+    owned.give(&worker, 4).unwrap();
+    let mut events = Vec::new();
+    agent.look(&mut events);
+    let given = events.iter().find_map(|event| match event {
+        Event::Given { area: given, to: 4, epoch } if *given == area => Some(*epoch),
+        _ => None,
+    });
+    let epoch = given.expect("it was given");
+    // What was written is published first, by a round in which nobody takes part for it.
+    let before = agent.newest(area).unwrap();
+    assert!(!agent.leave(area, 4, epoch, before).unwrap());
+    worker.service().unwrap();
+    let newest = agent.newest(area).unwrap();
+    assert!(newest > before && reader.read(&worker).unwrap() == [1; 9]);
+    assert!(!agent.leave(area, 4, epoch, before).unwrap());
+    assert!(
+        !agent.leave(area, 0, epoch, newest).unwrap() && !agent.leave(area, 4, epoch + 1, newest).unwrap()
+    );
+    assert!(agent.leave(area, 4, epoch, newest).unwrap());
+    let about = agent.describe(area).unwrap();
+    assert_eq!((about.remote, about.owner, about.left_to, about.epoch), (true, Some(2), Some(4), epoch));
+    agent.refer(area, 0, epoch);
+    assert_eq!(agent.describe(area).unwrap().owner, Some(2), "no later epoch");
+    agent.refer(area, 0, epoch + 1);
+    assert_eq!(agent.describe(area).unwrap().owner, Some(0));
+    // The owner there goes on, and gives it back; lines of a cut that was never complete are taken back.
+    let source = Source { term: newest.term, sender: 9 };
+    let next = Version { counter: newest.counter + 1, ..newest };
+    let mut receiving = agent.receive(&[area], source).unwrap().unwrap();
+    receiving.write(area, 0, &[7; 64]).unwrap();
+    let arrival = Arrival { area, version: next, clock: 0, label: 0, age: Duration::ZERO };
+    receiving.commit(&[arrival], true).unwrap();
+    assert!(!agent.take_over(area, worker.rank(), epoch + 2).unwrap(), "it is not published");
+    worker.service().unwrap();
+    let mut receiving = agent.receive(&[area], source).unwrap().unwrap();
+    receiving.write(area, 0, &[8; 64]).unwrap();
+    assert!(!agent.take_over(area, worker.rank(), epoch + 2).unwrap(), "it is received into");
+    drop(receiving);
+    assert!(!agent.take_over(area, 3, epoch + 2).unwrap(), "that worker has not come");
+    assert!(matches!(agent.take_over(area, 4, epoch + 2), Err(Error::NoSuchWorker { rank: 4 })));
+    assert!(reader.try_take(&worker).unwrap().is_none());
+    assert!(agent.take_over(area, worker.rank(), epoch + 2).unwrap());
+    assert!(matches!(agent.take_over(area, worker.rank(), epoch + 3), Err(Error::OwnerHere { .. })));
+    let mut owned = reader.take(&mut worker).unwrap();
+    let seven = u64::from_le_bytes([7; 8]);
+    assert_eq!(owned.epoch(), epoch + 2);
+    assert_eq!(owned.read(&worker).unwrap(), [seven, seven, seven, seven, seven, seven, seven, seven, 1]);
+    owned.write(&worker).unwrap().fill(2);
+    worker.sync().unwrap();
+    assert_eq!(reader.version(&worker).unwrap(), Version { counter: next.counter + 1, ..next });
+    assert_eq!(reader.read(&worker).unwrap(), [2; 9]);
 }
 
 #[test]

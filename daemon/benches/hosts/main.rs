@@ -1,7 +1,7 @@
 //! The cost of areas on two hosts, beside that of the network by itself: the same veth pair, in turns. The hosts are network
 //! namespaces with a daemon each; needs root.
 //!
-//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|whole [MTU]|sparse|idle|alone]`
+//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|handed|whole [MTU]|sparse|idle|alone]`
 mod alone;
 #[path = "../../tests/common/mod.rs"]
 mod common;

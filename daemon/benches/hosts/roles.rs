@@ -14,6 +14,7 @@ pub(crate) fn play(role: &str, rest: &[String]) {
     match (role, rest) {
         ("barriers", _) => barriers().expect("barriers"),
         ("visible", _) => visible().expect("writes"),
+        ("handed", _) => handed().expect("hand-overs"),
         ("whole", [bytes]) => whole(bytes.parse().expect("bytes")).expect("an area"),
         ("sparse", [bytes]) => sparse(bytes.parse().expect("bytes")).expect("an area"),
         ("alone", []) => alone().expect("rounds"),
@@ -83,6 +84,35 @@ fn visible() -> Result<()> {
             worker.sync()?;
         }
         if turn >= WARM as u64 {
+            times.push(since.elapsed());
+        }
+    }
+    worker.barrier()?;
+    if own == 0 {
+        say(mean_us(&times), times);
+    }
+    Ok(())
+}
+
+/// An area goes from one to the other and back, each of whom writes it.
+fn handed() -> Result<()> {
+    const HANDS: u64 = 500;
+    let (mut worker, _) = worker()?;
+    let (own, other) = (worker.rank(), 1 - worker.rank());
+    if own == 0 {
+        worker.create::<u64>("handed", 8)?.give(&worker, 1)?;
+    }
+    let area = worker.attach_within::<u64>("handed", LONG)?;
+    let mut times = Vec::new();
+    for turn in 0..HANDS {
+        let since = Instant::now();
+        let mut owned = area.take_within(&mut worker, LONG)?;
+        // The second rank has it first.
+        let hand = 2 * turn + u64::from(other);
+        assert_eq!(owned.read(&worker)?, [hand; 8]);
+        owned.write(&worker)?.fill(hand + 1);
+        owned.give(&worker, other)?;
+        if turn >= HANDS / 10 {
             times.push(since.elapsed());
         }
     }

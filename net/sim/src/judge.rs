@@ -1,5 +1,5 @@
 //! The judge: knows what every host published, and holds against it what others show.
-use crate::memory::is_given;
+use crate::groups::is_given;
 use hectare_net::{AreaId, GroupId, HostId, PeerFailed, State, Version};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

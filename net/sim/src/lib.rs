@@ -3,6 +3,7 @@
 //!
 //! All of a run follows from its seed. Seeds with a broken promise are replayed by `cargo run --release -p hectare-sim -- --seed N`.
 #![forbid(unsafe_code)]
+mod groups;
 mod judge;
 mod memory;
 mod network;

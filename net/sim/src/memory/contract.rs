@@ -1,6 +1,7 @@
 //! The host memory that the node sees; calls against the contract are reported to the judge.
 use super::handover::Owner;
-use super::{HostMemory, RemoteArea, is_given};
+use super::{HostMemory, RemoteArea};
+use crate::groups::is_given;
 use crate::judge::Promise;
 use crate::options::Mode;
 use hectare_net::wire::Handover;

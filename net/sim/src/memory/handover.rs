@@ -1,17 +1,10 @@
 //! Groups that workers give to workers of other hosts.
 use super::{Copied, HostMemory, Own, OwnArea, Remote, RemoteArea};
+use crate::groups::is_given;
 use crate::judge::{Promise, Published};
 use hectare_net::{Event, GroupId, HostId, State, Version};
 use std::collections::BTreeSet;
 use std::rc::Rc;
-
-/// The number of a host's group that is given from host to host.
-pub(crate) const GIVEN: u64 = 1 << 24;
-
-/// Whether a group is one that is given from host to host.
-pub(crate) fn is_given(group: GroupId) -> bool {
-    group.0 & 0xffff_ffff == GIVEN
-}
 
 /// Where a group's owner is, as this host knows it.
 #[derive(Clone, Copy, Debug)]

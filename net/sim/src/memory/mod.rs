@@ -2,9 +2,8 @@
 mod contract;
 mod handover;
 
-pub(crate) use self::handover::{GIVEN, is_given};
-
 use self::handover::Owner;
+use crate::groups::{is_given, is_renewed};
 use crate::judge::{Judge, Promise, Published, key};
 use crate::options::{MS, Mode};
 use crate::random::Random;
@@ -16,14 +15,6 @@ use std::rc::Rc;
 
 /// The longest time until a host's statement is heard, in nanoseconds, by links that come back, too.
 const SAYS_LATE: u64 = 3000 * MS;
-
-/// The first of a host's groups that are deleted and created again; those after it have higher numbers.
-pub(crate) const RENEWED: u64 = 1 << 23;
-
-/// Whether a group was created while the program ran.
-pub(crate) fn is_renewed(group: GroupId) -> bool {
-    (RENEWED..GIVEN).contains(&(group.0 & 0xffff_ffff))
-}
 
 /// A group of this host.
 #[derive(Debug, Default)]

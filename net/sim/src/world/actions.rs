@@ -1,7 +1,7 @@
 //! A node's actions: packets go on their way, and the judge hears what workers would be told.
 use super::{CLASHING, GROUPED, KEPT, LOCAL, What, World};
+use crate::groups::is_given;
 use crate::judge::Promise;
-use crate::memory::is_given;
 use crate::options::MS;
 use hectare_net::{Action, AreaId, Counters, Description, ElementType, Event, GroupId, HostId, NameError};
 

@@ -1,7 +1,7 @@
 //! Links between hosts: they come and go, and packets take their time on them.
 use super::{What, World};
+use crate::groups::is_given;
 use crate::judge::Promise;
-use crate::memory::is_given;
 use crate::network::{Fate, IDLE};
 use crate::options::MS;
 use hectare_net::wire::{self, Frame};

@@ -5,8 +5,9 @@ mod setup;
 
 use self::actions::add;
 
+use crate::groups::{RENEWED, is_renewed};
 use crate::judge::{Broken, Judge, Promise};
-use crate::memory::{HostMemory, RENEWED, is_renewed};
+use crate::memory::HostMemory;
 use crate::network::Network;
 use crate::options::{MS, Options};
 use crate::random::Random;

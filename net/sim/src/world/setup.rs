@@ -1,6 +1,6 @@
 //! A job before its run: the areas of its hosts, who attaches to them, and when faults happen.
 use super::{CLASHING, GROUPED, KEPT, LOCAL, What, World};
-use crate::memory::GIVEN;
+use crate::groups::GIVEN;
 use crate::network::Cut;
 use crate::options::MS;
 use hectare_net::wire::Wanted;
