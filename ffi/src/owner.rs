@@ -109,7 +109,7 @@ pub unsafe extern "C" fn ha_area_give_published(area: *mut ha_area, to: u32) -> 
 /// Pointers: `area` an open area.
 /// Thread: that of its worker.
 /// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none), `HA_OWNER_GONE`,
-/// `HA_ALREADY_OWNER`, `HA_OWNER_ALIVE` if its owner is on another host, `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
+/// `HA_ALREADY_OWNER`, `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_area_take(area: *mut ha_area, timeout_ns: u64) -> ha_status {
     enter(|| {

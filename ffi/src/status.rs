@@ -51,7 +51,7 @@ pub enum ha_status {
     HA_NOT_OWNER = 19,
     /// The worker owns the area already.
     HA_ALREADY_OWNER = 20,
-    /// The area cannot be claimed: its owner is alive; or it can be neither claimed nor taken: its owner is on another host.
+    /// The area cannot be claimed: its owner is alive, here or on another host.
     HA_OWNER_ALIVE = 21,
     /// Whoever could have given the area is dead or has let go of it: claim it.
     HA_OWNER_GONE = 22,

@@ -2,7 +2,7 @@
 mod common;
 
 use common::{build, compiler, program};
-use hectare_dsm::agent::{Agent, Clash, Event, Over, Refusal};
+use hectare_dsm::agent::{Agent, Clash, Event, Over, Refusal, RemoteWorker};
 use hectare_dsm::{AreaSpec, ElementType, Job, Unshared};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
@@ -37,11 +37,12 @@ fn answer(agent: &mut Agent) {
 }
 
 #[test]
-fn areas_stay_on_their_owners_host() {
+fn what_cannot_cross_hosts_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let job = Job::builder().reserve(64 << 20).hosts(&[1, 1], 0).embedded().unwrap();
     let mut agent = job.agent().unwrap();
     agent.name_host(1, "b (10.0.0.2:7400)").unwrap();
+    agent.set_worker(1, RemoteWorker::There).unwrap();
     let spec = AreaSpec::new("theirs");
     let area = agent.create_hidden(&spec, ElementType::of::<f64>(), 10, 1, [0; 3]).unwrap();
     agent.show(area);
@@ -66,5 +67,5 @@ fn areas_stay_on_their_owners_host() {
         }
     };
     assert!(ended.success());
-    assert_eq!(job.stats().unwrap().refused_handovers, 5);
+    assert_eq!(job.stats().unwrap().refused_handovers, 3);
 }

@@ -111,7 +111,7 @@ enum ha_status
     HA_NOT_OWNER = 19,
     // The worker owns the area already.
     HA_ALREADY_OWNER = 20,
-    // The area cannot be claimed: its owner is alive; or it can be neither claimed nor taken: its owner is on another host.
+    // The area cannot be claimed: its owner is alive, here or on another host.
     HA_OWNER_ALIVE = 21,
     // Whoever could have given the area is dead or has let go of it: claim it.
     HA_OWNER_GONE = 22,
@@ -979,7 +979,7 @@ ha_status ha_area_give_published(struct ha_area *area,
 // Pointers: `area` an open area.
 // Thread: that of its worker.
 // Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none), `HA_OWNER_GONE`,
-// `HA_ALREADY_OWNER`, `HA_OWNER_ALIVE` if its owner is on another host, `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
+// `HA_ALREADY_OWNER`, `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
 ha_status ha_area_take(struct ha_area *area,
                        uint64_t timeout_ns);
 
