@@ -107,12 +107,37 @@ fn join(count: usize) -> Result<(Job, Worker), Error> {
     Ok((job, worker))
 }
 
+/// One of two ranks, the first of which gives an area at once: the other may not have come yet.
+fn pair(worker: &mut Worker) -> Result<(), Error> {
+    let (own, other) = (worker.rank(), 1 - worker.rank());
+    if own == 0 {
+        worker.create::<u64>("handed", 8)?.give(worker, 1)?;
+    }
+    let area = worker.attach_within::<u64>("handed", LONG)?;
+    for turn in 0..300 {
+        let mut owned = area.take_within(worker, LONG)?;
+        let hand = 2 * turn + u64::from(other);
+        assert_eq!(owned.read(worker)?, [hand; 8]);
+        owned.write(worker)?.fill(hand + 1);
+        owned.give(worker, other)?;
+    }
+    worker.barrier()
+}
+
+#[test]
+fn a_worker_that_has_just_come_takes_what_it_was_given() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &program("pair"));
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
 #[test]
 fn role() {
     let Ok(role) = std::env::var(ROLE) else { return };
-    let (job, mut worker) = join(if role == "refused" { 2 } else { 3 }).unwrap();
+    let (job, mut worker) = join(if role == "refused" || role == "pair" { 2 } else { 3 }).unwrap();
     match role.as_str() {
         "refused" => try_all(&mut worker, &job).unwrap(),
+        "pair" => pair(&mut worker).unwrap(),
         rounds => go_round(&mut worker, rounds.parse().unwrap()).unwrap(),
     }
     println!("done: {role}");

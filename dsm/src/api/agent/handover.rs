@@ -6,6 +6,7 @@ use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
 use crate::protocol::ownership;
 use crate::protocol::publication::Version;
+use crate::protocol::round::slot_state;
 use crate::protocol::word::Phase;
 use crate::segment::parts::Parts;
 use std::sync::atomic::Ordering;
@@ -103,10 +104,7 @@ impl Agent {
         if self.desk.receiving.borrow().contains(&area) || !self.desk.may_receive(area) {
             return Ok(false);
         }
-        // Relaxed: whether it ever came; if it is there is asked below.
-        if segment.all_seats()[rank as usize].incarnation.load(Ordering::Relaxed) == 0 {
-            return Ok(false);
-        }
+        let Some(gone) = self.is_gone_for_good(rank) else { return Ok(false) };
         let Some(version) = parts.reader_copies().version() else { return Ok(false) };
         if parts.slot.agent.arrival.handed_over().is_some() {
             parts.slot.agent.arrival.reopen();
@@ -119,10 +117,27 @@ impl Agent {
             writers.store(0, Ordering::Relaxed);
         }
         parts.slot.agent.hidden.store(0, Ordering::Relaxed);
-        if self.wake(area, ownership::arrive(word, rank, epoch, shared.is_gone(rank))) {
-            Ok(true)
-        } else {
-            Err(here())
+        if self.wake(area, ownership::arrive(word, rank, epoch, gone)) { Ok(true) } else { Err(here()) }
+    }
+
+    /// Whether a worker of this host has been there and is no more; `None` while it may be coming or going. Who takes a slot makes
+    /// claimable what is on its way there.
+    fn is_gone_for_good(&self, rank: Rank) -> Option<bool> {
+        let shared = &self.desk.shared;
+        let seat = &shared.segment.all_seats()[rank as usize];
+        match seat.state() {
+            slot_state::LIVE => Some(shared.is_dead(rank)),
+            slot_state::FREE => {
+                // Whoever takes the slot has its mutex until the seat says so.
+                let life = &shared.segment.workers()[rank as usize].life;
+                life.try_lock()?;
+                // Relaxed: written under that mutex.
+                let has_been = seat.incarnation.load(Ordering::Relaxed) != 0;
+                let is_free = seat.state() == slot_state::FREE;
+                life.unlock();
+                (has_been && is_free).then_some(true)
+            }
+            _ => shared.is_dead(rank).then_some(true),
         }
     }
 
