@@ -22,6 +22,7 @@ mod launch_signals;
 mod launched;
 mod lifecycle;
 mod log;
+mod loops_on_hosts;
 mod matrix_completion;
 mod members;
 mod metrics;

@@ -278,10 +278,10 @@ fn nothing_to_do_is_done() {
 }
 
 #[test]
-fn a_job_on_several_hosts_has_no_loops() {
+fn a_program_on_several_hosts_is_run_by_all_workers_of_the_job() {
     let job = hectare_dsm::Job::builder().hosts(&[1, 1], 0).embedded().unwrap();
     let refused = hectare_orion::run_on(&job, 1, |_| Ok(())).unwrap_err().to_string();
-    assert!(refused.contains("loops run on one host, and this job is on 2"), "{refused}");
+    assert!(refused.contains("1 workers in a job of 2 on 2 hosts"), "{refused}");
     let job = hectare_dsm::Job::builder().hosts(&[1], 0).embedded().unwrap();
     hectare_orion::run_on(&job, 1, |_| Ok(())).unwrap();
 }

@@ -1,11 +1,12 @@
 //! The cost of areas on two hosts, beside that of the network by itself: the same veth pair, in turns. The hosts are network
 //! namespaces with a daemon each; needs root.
 //!
-//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|handed|whole [MTU]|sparse|idle|alone]`
+//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|handed|whole [MTU]|sparse|idle|alone|loops]`
 mod alone;
 #[path = "../../tests/common/mod.rs"]
 mod common;
 mod latency;
+mod loops;
 mod peers;
 mod ping;
 mod roles;
@@ -45,6 +46,10 @@ fn main() {
     if is_wanted("alone") {
         let Some(cluster) = hosts(1500) else { return };
         alone::measure(&cluster);
+    }
+    if is_wanted("loops") {
+        let Some(cluster) = hosts(1500) else { return };
+        loops::measure(&cluster);
     }
     if is_wanted("idle") {
         let Some(cluster) = hosts(1500) else { return };

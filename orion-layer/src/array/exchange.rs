@@ -3,7 +3,7 @@ use super::Value;
 use super::wire;
 use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, Parcel, Parcels};
 use crate::site::Site;
 use hectare_data::entries::Entry;
 
@@ -32,7 +32,7 @@ pub(super) fn exchange_entries<T: Value, const N: usize>(
                 // The first need not be moved.
                 Some(mine) if got.is_empty() => got = mine,
                 Some(mine) => got.extend(mine),
-                None => receive(&mut context.fabric, name, rank, me, &mut got)?,
+                None => receive(&mut context.fabric, name, rank, &mut got)?,
             }
             Ok(())
         });
@@ -71,7 +71,7 @@ pub(crate) fn exchange_parcels(
             if rank == me {
                 return visit(rank, &own);
             }
-            context.fabric.fetch(&name, rank, me, &mut |parcel| visit(rank, parcel))
+            context.fabric.fetch(&name, rank, Parcel::Mine, &mut |parcel| visit(rank, parcel))
         });
         context.agree_on_same(site, visited)
     });
@@ -83,7 +83,7 @@ pub(crate) fn exchange_parcels(
 
 fn send_parcels(fabric: &mut dyn Fabric, name: &str, parcels: &[Vec<u8>]) -> Result<()> {
     let lengths: Vec<usize> = parcels.iter().map(Vec::len).collect();
-    fabric.offer(name, &lengths, &mut |mut bytes| {
+    fabric.offer(name, Parcels::OneForEach(&lengths), &mut |mut bytes| {
         for parcel in parcels {
             let (place, rest) = bytes.split_at_mut(parcel.len());
             place.copy_from_slice(parcel);
@@ -108,7 +108,7 @@ fn send_fixed<T: Value, const N: usize>(
     lengths[me] = 0;
     let mut ends = vec![0; size];
     (1..size).for_each(|rank| ends[rank] = ends[rank - 1] + lengths[rank - 1]);
-    fabric.offer(name, &lengths, &mut |bytes| {
+    fabric.offer(name, Parcels::OneForEach(&lengths), &mut |bytes| {
         entries.retain(|entry| {
             let rank = to(entry);
             if rank != me {
@@ -153,10 +153,9 @@ fn receive<T: Value, const N: usize>(
     fabric: &mut dyn Fabric,
     name: &str,
     from: usize,
-    me: usize,
     got: &mut Vec<Entry<T, N>>,
 ) -> Result<()> {
-    fabric.fetch(name, from, me, &mut |mut parcel| {
+    fabric.fetch(name, from, Parcel::Mine, &mut |mut parcel| {
         if let Some(len) = wire::fixed_len::<T>() {
             got.reserve(parcel.len() / (4 * N + len).max(1));
         }

@@ -1,10 +1,9 @@
-//! One partition of an array on one worker: an area that it holds, has lent, or only knows.
+//! One partition of an array on one worker: an area that it holds, shows to all, or only knows.
 use crate::contract::Layout;
 use crate::error::Result;
+use crate::fabric::shown::{self, Shown, read_shown};
 use crate::view::Window;
-use hectare_dsm::{
-    Area, AreaSpec, Cells, Element, Error, Lent, Opened, Owned, Rank, Recalled, Tracking, Worker,
-};
+use hectare_dsm::{Area, Cells, Element, Error, Opened, Owned, Rank, Recalled, Worker};
 use std::time::Duration;
 
 /// How long a worker waits for a partition that its owner has made.
@@ -16,7 +15,7 @@ pub(crate) enum Hold<T: Element> {
     /// Another worker is responsible for it.
     Elsewhere,
     /// This worker owns it and lets everybody read it.
-    Lent(Lent<T>),
+    Shown(Shown<T>),
     /// This worker owns it and lets everybody read and write it.
     Open(Opened<T>),
     /// This worker takes it back.
@@ -30,17 +29,19 @@ pub(crate) enum Hold<T: Element> {
 pub(crate) struct Partition<T: Element> {
     area: Area<T>,
     hold: Hold<T>,
+    /// Whether workers of other hosts have to reach it.
+    spans_hosts: bool,
 }
 
 impl<T: Element> Partition<T> {
-    /// The area of a partition: no reader copy, no log.
+    /// The area of a partition: no log and, on one host, no reader copy.
     pub(crate) fn create<const N: usize>(
         worker: &mut Worker,
         name: &str,
         window: &Window<N>,
     ) -> Result<Owned<T>> {
         let row = if N > 1 { window.row_len() } else { 1 };
-        let spec = AreaSpec::new(name).copies(0).tracking(Tracking::Whole).row(row.max(1));
+        let spec = shown::spec(name, shown::spans_hosts(worker)).row(row.max(1));
         Ok(worker.create(spec, window.len())?)
     }
 
@@ -51,22 +52,23 @@ impl<T: Element> Partition<T> {
         mine: Vec<(usize, Hold<T>)>,
         name: impl Fn(usize) -> String,
     ) -> Result<Vec<Partition<T>>> {
+        let spans_hosts = shown::spans_hosts(worker);
         let mut mine = mine.into_iter().peekable();
         let mut parts = Vec::with_capacity(layout.parts());
         for part in 0..layout.parts() {
             let area = worker.attach_within(&name(part), PATIENCE)?;
             let hold = mine.next_if(|(number, _)| *number == part).map_or(Hold::Elsewhere, |(_, hold)| hold);
-            parts.push(Partition { area, hold });
+            parts.push(Partition { area, hold, spans_hosts });
         }
         Ok(parts)
     }
 
-    /// Its elements, wherever it is lent or held.
+    /// Its elements, wherever it is shown or held.
     #[inline]
     pub(crate) fn read<'w>(&'w self, worker: &'w Worker) -> Result<&'w [T]> {
         match &self.hold {
-            Hold::Held(owned) => Ok(owned.read(worker)?),
-            _ => Ok(self.area.read_lent(worker)?),
+            Hold::Held(owned) | Hold::Shown(Shown::Published(owned)) => Ok(owned.read(worker)?),
+            _ => read_shown(&self.area, worker, self.spans_hosts),
         }
     }
 
@@ -92,12 +94,16 @@ impl<T: Element> Partition<T> {
         matches!(self.hold, Hold::Held(_))
     }
 
-    /// Takes it back from its readers, if this worker lent it.
+    /// Takes it back from its readers, if this worker shows it.
     pub(crate) fn recall(&mut self, worker: &mut Worker) -> Result<()> {
-        if matches!(self.hold, Hold::Lent(_))
-            && let Hold::Lent(lent) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
+        if matches!(self.hold, Hold::Shown(_))
+            && let Hold::Shown(shown) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
         {
-            self.hold = Hold::Recalled(lent.recall(worker)?);
+            self.hold = match shown {
+                Shown::Lent(lent) => Hold::Recalled(lent.recall(worker)?),
+                // Others read copies.
+                Shown::Published(owned) => Hold::Held(owned),
+            };
         }
         Ok(())
     }
@@ -117,7 +123,7 @@ impl<T: Element> Partition<T> {
         if matches!(self.hold, Hold::Held(_))
             && let Hold::Held(owned) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
         {
-            self.hold = Hold::Lent(owned.lend(worker).map_err(Error::from)?);
+            self.hold = Hold::Shown(Shown::new(owned, worker, self.spans_hosts)?);
         }
         Ok(())
     }
@@ -180,7 +186,7 @@ impl<T: Element> Partition<T> {
         }
     }
 
-    /// Lets go of it without lending: whoever waits for it learns that it will not come.
+    /// Lets go of it without showing it: whoever waits for it learns that it will not come.
     pub(crate) fn abandon(&mut self) {
         self.hold = Hold::Elsewhere;
     }
@@ -196,7 +202,7 @@ impl<T: Element> Hold<T> {
     pub(crate) fn delete(self, worker: &mut Worker) -> Result<()> {
         match self {
             Hold::Held(owned) => owned.delete(worker)?,
-            Hold::Lent(lent) => lent.delete(worker)?,
+            Hold::Shown(shown) => return shown.delete(worker),
             Hold::Open(opened) => opened.delete(worker)?,
             Hold::Recalled(recalled) => recalled.delete(worker)?,
             Hold::Elsewhere => {}

@@ -4,8 +4,9 @@ use super::{Key, hash, owner};
 use crate::array::{Value, wire};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::fabric::shown::{self, Shown, read_shown};
 use crate::site::Site;
-use hectare_dsm::{Area, AreaSpec, Lent, Tracking, Worker};
+use hectare_dsm::{Area, Worker};
 use std::borrow::Borrow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -100,8 +101,9 @@ pub(super) fn element(bytes: &[u8], place: usize) -> Option<&[u8]> {
 /// The published images of a map or a vector, of all workers.
 #[derive(Debug, Default)]
 pub(super) struct Images {
-    mine: Option<Lent<u8>>,
+    mine: Option<Shown<u8>>,
     all: Vec<Area<u8>>,
+    spans_hosts: bool,
     /// Another one for everything that is published.
     pub(super) version: u64,
 }
@@ -116,8 +118,8 @@ impl Images {
     ) -> Result<()> {
         let (me, size, number) = (context.rank() as usize, context.size(), context.next_number());
         let name = |rank: usize| format!("orion/map/{number}/{rank}");
-        let lent = bytes.and_then(|bytes| lend(context.worker(), &name(me), &bytes));
-        let (lent, shown) = lent.map_or_else(|error| (None, Err(error)), |lent| (Some(lent), Ok(())));
+        let mine = bytes.and_then(|bytes| show(context.worker(), &name(me), &bytes));
+        let (mine, shown) = mine.map_or_else(|error| (None, Err(error)), |mine| (Some(mine), Ok(())));
         let found = context.agree_on_same(site, shown).and_then(|()| {
             let worker = context.worker();
             let all: Result<Vec<_>> =
@@ -128,9 +130,10 @@ impl Images {
         let (idle, result) = match found {
             Ok(all) => {
                 (self.all, self.version) = (all, number);
-                (std::mem::replace(&mut self.mine, lent), Ok(()))
+                self.spans_hosts = context.fabric.spans_hosts();
+                (std::mem::replace(&mut self.mine, mine), Ok(()))
             }
-            Err(error) => (lent, Err(error)),
+            Err(error) => (mine, Err(error)),
         };
         idle.map_or(Ok(()), |idle| idle.delete(context.worker()))?;
         result
@@ -143,17 +146,18 @@ impl Images {
         key: &Q,
     ) -> Result<Option<V>> {
         let hash = hash(key);
-        value::<K, V, Q>(self.all[owner(hash, self.all.len())].read_lent(worker)?, key, hash)
+        let area = &self.all[owner(hash, self.all.len())];
+        value::<K, V, Q>(read_shown(area, worker, self.spans_hosts)?, key, hash)
     }
 
     /// The bytes of all workers, in place.
     pub(super) fn read<'w>(&self, worker: &'w Worker) -> Result<Vec<&'w [u8]>> {
-        self.all.iter().map(|area| Ok(area.read_lent(worker)?)).collect()
+        self.all.iter().map(|area| read_shown(area, worker, self.spans_hosts)).collect()
     }
 
     /// Gives the memory back.
     pub(super) fn delete(self, worker: &mut Worker) -> Result<()> {
-        self.mine.map_or(Ok(()), |mine| Ok(mine.delete(worker)?))
+        self.mine.map_or(Ok(()), |mine| mine.delete(worker))
     }
 }
 
@@ -178,9 +182,9 @@ fn value<K: Key + Borrow<Q>, V: Value, Q: Hash + Eq + ?Sized>(
     }
 }
 
-fn lend(worker: &mut Worker, name: &str, bytes: &[u8]) -> Result<Lent<u8>> {
-    let spec = AreaSpec::new(name).copies(0).tracking(Tracking::Whole);
-    let mut owned = worker.create::<u8>(spec, bytes.len())?;
+fn show(worker: &mut Worker, name: &str, bytes: &[u8]) -> Result<Shown<u8>> {
+    let spans_hosts = shown::spans_hosts(worker);
+    let mut owned = worker.create::<u8>(shown::spec(name, spans_hosts), bytes.len())?;
     owned.write_whole(worker)?[..bytes.len()].copy_from_slice(bytes);
-    Ok(owned.lend(worker).map_err(hectare_dsm::Error::from)?)
+    Shown::new(owned, worker, spans_hosts)
 }

@@ -57,10 +57,12 @@ impl<'w> Context<'w> {
                 size.saturating_sub(1)
             )));
         }
-        let hosts = worker.job().hosts().len();
-        if hosts > 1 {
+        let hosts = worker.job().hosts();
+        let ranks = hosts.last().map_or(size, |last| last.end as usize);
+        if ranks != size && hosts.len() > 1 {
             return Err(Error::Invalid(format!(
-                "loops run on one host, and this job is on {hosts}: give all its ranks to one host"
+                "a program of {size} workers in a job of {ranks} on {} hosts: on several hosts, all workers of the job run it",
+                hosts.len()
             )));
         }
         let checking = std::env::var_os("HECTARE_CHECK").is_some_and(|value| value == "1");

@@ -94,6 +94,16 @@ impl Context<'_> {
         if !relaxed(plan, arrays).iter().any(clocked) {
             return Ok(None);
         }
+        if self.fabric.spans_hosts() {
+            let names: Vec<_> =
+                plan.nest.relaxed.iter().map(|array| &*plan.nest.arrays[*array].name).collect();
+            return Err(Error::Invalid(format!(
+                "the loop at {} relaxes, buffers or serves {}, which workers of one host can do, and these are on several: give \
+                 all ranks to one host, or leave the clause out",
+                head.site,
+                names.join(", ")
+            )));
+        }
         let planned = match serves(plan, arrays) {
             true => self.plan_prefetch::<S, A, K>(placed, plan, head.relax.every, arrays, slice, spent),
             false => Ok(()),

@@ -1,10 +1,11 @@
 //! How the workers of a program reach each other.
 //!
 //! All that a [`Context`](crate::Context) says to other workers goes through a [`Fabric`]: frames that all read, parcels for
-//! one worker each, and an exit notice. Who is behind it, and where, is known to its implementation alone; on one host that is
-//! [`SharedMemory`]. Elements of arrays take no part in this: they lie in areas of the runtime core, which goes to other
-//! hosts by itself.
+//! one worker each, and an exit notice. Who is behind it, and where, is known to its implementation alone: [`SharedMemory`], of
+//! one host or of several. Elements of arrays take no part in this: they lie in areas of the runtime core, which go to other
+//! hosts by themselves; what is different for them there is in [`shown`].
 mod shared_memory;
+pub(crate) mod shown;
 
 pub(crate) use self::shared_memory::SharedMemory;
 
@@ -14,6 +15,24 @@ use std::fmt::Debug;
 
 /// Puts a message into the memory that it is sent from. Called once.
 pub(crate) type Write<'a> = &'a mut dyn FnMut(&mut [u8]);
+
+/// How long the parcels are that a worker offers under one name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Parcels<'a> {
+    /// One for each worker, by rank.
+    OneForEach(&'a [usize]),
+    /// One that all fetch.
+    OneForAll(usize),
+}
+
+/// Which parcel of a sender is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parcel {
+    /// That for this worker.
+    Mine,
+    /// That for all.
+    ForAll,
+}
 
 /// The connection of one worker to the others of its program.
 pub(crate) trait Fabric: Debug {
@@ -41,20 +60,26 @@ pub(crate) trait Fabric: Debug {
     /// When it cannot be left.
     fn leave(&mut self, len: usize, write: Write<'_>) -> Result<()>;
 
+    /// Waits a little for the notice of worker `rank`, which has posted no frame where it should have, if notices take time.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    fn await_notice(&mut self, rank: usize) -> Result<()>;
+
     /// The notice that worker `rank` has left for others to read, and whatever is behind it; `None` while it has not.
     fn left_by(&self, rank: usize) -> Option<&[u8]>;
 
     /// Whether worker `rank` lives, as far as one can tell.
     fn is_alive(&self, rank: usize) -> bool;
 
-    /// Offers parcels of these lengths, under a name that this worker has not offered before it was withdrawn; `write` gets
-    /// the bytes of all of them, one after the other. They can be fetched once all workers know of them.
+    /// Offers parcels, under a name that this worker has not offered before it was withdrawn; `write` gets the bytes of all of
+    /// them, one after the other. They can be fetched once all workers have met.
     ///
     /// # Errors
     /// When there is no memory for them.
-    fn offer(&mut self, name: &str, lengths: &[usize], write: Write<'_>) -> Result<()>;
+    fn offer(&mut self, name: &str, parcels: Parcels<'_>, write: Write<'_>) -> Result<()>;
 
-    /// Calls `visit` with parcel `number` of those that worker `rank` offers under this name.
+    /// Calls `visit` with a parcel of those that worker `rank` offers under this name.
     ///
     /// # Errors
     /// When it offers none; that of `visit`.
@@ -62,7 +87,7 @@ pub(crate) trait Fabric: Debug {
         &mut self,
         name: &str,
         rank: usize,
-        number: usize,
+        which: Parcel,
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()>;
 

@@ -1,21 +1,27 @@
-//! Workers that share a segment: a frame is a published area of each worker, read in place after a barrier; parcels are an
-//! area of their sender's, lent to all.
-use super::{Fabric, Write};
+//! Workers that share a job's memory: a frame is a published area of each worker, read in place after a barrier; parcels are an
+//! area of their sender's for each host that has receivers.
+use super::shown::{self, Shown, read_shown};
+use super::{Fabric, Parcel, Parcels, Write};
 use crate::error::Result;
-use hectare_dsm::{Area, AreaSpec, Lent, Owned, Rank, Tracking, Worker, WorkerState};
+use hectare_dsm::{Area, AreaSpec, Owned, Rank, Version, Worker, WorkerState};
+use std::ops::Range;
 use std::time::Duration;
 
 /// How long a worker waits for the parcels that another has said to offer.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a worker waits for the exit notice of one of another host.
+const NOTICE: Duration = Duration::from_secs(2);
 
 /// One worker of a job, and its view of the others.
 #[derive(Debug)]
 pub(crate) struct SharedMemory<'w> {
     pub(crate) worker: &'w mut Worker,
+    /// The ranks of each host.
+    hosts: Vec<Range<Rank>>,
     /// Where this worker writes its frames; `None` when it has left its exit notice.
     mine: Option<Owned<u8>>,
     frames: Vec<Area<u8>>,
-    offered: Vec<(String, Lent<u8>)>,
+    offered: Vec<(String, Shown<u8>)>,
 }
 
 fn mailbox(rank: usize) -> String {
@@ -40,7 +46,52 @@ impl<'w> SharedMemory<'w> {
         for rank in 0..size {
             frames.push(worker.attach_within::<u8>(&mailbox(rank), patience)?);
         }
-        Ok(SharedMemory { worker, mine: Some(mine), frames, offered: Vec::new() })
+        let mut hosts = worker.job().hosts();
+        if hosts.is_empty() {
+            hosts.push(0..Rank::MAX);
+        }
+        Ok(SharedMemory { worker, hosts, mine: Some(mine), frames, offered: Vec::new() })
+    }
+
+    /// Whether workers are on several hosts.
+    pub(crate) fn spans_hosts(&self) -> bool {
+        self.hosts.len() > 1
+    }
+
+    fn host_of(&self, rank: usize) -> usize {
+        self.hosts.iter().position(|ranks| ranks.contains(&(rank as Rank))).unwrap_or_default()
+    }
+
+    /// Shows parcels of these lengths to one host or, if that is `None`, to all. The area begins with a table of where the parcels
+    /// do, and where the last ends.
+    fn offer_to(
+        &mut self,
+        name: &str,
+        host: Option<usize>,
+        lengths: &[usize],
+        write: Write<'_>,
+    ) -> Result<()> {
+        let here = self.host_of(self.rank() as usize);
+        let leaves = self.spans_hosts() && host != Some(here);
+        let head = (lengths.len() + 1) * 8;
+        let spec = shown::spec(area_name(name, self.rank() as usize, host), leaves);
+        let mut owned = self.worker.create::<u8>(spec, head + lengths.iter().sum::<usize>())?;
+        let (table, parcels) = owned.write_whole(self.worker)?.split_at_mut(head);
+        let mut end = head;
+        for (place, len) in table.chunks_exact_mut(8).zip(std::iter::once(&0).chain(lengths)) {
+            end += len;
+            place.copy_from_slice(&(end as u64).to_le_bytes());
+        }
+        write(parcels);
+        self.offered.push((name.into(), Shown::new(owned, self.worker, leaves)?));
+        Ok(())
+    }
+}
+
+fn area_name(name: &str, rank: usize, host: Option<usize>) -> String {
+    match host {
+        Some(host) => format!("{name}/{rank}/{host}"),
+        None => format!("{name}/{rank}"),
     }
 }
 
@@ -67,13 +118,32 @@ impl Fabric for SharedMemory<'_> {
     fn leave(&mut self, len: usize, write: Write<'_>) -> Result<()> {
         let Some(mut mine) = self.mine.take() else { return Ok(()) };
         write(mine.write(self.worker)?.range_mut(0..len));
-        // A lent area needs no round to be read, and stays when its worker has left.
-        mine.lend(self.worker).map_err(hectare_dsm::Error::from)?;
+        match self.spans_hosts() {
+            true => drop(self.worker.sync()?),
+            // A lent area needs no round to be read, and stays when its worker has left.
+            false => drop(mine.lend(self.worker).map_err(hectare_dsm::Error::from)?),
+        }
+        Ok(())
+    }
+
+    /// On several hosts a notice is one more frame, which comes when it can.
+    fn await_notice(&mut self, rank: usize) -> Result<()> {
+        if self.host_of(rank) != self.host_of(self.rank() as usize) {
+            let seen = self.frames[rank].version(self.worker)?;
+            let next = Version { counter: seen.counter + 1, ..seen };
+            match self.worker.wait_for(&self.frames[rank], next, NOTICE) {
+                Ok(_) | Err(hectare_dsm::Error::TimedOut { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
         Ok(())
     }
 
     fn left_by(&self, rank: usize) -> Option<&[u8]> {
-        self.frames[rank].read_lent(self.worker).ok()
+        match self.spans_hosts() {
+            true => self.frames[rank].read(self.worker).ok(),
+            false => self.frames[rank].read_lent(self.worker).ok(),
+        }
     }
 
     fn is_alive(&self, rank: usize) -> bool {
@@ -81,20 +151,26 @@ impl Fabric for SharedMemory<'_> {
         workers.iter().any(|other| other.rank as usize == rank && other.state != WorkerState::Dead)
     }
 
-    /// The area begins with a table of where the parcels do, and where the last ends.
-    fn offer(&mut self, name: &str, lengths: &[usize], write: Write<'_>) -> Result<()> {
-        let head = (lengths.len() + 1) * 8;
-        let spec = AreaSpec::new(format!("{name}/{}", self.rank())).copies(0).tracking(Tracking::Whole);
-        let mut owned = self.worker.create::<u8>(spec, head + lengths.iter().sum::<usize>())?;
-        let (table, parcels) = owned.write_whole(self.worker)?.split_at_mut(head);
-        let mut end = head;
-        for (place, len) in table.chunks_exact_mut(8).zip(std::iter::once(&0).chain(lengths)) {
-            end += len;
-            place.copy_from_slice(&(end as u64).to_le_bytes());
+    fn offer(&mut self, name: &str, parcels: Parcels<'_>, write: Write<'_>) -> Result<()> {
+        let lengths = match parcels {
+            Parcels::OneForAll(len) => return self.offer_to(name, None, &[len], write),
+            Parcels::OneForEach(lengths) if !self.spans_hosts() => {
+                return self.offer_to(name, Some(0), lengths, write);
+            }
+            Parcels::OneForEach(lengths) => lengths,
+        };
+        let mut all = vec![0; lengths.iter().sum()];
+        write(&mut all);
+        let mut rest = all.as_slice();
+        for (host, ranks) in self.hosts.clone().iter().enumerate() {
+            let clamp = |rank: Rank| (rank as usize).min(lengths.len());
+            let lengths = &lengths[clamp(ranks.start)..clamp(ranks.end)];
+            let (mine, after) = rest.split_at(lengths.iter().sum());
+            rest = after;
+            if !lengths.is_empty() {
+                self.offer_to(name, Some(host), lengths, &mut |place| place.copy_from_slice(mine))?;
+            }
         }
-        write(parcels);
-        let lent = owned.lend(self.worker).map_err(hectare_dsm::Error::from)?;
-        self.offered.push((name.into(), lent));
         Ok(())
     }
 
@@ -102,11 +178,17 @@ impl Fabric for SharedMemory<'_> {
         &mut self,
         name: &str,
         rank: usize,
-        number: usize,
+        which: Parcel,
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        let area = self.worker.attach_within::<u8>(&format!("{name}/{rank}"), PATIENCE)?;
-        let bytes = area.read_lent(self.worker)?;
+        let me = self.rank() as usize;
+        let here = self.host_of(me);
+        let (host, number, comes) = match which {
+            Parcel::ForAll => (None, 0, self.spans_hosts()),
+            Parcel::Mine => (Some(here), me - self.hosts[here].start as usize, self.host_of(rank) != here),
+        };
+        let area = self.worker.attach_within::<u8>(&area_name(name, rank, host), PATIENCE)?;
+        let bytes = read_shown(&area, self.worker, comes)?;
         visit(&bytes[word(bytes, number)..word(bytes, number + 1)])
     }
 

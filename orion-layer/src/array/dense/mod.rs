@@ -9,6 +9,7 @@ use super::partition::{Hold, Partition};
 use crate::context::{Context, Outcome};
 use crate::contract::Layout;
 use crate::error::{Error, Result};
+use crate::fabric::shown::{Shown, spans_hosts};
 use crate::replica::Replica;
 use crate::site::Site;
 use crate::view::copy_box;
@@ -104,7 +105,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         holds: &mut Vec<(usize, Hold<T>)>,
         mut fill: impl FnMut(&Worker, &Window<N>, &mut [T]) -> Result<()>,
     ) -> Result<()> {
-        let me = worker.rank();
+        let (me, spans_hosts) = (worker.rank(), spans_hosts(worker));
         for part in (0..self.layout.parts()).filter(|part| self.layout.owners[*part] == me) {
             let window = self.window(part);
             let mut owned = Partition::create(worker, &self.area_name(part), &window)?;
@@ -114,7 +115,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
                 owned.delete(worker)?;
                 return Err(error);
             }
-            holds.push((part, Hold::Lent(owned.lend(worker).map_err(hectare_dsm::Error::from)?)));
+            holds.push((part, Hold::Shown(Shown::new(owned, worker, spans_hosts)?)));
         }
         Ok(())
     }
@@ -258,7 +259,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 
     fn make_rearranged(&self, worker: &mut Worker, to: &Layout) -> Result<Vec<(usize, Hold<T>)>> {
-        let (me, mut holds) = (worker.rank(), Vec::new());
+        let (me, spans_hosts, mut holds) = (worker.rank(), spans_hosts(worker), Vec::new());
         for part in (0..to.parts()).filter(|part| to.owners[*part] == me) {
             let window = Window::new(&self.shape, to.dim, &to.range(part));
             let mut owned = Partition::create(worker, &self.area_name(part), &window)?;
@@ -266,7 +267,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
                 let from = self.window(old);
                 copy_box(&from, partition.read(worker)?, &window, owned.write_whole(worker)?);
             }
-            holds.push((part, Hold::Lent(owned.lend(worker).map_err(hectare_dsm::Error::from)?)));
+            holds.push((part, Hold::Shown(Shown::new(owned, worker, spans_hosts)?)));
         }
         Ok(holds)
     }

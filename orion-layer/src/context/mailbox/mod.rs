@@ -225,7 +225,12 @@ impl Mailbox {
             ..Head::zeroed()
         };
         head.site[..text.len()].copy_from_slice(text);
-        fabric.post(size_of::<Head>() + piece.len(), &mut |frame| write(frame, &head, piece))
+        fabric.post(size_of::<Head>() + piece.len(), &mut |frame| write(frame, &head, piece))?;
+        (0..fabric.size()).try_for_each(|rank| match split(fabric.frame(rank)?).0.sequence {
+            // Older ones are of those who have ended.
+            sequence if sequence < self.sequence => fabric.await_notice(rank),
+            _ => Ok(()),
+        })
     }
 
     fn read<'f>(&self, fabric: &'f dyn Fabric, site: Site, rank: usize) -> Result<Frame<'f>> {

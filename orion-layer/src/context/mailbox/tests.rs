@@ -1,11 +1,11 @@
 //! Frames over a fabric that is none of the runtime core's: threads that hand each other copies.
 use super::*;
-use crate::fabric::Write;
+use crate::fabric::{Parcel, Parcels, Write};
 use std::collections::HashMap;
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
 
 /// Parcels one after the other, and their lengths.
-type Parcels = (Vec<u8>, Vec<usize>);
+type Offered = (Vec<u8>, Vec<usize>);
 
 #[derive(Debug)]
 struct Shared {
@@ -13,7 +13,7 @@ struct Shared {
     posted: Vec<Mutex<Vec<u8>>>,
     left: Vec<OnceLock<Vec<u8>>>,
     /// By name and sender.
-    parcels: Mutex<HashMap<(String, usize), Parcels>>,
+    parcels: Mutex<HashMap<(String, usize), Offered>>,
 }
 
 /// One thread's view of the others.
@@ -52,6 +52,10 @@ impl Fabric for Copies {
         Ok(())
     }
 
+    fn await_notice(&mut self, _rank: usize) -> Result<()> {
+        Ok(())
+    }
+
     fn left_by(&self, rank: usize) -> Option<&[u8]> {
         self.shared.left[rank].get().map(Vec::as_slice)
     }
@@ -60,7 +64,11 @@ impl Fabric for Copies {
         true
     }
 
-    fn offer(&mut self, name: &str, lengths: &[usize], write: Write<'_>) -> Result<()> {
+    fn offer(&mut self, name: &str, parcels: Parcels<'_>, write: Write<'_>) -> Result<()> {
+        let lengths = match &parcels {
+            Parcels::OneForEach(lengths) => *lengths,
+            Parcels::OneForAll(len) => std::slice::from_ref(len),
+        };
         let mut bytes = vec![0; lengths.iter().sum()];
         write(&mut bytes);
         self.shared.parcels.lock().unwrap().insert((name.into(), self.rank), (bytes, lengths.to_vec()));
@@ -71,10 +79,11 @@ impl Fabric for Copies {
         &mut self,
         name: &str,
         rank: usize,
-        number: usize,
+        which: Parcel,
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         let (bytes, lengths) = self.shared.parcels.lock().unwrap()[&(name.to_owned(), rank)].clone();
+        let number = if which == Parcel::Mine { self.rank } else { 0 };
         let start: usize = lengths[..number].iter().sum();
         visit(&bytes[start..start + lengths[number]])
     }

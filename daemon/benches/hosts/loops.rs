@@ -1,0 +1,74 @@
+//! A loop of the loop layer, whose parts go from worker to worker: on two hosts, and as two processes of one.
+use super::{Cluster, best, figure, in_role, median, sent};
+use hectare_orion::{Result, axpy, dot, parallel_for};
+use std::time::Instant;
+
+const USERS: usize = 6040;
+const FILMS: usize = 3706;
+const RATINGS: usize = 1_000_000;
+const RANK: usize = 100;
+const PASSES: usize = 8;
+const ROUNDS: usize = 3;
+
+/// Seconds per pass of matrix factorization of the extents of MovieLens 1M, after the first.
+pub(crate) fn play() -> Result<()> {
+    hectare_orion::run(1, |w| {
+        let scatter = |k: usize, by: usize, of: usize| (k as u64 * by as u64 % 1_000_003) as usize % of;
+        let place = |k| [scatter(k, 7919, USERS), scatter(k, 104_729, FILMS)];
+        let ratings = w.entries([USERS, FILMS], RATINGS, |k| (place(k), 1.0 + (k % 5) as f32))?;
+        let mut users = w.uniform([USERS, RANK], 0.0..0.1f32, 1)?;
+        let mut films = w.uniform([FILMS, RANK], 0.0..0.1f32, 2)?;
+        let mut since = Instant::now();
+        for pass in 0..=PASSES {
+            if pass == 1 {
+                since = Instant::now();
+            }
+            parallel_for!(w, unordered, read ratings, write [users, films];
+            for ((user, film), stars) in ratings {
+                let (a, b) = (users.row_mut(user), films.row_mut(film));
+                let error = 0.01 * (stars - dot(a, b));
+                axpy(error, b, a);
+                axpy(error, a, b);
+            })?;
+        }
+        let seconds = since.elapsed().as_secs_f64() / PASSES as f64;
+        w.root(|| println!("figure {seconds}"));
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Seconds per pass, and the bytes that the first host sent per pass.
+fn run(cluster: &Cluster, hosts: &str) -> (f64, f64) {
+    let before = sent(cluster).1;
+    let said = cluster.run(&["--hosts", hosts, "--timeout", "60"], &in_role("loop"));
+    assert_eq!(said.code, 0, "{said:?}");
+    (figure(&said.out), (sent(cluster).1 - before) as f64 / (PASSES + 1) as f64)
+}
+
+pub(crate) fn measure(cluster: &Cluster) {
+    println!("\nmatrix factorization, {RATINGS} ratings, {USERS} by {FILMS}, rank {RANK}: seconds per pass");
+    let (two, one) = (cluster.list(1), cluster.list(2));
+    let one = one.split(',').next().expect("a host").to_owned();
+    let (mut apart, mut together, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let (seconds, sent) = run(cluster, &two);
+        apart.push(seconds);
+        bytes.push(sent);
+        together.push(run(cluster, &one).0);
+    }
+    let part = (FILMS * RANK * 4) as f64;
+    println!("  a worker on each of two hosts   median {:.4}  best {:.4}", median(&mut apart), best(&apart));
+    println!(
+        "  two workers on one host         median {:.4}  best {:.4}",
+        median(&mut together),
+        best(&together)
+    );
+    println!("  one host over two: {:.2} (medians)", median(&mut together) / median(&mut apart));
+    // Each host has half of the films at a time, and gives them on once and back.
+    println!(
+        "  bytes sent by a host per pass: {:.0}, {:.2} of what must cross",
+        median(&mut bytes),
+        median(&mut bytes) / part
+    );
+}

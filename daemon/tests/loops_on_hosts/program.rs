@@ -1,0 +1,121 @@
+//! A program with a loop of each kind, which knows nothing of hosts.
+use hectare_orion::collections::Sum;
+use hectare_orion::{Context, Result, axpy, dot, parallel_for};
+use std::path::Path;
+
+const SIDE: usize = 24;
+const LINES: usize = 150;
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+/// A stencil, whose neighbours are of other workers; and what is changed between loops.
+fn stencil(w: &mut Context<'_>) -> Result<Vec<u32>> {
+    let mut a = w.uniform([SIDE, SIDE], 0.0..1.0f32, 5)?.named("a");
+    let mut b = w.zeros([SIDE, SIDE])?.named("b");
+    for pass in 0..4 {
+        parallel_for!(w, unordered, read a, write b;
+        for i in 1..SIDE - 1 {
+            for j in 1..SIDE - 1 {
+                b[[i, j]] = 0.25 * (a[[i - 1, j]] + a[[i + 1, j]] + a[[i, j - 1]] + a[[i, j + 1]]);
+            }
+        })?;
+        std::mem::swap(&mut a, &mut b);
+        a.for_each_mut(w, |[i, j], x| *x += (i * pass + j) as f32 * 1e-3)?;
+    }
+    a.write_range(w, [3..5, 0..2], &[1.0, 2.0, 3.0, 4.0])?;
+    Ok(bits(&a.to_vec(w)?))
+}
+
+/// Ordered loops: one in blocks, one that runs serially.
+fn ordered(w: &mut Context<'_>) -> Result<Vec<u32>> {
+    let mut a = w.uniform([SIDE, SIDE], 0.0..1.0f32, 6)?.named("a");
+    parallel_for!(w, ordered, write a;
+    for i in 1..SIDE {
+        for j in 0..SIDE {
+            a[[i, j]] = 0.5 * a[[i, j]] + a[[i - 1, j]];
+        }
+    })?;
+    let mut sums = w.fill([SIDE], 1.0f32)?.named("sums");
+    parallel_for!(w, ordered, read a, write sums;
+    for i in 1..SIDE {
+        sums[i] = 0.9 * sums[i - 1] + a[[i, 3]];
+    })?;
+    Ok(bits(&[a.to_vec(w)?, sums.to_vec(w)?].concat()))
+}
+
+/// Parts that go from worker to worker in every pass.
+fn rotation(w: &mut Context<'_>) -> Result<Vec<u32>> {
+    let ratings = w.entries([40, 30], 900, |k| ([k * 7 % 40, k * 11 % 30], (k % 5) as f32))?.named("ratings");
+    let mut users = w.uniform([40, 4], 0.0..0.5f32, 1)?.named("users");
+    let mut films = w.uniform([30, 4], 0.0..0.5f32, 2)?.named("films");
+    let mut squares_of = Vec::new();
+    for _ in 0..4 {
+        let squares = parallel_for!(w, unordered, read ratings, write [users, films], sum squares: f64;
+        for ((user, film), stars) in ratings {
+            let (a, b) = (users.row_mut(user), films.row_mut(film));
+            let error = stars - dot(a, b);
+            axpy(0.02 * error, b, a);
+            axpy(0.02 * error, a, b);
+            squares += (error * error) as f64;
+        })?;
+        squares_of.push(squares as f32);
+    }
+    Ok(bits(&[users.to_vec(w)?, films.to_vec(w)?, squares_of].concat()))
+}
+
+/// Maps, a pipeline, and entries that go to other workers.
+fn collections(w: &mut Context<'_>) -> Result<Vec<(String, u64)>> {
+    let line = |k: usize| (0..k % 7).map(|n| format!("w{} ", (k * 13 + n * n) % 31)).collect::<String>();
+    let text = w.entries([LINES], LINES, |k| ([k], line(k)))?.named("text");
+    let mut counts = w.dist_map::<String, u64, _>(Sum)?.named("counts");
+    for _ in 0..2 {
+        parallel_for!(w, unordered, buffer counts;
+        for ((_number), words) in text {
+            words.split_whitespace().for_each(|word| counts.add(word, 1));
+        })?;
+    }
+    let found = parallel_for!(w, unordered, read counts, sum found: u64;
+    for ((number), words) in text {
+        for word in words.split_whitespace() {
+            found += counts.get(word).unwrap_or(0) * number as u64;
+        }
+    })?;
+    let local = text.local();
+    let lengths = local.lazy().flat_map(|[line], text| text.split_whitespace().map(move |w| (w.len(), line)));
+    let groups = lengths.map(|_, line| line as u32).group_by(|len, _| [*len]).materialize(w)?.to_vec(w)?;
+    let mut all = counts.to_vec(w)?;
+    all.push(("found".into(), found));
+    all.extend(groups.into_iter().map(|entry| (format!("{:?}", entry.value), entry.key[0] as u64)));
+    Ok(all)
+}
+
+/// An array and entries, through a file that worker 0 writes.
+fn checkpoint(w: &mut Context<'_>, file: &Path) -> Result<Vec<u32>> {
+    let a = w.uniform([SIDE, 3], 0.0..1.0f32, 9)?;
+    let entries = w.entries([50, 50], 80, |k| ([k % 50, k * 3 % 50], k as f32))?;
+    w.save_checkpoint(file, |c| {
+        c.array("a", &a)?;
+        c.entries("entries", &entries)
+    })?;
+    let c = w.open_checkpoint(file)?.expect("it was just written");
+    let (a, entries) = (c.array::<f32, 2>(w, "a")?, c.entries::<f32, 2>(w, "entries")?);
+    let mut all = a.to_vec(w)?;
+    all.extend(entries.to_vec(w)?.into_iter().map(|entry| entry.value));
+    Ok(bits(&all))
+}
+
+/// A line for each kind, the same for every number of workers and of hosts.
+pub(super) fn all(w: &mut Context<'_>, file: &Path) -> Result<Vec<String>> {
+    let mut lines = vec![
+        format!("stencil {:x?}", stencil(w)?),
+        format!("ordered {:x?}", ordered(w)?),
+        format!("rotation {:x?}", rotation(w)?),
+        format!("collections {:?}", collections(w)?),
+        format!("checkpoint {:x?}", checkpoint(w, file)?),
+    ];
+    w.check_loops(true);
+    lines.push(format!("checked {:x?}", rotation(w)?));
+    Ok(lines)
+}
