@@ -1,5 +1,6 @@
 //! A program with a loop of each kind, which knows nothing of hosts.
-use hectare_orion::collections::Sum;
+use hectare_orion::collections;
+use hectare_orion::relax::{AdaRevision, Consistency, Every, Sum};
 use hectare_orion::{Context, Result, axpy, dot, parallel_for};
 use std::path::Path;
 
@@ -69,7 +70,7 @@ fn rotation(w: &mut Context<'_>) -> Result<Vec<u32>> {
 fn collections(w: &mut Context<'_>) -> Result<Vec<(String, u64)>> {
     let line = |k: usize| (0..k % 7).map(|n| format!("w{} ", (k * 13 + n * n) % 31)).collect::<String>();
     let text = w.entries([LINES], LINES, |k| ([k], line(k)))?.named("text");
-    let mut counts = w.dist_map::<String, u64, _>(Sum)?.named("counts");
+    let mut counts = w.dist_map::<String, u64, _>(collections::Sum)?.named("counts");
     for _ in 0..2 {
         parallel_for!(w, unordered, buffer counts;
         for ((_number), words) in text {
@@ -91,6 +92,57 @@ fn collections(w: &mut Context<'_>) -> Result<Vec<(String, u64)>> {
     Ok(all)
 }
 
+/// What workers change without waiting for each other: the bits of `Bsp`, and sums that lose and repeat nothing whoever is ahead.
+fn relaxed(w: &mut Context<'_>, consistency: Consistency) -> Result<Vec<f32>> {
+    let mut sums = w.zeros::<f32, 1>([200])?.named("sums");
+    let mut of_rows = w.zeros::<f32, 2>([30, 3])?.named("of rows");
+    let mut all = Vec::new();
+    for pass in 0..3 {
+        parallel_for!(w, unordered, relax [sums, of_rows], consistency = consistency, every = Every::PerPass(4);
+        for i in 0..600 {
+            sums.add(i * 7 % 200, (i + pass) as f32);
+            of_rows.add([i % 30, i % 3], 1.0);
+        })?;
+        all.extend(sums.to_vec(w)?);
+    }
+    all.extend(of_rows.to_vec(w)?);
+    // What is read and changed, so that the order of the clocks counts.
+    let mut weights = w.fill::<f32, 1>([64], 0.5)?.named("weights");
+    if consistency == Consistency::Bsp {
+        for _ in 0..2 {
+            parallel_for!(w, unordered, relax weights, consistency = consistency, every = Every::PerPass(8);
+            for i in 0..800 {
+                let (a, b) = (weights.get(i % 64), weights.get(i * 5 % 61));
+                weights.add(i * 11 % 64, 0.01 * (a - 0.3 * b));
+            })?;
+        }
+        all.extend(weights.to_vec(w)?);
+    }
+    Ok(all)
+}
+
+/// What loops contribute to, by rules that add and rules that depend on the order.
+fn buffered(w: &mut Context<'_>) -> Result<Vec<f32>> {
+    let counts = w.zeros::<f32, 1>([90])?.named("counts");
+    let mut counts = w.buffered(counts, Sum)?;
+    let weights = w.fill::<f32, 1>([70], 0.1)?.named("weights");
+    let mut weights = w.buffered(weights, AdaRevision::new(0.1))?;
+    for consistency in [Consistency::Bsp, Consistency::Bounded(1), Consistency::Async] {
+        parallel_for!(w, unordered, buffer counts, consistency = consistency, every = Every::PerPass(9);
+        for i in 0..500 {
+            counts.add(i % 90, 1.0);
+        })?;
+    }
+    for _ in 0..2 {
+        parallel_for!(w, unordered, buffer weights, consistency = Consistency::Bsp, every = Every::PerPass(5);
+        for i in 0..400 {
+            weights.add(i * 3 % 70, weights.get(i % 70) - 0.01 * (i % 9) as f32);
+        })?;
+    }
+    // A pass more shows that the helper values went on, too.
+    Ok([counts.array().to_vec(w)?, weights.array().to_vec(w)?].concat())
+}
+
 /// An array and entries, through a file that worker 0 writes.
 fn checkpoint(w: &mut Context<'_>, file: &Path) -> Result<Vec<u32>> {
     let a = w.uniform([SIDE, 3], 0.0..1.0f32, 9)?;
@@ -106,7 +158,7 @@ fn checkpoint(w: &mut Context<'_>, file: &Path) -> Result<Vec<u32>> {
     Ok(bits(&all))
 }
 
-/// A line for each kind, the same for every number of workers and of hosts.
+/// A line for each kind, the same for as many workers, wherever they are.
 pub(super) fn all(w: &mut Context<'_>, file: &Path) -> Result<Vec<String>> {
     let mut lines = vec![
         format!("stencil {:x?}", stencil(w)?),
@@ -114,6 +166,10 @@ pub(super) fn all(w: &mut Context<'_>, file: &Path) -> Result<Vec<String>> {
         format!("rotation {:x?}", rotation(w)?),
         format!("collections {:?}", collections(w)?),
         format!("checkpoint {:x?}", checkpoint(w, file)?),
+        format!("bsp {:x?}", bits(&relaxed(w, Consistency::Bsp)?)),
+        format!("bounded {:?}", relaxed(w, Consistency::Bounded(1))?),
+        format!("buffered {:x?}", bits(&buffered(w)?)),
+        format!("async {:?}", relaxed(w, Consistency::Async)?),
     ];
     w.check_loops(true);
     lines.push(format!("checked {:x?}", rotation(w)?));

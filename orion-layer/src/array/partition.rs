@@ -128,9 +128,15 @@ impl<T: Element> Partition<T> {
         Ok(())
     }
 
+    /// Whether others read copies of it: then it is not opened.
+    pub(crate) fn is_published(&self) -> bool {
+        self.spans_hosts
+    }
+
     /// Lets everybody read and write it, if this worker holds it.
     pub(crate) fn open(&mut self, worker: &Worker) -> Result<()> {
         if matches!(self.hold, Hold::Held(_))
+            && !self.is_published()
             && let Hold::Held(owned) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
         {
             self.hold = Hold::Open(owned.open(worker).map_err(Error::from)?);

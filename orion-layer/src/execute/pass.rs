@@ -94,21 +94,26 @@ impl Context<'_> {
         if !relaxed(plan, arrays).iter().any(clocked) {
             return Ok(None);
         }
-        if self.fabric.spans_hosts() {
-            let names: Vec<_> =
-                plan.nest.relaxed.iter().map(|array| &*plan.nest.arrays[*array].name).collect();
-            return Err(Error::Invalid(format!(
-                "the loop at {} relaxes, buffers or serves {}, which workers of one host can do, and these are on several: give \
-                 all ranks to one host, or leave the clause out",
-                head.site,
-                names.join(", ")
-            )));
-        }
+        self.refuse_served(head, plan, arrays)?;
         let planned = match serves(plan, arrays) {
             true => self.plan_prefetch::<S, A, K>(placed, plan, head.relax.every, arrays, slice, spent),
             false => Ok(()),
         };
         self.open(head, plan, arrays, planned).map(Some)
+    }
+
+    /// On several hosts, elements that are fetched in the middle of a pass have no way yet.
+    fn refuse_served<A: Arrays>(&self, head: &LoopHead<'_>, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
+        if !self.fabric.spans_hosts() || !serves(plan, arrays) {
+            return Ok(());
+        }
+        let names: Vec<_> = plan.nest.relaxed.iter().map(|array| &*plan.nest.arrays[*array].name).collect();
+        Err(Error::Invalid(format!(
+            "the loop at {} serves {}, which workers of one host can do, and these are on several: give all ranks to one host, or \
+             buffer the array",
+            head.site,
+            names.join(", ")
+        )))
     }
 
     /// Adds up what the cells of all workers gave; how long the slowest worker took. Collective.
@@ -171,7 +176,9 @@ impl Context<'_> {
         let opened = planned.and(opened).and_then(|()| clock_table.reset(self.fabric.worker));
         self.agree_on(head.site, opened)?;
         let (me, workers) = (self.rank() as usize, self.size());
-        let in_copies = plan.trials.borrow().in_copies(head.relax.consistency, workers, plan.relaxed_bytes());
+        // Nobody can write what lies on another host.
+        let in_copies = self.fabric.spans_hosts()
+            || plan.trials.borrow().in_copies(head.relax.consistency, workers, plan.relaxed_bytes());
         let shares = relaxed.iter().any(|array| array.treatment() == Treatment::Relaxed);
         if shares && head.relax.consistency == Consistency::Async {
             plan.report(head.relax).note_sharing(in_copies);

@@ -6,6 +6,7 @@
 //! hosts by themselves; what is different for them there is in [`shown`].
 mod shared_memory;
 pub(crate) mod shown;
+pub(crate) mod watched;
 
 pub(crate) use self::shared_memory::SharedMemory;
 

@@ -6,8 +6,10 @@
 //! delay makes workers wait in the middle of a pass.
 use super::{Additive, Apply, PassParams, SLOTS, Traffic};
 use crate::error::{Error, Result};
+use crate::fabric::watched::{Reading, Watched};
 use hectare_dsm::bytemuck::Zeroable;
-use hectare_dsm::{Area, AreaSpec, Cells, Element, Opened, Worker};
+use hectare_dsm::{Area, Cells, Element, Worker};
+use std::ops::Range;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -15,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The slots of this worker, and those of all.
 #[derive(Debug)]
 struct Ring<T: Element> {
-    mine: Opened<T>,
+    mine: Watched<T>,
     all: Vec<Area<T>>,
     /// Elements of a slot.
     len: usize,
@@ -24,8 +26,7 @@ struct Ring<T: Element> {
 impl<T: Element> Ring<T> {
     fn make(worker: &mut Worker, name: &str, len: usize, params: &PassParams) -> Result<Ring<T>> {
         let name = |rank: usize| format!("{name}/{rank}");
-        let slots = worker.create::<T>(AreaSpec::new(name(params.me)).copies(0), SLOTS.slots() * len)?;
-        let mine = slots.open(worker).map_err(hectare_dsm::Error::from)?;
+        let mine = Watched::create(worker, &name(params.me), SLOTS.slots() * len)?;
         let mut all = Vec::with_capacity(params.workers);
         for rank in 0..params.workers {
             all.push(worker.attach_within(&name(rank), PATIENCE)?);
@@ -33,9 +34,23 @@ impl<T: Element> Ring<T> {
         Ok(Ring { mine, all, len })
     }
 
-    fn slot<'w>(&self, worker: &'w Worker, rank: usize, clock: u64) -> Result<Cells<'w, T>> {
-        Ok(self.all[rank].cells(worker)?.part(SLOTS.slot(clock) * self.len, self.len))
+    /// What worker `rank` shows, and where the slot of a clock begins.
+    fn slot<'a>(&'a self, worker: &'a Worker, rank: usize, clock: u64) -> Result<(Reading<'a, T>, usize)> {
+        let shown = match rank == worker.rank() as usize {
+            true => self.mine.read(worker)?,
+            false => self.mine.read_other(&self.all[rank], worker)?,
+        };
+        Ok((shown, SLOTS.slot(clock) * self.len))
     }
+
+    fn store(&mut self, worker: &Worker, clock: u64, from: &[T]) -> Result<()> {
+        self.mine.write(worker)?.store(SLOTS.slot(clock) * self.len, from)
+    }
+}
+
+#[cold]
+fn unprepared() -> Error {
+    Error::Invalid("a buffered array was not prepared".into())
 }
 
 /// The state of a buffered array on this worker.
@@ -89,23 +104,19 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         Ok(())
     }
 
-    fn updates(&self) -> Result<&Ring<T>> {
-        self.updates.as_ref().ok_or_else(|| Error::Invalid("a buffered array was not prepared".into()))
-    }
-
     /// Publishes what this worker contributed in clock `clock`, from 0.
-    pub(super) fn publish(&mut self, worker: &Worker, clock: u64, params: &PassParams) -> Result<Traffic> {
+    pub(super) fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Traffic> {
         let mut traffic = Traffic { bytes: size_of_val(&self.sums[..]) as u64, ..Traffic::default() };
-        self.updates()?.slot(worker, params.me, clock)?.store(&self.sums);
-        if let Some(sights) = &self.sights {
-            sights.slot(worker, params.me, clock)?.store(&self.seen);
+        self.updates.as_mut().ok_or_else(unprepared)?.store(worker, clock, &self.sums)?;
+        if let Some(sights) = &mut self.sights {
+            sights.store(worker, clock, &self.seen)?;
             traffic.bytes += size_of_val(&self.seen[..]) as u64;
         }
         self.sums.fill(T::default());
         Ok(traffic)
     }
 
-    /// Applies what worker `from` contributed in clock `clock` to this worker's share of the elements.
+    /// Applies what worker `from` contributed in clock `clock` to a share of the elements.
     pub(super) fn apply(
         &self,
         worker: &Worker,
@@ -113,16 +124,16 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         (from, clock): (usize, u64),
         target: Cells<'_, T>,
         state: Option<Cells<'_, A::State>>,
-        params: &PassParams,
+        share: Range<usize>,
     ) -> Result<()> {
-        let updates = self.updates()?.slot(worker, from, clock)?;
+        let (updates, slot) = self.updates.as_ref().ok_or_else(unprepared)?.slot(worker, from, clock)?;
         let sights = self.sights.as_ref().map(|ring| ring.slot(worker, from, clock)).transpose()?;
-        for at in params.share(target.len()) {
-            let update = updates.get(at);
+        for at in share {
+            let update = updates.get(slot + at);
             if update.is_zero() {
                 continue;
             }
-            let seen = sights.map_or_else(A::Seen::zeroed, |sights| sights.get(at));
+            let seen = sights.map_or_else(A::Seen::zeroed, |(sights, slot)| sights.get(slot + at));
             let mut element = target.get(at);
             let mut helper = state.map_or_else(A::State::zeroed, |state| state.get(at));
             rule.apply(&mut element, &mut helper, update, seen);

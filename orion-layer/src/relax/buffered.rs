@@ -6,10 +6,11 @@ use crate::array::{DistArray, Layout};
 use crate::context::Context;
 use crate::contract::{ArrayArg, ArrayTrace, Family, LoopArray, NoKeyView, NoKeyViewFamily, Rule};
 use crate::error::Result;
+use crate::fabric::watched::Reading;
 use crate::panics::merging;
 use crate::site::Site;
 use hectare_dependence::loop_nest::NamedArray;
-use hectare_dsm::{Rank, Worker};
+use hectare_dsm::{Cells, Element, Rank, Worker};
 use std::any::type_name;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -96,7 +97,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> Buffered<T, N, A> {
 
     /// For [`Context::run_loop`]: the array as one that the loop contributes to.
     pub fn buffer(&mut self) -> BufferArg<'_, T, N, A> {
-        BufferArg { all: self, params: None }
+        BufferArg { all: self, params: None, mirror: None }
     }
 }
 
@@ -105,6 +106,16 @@ impl<T: Additive, const N: usize, A: Apply<T>> Buffered<T, N, A> {
 pub struct BufferArg<'d, T: Additive, const N: usize, A: Apply<T>> {
     all: &'d mut Buffered<T, N, A>,
     params: Option<PassParams>,
+    /// In a pass on several hosts.
+    mirror: Option<Mirror<T, A::State>>,
+}
+
+/// A worker's own copy of the elements and the helper values, where nobody can write those of another host: each worker applies
+/// all contributions to all elements, in the same order under `Bsp`.
+#[derive(Debug)]
+struct Mirror<T, S> {
+    elements: Vec<T>,
+    states: Vec<S>,
 }
 
 /// [`BufferView`]s of arrays of these elements and dimensions.
@@ -200,7 +211,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
     }
 
     fn poison(&mut self, cause: &str) {
-        self.params = None;
+        (self.params, self.mirror) = (None, None);
         LoopArray::poison(&mut &mut self.all.target, cause);
         if let Some(mut state) = self.all.state.as_mut() {
             LoopArray::poison(&mut state, cause);
@@ -214,7 +225,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
     }
 
     fn close(&mut self, worker: &mut Worker) -> Result<()> {
-        self.params = None;
+        (self.params, self.mirror) = (None, None);
         self.all.target.partitions().iter_mut().try_for_each(|part| part.close(worker))?;
         let state = self.all.state.iter_mut().flat_map(DistArray::partitions);
         state.into_iter().try_for_each(|part| part.close(worker))
@@ -222,15 +233,26 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
 
     fn enter(&mut self, worker: &mut Worker, params: &PassParams) -> Result<bool> {
         self.params = Some(*params);
-        let (number, len) = (self.all.target.number(), self.all.target.len());
-        self.all.contributions.enter(worker, number, len, params)?;
+        let all = &mut *self.all;
+        let (number, len) = (all.target.number(), all.target.len());
+        all.contributions.enter(worker, number, len, params)?;
+        self.mirror = match all.target.in_one_piece(worker)? {
+            Reading::Open(_) => None,
+            Reading::Published(elements) => Some(Mirror {
+                elements: elements.to_vec(),
+                states: match &all.state {
+                    Some(state) => state.in_one_piece(worker)?.to_vec(),
+                    None => Vec::new(),
+                },
+            }),
+        };
         self.refresh(worker, &[])?;
         Ok(true)
     }
 
     fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Traffic> {
         match self.params {
-            Some(params) => self.all.contributions.publish(worker, clock, &params),
+            Some(_) => self.all.contributions.publish(worker, clock),
             None => Ok(Traffic::default()),
         }
     }
@@ -238,21 +260,42 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
     fn apply(&mut self, worker: &Worker, from: usize, clock: u64) -> Result<()> {
         let Some(params) = self.params else { return Ok(()) };
         let all = &*self.all;
-        let target = all.target.open_cells(worker)?;
-        let state = all.state.as_ref().map(|state| state.open_cells(worker)).transpose()?;
+        let len = all.target.len();
+        let share = if self.mirror.is_some() { 0..len } else { params.share(len) };
+        let (target, state) = places_of(&all.target, all.state.as_ref(), &mut self.mirror, worker)?;
         merging(all.target.name(), type_name::<A>(), || {
-            all.contributions.apply(worker, &all.rule, (from, clock), target, state, &params)
+            all.contributions.apply(worker, &all.rule, (from, clock), target, state, share)
         })
     }
 
     fn refresh(&mut self, worker: &Worker, _published: &[u64]) -> Result<Traffic> {
-        let all = &mut *self.all;
-        let target = all.target.open_cells(worker)?;
-        let state = all.state.as_ref().map(|state| state.open_cells(worker)).transpose()?;
-        merging(all.target.name(), type_name::<A>(), || {
-            Ok(all.contributions.refresh(&all.rule, target, state))
-        })
+        let Buffered { target, state, rule, contributions } = &mut *self.all;
+        let (elements, states) = places_of(target, state.as_ref(), &mut self.mirror, worker)?;
+        merging(target.name(), type_name::<A>(), || Ok(contributions.refresh(rule, elements, states)))
     }
+
+    fn fold(&mut self, worker: &Worker, _published: &[u64]) -> Result<()> {
+        let Some(Mirror { elements, states }) = self.mirror.take() else { return Ok(()) };
+        self.all.target.replace(worker, &elements)?;
+        self.all.state.as_mut().map_or(Ok(()), |state| state.replace(worker, &states))
+    }
+}
+
+/// Where the elements and helper values are that contributions change: of arrays that are open, or of the worker's own copy.
+type Places<'a, T, S> = (Cells<'a, T>, Option<Cells<'a, S>>);
+
+fn places_of<'a, T: Element, S: Element, const N: usize>(
+    target: &DistArray<T, N>,
+    state: Option<&DistArray<S, N>>,
+    mirror: &'a mut Option<Mirror<T, S>>,
+    worker: &'a Worker,
+) -> Result<Places<'a, T, S>> {
+    Ok(match mirror {
+        Some(Mirror { elements, states }) => {
+            (Cells::from_mut(elements), state.map(|_| Cells::from_mut(&mut states[..])))
+        }
+        None => (target.open_cells(worker)?, state.map(|state| state.open_cells(worker)).transpose()?),
+    })
 }
 
 impl<T: Additive, const N: usize, A: Apply<T> + 'static> ArrayArg for BufferArg<'_, T, N, A> {

@@ -2,7 +2,9 @@
 use super::SLOTS;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use hectare_dsm::{Area, AreaSpec, Cells, ClockWords, Opened, Rank, Worker, WorkerState};
+use crate::fabric::watched::{Reading, Watched};
+use hectare_dsm::{Area, Cells, ClockWords, Rank, Worker, WorkerState};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -28,7 +30,7 @@ const PULSE: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(crate) struct ClockTable {
     // Held: the area is open for as long as the clock_table exists.
-    _mine: Opened<u64>,
+    mine: RefCell<Watched<u64>>,
     all: Vec<Area<u64>>,
     me: Rank,
 }
@@ -44,45 +46,64 @@ impl ClockTable {
     pub(crate) fn open(worker: &mut Worker, size: usize) -> Result<ClockTable> {
         let me = worker.rank();
         let name = |rank: usize| format!("orion/clocks/{rank}");
-        let words = worker.create::<u64>(AreaSpec::new(name(me as usize)).copies(0), bell(size) + 1)?;
-        let mine = words.open(worker).map_err(hectare_dsm::Error::from)?;
+        let mine = RefCell::new(Watched::create(worker, &name(me as usize), bell(size) + 1)?);
         let mut all = Vec::with_capacity(size);
         for rank in 0..size {
             all.push(worker.attach_within(&name(rank), PATIENCE)?);
         }
-        Ok(ClockTable { _mine: mine, all, me })
+        Ok(ClockTable { mine, all, me })
     }
 
     /// Back to clock 0. To be followed by a barrier.
     pub(crate) fn reset(&self, worker: &Worker) -> Result<()> {
-        let words = self.all[self.me as usize].cells(worker)?;
         // All but the bell.
-        (0..APPLIED + 2 * self.all.len()).for_each(|word| words.publish(word, 0));
-        Ok(())
+        self.change(worker, |words| (0..APPLIED + 2 * self.all.len()).for_each(|word| words.publish(word, 0)))
     }
 
-    fn words<'w>(&self, worker: &'w Worker, rank: usize) -> Result<Cells<'w, u64>> {
+    /// Changes the words of this worker.
+    fn change(&self, worker: &Worker, change: impl FnOnce(&Cells<'_, u64>)) -> Result<()> {
+        let mut mine = self.mine.borrow_mut();
+        if let Watched::Open(opened) = &*mine {
+            change(&opened.area().cells(worker)?);
+            return Ok(());
+        }
+        let mut mine = mine.write(worker)?;
+        let mut words = vec![0; bell(self.all.len()) + 1];
+        mine.load(0, &mut words)?;
+        change(&Cells::from_mut(&mut words));
+        mine.store(0, &words)
+    }
+
+    /// Looks at the words of a worker.
+    fn look<R>(&self, worker: &Worker, rank: usize, look: impl FnOnce(&Cells<'_, u64>) -> R) -> Result<R> {
+        let mine = self.mine.borrow();
         // The words of a worker are open for as long as it lives.
-        self.all[rank].cells(worker).map_err(|_| lost(rank))
+        let words = match rank == self.me as usize {
+            true => mine.read(worker)?,
+            false => mine.read_other(&self.all[rank], worker).map_err(|_| lost(rank))?,
+        };
+        Ok(match words {
+            Reading::Open(cells) => look(&cells),
+            Reading::Published(words) => look(&Cells::from_mut(&mut words.to_vec())),
+        })
     }
 
     fn observe(&self, worker: &Worker, rank: usize, word: usize) -> Result<u64> {
-        Ok(self.words(worker, rank)?.observe(word))
+        self.look(worker, rank, |words| words.observe(word))
     }
 
     fn publish(&self, worker: &Worker, word: usize, value: u64) -> Result<()> {
-        self.all[self.me as usize].cells(worker)?.publish(word, value);
-        Ok(())
+        self.change(worker, |words| words.publish(word, value))
     }
 
     /// How many clocks a worker has published, and whether these are all.
     pub(crate) fn clock(&self, worker: &Worker, rank: usize) -> Result<(u64, bool)> {
-        Ok(CLOCKS.get(&self.words(worker, rank)?))
+        self.look(worker, rank, |words| CLOCKS.get(words))
     }
 
     /// This worker has published so many, and had run so many cells: who sees the clock sees the number.
     pub(crate) fn set_clock(&self, worker: &Worker, clock: u64, done: bool, cells: u64) -> Result<()> {
-        CLOCKS.set(&self.all[self.me as usize].cells(worker)?, clock, done, cells);
+        self.change(worker, |words| CLOCKS.set(words, clock, done, cells))?;
         self.ring(worker)
     }
 
@@ -94,6 +115,10 @@ impl ClockTable {
     /// This worker has applied so many of worker `of`.
     pub(crate) fn set_applied(&self, worker: &Worker, of: usize, clocks: u64) -> Result<()> {
         self.publish(worker, APPLIED + of, clocks)?;
+        if self.is_published() {
+            // Those who wait for room are told before this worker's next clock.
+            self.all[self.me as usize].request_sync();
+        }
         self.ring(worker)
     }
 
@@ -110,7 +135,7 @@ impl ClockTable {
     /// How many cells a worker had run when it published `clock`, one of its last clocks. Without buffered arrays nobody
     /// keeps it from publishing more meanwhile: then it may be a later number, of changes that are read after this.
     pub(crate) fn cells_at(&self, worker: &Worker, rank: usize, clock: u64) -> Result<u64> {
-        Ok(CLOCKS.told(&self.words(worker, rank)?, clock))
+        self.look(worker, rank, |words| CLOCKS.told(words, clock))
     }
 
     /// How many cells of `of` are in what worker `reader` reads.
@@ -127,12 +152,20 @@ impl ClockTable {
     pub(crate) fn set_failed(&self, worker: &Worker) {
         // A worker whose words cannot be written is not among the living; others notice that.
         let _ = self.publish(worker, FAILED, 1).and_then(|()| self.ring(worker));
+        if self.is_published() {
+            self.all[self.me as usize].request_sync();
+        }
+    }
+
+    /// Whether others see the words when this worker publishes them, and not at once.
+    pub(crate) fn is_published(&self) -> bool {
+        matches!(*self.mine.borrow(), Watched::Published(_))
     }
 
     /// Lets those who sleep in [`ClockTable::wait`] look again.
     fn ring(&self, worker: &Worker) -> Result<()> {
-        if self.all.len() > 1 {
-            self.words(worker, 0)?.ring(bell(self.all.len()));
+        if self.all.len() > 1 && !self.is_published() {
+            self.look(worker, 0, |words| words.ring(bell(self.all.len())))?;
         }
         Ok(())
     }
@@ -149,7 +182,7 @@ impl ClockTable {
     ) -> Result<()> {
         let since = Instant::now();
         let mut looked = since;
-        let waited = worker.wait_on_bell(&self.all[0], bell(self.all.len()), |worker| {
+        let look = |worker: &mut Worker| {
             if is_done(worker)? {
                 return Ok(Some(()));
             }
@@ -170,8 +203,11 @@ impl ClockTable {
             }
             let (waited, missing) = (now - since, late.join(", "));
             Err(hectare_dsm::Error::TimedOut { what: what(), waited, missing }.into())
-        });
-        match waited {
+        };
+        if self.is_published() {
+            return worker.wait_in_rounds(look);
+        }
+        match worker.wait_on_bell(&self.all[0], bell(self.all.len()), look) {
             // The bell is open for as long as worker 0 lives.
             Err(Error::Core(hectare_dsm::Error::NotOpen { .. })) => Err(lost(0)),
             waited => waited,

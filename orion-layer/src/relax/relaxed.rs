@@ -122,10 +122,7 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
         if self.copying().is_none() {
             return Ok(false);
         }
-        let (number, len) = (self.array.number(), self.array.len());
-        self.array.replica.prepare(worker, number, len, params)?;
-        let (elements, replica) = self.array.cells(worker)?;
-        replica.enter(worker, elements, params)?;
+        self.array.enter_copy(worker, params)?;
         Ok(true)
     }
 
@@ -145,8 +142,7 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
 
     fn fold(&mut self, worker: &Worker, published: &[u64]) -> Result<()> {
         let Some(params) = self.copying() else { return Ok(()) };
-        let (elements, replica) = self.array.cells(worker)?;
-        replica.fold(worker, elements, published, &params)
+        self.array.fold_copy(worker, published, &params)
     }
 }
 

@@ -17,8 +17,9 @@
 use super::Additive;
 use crate::contract::{Consistency, PassParams, Traffic};
 use crate::error::{Error, Result};
+use crate::fabric::watched::{Reading, Watched};
 use hectare_dsm::bytemuck::cast_slice;
-use hectare_dsm::{Area, AreaSpec, Cells, Element, Opened, Worker};
+use hectare_dsm::{Area, Element, Worker};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -48,16 +49,27 @@ pub(crate) struct Replica<T: Element> {
 #[derive(Debug)]
 struct Shared<T: Element> {
     // Held: areas are open for as long as these exist.
-    mine: (Opened<T>, Opened<u64>),
+    sums: Watched<T>,
+    stamps: Watched<u64>,
     /// The slots of sums, and the stamps of blocks, of every worker.
     all: Vec<(Area<T>, Area<u64>)>,
 }
 
-/// The same for one clock of a worker.
-#[derive(Clone, Copy)]
-struct Published<'w, T> {
-    sums: Cells<'w, T>,
-    stamps: Cells<'w, u64>,
+impl<T: Element> Shared<T> {
+    /// What worker `rank` shows; of this worker, what it has written.
+    fn of<'a>(&'a self, worker: &'a Worker, rank: usize) -> Result<(Reading<'a, T>, Reading<'a, u64>)> {
+        if rank == worker.rank() as usize {
+            return Ok((self.sums.read(worker)?, self.stamps.read(worker)?));
+        }
+        let (sums, stamps) = &self.all[rank];
+        Ok((self.sums.read_other(sums, worker)?, self.stamps.read_other(stamps, worker)?))
+    }
+}
+
+impl<T: Element> Default for Replica<T> {
+    fn default() -> Self {
+        Replica::new()
+    }
 }
 
 impl<T: Element> Replica<T> {
@@ -73,7 +85,7 @@ impl<T: Element> Replica<T> {
 
     /// Gives the memory back.
     pub(crate) fn delete(self, worker: &mut Worker) -> Result<()> {
-        if let Some(Shared { mine: (sums, stamps), .. }) = self.shared {
+        if let Some(Shared { sums, stamps, .. }) = self.shared {
             sums.delete(worker)?;
             stamps.delete(worker)?;
         }
@@ -92,28 +104,21 @@ impl<T: Element> Replica<T> {
             return Ok(());
         }
         let name = |what: &str, rank: usize| format!("orion/{number}/{what}/{rank}");
-        let spec = |what| AreaSpec::new(name(what, params.me)).copies(0);
-        let sums = worker.create::<T>(spec("sums"), SLOTS * len)?;
-        let stamps = worker.create::<u64>(spec("stamps"), len.div_ceil(BLOCK))?;
-        let sums = sums.open(worker).map_err(hectare_dsm::Error::from)?;
-        let mine = (sums, stamps.open(worker).map_err(hectare_dsm::Error::from)?);
+        let sums = Watched::create(worker, &name("sums", params.me), SLOTS * len)?;
+        let stamps = Watched::create(worker, &name("stamps", params.me), len.div_ceil(BLOCK))?;
         let mut all = Vec::with_capacity(params.workers);
         for rank in 0..params.workers {
             let sums = worker.attach_within(&name("sums", rank), PATIENCE)?;
             all.push((sums, worker.attach_within(&name("stamps", rank), PATIENCE)?));
         }
-        self.shared = Some(Shared { mine, all });
+        self.shared = Some(Shared { sums, stamps, all });
         Ok(())
     }
+}
 
-    fn published<'w>(&self, worker: &'w Worker, rank: usize, slot: usize) -> Result<Published<'w, T>> {
-        let len = self.values.len();
-        let Some(Shared { all, .. }) = &self.shared else {
-            return Err(Error::Invalid("a relaxed array was not prepared".into()));
-        };
-        let (sums, stamps) = &all[rank];
-        Ok(Published { sums: sums.cells(worker)?.part(slot * len, len), stamps: stamps.cells(worker)? })
-    }
+#[cold]
+fn unprepared() -> Error {
+    Error::Invalid("a relaxed array was not prepared".into())
 }
 
 /// The slot of a clock.
@@ -132,36 +137,41 @@ impl<T: Additive> Replica<T> {
     pub(crate) fn enter(
         &mut self,
         worker: &Worker,
-        elements: Cells<'_, T>,
+        elements: Reading<'_, T>,
         params: &PassParams,
     ) -> Result<()> {
         self.values.resize(elements.len(), T::default());
-        elements.load(&mut self.values);
+        elements.load(0, &mut self.values);
         self.before.clone_from(&self.values);
         self.changed.clear();
         self.changed.resize(elements.len().div_ceil(BLOCK), false);
         self.seen.clear();
         self.seen.resize(params.workers, 0);
+        let len = self.values.len();
+        let shared = self.shared.as_mut().ok_or_else(unprepared)?;
+        let (mut sums, mut stamps) = (shared.sums.write(worker)?, shared.stamps.write(worker)?);
+        let mut stamped = vec![0; len.div_ceil(BLOCK)];
+        stamps.load(0, &mut stamped)?;
         for slot in 0..SLOTS {
-            let Published { sums, stamps } = self.published(worker, params.me, slot)?;
             if params.me == 0 {
-                sums.store(&self.values);
+                sums.store(slot * len, &self.values)?;
                 continue;
             }
             let zeros = [T::default(); BLOCK];
-            for (_, range) in blocks(elements.len()).filter(|(block, _)| stamps.get(*block) != 0) {
-                sums.part(range.start, range.len()).store(&zeros[..range.len()]);
+            for (_, range) in blocks(len).filter(|(block, _)| stamped[*block] != 0) {
+                sums.store(slot * len + range.start, &zeros[..range.len()])?;
             }
         }
-        let stamps = self.published(worker, params.me, 0)?.stamps;
-        (0..stamps.len()).for_each(|block| stamps.set(block, 0));
-        Ok(())
+        stamped.fill(0);
+        stamps.store(0, &stamped)
     }
 
     /// Publishes what this worker has changed by the end of clock `clock`, from 0.
     pub(crate) fn publish(&mut self, worker: &Worker, clock: u64, params: &PassParams) -> Result<Traffic> {
-        let Published { sums: from, stamps } = self.published(worker, params.me, slot(clock, params))?;
-        let Published { sums: to, .. } = self.published(worker, params.me, slot(clock + 1, params))?;
+        let len = self.values.len();
+        let (from, to) = (slot(clock, params) * len, slot(clock + 1, params) * len);
+        let shared = self.shared.as_mut().ok_or_else(unprepared)?;
+        let (mut all, mut stamps) = (shared.sums.write(worker)?, shared.stamps.write(worker)?);
         let mut traffic = Traffic { measured: clock.is_multiple_of(DRIFT_EVERY), ..Traffic::default() };
         let mut room = [T::default(); BLOCK];
         for ((block, range), changed) in blocks(self.values.len()).zip(&mut self.changed) {
@@ -173,18 +183,18 @@ impl<T: Additive> Replica<T> {
                 continue;
             }
             let sums = &mut room[..range.len()];
-            from.part(range.start, range.len()).load(sums);
+            all.load(from + range.start, sums)?;
             if *changed {
                 for (sum, (now, before)) in sums.iter_mut().zip(now.iter().zip(before)) {
                     *sum = sum.plus(now.minus(*before));
                 }
                 // After the sums only as far as the clock is, which comes later.
-                stamps.set(block, clock + 1);
+                stamps.store(block, &[clock + 1])?;
                 if traffic.measured {
                     traffic.change += size(now.iter().zip(before).map(|(now, before)| now.minus(*before)));
                 }
             }
-            to.part(range.start, range.len()).store(sums);
+            all.store(to + range.start, sums)?;
             traffic.bytes += size_of_val(sums) as u64;
         }
         if traffic.measured {
@@ -200,21 +210,25 @@ impl<T: Additive> Replica<T> {
         published: &[u64],
         params: &PassParams,
     ) -> Result<Traffic> {
+        let (len, shared) = (self.values.len(), self.shared.as_ref().ok_or_else(unprepared)?);
         let mut all = Vec::with_capacity(params.workers);
         for (rank, clock) in published.iter().enumerate() {
-            all.push((self.published(worker, rank, slot(*clock, params))?, self.seen[rank]));
+            let (sums, stamps) = shared.of(worker, rank)?;
+            all.push((sums, slot(*clock, params) * len, stamps, self.seen[rank]));
         }
         let (mut traffic, mut room) = (Traffic::default(), [T::default(); BLOCK]);
-        for (block, range) in blocks(self.values.len()) {
-            if all.iter().all(|(theirs, seen)| theirs.stamps.get(block) <= *seen) {
+        for (block, range) in blocks(len) {
+            if all.iter().all(|(_, _, stamps, seen)| stamps.get(block) <= *seen) {
                 continue;
             }
             let values = &mut self.values[range.clone()];
-            let sums = |rank: usize| all[rank].0.sums.part(range.start, range.len());
-            sums(0).load(values);
-            for rank in 1..all.len() {
+            let mut rest = all.iter();
+            if let Some((sums, slot, ..)) = rest.next() {
+                sums.load(slot + range.start, values);
+            }
+            for (sums, slot, ..) in rest {
                 let theirs = &mut room[..range.len()];
-                sums(rank).load(theirs);
+                sums.load(slot + range.start, theirs);
                 values.iter_mut().zip(theirs).for_each(|(value, theirs)| *value = value.plus(*theirs));
             }
             self.before[range].copy_from_slice(values);
@@ -224,18 +238,10 @@ impl<T: Additive> Replica<T> {
         Ok(traffic)
     }
 
-    /// Writes this worker's share of the array; nobody changes anything any more.
-    pub(crate) fn fold(
-        &mut self,
-        worker: &Worker,
-        elements: Cells<'_, T>,
-        published: &[u64],
-        params: &PassParams,
-    ) -> Result<()> {
+    /// Learns what the array has become; nobody changes anything any more.
+    pub(crate) fn fold(&mut self, worker: &Worker, published: &[u64], params: &PassParams) -> Result<&[T]> {
         self.refresh(worker, published, params)?;
-        let share = params.share(self.values.len());
-        elements.part(share.start, share.len()).store(&self.values[share]);
-        Ok(())
+        Ok(&self.values)
     }
 }
 

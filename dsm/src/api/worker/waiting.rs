@@ -44,6 +44,44 @@ impl Worker {
         if self.shared.is_crowded() { 1 } else { SPINS }
     }
 
+    /// Waits until `look` finds something, which is asked again whenever a round is past, and every millisecond at least; takes part
+    /// in rounds meanwhile.
+    ///
+    /// ```
+    /// # use hectare_dsm::{Error, Job};
+    /// # let job = Job::embedded()?;
+    /// # let mut worker = job.worker()?;
+    /// let mut area = worker.create::<u64>("a", 1)?;
+    /// area.write(&worker)?.set(0, 7);
+    /// area.area().request_sync();
+    /// let reader = area.area();
+    /// let found = worker.wait_in_rounds(|worker| {
+    ///     let seen = reader.read(worker)?[0];
+    ///     Ok::<_, Error>((seen > 0).then_some(seen))
+    /// })?;
+    /// assert_eq!(found, 7);
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `look`, and of [`Worker::service`].
+    pub fn wait_in_rounds<R, E: From<Error>>(
+        &mut self,
+        mut look: impl FnMut(&mut Worker) -> Result<Option<R>, E>,
+    ) -> Result<R, E> {
+        self.shared.check_process()?;
+        self.forget_waiting();
+        self.within(None, |worker| {
+            loop {
+                if let Some(found) = look(worker)? {
+                    return Ok(found);
+                }
+                worker.shared.check_ending()?;
+                worker.wait_step(None)?;
+            }
+        })
+    }
+
     pub(crate) fn wait_until<R>(
         &mut self,
         timeout: Duration,

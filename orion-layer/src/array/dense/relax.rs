@@ -1,7 +1,9 @@
 //! The side of a dense array that relaxed loops use.
-use super::DistArray;
+use super::{DistArray, Partition};
+use crate::contract::PassParams;
 use crate::error::{Error, Result};
-use crate::replica::{RelaxedView, Replica};
+use crate::fabric::watched::Reading;
+use crate::replica::{Additive, RelaxedView, Replica};
 use crate::view::{PartBounds, Recorder, Window};
 use hectare_dsm::{Cells, Element, OwnOrShared, Worker};
 use std::ops::Range;
@@ -20,9 +22,53 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         }
     }
 
-    /// The same, and this worker's copy.
-    pub(crate) fn cells<'w>(&mut self, worker: &'w Worker) -> Result<(Cells<'w, T>, &mut Replica<T>)> {
-        Ok((self.open_cells(worker)?, &mut self.replica))
+    /// The elements of an array in one piece that loops relax: open to all, or on several hosts as they are published.
+    pub(crate) fn in_one_piece<'a>(&'a self, worker: &'a Worker) -> Result<Reading<'a, T>> {
+        Ok(match &self.parts[..] {
+            [part] if part.is_published() => Reading::Published(&part.read(worker)?[..self.len()]),
+            _ => Reading::Open(self.open_cells(worker)?),
+        })
+    }
+
+    /// Writes the elements of an array in one piece that others read copies of, if this worker holds it.
+    pub(crate) fn replace(&mut self, worker: &Worker, elements: &[T]) -> Result<()> {
+        match &mut self.parts[..] {
+            [part] if part.is_held() => part.write(worker)?[..elements.len()].copy_from_slice(elements),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Begins a pass in which this worker works on a copy, of the array as it is.
+    pub(crate) fn enter_copy(&mut self, worker: &mut Worker, params: &PassParams) -> Result<()>
+    where
+        T: Additive,
+    {
+        let (number, len) = (self.number, self.len());
+        let mut replica = std::mem::take(&mut self.replica);
+        let entered = replica
+            .prepare(worker, number, len, params)
+            .and_then(|()| replica.enter(worker, self.in_one_piece(worker)?, params));
+        self.replica = replica;
+        entered
+    }
+
+    /// Makes the array what the copies of all workers have become: of one that is open, each writes its share.
+    pub(crate) fn fold_copy(&mut self, worker: &Worker, published: &[u64], params: &PassParams) -> Result<()>
+    where
+        T: Additive,
+    {
+        let mut replica = std::mem::take(&mut self.replica);
+        let folded = replica.fold(worker, published, params).and_then(|values| {
+            if self.parts.iter().any(Partition::is_published) {
+                return self.replace(worker, values);
+            }
+            let share = params.share(values.len());
+            self.open_cells(worker)?.part(share.start, share.len()).store(&values[share]);
+            Ok(())
+        });
+        self.replica = replica;
+        folded
     }
 
     pub(crate) fn bounds_and_replica(&mut self) -> (PartBounds<'_>, &mut Replica<T>) {

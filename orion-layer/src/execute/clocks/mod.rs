@@ -135,6 +135,9 @@ impl Clocks {
         self.report.clocks += 1;
         let cells = self.meter.as_ref().map_or(0, StalenessMeter::cells);
         self.clock_table.set_clock(worker, self.clock, last, cells)?;
+        if self.clock_table.is_published() {
+            worker.sync()?;
+        }
         let bound = self.params.relax.consistency.bound();
         if last {
             return self.finish(worker, arrays);
