@@ -15,6 +15,8 @@ pub struct Failure {
     pub cause: Cause,
     /// Why there was no session with it.
     pub link: Option<Reason>,
+    /// Whether it was to be reached by DPDK alone.
+    pub dpdk_alone: bool,
 }
 
 impl Failure {
@@ -25,10 +27,10 @@ impl Failure {
 
     /// The cause, with what the link said.
     pub(crate) fn cause_text(&self) -> String {
-        match self.link {
-            Some(link) => format!("{} ({link})", self.cause),
-            None => self.cause.to_string(),
-        }
+        let link = self.link.map(|link| link.to_string());
+        let alone = self.dpdk_alone.then(|| "it is to be reached by DPDK alone".to_owned());
+        let more: Vec<String> = link.into_iter().chain(alone).collect();
+        if more.is_empty() { self.cause.to_string() } else { format!("{} ({})", self.cause, more.join("; ")) }
     }
 }
 
@@ -40,10 +42,6 @@ impl fmt::Display for Failure {
         if let Some(address) = self.address {
             write!(f, " at {address}")?;
         }
-        write!(f, " failed: {}", self.cause)?;
-        if let Some(link) = self.link {
-            write!(f, " ({link})")?;
-        }
-        Ok(())
+        write!(f, " failed: {}", self.cause_text())
     }
 }

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 mod failure;
 mod forcing;
+mod links;
 mod local;
 mod memory;
 mod names;
@@ -21,6 +22,7 @@ mod order;
 mod own;
 mod port;
 mod process;
+mod reach;
 mod received;
 mod relay;
 mod serve;
@@ -34,6 +36,7 @@ pub use memory::SegmentMemory;
 pub use order::Order;
 pub use port::{DpdkPort, PortError};
 pub use process::main_of;
+pub use reach::{Link, Reach};
 pub use relay::{Peer, Relay, Setup};
 pub use serve::serve;
 pub use window::Questions;

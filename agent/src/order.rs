@@ -13,7 +13,7 @@ pub struct Order {
     pub hosts: JobHosts,
     /// The run directory of the daemon: the agent is asked there how it stands.
     pub run_dir: PathBuf,
-    /// The port of DPDK that it uses; none for UDP of the system.
+    /// The port of DPDK that it has beside a socket of the system, or instead; none for none.
     #[serde(default)]
     pub dpdk: Option<DpdkPort>,
 }

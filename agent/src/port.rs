@@ -59,6 +59,9 @@ fn mtu() -> usize {
 }
 
 impl DpdkPort {
+    /// Whether there is DPDK in this program.
+    pub const IS_BUILT: bool = cfg!(feature = "dpdk");
+
     /// Checks what can be checked without DPDK.
     ///
     /// # Errors
@@ -76,12 +79,6 @@ mod open {
     use rustix::thread::{CpuSet, sched_setaffinity};
     use std::io;
     use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
-
-    /// An open port, whose number of UDP no other program of this host gets.
-    pub(crate) struct Open {
-        pub(crate) dpdk: Dpdk,
-        _number: UdpSocket,
-    }
 
     impl DpdkPort {
         /// Checks what can be checked without DPDK.
@@ -101,20 +98,14 @@ mod open {
             Settings { device, arguments: eal, address, prefix, gateway, mtu }
         }
 
-        /// Opens the port at the address that the job has for this host, and has this thread run where it is to.
-        pub(crate) fn open(&self, at: SocketAddr) -> io::Result<Open> {
-            if at.ip() != self.address {
-                let what = format!(
-                    "the job has {} as this host's address, and its DPDK port is {}",
-                    at.ip(),
-                    self.address
-                );
-                return Err(io::Error::other(what));
-            }
-            // Agents of a host have one address, and each a number of its own: the system has the list of those.
-            let number = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, at.port()))
-                .map_err(|error| io::Error::other(format!("UDP port {}: {error}", at.port())))?;
-            let dpdk = Dpdk::open(&self.settings(at.port()))?;
+        /// The addresses that can be reached from the port, on the link or through the gateway.
+        pub(crate) fn reaches(&self, at: &SocketAddr) -> bool {
+            matches!(at, SocketAddr::V4(at) if self.settings(1).reaches(*at.ip()))
+        }
+
+        /// Opens the port, and has this thread run where it is to.
+        pub(crate) fn open(&self, number: u16) -> io::Result<Dpdk> {
+            let dpdk = Dpdk::open(&self.settings(number))?;
             if let Some(core) = self.core {
                 let mut set = CpuSet::new();
                 set.set(core);
@@ -122,7 +113,16 @@ mod open {
                     |error| io::Error::other(format!("the agent cannot run on core {core}: {error}"));
                 sched_setaffinity(None, &set).map_err(failed)?;
             }
-            Ok(Open { dpdk, _number: number })
+            Ok(dpdk)
         }
     }
+
+    /// Keeps a number of UDP, which no other program of this host gets: agents of a host have one address at its port, and each a
+    /// number of its own, of which the system has the list.
+    pub(crate) fn keep(number: u16) -> io::Result<UdpSocket> {
+        UdpSocket::bind((Ipv4Addr::UNSPECIFIED, number))
+            .map_err(|error| io::Error::other(format!("UDP port {number}: {error}")))
+    }
 }
+#[cfg(feature = "dpdk")]
+pub(crate) use open::keep;

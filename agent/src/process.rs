@@ -4,28 +4,25 @@
 //! output is a pipe on which it says nothing: who started it closes the other end when the job is over. It ends with 0 when
 //! nobody needs it any more, with 2 if the job has failed, or cannot be served as ordered, and with anything else if it is to be
 //! started again.
+use crate::links::{self, Links, NoLink};
 use crate::memory::SegmentMemory;
 use crate::order::Order;
-use crate::port::DpdkPort;
+use crate::reach::Reach;
 use crate::relay::{Relay, Setup};
 use crate::serve::serve;
 use crate::window::{Questions, Window};
+use hectare_dsm::agent::Agent;
 use hectare_dsm::{Job, WorkerInfo, WorkerState};
 use hectare_net::HostId;
 use hectare_session::{self as session, ClusterKey, Config, KeyError, Suite, Time};
 use hectare_transport::Transport;
-use hectare_transport::udp::{Udp, interface_mtu};
-use hectare_wire::{Cipher, RunDir};
+use hectare_wire::{Cipher, RunDir, TransportChoice};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
-
-/// The largest packet of an interface, if the system does not say.
-const MTU: usize = 1500;
 
 /// Why there is no agent.
 #[derive(Debug, thiserror::Error)]
@@ -34,9 +31,8 @@ enum Fatal {
     KeyFile { file: String, source: io::Error },
     #[error("the key file {file}: {source}")]
     Key { file: String, source: KeyError },
-    #[cfg(not(feature = "dpdk"))]
     #[error(transparent)]
-    Port(crate::port::PortError),
+    Link(NoLink),
     #[error("the order has no meaning: {0}")]
     Order(#[from] serde_json::Error),
 }
@@ -48,6 +44,8 @@ enum Failed {
     Fatal(#[from] Fatal),
     #[error("the job's memory: {0}")]
     Memory(#[from] hectare_dsm::Error),
+    #[error(transparent)]
+    Link(NoLink),
     #[error("{what}: {source}")]
     System { what: String, source: io::Error },
 }
@@ -75,13 +73,6 @@ fn key(file: &str) -> Result<ClusterKey, Fatal> {
     ClusterKey::parse(&text).map_err(|source| Fatal::Key { file: file.into(), source })
 }
 
-/// The largest packet of any of the host's interfaces: what the path carries is measured.
-fn mtu() -> usize {
-    let names = std::fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
-    let names = names.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name != "lo");
-    names.filter_map(|name| interface_mtu(&name).ok()).max().unwrap_or(MTU).max(MTU)
-}
-
 /// Whether nobody reads a pipe any more.
 fn is_closed(pipe: impl AsFd) -> bool {
     let mut set = [PollFd::new(&pipe, PollFlags::empty())];
@@ -91,27 +82,41 @@ fn is_closed(pipe: impl AsFd) -> bool {
 
 fn run(order: &str) -> Result<u8, Failed> {
     let order: Order = serde_json::from_str(order).map_err(Fatal::from)?;
-    let own = order.hosts.own().address;
-    match &order.dpdk {
-        Some(port) => run_over_dpdk(&order, port, own),
-        None => {
-            let mut udp = Udp::bind(own, mtu()).map_err(system(&format!("a socket at {own}")))?;
-            run_over(&order, &mut udp)
+    let memory = io::stdin().as_fd().try_clone_to_owned().map_err(system("the job's memory"))?;
+    let stat = rustix::fs::fstat(&memory).map_err(|error| system("the job's memory")(error.into()))?;
+    let job = Job::from_descriptor(memory)?;
+    let agent = job.agent()?;
+    let segment = stat.st_ino;
+    let (links, reaches) = match links::open(&order) {
+        Ok(open) => open,
+        Err(error) => return Err(no_link(&order, &agent, error)),
+    };
+    let part = Part { order: &order, job: &job, segment, reaches };
+    match links {
+        Links::Udp(mut udp, why) => {
+            info!(job = order.job, why, "by UDP alone");
+            run_over(part, agent, &mut *udp)
         }
+        #[cfg(feature = "dpdk")]
+        Links::Both(mut both) => run_over(part, agent, &mut *both),
+        #[cfg(feature = "dpdk")]
+        Links::Dpdk(mut dpdk, _number) => run_over(part, agent, &mut *dpdk),
     }
 }
 
-/// Runs over a port of DPDK.
-#[cfg(feature = "dpdk")]
-fn run_over_dpdk(order: &Order, port: &DpdkPort, own: SocketAddr) -> Result<u8, Failed> {
-    let mut open = port.open(own).map_err(system(&format!("the port of DPDK at {own}")))?;
-    run_over(order, &mut open.dpdk)
-}
-
-/// The daemon refuses the job before it orders this.
-#[cfg(not(feature = "dpdk"))]
-fn run_over_dpdk(_: &Order, _: &DpdkPort, _: SocketAddr) -> Result<u8, Failed> {
-    Err(Fatal::Port(crate::port::PortError::NotBuilt).into())
+/// A link that the job cannot do without ends it, if it was never there; one that was there is tried again.
+fn no_link(order: &Order, agent: &Agent, error: NoLink) -> Failed {
+    let own = order.hosts.own();
+    if order.hosts.transport != TransportChoice::Dpdk || agent.number() > 1 {
+        return Failed::Link(error);
+    }
+    match agent.end_job(&format!("{} ({})", own.name, own.address), &error.to_string()) {
+        Ok(()) => Fatal::Link(error).into(),
+        Err(told) => {
+            error!(job = order.job, error = %told, "the job cannot be told");
+            Failed::Link(error)
+        }
+    }
 }
 
 fn system(what: &str) -> impl Fn(io::Error) -> Failed + use<> {
@@ -119,17 +124,22 @@ fn system(what: &str) -> impl Fn(io::Error) -> Failed + use<> {
     move |source| Failed::System { what: what.clone(), source }
 }
 
-fn run_over(order: &Order, transport: &mut impl Transport) -> Result<u8, Failed> {
+/// This host's part of the job, and how the others are reached.
+struct Part<'j> {
+    order: &'j Order,
+    job: &'j Job,
+    segment: u64,
+    reaches: Vec<Reach>,
+}
+
+fn run_over(part: Part<'_>, agent: Agent, transport: &mut impl Transport) -> Result<u8, Failed> {
+    let Part { order, job, segment, reaches } = part;
     let Order { job: name, hosts, run_dir, .. } = order.clone();
     let key = key(&hosts.key_file)?;
-    let memory = io::stdin().as_fd().try_clone_to_owned().map_err(system("the job's memory"))?;
-    let stat = rustix::fs::fstat(&memory).map_err(|error| system("the job's memory")(error.into()))?;
-    let job = Job::from_descriptor(memory)?;
     let own = hosts.own().address;
     let host = HostId(hosts.index);
     let random = || random().map_err(system("random bytes"));
     let silence = Duration::from_millis(hosts.silence_ms);
-    let agent = job.agent()?;
     // A clock would not do: one that is set back, and a daemon that knows of no start before, and nobody would speak with this one.
     let boot = agent.number();
     let mut config = Config::new(session::HostId(hosts.index), boot, hosts.id, key, random()?);
@@ -140,16 +150,20 @@ fn run_over(order: &Order, transport: &mut impl Transport) -> Result<u8, Failed>
     config.max_datagram = transport.facts().max_datagram;
     config.idle_timeout = config.idle_timeout.min(silence / 2);
     config.keep_alive = config.keep_alive.min(config.idle_timeout / 4);
-    config.connect_timeout = config.connect_timeout.min(silence / 2);
-    let addresses = hosts.hosts.iter().map(|host| host.address).collect();
-    let setup = Setup { session: config, seed: random()?, addresses, segment: stat.st_ino, silence };
+    // Where one way is in vain, there has to be time for the other one.
+    let ways = if reaches.iter().any(Reach::has_several_ways) { 4 } else { 2 };
+    config.connect_timeout = config.connect_timeout.min(silence / ways);
+    let setup = Setup { session: config, seed: random()?, reaches, segment, silence };
     let since = Instant::now();
     // A job that was made without its hosts has no place for their names.
     for (index, of) in hosts.hosts.iter().enumerate().take(job.hosts().len()) {
         agent.name_host(index, &format!("{} ({})", of.name, of.address))?;
     }
     let memory = SegmentMemory::with_ranks(agent, host, job.hosts());
-    let relay = Relay::new(setup, memory, Time::ZERO);
+    let mut relay = Relay::new(setup, memory, Time::ZERO);
+    if hosts.transport == TransportChoice::Dpdk {
+        relay.refuse_strangers();
+    }
     info!(job = name, %host, address = %own, boot, "the agent is here");
     // The daemon keeps the other end open as long as it knows of the job; after that, the job has ended when nobody is in it.
     let is_away = |worker: &WorkerInfo| matches!(worker.state, WorkerState::Remote | WorkerState::Dead);

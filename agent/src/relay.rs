@@ -1,10 +1,11 @@
 //! The agent without a thread, a socket or a clock: datagrams and the time go in, datagrams come out.
 use crate::failure::Failure;
 use crate::memory::SegmentMemory;
+use crate::reach::Reach;
 use hectare_net::{Action, Config, Counters, Event, HostId, Node, Packet, Piece};
 use hectare_session::{self as session, Batch, Endpoint, LinkStatus, Reason, SendError, Time};
 use hectare_wire::TraceStep;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -23,8 +24,8 @@ pub struct Setup {
     pub session: session::Config,
     /// 32 random bytes that were never used before.
     pub seed: [u8; 32],
-    /// Where the agents of all hosts are, in the order of their numbers.
-    pub addresses: Vec<SocketAddr>,
+    /// How the agents of all hosts are reached, in the order of their numbers.
+    pub reaches: Vec<Reach>,
     /// Tells this host's memory of the job from any other that it had.
     pub segment: u64,
     /// Who is silent for so long has failed.
@@ -34,8 +35,8 @@ pub struct Setup {
 /// Another host's agent: its address and name.
 #[derive(Debug)]
 pub struct Peer {
-    /// Where it is.
-    pub address: SocketAddr,
+    /// How it is reached.
+    pub reach: Reach,
     /// The number of its start, while there is a session with it.
     pub boot: Option<u64>,
     /// Why the last session with it ended, or the last attempt.
@@ -67,6 +68,10 @@ pub struct Relay {
     unneeded: Option<Time>,
     farewell_is_over: bool,
     failure: Option<Failure>,
+    /// From where alone datagrams are taken; none for anywhere: sessions prove who sent them.
+    only: Option<BTreeSet<SocketAddr>>,
+    /// Datagrams from elsewhere.
+    strange: u64,
     /// The transport's counters when somebody last asked.
     transport: Vec<(&'static str, &'static str, u64)>,
 }
@@ -87,7 +92,7 @@ fn theirs(host: HostId) -> session::HostId {
 impl Relay {
     /// An agent over `memory` at `now`. It calls all other hosts.
     pub fn new(setup: Setup, memory: SegmentMemory, now: Time) -> Relay {
-        let Setup { session, seed, addresses, segment, silence } = setup;
+        let Setup { session, seed, reaches, segment, silence } = setup;
         let own = HostId(session.host.0);
         let nanos = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
         let alive = (silence / 10).min(Duration::from_secs(1));
@@ -96,15 +101,15 @@ impl Relay {
         let config = Config {
             alive_ns: nanos(alive),
             silence_ns: nanos(silence),
-            ..Config::new(job, own, addresses.len() as u16, segment, boot)
+            ..Config::new(job, own, reaches.len() as u16, segment, boot)
         };
         let mut endpoint = Endpoint::new(session, seed);
-        let others = (0..).map(HostId).zip(addresses).filter(|(host, _)| *host != own);
+        let others = (0..).map(HostId).zip(reaches).filter(|(host, _)| *host != own);
         let peers: BTreeMap<_, _> = others
-            .map(|(host, address)| {
-                endpoint.connect(now, theirs(host), address);
+            .map(|(host, reach)| {
+                endpoint.connect(now, theirs(host), reach.address());
                 let waiting = VecDeque::new();
-                (host, Peer { address, boot: None, reason: None, since: now, sessions: 0, waiting })
+                (host, Peer { reach, boot: None, reason: None, since: now, sessions: 0, waiting })
             })
             .collect();
         Relay {
@@ -122,8 +127,20 @@ impl Relay {
             unneeded: None,
             farewell_is_over: false,
             failure: None,
+            only: None,
+            strange: 0,
             transport: Vec::new(),
         }
+    }
+
+    /// Takes datagrams from the peers' ports alone, so that no peer comes by another way.
+    pub fn refuse_strangers(&mut self) {
+        self.only = Some(self.peers.values().filter_map(|peer| peer.reach.behind_port()).collect());
+    }
+
+    /// Datagrams that were not taken since they came by another way.
+    pub(crate) fn strange(&self) -> u64 {
+        self.strange
     }
 
     /// The number of this start: higher than those of the starts before it.
@@ -182,6 +199,10 @@ impl Relay {
 
     /// Takes a datagram.
     pub fn receive(&mut self, now: Time, from: SocketAddr, congested: bool, datagram: &mut [u8]) {
+        if self.only.as_ref().is_some_and(|only| !only.contains(&from)) {
+            self.strange += 1;
+            return;
+        }
         let Some(received) = self.endpoint.receive(now, from, congested, datagram) else { return };
         let peer = HostId(received.peer.0);
         self.memory.at(now.as_nanos());
@@ -260,7 +281,11 @@ impl Relay {
                 let bytes = self.endpoint.max_payload(peer);
                 let peer = HostId(peer.0);
                 let Some(known) = self.peers.get_mut(&peer) else { return };
-                info!(%peer, address = %known.address, boot, "connected");
+                if let Some(address) = self.endpoint.address(theirs(peer)) {
+                    known.reach.connected(address);
+                }
+                let (address, link, why) = (known.reach.address(), known.reach.link(), known.reach.why());
+                info!(%peer, %address, boot, %link, why, "connected");
                 (known.boot, known.reason, known.since) = (Some(boot), None, now);
                 known.sessions += 1;
                 known.waiting.clear();
@@ -274,9 +299,18 @@ impl Relay {
                 let peer = HostId(peer.0);
                 let Some(known) = self.peers.get_mut(&peer) else { return };
                 if known.reason != Some(reason) {
-                    warn!(%peer, address = %known.address, %reason, "no session");
+                    warn!(%peer, address = %known.reach.address(), %reason, "no session");
                 }
                 known.reason = Some(reason);
+                // Whichever way the next session begins by, it begins anew: the node hears of this one's end first.
+                let is_turned = match reason {
+                    Reason::NoAnswer { address } => known.reach.unanswered(address),
+                    Reason::Refused { .. } => false,
+                    _ => known.reach.ended(),
+                };
+                if is_turned {
+                    self.endpoint.connect(now, theirs(peer), known.reach.address());
+                }
                 if known.boot.take().is_some() {
                     known.since = now;
                     known.waiting.clear();
@@ -315,9 +349,10 @@ impl Relay {
                     let peer = self.peers.get(&failed.host);
                     let failure = Failure {
                         host: failed.host,
-                        address: peer.map(|peer| peer.address),
+                        address: peer.map(|peer| peer.reach.address()),
                         cause: failed.cause,
                         link: peer.and_then(|peer| peer.reason),
+                        dpdk_alone: peer.is_some_and(|peer| peer.reach.is_dpdk_alone()),
                     };
                     error!(%failure, "the job ends");
                     let (host, cause) = (failure.host_text(), failure.cause_text());

@@ -23,7 +23,9 @@ pub(crate) fn standing(order: &Order, relay: &Relay, now: Time) -> AgentStanding
     let peers = relay.peers().map(|(host, peer, status)| PeerStanding {
         host: host.0,
         name: name(host.0).into(),
-        address: peer.address,
+        address: peer.reach.address(),
+        link: peer.reach.link().to_string(),
+        link_reason: peer.reach.why().to_owned(),
         since_ms: millis(now.since(peer.since)),
         sessions: peer.sessions,
         reason: peer.reason.map(|reason| reason.to_string()),
@@ -37,7 +39,8 @@ pub(crate) fn standing(order: &Order, relay: &Relay, now: Time) -> AgentStanding
         address: own.address,
         boot: relay.boot(),
         age_ms: now.as_nanos() / 1_000_000,
-        transport: if order.dpdk.is_some() { "dpdk" } else { "udp" }.into(),
+        transport: order.hosts.transport.name().into(),
+        port: order.dpdk.is_some().then(|| own.port()).flatten(),
         failure: relay.failure().map(ToString::to_string),
         peers: peers.collect(),
         counters: counters(relay),
@@ -66,7 +69,7 @@ pub(crate) fn trace(order: &Order, relay: &mut Relay, now: Time, (area, after): 
 
 fn session(peer: &Peer, status: Option<LinkStatus>, now: Time) -> Option<SessionStanding> {
     let (boot, status) = (peer.boot?, status?);
-    let headers = HEADERS[usize::from(peer.address.is_ipv6())];
+    let headers = HEADERS[usize::from(peer.reach.address().is_ipv6())];
     let seal = match status.suite {
         Suite::Aes128Gcm => Cipher::Aes128Gcm,
         _ => Cipher::None,
@@ -116,6 +119,7 @@ fn counters(relay: &Relay) -> Vec<(String, String, u64)> {
         ("bad_datagrams", "forged", sessions.forged),
         ("bad_datagrams", "replayed", sessions.replayed),
         ("bad_datagrams", "too_old", sessions.too_old),
+        ("bad_datagrams", "other_link", relay.strange()),
         ("moved_peers", "", sessions.moved),
         ("greetings", "cookie", sessions.cookies),
         ("greetings", "forgotten", sessions.half_open_forgotten),

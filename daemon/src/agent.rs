@@ -230,8 +230,8 @@ mod tests {
     fn pauses_between_agents_are_short_beside_the_time_out() {
         let longest = |silence_ms| {
             let key_file = "/k".into();
-            let (hosts, cipher) = (Vec::new(), Default::default());
-            longest_pause(&JobHosts { id: [1; 16], index: 0, hosts, key_file, silence_ms, cipher })
+            let (hosts, cipher, transport) = (Vec::new(), Default::default(), Default::default());
+            longest_pause(&JobHosts { id: [1; 16], index: 0, hosts, key_file, silence_ms, cipher, transport })
         };
         assert_eq!(longest(JobHosts::SILENCE_MS), PAUSES[1]);
         assert_eq!(longest(6_000), Duration::from_millis(600));

@@ -2,7 +2,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use hectare_agent::DpdkPort;
-use hectare_wire::{JobSettings, RunDir};
+use hectare_wire::{JobSettings, RunDir, TransportChoice};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -95,7 +95,9 @@ pub struct Config {
     pub max_clients_per_process: usize,
     /// After how many seconds a job is forgotten that nobody has joined, unless it is kept; 0 for never.
     pub join_within_s: u64,
-    /// The port of DPDK by which agents reach those of other hosts; `None` for UDP of the system.
+    /// How agents reach those of other hosts, for jobs that do not say.
+    pub transport: TransportChoice,
+    /// The port of DPDK of agents; `None` for none.
     pub dpdk: Option<DpdkPort>,
     /// The log.
     pub log: Log,
@@ -116,6 +118,7 @@ impl Default for Config {
             max_clients: 1024,
             max_clients_per_process: 256,
             join_within_s: 3600,
+            transport: TransportChoice::default(),
             dpdk: None,
             log: Log::default(),
             metrics: Metrics::default(),
@@ -232,11 +235,39 @@ impl Config {
                 _ => {}
             }
         }
-        if let Some(port) = &self.dpdk {
-            port.check().map_err(|what| anyhow::anyhow!("dpdk: {what}"))?;
-        }
+        self.check_transport()?;
         ensure!(defaults.patience_ms != Some(0), "defaults.patience_ms is 0: every round would be given up");
         Ok(())
+    }
+
+    fn check_transport(&self) -> Result<()> {
+        let alone = self.transport == TransportChoice::Dpdk;
+        match &self.dpdk {
+            // One configuration may be that of hosts with DPDK and without.
+            Some(_) if !DpdkPort::IS_BUILT && !alone => Ok(()),
+            Some(port) => port.check().map_err(|what| anyhow::anyhow!("dpdk: {what}")),
+            None if alone => bail!(
+                "transport is \"dpdk\", and there is no port: name one in [dpdk], or let it be \"auto\""
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// The port of agents that reach others like this; none if there is none, or they do not use it.
+    ///
+    /// # Errors
+    /// If it has to be there and is not.
+    pub fn port_for(&self, transport: TransportChoice) -> Result<Option<&DpdkPort>> {
+        let alone = transport == TransportChoice::Dpdk;
+        let port = self.dpdk.as_ref().filter(|_| DpdkPort::IS_BUILT && transport != TransportChoice::Udp);
+        if port.is_none() && alone {
+            let why = match DpdkPort::IS_BUILT {
+                true => "there is no [dpdk] in the configuration of this host's hectared".to_owned(),
+                false => hectare_agent::PortError::NotBuilt.to_string(),
+            };
+            bail!("its agents are to reach others by DPDK alone (transport = \"dpdk\"), and {why}");
+        }
+        Ok(port)
     }
 
     /// The run directory that this configuration means.
@@ -298,9 +329,10 @@ mod tests {
             .map(|line| line.strip_prefix("#: ").unwrap_or(line))
             .fold(String::new(), |text, line| text + line + "\n");
         let all: Config = toml::from_str(&all).unwrap();
-        let checked = all.check().map_err(|error| error.to_string());
+        all.check().unwrap();
+        let alone = Config { transport: TransportChoice::Dpdk, ..all.clone() };
+        let refused = alone.check().map_err(|error| error.to_string()).err().unwrap_or_default();
         let said = if cfg!(feature = "dpdk") { "" } else { "dpdk: this program was built without DPDK" };
-        let refused = checked.err().unwrap_or_default();
         assert!(refused.starts_with(said) && refused.is_empty() == said.is_empty(), "{refused}");
         assert!(
             all.run_dir.is_some()
@@ -324,6 +356,9 @@ mod tests {
             ("[limits]\nareas = 0", "limits.areas is 0"),
             ("[limits]\nworkers = 0", "limits.workers is 0"),
             ("[metrics]\nlisten = \"here\"", "line 2: invalid socket address"),
+            ("transport = \"rdma\"", "line 1: Hectare has no RDMA transport"),
+            ("transport = \"tcp\"", "line 1: expected auto, udp or dpdk"),
+            ("transport = \"dpdk\"", "there is no port: name one in [dpdk]"),
             ("[defaults]\nstall = { kill = 4 }", "unknown variant `kill`"),
         ] {
             let error = format!("{:#}", Config::parse(text).unwrap_err());

@@ -4,7 +4,9 @@ use crate::areas_on_hosts::{in_role, read_until};
 use crate::common::cluster::{Cluster, Running};
 use crate::common::{role_here, until};
 use hectare_dsm::{Error, Job};
-use hectare_wire::{AgentStanding, Cipher, Connection, JobHost, JobHosts, JobSettings, Member, Request};
+use hectare_wire::{
+    AgentStanding, Cipher, Connection, JobHost, JobHosts, JobSettings, Member, Request, TransportChoice,
+};
 use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -44,6 +46,7 @@ fn make_with(cluster: &Cluster, index: usize, id: u8, addresses: &[SocketAddr], 
         name: format!("h{host}"),
         address: *address,
         ranks: 1,
+        dpdk: None,
     };
     let hosts = JobHosts {
         id: [id; 16],
@@ -52,6 +55,7 @@ fn make_with(cluster: &Cluster, index: usize, id: u8, addresses: &[SocketAddr], 
         key_file: cluster.key(index).to_str().unwrap().into(),
         silence_ms: SILENCE.as_millis() as u64,
         cipher,
+        transport: TransportChoice::default(),
     };
     let dir = cluster.dir(index);
     let settings = JobSettings { bytes: Some(64 << 20), ..JobSettings::default() };

@@ -64,9 +64,10 @@ fn peers_says_how_each_host_is_reached() {
     for host in 0..3 {
         let it = standing(&cluster, host);
         assert_eq!((it.job.as_str(), usize::from(it.host), it.peers.len()), ("seen", host, 2));
-        assert_eq!((it.name.clone(), it.transport.as_str()), (cluster.name(host), "udp"));
+        assert_eq!((it.name.clone(), it.transport.as_str()), (cluster.name(host), "auto"));
         for peer in &it.peers {
-            assert_eq!(peer.name, cluster.name(peer.host.into()));
+            assert_eq!((peer.name.as_str(), peer.link.as_str()), (&*cluster.name(peer.host.into()), "udp"));
+            assert!(peer.link_reason.starts_with("this agent "), "{peer:?}");
             let session = peer.session.as_ref().expect("it is connected");
             assert!(session.path_mtu >= 1280 && session.round_trip_ns > 0, "{peer:?}");
             assert!(session.sent_bytes > 0 && session.received_bytes > 0 && session.acked > 0, "{peer:?}");

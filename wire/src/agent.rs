@@ -70,8 +70,10 @@ pub struct AgentStanding {
     pub boot: u64,
     /// How long it runs, in milliseconds.
     pub age_ms: u64,
-    /// How packets travel: `udp` or `dpdk`.
+    /// How packets are to travel: the name of a [`TransportChoice`](crate::TransportChoice).
     pub transport: String,
+    /// Where it receives datagrams at its port of DPDK, if it has one.
+    pub port: Option<SocketAddr>,
     /// Why the job has ended, if it has.
     pub failure: Option<String>,
     /// The other hosts.
@@ -89,6 +91,10 @@ pub struct PeerStanding {
     pub name: String,
     /// Where its agent receives datagrams.
     pub address: SocketAddr,
+    /// The link of the session, or the one that is tried: `udp` or `dpdk`.
+    pub link: String,
+    /// Why it is that one.
+    pub link_reason: String,
     /// How long there is a session with it, or is none, in milliseconds.
     pub since_ms: u64,
     /// How many sessions there were.

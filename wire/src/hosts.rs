@@ -1,14 +1,15 @@
 //! The hosts of a job that is on several.
-use crate::Refusal;
+use crate::{Refusal, TransportChoice};
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The most hosts of a job.
 pub const MAX_HOSTS: usize = 256;
 /// The longest name of a host, in bytes.
 const MAX_NAME: usize = 128;
 
-/// The hosts of a job, as one of them is told. All but `index` and `key_file` is the same on all hosts.
+/// The hosts of a job, as one of them is told. All but `index`, `key_file` and `transport`
+/// is the same on all hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobHosts {
@@ -27,6 +28,9 @@ pub struct JobHosts {
     /// How packets between the hosts are sealed.
     #[serde(default)]
     pub cipher: Cipher,
+    /// How this host's agent reaches those of the others.
+    #[serde(default)]
+    pub transport: TransportChoice,
 }
 
 /// How packets between hosts are sealed. That a host is of the cluster is proved in any case, when a session begins.
@@ -75,6 +79,16 @@ pub struct JobHost {
     pub address: SocketAddr,
     /// How many ranks it has: host 0 those from 0 on, host 1 the next ones, and so on.
     pub ranks: u32,
+    /// Where its agent receives datagrams at a port of DPDK, if it has one; the number is that of `address`.
+    #[serde(default)]
+    pub dpdk: Option<Ipv4Addr>,
+}
+
+impl JobHost {
+    /// Its agent at its port of DPDK, if it has one.
+    pub fn port(&self) -> Option<SocketAddr> {
+        Some(SocketAddr::new(self.dpdk?.into(), self.address.port()))
+    }
 }
 
 impl JobHosts {
@@ -101,12 +115,12 @@ impl JobHosts {
     /// ```
     /// use hectare_wire::{JobHost, JobHosts};
     /// let host = |name: &str, address: &str| -> Result<JobHost, std::net::AddrParseError> {
-    ///     Ok(JobHost { name: name.into(), address: address.parse()?, ranks: 2 })
+    ///     Ok(JobHost { name: name.into(), address: address.parse()?, ranks: 2, dpdk: None })
     /// };
     /// let hosts = vec![host("a", "10.0.0.1:7117")?, host("b", "10.0.0.2:7117")?];
     /// let key_file = "/etc/hectare/cluster.key".to_owned();
-    /// let (silence_ms, cipher) = (JobHosts::SILENCE_MS, Default::default());
-    /// let hosts = JobHosts { id: [7; 16], index: 1, hosts, key_file, silence_ms, cipher };
+    /// let (silence_ms, cipher, transport) = (JobHosts::SILENCE_MS, Default::default(), Default::default());
+    /// let hosts = JobHosts { id: [7; 16], index: 1, hosts, key_file, silence_ms, cipher, transport };
     /// assert!(hosts.check("mf").is_ok());
     /// assert_eq!((hosts.own().name.as_str(), hosts.ranks_of(1)), ("b", 2..4));
     /// assert!(JobHosts { index: 2, ..hosts }.check("mf").is_err());
@@ -153,12 +167,43 @@ impl JobHosts {
             if let Some(other) = self.hosts[..number].iter().find(|other| other.address == *address) {
                 return refuse(format!("{} and {name} have one address, {address}", other.name));
             }
+            self.check_port(number).or_else(&refuse)?;
         }
         let total = self.hosts.iter().map(|host| u64::from(host.ranks)).sum::<u64>();
         if total > u64::from(u32::MAX) {
             return refuse(format!("{total} ranks"));
         }
         Ok(())
+    }
+}
+
+impl JobHosts {
+    /// Checks the port of DPDK of a host, or that it needs none.
+    fn check_port(&self, number: usize) -> Result<(), String> {
+        let host = &self.hosts[number];
+        let Some(port) = host.port() else {
+            return match self.transport {
+                TransportChoice::Dpdk => Err(format!(
+                    "{} has no DPDK port, and {} is to reach it by DPDK alone (transport = \"dpdk\"): give it a port by [dpdk] in \
+                     the configuration of its hectared, which is built with DPDK, or choose \"auto\"",
+                    host.name,
+                    self.own().name
+                )),
+                _ => Ok(()),
+            };
+        };
+        let is_host = |ip: IpAddr| !ip.is_unspecified() && !ip.is_multicast() && !ip.is_loopback();
+        if !is_host(port.ip()) {
+            return Err(format!("{}, the address of {}'s DPDK port, is not a host's", port.ip(), host.name));
+        }
+        let is_same = |other: &&JobHost| other.address == port || other.port() == Some(port);
+        let others = self.hosts.iter().enumerate().filter(|(other, _)| *other != number);
+        match others.map(|(_, other)| other).find(is_same) {
+            Some(other) => {
+                Err(format!("{}'s DPDK port and {} have one address, {port}", host.name, other.name))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -171,10 +216,11 @@ mod tests {
             name: name.into(),
             address: address.parse().unwrap(),
             ranks: 3,
+            dpdk: None,
         };
         let hosts = vec![host("a", "10.0.0.1:7117"), host("b", "10.0.0.2:7117")];
-        let cipher = Cipher::default();
-        JobHosts { id: [1; 16], index: 0, hosts, key_file: "/k".into(), silence_ms: 1000, cipher }
+        let (cipher, transport) = (Cipher::default(), TransportChoice::default());
+        JobHosts { id: [1; 16], index: 0, hosts, key_file: "/k".into(), silence_ms: 1000, cipher, transport }
     }
 
     #[test]
@@ -186,7 +232,7 @@ mod tests {
             hosts.check("j").unwrap_err().to_string()
         };
         type Change = fn(&mut JobHosts);
-        let cases: [(Change, &str); 10] = [
+        let cases: [(Change, &str); 14] = [
             (|hosts| hosts.hosts.clear(), "0 hosts"),
             (|hosts| hosts.hosts = vec![hosts.hosts[0].clone(); 257], "257 hosts"),
             (|hosts| hosts.index = 2, "no host 2 of 2"),
@@ -197,6 +243,19 @@ mod tests {
             (|hosts| hosts.hosts[1].address.set_port(0), "not one of a host's port"),
             (|hosts| hosts.hosts[1].address = "[fe80::1]:7117".parse().unwrap(), "IPv6"),
             (|hosts| hosts.hosts[1].address = hosts.hosts[0].address, "a and b have one address"),
+            (|hosts| hosts.hosts[1].dpdk = Some([0; 4].into()), "the address of b's DPDK port"),
+            (
+                |hosts| hosts.hosts[1].dpdk = Some([10, 0, 0, 1].into()),
+                "b's DPDK port and a have one address",
+            ),
+            (|hosts| hosts.transport = TransportChoice::Dpdk, "a has no DPDK port"),
+            (
+                |hosts| {
+                    hosts.transport = TransportChoice::Dpdk;
+                    hosts.hosts[0].dpdk = Some([10, 0, 0, 101].into());
+                },
+                "b has no DPDK port, and a is to reach it by DPDK alone",
+            ),
         ];
         for (change, part) in cases {
             let said = refused(change);
@@ -213,6 +272,7 @@ mod tests {
             name: "n".repeat(MAX_NAME),
             address: format!("[2001:db8::{number:x}]:65535").parse().unwrap(),
             ranks: 1 << 23,
+            dpdk: Some((0x0a00_0000 + number).into()),
         };
         let hosts = JobHosts {
             hosts: (0..MAX_HOSTS as u32).map(host).collect(),

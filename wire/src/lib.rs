@@ -16,6 +16,7 @@ mod refusal;
 mod run_dir;
 mod settings;
 mod socket;
+mod transport;
 
 pub use agent::{
     AgentConnection, AgentReply, AgentRequest, AgentSocket, AgentStanding, PeerStanding, SessionStanding,
@@ -33,3 +34,4 @@ pub use refusal::Refusal;
 pub use run_dir::{METRICS, RunDir, SOCKET};
 pub use settings::{JobSettings, Stall, check_job_name};
 pub use socket::{Received, Socket};
+pub use transport::{TransportChoice, UnknownTransport};

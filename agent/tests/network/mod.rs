@@ -1,5 +1,5 @@
 //! Hosts in one process, and a network between them that loses datagrams.
-use hectare_agent::{Failure, Relay, SegmentMemory, Setup};
+use hectare_agent::{Failure, Reach, Relay, SegmentMemory, Setup};
 use hectare_dsm::{Error, Job, Owned, Worker};
 use hectare_net::HostId;
 use hectare_session::{self as session, Batch, ClusterKey, Config, Time};
@@ -135,7 +135,7 @@ impl World {
     /// Ends a host's agent and starts another, with this key.
     pub(crate) fn start_with(&mut self, host: usize, cluster: &str, secret: [u8; 32]) {
         let key = ClusterKey::new(cluster, secret).unwrap();
-        let addresses = (0..self.hosts.len()).map(address).collect();
+        let reaches = (0..self.hosts.len()).map(|host| Reach::by_udp(address(host), "it is")).collect();
         let mut seed = [0; 32];
         seed.fill_with(|| self.random(256) as u8);
         let it = &mut self.hosts[host];
@@ -149,7 +149,7 @@ impl World {
         let setup = Setup {
             session: config,
             seed,
-            addresses,
+            reaches,
             segment: host as u64 + 1,
             silence: Duration::from_secs(3),
         };

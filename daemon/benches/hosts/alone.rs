@@ -1,7 +1,7 @@
 //! A program on one host: in a job with an agent, as one on several hosts has it, and in a job of this host alone.
 use crate::common::cluster::Cluster;
 use crate::{ROUNDS, figure, median, program};
-use hectare_wire::{Cipher, Connection, JobHost, JobHosts, JobSettings, Member, Request};
+use hectare_wire::{Cipher, Connection, JobHost, JobHosts, JobSettings, Member, Request, TransportChoice};
 use std::process::Stdio;
 
 const RANKS: u32 = 2;
@@ -38,10 +38,11 @@ fn of_job(cluster: &Cluster, has_agent: bool) -> f64 {
     let (job, settings) = (JOB.to_owned(), JobSettings::default());
     let request = if has_agent {
         let address = (cluster.network.address(0), 7400).into();
-        let hosts = vec![JobHost { name: "a".into(), address, ranks: RANKS }];
+        let hosts = vec![JobHost { name: "a".into(), address, ranks: RANKS, dpdk: None }];
         let key_file = cluster.key(0).to_str().expect("a path").to_owned();
         let (silence_ms, cipher) = (JobHosts::SILENCE_MS, Cipher::default());
-        let hosts = JobHosts { id: [7; 16], index: 0, hosts, key_file, silence_ms, cipher };
+        let transport = TransportChoice::default();
+        let hosts = JobHosts { id: [7; 16], index: 0, hosts, key_file, silence_ms, cipher, transport };
         Request::CreateOnHosts { job, settings, keep: false, hosts: Box::new(hosts) }
     } else {
         Request::Create { job, settings, keep: false }

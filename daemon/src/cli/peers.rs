@@ -60,7 +60,7 @@ pub(super) fn of_job(dir: &RunDir, job: &str) -> Result<AgentStanding> {
 fn text(agents: &[AgentStanding]) -> String {
     let head = [
         "JOB", "HOST", "ADDRESS", "STATE", "FOR/s", "HEARD/s", "RTT/us", "MTU", "SENT", "RECEIVED",
-        "PACKETS", "LOST", "SEAL",
+        "PACKETS", "LOST", "SEAL", "LINK",
     ];
     let lines =
         agents.iter().flat_map(|agent| agent.peers.iter().map(|peer| line(&agent.job, peer))).collect();
@@ -72,6 +72,11 @@ fn text(agents: &[AgentStanding]) -> String {
             // Writing to a string does not fail.
             let _ = writeln!(text, "job {job}: host {} ({}): {why}", peer.name, peer.address);
         }
+        for peer in &agent.peers {
+            let PeerStanding { name, link, link_reason, .. } = peer;
+            let is = if peer.session.is_some() { "is reached" } else { "is called" };
+            let _ = writeln!(text, "job {job}: host {name} {is} by {link}: {link_reason}");
+        }
         if let Some(failure) = &agent.failure {
             let _ = writeln!(text, "job {job} has ended: {failure}");
         }
@@ -79,7 +84,7 @@ fn text(agents: &[AgentStanding]) -> String {
     text
 }
 
-fn line(job: &str, peer: &PeerStanding) -> [String; 13] {
+fn line(job: &str, peer: &PeerStanding) -> [String; 14] {
     let seconds = |millis: u64| format!("{:.1}", millis as f64 / 1e3);
     let none = || "-".to_owned();
     let (job, name, address) = (job.to_owned(), peer.name.clone(), peer.address.to_string());
@@ -91,6 +96,7 @@ fn line(job: &str, peer: &PeerStanding) -> [String; 13] {
             address,
             "away".into(),
             since,
+            none(),
             none(),
             none(),
             none(),
@@ -115,5 +121,6 @@ fn line(job: &str, peer: &PeerStanding) -> [String; 13] {
         format!("{}/{}", session.sent, session.received),
         session.lost.to_string(),
         session.seal.clone(),
+        peer.link.clone(),
     ]
 }

@@ -62,7 +62,7 @@ pub struct Registry {
     closer: Closer,
     /// How long a job that nobody has joined stays; for ever if it is zero.
     join_within: Duration,
-    /// The port of DPDK that agents use; none for UDP.
+    /// The port of DPDK of agents, if they may have one.
     dpdk: Option<DpdkPort>,
     /// Names of jobs of an earlier daemon that nobody brought yet.
     awaited: BTreeSet<String>,
@@ -153,18 +153,20 @@ impl Registry {
         hosts.check(job)?;
         let refused = |what: String| Refusal::Hosts { job: job.into(), what };
         key_file::load(hosts.key_file.as_ref()).map_err(|error| refused(error.to_string()))?;
-        let at = hosts.own().address;
-        if let Some(port) = self.dpdk.as_ref().filter(|port| at.ip() != port.address) {
-            let (ip, own) = (at.ip(), port.address);
+        let (port, own) = (self.port_of(&hosts), hosts.own());
+        if own.dpdk != port.as_ref().map(|port| port.address) {
+            let has = self.dpdk.as_ref().map_or("none".to_owned(), |port| format!("one at {}", port.address));
+            let told = own.dpdk.map_or("none".to_owned(), |ip| ip.to_string());
             return Err(refused(format!(
-                "it has {ip} as the address of this host, whose agents use DPDK at {own}"
+                "it has {told} as the address of this host's DPDK port, and hectared was started with {has}: its configuration was \
+                 changed since, or `hectare run` reads another one"
             )));
         }
         self.make(job, settings, keep, Some(&hosts))?;
         let started = self
             .memory(job)?
             .try_clone_to_owned()
-            .and_then(|memory| Agent::start(job, hosts, memory, self.run_dir.clone(), self.dpdk.clone()))
+            .and_then(|memory| Agent::start(job, hosts, memory, self.run_dir.clone(), port))
             .map_err(|error| refused(format!("its agent cannot be started: {error}")));
         match started {
             Ok(agent) => self.entry(job)?.agent = Some(agent),
@@ -174,6 +176,11 @@ impl Registry {
             }
         }
         Ok(())
+    }
+
+    /// The port of the agent of such a job.
+    fn port_of(&self, hosts: &JobHosts) -> Option<DpdkPort> {
+        self.dpdk.clone().filter(|_| hosts.own().dpdk.is_some())
     }
 
     fn make(

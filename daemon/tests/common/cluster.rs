@@ -32,7 +32,7 @@ impl Cluster {
         Cluster::configured(&vec![String::new(); hosts], settings)
     }
 
-    /// The same, each daemon with this in its configuration. With a port of DPDK, the list of hosts has no address of the host.
+    /// The same, each daemon with this in its configuration.
     pub fn configured(more: &[String], settings: &Settings) -> Option<Cluster> {
         let hosts = more.len();
         let network = Network::new(hosts, settings);
@@ -110,10 +110,7 @@ impl Cluster {
 
     /// The hosts, with so many ranks each.
     pub fn list(&self, ranks: u32) -> String {
-        let host = |host: usize| match self.more[host].contains("[dpdk]") {
-            true => format!("{}:{ranks}", self.name(host)),
-            false => format!("{}@{}:{ranks}", self.name(host), self.network.address(host)),
-        };
+        let host = |host: usize| format!("{}@{}:{ranks}", self.name(host), self.network.address(host));
         (0..self.network.hosts()).map(host).collect::<Vec<_>>().join(",")
     }
 

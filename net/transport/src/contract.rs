@@ -65,3 +65,15 @@ pub trait Transport {
     /// A handle by which other threads wake this one.
     fn waker(&self) -> Waker;
 }
+
+/// A transport that has nothing to sleep on: whoever waits looks.
+pub trait Polled: Transport {
+    /// Looks for datagrams, and does not wait: whether the next [`receive`](Transport::receive) gives some.
+    fn has_come(&mut self) -> bool;
+
+    /// [`send`](Transport::send) with datagrams that stand elsewhere than in the buffer.
+    ///
+    /// # Errors
+    /// Those of [`send`](Transport::send).
+    fn send_from(&mut self, from: &[u8], sending: Sending) -> io::Result<bool>;
+}

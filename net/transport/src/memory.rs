@@ -1,5 +1,5 @@
 //! A network in the memory of one process: nothing is lost, and everything arrives in the order in which it was sent.
-use crate::contract::{Facts, Sending, Transport};
+use crate::contract::{Facts, Polled, Sending, Transport};
 use crate::wake::Waker;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -26,6 +26,20 @@ pub struct Network {
 }
 
 impl Network {
+    fn send(&self, facts: &Facts, from: &[u8], sending: Sending) -> io::Result<bool> {
+        let mut ports = self.ports();
+        let Some(port) = ports.get_mut(&sending.to).filter(|_| sending.segment <= facts.max_datagram) else {
+            return Ok(false);
+        };
+        for datagram in from[..sending.bytes].chunks(sending.segment.max(1)) {
+            if port.waiting.len() < QUEUE {
+                port.waiting.push_back((facts.address, datagram.to_vec()));
+            }
+        }
+        port.waker.wake();
+        Ok(true)
+    }
+
     fn ports(&self) -> MutexGuard<'_, BTreeMap<SocketAddr, Port>> {
         self.ports.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,18 +81,7 @@ impl Transport for Memory {
     }
 
     fn send(&mut self, sending: Sending) -> io::Result<bool> {
-        let mut ports = self.network.ports();
-        let Some(port) = ports.get_mut(&sending.to).filter(|_| sending.segment <= self.facts.max_datagram)
-        else {
-            return Ok(false);
-        };
-        for datagram in self.out[..sending.bytes].chunks(sending.segment.max(1)) {
-            if port.waiting.len() < QUEUE {
-                port.waiting.push_back((self.facts.address, datagram.to_vec()));
-            }
-        }
-        port.waker.wake();
-        Ok(true)
+        self.network.send(&self.facts, &self.out[..sending.bytes], sending)
     }
 
     fn receive(&mut self, take: &mut dyn FnMut(SocketAddr, bool, &mut [u8])) -> io::Result<usize> {
@@ -97,14 +100,21 @@ impl Transport for Memory {
     }
 
     fn wait(&mut self, longest: Duration) -> io::Result<()> {
-        let ports = self.network.ports();
-        let empty = ports.get(&self.facts.address).is_none_or(|port| port.waiting.is_empty());
-        drop(ports);
-        if empty { self.waker.wait(None, longest).map(drop) } else { Ok(()) }
+        if self.has_come() { Ok(()) } else { self.waker.wait(None, longest).map(drop) }
     }
 
     fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+}
+
+impl Polled for Memory {
+    fn has_come(&mut self) -> bool {
+        self.network.ports().get(&self.facts.address).is_some_and(|port| !port.waiting.is_empty())
+    }
+
+    fn send_from(&mut self, from: &[u8], sending: Sending) -> io::Result<bool> {
+        self.network.send(&self.facts, from, sending)
     }
 }
 

@@ -52,6 +52,11 @@ impl Udp {
         Ok(Udp { socket, state, facts, waker, out: vec![0; BUFFER], slots: vec![0; SLOTS * SLOT] })
     }
 
+    /// Sleeps as [`wait`](Transport::wait) does; whether there is something to wake for.
+    pub(crate) fn rest(&self, longest: Duration) -> io::Result<bool> {
+        self.waker.wait(Some(self.socket.as_fd()), longest)
+    }
+
     fn is_writable_within(&self, longest: Duration) -> bool {
         let mut set = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::OUT)];
         let timeout = Timespec::try_from(longest).ok();
@@ -115,7 +120,7 @@ impl Transport for Udp {
     }
 
     fn wait(&mut self, longest: Duration) -> io::Result<()> {
-        self.waker.wait(Some(self.socket.as_fd()), longest).map(drop)
+        self.rest(longest).map(drop)
     }
 
     fn waker(&self) -> Waker {

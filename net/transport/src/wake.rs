@@ -23,7 +23,7 @@ impl Waker {
         let _ = write(&*self.event, &1_u64.to_ne_bytes());
     }
 
-    /// Sleeps until it was used, `also` can be read, or `longest` has passed. Whether it was used.
+    /// Sleeps until it was used, `also` can be read, or `longest` has passed. Whether there is something to wake for.
     pub(crate) fn wait(&self, also: Option<BorrowedFd<'_>>, longest: Duration) -> io::Result<bool> {
         let mut set = vec![PollFd::new(&*self.event, PollFlags::IN)];
         set.extend(also.as_ref().map(|also| PollFd::new(also, PollFlags::IN)));
@@ -33,11 +33,10 @@ impl Waker {
             Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
-        let was_used = set[0].revents().contains(PollFlags::IN);
-        if was_used {
+        if set[0].revents().contains(PollFlags::IN) {
             // Only this thread reads, so there is something to be read.
             let _ = read(self.event.as_fd(), &mut [0; 8]);
         }
-        Ok(was_used)
+        Ok(true)
     }
 }

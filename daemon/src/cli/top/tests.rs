@@ -123,6 +123,8 @@ fn peer(sessions: u64, sent: Option<u64>, lost: u64) -> hectare_wire::PeerStandi
         host: 1,
         name: "b".into(),
         address,
+        link: "udp".into(),
+        link_reason: "it is".into(),
         since_ms: 1500,
         sessions,
         reason: None,

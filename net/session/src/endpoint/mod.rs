@@ -302,6 +302,11 @@ impl Endpoint {
         Some(self.peers.get(&peer)?.link.as_ref()?.status())
     }
 
+    /// Where the peer of the session is; none without a session.
+    pub fn address(&self, peer: HostId) -> Option<SocketAddr> {
+        Some(self.peers.get(&peer)?.link.as_ref()?.party.address)
+    }
+
     /// How long it takes to `peer` and back, smoothed; none without a session.
     pub fn round_trip(&self, peer: HostId) -> Option<Duration> {
         Some(self.peers.get(&peer)?.link.as_ref()?.round_trip())

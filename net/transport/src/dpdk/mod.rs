@@ -14,7 +14,7 @@ mod frame;
 mod neighbours;
 mod settings;
 
-use crate::contract::{Facts, Sending, Transport};
+use crate::contract::{Facts, Polled, Sending, Transport};
 use crate::wake::Waker;
 use arp::Arp;
 use frame::{HEADERS, Kind, Mac, SHORTEST};
@@ -188,10 +188,10 @@ impl Dpdk {
         }
     }
 
-    /// Sends the buffer's datagrams to who has this hardware address; how many did not go.
-    fn transmit(&mut self, to: SocketAddrV4, mac: Mac, bytes: usize, segment: usize) -> usize {
+    /// Sends datagrams to who has this hardware address; how many did not go.
+    fn transmit(&mut self, to: SocketAddrV4, mac: Mac, datagrams: &[u8], segment: usize) -> usize {
         let mut unsent = 0;
-        for burst in self.out[..bytes].chunks(segment * BURST) {
+        for burst in datagrams.chunks(segment * BURST) {
             let (count, macs, from) = (burst.len().div_ceil(segment), (self.mac, mac), self.settings.address);
             let sent = self.port.send(count, room(segment), PATIENCE, |at, frame| {
                 let payload = &burst[at * segment..burst.len().min((at + 1) * segment)];
@@ -202,10 +202,17 @@ impl Dpdk {
         unsent
     }
 
-    /// Has the buffer's datagrams wait until `hop` is known; how many have no room.
-    fn keep(&mut self, now: Instant, hop: Ipv4Addr, to: SocketAddrV4, sending: Sending) -> usize {
-        let datagrams = self.out[..sending.bytes].chunks(sending.segment);
+    /// Has datagrams wait until `hop` is known; how many have no room.
+    fn keep(
+        &mut self,
+        now: Instant,
+        hop: Ipv4Addr,
+        to: SocketAddrV4,
+        datagrams: &[u8],
+        segment: usize,
+    ) -> usize {
         let kept = datagrams
+            .chunks(segment)
             .map(|payload| self.neighbours.keep(now, hop, Waiting { to, payload: payload.to_vec() }));
         kept.filter(|is_kept| !is_kept).count()
     }
@@ -230,38 +237,14 @@ impl Transport for Dpdk {
     }
 
     fn send(&mut self, sending: Sending) -> io::Result<bool> {
-        let Sending { to, bytes, segment } = sending;
-        if bytes == 0 {
-            return Ok(true);
-        }
-        let datagrams = bytes.div_ceil(segment.max(1));
-        let hop = match to {
-            SocketAddr::V4(to) if (1..=self.facts().max_datagram).contains(&segment.min(bytes)) => {
-                self.settings.next_hop(*to.ip()).map(|hop| (to, hop))
-            }
-            _ => None,
-        };
-        let unsent = if let Some((to, hop)) = hop {
-            let now = Instant::now();
-            let way = self.neighbours.way(now, hop);
-            if way.asks {
-                self.ask(hop);
-            }
-            match way.mac {
-                Some(mac) => self.transmit(to, mac, bytes, segment.min(bytes)),
-                None => self.keep(now, hop, to, sending),
-            }
-        } else {
-            datagrams
-        };
-        self.counts.unsent += unsent as u64;
-        Ok(unsent == 0)
+        let out = std::mem::take(&mut self.out);
+        let sent = self.send_from(&out, sending);
+        self.out = out;
+        sent
     }
 
     fn receive(&mut self, take: &mut dyn FnMut(SocketAddr, bool, &mut [u8])) -> io::Result<usize> {
-        if self.came.is_empty() {
-            self.look();
-        }
+        self.has_come();
         let came = self.came.len();
         for Came { frame, at, from, congested } in self.came.drain(..) {
             take(from.into(), congested, &mut self.port.frame(frame)[at]);
@@ -273,11 +256,8 @@ impl Transport for Dpdk {
         let start = Instant::now();
         let mut nap = SHORT_NAP;
         loop {
-            if self.came.is_empty() {
-                self.look();
-            }
             let left = longest.saturating_sub(start.elapsed());
-            if !self.came.is_empty() || left.is_zero() || self.waker.wait(None, nap.min(left))? {
+            if self.has_come() || left.is_zero() || self.waker.wait(None, nap.min(left))? {
                 return Ok(());
             }
             nap = (nap * 2).min(LONG_NAP);
@@ -306,6 +286,44 @@ impl Transport for Dpdk {
 
     fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+}
+
+impl Polled for Dpdk {
+    fn has_come(&mut self) -> bool {
+        if self.came.is_empty() {
+            self.look();
+        }
+        !self.came.is_empty()
+    }
+
+    fn send_from(&mut self, from: &[u8], sending: Sending) -> io::Result<bool> {
+        let Sending { to, bytes, segment } = sending;
+        if bytes == 0 {
+            return Ok(true);
+        }
+        let datagrams = bytes.div_ceil(segment.max(1));
+        let hop = match to {
+            SocketAddr::V4(to) if (1..=self.facts().max_datagram).contains(&segment.min(bytes)) => {
+                self.settings.next_hop(*to.ip()).map(|hop| (to, hop))
+            }
+            _ => None,
+        };
+        let unsent = if let Some((to, hop)) = hop {
+            let now = Instant::now();
+            let way = self.neighbours.way(now, hop);
+            if way.asks {
+                self.ask(hop);
+            }
+            match way.mac {
+                Some(mac) => self.transmit(to, mac, &from[..bytes], segment.min(bytes)),
+                None => self.keep(now, hop, to, &from[..bytes], segment.min(bytes)),
+            }
+        } else {
+            datagrams
+        };
+        self.counts.unsent += unsent as u64;
+        Ok(unsent == 0)
     }
 }
 

@@ -36,6 +36,11 @@ impl Settings {
         Settings { device: device.into(), arguments: None, address, prefix: 24, gateway: None, mtu: 1500 }
     }
 
+    /// Whether packets go to an address from here: to one on the link, or by the gateway.
+    pub fn reaches(&self, ip: Ipv4Addr) -> bool {
+        self.next_hop(ip).is_some()
+    }
+
     /// The host of the link that a packet to `ip` is given to: itself, or the gateway. `None` if there is no way.
     pub(super) fn next_hop(&self, ip: Ipv4Addr) -> Option<Ipv4Addr> {
         if self.is_on_link(ip) {

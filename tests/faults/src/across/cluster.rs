@@ -6,7 +6,7 @@ use hectare_session::ClusterKey;
 use hectare_testing::Random;
 use hectare_wire::{
     AgentConnection, AgentReply, AgentRequest, AgentStanding, Cipher, Connection, JobHost, JobHosts, JobLine,
-    JobSettings, Reply, Request, RunDir,
+    JobSettings, Reply, Request, RunDir, TransportChoice,
 };
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -153,7 +153,7 @@ impl Cluster {
         self.id = id;
         let job = format!("load{}", self.jobs);
         let address = |host| self.agent_address(host);
-        let one = |host| JobHost { name: format!("host{host}"), address: address(host), ranks };
+        let one = |host| JobHost { name: format!("host{host}"), address: address(host), ranks, dpdk: None };
         let hosts: Vec<JobHost> = (0..self.count()).map(one).collect();
         for host in 0..self.count() {
             self.make_part(host, &job, (host as u16, hosts.clone()), id, silence_ms)?;
@@ -171,7 +171,7 @@ impl Cluster {
         silence: Duration,
     ) -> Result<String> {
         let job = format!("beside{}", own.port());
-        let one = |name: &str, address| JobHost { name: name.into(), address, ranks: 1 };
+        let one = |name: &str, address| JobHost { name: name.into(), address, ranks: 1, dpdk: None };
         let hosts = vec![one("true", own), one("hostile", other)];
         self.make_part(host, &job, (0, hosts), id, silence.as_millis() as u64)?;
         Ok(job)
@@ -186,7 +186,8 @@ impl Cluster {
         silence_ms: u64,
     ) -> Result<()> {
         let key_file = self.hosts[host].home.join("key").to_string_lossy().into_owned();
-        let hosts = Box::new(JobHosts { id, index, hosts, key_file, silence_ms, cipher: Cipher::default() });
+        let (cipher, transport) = (Cipher::default(), TransportChoice::default());
+        let hosts = Box::new(JobHosts { id, index, hosts, key_file, silence_ms, cipher, transport });
         let settings = JobSettings { bytes: Some(64 << 20), ..JobSettings::default() };
         let request = Request::CreateOnHosts { job: job.into(), settings, keep: false, hosts };
         self.connect(host)?.order(&request).with_context(|| format!("making {job} on host {host}"))?;

@@ -1,39 +1,45 @@
 //! At which address the other hosts reach this one.
 use super::interface::addresses_of;
 use super::message::Prepare;
+use crate::config::Config;
 use anyhow::{Context, Result, bail, ensure};
-use hectare_agent::DpdkPort;
+use hectare_wire::TransportChoice;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
 /// Where the agent of this host is to be, and a socket that keeps its UDP port until the agent takes it.
+#[derive(Debug)]
 pub(super) struct Place {
     pub(super) address: SocketAddr,
+    /// Its address at its port of DPDK, if it has one.
+    pub(super) dpdk: Option<Ipv4Addr>,
+    pub(super) transport: TransportChoice,
     _kept: UdpSocket,
 }
 
-/// The place of this host's agent: at its daemon's port of DPDK, if it has one, else at an address of the system.
-pub(super) fn own_place(prepare: &Prepare, dpdk: Option<&DpdkPort>) -> Result<Place> {
-    let kept = match dpdk {
-        Some(port) => {
-            if let Some(address) = prepare.address {
-                ensure!(
-                    address == port.address,
-                    "the list of hosts has {address} for this one, and its agents use DPDK at {}: leave the address out of the \
-                     list, or change `dpdk.address` in the configuration of hectared",
-                    port.address
-                );
-            }
+/// The place of this host's agent, by the configuration of its daemon.
+pub(super) fn own_place(prepare: &Prepare, config: &Config) -> Result<Place> {
+    let transport = prepare.transport.unwrap_or(config.transport);
+    let port = config.port_for(transport)?;
+    let dpdk = port.map(|port| port.address);
+    let mut address = None;
+    let kept = match port {
+        Some(port) if transport == TransportChoice::Dpdk => {
+            address = Some(port.address);
             // The system does not have the address, but keeps the number.
             UdpSocket::bind((Ipv4Addr::UNSPECIFIED, prepare.port))
                 .with_context(|| format!("UDP port {} cannot be used here", prepare.port))?
         }
-        None => own_socket(prepare)?,
+        // A list may have the address of the port: then the system's own is found.
+        Some(port) if prepare.address == Some(port.address.into()) => {
+            own_socket(&Prepare { address: None, ..prepare.clone() })?
+        }
+        _ => own_socket(prepare)?,
     };
-    let mut address = kept.local_addr().context("getsockname")?;
-    if let Some(port) = dpdk {
-        address.set_ip(port.address.into());
+    let mut own = kept.local_addr().context("getsockname")?;
+    if let Some(address) = address {
+        own.set_ip(address.into());
     }
-    Ok(Place { address, _kept: kept })
+    Ok(Place { address: own, dpdk, transport, _kept: kept })
 }
 
 /// A socket at the address of this host: that of the list of hosts, that of the interface, or that by which the route to another
@@ -102,6 +108,7 @@ mod tests {
             interface: interface.map(str::to_owned),
             others: others.iter().map(|text| (*text).to_owned()).collect(),
             port: 0,
+            transport: None,
         }
     }
 
@@ -114,18 +121,41 @@ mod tests {
     }
 
     #[test]
-    fn a_port_of_dpdk_is_where_the_configuration_says() {
-        let port: DpdkPort = toml::from_str("device = \"net_tap0\"\naddress = \"203.0.113.7\"").unwrap();
-        let place = own_place(&prepare(None, Some("none0"), &["nowhere.invalid"]), Some(&port)).unwrap();
-        assert_eq!(place.address.ip(), port.address);
-        let again = Prepare { port: place.address.port(), ..prepare(Some("203.0.113.7"), None, &[]) };
-        let said = format!("{:#}", own_place(&again, Some(&port)).err().expect("the number is kept"));
+    fn who_uses_dpdk_alone_is_at_its_port() {
+        let port = toml::from_str("device = \"net_tap0\"\naddress = \"203.0.113.7\"").unwrap();
+        let config = Config { transport: TransportChoice::Dpdk, dpdk: Some(port), ..Config::default() };
+        let own = own_place(&prepare(None, Some("none0"), &["nowhere.invalid"]), &config);
+        if !cfg!(feature = "dpdk") {
+            let said = format!("{:#}", own.unwrap_err());
+            assert!(said.contains("by DPDK alone") && said.contains("built without DPDK"), "{said}");
+            return;
+        }
+        let place = own.unwrap();
+        assert_eq!(
+            (place.address.ip(), place.dpdk),
+            ("203.0.113.7".parse().unwrap(), Some([203, 0, 113, 7].into()))
+        );
+        let again = Prepare { port: place.address.port(), ..prepare(Some("203.0.113.8"), None, &[]) };
+        let said = format!("{:#}", own_place(&again, &config).expect_err("the number is kept"));
         assert!(said.contains(&format!("UDP port {} cannot be used here", again.port)), "{said}");
         drop(place);
-        assert_eq!(own_place(&again, Some(&port)).unwrap().address.port(), again.port);
-        let other = prepare(Some("203.0.113.8"), None, &[]);
-        let said = format!("{:#}", own_place(&other, Some(&port)).err().expect("another address"));
-        assert!(said.contains("203.0.113.8") && said.contains("DPDK at 203.0.113.7"), "{said}");
+        assert_eq!(own_place(&again, &config).unwrap().address.port(), again.port);
+    }
+
+    #[test]
+    fn a_port_is_beside_an_address_of_the_system() {
+        let port = toml::from_str("device = \"net_tap0\"\naddress = \"203.0.113.7\"").unwrap();
+        let config = Config { dpdk: Some(port), ..Config::default() };
+        let dpdk = cfg!(feature = "dpdk").then_some([203, 0, 113, 7].into());
+        let place = own_place(&prepare(Some("127.0.0.2"), None, &[]), &config).unwrap();
+        assert_eq!((place.address.ip().to_string().as_str(), place.dpdk), ("127.0.0.2", dpdk));
+        // The option of a job counts more than the configuration.
+        let udp = Prepare { transport: Some(TransportChoice::Udp), ..prepare(Some("127.0.0.2"), None, &[]) };
+        assert_eq!(own_place(&udp, &config).unwrap().dpdk, None);
+        let none = Prepare { transport: Some(TransportChoice::Dpdk), ..udp };
+        let said = format!("{:#}", own_place(&none, &Config::default()).unwrap_err());
+        let why = if cfg!(feature = "dpdk") { "there is no [dpdk]" } else { "built without DPDK" };
+        assert!(said.contains("transport = \"dpdk\"") && said.contains(why), "{said}");
     }
 
     #[test]

@@ -5,14 +5,14 @@ use super::super::output::Output;
 use super::super::signals::Signals;
 use super::super::supervise::code_of;
 use super::address::is_here;
-use super::message::{Make, News, Order, Prepare};
+use super::message::{Here, Make, News, Order, Prepare};
 use super::remote::{Event, Remote};
 use super::words::{for_host, words};
 use crate::cli::failure::HostFailed;
 use crate::hosts::{Place, Plan};
 use crate::logging::Sink;
 use anyhow::{Context, Result, bail};
-use hectare_wire::{JobHost, check_job_name};
+use hectare_wire::{JobHost, TransportChoice, check_job_name};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::event::poll;
 use rustix::process::{Signal, getpid, kill_process};
@@ -49,7 +49,7 @@ struct Host {
     place: Place,
     remote: Remote,
     state: State,
-    address: Option<SocketAddr>,
+    at: Option<Here>,
     key: (String, String),
     /// Lines of its remote shell on standard error, until it has answered.
     said: Vec<String>,
@@ -128,6 +128,7 @@ fn prepare_make(what: &Run, plan: &Plan, job: String, id: [u8; 16]) -> Result<Ma
         name: place.name.clone(),
         address: SocketAddr::from(([0, 0, 0, 0], 0)),
         ranks: place.ranks.end - place.ranks.start,
+        dpdk: None,
     });
     Ok(Make {
         job,
@@ -166,7 +167,8 @@ fn start_all(what: &Run, plan: &Plan, events: &Sender<Event>) -> Result<Vec<Host
         command.push("run-part".into());
         let remote = Remote::start(&command, number, events)?;
         let key = (String::new(), String::new());
-        Ok(Host { place: place.clone(), remote, state: State::Started, address: None, key, said: Vec::new() })
+        let (place, state, said) = (place.clone(), State::Started, Vec::new());
+        Ok(Host { place, remote, state, at: None, key, said })
     };
     plan.places.iter().enumerate().map(start).collect()
 }
@@ -197,6 +199,7 @@ impl Conductor<'_> {
                 interface: self.what.on.interface.clone(),
                 others: others.map(|(_, place)| name(place)).collect(),
                 port: self.what.on.port,
+                transport: self.what.on.transport,
             }));
         }
         if let Some(code) = self.gather(State::Here, deadline)? {
@@ -204,7 +207,8 @@ impl Conductor<'_> {
         }
         self.check_answers()?;
         for (host, known) in make.hosts.iter_mut().zip(&self.hosts) {
-            host.address = known.address.context("an answer without an address")?;
+            let at = known.at.context("an answer without an address")?;
+            (host.address, host.dpdk) = (at.address, at.dpdk);
         }
         for (index, host) in (0..).zip(&self.hosts) {
             host.remote.tell(Order::Make(Box::new(Make { index, ..make.clone() })));
@@ -235,9 +239,9 @@ impl Conductor<'_> {
                 }
                 Event::Signal(..) => {}
                 Event::Line(number, line) => self.hosts[number].said.push(line),
-                Event::News(number, News::Here { address, cluster, fingerprint }) => {
+                Event::News(number, News::Here { at, cluster, fingerprint }) => {
                     let host = &mut self.hosts[number];
-                    (host.address, host.key) = (Some(address), (cluster, fingerprint));
+                    (host.at, host.key) = (Some(at), (cluster, fingerprint));
                     host.state = State::Here;
                 }
                 Event::News(number, News::Made) => self.hosts[number].state = State::Made,
@@ -261,7 +265,7 @@ impl Conductor<'_> {
     }
 
     fn silent(&self, host: &Host) -> anyhow::Error {
-        let address = host.address.map(|address| format!(" ({})", address.ip()));
+        let address = host.at.map(|at| format!(" ({})", at.address.ip()));
         let address =
             address.or(host.place.address.map(|address| format!(" ({address})"))).unwrap_or_default();
         let said = host.said.last().map(|line| format!("; its last words: {line}")).unwrap_or_default();
@@ -275,8 +279,8 @@ impl Conductor<'_> {
 
     /// The name of a host, with its address if that is known and another word.
     fn name(&self, number: usize) -> String {
-        let Host { place, address, .. } = &self.hosts[number];
-        match place.address.or(address.map(|address| address.ip())).map(|address| address.to_string()) {
+        let Host { place, at, .. } = &self.hosts[number];
+        match place.address.or(at.map(|at| at.address.ip())).map(|address| address.to_string()) {
             Some(address) if address != place.name => format!("{} ({address})", place.name),
             _ => place.name.clone(),
         }
@@ -303,9 +307,20 @@ impl Conductor<'_> {
                 );
                 return Err(self.failed(number, what, HostFailed::CODE));
             }
-            let ip = |host: &Host| host.address.map(|address| address.ip());
+            let ip = |host: &Host| host.at.map(|at| at.address.ip());
             if let Some(other) = self.hosts[..number].iter().find(|other| ip(other) == ip(host)) {
                 let what = format!("it has the address of {}: they are one host", other.place.name);
+                return Err(self.failed(number, what, HostFailed::CODE));
+            }
+            let has_none = |other: &&Host| other.at.is_some_and(|at| at.dpdk.is_none());
+            if host.at.is_some_and(|at| at.transport == TransportChoice::Dpdk)
+                && let Some(other) = self.hosts.iter().find(has_none)
+            {
+                let name = &other.place.name;
+                let what = format!(
+                    "{name} has no DPDK port, and this host is to reach it by DPDK alone (transport = \"dpdk\"): give {name} a port \
+                     by [dpdk] in the configuration of its hectared, which is built with DPDK, or choose \"auto\""
+                );
                 return Err(self.failed(number, what, HostFailed::CODE));
             }
         }

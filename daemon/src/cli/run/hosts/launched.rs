@@ -117,6 +117,7 @@ fn make(connection: &Connection, seat: &Seat, on: &HostOptions, job: &str, deadl
             ranks: seat.local_size,
             name: host_name(),
             address: place.address,
+            dpdk: place.dpdk,
             nonce: random()?,
         })
     };
@@ -132,17 +133,20 @@ fn make(connection: &Connection, seat: &Seat, on: &HostOptions, job: &str, deadl
         hosts.iter().position(|host| reserved.as_ref().is_some_and(|place| place.address == host.address));
     let index = u16::try_from(index.context("a job without this host")?)?;
     let silence_ms = u64::try_from(on.timeout.as_millis()).unwrap_or(u64::MAX).max(1);
-    let hosts = Box::new(JobHosts { id, index, hosts, key_file, silence_ms, cipher: on.cipher });
+    let transport = reserved.as_ref().map(|place| place.transport).unwrap_or_default();
+    let cipher = on.cipher;
+    let hosts = Box::new(JobHosts { id, index, hosts, key_file, silence_ms, cipher, transport });
     drop(reserved);
     connection.order(&Request::CreateOnHosts { job: job.into(), settings, keep: false, hosts })?;
     Ok(())
 }
 
 fn reserve(on: &HostOptions, address: IpAddr) -> Result<Place> {
-    let (interface, dpdk) = (on.interface.clone(), config()?.dpdk);
-    // By which this host met the others; with DPDK, its agent is elsewhere.
-    let address = (interface.is_none() && dpdk.is_none()).then_some(address);
-    own_place(&Prepare { address, interface, others: Vec::new(), port: on.port }, dpdk.as_ref())
+    let interface = on.interface.clone();
+    // By which this host met the others.
+    let address = interface.is_none().then_some(address);
+    let (port, transport) = (on.port, on.transport);
+    own_place(&Prepare { address, interface, others: Vec::new(), port, transport }, &config()?)
 }
 
 /// Where the hosts meet: the host of rank 0.

@@ -11,7 +11,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,8 @@ pub(super) struct Guest {
     pub(super) name: String,
     /// Where its agent will be.
     pub(super) address: SocketAddr,
+    /// And at a port of DPDK, if it has one.
+    pub(super) dpdk: Option<Ipv4Addr>,
     /// Random bytes, which the answer has to be about.
     pub(super) nonce: [u8; 32],
 }
@@ -224,7 +226,8 @@ pub(super) fn hold(
 
 fn nobody() -> Guest {
     let address = SocketAddr::from(([0, 0, 0, 0], 0));
-    Guest { job: String::new(), size: 0, first: 0, ranks: 0, name: String::new(), address, nonce: [0; 32] }
+    let (job, name, nonce) = (String::new(), String::new(), [0; 32]);
+    Guest { job, size: 0, first: 0, ranks: 0, name, address, dpdk: None, nonce }
 }
 
 fn receive_guest(stream: &TcpStream, key: &hmac::Key) -> Result<Guest> {
@@ -265,6 +268,7 @@ fn agree(own: Guest, guests: &[(Guest, TcpStream)]) -> Result<Agreed> {
         name: guest.name.clone(),
         address: guest.address,
         ranks: guest.ranks,
+        dpdk: guest.dpdk,
     });
     Ok(Agreed { id: random()?, hosts: hosts.collect(), refused: None })
 }

@@ -4,14 +4,14 @@
 //! its start print. Then come frames: four bytes of length, a message as the control protocol of a host has them, and the end of a line, since `srun` and others pass
 //! output on line by line.
 use anyhow::{Context, Result, bail, ensure};
-use hectare_wire::{Cipher, JobHost, MAX_MESSAGE, decode, encode};
+use hectare_wire::{Cipher, JobHost, MAX_MESSAGE, TransportChoice, decode, encode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The version of these messages.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 const CALLER: &str = "hectare-run";
 const PART: &str = "hectare-part";
 /// Lines before that of the version are skipped, up to so many bytes.
@@ -49,6 +49,17 @@ pub(super) struct Prepare {
     pub(super) others: Vec<String>,
     /// The port; 0 for one that is free.
     pub(super) port: u16,
+    /// How its agent is to reach the others; none for what its configuration says.
+    pub(super) transport: Option<TransportChoice>,
+}
+
+/// Where a host is, and how it reaches others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Here {
+    pub(super) address: SocketAddr,
+    /// Its port of DPDK, if it has one.
+    pub(super) dpdk: Option<Ipv4Addr>,
+    pub(super) transport: TransportChoice,
 }
 
 /// A job and what to start in it.
@@ -74,8 +85,8 @@ pub(super) struct Make {
 /// From a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum News {
-    /// Here the others reach this host, and this is the key that it has.
-    Here { address: SocketAddr, cluster: String, fingerprint: String },
+    /// Here the others reach this host, so it reaches them, and this is the key that it has.
+    Here { at: Here, cluster: String, fingerprint: String },
     /// The job is made.
     Made,
     /// Bytes for standard output, or for standard error.

@@ -3,7 +3,7 @@ use crate::cli::parse::seconds;
 use crate::hosts::{Plan, allocation, parse_file, parse_list};
 use anyhow::{Context, Result};
 use clap::Args;
-use hectare_wire::Cipher;
+use hectare_wire::{Cipher, TransportChoice};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,6 +47,10 @@ pub(in super::super) struct HostOptions {
     /// packets can read and forge them; a checksum finds what the network damages. The same on all hosts.
     #[arg(long, value_name = "CIPHER", default_value = "aes-128-gcm")]
     pub(super) cipher: Cipher,
+    /// How the hosts reach each other: auto, udp or dpdk; dpdk makes a host that is not to be reached by DPDK an error. Default:
+    /// as each host's configuration says.
+    #[arg(long, value_name = "TRANSPORT")]
+    pub(super) transport: Option<TransportChoice>,
     /// Where `hectare` is on the hosts. Default: as this one was called.
     #[arg(long, value_name = "PATH")]
     pub(super) remote_hectare: Option<String>,

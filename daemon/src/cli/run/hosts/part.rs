@@ -7,7 +7,7 @@ use super::super::signals::Signals;
 use super::super::supervise::Supervisor;
 use super::super::terminal::Terminal;
 use super::address::{Place, own_place};
-use super::message::{Make, News, Order, PIECE, Side, greet, meet, receive, send};
+use super::message::{Here, Make, News, Order, PIECE, Prepare, Side, greet, meet, receive, send};
 use crate::cli::{exit, output::one_line};
 use crate::config::Config;
 use crate::key_file;
@@ -159,13 +159,14 @@ fn prepare(dir: &RunDir, caller: &Caller, orders: &mut Orders) -> Result<Option<
                 // Alone, a host proves nothing to nobody.
                 let loaded = if prepare.others.is_empty() { None } else { Some(cluster_key()?) };
                 // A job on one host needs no agent.
-                let dpdk = if prepare.others.is_empty() { None } else { config()?.dpdk };
-                let place = own_place(&prepare, dpdk.as_ref())?;
-                let address = place.address;
+                let alone = prepare.others.is_empty();
+                let prepare = if alone { Prepare { transport: None, ..prepare } } else { prepare };
+                let place = own_place(&prepare, &if alone { Config::default() } else { config()? })?;
+                let at = Here { address: place.address, dpdk: place.dpdk, transport: place.transport };
                 let shown = loaded.as_ref().map(|(_, key)| (key.cluster().to_owned(), key.fingerprint()));
                 let (cluster, fingerprint) = shown.unwrap_or_default();
                 (reserved, key) = (Some(place), loaded.map(|(path, _)| path));
-                caller.tell(&News::Here { address, cluster, fingerprint })?;
+                caller.tell(&News::Here { at, cluster, fingerprint })?;
             }
             Order::Make(make) => {
                 made = Some(make_job(dir, *make, key.as_deref(), reserved.take())?);
@@ -201,13 +202,15 @@ pub(super) fn cluster_key() -> Result<(PathBuf, hectare_session::ClusterKey)> {
 fn make_job(dir: &RunDir, make: Make, key: Option<&Path>, reserved: Option<Place>) -> Result<Made> {
     let connection = Connection::open(dir)?;
     let (job, settings) = (make.job.clone(), JobSettings::default());
+    let transport = reserved.as_ref().map(|place| place.transport).unwrap_or_default();
     // The agent takes the port. Between the two of them somebody else could; then the agent says so.
     drop(reserved);
     let request = if make.hosts.len() > 1 {
         let key = key.context("hosts before their preparation")?;
         let key_file = key.to_str().with_context(|| format!("{} is no UTF-8", key.display()))?.to_owned();
         let Make { id, index, silence_ms, cipher, ref hosts, .. } = make;
-        let hosts = Box::new(JobHosts { id, index, hosts: hosts.clone(), key_file, silence_ms, cipher });
+        let hosts = hosts.clone();
+        let hosts = Box::new(JobHosts { id, index, hosts, key_file, silence_ms, cipher, transport });
         Request::CreateOnHosts { job, settings, keep: false, hosts }
     } else {
         // A job on one host needs no agent.
