@@ -1,9 +1,9 @@
 //! Programs of the loop layer, unchanged, on three hosts: the same passes as on threads of one, to the last bit.
 mod program;
 
-use crate::common::cluster::Cluster;
+use crate::common::cluster::{Cluster, Running};
 use crate::common::example;
-use hectare_orion::relax::{Consistency, Sum};
+use hectare_orion::relax::{Consistency, Every, Sum};
 use hectare_orion::{Context, Error, Result, parallel_for};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,6 +16,7 @@ const FILE: &str = "LOOPS_FILE";
 /// The lines about passes, without the times.
 fn passes(text: &str) -> Vec<String> {
     let of_a_pass = text.lines().filter_map(|line| line.find("pass ").map(|at| &line[at..]));
+    // The last line has the number of workers in front, others what is learned and, behind two spaces, the time.
     of_a_pass.map(|line| line.rsplit_once("  ").map_or(line, |(all, _)| all).to_owned()).collect()
 }
 
@@ -73,6 +74,26 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             // Nothing has happened.
             assert_eq!(sums.array().to_vec(w)?, [0.0; 8]);
         }
+        // In the middle of a rotation, while others wait for parts of it.
+        "panics between" => {
+            let ratings = w.entries([40, 30], 900, |k| ([k * 7 % 40, k * 11 % 30], k))?.named("ratings");
+            let mut users = w.zeros::<f32, 1>([40])?.named("users");
+            let mut films = w.zeros::<f32, 1>([30])?.named("films");
+            for pass in 0..3 {
+                let failed = parallel_for!(w, unordered, read ratings, write [users, films];
+                for ((user, film), k) in ratings {
+                    assert!(pass != 1 || *k != 450, "an accident");
+                    users[user] += 1.0;
+                    films[film] += 1.0;
+                });
+                match (pass, failed) {
+                    (0, done) => done?,
+                    (1, failed) => println!("failed: {}", failed.unwrap_err()),
+                    (_, refused) => println!("poisoned: {}", refused.unwrap_err()),
+                }
+            }
+            println!("afterwards {:?}", w.fill([3], 7u8)?.to_vec(w)?);
+        }
         "panics relaxed" => {
             let mut a = w.zeros::<f32, 1>([90])?.named("a");
             let failed = parallel_for!(w, unordered, relax a, consistency = Consistency::Bsp;
@@ -110,7 +131,7 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             };
             println!("told: {}", made.unwrap_err());
         }
-        other => panic!("{other}"),
+        passes => return go_on(w, passes.parse().unwrap()),
     }
     Ok(())
 }
@@ -125,14 +146,18 @@ fn role() {
     }
 }
 
-/// Runs a role with so many workers on each host of the cluster; what they print.
-fn run(cluster: &Cluster, role: &str, per_host: u32) -> String {
-    let script = format!(
-        "{ROLE}='{role}' {FILE}={} exec {} --exact {} --nocapture",
+/// The command of a process that plays a role.
+fn script(cluster: &Cluster, role: &str) -> String {
+    format!(
+        "{ROLE}='{role}' {FILE}={} exec {} --exact loops_on_hosts::role --nocapture",
         cluster.top.path().join("checkpoint").display(),
         std::env::current_exe().unwrap().display(),
-        "loops_on_hosts::role"
-    );
+    )
+}
+
+/// Runs a role with so many workers on each host of the cluster; what they print.
+fn run(cluster: &Cluster, role: &str, per_host: u32) -> String {
+    let script = script(cluster, role);
     let said = cluster.run(&["--hosts", &cluster.list(per_host), "--timeout", "60"], &script);
     assert_eq!(said.code, 0, "{role}: {said:?}");
     said.out
@@ -172,6 +197,10 @@ fn what_goes_wrong_on_one_host_is_told_on_all() {
     told(&said, 3, "failed: ", &["worker 2", "i = 70", "an accident"]);
     told(&said, 3, "poisoned: ", &["array \"a\""]);
     told(&said, 3, "afterwards [7, 7, 7]", &[]);
+    let said = run(&cluster, "panics between", 1);
+    told(&said, 3, "failed: ", &["an accident"]);
+    told(&said, 3, "poisoned: ", &["left half written"]);
+    told(&said, 3, "afterwards [7, 7, 7]", &[]);
     let said = run(&cluster, "fails", 1);
     told(&said, 2, "told: ", &["worker 2", "no data on this host"]);
     told(&said, 1, "ended: ", &["no data on this host"]);
@@ -181,8 +210,59 @@ fn what_goes_wrong_on_one_host_is_told_on_all() {
 }
 
 #[test]
-fn a_tensor_is_learned_on_three_hosts() {
+fn applications_learn_on_three_hosts_what_they_learn_on_one() {
     let Some(cluster) = Cluster::new(3) else { return };
     compare(&cluster, "tensor", 1, "--passes 2 --rank 4", 2);
+    compare(&cluster, "kmeans", 1, "--count 600 --columns 4 --clusters 5 --passes 3", 3);
+    let batches = "--count 600 --columns 4 --clusters 5 --passes 2 --batch 90 --consistency bsp";
+    compare(&cluster, "kmeans", 1, batches, 2);
+    let topics = "--documents 90 --words 200 --topics 5 --passes 2 --consistency bsp --show 0";
+    compare(&cluster, "lda", 1, topics, 2);
+    let words = "--sentences 200 --words 150 --dimension 8 --passes 2 --consistency bsp";
+    compare(&cluster, "word2vec", 1, words, 2);
+    compare(&cluster, "sparse_lr", 1, "--rows 600 --passes 2 --consistency bsp", 2);
+    cluster.assert_nothing_is_left();
+}
+
+/// Passes of a loop with hand-overs and of one with clocks, as long as agents are killed; what is left is known.
+fn go_on(w: &mut Context<'_>, passes: usize) -> Result<()> {
+    let entries = w.entries([24, 18], 24 * 18, |k| ([k / 18, k % 18], 1u8))?;
+    let mut rows = w.zeros::<f32, 1>([24])?.named("rows");
+    let mut columns = w.zeros::<f32, 1>([18])?.named("columns");
+    let mut sums = w.zeros::<f32, 1>([10])?.named("sums");
+    for pass in 1..=passes {
+        parallel_for!(w, unordered, read entries, write [rows, columns];
+        for ((row, column), _one) in entries {
+            rows[row] += 1.0;
+            columns[column] += 1.0;
+        })?;
+        parallel_for!(w, unordered, relax sums, consistency = Consistency::Bsp, every = Every::PerPass(2);
+        for i in 0..60 {
+            sums.add(i % 10, 1.0);
+        })?;
+        assert_eq!(rows.to_vec(w)?, vec![18.0 * pass as f32; 24]);
+        assert_eq!(columns.to_vec(w)?, vec![24.0 * pass as f32; 18]);
+        assert_eq!(sums.to_vec(w)?, vec![6.0 * pass as f32; 10]);
+        w.root(|| println!("pass {pass}"));
+    }
+    println!("done: {}", w.rank());
+    Ok(())
+}
+
+#[test]
+fn loops_go_on_when_agents_are_killed() {
+    let Some(cluster) = Cluster::new(3) else { return };
+    let script = script(&cluster, "40");
+    let mut running =
+        Running::start(cluster.command(&["--hosts", &cluster.list(1), "--timeout", "20"], &script));
+    for kill in 0..6 {
+        running.lines(5);
+        cluster.kill_agent(kill % 3);
+    }
+    let mut done = 0;
+    while done < 3 {
+        done += usize::from(running.lines(1)[0].contains("done: "));
+    }
+    assert_eq!(running.end(), Some(0), "{}", running.said());
     cluster.assert_nothing_is_left();
 }

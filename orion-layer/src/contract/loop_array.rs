@@ -118,6 +118,13 @@ pub trait LoopArray {
     fn publish(&mut self, _worker: &Worker, _clock: u64) -> Result<Traffic> {
         Ok(Traffic::default())
     }
+    /// Up to which clock that which worker `rank` published can be read here; clocks themselves may come sooner.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn clock_of(&self, _worker: &Worker, _rank: usize) -> Result<u64> {
+        Ok(u64::MAX)
+    }
     /// Whether there is more to publish than there is room for.
     fn is_crowded(&self) -> bool {
         false

@@ -6,6 +6,9 @@
 //! before end a few clocks more, in which nothing happens. So the bits do not depend on who is faster. And whoever waits
 //! for a part still applies what others contribute, and ends a clock whenever another is ahead
 //! ([`Clocks::idle`](super::clocks::Clocks::idle)).
+//!
+//! A part that comes from another host is on its way when its taker begins the step, and not there. Nobody ends clocks for it where all
+//! begin steps together: those that it would be ended for wait at their next clock, and take part in rounds, by which it comes.
 use super::Arrays;
 use super::clocks::Clocks;
 use super::plan::LoopPlan;
@@ -17,6 +20,8 @@ use std::time::Duration;
 
 /// How long a worker waits for a part before it looks at clocks again.
 const PAUSE: Duration = Duration::from_micros(50);
+/// The same of a part that may come from another host, whose giver may have failed.
+const LONG_PAUSE: Duration = Duration::from_millis(2);
 
 impl LoopPlan {
     /// The clock at which all workers begin each tile of worker `rank`; zeros if that is not planned.
@@ -52,9 +57,31 @@ impl Context<'_> {
         (number, part): (usize, usize),
         clocks: &mut Option<Clocks>,
     ) -> Result<()> {
+        if self.fabric.spans_hosts() {
+            return self.take_part_from_afar(plan, arrays, (number, part), clocks);
+        }
         let Some(clocks) = clocks else { return arrays.each()[number].take(self.fabric.worker, part) };
         while !arrays.each()[number].take_within(self.fabric.worker, part, PAUSE)? {
             clocks.idle(self.fabric.worker, &mut relaxed(plan, arrays))?;
+        }
+        Ok(())
+    }
+
+    /// The same on several hosts: who fails lets go of nothing that is seen there, and says so by the clock table.
+    fn take_part_from_afar<A: Arrays>(
+        &mut self,
+        plan: &LoopPlan,
+        arrays: &mut A,
+        (number, part): (usize, usize),
+        clocks: &mut Option<Clocks>,
+    ) -> Result<()> {
+        let clock_table = self.clock_table()?;
+        let pause = if clocks.is_some() { PAUSE } else { LONG_PAUSE };
+        while !arrays.each()[number].take_within(self.fabric.worker, part, pause)? {
+            clock_table.check_peers(self.fabric.worker)?;
+            if let Some(clocks) = clocks.as_mut() {
+                clocks.wait_for_part(self.fabric.worker, &mut relaxed(plan, arrays))?;
+            }
         }
         Ok(())
     }

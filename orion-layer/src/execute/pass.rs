@@ -58,7 +58,7 @@ impl Context<'_> {
         let took = since.elapsed();
         let ended = worked.and_then(|()| self.end(plan, arrays, clocks.is_some()));
         if let Err(error) = ended {
-            if clocks.is_some() {
+            if clocks.is_some() || self.fabric.spans_hosts() {
                 self.clock_table()?.set_failed(self.fabric.worker);
             }
             self.abandon(plan, arrays, begun, &error.to_string());
@@ -151,6 +151,10 @@ impl Context<'_> {
         if !each.iter().any(|array| array.is_written()) {
             return Ok(());
         }
+        if self.fabric.spans_hosts() {
+            // By which those who wait for parts learn of failures.
+            self.clock_table()?.reset(self.fabric.worker)?;
+        }
         // Whoever is not here yet may still read what the last loop left.
         self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(()))?;
         let recalled = each.iter_mut().try_for_each(|array| array.recall(self.fabric.worker));
@@ -213,6 +217,10 @@ impl Context<'_> {
     fn abandon<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A, begun: usize, cause: &str) {
         let mut each = arrays.each();
         each.iter_mut().for_each(|array| array.poison(cause));
+        if self.fabric.spans_hosts() {
+            // They are told by the clock table.
+            return;
+        }
         for tile in plan.tiles[self.rank() as usize].iter().skip(begun) {
             for (array, parts) in each.iter_mut().zip(&tile.parts).filter(|(array, _)| array.is_written()) {
                 for part in parts.clone() {
@@ -235,20 +243,23 @@ impl Context<'_> {
                 array.lend(self.fabric.worker)?;
             }
         }
-        for (number, array) in arrays
-            .each()
-            .iter_mut()
-            .enumerate()
-            .filter(|(number, array)| array.is_written() && !plan.nest.relaxed.contains(number))
-        {
+        let kept = |(number, array): &(usize, &mut dyn LoopArray)| {
+            array.is_written() && !plan.nest.relaxed.contains(number)
+        };
+        let mut meant = Vec::new();
+        for (number, array) in arrays.each().into_iter().enumerate().filter(kept) {
             // Parts that were meant for this worker and that no tile of its needed.
-            let owners = array.layout().owners.clone();
-            for part in (0..owners.len()).filter(|part| owners[*part] == me) {
-                debug_assert!(number < plan.nest.arrays.len());
-                array.take(self.fabric.worker, part)?;
-            }
-            array.lend(self.fabric.worker)?;
+            let owners = &array.layout().owners;
+            meant.extend((0..owners.len()).filter(|part| owners[*part] == me).map(|part| (number, part)));
         }
-        Ok(())
+        for part in meant {
+            self.take_part(plan, arrays, part, &mut None)?;
+        }
+        arrays
+            .each()
+            .into_iter()
+            .enumerate()
+            .filter(kept)
+            .try_for_each(|(_, array)| array.lend(self.fabric.worker))
     }
 }

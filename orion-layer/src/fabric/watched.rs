@@ -1,5 +1,5 @@
-//! Areas that one worker writes while all read them: open on one host; on several, published when their writer says so, all that
-//! it has so in one state.
+//! Areas that one worker writes while all read them: open on one host; on several, published when their writer says so, those of
+//! one set in one state.
 use super::shown::spans_hosts;
 use crate::error::Result;
 use hectare_dsm::{Area, AreaSpec, Cells, Element, Error, Opened, Owned, Worker};
@@ -12,14 +12,19 @@ pub(crate) enum Watched<T: Element> {
 }
 
 impl<T: Element> Watched<T> {
-    pub(crate) fn create(worker: &mut Worker, name: &str, len: usize) -> Result<Watched<T>> {
+    /// One of the set `set` of this worker.
+    pub(crate) fn create(worker: &mut Worker, set: &str, name: &str, len: usize) -> Result<Watched<T>> {
         if spans_hosts(worker) {
-            // Others see the elements of one state, and never a clock without what came before it.
-            let group = format!("orion/watched/{}", worker.rank());
+            let group = format!("{set}/{}", worker.rank());
             return Ok(Watched::Published(worker.create(AreaSpec::new(name).group(group), len)?));
         }
         let made = worker.create::<T>(AreaSpec::new(name).copies(0), len)?;
         Ok(Watched::Open(made.open(worker).map_err(Error::from)?))
+    }
+
+    /// Whether others see what is written when it is published, and not at once.
+    pub(crate) fn is_published(&self) -> bool {
+        matches!(self, Watched::Published(_))
     }
 
     /// Its elements, for its writer.

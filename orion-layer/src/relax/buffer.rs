@@ -6,6 +6,7 @@
 //! delay makes workers wait in the middle of a pass.
 use super::{Additive, Apply, PassParams, SLOTS, Traffic};
 use crate::error::{Error, Result};
+use crate::fabric::shown::spans_hosts;
 use crate::fabric::watched::{Reading, Watched};
 use hectare_dsm::bytemuck::Zeroable;
 use hectare_dsm::{Area, Cells, Element, Worker};
@@ -24,9 +25,15 @@ struct Ring<T: Element> {
 }
 
 impl<T: Element> Ring<T> {
-    fn make(worker: &mut Worker, name: &str, len: usize, params: &PassParams) -> Result<Ring<T>> {
-        let name = |rank: usize| format!("{name}/{rank}");
-        let mine = Watched::create(worker, &name(params.me), SLOTS.slots() * len)?;
+    /// Slots of `len` elements.
+    fn make(
+        worker: &mut Worker,
+        (set, name): (&str, &str),
+        (slots, len): (usize, usize),
+        params: &PassParams,
+    ) -> Result<Ring<T>> {
+        let name = |rank: usize| format!("{set}/{name}/{rank}");
+        let mine = Watched::create(worker, set, &name(params.me), slots * len)?;
         let mut all = Vec::with_capacity(params.workers);
         for rank in 0..params.workers {
             all.push(worker.attach_within(&name(rank), PATIENCE)?);
@@ -34,13 +41,17 @@ impl<T: Element> Ring<T> {
         Ok(Ring { mine, all, len })
     }
 
-    /// What worker `rank` shows, and where the slot of a clock begins.
+    /// What worker `rank` shows.
+    fn shown<'a>(&'a self, worker: &'a Worker, rank: usize) -> Result<Reading<'a, T>> {
+        match rank == worker.rank() as usize {
+            true => self.mine.read(worker),
+            false => self.mine.read_other(&self.all[rank], worker),
+        }
+    }
+
+    /// The same, and where the slot of a clock begins.
     fn slot<'a>(&'a self, worker: &'a Worker, rank: usize, clock: u64) -> Result<(Reading<'a, T>, usize)> {
-        let shown = match rank == worker.rank() as usize {
-            true => self.mine.read(worker)?,
-            false => self.mine.read_other(&self.all[rank], worker)?,
-        };
-        Ok((shown, SLOTS.slot(clock) * self.len))
+        Ok((self.shown(worker, rank)?, SLOTS.slot(clock) * self.len))
     }
 
     fn store(&mut self, worker: &Worker, clock: u64, from: &[T]) -> Result<()> {
@@ -58,6 +69,8 @@ fn unprepared() -> Error {
 pub(super) struct Contributions<T: Additive, A: Apply<T>> {
     updates: Option<Ring<T>>,
     sights: Option<Ring<A::Seen>>,
+    /// On several hosts: up to which clock the others are there, of which the clock itself may come before.
+    clocks: Option<Ring<u64>>,
     /// The array as the body sees it.
     pub(super) values: Vec<T>,
     /// The contributions of the body since the last clock.
@@ -70,7 +83,14 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
     const REMEMBERS: bool = size_of::<A::Seen>() > 0;
 
     pub(super) fn new() -> Self {
-        Contributions { updates: None, sights: None, values: Vec::new(), sums: Vec::new(), seen: Vec::new() }
+        Contributions {
+            updates: None,
+            sights: None,
+            clocks: None,
+            values: Vec::new(),
+            sums: Vec::new(),
+            seen: Vec::new(),
+        }
     }
 
     pub(super) fn delete(self, worker: &mut Worker) -> Result<()> {
@@ -78,6 +98,9 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
             ring.mine.delete(worker)?;
         }
         if let Some(ring) = self.sights {
+            ring.mine.delete(worker)?;
+        }
+        if let Some(ring) = self.clocks {
             ring.mine.delete(worker)?;
         }
         Ok(())
@@ -92,10 +115,18 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         params: &PassParams,
     ) -> Result<()> {
         if self.updates.is_none() {
-            self.updates = Some(Ring::make(worker, &format!("orion/{number}/updates"), len, params)?);
+            let set = format!("orion/{number}/buffer");
+            let slots = (SLOTS.slots(), len);
+            self.updates = Some(Ring::make(worker, (&set, "updates"), slots, params)?);
             if Self::REMEMBERS {
-                self.sights = Some(Ring::make(worker, &format!("orion/{number}/sights"), len, params)?);
+                self.sights = Some(Ring::make(worker, (&set, "sights"), slots, params)?);
             }
+            if spans_hosts(worker) {
+                self.clocks = Some(Ring::make(worker, (&set, "clocks"), (1, 1), params)?);
+            }
+        }
+        if let Some(clocks) = &mut self.clocks {
+            clocks.mine.write(worker)?.store(0, &[0])?;
         }
         self.values.resize(len, T::default());
         self.sums.clear();
@@ -112,8 +143,17 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
             sights.store(worker, clock, &self.seen)?;
             traffic.bytes += size_of_val(&self.seen[..]) as u64;
         }
+        if let Some(clocks) = &mut self.clocks {
+            clocks.mine.write(worker)?.store(0, &[clock + 1])?;
+        }
         self.sums.fill(T::default());
         Ok(traffic)
+    }
+
+    /// Up to which clock the contributions of worker `rank` can be read here.
+    pub(super) fn clock_of(&self, worker: &Worker, rank: usize) -> Result<u64> {
+        // On one host, they are there before the clock is told.
+        self.clocks.as_ref().map_or(Ok(u64::MAX), |clocks| Ok(clocks.shown(worker, rank)?.get(0)))
     }
 
     /// Applies what worker `from` contributed in clock `clock` to a share of the elements.

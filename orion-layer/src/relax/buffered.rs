@@ -14,6 +14,7 @@ use hectare_dsm::{Cells, Element, Rank, Worker};
 use std::any::type_name;
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::time::Duration;
 
 /// An array, the function that merges contributions into it, and that function's helper values, one for each element.
 ///
@@ -195,6 +196,15 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
         self.all.state.as_mut().map_or(Ok(()), |state| state.partitions()[part].take(worker))
     }
 
+    fn take_within(&mut self, worker: &mut Worker, part: usize, limit: Duration) -> Result<bool> {
+        // What is here already is taken at once.
+        Ok(self.all.target.partitions()[part].take_within(worker, limit)?
+            && match &mut self.all.state {
+                Some(state) => state.partitions()[part].take_within(worker, limit)?,
+                None => true,
+            })
+    }
+
     fn give(&mut self, worker: &Worker, part: usize, to: Rank) -> Result<()> {
         self.both(|array| array.give(worker, part, to), |array| array.give(worker, part, to))
     }
@@ -254,6 +264,13 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
         match self.params {
             Some(_) => self.all.contributions.publish(worker, clock),
             None => Ok(Traffic::default()),
+        }
+    }
+
+    fn clock_of(&self, worker: &Worker, rank: usize) -> Result<u64> {
+        match self.params {
+            Some(_) => self.all.contributions.clock_of(worker, rank),
+            None => Ok(u64::MAX),
         }
     }
 

@@ -46,7 +46,7 @@ impl ClockTable {
     pub(crate) fn open(worker: &mut Worker, size: usize) -> Result<ClockTable> {
         let me = worker.rank();
         let name = |rank: usize| format!("orion/clocks/{rank}");
-        let mine = RefCell::new(Watched::create(worker, &name(me as usize), bell(size) + 1)?);
+        let mine = RefCell::new(Watched::create(worker, "orion/clocks", &name(me as usize), bell(size) + 1)?);
         let mut all = Vec::with_capacity(size);
         for rank in 0..size {
             all.push(worker.attach_within(&name(rank), PATIENCE)?);
@@ -159,7 +159,7 @@ impl ClockTable {
 
     /// Whether others see the words when this worker publishes them, and not at once.
     pub(crate) fn is_published(&self) -> bool {
-        matches!(*self.mine.borrow(), Watched::Published(_))
+        self.mine.borrow().is_published()
     }
 
     /// Lets those who sleep in [`ClockTable::wait`] look again.
@@ -215,7 +215,7 @@ impl ClockTable {
     }
 
     /// Whether all others live and none has failed.
-    fn check_peers(&self, worker: &Worker) -> Result<()> {
+    pub(crate) fn check_peers(&self, worker: &Worker) -> Result<()> {
         for rank in 0..self.all.len() {
             if self.observe(worker, rank, FAILED)? != 0 {
                 return Err(Error::PeerFailed {

@@ -9,6 +9,7 @@ use hectare_dependence::loop_nest::NamedArray;
 use hectare_dsm::{Element, OwnOrShared, Rank, Worker};
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::time::Duration;
 
 /// An array passed to a loop that relaxes it ([`DistArray::relaxed`]).
 #[derive(Debug)]
@@ -86,6 +87,10 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
         (&mut *self.array).take(worker, part)
     }
 
+    fn take_within(&mut self, worker: &mut Worker, part: usize, limit: Duration) -> Result<bool> {
+        (&mut *self.array).take_within(worker, part, limit)
+    }
+
     fn give(&mut self, worker: &Worker, part: usize, to: Rank) -> Result<()> {
         (&mut *self.array).give(worker, part, to)
     }
@@ -130,6 +135,13 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
         match self.copying() {
             Some(params) => self.array.replica.publish(worker, clock, &params),
             None => Ok(Traffic::default()),
+        }
+    }
+
+    fn clock_of(&self, worker: &Worker, rank: usize) -> Result<u64> {
+        match self.copying() {
+            Some(_) => self.array.replica.clock_of(worker, rank),
+            None => Ok(u64::MAX),
         }
     }
 

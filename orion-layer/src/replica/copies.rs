@@ -14,6 +14,9 @@
 //! Under [`Consistency::Bsp`] there are two slots of sums, for even and for odd clocks: a worker that is ahead writes the
 //! one while those behind it read the other. A block is written into both, one clock after the other. Otherwise
 //! there is one slot, and a reader may find sums of a later clock than it knows of.
+//!
+//! On several hosts sums and stamps are published together, when a clock ends, and a reader sees all of one state; which, says a
+//! word behind the stamps, since the clock itself may come before it.
 use super::Additive;
 use crate::contract::{Consistency, PassParams, Traffic};
 use crate::error::{Error, Result};
@@ -104,8 +107,9 @@ impl<T: Element> Replica<T> {
             return Ok(());
         }
         let name = |what: &str, rank: usize| format!("orion/{number}/{what}/{rank}");
-        let sums = Watched::create(worker, &name("sums", params.me), SLOTS * len)?;
-        let stamps = Watched::create(worker, &name("stamps", params.me), len.div_ceil(BLOCK))?;
+        let set = format!("orion/{number}/copies");
+        let sums = Watched::create(worker, &set, &name("sums", params.me), SLOTS * len)?;
+        let stamps = Watched::create(worker, &set, &name("stamps", params.me), len.div_ceil(BLOCK) + 1)?;
         let mut all = Vec::with_capacity(params.workers);
         for rank in 0..params.workers {
             let sums = worker.attach_within(&name("sums", rank), PATIENCE)?;
@@ -150,7 +154,7 @@ impl<T: Additive> Replica<T> {
         let len = self.values.len();
         let shared = self.shared.as_mut().ok_or_else(unprepared)?;
         let (mut sums, mut stamps) = (shared.sums.write(worker)?, shared.stamps.write(worker)?);
-        let mut stamped = vec![0; len.div_ceil(BLOCK)];
+        let mut stamped = vec![0; len.div_ceil(BLOCK) + 1];
         stamps.load(0, &mut stamped)?;
         for slot in 0..SLOTS {
             if params.me == 0 {
@@ -171,6 +175,7 @@ impl<T: Additive> Replica<T> {
         let len = self.values.len();
         let (from, to) = (slot(clock, params) * len, slot(clock + 1, params) * len);
         let shared = self.shared.as_mut().ok_or_else(unprepared)?;
+        let is_published = shared.stamps.is_published();
         let (mut all, mut stamps) = (shared.sums.write(worker)?, shared.stamps.write(worker)?);
         let mut traffic = Traffic { measured: clock.is_multiple_of(DRIFT_EVERY), ..Traffic::default() };
         let mut room = [T::default(); BLOCK];
@@ -197,10 +202,24 @@ impl<T: Additive> Replica<T> {
             all.store(to + range.start, sums)?;
             traffic.bytes += size_of_val(sums) as u64;
         }
+        if is_published {
+            stamps.store(len.div_ceil(BLOCK), &[clock + 1])?;
+        }
         if traffic.measured {
             traffic.size = size(self.values.iter().copied());
         }
         Ok(traffic)
+    }
+
+    /// Up to which clock that which worker `rank` has changed can be read here.
+    pub(crate) fn clock_of(&self, worker: &Worker, rank: usize) -> Result<u64> {
+        match &self.shared {
+            Some(shared) if shared.stamps.is_published() => {
+                Ok(shared.of(worker, rank)?.1.get(self.values.len().div_ceil(BLOCK)))
+            }
+            // Before the clock is told.
+            _ => Ok(u64::MAX),
+        }
     }
 
     /// Learns what all have changed by the clocks `published`.

@@ -15,6 +15,7 @@ use hectare_dsm::{Rank, Worker};
 use std::any::type_name;
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::time::Duration;
 
 /// A served array passed to a loop ([`Served::serve`](super::Served::serve)).
 #[derive(Debug)]
@@ -89,6 +90,10 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for ServedArg<'_, T, N,
 
     fn take(&mut self, worker: &mut Worker, part: usize) -> Result<()> {
         self.base.take(worker, part)
+    }
+
+    fn take_within(&mut self, worker: &mut Worker, part: usize, limit: Duration) -> Result<bool> {
+        self.base.take_within(worker, part, limit)
     }
 
     fn give(&mut self, worker: &Worker, part: usize, to: Rank) -> Result<()> {

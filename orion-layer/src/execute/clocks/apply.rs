@@ -16,7 +16,7 @@ impl Clocks {
             Consistency::Bsp => while self.apply_clock(worker, arrays)? {},
             _ => {
                 for rank in 0..self.params.workers {
-                    while self.applied[rank] < self.clock_table.clock(worker, rank)?.0 {
+                    while self.applied[rank] < self.clock_of(worker, arrays, rank)?.0 {
                         self.apply_one(worker, arrays, rank)?;
                     }
                 }
@@ -32,7 +32,7 @@ impl Clocks {
         debug_assert!(!is_behind || self.params.workers > 1);
         let mut ready = Vec::new();
         for rank in 0..self.params.workers {
-            let (clock, done) = self.clock_table.clock(worker, rank)?;
+            let (clock, done) = self.clock_of(worker, arrays, rank)?;
             match (clock > next, done) {
                 (true, _) => ready.push(rank),
                 (false, true) => {}

@@ -109,11 +109,24 @@ impl Clocks {
         }
         self.apply(worker, arrays)?;
         for rank in 0..self.params.workers {
-            if self.clock_table.clock(worker, rank)?.0 > self.clock {
+            if self.clock_of(worker, arrays, rank)?.0 > self.clock {
                 return self.tick_once(worker, arrays, false);
             }
         }
         Ok(())
+    }
+
+    /// The same for a part that is on its way from another host.
+    pub(super) fn wait_for_part(
+        &mut self,
+        worker: &mut Worker,
+        arrays: &mut [&mut dyn LoopArray],
+    ) -> Result<()> {
+        let is_planned = !matches!(self.params.relax.every, Every::Time(_) | Every::Staleness(_));
+        match is_planned && self.params.relax.consistency == Consistency::Bsp {
+            true => self.apply(worker, arrays),
+            false => self.idle(worker, arrays),
+        }
     }
 
     fn tick_once(
@@ -144,12 +157,14 @@ impl Clocks {
         }
         match self.clock.checked_sub(bound).filter(|wanted| *wanted > 0) {
             Some(wanted) => {
-                self.wait(worker, arrays, "the others", |clocks, worker| clocks.is_reached(worker, wanted))?;
+                self.wait(worker, arrays, "the others", |clocks, worker, arrays| {
+                    clocks.is_reached(worker, arrays, wanted)
+                })?;
             }
             None => self.apply(worker, arrays)?,
         }
         let since = Instant::now();
-        let published = self.published(worker)?;
+        let published = self.published(worker, arrays)?;
         for array in arrays.iter_mut() {
             let traffic = array.refresh(worker, &published)?;
             self.note(traffic);
@@ -165,25 +180,35 @@ impl Clocks {
         arrays: &mut [&mut dyn LoopArray],
         needed: u64,
     ) -> Result<()> {
-        self.wait(worker, arrays, "room for contributions", |clocks, worker| {
+        self.wait(worker, arrays, "room for contributions", |clocks, worker, _arrays| {
             clocks.all(|server| Ok(clocks.clock_table.applied(worker, server, clocks.params.me)? >= needed))
         })
     }
 
     /// Waits until all have published all that they have, and all of it is applied; then the arrays hold it.
     fn finish(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn LoopArray]) -> Result<()> {
-        self.wait(worker, arrays, "the others to end their passes", |clocks, worker| {
-            let done = clocks.all(|rank| Ok(clocks.clock_table.clock(worker, rank)?.1))?;
-            Ok(done && clocks.is_reached(worker, u64::MAX)?)
+        self.wait(worker, arrays, "the others to end their passes", |clocks, worker, arrays| {
+            let done = clocks.all(|rank| Ok(clocks.clock_of(worker, arrays, rank)?.1))?;
+            Ok(done && clocks.is_reached(worker, arrays, u64::MAX)?)
         })?;
         let mut published = Vec::with_capacity(self.params.workers);
         for rank in 0..self.params.workers {
-            published.push(self.clock_table.clock(worker, rank)?.0);
+            published.push(self.clock_of(worker, arrays, rank)?.0);
         }
         let since = Instant::now();
         arrays.iter_mut().try_for_each(|array| array.fold(worker, &published))?;
         self.report.moving += since.elapsed();
         Ok(())
+    }
+
+    /// How many clocks of a worker can be read here, and whether these are all.
+    fn clock_of(&self, worker: &Worker, arrays: &[&mut dyn LoopArray], rank: usize) -> Result<(u64, bool)> {
+        let (told, done) = self.clock_table.clock(worker, rank)?;
+        let mut clock = told;
+        for array in arrays {
+            clock = clock.min(array.clock_of(worker, rank)?);
+        }
+        Ok((clock, done && clock == told))
     }
 
     fn all(&self, mut holds: impl FnMut(usize) -> Result<bool>) -> Result<bool> {
@@ -196,9 +221,9 @@ impl Clocks {
     }
 
     /// Whether all have published `wanted` clocks, or all that they will, and these are applied everywhere.
-    fn is_reached(&self, worker: &Worker, wanted: u64) -> Result<bool> {
+    fn is_reached(&self, worker: &Worker, arrays: &[&mut dyn LoopArray], wanted: u64) -> Result<bool> {
         self.all(|rank| {
-            let (clock, done) = self.clock_table.clock(worker, rank)?;
+            let (clock, done) = self.clock_of(worker, arrays, rank)?;
             let wanted = wanted.min(if done { clock } else { u64::MAX });
             if clock < wanted {
                 return Ok(false);
@@ -211,10 +236,10 @@ impl Clocks {
     }
 
     /// The clock of each worker that is to be read now; notes how stale it is.
-    fn published(&mut self, worker: &Worker) -> Result<Vec<u64>> {
+    fn published(&mut self, worker: &Worker, arrays: &[&mut dyn LoopArray]) -> Result<Vec<u64>> {
         let mut published = Vec::with_capacity(self.params.workers);
         for rank in 0..self.params.workers {
-            let (mut clock, done) = self.clock_table.clock(worker, rank)?;
+            let (mut clock, done) = self.clock_of(worker, arrays, rank)?;
             if self.params.relax.consistency == Consistency::Bsp {
                 // Who is ahead has published more, in the other slot.
                 clock = clock.min(self.clock);
@@ -248,7 +273,7 @@ impl Clocks {
         worker: &mut Worker,
         arrays: &mut [&mut dyn LoopArray],
         what: &str,
-        is_done: impl Fn(&Clocks, &Worker) -> Result<bool>,
+        is_done: impl Fn(&Clocks, &Worker, &[&mut dyn LoopArray]) -> Result<bool>,
     ) -> Result<()> {
         let (since, applying) = (Instant::now(), self.report.apply);
         let (clock_table, own, patience) = (self.clock_table.clone(), self.clock, self.patience);
@@ -259,7 +284,7 @@ impl Clocks {
         };
         clock_table.wait(worker, patience, what, behind, |worker| {
             self.apply(worker, arrays)?;
-            is_done(self, worker)
+            is_done(self, worker, arrays)
         })?;
         self.report.wait += since.elapsed().saturating_sub(self.report.apply - applying);
         Ok(())
