@@ -4,7 +4,7 @@
 use crate::config::Log;
 use crate::logging;
 use crate::metrics::counts::COUNTS;
-use hectare_agent::{DpdkPort, Order};
+use hectare_agent::Order;
 use hectare_wire::{AgentConnection, AgentReply, AgentRequest, Error, JobHosts, RunDir};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -46,11 +46,9 @@ pub(crate) struct Agent {
 
 #[derive(Debug)]
 struct Shared {
-    job: String,
-    hosts: JobHosts,
+    order: Order,
+    /// Of the job.
     memory: OwnedFd,
-    run_dir: RunDir,
-    dpdk: Option<DpdkPort>,
     state: Mutex<State>,
 }
 
@@ -62,16 +60,6 @@ struct State {
 }
 
 impl Shared {
-    fn of(
-        job: &str,
-        hosts: JobHosts,
-        memory: OwnedFd,
-        run_dir: RunDir,
-        dpdk: Option<DpdkPort>,
-    ) -> Arc<Shared> {
-        Arc::new(Shared { job: job.into(), hosts, memory, run_dir, dpdk, state: Mutex::default() })
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -82,14 +70,14 @@ impl Shared {
         if state.ended {
             return Ok(None);
         }
-        let run_dir = self.run_dir.path().to_owned();
-        let dpdk = self.dpdk.clone();
-        let order = Order { job: self.job.clone(), hosts: self.hosts.clone(), run_dir, dpdk };
         let mut command = Command::new("/proc/self/exe");
-        command.arg(WORD).arg(serde_json::to_string(&order)?).stdin(Stdio::from(self.memory.try_clone()?));
+        command
+            .arg(WORD)
+            .arg(serde_json::to_string(&self.order)?)
+            .stdin(Stdio::from(self.memory.try_clone()?));
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         state.pipe = child.stdout.take();
-        info!(job = self.job, pid = child.id(), "agent started");
+        info!(job = self.order.job, pid = child.id(), "agent started");
         Ok(Some(child))
     }
 
@@ -103,12 +91,14 @@ impl Shared {
             }
             match &status {
                 Ok(status) if status.code().is_some_and(|code| FOR_GOOD.contains(&code)) => {
-                    warn!(job = self.job, %status, "the agent has ended for good");
+                    warn!(job = self.order.job, %status, "the agent has ended for good");
                     COUNTS.agent_ended("for_good");
                     return;
                 }
-                Ok(status) => warn!(job = self.job, %status, "the agent has ended and is started again"),
-                Err(error) => warn!(job = self.job, %error, "the agent is lost and is started again"),
+                Ok(status) => {
+                    warn!(job = self.order.job, %status, "the agent has ended and is started again")
+                }
+                Err(error) => warn!(job = self.order.job, %error, "the agent is lost and is started again"),
             }
             COUNTS.agent_ended("started_again");
             if since.elapsed() > LONG {
@@ -116,11 +106,11 @@ impl Shared {
             }
             child = loop {
                 std::thread::sleep(pause);
-                pause = (pause * 2).min(longest_pause(&self.hosts));
+                pause = (pause * 2).min(longest_pause(&self.order.hosts));
                 match self.spawn() {
                     Ok(Some(child)) => break child,
                     Ok(None) => return,
-                    Err(error) => error!(job = self.job, %error, "the agent cannot be started"),
+                    Err(error) => error!(job = self.order.job, %error, "the agent cannot be started"),
                 }
             };
         }
@@ -128,27 +118,28 @@ impl Shared {
 
     /// Waits for the end of an agent that an earlier daemon started; whether another has to follow.
     fn follow(&self) -> bool {
-        let agent = match AgentConnection::open(&self.run_dir, &self.job, Some(ANSWER)) {
-            Ok(Some(agent)) => agent,
-            Ok(None) => return true,
-            Err(error) => {
-                warn!(job = self.job, %error, "the agent of an earlier daemon cannot be asked");
-                return true;
-            }
-        };
+        let agent =
+            match AgentConnection::open(&RunDir::at(&self.order.run_dir), &self.order.job, Some(ANSWER)) {
+                Ok(Some(agent)) => agent,
+                Ok(None) => return true,
+                Err(error) => {
+                    warn!(job = self.order.job, %error, "the agent of an earlier daemon cannot be asked");
+                    return true;
+                }
+            };
         let mut reply = agent.ask(&AgentRequest::Stay);
-        info!(job = self.job, "the agent of an earlier daemon goes on");
+        info!(job = self.order.job, "the agent of an earlier daemon goes on");
         loop {
             match reply {
                 Ok(AgentReply::EndsForGood) => {
-                    warn!(job = self.job, "the agent has ended for good");
+                    warn!(job = self.order.job, "the agent has ended for good");
                     COUNTS.agent_ended("for_good");
                     return false;
                 }
                 Ok(_) => {}
                 Err(Error::Os { source, .. }) if source.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => {
-                    warn!(job = self.job, %error, "the agent has ended and is started again");
+                    warn!(job = self.order.job, %error, "the agent has ended and is started again");
                     COUNTS.agent_ended("started_again");
                     return true;
                 }
@@ -166,49 +157,44 @@ impl Shared {
         loop {
             match self.spawn() {
                 Ok(child) => return child,
-                Err(error) => error!(job = self.job, %error, "the agent cannot be started"),
+                Err(error) => error!(job = self.order.job, %error, "the agent cannot be started"),
             }
             std::thread::sleep(pause);
-            pause = (pause * 2).min(longest_pause(&self.hosts));
+            pause = (pause * 2).min(longest_pause(&self.order.hosts));
         }
     }
 }
 
 impl Agent {
     /// Starts the agent of a job whose memory this is.
-    pub(crate) fn start(
-        job: &str,
-        hosts: JobHosts,
-        memory: OwnedFd,
-        run_dir: RunDir,
-        dpdk: Option<DpdkPort>,
-    ) -> io::Result<Agent> {
-        let shared = Shared::of(job, hosts, memory, run_dir, dpdk);
-        let agent = Agent { shared: shared.clone() };
-        if let Some(child) = shared.spawn()? {
-            std::thread::Builder::new().name("agent".into()).spawn(move || shared.watch(child))?;
+    pub(crate) fn start(order: Order, memory: OwnedFd) -> io::Result<Agent> {
+        let agent = Agent::new(order, memory);
+        match agent.shared.spawn()? {
+            Some(child) => agent.in_thread(|shared| shared.watch(child)),
+            None => Ok(agent),
         }
-        Ok(agent)
     }
 
     /// The same for a job that an earlier daemon made. Its agent goes on; if it has ended, or when it ends, another is started.
-    pub(crate) fn adopt(
-        job: &str,
-        hosts: JobHosts,
-        memory: OwnedFd,
-        run_dir: RunDir,
-        dpdk: Option<DpdkPort>,
-    ) -> io::Result<Agent> {
-        let shared = Shared::of(job, hosts, memory, run_dir, dpdk);
-        let agent = Agent { shared: shared.clone() };
-        std::thread::Builder::new().name("agent".into()).spawn(move || {
+    pub(crate) fn adopt(order: Order, memory: OwnedFd) -> io::Result<Agent> {
+        Agent::new(order, memory).in_thread(|shared| {
             if shared.follow()
                 && let Some(child) = shared.start()
             {
                 shared.watch(child);
             }
-        })?;
-        Ok(agent)
+        })
+    }
+
+    fn new(order: Order, memory: OwnedFd) -> Agent {
+        Agent { shared: Arc::new(Shared { order, memory, state: Mutex::default() }) }
+    }
+
+    /// Looks after the agent in a thread of its own.
+    fn in_thread(self, look_after: impl FnOnce(&Shared) + Send + 'static) -> io::Result<Agent> {
+        let shared = self.shared.clone();
+        std::thread::Builder::new().name("agent".into()).spawn(move || look_after(&shared))?;
+        Ok(self)
     }
 }
 

@@ -114,12 +114,10 @@ impl Registry {
 
     /// Looks after the agent of a job that an earlier daemon made, if it has one.
     fn follow_agent(&mut self, job: &str) {
-        let run_dir = self.run_dir.clone();
         let Some(hosts) = self.jobs.get(job).and_then(|entry| entry.hosts.clone()) else { return };
-        let dpdk = self.port_of(&hosts);
+        let order = self.order_of(job, hosts);
         let Some(entry) = self.jobs.get_mut(job) else { return };
-        let followed =
-            entry.memory.try_clone().and_then(|memory| Agent::adopt(job, hosts, memory, run_dir, dpdk));
+        let followed = entry.memory.try_clone().and_then(|memory| Agent::adopt(order, memory));
         match followed {
             Ok(agent) => entry.agent = Some(agent),
             Err(error) => warn!(job, %error, "nobody looks after the job's agent"),

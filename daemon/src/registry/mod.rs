@@ -12,7 +12,7 @@ use crate::config::{Config, Limits};
 use crate::key_file;
 use crate::memory;
 pub use adopt::{Adopted, BroughtJob};
-use hectare_agent::DpdkPort;
+use hectare_agent::{DpdkPort, Order};
 use hectare_wire::{JobHosts, JobSettings, Refusal, RunDir, check_job_name};
 use marks::Marks;
 pub use members::Gone;
@@ -166,7 +166,7 @@ impl Registry {
         let started = self
             .memory(job)?
             .try_clone_to_owned()
-            .and_then(|memory| Agent::start(job, hosts, memory, self.run_dir.clone(), port))
+            .and_then(|memory| Agent::start(self.order_of(job, hosts), memory))
             .map_err(|error| refused(format!("its agent cannot be started: {error}")));
         match started {
             Ok(agent) => self.entry(job)?.agent = Some(agent),
@@ -176,6 +176,12 @@ impl Registry {
             }
         }
         Ok(())
+    }
+
+    /// What the agent of such a job is told.
+    fn order_of(&self, job: &str, hosts: JobHosts) -> Order {
+        let (run_dir, dpdk) = (self.run_dir.path().to_owned(), self.port_of(&hosts));
+        Order { job: job.into(), hosts, run_dir, dpdk }
     }
 
     /// The port of the agent of such a job.

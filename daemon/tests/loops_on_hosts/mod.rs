@@ -3,6 +3,7 @@ mod program;
 
 use crate::common::cluster::{Cluster, Running};
 use crate::common::example;
+use hectare_orion::array::text::whitespace;
 use hectare_orion::relax::{Consistency, Every, Sum};
 use hectare_orion::{Context, Error, Result, parallel_for};
 use std::path::{Path, PathBuf};
@@ -93,6 +94,16 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
                 }
             }
             println!("afterwards {:?}", w.fill([3], 7u8)?.to_vec(w)?);
+        }
+        "reads" => {
+            // Each host has a file of its own by this name, all of one length.
+            let own = PathBuf::from(format!("{}.{}", file.display(), w.rank()));
+            std::fs::write(&own, "0 0 5\n1 1 3\n2 2 4\n".repeat(3000)).unwrap();
+            if w.rank() == 2 {
+                std::fs::write(&own, "0 0 5\n1 1 3\n2 2 1\n".repeat(3000)).unwrap();
+            }
+            let read = w.text_file::<f32, 2>(&own, whitespace);
+            println!("refused: {}", read.unwrap_err());
         }
         "panics relaxed" => {
             let mut a = w.zeros::<f32, 1>([90])?.named("a");
@@ -197,6 +208,13 @@ fn what_goes_wrong_on_one_host_is_told_on_all() {
     told(&said, 3, "failed: ", &["worker 2", "i = 70", "an accident"]);
     told(&said, 3, "poisoned: ", &["array \"a\""]);
     told(&said, 3, "afterwards [7, 7, 7]", &[]);
+    let said = run(&cluster, "reads", 1);
+    told(
+        &said,
+        3,
+        "refused: ",
+        &["worker 0 (host 0)", "worker 2 (host 2)", "different files of 54000 bytes"],
+    );
     let said = run(&cluster, "panics between", 1);
     told(&said, 3, "failed: ", &["an accident"]);
     told(&said, 3, "poisoned: ", &["left half written"]);

@@ -9,7 +9,7 @@ use super::outbound::Outbound;
 use super::{Cx, Mutant, Node};
 use crate::types::{AreaId, GroupId, HostId};
 use crate::wire::{Handover, Key, Owner, Register, Stage, Subscription};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So long until it is tried again what the memory could not do yet.
 const AGAIN_NS: u64 = 2_000_000;
@@ -24,7 +24,7 @@ pub(super) struct Handovers {
     /// Groups that were left, until the next owner's host has answered.
     left: BTreeMap<GroupId, (HostId, Handover)>,
     /// Groups that are to come here. They are subscribed to, whoever wants them.
-    expected: BTreeMap<GroupId, u64>,
+    expected: BTreeSet<GroupId>,
     /// Groups that were left to this host and that it could not take yet.
     offered: BTreeMap<GroupId, (HostId, Handover)>,
     /// Subscriptions to groups whose owners are not here yet.
@@ -49,7 +49,7 @@ impl Handovers {
 
     /// Whether a group is to come here.
     pub(super) fn expects(&self, group: GroupId) -> bool {
-        self.expected.contains_key(&group)
+        self.expected.contains(&group)
     }
 
     /// A group of this host is deleted.
@@ -73,7 +73,8 @@ impl Node {
         self.handovers.owners.get(&group).map_or(0, |owner| owner.epoch)
     }
 
-    /// Whether its sender is not the one at whose host a frame's group is subscribed to. If it cannot have owned it, that counts.
+    /// Whether a frame of a group comes from another host than its owner's, as far as that is known. It is counted as a violation
+    /// unless the group is one that changes its owner.
     pub(super) fn is_foreign(&mut self, group: GroupId, from: HostId) -> bool {
         let is_foreign = self.owner_of(group) != from;
         if is_foreign && !self.handovers.owners.contains_key(&group) && !self.moves_to(group, from) {
@@ -112,8 +113,8 @@ impl Node {
         let Some(outbound) = self.outbound.get(&group) else { return };
         let Some(newest) = &outbound.newest else { return };
         // Who looks up its name is sent here first.
-        let members = (0..outbound.members.len()).map(|member| AreaId { group, member: member as u16 });
-        if members.into_iter().any(|area| self.is_unnamed(area)) {
+        let mut members = (0..outbound.members.len()).map(|member| AreaId { group, member: member as u16 });
+        if members.any(|area| self.is_unnamed(area)) {
             return;
         }
         // Whether the next owner's host has all, others lack something, and who has all and is to go over.
@@ -125,10 +126,12 @@ impl Node {
                 && !said.have.is_empty()
                 && !said.have.contains(&None)
                 && !outbound.lacks(host);
-            match () {
-                () if host == to => is_there = has_all,
-                () if has_all => moves.push(host),
-                () => lags = true,
+            if host == to {
+                is_there = has_all;
+            } else if has_all {
+                moves.push(host);
+            } else {
+                lags = true;
             }
         }
         // The next owner's host knows of the group then, whatever becomes of its agent.
@@ -177,8 +180,7 @@ impl Node {
             return;
         }
         if owner.host == self.config.host {
-            let expected = self.handovers.expected.entry(group).or_default();
-            *expected = owner.epoch.max(*expected);
+            self.handovers.expected.insert(group);
             // Whoever gives it away owns it.
             let giver = Owner { host: from, epoch: owner.epoch - 1 };
             if !self.inbound.contains_key(&group) {

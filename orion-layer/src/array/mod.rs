@@ -8,6 +8,7 @@ mod npy_as;
 mod partition;
 mod read_table;
 mod read_text;
+mod same_file;
 mod save_text;
 pub(crate) mod share;
 mod shown;

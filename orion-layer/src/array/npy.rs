@@ -59,6 +59,8 @@ impl Context<'_> {
         let (site, path) = (Site::here(), path.as_ref());
         let opened = open::<_, N>(path, |descr| element::<T>(descr).map(|()| ((), size_of::<T>())));
         let (mut file, start, shape, ((), _)) = self.agree_on_same(site, opened)?;
+        let is_same = self.see_same_file(site, path)?;
+        self.agree_on_same(site, is_same)?;
         DistArray::make(self, site, shape, |first, data| {
             let at = start + first * size_of::<T>() as u64;
             let read =

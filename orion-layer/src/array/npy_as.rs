@@ -99,6 +99,8 @@ impl Context<'_> {
         let (site, path) = (Site::here(), path.as_ref());
         let opened = open::<_, N>(path, converter::<T>);
         let (mut file, start, shape, (convert, size)) = self.agree_on_same(site, opened)?;
+        let is_same = self.see_same_file(site, path)?;
+        self.agree_on_same(site, is_same)?;
         DistArray::make(self, site, shape, |first, data| {
             let at = start + first * size as u64;
             read(&mut file, at, data, convert, size).map_err(|source| file::failed(path, source))

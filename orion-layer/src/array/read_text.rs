@@ -165,23 +165,8 @@ impl Context<'_> {
         read: impl FnOnce(&Path, Share) -> Result<R, E>,
     ) -> Result<R> {
         let share = Share { part: self.rank() as usize, of: self.size() };
-        // Shares are of one file only if all see the same length.
-        let len = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         let read = read(path, share).map_err(Into::into);
-        let (mut expected, mut other) = (None, None);
-        self.exchange_values(site, &len, |rank, there: u64| {
-            if *expected.get_or_insert(there) != there {
-                other = other.or(Some((rank, there)));
-            }
-            Ok(())
-        })?;
-        let read = match (other, expected) {
-            (Some((rank, there)), Some(expected)) if read.is_ok() => Err(Error::Format {
-                file: path.display().to_string(),
-                what: format!("worker 0 sees {expected} bytes, worker {rank} {there}"),
-            }),
-            _ => read,
-        };
-        self.agree_on_same(site, read)
+        let is_same = self.see_same_file(site, path)?;
+        self.agree_on_same(site, read.and_then(|read| is_same.map(|()| read)))
     }
 }

@@ -58,7 +58,8 @@ impl<'w> SharedMemory<'w> {
         self.hosts.len() > 1
     }
 
-    fn host_of(&self, rank: usize) -> usize {
+    /// The host of a worker, counted from 0.
+    pub(crate) fn host_of(&self, rank: usize) -> usize {
         self.hosts.iter().position(|ranks| ranks.contains(&(rank as Rank))).unwrap_or_default()
     }
 

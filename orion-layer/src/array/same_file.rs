@@ -1,0 +1,61 @@
+//! Files of which every worker reads its share: they have to be the same for all, on all hosts.
+use crate::checksum::Checksum;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::site::Site;
+use hectare_dsm::Rank;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// So many blocks of a file are looked at, evenly over it.
+const BLOCKS: u64 = 64;
+const BLOCK: u64 = 4096;
+
+/// What a worker sees of a file: its length, and a checksum of blocks of it where workers are on several hosts. Zeros if it cannot be
+/// read, which is said elsewhere.
+fn fingerprint(path: &Path, looks_inside: bool) -> (u64, u64) {
+    let look = || -> std::io::Result<(u64, u64)> {
+        let mut file = File::open(path)?;
+        let (len, mut checksum) = (file.metadata()?.len(), Checksum::new());
+        let mut block = Vec::new();
+        for number in (0..BLOCKS).filter(|_| looks_inside) {
+            // The last ends with the file.
+            let start = u128::from(len.saturating_sub(BLOCK)) * u128::from(number) / u128::from(BLOCKS - 1);
+            file.seek(SeekFrom::Start(start as u64))?;
+            block.clear();
+            (&mut file).take(BLOCK).read_to_end(&mut block)?;
+            checksum.add(&block);
+        }
+        Ok((len, checksum.value()))
+    };
+    look().unwrap_or_default()
+}
+
+impl Context<'_> {
+    /// Compares what the workers see of a file; what differs, the same on every worker. Collective.
+    pub(super) fn see_same_file(&mut self, site: Site, path: &Path) -> Result<Result<()>> {
+        let seen = fingerprint(path, self.fabric.spans_hosts());
+        let (mut expected, mut other) = (None, None);
+        self.exchange_values(site, &seen, |rank, there: (u64, u64)| {
+            if *expected.get_or_insert(there) != there {
+                other = other.or(Some((rank, there)));
+            }
+            Ok(())
+        })?;
+        let (Some((len, _)), Some((rank, (there, _)))) = (expected, other) else { return Ok(Ok(())) };
+        let (first, second) = (self.worker_and_host(0), self.worker_and_host(rank));
+        let what = match len == there {
+            true => format!("{first} and {second} see different files of {len} bytes: copy one to all hosts"),
+            false => format!("{first} sees {len} bytes, {second} {there}"),
+        };
+        Ok(Err(Error::Format { file: path.display().to_string(), what }))
+    }
+
+    fn worker_and_host(&self, rank: Rank) -> String {
+        match self.fabric.spans_hosts() {
+            true => format!("worker {rank} (host {})", self.fabric.host_of(rank as usize)),
+            false => format!("worker {rank}"),
+        }
+    }
+}
