@@ -1,8 +1,13 @@
 /* The least that a program over DPDK does: frames of one kind as fast as the port takes them, or one there and back.
- * bare send|receive|ask|answer DEVICE FRAME ROOM MILLISECONDS PROCESSORS */
+ * bare send|receive|ask|answer DEVICE FRAME ROOM MILLISECONDS PROCESSORS OWN_IP PEER_IP PEER_MAC
+ * The frames are those of our transport: IPv4 and UDP, for an address that the system does not have. */
 #include <rte_eal.h>
 #include <rte_ethdev.h>
+#include <rte_ether.h>
+#include <rte_ip.h>
 #include <rte_mbuf.h>
+#include <rte_udp.h>
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +19,11 @@
 
 static struct rte_mempool *pool;
 static uint16_t port, frame;
+static struct headers {
+    struct rte_ether_hdr ether;
+    struct rte_ipv4_hdr ip;
+    struct rte_udp_hdr udp;
+} headers;
 
 static uint64_t now(void)
 {
@@ -30,16 +40,32 @@ static void check(int good, const char *what)
     exit(1);
 }
 
-static uint16_t make(struct rte_mbuf **mbufs, uint16_t count, uint8_t who)
+static void prepare(const char *own, const char *peer, const char *mac)
+{
+    uint16_t packet = frame - sizeof headers.ether;
+    uint8_t *to = headers.ether.dst_addr.addr_bytes;
+    headers.ip.src_addr = inet_addr(own);
+    headers.ip.dst_addr = inet_addr(peer);
+    check(sscanf(mac, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", to, to + 1, to + 2, to + 3, to + 4, to + 5) == 6, "an address");
+    rte_eth_macaddr_get(port, &headers.ether.src_addr);
+    headers.ether.ether_type = htons(RTE_ETHER_TYPE_IPV4);
+    headers.ip.version_ihl = 0x45;
+    headers.ip.total_length = htons(packet);
+    headers.ip.fragment_offset = htons(0x4000);
+    headers.ip.time_to_live = 64;
+    headers.ip.next_proto_id = IPPROTO_UDP;
+    headers.ip.hdr_checksum = rte_ipv4_cksum(&headers.ip);
+    headers.udp.src_port = headers.udp.dst_port = htons(7300);
+    headers.udp.dgram_len = htons(packet - sizeof headers.ip);
+}
+
+static uint16_t make(struct rte_mbuf **mbufs, uint16_t count)
 {
     if (rte_pktmbuf_alloc_bulk(pool, mbufs, count))
         return 0;
     for (uint16_t at = 0; at < count; at++) {
-        uint8_t *bytes = rte_pktmbuf_mtod(mbufs[at], uint8_t *);
-        memset(bytes, 0xff, 6);
-        memset(bytes + 6, 2, 6);
-        bytes[6] = 2, bytes[11] = who;
-        bytes[12] = 0x88, bytes[13] = 0xb5; /* for experiments */
+        /* The payload is whatever is there. */
+        memcpy(rte_pktmbuf_mtod(mbufs[at], uint8_t *), &headers, sizeof headers);
         mbufs[at]->data_len = mbufs[at]->pkt_len = frame;
     }
     return count;
@@ -58,8 +84,9 @@ static unsigned take(uint64_t *bytes)
     uint16_t count = rte_eth_rx_burst(port, 0, mbufs, BURST);
     unsigned ours = 0;
     for (uint16_t at = 0; at < count; at++) {
-        uint8_t *frame_bytes = rte_pktmbuf_mtod(mbufs[at], uint8_t *);
-        if (frame_bytes[12] == 0x88 && frame_bytes[13] == 0xb5)
+        struct headers *it = rte_pktmbuf_mtod(mbufs[at], struct headers *);
+        if (it->ether.ether_type == headers.ether.ether_type && it->ip.dst_addr == headers.ip.src_addr
+            && it->udp.dst_port == headers.udp.dst_port)
             ours++, *bytes += mbufs[at]->pkt_len;
     }
     rte_pktmbuf_free_bulk(mbufs, count);
@@ -74,7 +101,7 @@ static int compare(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-    check(argc == 7, "bare send|receive|ask|answer DEVICE FRAME ROOM MILLISECONDS PROCESSORS");
+    check(argc == 10, "bare send|receive|ask|answer DEVICE FRAME ROOM MILLISECONDS PROCESSORS OWN_IP PEER_IP PEER_MAC");
     const char *role = argv[1];
     char cores[64];
     snprintf(cores, sizeof cores, "0@(0-%d)", atoi(argv[6]) - 1);
@@ -91,7 +118,7 @@ int main(int argc, char **argv)
     check(rte_eth_rx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL, pool) == 0, "receive queue");
     check(rte_eth_tx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL) == 0, "send queue");
     check(rte_eth_dev_start(port) == 0, "start");
-    rte_eth_promiscuous_enable(port);
+    prepare(argv[7], argv[8], argv[9]);
 
     struct rte_mbuf *mbufs[BURST];
     uint64_t bytes = 0, window = atoi(argv[5]) * 1000000ull;
@@ -99,7 +126,7 @@ int main(int argc, char **argv)
     fflush(stdout);
     if (!strcmp(role, "send")) {
         for (;;)
-            send_all(mbufs, make(mbufs, BURST, 1));
+            send_all(mbufs, make(mbufs, BURST));
     } else if (!strcmp(role, "receive")) {
         while (!take(&bytes))
             ;
@@ -116,12 +143,12 @@ int main(int argc, char **argv)
     } else if (!strcmp(role, "answer")) {
         for (;;)
             if (take(&bytes))
-                send_all(mbufs, make(mbufs, 1, 2));
+                send_all(mbufs, make(mbufs, 1));
     } else {
         static uint64_t times[TURNS];
         for (int turn = -WARM; turn < TURNS; turn++) {
             uint64_t start = now();
-            send_all(mbufs, make(mbufs, 1, 1));
+            send_all(mbufs, make(mbufs, 1));
             /* The first ones may be lost. */
             while (!take(&bytes) && now() - start < 100000000)
                 ;

@@ -105,6 +105,11 @@ pub(crate) fn compile(into: &Path) -> Result<PathBuf, String> {
     }
 }
 
+fn mac(cluster: &Cluster, host: usize) -> Result<String, String> {
+    let said = cluster.network.command(host, "cat").arg("/sys/class/net/eth0/address").output();
+    Ok(String::from_utf8_lossy(&said.map_err(|error| error.to_string())?.stdout).trim().to_owned())
+}
+
 /// The C program over the device that our port is on.
 pub(crate) fn bare(
     cluster: &Cluster,
@@ -116,10 +121,13 @@ pub(crate) fn bare(
     let room = (mtu + 128).next_multiple_of(1024);
     let device = format!("net_af_packet0,iface=eth0,framesz={room},blocksz={},framecnt=512", room * 4);
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let macs = [mac(cluster, 0)?, mac(cluster, 1)?];
+    let ip = |host: usize| format!("10.77.0.{}", 200 + host);
     let side = |host: usize, role: &str, frame: u32| {
         let mut command = cluster.network.command(host, program);
         command.args([role, &device, &frame.to_string(), &room.to_string()]);
         command.args([options.window().as_millis().to_string(), processors.to_string()]);
+        command.args([ip(host), ip(1 - host), macs[1 - host].clone()]);
         command
     };
     // A packet of the MTU, and 64 bytes of payload with the headers that ours has.
