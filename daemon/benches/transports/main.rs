@@ -68,7 +68,7 @@ impl Options {
     }
 
     pub(crate) fn window(&self) -> Duration {
-        Duration::from_millis(if self.quick { 300 } else { 1000 })
+        Duration::from_millis(if self.quick { 300 } else { 500 })
     }
 
     pub(crate) fn area_bytes(&self) -> usize {
@@ -76,11 +76,11 @@ impl Options {
     }
 
     pub(crate) fn area_turns(&self) -> usize {
-        if self.quick { 3 } else { 10 }
+        if self.quick { 3 } else { 5 }
     }
 
     pub(crate) fn visible_turns(&self) -> u64 {
-        if self.quick { 500 } else { 3000 }
+        if self.quick { 500 } else { 2000 }
     }
 }
 
