@@ -5,6 +5,7 @@ use hectare::orion::accumulate::Sum;
 use hectare::orion::execute::{LoopHead, entry_parts};
 use hectare::orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript};
 use hectare::orion::relax::Relax;
+use hectare::orion::schedule::{AsFree, Schedule};
 use hectare::orion::{Context, Error, Result, Site};
 use hectare::{DistArray, SparseArray};
 use std::path::{Path, PathBuf};
@@ -42,6 +43,15 @@ fn mix(a: &mut [u64], b: &mut [u64], x: u64) -> u64 {
 }
 
 fn pass(w: &mut Context<'_>, state: &mut State, each: impl Fn() + Sync) -> Result<u64> {
+    pass_by(w, state, None, each)
+}
+
+fn pass_by(
+    w: &mut Context<'_>,
+    state: &mut State,
+    schedule: Option<&dyn Schedule>,
+    each: impl Fn() + Sync,
+) -> Result<u64> {
     let State { r, u, v } = state;
     let head = LoopHead {
         site: Site::here(),
@@ -50,7 +60,7 @@ fn pass(w: &mut Context<'_>, state: &mut State, each: impl Fn() + Sync) -> Resul
         arrays: &["u", "v"],
         invariants: &[],
         captured: &[],
-        schedule: None,
+        schedule,
         relax: Relax::default(),
     };
     let describe = |nest: &mut LoopNest| {
@@ -95,6 +105,27 @@ fn processes_give_the_bits_that_threads_give() {
             let theirs = hectare::run(3, |w| train(w, 4)).unwrap();
             assert!(theirs.iter().all(|theirs| *theirs == ours));
         }
+    });
+}
+
+#[test]
+fn a_worker_killed_in_a_tile_that_came_free_is_named() {
+    as_processes("a_worker_killed_in_a_tile_that_came_free_is_named", Some(1), |w| {
+        let mut state = begin(w).unwrap();
+        let sum = pass_by(w, &mut state, Some(&AsFree), || ()).unwrap();
+        assert_eq!(pass_by(w, &mut state, Some(&AsFree), || ()).unwrap(), sum);
+        assert!(w.explain()[0].is_as_free);
+        let me = w.rank();
+        let failed = pass_by(w, &mut state, Some(&AsFree), || {
+            if me == 1 {
+                // SAFETY: ends this process, as the kernel would when memory runs out.
+                unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+            }
+        })
+        .unwrap_err();
+        assert!(matches!(failed, Error::WorkerLost { rank: 1, .. }), "{failed}");
+        let refused = state.u.read(w).unwrap_err();
+        assert!(matches!(&refused, Error::Poisoned { array, .. } if array == "u"), "{refused}");
     });
 }
 

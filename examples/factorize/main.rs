@@ -11,12 +11,15 @@ pub(crate) mod training;
 
 use clap::Parser;
 use hectare::orion::relax::{AdaRevision, Buffered, Consistency, Relax};
+use hectare::orion::schedule::AsFree;
 use hectare::orion::{Context, Error, Result, dot, parallel_for};
 use hectare::{DistArray, SparseArray};
 use relaxed::Revised;
 use saved::Factors;
 use std::process::ExitCode;
-use training::{Curve, Options, Steps, TOO_LONG, guess_of_entries, load, mean_guess, parallel, uniform};
+use training::{
+    Blocks, Curve, Options, Steps, TOO_LONG, guess_of_entries, load, mean_guess, parallel, uniform,
+};
 
 /// How loops may be run: as a rotation, or with the columns relaxed.
 const KINDS: [Consistency; 4] =
@@ -113,6 +116,13 @@ fn pass(
         Columns::Buffered(v) => relaxed::revised_pass(w, (o, relax), r, u, v),
         Columns::Plain(v) if relax.consistency != Consistency::Serializable => {
             relaxed::pass(w, (o, first, relax), r, u, v)
+        }
+        Columns::Plain(v) if o.blocks == Blocks::Free => {
+            parallel_for!(w, unordered, read r, write [u, v], sum squares: f64, schedule = AsFree;
+            for ((i, j), x) in r {
+                let e = step(o, u.row_mut(i), v.row_mut(j), *x, first);
+                squares += (e * e) as f64;
+            })
         }
         Columns::Plain(v) => {
             parallel_for!(w, unordered, read r, write [u, v], sum squares: f64;

@@ -8,7 +8,9 @@ mod training;
 use clap::Parser;
 use hectare::orion::{Context, Result, parallel_for};
 use std::process::ExitCode;
-use training::{Curve, Options, Steps, TOO_LONG, guess_of_entries, load, mean_guess, parallel, uniform};
+use training::{
+    Blocks, Curve, Options, Steps, TOO_LONG, guess_of_entries, load, mean_guess, parallel, uniform,
+};
 
 /// Of the generated tensor: extents, how many entries.
 const SHAPE: [usize; 3] = [3000, 2000, 400];
@@ -112,6 +114,7 @@ fn run(o: &Options) -> anyhow::Result<()> {
     anyhow::ensure!(o.steps != Steps::AdaRevision, "--steps: fixed or adaptive");
     anyhow::ensure!(o.checkpoint.is_none(), "--checkpoint: this program saves none (`factorize` does)");
     anyhow::ensure!(o.save.is_none(), "--save: this program saves nothing (`factorize` does)");
+    anyhow::ensure!(o.blocks == Blocks::Planned, "--blocks: planned (`factorize` has others)");
     let parallel = |workers| hectare::run(workers, |w| train(w, o)).map(|mut all| all.swap_remove(0));
     o.run.by(o.steps.said()).train(&[], || Ok(serial(o)?), |workers, _| Ok(parallel(workers)?))
 }

@@ -17,7 +17,7 @@ pub(crate) mod text;
 pub(crate) use self::curve::{Baseline, Curve};
 pub(crate) use self::data::{guess_of_entries, load, mean_guess, parallel, uniform};
 pub(crate) use self::instructions::Instructions;
-pub(crate) use self::options::{Options, Steps};
+pub(crate) use self::options::{Blocks, Options, Steps};
 pub(crate) use self::run::{Interrupted, Run, try_to_write};
 pub(crate) use self::said::one_line;
 pub(crate) use self::say::{say, warn};

@@ -14,6 +14,15 @@ pub(crate) enum Steps {
     AdaRevision,
 }
 
+/// In which order the blocks of a rotation are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Blocks {
+    /// Step by step: the same bits in every run.
+    Planned,
+    /// As they come free: who has the slower core runs less.
+    Free,
+}
+
 /// Trains by SGD; `--serial` runs the loop that one would write without Hectare.
 #[derive(Clone, Debug, Parser)]
 pub(crate) struct Options {
@@ -44,6 +53,9 @@ pub(crate) struct Options {
     /// Where the factors begin depends on it.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// The order of a rotation's blocks, with several workers.
+    #[arg(long, value_enum, default_value_t = Blocks::Planned)]
+    pub(crate) blocks: Blocks,
     /// Save the factors here after each pass, and go on from them if they are there.
     #[arg(long, conflicts_with_all = ["serial", "all"])]
     pub(crate) checkpoint: Option<PathBuf>,

@@ -33,6 +33,8 @@ pub struct Explanation {
     pub vectors: Vec<String>,
     /// The schedules that were considered.
     pub candidates: Vec<Candidate>,
+    /// Whether the blocks of a rotation are taken as they come free, and not step by step.
+    pub is_as_free: bool,
     /// Cells per dimension.
     pub grid: Vec<usize>,
     /// Steps of a pass.
@@ -112,6 +114,7 @@ impl LoopPlan {
             conflicts: self.dependences.describe_all(nest),
             vectors: self.dependences.list.iter().map(|dependence| dependence.describe(nest)).collect(),
             candidates: self.choice.candidates.clone(),
+            is_as_free: self.choice.is_as_free(),
             grid: self.choice.grid.clone(),
             steps: self.choice.steps.len(),
             arrays: arrays.zip(self.choice.placement.arrays.iter().cloned()).collect(),
@@ -297,6 +300,10 @@ impl fmt::Display for Explanation {
                 }
                 Verdict::Refused(why) => writeln!(f, "    - {}: not possible: {why}", candidate.name)?,
             }
+        }
+        if self.is_as_free {
+            let blocks = "    Its blocks are taken as they come free: several for each worker, in another order each time";
+            writeln!(f, "{blocks} ({}).", counted(self.steps as u64 * self.workers as u64, "block"))?;
         }
         writeln!(f, "  Arrays:")?;
         for (name, placement) in &self.arrays {

@@ -105,7 +105,7 @@ pub mod placement {
 pub mod schedule {
     #[doc(inline)]
     pub use hectare_dependence::schedule::{
-        Blocks, Candidate, Choice, Cost, Rotation, Schedule, Serial, Steps, Tile, Verdict,
+        AsFree, Blocks, Candidate, Choice, Cost, Rotation, Schedule, Serial, Steps, Tile, Verdict,
     };
 }
 

@@ -9,7 +9,7 @@ use common::running::{Options, Pass, run_case};
 use common::schedules::{Arbitrary, Fault};
 use common::watchdog::watched;
 use hectare_orion::loop_nest::{Access, Affine, Mode, Order, Subscript};
-use hectare_orion::schedule::{Rotation, Schedule, Steps, Tile};
+use hectare_orion::schedule::{AsFree, Rotation, Schedule, Steps, Tile};
 use hectare_orion::{Error, run};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -67,6 +67,30 @@ fn random_schedules_are_refused_or_right() {
         for (outcome, least) in [("accepted", 40), ("would run at once what must not", 20), ("ordered", 10)] {
             assert!(outcomes.get(outcome).is_some_and(|count| *count >= least), "{outcomes:?}");
         }
+    });
+}
+
+/// Tiles that are taken as they come free: each iteration once a pass, and never two at once that conflict.
+#[test]
+fn random_loops_run_as_tiles_come_free() {
+    watched("random loops as tiles come free", || {
+        let mut free = 0;
+        for seed in 0..100 {
+            let workers = 2 + Random(seed).below(4);
+            let case = generate::case(5_000_000 + seed);
+            let place = format!("{workers} workers\n{case}");
+            let clock = AtomicU64::new(0);
+            let options = Options { schedule: Some(&AsFree), slow: seed % 2 == 0 };
+            let passes = run(workers, |w| {
+                let passes = run_case(w, &case, &clock, options)?;
+                Ok((passes, w.explain().iter().filter(|one| one.is_as_free).count()))
+            });
+            let (passes, counts): (Vec<_>, Vec<_>) =
+                passes.unwrap_or_else(|error| panic!("{error}: {place}")).into_iter().unzip();
+            check(&case, &passes).unwrap_or_else(|what| panic!("{what}: {place}"));
+            free += counts[0];
+        }
+        assert!(free >= 10, "only {free} loops were run so");
     });
 }
 

@@ -121,6 +121,14 @@ impl<T: Element, const N: usize> LoopArray for &mut DistArray<T, N> {
         self.partitions()[part].give(worker, to)
     }
 
+    fn lay_down(&mut self, worker: &Worker, part: usize) -> Result<()> {
+        self.partitions()[part].lay_down(worker)
+    }
+
+    fn pick_up(&mut self, worker: &Worker, part: usize) -> Result<bool> {
+        self.partitions()[part].pick_up(worker)
+    }
+
     fn lend(&mut self, worker: &Worker) -> Result<()> {
         self.partitions().iter_mut().try_for_each(|partition| partition.lend(worker))
     }

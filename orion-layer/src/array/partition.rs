@@ -180,6 +180,28 @@ impl<T: Element> Partition<T> {
         Ok(true)
     }
 
+    /// Leaves it to whoever picks it up first.
+    #[inline]
+    pub(crate) fn lay_down(&mut self, worker: &Worker) -> Result<()> {
+        match std::mem::replace(&mut self.hold, Hold::Elsewhere) {
+            Hold::Held(owned) => Ok(owned.lay_down(worker).map_err(Error::from)?),
+            other => {
+                self.hold = other;
+                Err(self.not_held(worker).into())
+            }
+        }
+    }
+
+    /// Picks it up, unless this worker holds it; false if another has it.
+    #[inline]
+    pub(crate) fn pick_up(&mut self, worker: &Worker) -> Result<bool> {
+        if !self.is_held() {
+            let Some(owned) = self.area.try_pick_up(worker)? else { return Ok(false) };
+            self.hold = Hold::Held(owned);
+        }
+        Ok(true)
+    }
+
     /// Hands it to another worker.
     #[inline]
     pub(crate) fn give(&mut self, worker: &Worker, to: Rank) -> Result<()> {

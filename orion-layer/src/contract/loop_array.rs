@@ -66,6 +66,21 @@ pub trait LoopArray {
     fn give(&mut self, _worker: &Worker, _part: usize, _to: Rank) -> Result<()> {
         Ok(())
     }
+    /// Leaves a part to whoever picks it up first.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn lay_down(&mut self, _worker: &Worker, _part: usize) -> Result<()> {
+        Ok(())
+    }
+    /// Picks up a part that was laid down, unless this worker holds it; false if another has it. As it is here, for arrays
+    /// that lie in no parts.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn pick_up(&mut self, _worker: &Worker, _part: usize) -> Result<bool> {
+        Ok(true)
+    }
     /// Lends all that this worker holds.
     ///
     /// # Errors

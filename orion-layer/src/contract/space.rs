@@ -55,6 +55,31 @@ pub trait IterationSpace {
         sorted: bool,
     ) -> Result<Self::Placed>;
 
+    /// Whether a worker can run cells of which another has the iterations.
+    fn is_shareable(&self) -> bool;
+
+    /// Lets others run what was placed at this worker. Collective; does nothing if they may already.
+    ///
+    /// # Errors
+    /// Of memory; the same on all workers.
+    fn share(&self, _context: &mut Context<'_>, _site: Site, _placed: &Self::Placed) -> Result<()> {
+        Ok(())
+    }
+
+    /// Brings iterations of these cells, by their numbers, here, if worker `from` has them and has shared them. They stay for
+    /// as long as they are placed so.
+    ///
+    /// # Errors
+    /// When that worker cannot be reached.
+    fn bring(
+        _placed: &Self::Placed,
+        _context: &mut Context<'_>,
+        _from: usize,
+        _cells: &[usize],
+    ) -> Result<()> {
+        Ok(())
+    }
+
     /// The iterations of one cell.
     fn chunk<'a>(
         placed: &'a Self::Placed,
@@ -112,6 +137,10 @@ impl<const D: usize> IterationSpace for Ranges<D> {
         _sorted: bool,
     ) -> Result<()> {
         Ok(())
+    }
+
+    fn is_shareable(&self) -> bool {
+        true
     }
 
     #[inline]

@@ -30,6 +30,9 @@ impl Context<'_> {
         F: Body<S, A, C>,
     {
         let Called { head, space, accumulators, slice, .. } = *called;
+        if let Some(free) = &plan.free {
+            return self.pass_as_free(called, plan, free, arrays);
+        }
         let mut timing = plan.timing.borrow_mut();
         let placed = timed(&mut timing.placing, || {
             space.place(self, head.site, &plan.choice.cuts, &plan.owners, plan.is_sorted())
@@ -117,7 +120,7 @@ impl Context<'_> {
     }
 
     /// Adds up what the cells of all workers gave; how long the slowest worker took. Collective.
-    fn combine<C: Accumulators>(
+    pub(super) fn combine<C: Accumulators>(
         &mut self,
         site: Site,
         accumulators: &C,
@@ -138,7 +141,12 @@ impl Context<'_> {
     }
 
     /// Brings every written array to the worker that needs it first.
-    fn begin<A: Arrays>(&mut self, head: &LoopHead<'_>, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
+    pub(super) fn begin<A: Arrays>(
+        &mut self,
+        head: &LoopHead<'_>,
+        plan: &LoopPlan,
+        arrays: &mut A,
+    ) -> Result<()> {
         for (number, array) in arrays.each().iter_mut().enumerate() {
             if let Some(layout) = plan.layout(number).or_else(|| {
                 let by_rule = array.treatment().contributes();
@@ -161,7 +169,10 @@ impl Context<'_> {
         self.agree_on(head.site, recalled)?;
         each.iter_mut().try_for_each(|array| array.finish_recall(self.fabric.worker))?;
         for (number, array) in each.iter_mut().enumerate().filter(|(_, array)| array.is_written()) {
-            self.hand_out(plan, number, *array)?;
+            match plan.free {
+                None => self.hand_out(plan, number, *array)?,
+                Some(_) => self.lay_out(*array)?,
+            }
         }
         Ok(())
     }

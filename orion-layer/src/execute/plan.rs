@@ -2,6 +2,7 @@
 use super::called::Called;
 use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
+use super::free::FreeTiles;
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::context::Context;
 use crate::contract::Serving;
@@ -106,8 +107,11 @@ fn scheduled<S: IterationSpace>(
         let schedule = head.schedule.map_or_else(|| "serial".into(), |schedule| schedule.name());
         Error::InvalidSchedule { loop_name: head.name(), schedule, what: error.to_string() }
     };
-    let mut choice = choose(nest, dependences, head.schedule, &cut, workers, accumulates).map_err(refused)?;
-    if let Some(rotation) = choice.rotation.clone().filter(|_| workers > 1)
+    let one_host = !context.fabric.spans_hosts();
+    let own = head.schedule.filter(|own| !own.is_as_free() || space.is_shareable() && one_host);
+    let mut choice = choose(nest, dependences, own, &cut, workers, accumulates).map_err(refused)?;
+    // Who takes blocks as they come free balances them so.
+    if let Some(rotation) = choice.rotation.clone().filter(|rotation| workers > 1 && !rotation.as_free)
         && let Some(mut weights) = space.count(&rotation.dims, &choice.cuts)
     {
         let own = weights.clone();
@@ -148,6 +152,8 @@ pub struct LoopPlan {
     scrambled: Vec<Vec<usize>>,
     /// Who runs each tile, by worker.
     pub(crate) tiles: Vec<Vec<TilePlan>>,
+    /// If tiles are taken as they come free.
+    pub(super) free: Option<FreeTiles>,
 }
 
 impl LoopPlan {
@@ -189,6 +195,8 @@ impl LoopPlan {
         let visits = VISITS / own.len().max(1);
         let me = context.rank() as usize;
         let own_cells = owners.iter().filter(|owner| **owner == me).count();
+        let free = choice.rotation.as_ref().filter(|rotation| rotation.as_free);
+        let free = free.map(|rotation| FreeTiles::new(rotation, &tiles, sparse));
         let scrambled = own.iter().map(|plan| scrambled(&plan.tile, stays, visits)).collect();
         let timing = Timing { loop_name: nest.name.clone(), ..Timing::default() };
         let timing = RefCell::new(timing);
@@ -214,6 +222,7 @@ impl LoopPlan {
             own_cells,
             scrambled,
             tiles,
+            free,
         }
     }
 

@@ -27,11 +27,11 @@ pub(super) struct Progress {
 
 /// The cells of a pass, and the body that runs over them.
 pub(super) struct Cells<'p, S: IterationSpace, F> {
-    placed: &'p S::Placed,
-    plan: &'p LoopPlan,
+    pub(super) placed: &'p S::Placed,
+    pub(super) plan: &'p LoopPlan,
     body: &'p F,
     /// The number of the cell under way.
-    current: Cell<usize>,
+    pub(super) current: Cell<usize>,
 }
 
 impl<'p, S: IterationSpace, F> Cells<'p, S, F> {
@@ -41,7 +41,7 @@ impl<'p, S: IterationSpace, F> Cells<'p, S, F> {
 
     /// Runs the iterations of one cell, and notes what they add to the accumulators.
     #[inline(always)]
-    fn run<'a, A: Arrays, C: Accumulators>(
+    pub(super) fn run<'a, A: Arrays, C: Accumulators>(
         &'a self,
         cell: &[usize],
         views: &mut Of<'a, A::Views>,

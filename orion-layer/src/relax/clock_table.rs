@@ -163,7 +163,7 @@ impl ClockTable {
     }
 
     /// Lets those who sleep in [`ClockTable::wait`] look again.
-    fn ring(&self, worker: &Worker) -> Result<()> {
+    pub(crate) fn ring(&self, worker: &Worker) -> Result<()> {
         if self.all.len() > 1 && !self.is_published() {
             self.look(worker, 0, |words| words.ring(bell(self.all.len())))?;
         }

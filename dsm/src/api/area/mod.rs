@@ -8,6 +8,7 @@ mod create;
 pub(crate) mod guard;
 pub(crate) mod handle;
 pub(crate) mod info;
+mod lay;
 pub(crate) mod lend;
 pub(crate) mod observer;
 pub(crate) mod open;

@@ -7,6 +7,7 @@ use crate::engine::owned_set::{Hand, OwnedSet};
 use crate::engine::scan::Scanned;
 use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
+use crate::primitive::AtomicU64;
 use crate::protocol::ownership;
 use crate::protocol::ownership::OwnershipWord;
 use crate::segment::element::Element;
@@ -163,7 +164,7 @@ impl<T: Element> Owned<T> {
     }
 
     #[cold]
-    fn stale(&self, worker: &Worker) -> Error {
+    pub(crate) fn stale(&self, worker: &Worker) -> Error {
         Error::NotOwner {
             name: self.core().name.clone(),
             rank: worker.rank(),
@@ -298,6 +299,26 @@ impl<T: Element> Owned<T> {
         if let Err(error) = checked.and_then(|()| self.check_leaving(worker, to)) {
             return Err(GiveError { error, owned: self });
         }
+        let asleep = self.leave_hand(|word, me, epoch| ownership::give(word, me, to, epoch));
+        let Some(asleep) = asleep else {
+            let error = self.stale(worker);
+            return Err(GiveError { error, owned: self });
+        };
+        // From here on the area is the other's; what follows is this worker's own bookkeeping.
+        if asleep {
+            futex_wake_all(low_half(&self.core().parts().slot.own.ownership));
+        }
+        if worker.shared().segment.spans_hosts() && worker.shared().tell_given(self.core(), to) {
+            worker.local().gave_away.set(true);
+        }
+        self.end();
+        self.forget();
+        Ok(())
+    }
+
+    /// Notes what the next owner has to know of the area, and changes the ownership word.
+    #[inline(always)]
+    pub(crate) fn leave_hand(&self, change: impl Fn(&AtomicU64, Rank, u64) -> Option<bool>) -> Option<bool> {
         self.scan();
         let parts = self.core().parts();
         if self.core().log().dirty.is_set() {
@@ -307,21 +328,7 @@ impl<T: Element> Owned<T> {
                 writers.store(bits | 1 << (self.hand.rank % 64), Ordering::Relaxed);
             }
         }
-        let word = &parts.slot.own.ownership;
-        let Some(asleep) = ownership::give(word, self.hand.rank, to, self.epoch) else {
-            let error = self.stale(worker);
-            return Err(GiveError { error, owned: self });
-        };
-        // From here on the area is the other's; what follows is this worker's own bookkeeping.
-        if asleep {
-            futex_wake_all(low_half(word));
-        }
-        if worker.shared().segment.spans_hosts() && worker.shared().tell_given(self.core(), to) {
-            worker.local().gave_away.set(true);
-        }
-        self.end();
-        self.forget();
-        Ok(())
+        change(&parts.slot.own.ownership, self.hand.rank, self.epoch)
     }
 
     /// Whether the area can go where `to` is.

@@ -1,6 +1,6 @@
 //! Which schedule a loop gets: those that its dependences allow, the cheapest of them.
 use super::cost::{self, Cost, estimate};
-use super::{Blocks, Rotation, Schedule, ScheduleError, Serial, Steps, verify};
+use super::{Blocks, Rotation, Schedule, ScheduleError, Serial, Steps, verify, verify_as_free};
 use crate::analysis::Dependences;
 use crate::cuts::BlockWeights;
 use crate::loop_nest::{LoopNest, Order};
@@ -8,6 +8,9 @@ use crate::placement::Placement;
 
 /// The most dimensions that a rotation is tried over.
 const MOST_ROTATED: usize = 3;
+
+/// The most tiles that are taken as they come free: every worker goes over all of them whenever it takes one.
+const MOST_FREE: usize = 4096;
 
 /// The verdict on a candidate.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -44,6 +47,13 @@ pub struct Choice {
     pub placement: Placement,
     /// If it is a rotation of the runtime's own: which.
     pub rotation: Option<Rotation>,
+}
+
+impl Choice {
+    /// Whether tiles are taken as they come free, and not step by step.
+    pub fn is_as_free(&self) -> bool {
+        self.rotation.as_ref().is_some_and(|rotation| rotation.as_free)
+    }
 }
 
 impl Choice {
@@ -183,7 +193,7 @@ pub fn choose(
     workers: usize,
     accumulates: bool,
 ) -> Result<Choice, ScheduleError> {
-    if let Some(schedule) = own {
+    if let Some(schedule) = own.filter(|schedule| !schedule.is_as_free()) {
         let built = build(nest, dependences, schedule, cut, workers)?;
         let candidates = vec![Candidate { name: schedule.name(), verdict: Verdict::Chosen(built.cost) }];
         return Ok(Choice::new(candidates, built, None));
@@ -233,5 +243,17 @@ pub fn choose(
         Some((_, Kind::Rotation(rotation))) => Some(rotation),
         _ => None,
     };
+    if let Some(planned) =
+        rotation.as_ref().filter(|_| own.is_some() && workers > 1 && nest.relaxed.is_empty())
+    {
+        let free = Rotation { as_free: true, ..planned.clone() };
+        // Where that does not fit, blocks go around as planned.
+        if let Ok(built) = build(nest, dependences, &free, cut, workers)
+            && built.steps.len() * workers <= MOST_FREE
+            && verify_as_free(nest, dependences, &built.placement).is_ok()
+        {
+            return Ok(Choice::new(candidates, built, Some(free)));
+        }
+    }
     Ok(Choice::new(candidates, built, rotation))
 }

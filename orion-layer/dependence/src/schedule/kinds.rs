@@ -27,12 +27,15 @@ pub struct Rotation {
     pub dims: Vec<usize>,
     /// The cells at which the blocks of each begin, and where the last ends; equal numbers of cells if empty.
     pub bounds: Vec<Vec<usize>>,
+    /// Whether its blocks are taken as they come free ([`AsFree`](super::AsFree)). Then there are several for each worker in
+    /// the first dimension, too, and the steps are what would be if all workers were equally fast.
+    pub as_free: bool,
 }
 
 impl Rotation {
     /// A rotation over these dimensions, the one that stays first.
     pub fn over(dims: Vec<usize>) -> Rotation {
-        Rotation { dims, bounds: Vec::new() }
+        Rotation { dims, bounds: Vec::new(), as_free: false }
     }
 
     /// Moves the bounds of the blocks so that the steps are short: `weights` says how many iterations lie in each
@@ -55,9 +58,18 @@ impl Rotation {
     /// Blocks of each dimension: one worker needs nothing to be on its way.
     fn blocks(&self, workers: usize) -> Vec<usize> {
         let turns = if workers == 1 { 1 } else { 2 * workers };
-        (0..self.dims.len()).map(|at| if at == 0 { workers } else { turns }).collect()
+        (0..self.dims.len()).map(|at| if at == 0 { workers * self.shares(workers) } else { turns }).collect()
+    }
+
+    /// Blocks for each worker in the dimension that stays. What is taken as it comes free is the finer the better, as far
+    /// as cells go: who is slow has only a block in hand.
+    fn shares(&self, workers: usize) -> usize {
+        if self.as_free && workers > 1 { (super::CELLS / workers).clamp(2, FREE_SHARES) } else { 1 }
     }
 }
+
+/// The most blocks for each worker in the dimension that stays, if they are taken as they come free.
+const FREE_SHARES: usize = 4;
 
 /// Share `part` of `of` shares of `cells` cells.
 fn share(cells: usize, part: usize, of: usize) -> Range<usize> {
@@ -130,10 +142,11 @@ impl Schedule for Rotation {
             Some(bounds) if bounds.len() == blocks[at] + 1 => bounds[block]..bounds[block + 1],
             _ => share(grid[self.dims[at]], block, blocks[at]),
         };
+        let around: usize = blocks[1..].iter().product();
         let one = |step: usize, worker: usize| {
             let mut cells = whole(grid);
-            cells[self.dims[0]] = range(0, worker);
-            let mut step = step;
+            cells[self.dims[0]] = range(0, worker * self.shares(workers) + step / around);
+            let mut step = step % around;
             for at in (1..blocks.len()).rev() {
                 // Two blocks apart from the neighbours': a block that worker w + 1 worked on in step s is the one
                 // that worker w works on in step s + 2.
@@ -145,7 +158,8 @@ impl Schedule for Rotation {
             }
             tile(cells)
         };
-        let count: usize = blocks[1..].iter().product();
-        (0..count).map(|step| (0..workers).map(|worker| one(step, worker)).collect()).collect()
+        (0..around * self.shares(workers))
+            .map(|step| (0..workers).map(|worker| one(step, worker)).collect())
+            .collect()
     }
 }

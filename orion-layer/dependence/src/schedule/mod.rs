@@ -6,6 +6,7 @@
 mod choose;
 mod cost;
 mod error;
+mod free;
 mod kinds;
 #[cfg(test)]
 mod tests;
@@ -14,8 +15,9 @@ mod verify;
 pub use self::choose::{Candidate, Choice, Cut, Verdict, choose};
 pub use self::cost::{Cost, iterations};
 pub use self::error::ScheduleError;
+pub use self::free::AsFree;
 pub use self::kinds::{Blocks, Rotation, Serial};
-pub use self::verify::verify;
+pub use self::verify::{verify, verify_as_free};
 pub use crate::tiles::{Steps, Tile, cell_number, for_each_cell};
 
 use std::collections::BTreeMap;
@@ -63,13 +65,21 @@ pub trait Schedule: Debug {
 
     /// The tiles.
     fn steps(&self, grid: &[usize], workers: usize) -> Steps;
+
+    /// Whether it is [`AsFree`]: the runtime's own choice, whose blocks are taken as they come free.
+    fn is_as_free(&self) -> bool {
+        false
+    }
 }
+
+/// Cells of a dimension, of one that is cut with another.
+const CELLS: usize = 48;
 
 /// How many cells a dimension is cut into if `cut` of them are: a multiple of 48 (24 where more than two are cut),
 /// so that two, three, four, six, eight, twelve or twenty-four workers get equal shares, and the cells, in which
 /// accumulators are combined, do not depend on how many workers there are.
 fn cells_for(extent: usize, workers: usize, cut: usize) -> usize {
-    let cells = if cut > 2 { 24 } else { 48 };
+    let cells = if cut > 2 { CELLS / 2 } else { CELLS };
     (cells * (2 * workers).div_ceil(cells)).min(extent).max(1)
 }
 

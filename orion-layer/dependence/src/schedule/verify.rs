@@ -3,6 +3,8 @@ use super::{ScheduleError, Steps, Tile, cell_number, for_each_cell};
 use crate::analysis::{Dependence, Dependences, Distance};
 use crate::loop_nest::{LoopNest, Order};
 use crate::mutant::{self, Mutant};
+use crate::placement::{Placement, TilePlan};
+use std::ops::Range;
 
 /// Refuses a schedule that misses a cell, runs one twice, runs conflicting iterations at once, or breaks the
 /// order of an ordered loop. The error says what it would break.
@@ -44,6 +46,44 @@ pub fn verify(
         });
         if let Some(broken) = broken {
             return Err(ScheduleError::Order { conflict: dependences.describe_conflict(nest, broken) });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses tiles that are run in any order, at any time, by whoever has the parts that they need, if two that share no part
+/// conflict. That each cell is run once, [`verify`] has found.
+pub fn verify_as_free(
+    nest: &LoopNest,
+    dependences: &Dependences,
+    placement: &Placement,
+) -> Result<(), ScheduleError> {
+    if nest.order == Order::Ordered
+        && let Some(conflict) = dependences.list.first()
+    {
+        return Err(ScheduleError::Order { conflict: dependences.describe_conflict(nest, conflict) });
+    }
+    let tiles: Vec<(usize, &TilePlan)> = placement
+        .tiles
+        .iter()
+        .enumerate()
+        .flat_map(|(worker, tiles)| tiles.iter().map(move |tile| (worker, tile)))
+        .collect();
+    for (at, (first, a)) in tiles.iter().enumerate() {
+        for (second, b) in &tiles[at + 1..] {
+            let shares = |(a, b): (&Range<usize>, &Range<usize>)| a.start < b.end && b.start < a.end;
+            if a.parts.iter().zip(&b.parts).any(shares) {
+                continue;
+            }
+            let conflict =
+                dependences.list.iter().find(|dependence| !keeps_apart(dependence, &a.tile, &b.tile));
+            if let Some(conflict) = conflict {
+                return Err(ScheduleError::Conflict {
+                    step: 0,
+                    workers: [*first, *second],
+                    conflict: dependences.describe_conflict(nest, conflict),
+                });
+            }
         }
     }
     Ok(())

@@ -1,9 +1,11 @@
 //! Sparse arrays and data sets: entries with keys, which loops read and run over.
 //!
 //! Entries live in each worker's own memory, in the order in which a loop runs through them; they are no areas,
-//! for nobody writes them and nobody else reads them. When a loop wants them elsewhere they move once.
+//! for nobody writes them and nobody else reads them. When a loop wants them elsewhere they move once; where workers
+//! run each other's cells, they are offered to all besides (`shared.rs`).
 use super::Value;
 use super::exchange::exchange_entries;
+use super::wire::fixed_len;
 use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
@@ -15,7 +17,7 @@ use hectare_dependence::histogram::Histogram;
 
 use crate::contract::{Family, IterationSpace, Of, Visit};
 use hectare_dependence::loop_nest::Space;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -48,6 +50,14 @@ pub struct PlacedEntries<T, const N: usize> {
     /// Cell `c` has `starts[c]..starts[c + 1]`.
     starts: Vec<usize>,
     order: Order,
+    /// If workers may run cells of others.
+    shared: OnceCell<SharedEntries<T, N>>,
+}
+
+impl<T, const N: usize> PlacedEntries<T, N> {
+    fn new(entries: Vec<Entry<T, N>>, starts: Vec<usize>, order: Order) -> PlacedEntries<T, N> {
+        PlacedEntries { entries, starts, order, shared: OnceCell::new() }
+    }
 }
 
 /// The inputs of an arrangement of entries.
@@ -104,7 +114,7 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
         let counting = since.elapsed();
         let entries = mine.into_vec();
         let starts = vec![0, entries.len()];
-        let placed = Rc::new(PlacedEntries { entries, starts, order: Order::default() });
+        let placed = Rc::new(PlacedEntries::new(entries, starts, Order::default()));
         let name = format!("array {number} ({site})");
         Ok(SparseArray { name, number, shape, count, histograms, counting, placed: RefCell::new(placed) })
     }
@@ -158,8 +168,10 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
 
 mod change;
 mod iterate;
+mod shared;
 
 pub use self::iterate::LocalEntries;
+use self::shared::SharedEntries;
 
 /// Slices of entries.
 #[derive(Debug)]
@@ -213,10 +225,14 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
         drop(present);
         let grid: Vec<usize> = cuts.iter().map(|cuts| cuts.len() - 1).collect();
         let order = Order { cuts: cuts.to_vec(), owners: owners.clone(), sorted };
-        let empty = PlacedEntries { entries: Vec::new(), starts: vec![0, 0], order: Order::default() };
+        let empty = PlacedEntries::new(Vec::new(), vec![0, 0], Order::default());
         let Some(before) = Rc::into_inner(self.placed.replace(Rc::new(empty))) else {
             return Err(Error::Invalid(format!("{} is placed by a loop inside a loop over it", self.name)));
         };
+        if let Some(shared) = before.shared.get() {
+            // All have ended the pass in which they ran cells of others.
+            shared.withdraw(context)?;
+        }
         let tables: Vec<PartTable> =
             cuts.iter().filter_map(|bounds| cuts_of(bounds).ok()).map(|cuts| cuts.table()).collect();
         let cell = |entry: &Entry<T, N>| {
@@ -244,7 +260,24 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
         _cell: &[usize],
         number: usize,
     ) -> Of<'a, EntriesFamily<T, N>> {
-        &placed.entries[placed.starts[number]..placed.starts[number + 1]]
+        let own = &placed.entries[placed.starts[number]..placed.starts[number + 1]];
+        if own.is_empty() { placed.shared.get().map_or(own, |shared| shared.brought(number)) } else { own }
+    }
+
+    fn is_shareable(&self) -> bool {
+        fixed_len::<T>().is_some()
+    }
+
+    fn share(&self, context: &mut Context<'_>, site: Site, placed: &Self::Placed) -> Result<()> {
+        if placed.shared.get().is_none() {
+            let shared = SharedEntries::offer(context, site, self.number, placed)?;
+            placed.shared.get_or_init(|| shared);
+        }
+        Ok(())
+    }
+
+    fn bring(placed: &Self::Placed, context: &mut Context<'_>, from: usize, cells: &[usize]) -> Result<()> {
+        placed.shared.get().map_or(Ok(()), |shared| shared.bring(context, from, cells))
     }
 
     fn one_by_one<'a>(
@@ -284,7 +317,7 @@ fn arrange<T, const N: usize>(
             entries[range[0]..range[1]].sort_by_key(|entry| entry.key);
         }
     }
-    Ok(PlacedEntries { entries, starts, order })
+    Ok(PlacedEntries::new(entries, starts, order))
 }
 
 fn cuts_of(bounds: &[i64]) -> Result<Cuts, NotCuts> {

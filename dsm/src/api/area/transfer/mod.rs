@@ -184,7 +184,7 @@ impl Worker {
         // another claimer may have died here.
         let differs = differs(&parts);
         if was_dirty || differs || parts.layout.copies == 0 {
-            loss.lost_writers = lost_writers(&parts, last.rank());
+            loss.lost_writers = lost_writers(&parts, (!last.is_laid_down()).then(|| last.rank()));
         }
         if differs {
             restore(&parts);
@@ -207,15 +207,13 @@ impl Worker {
     }
 }
 
-fn lost_writers(parts: &Parts<'_>, last: Rank) -> Vec<Rank> {
+fn lost_writers(parts: &Parts<'_>, last: Option<Rank>) -> Vec<Rank> {
     let mut ranks = Vec::new();
     for (index, word) in parts.writers().iter().enumerate() {
         let bits = word.load(Ordering::Relaxed);
         ranks.extend((0..64).filter(|bit| bits >> bit & 1 != 0).map(|bit| index as Rank * 64 + bit));
     }
-    if !ranks.contains(&last) {
-        ranks.push(last);
-    }
+    ranks.extend(last.filter(|last| !ranks.contains(last)));
     ranks
 }
 
