@@ -7,7 +7,7 @@ const USERS: usize = 6040;
 const FILMS: usize = 3706;
 const RATINGS: usize = 1_000_000;
 const RANK: usize = 100;
-const PASSES: usize = 8;
+const PASSES: usize = 40;
 const ROUNDS: usize = 3;
 
 /// Seconds per pass of matrix factorization of the extents of MovieLens 1M, after the first.
@@ -33,6 +33,11 @@ pub(crate) fn play() -> Result<()> {
         }
         let seconds = since.elapsed().as_secs_f64() / PASSES as f64;
         w.root(|| println!("figure {seconds}"));
+        let since = Instant::now();
+        for _ in 0..100 {
+            w.barrier()?;
+        }
+        w.root(|| eprintln!("a barrier: {:.3} ms\n{}", since.elapsed().as_secs_f64() * 10.0, w.explain()));
         Ok(())
     })?;
     Ok(())
@@ -43,6 +48,9 @@ fn run(cluster: &Cluster, hosts: &str) -> (f64, f64) {
     let before = sent(cluster).1;
     let said = cluster.run(&["--hosts", hosts, "--timeout", "60"], &in_role("loop"));
     assert_eq!(said.code, 0, "{said:?}");
+    if std::env::var_os("HOSTS_DETAILS").is_some() {
+        eprintln!("{}", said.err);
+    }
     (figure(&said.out), (sent(cluster).1 - before) as f64 / (PASSES + 1) as f64)
 }
 
