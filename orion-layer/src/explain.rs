@@ -1,6 +1,6 @@
 //! Why a loop runs as it does, in words for people who never heard of dependence vectors.
 use crate::context::Context;
-use crate::execute::LoopPlan;
+use crate::execute::{BetweenHosts, LoopPlan};
 use crate::relax::{Relax, explained};
 use crate::site::by_place;
 use crate::text::counted;
@@ -43,6 +43,8 @@ pub struct Explanation {
     pub arrays: Vec<(String, ArrayPlacement)>,
     /// Arrays whose dependences are given up: their names, and what happens instead, in words.
     pub shared: Vec<(String, String)>,
+    /// What hosts send each other in a pass, if the program is on several.
+    pub between_hosts: Option<BetweenHosts>,
     /// Advice, if only a serial run is possible.
     pub advice: Option<String>,
 }
@@ -119,6 +121,7 @@ impl LoopPlan {
             steps: self.choice.steps.len(),
             arrays: arrays.zip(self.choice.placement.arrays.iter().cloned()).collect(),
             shared: shared.collect(),
+            between_hosts: self.between_hosts,
             advice: self.advice(),
         }
     }
@@ -312,6 +315,14 @@ impl fmt::Display for Explanation {
                 Some((_, how)) => writeln!(f, "    - {name}: {how}")?,
                 None => writeln!(f, "    - {name}: {}", placed(placement))?,
             }
+        }
+        if let Some(BetweenHosts { hosts, handed, written }) = self.between_hosts {
+            writeln!(
+                f,
+                "  Between {hosts} hosts, a pass: {} for parts that change hands, {} for what is written, at its end",
+                size(handed),
+                size(written)
+            )?;
         }
         match &self.advice {
             Some(advice) => writeln!(f, "  It runs on one worker; {advice}."),

@@ -32,7 +32,11 @@ pub(crate) fn play() -> Result<()> {
             })?;
         }
         let seconds = since.elapsed().as_secs_f64() / PASSES as f64;
-        w.root(|| println!("figure {seconds}"));
+        w.root(|| {
+            println!("figure {seconds}");
+            let said = w.explain().iter().find_map(|one| one.between_hosts);
+            println!("said {}", said.map_or(0.0, |said| said.handed + said.written));
+        });
         let since = Instant::now();
         for _ in 0..100 {
             w.barrier()?;
@@ -43,29 +47,31 @@ pub(crate) fn play() -> Result<()> {
     Ok(())
 }
 
-/// Seconds per pass, and the bytes that the first host sent per pass.
-fn run(cluster: &Cluster, hosts: &str) -> (f64, f64) {
+/// Seconds per pass, the bytes that the first host sent per pass, and those that `explain` says that all send.
+fn run(cluster: &Cluster, hosts: &str) -> (f64, f64, f64) {
     let before = sent(cluster).1;
     let said = cluster.run(&["--hosts", hosts, "--timeout", "60"], &in_role("loop"));
     assert_eq!(said.code, 0, "{said:?}");
     if std::env::var_os("HOSTS_DETAILS").is_some() {
         eprintln!("{}", said.err);
     }
-    (figure(&said.out), (sent(cluster).1 - before) as f64 / (PASSES + 1) as f64)
+    let explained = said.out.lines().find_map(|line| line.split_once("said ")).expect("a line that says it");
+    let explained = explained.1.parse().expect("bytes");
+    (figure(&said.out), (sent(cluster).1 - before) as f64 / (PASSES + 1) as f64, explained)
 }
 
 pub(crate) fn measure(cluster: &Cluster) {
     println!("\nmatrix factorization, {RATINGS} ratings, {USERS} by {FILMS}, rank {RANK}: seconds per pass");
     let (two, one) = (cluster.list(1), cluster.list(2));
     let one = one.split(',').next().expect("a host").to_owned();
-    let (mut apart, mut together, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut apart, mut together, mut bytes, mut explained) = (Vec::new(), Vec::new(), Vec::new(), 0.0);
     for _ in 0..ROUNDS {
-        let (seconds, sent) = run(cluster, &two);
+        let (seconds, sent, said) = run(cluster, &two);
         apart.push(seconds);
         bytes.push(sent);
+        explained = said / 2.0;
         together.push(run(cluster, &one).0);
     }
-    let part = (FILMS * RANK * 4) as f64;
     println!("  a worker on each of two hosts   median {:.4}  best {:.4}", median(&mut apart), best(&apart));
     println!(
         "  two workers on one host         median {:.4}  best {:.4}",
@@ -73,10 +79,9 @@ pub(crate) fn measure(cluster: &Cluster) {
         best(&together)
     );
     println!("  one host over two: {:.2} (medians)", median(&mut together) / median(&mut apart));
-    // Each host has half of the films at a time, and gives them on once and back.
-    println!(
-        "  bytes sent by a host per pass: {:.0}, {:.2} of what must cross",
-        median(&mut bytes),
-        median(&mut bytes) / part
-    );
+    let bytes = median(&mut bytes);
+    println!("  bytes sent by a host per pass: {bytes:.0}, {:.2} of what `explain` says", bytes / explained);
+    // Each film's row has to go to the other host and back: half of the rows from each.
+    let least = (FILMS * RANK * size_of::<f32>()) as f64;
+    println!("  {:.2} of what has to cross: rows of films, there and back", bytes / least);
 }

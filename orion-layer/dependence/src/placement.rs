@@ -174,19 +174,22 @@ impl Placement {
 
     /// Bytes that change hands in a pass.
     pub fn moved_bytes(&self, nest: &LoopNest) -> f64 {
-        let bytes = |&(array, part): &(usize, usize)| {
-            let named = &nest.arrays[array];
-            let all = named.shape.iter().map(|extent| *extent as f64).product::<f64>();
-            match &self.arrays[array] {
-                ArrayPlacement::Parts { dim, bounds, .. } => {
-                    let share = (bounds[part + 1] - bounds[part]) as f64 / named.shape[*dim].max(1) as f64;
-                    all * share * named.element_bytes as f64
-                }
-                _ => 0.0,
-            }
-        };
+        let bytes = self.handed.iter().map(|(array, part)| self.part_bytes(nest, *array, *part));
         // An empty sum of floats is -0.
-        self.handed.iter().map(bytes).fold(0.0, |sum, bytes| sum + bytes)
+        bytes.fold(0.0, |sum, bytes| sum + bytes)
+    }
+
+    /// Bytes of a part of an array; 0 of one that is not cut.
+    pub fn part_bytes(&self, nest: &LoopNest, array: usize, part: usize) -> f64 {
+        let named = &nest.arrays[array];
+        let all = named.shape.iter().map(|extent| *extent as f64).product::<f64>();
+        match &self.arrays[array] {
+            ArrayPlacement::Parts { dim, bounds, .. } => {
+                let share = (bounds[part + 1] - bounds[part]) as f64 / named.shape[*dim].max(1) as f64;
+                all * share * named.element_bytes as f64
+            }
+            _ => 0.0,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Running loops: planning once, then passes that take, work, give.
 mod align;
+mod between_hosts;
 mod body;
 mod called;
 mod check;
@@ -21,6 +22,7 @@ mod tests;
 mod timing;
 mod work;
 
+pub use self::between_hosts::BetweenHosts;
 pub use self::plan::LoopPlan;
 pub use self::timing::Timing;
 pub use crate::contract::{

@@ -1,4 +1,5 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
+use super::between_hosts::BetweenHosts;
 use super::called::Called;
 use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
@@ -154,6 +155,8 @@ pub struct LoopPlan {
     pub(crate) tiles: Vec<Vec<TilePlan>>,
     /// If tiles are taken as they come free.
     pub(super) free: Option<FreeTiles>,
+    /// If workers are on several hosts.
+    pub(crate) between_hosts: Option<BetweenHosts>,
 }
 
 impl LoopPlan {
@@ -195,6 +198,10 @@ impl LoopPlan {
         let visits = VISITS / own.len().max(1);
         let me = context.rank() as usize;
         let own_cells = owners.iter().filter(|owner| **owner == me).count();
+        let fabric = &context.fabric;
+        let between_hosts = fabric
+            .spans_hosts()
+            .then(|| BetweenHosts::of(&nest, &choice.placement, fabric.hosts(), |rank| fabric.host_of(rank)));
         let free = choice.rotation.as_ref().filter(|rotation| rotation.as_free);
         let free = free.map(|rotation| FreeTiles::new(rotation, &tiles, sparse));
         let scrambled = own.iter().map(|plan| scrambled(&plan.tile, stays, visits)).collect();
@@ -223,6 +230,7 @@ impl LoopPlan {
             scrambled,
             tiles,
             free,
+            between_hosts,
         }
     }
 

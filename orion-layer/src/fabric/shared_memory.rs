@@ -58,6 +58,11 @@ impl<'w> SharedMemory<'w> {
         self.hosts.len() > 1
     }
 
+    /// On how many.
+    pub(crate) fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
     /// The host of a worker, counted from 0.
     pub(crate) fn host_of(&self, rank: usize) -> usize {
         self.hosts.iter().position(|ranks| ranks.contains(&(rank as Rank))).unwrap_or_default()
