@@ -41,7 +41,11 @@ pub(crate) fn play() -> Result<()> {
         for _ in 0..100 {
             w.barrier()?;
         }
-        w.root(|| eprintln!("a barrier: {:.3} ms\n{}", since.elapsed().as_secs_f64() * 10.0, w.explain()));
+        let barrier_ms = since.elapsed().as_secs_f64() * 10.0;
+        let reports = w.reports()?;
+        w.root(|| {
+            eprintln!("a barrier: {barrier_ms:.3} ms; of all workers and passes together: {reports:?}")
+        });
         Ok(())
     })?;
     Ok(())
@@ -60,8 +64,10 @@ fn run(cluster: &Cluster, hosts: &str) -> (f64, f64, f64) {
     (figure(&said.out), (sent(cluster).1 - before) as f64 / (PASSES + 1) as f64, explained)
 }
 
-pub(crate) fn measure(cluster: &Cluster) {
-    println!("\nmatrix factorization, {RATINGS} ratings, {USERS} by {FILMS}, rank {RANK}: seconds per pass");
+pub(crate) fn measure(cluster: &Cluster, mtu: u32) {
+    println!(
+        "\nmatrix factorization, {RATINGS} ratings, {USERS} by {FILMS}, rank {RANK}, MTU {mtu}: seconds per pass"
+    );
     let (two, one) = (cluster.list(1), cluster.list(2));
     let one = one.split(',').next().expect("a host").to_owned();
     let (mut apart, mut together, mut bytes, mut explained) = (Vec::new(), Vec::new(), Vec::new(), 0.0);

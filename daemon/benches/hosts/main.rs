@@ -47,9 +47,9 @@ fn main() {
         let Some(cluster) = hosts(1500) else { return };
         alone::measure(&cluster);
     }
-    if is_wanted("loops") {
-        let Some(cluster) = hosts(1500) else { return };
-        loops::measure(&cluster);
+    for mtu in [9000, 1500].into_iter().filter(|_| is_wanted("loops")) {
+        let Some(cluster) = hosts(mtu) else { return };
+        loops::measure(&cluster, mtu);
     }
     if is_wanted("idle") {
         let Some(cluster) = hosts(1500) else { return };

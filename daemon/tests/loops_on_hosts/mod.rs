@@ -194,7 +194,10 @@ fn loops_of_every_kind_have_the_bits_of_one_host() {
         let on_threads = hectare_orion::run(workers, |w| program::all(w, &file)).unwrap();
         assert!(on_threads.iter().all(|lines| *lines == on_threads[0]));
         let said = run(&cluster, "all", per_host);
-        for line in &on_threads[0] {
+        // Threads share arrays in place under `Async`, and may lose changes; hosts do not.
+        let known = on_threads[0].iter().filter(|line| !line.starts_with("async "));
+        let bounded = known.clone().find_map(|line| line.strip_prefix("bounded ")).unwrap();
+        for line in known.cloned().chain([format!("async {bounded}")]) {
             let kind = line.split(' ').next().unwrap();
             assert_eq!(said.matches(line.as_str()).count(), workers, "{kind}, {per_host} on each host");
         }
@@ -211,8 +214,8 @@ fn what_goes_wrong_on_one_host_is_told_on_all() {
         let fits = |line: &&str| line.starts_with(head) && parts.iter().all(|part| line.contains(part));
         assert_eq!(lines.filter(fits).count(), count, "{head}{parts:?}\n{said}");
     };
-    // Each of two other hosts gets 640 bytes of users and 480 of films at the end, and each row of films at each of three hand-overs.
-    let handed = "2.9 kB for parts that change hands, 2.2 kB for what is written";
+    // Each of two other hosts gets 640 bytes of users and 480 of films at the end, and each row of films at each of two hand-overs.
+    let handed = "1.9 kB for parts that change hands, 2.2 kB for what is written";
     told(&run(&cluster, "explains", 1), 3, "  Between 3 hosts, a pass: ", &[handed]);
     told(&run(&cluster, "serves", 1), 3, "refused: ", &["sums", "several", "loops_on_hosts"]);
     let said = run(&cluster, "panics relaxed", 1);

@@ -17,7 +17,7 @@ pub struct BetweenHosts {
 }
 
 impl BetweenHosts {
-    /// Those of a pass after the first, which finds parts where the last one has left them.
+    /// Parts that go back to who begins with them do not count: they were written at the end of the last pass, to all hosts.
     pub(super) fn of(
         nest: &LoopNest,
         placement: &Placement,
@@ -31,16 +31,6 @@ impl BetweenHosts {
             for (array, part, to) in tiles.iter().flat_map(|tile| &tile.gives) {
                 if crosses(rank, *to as usize) {
                     handed += placement.part_bytes(nest, *array, *part);
-                }
-            }
-        }
-        let at_rest = placement.first.iter().zip(&placement.last).enumerate();
-        for (array, (first, last)) in at_rest {
-            for (part, ends) in first.iter().zip(last).enumerate() {
-                if let (Some(first), Some(last)) = ends
-                    && crosses(*last as usize, *first as usize)
-                {
-                    handed += placement.part_bytes(nest, array, part);
                 }
             }
         }
