@@ -143,6 +143,13 @@ pub enum Every {
     Staleness(u64),
 }
 
+impl Every {
+    /// Whether the plan of a loop says after which cells clocks end.
+    pub(crate) fn is_planned(self) -> bool {
+        !matches!(self, Every::Time(_) | Every::Staleness(_))
+    }
+}
+
 impl Default for Every {
     /// Sixteen times in a pass, or a few less: clocks end between cells of the loop.
     fn default() -> Every {

@@ -26,7 +26,7 @@ const LONG_PAUSE: Duration = Duration::from_millis(2);
 impl LoopPlan {
     /// The clock at which all workers begin each tile of worker `rank`; zeros if that is not planned.
     pub(super) fn clocks_before(&self, rank: usize, every: Every) -> Vec<u64> {
-        if matches!(every, Every::Time(_) | Every::Staleness(_)) {
+        if !every.is_planned() {
             return vec![0; self.tiles[rank].len()];
         }
         let mut own_cells = vec![0; self.workers()];

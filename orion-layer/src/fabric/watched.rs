@@ -3,59 +3,95 @@
 use super::shown::spans_hosts;
 use crate::error::Result;
 use hectare_dsm::{Area, AreaSpec, Cells, Element, Error, Opened, Owned, Worker};
+use std::time::Duration;
 
-/// Such an area, as its writer has it.
+/// How long a worker waits for the areas of the others.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An area of each worker, as one of them has them.
 #[derive(Debug)]
-pub(crate) enum Watched<T: Element> {
+pub(crate) struct Watched<T: Element> {
+    mine: Mine<T>,
+    all: Vec<Area<T>>,
+    me: usize,
+}
+
+/// The area that this worker writes. It is open for as long as this value exists.
+#[derive(Debug)]
+enum Mine<T: Element> {
     Open(Opened<T>),
     Published(Owned<T>),
 }
 
 impl<T: Element> Watched<T> {
-    /// One of the set `set` of this worker.
-    pub(crate) fn create(worker: &mut Worker, set: &str, name: &str, len: usize) -> Result<Watched<T>> {
-        if spans_hosts(worker) {
-            let group = format!("{set}/{}", worker.rank());
-            return Ok(Watched::Published(worker.create(AreaSpec::new(name).group(group), len)?));
+    /// Makes that of this worker, `SET/NAME/RANK` of `len` elements, and finds those of the others. What a worker has of one set is
+    /// published in one state. All workers call this.
+    pub(crate) fn meet(
+        worker: &mut Worker,
+        set: &str,
+        name: &str,
+        len: usize,
+        workers: usize,
+    ) -> Result<Watched<T>> {
+        let me = worker.rank() as usize;
+        let name = |rank: usize| format!("{set}/{name}/{rank}");
+        let mine = match spans_hosts(worker) {
+            true => {
+                Mine::Published(worker.create(AreaSpec::new(name(me)).group(format!("{set}/{me}")), len)?)
+            }
+            false => {
+                let made = worker.create::<T>(AreaSpec::new(name(me)).copies(0), len)?;
+                Mine::Open(made.open(worker).map_err(Error::from)?)
+            }
+        };
+        let mut all = Vec::with_capacity(workers);
+        for rank in 0..workers {
+            all.push(worker.attach_within(&name(rank), PATIENCE)?);
         }
-        let made = worker.create::<T>(AreaSpec::new(name).copies(0), len)?;
-        Ok(Watched::Open(made.open(worker).map_err(Error::from)?))
+        Ok(Watched { mine, all, me })
     }
 
     /// Whether others see what is written when it is published, and not at once.
     pub(crate) fn is_published(&self) -> bool {
-        matches!(self, Watched::Published(_))
+        matches!(self.mine, Mine::Published(_))
     }
 
-    /// Its elements, for its writer.
+    /// Has what this worker has written published in the next round, if it is not seen at once.
+    pub(crate) fn request_sync(&self) {
+        if self.is_published() {
+            self.all[self.me].request_sync();
+        }
+    }
+
+    /// The area of a worker.
+    pub(crate) fn area(&self, rank: usize) -> &Area<T> {
+        &self.all[rank]
+    }
+
+    /// The elements of this worker, to be changed.
+    #[inline]
     pub(crate) fn write<'a>(&'a mut self, worker: &'a Worker) -> Result<Writing<'a, T>> {
-        Ok(match self {
-            Watched::Open(opened) => Writing::Open(opened.area().cells(worker)?),
-            Watched::Published(owned) => Writing::Published(owned, worker),
+        Ok(match &mut self.mine {
+            Mine::Open(_) => Writing::Open(self.all[self.me].cells(worker)?),
+            Mine::Published(owned) => Writing::Published(owned, worker),
         })
     }
 
-    /// Its elements as its writer has them, which others may not see yet.
-    pub(crate) fn read<'a>(&'a self, worker: &'a Worker) -> Result<Reading<'a, T>> {
-        Ok(match self {
-            Watched::Open(opened) => Reading::Open(opened.area().cells(worker)?),
-            Watched::Published(owned) => Reading::Published(owned.read(worker)?),
+    /// Those of a worker; of this one, as it has them, which others may not see yet.
+    #[inline]
+    pub(crate) fn of<'a>(&'a self, worker: &'a Worker, rank: usize) -> Result<Reading<'a, T>> {
+        Ok(match &self.mine {
+            Mine::Open(_) => Reading::Open(self.all[rank].cells(worker)?),
+            Mine::Published(owned) if rank == self.me => Reading::Published(owned.read(worker)?),
+            Mine::Published(_) => Reading::Published(self.all[rank].read(worker)?),
         })
     }
 
-    /// Those of another worker, of an area of the same kind as this one.
-    pub(crate) fn read_other<'w>(&self, area: &Area<T>, worker: &'w Worker) -> Result<Reading<'w, T>> {
-        Ok(match self {
-            Watched::Open(_) => Reading::Open(area.cells(worker)?),
-            Watched::Published(_) => Reading::Published(area.read(worker)?),
-        })
-    }
-
-    /// Gives the memory back.
+    /// Gives the memory of this worker's back.
     pub(crate) fn delete(self, worker: &mut Worker) -> Result<()> {
-        match self {
-            Watched::Open(opened) => opened.delete(worker)?,
-            Watched::Published(owned) => owned.delete(worker)?,
+        match self.mine {
+            Mine::Open(opened) => opened.delete(worker)?,
+            Mine::Published(owned) => owned.delete(worker)?,
         }
         Ok(())
     }

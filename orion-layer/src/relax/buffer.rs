@@ -9,53 +9,29 @@ use crate::error::{Error, Result};
 use crate::fabric::shown::spans_hosts;
 use crate::fabric::watched::{Reading, Watched};
 use hectare_dsm::bytemuck::Zeroable;
-use hectare_dsm::{Area, Cells, Element, Worker};
+use hectare_dsm::{Cells, Element, Worker};
 use std::ops::Range;
-use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The slots of this worker, and those of all.
+/// The slots of all workers.
 #[derive(Debug)]
 struct Ring<T: Element> {
-    mine: Watched<T>,
-    all: Vec<Area<T>>,
+    slots: Watched<T>,
     /// Elements of a slot.
     len: usize,
 }
 
 impl<T: Element> Ring<T> {
-    /// Slots of `len` elements.
-    fn make(
-        worker: &mut Worker,
-        (set, name): (&str, &str),
-        (slots, len): (usize, usize),
-        params: &PassParams,
-    ) -> Result<Ring<T>> {
-        let name = |rank: usize| format!("{set}/{name}/{rank}");
-        let mine = Watched::create(worker, set, &name(params.me), slots * len)?;
-        let mut all = Vec::with_capacity(params.workers);
-        for rank in 0..params.workers {
-            all.push(worker.attach_within(&name(rank), PATIENCE)?);
-        }
-        Ok(Ring { mine, all, len })
+    fn meet(worker: &mut Worker, (set, name): (&str, &str), len: usize, workers: usize) -> Result<Ring<T>> {
+        Ok(Ring { slots: Watched::meet(worker, set, name, SLOTS.slots() * len, workers)?, len })
     }
 
-    /// What worker `rank` shows.
-    fn shown<'a>(&'a self, worker: &'a Worker, rank: usize) -> Result<Reading<'a, T>> {
-        match rank == worker.rank() as usize {
-            true => self.mine.read(worker),
-            false => self.mine.read_other(&self.all[rank], worker),
-        }
-    }
-
-    /// The same, and where the slot of a clock begins.
+    /// What worker `rank` shows, and where the slot of a clock begins.
     fn slot<'a>(&'a self, worker: &'a Worker, rank: usize, clock: u64) -> Result<(Reading<'a, T>, usize)> {
-        Ok((self.shown(worker, rank)?, SLOTS.slot(clock) * self.len))
+        Ok((self.slots.of(worker, rank)?, SLOTS.slot(clock) * self.len))
     }
 
     fn store(&mut self, worker: &Worker, clock: u64, from: &[T]) -> Result<()> {
-        self.mine.write(worker)?.store(SLOTS.slot(clock) * self.len, from)
+        self.slots.write(worker)?.store(SLOTS.slot(clock) * self.len, from)
     }
 }
 
@@ -70,7 +46,7 @@ pub(super) struct Contributions<T: Additive, A: Apply<T>> {
     updates: Option<Ring<T>>,
     sights: Option<Ring<A::Seen>>,
     /// On several hosts: up to which clock the others are there, of which the clock itself may come before.
-    clocks: Option<Ring<u64>>,
+    clocks: Option<Watched<u64>>,
     /// The array as the body sees it.
     pub(super) values: Vec<T>,
     /// The contributions of the body since the last clock.
@@ -95,13 +71,13 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
 
     pub(super) fn delete(self, worker: &mut Worker) -> Result<()> {
         if let Some(ring) = self.updates {
-            ring.mine.delete(worker)?;
+            ring.slots.delete(worker)?;
         }
         if let Some(ring) = self.sights {
-            ring.mine.delete(worker)?;
+            ring.slots.delete(worker)?;
         }
-        if let Some(ring) = self.clocks {
-            ring.mine.delete(worker)?;
+        if let Some(clocks) = self.clocks {
+            clocks.delete(worker)?;
         }
         Ok(())
     }
@@ -116,17 +92,16 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
     ) -> Result<()> {
         if self.updates.is_none() {
             let set = format!("orion/{number}/buffer");
-            let slots = (SLOTS.slots(), len);
-            self.updates = Some(Ring::make(worker, (&set, "updates"), slots, params)?);
+            self.updates = Some(Ring::meet(worker, (&set, "updates"), len, params.workers)?);
             if Self::REMEMBERS {
-                self.sights = Some(Ring::make(worker, (&set, "sights"), slots, params)?);
+                self.sights = Some(Ring::meet(worker, (&set, "sights"), len, params.workers)?);
             }
             if spans_hosts(worker) {
-                self.clocks = Some(Ring::make(worker, (&set, "clocks"), (1, 1), params)?);
+                self.clocks = Some(Watched::meet(worker, &set, "clocks", 1, params.workers)?);
             }
         }
         if let Some(clocks) = &mut self.clocks {
-            clocks.mine.write(worker)?.store(0, &[0])?;
+            clocks.write(worker)?.store(0, &[0])?;
         }
         self.values.resize(len, T::default());
         self.sums.clear();
@@ -144,7 +119,7 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
             traffic.bytes += size_of_val(&self.seen[..]) as u64;
         }
         if let Some(clocks) = &mut self.clocks {
-            clocks.mine.write(worker)?.store(0, &[clock + 1])?;
+            clocks.write(worker)?.store(0, &[clock + 1])?;
         }
         self.sums.fill(T::default());
         Ok(traffic)
@@ -153,7 +128,7 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
     /// Up to which clock the contributions of worker `rank` can be read here.
     pub(super) fn clock_of(&self, worker: &Worker, rank: usize) -> Result<u64> {
         // On one host, they are there before the clock is told.
-        self.clocks.as_ref().map_or(Ok(u64::MAX), |clocks| Ok(clocks.shown(worker, rank)?.get(0)))
+        self.clocks.as_ref().map_or(Ok(u64::MAX), |clocks| Ok(clocks.of(worker, rank)?.get(0)))
     }
 
     /// Applies what worker `from` contributed in clock `clock` to a share of the elements.

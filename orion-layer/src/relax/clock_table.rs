@@ -2,7 +2,7 @@
 use super::SLOTS;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::fabric::watched::{Reading, Watched};
+use crate::fabric::watched::{Reading, Watched, Writing};
 use hectare_dsm::{Area, Cells, ClockWords, Rank, Worker, WorkerState};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,16 +22,16 @@ const APPLIED: usize = PROGRESS + 1;
 /// Words in a line of memory.
 const LINE: usize = 8;
 
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Looks at whether others are alive are this far apart.
 const PULSE: Duration = Duration::from_millis(5);
 
 /// The words of all workers.
 #[derive(Debug)]
 pub(crate) struct ClockTable {
-    // Held: the area is open for as long as the clock_table exists.
-    mine: RefCell<Watched<u64>>,
-    all: Vec<Area<u64>>,
+    words: RefCell<Watched<u64>>,
+    /// That of worker 0, with the bell.
+    bell: Area<u64>,
+    size: usize,
     me: Rank,
 }
 
@@ -44,31 +44,27 @@ fn bell(size: usize) -> usize {
 impl ClockTable {
     /// Makes the words of this worker and finds those of the others. All workers call this.
     pub(crate) fn open(worker: &mut Worker, size: usize) -> Result<ClockTable> {
-        let me = worker.rank();
-        let name = |rank: usize| format!("orion/clocks/{rank}");
-        let mine = RefCell::new(Watched::create(worker, "orion/clocks", &name(me as usize), bell(size) + 1)?);
-        let mut all = Vec::with_capacity(size);
-        for rank in 0..size {
-            all.push(worker.attach_within(&name(rank), PATIENCE)?);
-        }
-        Ok(ClockTable { mine, all, me })
+        let words = Watched::meet(worker, "orion/clocks", "words", bell(size) + 1, size)?;
+        Ok(ClockTable { bell: words.area(0).clone(), words: RefCell::new(words), size, me: worker.rank() })
     }
 
     /// Back to clock 0. To be followed by a barrier.
     pub(crate) fn reset(&self, worker: &Worker) -> Result<()> {
         // All but the bell.
-        self.change(worker, |words| (0..APPLIED + 2 * self.all.len()).for_each(|word| words.publish(word, 0)))
+        self.change(worker, |words| (0..APPLIED + 2 * self.size).for_each(|word| words.publish(word, 0)))
     }
 
     /// Changes the words of this worker.
     fn change(&self, worker: &Worker, change: impl FnOnce(&Cells<'_, u64>)) -> Result<()> {
-        let mut mine = self.mine.borrow_mut();
-        if let Watched::Open(opened) = &*mine {
-            change(&opened.area().cells(worker)?);
-            return Ok(());
-        }
-        let mut mine = mine.write(worker)?;
-        let mut words = vec![0; bell(self.all.len()) + 1];
+        let mut all = self.words.borrow_mut();
+        let mut mine = match all.write(worker)? {
+            Writing::Open(cells) => {
+                change(&cells);
+                return Ok(());
+            }
+            mine => mine,
+        };
+        let mut words = vec![0; bell(self.size) + 1];
         mine.load(0, &mut words)?;
         change(&Cells::from_mut(&mut words));
         mine.store(0, &words)
@@ -76,12 +72,12 @@ impl ClockTable {
 
     /// Looks at the words of a worker.
     fn look<R>(&self, worker: &Worker, rank: usize, look: impl FnOnce(&Cells<'_, u64>) -> R) -> Result<R> {
-        let mine = self.mine.borrow();
+        let all = self.words.borrow();
         // The words of a worker are open for as long as it lives.
-        let words = match rank == self.me as usize {
-            true => mine.read(worker)?,
-            false => mine.read_other(&self.all[rank], worker).map_err(|_| lost(rank))?,
-        };
+        let words = all.of(worker, rank).map_err(|error| match rank == self.me as usize {
+            true => error,
+            false => lost(rank),
+        })?;
         Ok(match words {
             Reading::Open(cells) => look(&cells),
             Reading::Published(words) => look(&Cells::from_mut(&mut words.to_vec())),
@@ -115,10 +111,8 @@ impl ClockTable {
     /// This worker has applied so many of worker `of`.
     pub(crate) fn set_applied(&self, worker: &Worker, of: usize, clocks: u64) -> Result<()> {
         self.publish(worker, APPLIED + of, clocks)?;
-        if self.is_published() {
-            // Those who wait for room are told before this worker's next clock.
-            self.all[self.me as usize].request_sync();
-        }
+        // Those who wait for room are told before this worker's next clock.
+        self.words.borrow().request_sync();
         self.ring(worker)
     }
 
@@ -140,32 +134,30 @@ impl ClockTable {
 
     /// How many cells of `of` are in what worker `reader` reads.
     pub(crate) fn merged(&self, worker: &Worker, reader: usize, of: usize) -> Result<u64> {
-        self.observe(worker, reader, APPLIED + self.all.len() + of)
+        self.observe(worker, reader, APPLIED + self.size + of)
     }
 
     /// So many cells of `of` are in what this worker reads.
     pub(crate) fn set_merged(&self, worker: &Worker, of: usize, cells: u64) -> Result<()> {
-        self.publish(worker, APPLIED + self.all.len() + of, cells)
+        self.publish(worker, APPLIED + self.size + of, cells)
     }
 
     /// Tells those who wait for this worker that it has failed.
     pub(crate) fn set_failed(&self, worker: &Worker) {
         // A worker whose words cannot be written is not among the living; others notice that.
         let _ = self.publish(worker, FAILED, 1).and_then(|()| self.ring(worker));
-        if self.is_published() {
-            self.all[self.me as usize].request_sync();
-        }
+        self.words.borrow().request_sync();
     }
 
     /// Whether others see the words when this worker publishes them, and not at once.
     pub(crate) fn is_published(&self) -> bool {
-        self.mine.borrow().is_published()
+        self.words.borrow().is_published()
     }
 
     /// Lets those who sleep in [`ClockTable::wait`] look again.
     pub(crate) fn ring(&self, worker: &Worker) -> Result<()> {
-        if self.all.len() > 1 && !self.is_published() {
-            self.look(worker, 0, |words| words.ring(bell(self.all.len())))?;
+        if self.size > 1 && !self.is_published() {
+            self.look(worker, 0, |words| words.ring(bell(self.size)))?;
         }
         Ok(())
     }
@@ -196,7 +188,7 @@ impl ClockTable {
                 return Ok(None);
             }
             let mut late = Vec::new();
-            for rank in 0..self.all.len() {
+            for rank in 0..self.size {
                 if behind(worker, rank)? {
                     late.push(format!("worker {rank} is at clock {}", self.clock(worker, rank)?.0));
                 }
@@ -207,7 +199,7 @@ impl ClockTable {
         if self.is_published() {
             return worker.wait_in_rounds(look);
         }
-        match worker.wait_on_bell(&self.all[0], bell(self.all.len()), look) {
+        match worker.wait_on_bell(&self.bell, bell(self.size), look) {
             // The bell is open for as long as worker 0 lives.
             Err(Error::Core(hectare_dsm::Error::NotOpen { .. })) => Err(lost(0)),
             waited => waited,
@@ -216,7 +208,7 @@ impl ClockTable {
 
     /// Whether all others live and none has failed.
     pub(crate) fn check_peers(&self, worker: &Worker) -> Result<()> {
-        for rank in 0..self.all.len() {
+        for rank in 0..self.size {
             if self.observe(worker, rank, FAILED)? != 0 {
                 return Err(Error::PeerFailed {
                     site: "a clock".into(),
@@ -228,7 +220,7 @@ impl ClockTable {
         let workers = worker.job().workers().unwrap_or_default();
         let dead = workers
             .iter()
-            .find(|other| (other.rank as usize) < self.all.len() && other.state == WorkerState::Dead);
+            .find(|other| (other.rank as usize) < self.size && other.state == WorkerState::Dead);
         dead.map_or(Ok(()), |dead| Err(lost(dead.rank as usize)))
     }
 }

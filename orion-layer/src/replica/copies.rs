@@ -22,11 +22,9 @@ use crate::contract::{Consistency, PassParams, Traffic};
 use crate::error::{Error, Result};
 use crate::fabric::watched::{Reading, Watched};
 use hectare_dsm::bytemuck::cast_slice;
-use hectare_dsm::{Area, Element, Worker};
+use hectare_dsm::{Element, Worker};
 use std::ops::Range;
-use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Drift is measured at one clock of so many.
 const DRIFT_EVERY: u64 = 16;
 /// Elements that are looked at together: enough for loops of whole vectors, few enough for sparse changes.
@@ -48,25 +46,11 @@ pub(crate) struct Replica<T: Element> {
     seen: Vec<u64>,
 }
 
-/// The shared memory of all workers.
+/// The shared memory of all workers: the slots of sums, and the stamps of blocks.
 #[derive(Debug)]
 struct Shared<T: Element> {
-    // Held: areas are open for as long as these exist.
     sums: Watched<T>,
     stamps: Watched<u64>,
-    /// The slots of sums, and the stamps of blocks, of every worker.
-    all: Vec<(Area<T>, Area<u64>)>,
-}
-
-impl<T: Element> Shared<T> {
-    /// What worker `rank` shows; of this worker, what it has written.
-    fn of<'a>(&'a self, worker: &'a Worker, rank: usize) -> Result<(Reading<'a, T>, Reading<'a, u64>)> {
-        if rank == worker.rank() as usize {
-            return Ok((self.sums.read(worker)?, self.stamps.read(worker)?));
-        }
-        let (sums, stamps) = &self.all[rank];
-        Ok((self.sums.read_other(sums, worker)?, self.stamps.read_other(stamps, worker)?))
-    }
 }
 
 impl<T: Element> Default for Replica<T> {
@@ -88,7 +72,7 @@ impl<T: Element> Replica<T> {
 
     /// Gives the memory back.
     pub(crate) fn delete(self, worker: &mut Worker) -> Result<()> {
-        if let Some(Shared { sums, stamps, .. }) = self.shared {
+        if let Some(Shared { sums, stamps }) = self.shared {
             sums.delete(worker)?;
             stamps.delete(worker)?;
         }
@@ -106,16 +90,11 @@ impl<T: Element> Replica<T> {
         if self.shared.is_some() {
             return Ok(());
         }
-        let name = |what: &str, rank: usize| format!("orion/{number}/{what}/{rank}");
         let set = format!("orion/{number}/copies");
-        let sums = Watched::create(worker, &set, &name("sums", params.me), SLOTS * len)?;
-        let stamps = Watched::create(worker, &set, &name("stamps", params.me), len.div_ceil(BLOCK) + 1)?;
-        let mut all = Vec::with_capacity(params.workers);
-        for rank in 0..params.workers {
-            let sums = worker.attach_within(&name("sums", rank), PATIENCE)?;
-            all.push((sums, worker.attach_within(&name("stamps", rank), PATIENCE)?));
-        }
-        self.shared = Some(Shared { sums, stamps, all });
+        self.shared = Some(Shared {
+            sums: Watched::meet(worker, &set, "sums", SLOTS * len, params.workers)?,
+            stamps: Watched::meet(worker, &set, "stamps", len.div_ceil(BLOCK) + 1, params.workers)?,
+        });
         Ok(())
     }
 }
@@ -215,7 +194,7 @@ impl<T: Additive> Replica<T> {
     pub(crate) fn clock_of(&self, worker: &Worker, rank: usize) -> Result<u64> {
         match &self.shared {
             Some(shared) if shared.stamps.is_published() => {
-                Ok(shared.of(worker, rank)?.1.get(self.values.len().div_ceil(BLOCK)))
+                Ok(shared.stamps.of(worker, rank)?.get(self.values.len().div_ceil(BLOCK)))
             }
             // Before the clock is told.
             _ => Ok(u64::MAX),
@@ -232,7 +211,7 @@ impl<T: Additive> Replica<T> {
         let (len, shared) = (self.values.len(), self.shared.as_ref().ok_or_else(unprepared)?);
         let mut all = Vec::with_capacity(params.workers);
         for (rank, clock) in published.iter().enumerate() {
-            let (sums, stamps) = shared.of(worker, rank)?;
+            let (sums, stamps) = (shared.sums.of(worker, rank)?, shared.stamps.of(worker, rank)?);
             all.push((sums, slot(*clock, params) * len, stamps, self.seen[rank]));
         }
         let (mut traffic, mut room) = (Traffic::default(), [T::default(); BLOCK]);

@@ -122,8 +122,7 @@ impl Clocks {
         worker: &mut Worker,
         arrays: &mut [&mut dyn LoopArray],
     ) -> Result<()> {
-        let is_planned = !matches!(self.params.relax.every, Every::Time(_) | Every::Staleness(_));
-        match is_planned && self.params.relax.consistency == Consistency::Bsp {
+        match self.every().is_planned() && self.params.relax.consistency == Consistency::Bsp {
             true => self.apply(worker, arrays),
             false => self.idle(worker, arrays),
         }
