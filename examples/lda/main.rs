@@ -20,7 +20,7 @@ pub(crate) use self::corpus::{Corpus, Token};
 pub(crate) use self::kernel::{MOST, Sampler, padded};
 pub(crate) use self::options::Options;
 pub(crate) use self::plain::Plain;
-pub(crate) use self::rounds::{ROUNDS, Rounds};
+pub(crate) use self::rounds::Rounds;
 #[allow(unused_imports)] // for tests
 pub(crate) use self::training::Instructions;
 
@@ -78,6 +78,7 @@ pub(crate) struct Model {
     /// One row, which loops relax.
     pub(crate) totals: DistArray<i32, 2>,
     relax: (Consistency, Every),
+    schedule: Rounds,
 }
 
 impl Model {
@@ -106,6 +107,7 @@ impl Model {
             word_topic: w.zeros([words, width])?.named("word_topic"),
             totals: w.zeros([1, width])?.named("totals"),
             relax: (consistency, o.run.every(MERGES)),
+            schedule: Rounds { rounds: if consistency == Consistency::Serializable { 0 } else { o.rounds } },
         };
         let Model { tokens, doc_topic, word_topic, totals, relax: (consistency, every), .. } = &mut model;
         parallel_for!(w, unordered, read tokens, write [doc_topic, word_topic], relax totals,
@@ -121,10 +123,9 @@ impl Model {
 
     /// Draws every topic anew, once. Collective.
     pub(crate) fn pass(&mut self, w: &mut Context<'_>, sampler: &Sampler, numbers: Stream) -> Result<()> {
-        let Model { tokens, doc_topic, word_topic, totals, relax: (consistency, every), .. } = self;
-        let place = Rounds { rounds: if *consistency == Consistency::Serializable { 0 } else { ROUNDS } };
+        let Model { tokens, doc_topic, word_topic, totals, relax: (consistency, every), schedule, .. } = self;
         parallel_for!(w, unordered, read tokens, write [doc_topic, word_topic], relax totals,
-            consistency = *consistency, every = *every, schedule = place;
+            consistency = *consistency, every = *every, schedule = *schedule;
         for ((d, v), token) in tokens {
             let (doc, word) = (doc_topic.row_mut(d), word_topic.row_mut(v));
             let (old, random) = (token.topic.load(Relaxed), numbers.bits(token.number.into()));

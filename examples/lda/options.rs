@@ -1,9 +1,11 @@
 //! The command line.
 use super::bags::{lda_c, uci};
+use super::rounds::ROUNDS;
 use super::training::Run;
 use super::training::text::{Documents, Generated, Keep, Source, generate};
 use anyhow::{Result, ensure};
 use clap::Parser;
+use clap::builder::TypedValueParser as _;
 use hectare::orion::relax::Consistency;
 use std::path::PathBuf;
 
@@ -55,6 +57,10 @@ pub(crate) struct Options {
     /// Passes over the tokens.
     #[arg(long, default_value_t = 50)]
     pub(crate) passes: usize,
+    /// How often the words of all topics go around the workers in a pass. Fewer send less between hosts; with more, topics form
+    /// in fewer passes.
+    #[arg(long, default_value_t = ROUNDS, value_parser = clap::value_parser!(u16).range(1..).map(usize::from))]
+    pub(crate) rounds: usize,
     /// Prior of the topics of a document (Dirichlet, symmetric).
     #[arg(long, default_value_t = 0.1)]
     pub(crate) alpha: f32,

@@ -11,7 +11,7 @@ use clap::Parser;
 use hectare::orion::array::random::Stream;
 use hectare::orion::parallel_for;
 use hectare::orion::relax::Consistency;
-use lda::{Corpus, Instructions, Model, Options, ROUNDS, Rounds, Sampler, numbers, padded};
+use lda::{Corpus, Instructions, Model, Options, Rounds, Sampler, numbers, padded};
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
@@ -33,7 +33,7 @@ fn a_worker_alone_gives_the_bits_of_the_serial_twin_in_its_order() {
         let mut model = Model::new(w, &o, &corpus, Consistency::Bsp)?;
         // A loop that touches the same, and so visits tokens in the same order.
         let Model { tokens, doc_topic, word_topic, totals, .. } = &mut model;
-        let place = Rounds { rounds: ROUNDS };
+        let place = Rounds { rounds: o.rounds };
         parallel_for!(w, unordered, read tokens, write [doc_topic, word_topic], relax totals, schedule = place;
         for ((d, v), token) in tokens {
             let (_, _) = (doc_topic.row_mut(d), word_topic.row_mut(v));
