@@ -40,8 +40,8 @@ pub(crate) fn parallel(w: &mut Context<'_>, o: &Options, model: Option<&Model>) 
         }
         None => {
             let count = o.rows / TEST;
-            let test = w.entries([count], count, |k| ([k], planted(o.rows + k)))?;
-            (w.entries([o.rows], o.rows, |k| ([k], planted(k)))?, test, Labels::SIGNS)
+            let test = w.entries([count], count, |k| ([k], planted(o.shape(), o.rows + k)))?;
+            (w.entries([o.rows], o.rows, |k| ([k], planted(o.shape(), k)))?, test, Labels::SIGNS)
         }
     };
     let features = width(w, &[&train, &test], model)?;
@@ -161,7 +161,7 @@ impl Rows {
     }
 
     /// The same in a random order, one after the other in memory.
-    fn shuffled(&self) -> Rows {
+    pub(crate) fn shuffled(&self) -> Rows {
         let count = self.labels.len();
         let place = Permutation::new(Stream::new(1, "order of examples"), count);
         let start = |row: usize| if row == 0 { 0 } else { self.ends[row - 1] };
@@ -203,6 +203,7 @@ pub(crate) fn load(o: &Options, model: Option<&Model>) -> Result<Examples<Rows>>
             (rows.shuffled(), Rows::of(test.into_iter()), labels)
         }
         None => {
+            let planted = |number| planted(o.shape(), number);
             let test = (o.rows..o.rows + o.rows / TEST).map(planted);
             (Rows::of((0..o.rows).map(planted)), Rows::of(test), Labels::SIGNS)
         }

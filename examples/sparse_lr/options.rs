@@ -1,5 +1,6 @@
 //! The command line.
 use super::model::Model;
+use super::planted::Shape;
 use super::training::Run;
 use anyhow::{bail, ensure};
 use clap::{Parser, ValueEnum};
@@ -48,6 +49,12 @@ pub(crate) struct Options {
     /// Generated examples.
     #[arg(long, default_value_t = 100_000)]
     pub(crate) rows: usize,
+    /// How many features generated examples have together.
+    #[arg(long, default_value_t = Shape::RCV1.features)]
+    pub(crate) features: usize,
+    /// How many of them each has.
+    #[arg(long, default_value_t = Shape::RCV1.per_row)]
+    pub(crate) per_row: usize,
     /// Passes over the data.
     #[arg(long, default_value_t = 10)]
     pub(crate) passes: usize,
@@ -72,6 +79,11 @@ impl Options {
         let l2 = self.l2;
         ensure!(l2 >= 0.0 && l2.is_finite(), "--l2 {l2}: a finite number, 0 or greater");
         ensure!(self.passes > 0, "--passes 0: at least 1");
+        let Shape { features, per_row } = self.shape();
+        ensure!(
+            per_row <= features / 2,
+            "--per-row {per_row}: at most half of all features, which are {features} (--features)"
+        );
         match (&self.data, &self.test, &self.load) {
             (None, Some(_), None) => bail!("--test: only with --data to learn from, or --load to predict"),
             (None, None, Some(_)) => {
@@ -84,6 +96,11 @@ impl Options {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Of generated examples.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape { features: self.features, per_row: self.per_row }
     }
 
     /// The model to begin with, if there is one.

@@ -49,7 +49,8 @@ pub(crate) fn serial_pass(rows: &Rows, weights: &mut [f32], step: &Step) -> f64 
 }
 
 /// A pass of AdaRevision, whose gradients are never late here.
-fn revised_pass(
+#[inline(never)]
+pub(crate) fn revised_pass(
     rows: &Rows,
     weights: &mut [f32],
     states: &mut [[f32; 3]],

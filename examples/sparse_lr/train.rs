@@ -12,7 +12,7 @@ use hectare::{DistArray, SparseArray};
 
 /// The weights, the intercept behind them, and how they are changed.
 #[allow(clippy::large_enum_variant)] // there is one
-enum Weights {
+pub(crate) enum Weights {
     Sgd(DistArray<f32, 1>),
     AdaRevision(Buffered<f32, 1, AdaRevision>),
     Served(Served<f32, 1, Sum>),
@@ -20,7 +20,7 @@ enum Weights {
 }
 
 impl Weights {
-    fn new(
+    pub(crate) fn new(
         w: &mut Context<'_>,
         o: &Options,
         train: &SparseArray<LabelledRow, 1>,
@@ -37,7 +37,7 @@ impl Weights {
         })
     }
 
-    fn array(&self) -> &DistArray<f32, 1> {
+    pub(crate) fn array(&self) -> &DistArray<f32, 1> {
         match self {
             Weights::Sgd(weights) => weights,
             Weights::AdaRevision(buffered) => buffered.array(),
@@ -46,7 +46,7 @@ impl Weights {
         }
     }
 
-    fn pass(
+    pub(crate) fn pass(
         &mut self,
         w: &mut Context<'_>,
         train: &SparseArray<LabelledRow, 1>,

@@ -169,6 +169,7 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
 mod change;
 mod iterate;
 mod shared;
+mod together;
 
 pub use self::iterate::LocalEntries;
 use self::shared::SharedEntries;
@@ -248,7 +249,12 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
             // as it was at first: a cell was with one worker.
             moved = arrange(self.shape, moved, before.order).map_err(wrong)?.entries;
         }
-        let placed = Rc::new(arrange(self.shape, moved, order).map_err(wrong)?);
+        let in_order = !sorted && moved.is_sorted_by_key(cell);
+        let mut placed = arrange(self.shape, moved, order).map_err(wrong)?;
+        if !in_order {
+            placed.entries = together::side_by_side(placed.entries)?;
+        }
+        let placed = Rc::new(placed);
         self.placed.replace(placed.clone());
         Ok(placed)
     }
