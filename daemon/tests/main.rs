@@ -31,6 +31,7 @@ mod misfits;
 mod ownership_on_hosts;
 mod peers;
 mod place;
+mod plan;
 mod protocol;
 mod ranks;
 mod restart;

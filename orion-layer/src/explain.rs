@@ -1,13 +1,13 @@
 //! Why a loop runs as it does, in words for people who never heard of dependence vectors.
 use crate::context::Context;
-use crate::execute::{BetweenHosts, LoopPlan};
+use crate::execute::{BetweenHosts, LinkBytes, LoopPlan};
 use crate::relax::{Relax, explained};
 use crate::site::by_place;
 use crate::text::counted;
 use hectare_dependence::analysis::analyze;
 use hectare_dependence::loop_nest::{LoopNest, Order, Space};
 use hectare_dependence::placement::ArrayPlacement;
-use hectare_dependence::schedule::{Candidate, Cost, Verdict, choose};
+use hectare_dependence::schedule::{Candidate, Cost, Team, Verdict, choose};
 use serde::Serialize;
 use std::fmt::{self, Write};
 use std::ops::{Deref, DerefMut};
@@ -121,7 +121,7 @@ impl LoopPlan {
             steps: self.choice.steps.len(),
             arrays: arrays.zip(self.choice.placement.arrays.iter().cloned()).collect(),
             shared: shared.collect(),
-            between_hosts: self.between_hosts,
+            between_hosts: self.between_hosts.as_ref().map(|planned| planned.with(&self.link_meter.borrow())),
             advice: self.advice(),
         }
     }
@@ -179,7 +179,7 @@ impl LoopPlan {
             (0..=cells as i64).map(|cell| start + (end - start) * cell / cells.max(1) as i64).collect()
         };
         let workers = self.workers().max(2);
-        let choice = choose(&nest, &analyze(&nest), None, &even, workers, false).ok()?;
+        let choice = choose(&nest, &analyze(&nest), None, &even, Team::of_one_host(workers, false)).ok()?;
         let chosen =
             choice.candidates.iter().find(|candidate| matches!(candidate.verdict, Verdict::Chosen(_)))?;
         (chosen.name != "serial").then(|| {
@@ -259,7 +259,7 @@ fn size(bytes: f64) -> String {
 fn cost(cost: &Cost) -> String {
     format!(
         "about {:.3} ms a pass; {}, {} change hands, the busiest worker has {:.2} times the average",
-        cost.nanoseconds / 1e6,
+        cost.here() / 1e6,
         counted(cost.steps as u64, "step"),
         size(cost.moved_bytes),
         cost.imbalance
@@ -301,6 +301,12 @@ impl fmt::Display for Explanation {
                 Verdict::Dearer(c) => {
                     writeln!(f, "    - {}: would be right, but costs more: {}", candidate.name, cost(c))?
                 }
+                Verdict::OtherBits(c) => writeln!(
+                    f,
+                    "    - {}: would be faster between these hosts, but make other bits than one host does (`follow_links`): {}",
+                    candidate.name,
+                    cost(c)
+                )?,
                 Verdict::Refused(why) => writeln!(f, "    - {}: not possible: {why}", candidate.name)?,
             }
         }
@@ -316,12 +322,26 @@ impl fmt::Display for Explanation {
                 None => writeln!(f, "    - {name}: {}", placed(placement))?,
             }
         }
-        if let Some(BetweenHosts { hosts, handed, written }) = self.between_hosts {
+        if let Some(BetweenHosts { hosts, handed, written, links, link }) = &self.between_hosts {
             writeln!(
                 f,
                 "  Between {hosts} hosts, a pass: {} for parts that change hands, {} for what is written, at its end",
-                size(handed),
-                size(written)
+                size(*handed),
+                size(*written)
+            )?;
+            for LinkBytes { from, to, predicted, measured } in links {
+                write!(f, "    - from host {from} to host {to}: {} predicted", size(*predicted))?;
+                match measured {
+                    Some(measured) => writeln!(f, ", {} measured", size(*measured))?,
+                    None => writeln!(f)?,
+                }
+            }
+            writeln!(
+                f,
+                "    Measured before the loop was planned: a barrier {:.0} us, a hand-over {:.0} us, {:.2} Gbit/s from each host",
+                link.barrier_ns / 1e3,
+                link.hand_over_ns / 1e3,
+                link.bytes_per_ns * 8.0
             )?;
         }
         match &self.advice {

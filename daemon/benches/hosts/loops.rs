@@ -34,7 +34,7 @@ pub(crate) fn play() -> Result<()> {
         let seconds = since.elapsed().as_secs_f64() / PASSES as f64;
         w.root(|| {
             println!("figure {seconds}");
-            let said = w.explain().iter().find_map(|one| one.between_hosts);
+            let said = w.explain().iter().find_map(|one| one.between_hosts.clone());
             println!("said {}", said.map_or(0.0, |said| said.handed + said.written));
         });
         let since = Instant::now();

@@ -1,7 +1,7 @@
 //! The cost of areas on two hosts, beside that of the network by itself: the same veth pair, in turns. The hosts are network
 //! namespaces with a daemon each; needs root.
 //!
-//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|handed|whole [MTU]|sparse|idle|alone|loops]`
+//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|handed|whole [MTU]|sparse|idle|alone|loops|plan]`
 mod alone;
 #[path = "../../tests/common/mod.rs"]
 mod common;
@@ -9,6 +9,7 @@ mod latency;
 mod loops;
 mod peers;
 mod ping;
+mod planned;
 mod roles;
 mod volume;
 
@@ -50,6 +51,10 @@ fn main() {
     for mtu in [9000, 1500].into_iter().filter(|_| is_wanted("loops")) {
         let Some(cluster) = hosts(mtu) else { return };
         loops::measure(&cluster, mtu);
+    }
+    if is_wanted("plan") {
+        let Some(cluster) = hosts(1500) else { return };
+        planned::measure(&cluster);
     }
     if is_wanted("idle") {
         let Some(cluster) = hosts(1500) else { return };

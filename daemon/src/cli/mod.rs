@@ -10,6 +10,7 @@ mod pages;
 mod parent_death;
 mod parse;
 mod peers;
+mod plan;
 mod read;
 pub mod run;
 pub mod top;
@@ -43,6 +44,8 @@ enum Command {
     /// The part of `run` on one of several hosts. It is started by `run`.
     #[command(hide = true)]
     RunPart,
+    /// What a program of the loop layer would take on 1, 2, 4 ... 256 hosts, from a run of it here.
+    Plan(plan::Plan),
     /// The processes that are in jobs, and what their workers do.
     Ps(Listing),
     /// The jobs.
@@ -135,6 +138,7 @@ fn execute(options: Options) -> anyhow::Result<u8> {
     match options.command {
         Command::Run(run) => return run::run(&dir, &run),
         Command::RunPart => return run::run_part(&dir),
+        Command::Plan(what) => plan::plan(&dir, &what)?,
         Command::Ps(listing) => inspect::ps(&connect()?, listing.job.as_deref(), listing.json)?,
         Command::Jobs { json } => inspect::jobs(&connect()?, json)?,
         Command::Areas(of) => inspect::areas(&connect()?, &of.job, of.json)?,

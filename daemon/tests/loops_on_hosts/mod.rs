@@ -99,11 +99,13 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             let ratings = w.entries([40, 30], 900, |k| ([k * 7 % 40, k * 11 % 30], k))?.named("ratings");
             let mut users = w.zeros::<f32, 2>([40, 4])?.named("users");
             let mut films = w.zeros::<f32, 2>([30, 4])?.named("films");
-            parallel_for!(w, unordered, read ratings, write [users, films];
-            for ((user, film), k) in ratings {
-                users.row_mut(user)[0] += *k as f32;
-                films.row_mut(film)[0] += 1.0;
-            })?;
+            for _ in 0..2 {
+                parallel_for!(w, unordered, read ratings, write [users, films];
+                for ((user, film), k) in ratings {
+                    users.row_mut(user)[0] += *k as f32;
+                    films.row_mut(film)[0] += 1.0;
+                })?;
+            }
             println!("{}", w.explain());
         }
         "reads" => {
@@ -216,7 +218,20 @@ fn what_goes_wrong_on_one_host_is_told_on_all() {
     };
     // Each of two other hosts gets 640 bytes of users and 480 of films at the end, and each row of films at each of two hand-overs.
     let handed = "1.9 kB for parts that change hands, 2.2 kB for what is written";
-    told(&run(&cluster, "explains", 1), 3, "  Between 3 hosts, a pass: ", &[handed]);
+    let said = run(&cluster, "explains", 1);
+    told(&said, 3, "  Between 3 hosts, a pass: ", &[handed]);
+    // Agents count what goes to and from their own hosts.
+    for (from, to) in [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)] {
+        let link = format!("    - from host {from} to host {to}: ");
+        told(&said, 3, &link, &["predicted"]);
+        told(&said, 2, &link, &["predicted", "measured"]);
+    }
+    told(
+        &said,
+        3,
+        "    Measured before the loop was planned: a barrier ",
+        &["a hand-over", "Gbit/s from each host"],
+    );
     told(&run(&cluster, "serves", 1), 3, "refused: ", &["sums", "several", "loops_on_hosts"]);
     let said = run(&cluster, "panics relaxed", 1);
     told(&said, 3, "failed: ", &["worker 2", "i = 70", "an accident"]);

@@ -8,6 +8,7 @@
 //! - [`schedule`] has the ways to run a loop on several workers, what each costs, which one is chosen, and the verification
 //!   that any schedule has to pass.
 //! - [`placement`] says which parts of which array each worker needs under a schedule, and who hands them to whom.
+//! - [`hosts`] predicts how long a pass takes on several hosts.
 //! - [`cuts`] and [`histogram`] cut a dimension into parts of equal weight.
 //!
 //! `docs/src/algorithms.md` of the project has the algorithms with their sources.
@@ -22,6 +23,7 @@ pub mod analysis;
 mod common;
 pub mod cuts;
 pub mod histogram;
+pub mod hosts;
 pub mod loop_nest;
 #[doc(hidden)]
 pub mod mutant;

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::fabric::{Fabric, SharedMemory};
 use crate::site::Site;
 use hectare_data::random::{Permutation, Stream};
+use hectare_dependence::hosts::PlanRequest;
 use hectare_dsm::{Rank, Worker};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -37,6 +38,9 @@ pub struct Context<'w> {
     /// State of the layers above.
     pub(crate) extensions: Extensions,
     seed: u64,
+    follows_links: bool,
+    /// What the planner asks for, as worker 0 was asked.
+    pub(crate) plan_request: Option<PlanRequest>,
     pub(crate) checking: bool,
     pub(crate) patience: Duration,
     /// The error with which the program has ended.
@@ -73,11 +77,13 @@ impl<'w> Context<'w> {
             made: 0,
             extensions: Extensions::default(),
             seed: 0,
+            follows_links: false,
+            plan_request: None,
             checking,
             patience: PATIENCE,
             failed: None,
         };
-        context.barrier()?;
+        context.plan_request = context.asked_by_planner()?;
         context.mailbox.forget_last();
         Ok(context)
     }
@@ -105,6 +111,38 @@ impl<'w> Context<'w> {
     /// Sets the seed. To be called by every worker with the same value, before arrays are made.
     pub fn set_seed(&mut self, seed: u64) {
         self.seed = seed;
+    }
+
+    /// Whether the links between hosts may decide about schedules also where that changes the bits of results; they may not unless
+    /// this was called. To be called by every worker with the same value. On one host nothing changes, and loops whose bits do not
+    /// depend on their schedule follow the links anyway. [`Context::explain`] says which loops would be faster.
+    pub fn follow_links(&mut self, follow: bool) {
+        self.follows_links = follow;
+    }
+
+    /// What was set last by [`Context::follow_links`].
+    pub(crate) fn follows_links(&self) -> bool {
+        self.follows_links
+    }
+
+    /// What the planner wants to know, if it started the program. Collective.
+    #[track_caller]
+    fn asked_by_planner(&mut self) -> Result<Option<PlanRequest>> {
+        let asked = std::env::var("HECTARE_PLAN").unwrap_or_default();
+        let mut first = Vec::new();
+        self.exchange(Site::here(), Outcome::Value(asked.as_bytes()), |rank, bytes| {
+            if rank == 0 {
+                first = bytes.to_vec();
+            }
+            Ok(())
+        })?;
+        if first.is_empty() {
+            return Ok(None);
+        }
+        let invalid = |error| {
+            Error::Invalid(format!("HECTARE_PLAN says nothing that this program understands: {error}"))
+        };
+        serde_json::from_slice(&first).map(Some).map_err(invalid)
     }
 
     /// A random permutation of `0..len` that depends on `seed` and the program's seed only: the same on every

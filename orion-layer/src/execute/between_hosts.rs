@@ -1,11 +1,18 @@
-//! What a loop that keeps its dependences sends from host to host.
+//! What a loop that keeps its dependences sends from host to host: as the plan has it, and as agents count it.
+use crate::context::Context;
+use hectare_dependence::hosts::{Hosts, Link, Traffic};
 use hectare_dependence::loop_nest::LoopNest;
-use hectare_dependence::placement::{ArrayPlacement, Placement};
+use hectare_dependence::placement::Placement;
+use hectare_dsm::wire::{AgentConnection, AgentReply, AgentRequest, RunDir};
 use serde::Serialize;
+use std::time::Duration;
+
+/// How long an agent may take to say what it has counted.
+const ANSWER: Duration = Duration::from_millis(200);
 
 /// Bytes that the hosts of a program send each other in a pass of a loop, without what clocks of relaxed arrays add. Every host has
 /// copies of all arrays: each byte counts once for each other host.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct BetweenHosts {
     /// How many hosts.
@@ -14,34 +21,113 @@ pub struct BetweenHosts {
     pub handed: f64,
     /// Of what is written, at the end of the pass.
     pub written: f64,
+    /// The same by link.
+    pub links: Vec<LinkBytes>,
+    /// What links do, as workers measured it before the loop was planned.
+    pub link: Link,
+}
+
+/// What goes from one host to another in a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct LinkBytes {
+    /// The sender, counted from 0.
+    pub from: usize,
+    /// The receiver.
+    pub to: usize,
+    /// Bytes, by the plan.
+    pub predicted: f64,
+    /// Bytes of datagrams, as this host's agent counted them: the mean of some passes. `None` before the second pass, on workers
+    /// that are not the first of their host, and for links between other hosts.
+    pub measured: Option<f64>,
 }
 
 impl BetweenHosts {
-    /// Parts that go back to who begins with them do not count: they were written at the end of the last pass, to all hosts.
-    pub(super) fn of(
-        nest: &LoopNest,
-        placement: &Placement,
-        hosts: usize,
-        host_of: impl Fn(usize) -> usize,
-    ) -> BetweenHosts {
-        let copies = hosts.saturating_sub(1) as f64;
-        let crosses = |from: usize, to: usize| host_of(from) != host_of(to);
-        let mut handed = 0.0;
-        for (rank, tiles) in placement.tiles.iter().enumerate() {
-            for (array, part, to) in tiles.iter().flat_map(|tile| &tile.gives) {
-                if crosses(rank, *to as usize) {
-                    handed += placement.part_bytes(nest, *array, *part);
-                }
+    pub(super) fn of(nest: &LoopNest, placement: &Placement, hosts: &Hosts) -> BetweenHosts {
+        let traffic = Traffic::of(nest, placement, hosts);
+        let count = hosts.count();
+        let copies = count.saturating_sub(1) as f64;
+        let sum = |bytes: &[f64]| bytes.iter().fold(0.0, |sum, bytes| sum + bytes) * copies;
+        let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
+        let links = pairs.filter(|(from, to)| from != to).map(|(from, to)| LinkBytes {
+            from,
+            to,
+            predicted: traffic.on(from, to),
+            measured: None,
+        });
+        BetweenHosts {
+            hosts: count,
+            handed: sum(&traffic.handed),
+            written: sum(&traffic.written),
+            links: links.collect(),
+            link: hosts.link,
+        }
+    }
+
+    /// The same with what was counted.
+    pub(crate) fn with(&self, counted: &LinkMeter) -> BetweenHosts {
+        let mut filled = self.clone();
+        filled.links.iter_mut().for_each(|link| link.measured = counted.mean(link.from, link.to));
+        filled
+    }
+}
+
+/// Bytes that the agent of this host counted while passes ran.
+#[derive(Debug, Default)]
+pub(crate) struct LinkMeter {
+    here: usize,
+    passes: u64,
+    /// Sent to each host, and received from it.
+    bytes: Vec<(usize, [u64; 2])>,
+}
+
+/// What an agent has counted: to and from each host.
+pub(super) type Counted = Vec<(usize, [u64; 2])>;
+
+impl LinkMeter {
+    pub(super) fn note(&mut self, here: usize, before: &Counted, after: &Counted) {
+        let moved = |host: usize, bytes: &[u64; 2]| {
+            let before = before.iter().find(|(other, _)| *other == host)?.1;
+            // The counts of a new session begin anew.
+            Some([bytes[0].checked_sub(before[0])?, bytes[1].checked_sub(before[1])?])
+        };
+        let all: Option<Counted> =
+            after.iter().map(|(host, bytes)| Some((*host, moved(*host, bytes)?))).collect();
+        let Some(all) = all else { return };
+        (self.here, self.passes) = (here, self.passes + 1);
+        for (host, bytes) in all {
+            match self.bytes.iter_mut().find(|(other, _)| *other == host) {
+                Some((_, sums)) => sums.iter_mut().zip(bytes).for_each(|(sum, bytes)| *sum += bytes),
+                None => self.bytes.push((host, bytes)),
             }
         }
-        let is_written = |array: usize| nest.accesses_of(array).any(|access| access.mode.writes());
-        let written = (0..nest.arrays.len())
-            .filter(|array| is_written(*array) && placement.arrays[*array] != ArrayPlacement::Relaxed);
-        let bytes = |array: usize| {
-            let named = &nest.arrays[array];
-            (named.shape.iter().product::<usize>() * named.element_bytes) as f64
+    }
+
+    fn mean(&self, from: usize, to: usize) -> Option<f64> {
+        let (other, direction) = match self.here {
+            here if here == from => (to, 0),
+            here if here == to => (from, 1),
+            _ => return None,
         };
-        let written = written.map(bytes).fold(0.0, |sum, bytes| sum + bytes);
-        BetweenHosts { hosts, handed: handed * copies, written: written * copies }
+        let sums = self.bytes.iter().find(|(host, _)| *host == other)?.1;
+        Some(sums[direction] as f64 / self.passes as f64)
+    }
+}
+
+impl Context<'_> {
+    /// What this host's agent has counted, if this worker is the first of its host: asking takes the time of a message there and back.
+    pub(super) fn counted_by_agent(&self) -> Option<Counted> {
+        let me = self.rank() as usize;
+        if me > 0 && self.fabric.host_of(me - 1) == self.fabric.host_of(me) {
+            return None;
+        }
+        let job = std::env::var("HECTARE_JOB").ok()?;
+        let agent = AgentConnection::open(&RunDir::of_user(), &job, Some(ANSWER)).ok()??;
+        let Ok(AgentReply::Standing(standing)) = agent.ask(&AgentRequest::Standing) else { return None };
+        let count = |peer: &hectare_dsm::wire::PeerStanding| {
+            let session = peer.session.as_ref()?;
+            Some((peer.host as usize, [session.sent_bytes, session.received_bytes]))
+        };
+        standing.peers.iter().map(count).collect()
     }
 }

@@ -8,7 +8,9 @@ mod clocks;
 mod description;
 mod divergence;
 mod findings;
+mod forecast;
 mod free;
+mod links;
 mod pass;
 mod pass_as_free;
 mod places;
@@ -22,7 +24,7 @@ mod tests;
 mod timing;
 mod work;
 
-pub use self::between_hosts::BetweenHosts;
+pub use self::between_hosts::{BetweenHosts, LinkBytes};
 pub use self::plan::LoopPlan;
 pub use self::timing::Timing;
 pub use crate::contract::{

@@ -67,7 +67,7 @@ impl Context<'_> {
             self.abandon(plan, arrays, begun, &error.to_string());
             return Err(self.fail(head.site, error));
         }
-        let (values, longest) = self.combine(head.site, accumulators, plan, tree, took)?;
+        let (values, longest) = self.combine(head.site, accumulators, plan, tree, [took, spent.compute])?;
         spent.wait += waited.elapsed();
         if clocks.is_some() {
             plan.trials.borrow_mut().note(longest);
@@ -119,22 +119,27 @@ impl Context<'_> {
         )))
     }
 
-    /// Adds up what the cells of all workers gave; how long the slowest worker took. Collective.
+    /// Adds up what the cells of all workers gave; how long the slowest worker took. `took` says how long this one did, and how
+    /// much of it went into iterations. Collective.
     pub(super) fn combine<C: Accumulators>(
         &mut self,
         site: Site,
         accumulators: &C,
         plan: &LoopPlan,
         mut tree: Tree<'_, C>,
-        took: Duration,
+        took: [Duration; 2],
     ) -> Result<(C::Values, Duration)> {
-        let mut bytes = (took.as_nanos() as u64).to_le_bytes().to_vec();
+        let mut bytes = took.map(|time| (time.as_nanos() as u64).to_le_bytes()).concat();
         tree.encode(&mut bytes);
         let (mut all, mut longest) = (Tree::new(accumulators, plan.cells), 0);
+        let mut computes = plan.computes.borrow_mut();
+        computes.clear();
         self.exchange(site, Outcome::Value(&bytes), |_, bytes| {
             let cut_off = || Error::Message("decoded: a time is cut off".into());
-            let (took, partials) = bytes.split_first_chunk().ok_or_else(cut_off)?;
+            let (took, rest) = bytes.split_first_chunk().ok_or_else(cut_off)?;
+            let (compute, partials) = rest.split_first_chunk().ok_or_else(cut_off)?;
             longest = longest.max(u64::from_le_bytes(*took));
+            computes.push(u64::from_le_bytes(*compute));
             all.decode(partials)
         })?;
         Ok((all.root(), Duration::from_nanos(longest)))

@@ -1,5 +1,5 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
-use super::between_hosts::BetweenHosts;
+use super::between_hosts::{BetweenHosts, LinkMeter};
 use super::called::Called;
 use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
@@ -13,10 +13,11 @@ use crate::relax::{Every, LoopReport, Relax, Sharing, Treatment, Trials};
 use crate::site::Site;
 use hectare_dependence::analysis::{Dependences, analyze};
 use hectare_dependence::cuts::BlockWeights;
+use hectare_dependence::hosts::Hosts;
 use hectare_dependence::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space};
 use hectare_dependence::placement::TilePlan;
 use hectare_dependence::schedule::{
-    Choice, ScheduleError, Tile, VISITS, cell_number, choose, for_each_cell, scrambled,
+    Choice, ScheduleError, Team, Tile, VISITS, cell_number, choose, for_each_cell, scrambled,
 };
 use hectare_dsm::Worker;
 use rustc_hash::FxHasher;
@@ -99,7 +100,7 @@ fn scheduled<S: IterationSpace>(
     space: &S,
     nest: &LoopNest,
     dependences: &Dependences,
-    accumulates: bool,
+    (accumulates, hosts): (bool, Option<&Hosts>),
     context: &mut Context<'_>,
 ) -> Result<Choice> {
     let workers = context.size();
@@ -110,7 +111,8 @@ fn scheduled<S: IterationSpace>(
     };
     let one_host = !context.fabric.spans_hosts();
     let own = head.schedule.filter(|own| !own.is_as_free() || space.is_shareable() && one_host);
-    let mut choice = choose(nest, dependences, own, &cut, workers, accumulates).map_err(refused)?;
+    let team = Team { workers, accumulates, hosts, follows_links: context.follows_links() };
+    let mut choice = choose(nest, dependences, own, &cut, team).map_err(refused)?;
     // Who takes blocks as they come free balances them so.
     if let Some(rotation) = choice.rotation.clone().filter(|rotation| workers > 1 && !rotation.as_free)
         && let Some(mut weights) = space.count(&rotation.dims, &choice.cuts)
@@ -149,6 +151,8 @@ pub struct LoopPlan {
     pub(crate) sharing: Sharing,
     /// Cells that this worker runs.
     own_cells: usize,
+    /// Whether it combines what its iterations give.
+    pub(super) accumulates: bool,
     /// The cells of each tile of this worker's, if it does not go through them row by row.
     scrambled: Vec<Vec<usize>>,
     /// Who runs each tile, by worker.
@@ -157,6 +161,9 @@ pub struct LoopPlan {
     pub(super) free: Option<FreeTiles>,
     /// If workers are on several hosts.
     pub(crate) between_hosts: Option<BetweenHosts>,
+    pub(crate) link_meter: RefCell<LinkMeter>,
+    /// How long each worker ran iterations in the last pass, in nanoseconds.
+    pub(super) computes: RefCell<Vec<u64>>,
 }
 
 impl LoopPlan {
@@ -172,9 +179,12 @@ impl LoopPlan {
         let Called { head, space, describe, .. } = *called;
         let nest = described(head, space, arrays, treated, describe, context.size())?;
         let dependences = analyze(&nest);
-        let choice = scheduled(head, space, &nest, &dependences, accumulates, context)?;
+        let hosts = context.linked_hosts(head.site)?;
+        let choice = scheduled(head, space, &nest, &dependences, (accumulates, hosts.as_ref()), context)?;
         let treatments = treated.iter().map(|(_, how)| *how).collect();
         let mut plan = LoopPlan::new(nest, dependences, choice, treatments, context);
+        plan.accumulates = accumulates;
+        plan.between_hosts = hosts.map(|hosts| BetweenHosts::of(&plan.nest, &plan.choice.placement, &hosts));
         plan.timing.get_mut().planning = since.elapsed();
         plan.digest = digest(&plan);
         Ok(plan)
@@ -198,10 +208,6 @@ impl LoopPlan {
         let visits = VISITS / own.len().max(1);
         let me = context.rank() as usize;
         let own_cells = owners.iter().filter(|owner| **owner == me).count();
-        let fabric = &context.fabric;
-        let between_hosts = fabric
-            .spans_hosts()
-            .then(|| BetweenHosts::of(&nest, &choice.placement, fabric.hosts(), |rank| fabric.host_of(rank)));
         let free = choice.rotation.as_ref().filter(|rotation| rotation.as_free);
         let free = free.map(|rotation| FreeTiles::new(rotation, &tiles, sparse));
         let scrambled = own.iter().map(|plan| scrambled(&plan.tile, stays, visits)).collect();
@@ -227,10 +233,13 @@ impl LoopPlan {
             trials: RefCell::new(Trials::new()),
             sharing: Sharing { treatments, has_slice: false },
             own_cells,
+            accumulates: false,
             scrambled,
             tiles,
             free,
-            between_hosts,
+            between_hosts: None,
+            link_meter: RefCell::default(),
+            computes: RefCell::default(),
         }
     }
 

@@ -155,6 +155,10 @@ impl Context<'_> {
             }
             Err(error) => return Err(self.fail(head.site, error)),
         };
+        let passes = plan.timing.borrow().passes;
+        // Of the passes after the first, some; fewer and fewer.
+        let is_metered = plan.between_hosts.is_some() && passes > 0 && (passes + 1).is_power_of_two();
+        let before = is_metered.then(|| self.counted_by_agent()).flatten();
         let since = Instant::now();
         let result = match self.checking {
             false => self.pass(called, &plan, arrays),
@@ -165,11 +169,24 @@ impl Context<'_> {
             Ok(values)
         });
         let mut timing = plan.timing.borrow_mut();
-        timing.running += since.elapsed();
+        let took = since.elapsed();
+        timing.running += took;
         timing.passes += 1;
-        if let Err(error) = &result {
-            let cause = error.to_string();
-            arrays.each().iter_mut().for_each(|array| array.poison(&cause));
+        drop(timing);
+        match &result {
+            Err(error) => {
+                let cause = error.to_string();
+                arrays.each().iter_mut().for_each(|array| array.poison(&cause));
+            }
+            Ok(_) => {
+                if let Some(before) = before
+                    && let Some(after) = self.counted_by_agent()
+                {
+                    let here = self.fabric.host_of(self.rank() as usize);
+                    plan.link_meter.borrow_mut().note(here, &before, &after);
+                }
+                self.forecast(called, &plan, took)?;
+            }
         }
         result
     }

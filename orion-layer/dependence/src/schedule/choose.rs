@@ -3,6 +3,7 @@ use super::cost::{self, Cost, estimate};
 use super::{Blocks, Rotation, Schedule, ScheduleError, Serial, Steps, verify, verify_as_free};
 use crate::analysis::Dependences;
 use crate::cuts::BlockWeights;
+use crate::hosts::Hosts;
 use crate::loop_nest::{LoopNest, Order};
 use crate::placement::Placement;
 
@@ -19,6 +20,8 @@ pub enum Verdict {
     Chosen(Cost),
     /// It would be right, and costs more.
     Dearer(Cost),
+    /// It would be right, and faster between the hosts of the program, and would make other bits than one host does.
+    OtherBits(Cost),
     /// It would be wrong, or cannot be; why, in words.
     Refused(String),
 }
@@ -62,6 +65,12 @@ impl Choice {
         Choice { candidates, grid, steps, cuts, placement, rotation }
     }
 
+    /// The name of the schedule.
+    pub fn chosen(&self) -> &str {
+        let chosen = self.candidates.iter().find(|one| matches!(one.verdict, Verdict::Chosen(_)));
+        chosen.map_or("", |one| &one.name)
+    }
+
     /// Moves the bounds of a rotation's blocks to where its steps are short, by the iterations in each cell.
     pub fn rebalance(
         &mut self,
@@ -73,7 +82,7 @@ impl Choice {
         if let Some(rotation) = &mut self.rotation {
             rotation.rebalance(weights, workers);
             let cut = |dim: usize, _: usize| self.cuts[dim].clone();
-            let built = build(nest, dependences, rotation, &cut, workers)?;
+            let built = build(nest, dependences, rotation, &cut, (workers, None))?;
             (self.steps, self.placement) = (built.steps, built.placement);
         }
         Ok(())
@@ -97,6 +106,36 @@ impl Kind {
     }
 }
 
+/// Who runs a loop, and what decides how.
+#[derive(Clone, Copy, Debug)]
+pub struct Team<'t> {
+    /// How many workers.
+    pub workers: usize,
+    /// Whether the loop combines what its iterations give.
+    pub accumulates: bool,
+    /// Where they are, if they are on several hosts.
+    pub hosts: Option<&'t Hosts>,
+    /// Whether the links between hosts may decide where the bits of the results depend on the schedule.
+    pub follows_links: bool,
+}
+
+impl Team<'_> {
+    /// Workers of one host.
+    pub fn of_one_host(workers: usize, accumulates: bool) -> Team<'static> {
+        Team { workers, accumulates, hosts: None, follows_links: false }
+    }
+
+    /// The time that decides.
+    fn time(&self, cost: &Cost, same_bits: bool) -> f64 {
+        if same_bits || self.follows_links { cost.here() } else { cost.nanoseconds }
+    }
+}
+
+/// Whether all schedules make the same bits: nothing is combined or given up, and what depends on each other keeps its order.
+fn makes_same_bits(nest: &LoopNest, dependences: &Dependences, accumulates: bool) -> bool {
+    !accumulates && nest.relaxed.is_empty() && (dependences.is_empty() || nest.order == Order::Ordered)
+}
+
 struct Built {
     grid: Vec<usize>,
     cuts: Vec<Vec<i64>>,
@@ -113,7 +152,7 @@ fn build(
     dependences: &Dependences,
     schedule: &dyn Schedule,
     cut: Cut<'_>,
-    workers: usize,
+    (workers, hosts): (usize, Option<&Hosts>),
 ) -> Result<Built, ScheduleError> {
     let extents: Vec<usize> = nest.dims.iter().map(|dim| cost::extent(dim.bounds)).collect();
     let mut grid = schedule.grid(&extents, workers);
@@ -129,7 +168,7 @@ fn build(
     verify(nest, dependences, &grid, &steps, workers)?;
     let cuts: Vec<Vec<i64>> = grid.iter().enumerate().map(|(dim, cells)| cut(dim, *cells)).collect();
     let placement = Placement::of(nest, &cuts, &steps, workers)?;
-    let cost = estimate(nest, &steps, &grid, &placement, workers);
+    let cost = estimate(nest, &steps, &grid, &placement, workers, hosts);
     Ok(Built { grid, cuts, steps, placement, cost })
 }
 
@@ -184,34 +223,40 @@ fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<(String, Kind)>
 const TEAM: usize = 12;
 
 /// Chooses. A loop on one worker gets the schedule that two would get, so that their results compare; a loop that
-/// accumulates gets that of twelve workers.
+/// accumulates gets that of twelve workers. On several hosts, the links between them decide too, but not where that would
+/// change the bits of the results, unless [`Team::follows_links`].
 pub fn choose(
     nest: &LoopNest,
     dependences: &Dependences,
     own: Option<&dyn Schedule>,
     cut: Cut<'_>,
-    workers: usize,
-    accumulates: bool,
+    members: Team<'_>,
 ) -> Result<Choice, ScheduleError> {
+    let Team { workers, accumulates, hosts, .. } = members;
+    let here = (workers, hosts);
     if let Some(schedule) = own.filter(|schedule| !schedule.is_as_free()) {
-        let built = build(nest, dependences, schedule, cut, workers)?;
+        let built = build(nest, dependences, schedule, cut, here)?;
         let candidates = vec![Candidate { name: schedule.name(), verdict: Verdict::Chosen(built.cost) }];
         return Ok(Choice::new(candidates, built, None));
     }
     let list = candidates(nest, dependences);
     let team = workers.max(if accumulates { TEAM } else { 2 });
+    let same_bits = makes_same_bits(nest, dependences, accumulates);
+    let widened = hosts.map(|hosts| if team == workers { hosts.clone() } else { hosts.spread_over(team) });
+    let whole_team = (team, widened.as_ref());
     let mut results: Vec<Result<Cost, ScheduleError>> = list
         .iter()
-        .map(|(_, kind)| build(nest, dependences, kind.schedule(), cut, team).map(|built| built.cost))
+        .map(|(_, kind)| build(nest, dependences, kind.schedule(), cut, whole_team).map(|built| built.cost))
         .collect();
-    let cost =
-        |result: &Result<Cost, ScheduleError>| result.as_ref().map_or(f64::INFINITY, |cost| cost.nanoseconds);
+    let cost = |result: &Result<Cost, ScheduleError>| {
+        result.as_ref().map_or(f64::INFINITY, |cost| members.time(cost, same_bits))
+    };
     let mut by_cost: Vec<usize> = (0..list.len()).collect();
     by_cost.sort_by(|a, b| cost(&results[*a]).total_cmp(&cost(&results[*b])));
     // A schedule that fits the blocks of the team may, rarely, not fit those of the workers; serial always does.
     let mut refused = None;
     let found = by_cost.into_iter().find_map(|number| {
-        let built = build(nest, dependences, list[number].1.schedule(), cut, workers);
+        let built = build(nest, dependences, list[number].1.schedule(), cut, here);
         built.map_err(|why| refused = Some(why)).ok().map(|built| (number, built))
     });
     let (best, built) = match (found, refused) {
@@ -223,9 +268,10 @@ pub fn choose(
     if workers < team {
         // The costs are those of the workers that there are.
         for ((_, kind), result) in list.iter().zip(&mut results).filter(|(_, result)| result.is_ok()) {
-            *result = build(nest, dependences, kind.schedule(), cut, workers).map(|built| built.cost);
+            *result = build(nest, dependences, kind.schedule(), cut, here).map(|built| built.cost);
         }
     }
+    let taken = results[best].as_ref().map_or(f64::INFINITY, Cost::here);
     let candidates = list
         .iter()
         .zip(results)
@@ -235,6 +281,7 @@ pub fn choose(
             verdict: match result {
                 Err(why) => Verdict::Refused(why.to_string()),
                 Ok(cost) if number == best => Verdict::Chosen(cost),
+                Ok(cost) if hosts.is_some() && !same_bits && cost.here() < taken => Verdict::OtherBits(cost),
                 Ok(cost) => Verdict::Dearer(cost),
             },
         })
@@ -248,7 +295,7 @@ pub fn choose(
     {
         let free = Rotation { as_free: true, ..planned.clone() };
         // Where that does not fit, blocks go around as planned.
-        if let Ok(built) = build(nest, dependences, &free, cut, workers)
+        if let Ok(built) = build(nest, dependences, &free, cut, here)
             && built.steps.len() * workers <= MOST_FREE
             && verify_as_free(nest, dependences, &built.placement).is_ok()
         {

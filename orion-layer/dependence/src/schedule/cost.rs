@@ -1,16 +1,11 @@
 //! The cost of a schedule, by a model of bytes, steps and balance.
 use super::Steps;
+use crate::hosts::{HAND_OVER_NS, Hosts, MOVED_PER_NS, PASS_NS, PassTime, Work, pass_time};
 use crate::loop_nest::{LoopNest, Space};
 use crate::placement::Placement;
 
 /// Bytes that a core gets through in a nanosecond while it computes on rows.
 const BYTES_PER_NS: f64 = 8.0;
-/// Bytes that move from one core's cache to another's in a nanosecond.
-const MOVED_PER_NS: f64 = 4.0;
-/// The cost of one hand-over, in nanoseconds.
-const HAND_OVER_NS: f64 = 500.0;
-/// The cost of barriers per pass, in nanoseconds.
-const PASS_NS: f64 = 2000.0;
 
 /// Elements of a dimension that an iteration looks up, where data say which: a guess.
 const LOOKED_UP: usize = 64;
@@ -24,8 +19,17 @@ pub struct Cost {
     pub moved_bytes: f64,
     /// Steps.
     pub steps: usize,
-    /// Nanoseconds, all in all.
+    /// Nanoseconds, all in all, on one host.
     pub nanoseconds: f64,
+    /// The time on the hosts of the program, if there are several.
+    pub on_hosts: Option<PassTime>,
+}
+
+impl Cost {
+    /// Nanoseconds where the program runs.
+    pub fn here(&self) -> f64 {
+        self.on_hosts.map_or(self.nanoseconds, |time| time.total_ns())
+    }
 }
 
 /// How many iterations.
@@ -57,15 +61,20 @@ fn touched(nest: &LoopNest) -> f64 {
     nest.accesses.iter().map(of).sum::<f64>().max(8.0)
 }
 
-/// The estimate for one schedule; `weight` says how many iterations lie in a range of cells of a dimension.
+/// The estimate for one schedule.
 pub(crate) fn estimate(
     nest: &LoopNest,
     steps: &Steps,
     grid: &[usize],
     placement: &Placement,
     workers: usize,
+    hosts: Option<&Hosts>,
 ) -> Cost {
     let work = iterations(nest) * touched(nest) / BYTES_PER_NS;
+    let on_hosts = hosts.map(|hosts| {
+        let work = Work::even(steps, grid, workers, work);
+        pass_time(nest, steps, placement, &work, hosts)
+    });
     // Cells carry the same weight: they were cut by histogram.
     let cells: f64 = grid.iter().map(|cells| *cells as f64).product();
     let mut busy = 0.0;
@@ -93,5 +102,6 @@ pub(crate) fn estimate(
             + moved_bytes / MOVED_PER_NS / workers as f64
             + hand_overs * HAND_OVER_NS
             + PASS_NS,
+        on_hosts,
     }
 }

@@ -9,10 +9,12 @@ mod error;
 mod free;
 mod kinds;
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;
 mod verify;
 
-pub use self::choose::{Candidate, Choice, Cut, Verdict, choose};
+pub use self::choose::{Candidate, Choice, Cut, Team, Verdict, choose};
 pub use self::cost::{Cost, iterations};
 pub use self::error::ScheduleError;
 pub use self::free::AsFree;

@@ -1,0 +1,185 @@
+//! `hectare plan`: one run of a program of the loop layer, and what its passes would take on other numbers of hosts.
+mod figures;
+mod report;
+
+use super::output::json;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use figures::{bandwidth, latency};
+use hectare_dependence::hosts::{Link, PassesRecord, PlanRequest, RECORD_VERSION};
+use hectare_wire::RunDir;
+use report::Report;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Runs a program of the loop layer to its end, by `hectare run`, and predicts its passes on other numbers of hosts. Give it the data that
+/// it is to have, and a few passes; what it prints goes to standard error.
+///
+/// Links between hosts are as `--latency` and `--bandwidth` say, or, with `--on`, as the program's workers measure them.
+#[derive(Debug, Args)]
+pub(super) struct Plan {
+    /// The numbers of hosts. Default: 1, 2, 4 ... 256.
+    #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
+    hosts: Vec<u32>,
+    /// Workers on each host; without --on, the program runs with so many here. Default: as many as this host has processors, or,
+    /// with --on, as its first host has.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    workers_per_host: Option<u32>,
+    /// The time of a datagram from host to host, half of a round trip, as `50us`, `5ms`.
+    #[arg(long, value_name = "TIME", value_parser = latency, requires = "bandwidth")]
+    latency: Option<f64>,
+    /// What a host can send, as `10Gbit`, `100Mbit` (a second).
+    #[arg(long, value_name = "RATE", value_parser = bandwidth, requires = "latency")]
+    bandwidth: Option<f64>,
+    /// Run the program on these hosts, given as to `hectare run --hosts`. Its workers measure the links, unless they are given.
+    #[arg(long, value_name = "HOST:RANKS,..")]
+    on: Option<String>,
+    /// The command that starts another one on a host, as for `hectare run`.
+    #[arg(long, value_name = "COMMAND", requires = "on")]
+    rsh: Option<String>,
+    /// The file through which the program tells of its passes. With --on, the first host and this one must both see it. Default: one in
+    /// the directory for temporary files, which is removed.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    /// The program and its arguments.
+    #[arg(trailing_var_arg = true, required = true, num_args = 1.., value_names = ["PROGRAM", "ARGUMENT"])]
+    program: Vec<String>,
+}
+
+/// Runs the program, and prints what its passes would take.
+///
+/// # Errors
+/// No figures of links, a program that fails, or that leaves no record.
+pub(super) fn plan(dir: &RunDir, what: &Plan) -> Result<()> {
+    let link =
+        what.latency.zip(what.bandwidth).map(|(latency, bandwidth)| Link::of_network(latency, bandwidth));
+    if link.is_none() && what.on.is_none() {
+        bail!(
+            "what do the links between the hosts do? Give --latency and --bandwidth, or --on with hosts to measure them on"
+        );
+    }
+    let scratch = match what.record {
+        Some(_) => None,
+        None => Some(Scratch::make()?),
+    };
+    let record = match (&what.record, &scratch) {
+        (Some(file), _) => std::path::absolute(file).context("the path of the record")?,
+        (None, Some(scratch)) => scratch.0.join("record.json"),
+        (None, None) => unreachable!("one of them is there"),
+    };
+    // What an earlier run left says nothing of this one.
+    match std::fs::remove_file(&record) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("{} cannot be replaced", record.display()));
+        }
+        _ => {}
+    }
+    let mut hosts: Vec<usize> = match what.hosts.is_empty() {
+        true => (0..9).map(|doublings| 1 << doublings).collect(),
+        false => what.hosts.iter().map(|hosts| *hosts as usize).collect(),
+    };
+    hosts.sort_unstable();
+    hosts.dedup();
+    let request = PlanRequest {
+        record: record.to_str().context("the path of the record is not UTF-8")?.into(),
+        hosts,
+        workers_per_host: what.workers()? as usize,
+        link,
+    };
+    what.run(dir, &request)?;
+    let report = Report::of(&request, read(&record, &what.program[0])?);
+    if what.json { json(&report) } else { super::output::print(report.to_string().as_bytes()) }
+}
+
+impl Plan {
+    fn workers(&self) -> Result<u32> {
+        if let Some(workers) = self.workers_per_host {
+            return Ok(workers);
+        }
+        match &self.on {
+            None => Ok(std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32)),
+            Some(list) => {
+                let hosts = crate::hosts::parse_list(list)
+                    .map_err(|error| anyhow::anyhow!("--on: column {}: {}", error.column, error.what))?;
+                let plan = crate::hosts::Plan::new(&hosts, None)?;
+                Ok(plan.places.first().map_or(1, |place| place.ranks.len() as u32))
+            }
+        }
+    }
+
+    /// Runs the program by `hectare run`; what it prints goes to standard error.
+    fn run(&self, dir: &RunDir, request: &PlanRequest) -> Result<()> {
+        let asked = serde_json::to_string(request)?;
+        let mut run = Command::new(std::env::current_exe().context("the path of hectare")?);
+        run.arg("--run-dir").arg(dir.path()).arg("run");
+        match &self.on {
+            Some(list) => {
+                run.args(["--hosts", list, "-x", &format!("HECTARE_PLAN={asked}")]);
+                if let Some(rsh) = &self.rsh {
+                    run.args(["--rsh", rsh]);
+                }
+            }
+            None => {
+                run.args(["-n", &request.workers_per_host.to_string()]).env("HECTARE_PLAN", asked);
+            }
+        }
+        run.arg("--").args(&self.program);
+        let status = run.stdout(Stdio::from(std::io::stderr())).status().context("hectare run")?;
+        if !status.success() {
+            bail!(
+                "the program failed ({status}), and nothing can be said of its passes: {}",
+                self.program.join(" ")
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What the program has written.
+fn read(file: &Path, program: &str) -> Result<PassesRecord> {
+    let text = match std::fs::read(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!(
+            "{program} has left no record of its passes in {}: it runs no loop of the loop layer (`parallel_for!`), or is built \
+             with another version, or ran where this file is not seen",
+            file.display()
+        ),
+        text => text.with_context(|| format!("the record {}", file.display()))?,
+    };
+    let record: PassesRecord = serde_json::from_slice(&text).with_context(|| {
+        format!("{program} left a record that cannot be read: it is built with another version")
+    })?;
+    if record.version != RECORD_VERSION {
+        bail!(
+            "{program} left a record of version {}, and this is for {RECORD_VERSION}: build both alike",
+            record.version
+        );
+    }
+    if record.loops.iter().all(|one| one.forecasts.is_empty()) {
+        bail!(
+            "{program} left no predictions: none of its loops fits any of these numbers of workers, or all passes were checked ones"
+        );
+    }
+    Ok(record)
+}
+
+/// A directory that goes.
+#[derive(Debug)]
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn make() -> Result<Scratch> {
+        let path = std::env::temp_dir().join(format!("hectare-plan-{}", std::process::id()));
+        std::fs::create_dir(&path).with_context(|| format!("{} cannot be made", path.display()))?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // There is nobody to tell.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

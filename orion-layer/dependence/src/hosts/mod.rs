@@ -1,0 +1,83 @@
+//! Workers on several hosts: who is where, what the links between hosts do, and how long a pass takes there.
+//!
+//! One model ([`pass_time`]) serves the choice between schedules and the planner, which predicts passes on other numbers of
+//! hosts. Tests hold it against a discrete simulation, which knows nothing of it.
+mod record;
+mod time;
+mod traffic;
+
+pub use self::record::{Forecast, LoopRecord, PassesRecord, PlanRequest, RECORD_VERSION};
+pub use self::time::{Bound, PassTime, Work, pass_time};
+pub(crate) use self::time::{HAND_OVER_NS, MOVED_PER_NS, PASS_NS};
+pub use self::traffic::Traffic;
+
+use serde::{Deserialize, Serialize};
+
+/// What a round adds to the way of a datagram, in nanoseconds (a barrier of two hosts beside a datagram's way, both measured).
+const BARRIER_NS: f64 = 25_000.0;
+/// How often a hand-over goes from agent to agent.
+const HAND_OVER_WAYS: f64 = 3.0;
+/// The rest of a hand-over: rounds on both hosts.
+const ROUNDS_NS: f64 = 330_000.0;
+
+/// What the links between hosts do for a loop: measured by the workers of a job, or derived from figures of a network.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// A barrier of all workers, in nanoseconds.
+    pub barrier_ns: f64,
+    /// A hand-over of a part to a worker of another host, without its bytes, in nanoseconds.
+    pub hand_over_ns: f64,
+    /// Bytes that a host sends in a nanosecond, to all others together, while all send.
+    pub bytes_per_ns: f64,
+}
+
+impl Link {
+    /// The figures that follow from those of a network: the time from host to host, in nanoseconds, and the bytes that a host
+    /// sends in a nanosecond. What rounds and agents add is what was measured on one machine.
+    pub fn of_network(latency_ns: f64, bytes_per_ns: f64) -> Link {
+        Link {
+            barrier_ns: latency_ns + BARRIER_NS,
+            hand_over_ns: HAND_OVER_WAYS * latency_ns + ROUNDS_NS,
+            bytes_per_ns,
+        }
+    }
+}
+
+/// The hosts of a program's workers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hosts {
+    /// The host of each worker.
+    of: Vec<usize>,
+    count: usize,
+    /// The links between them.
+    pub link: Link,
+}
+
+impl Hosts {
+    /// Workers on the hosts that `of` says, which are counted from 0.
+    pub fn new(of: Vec<usize>, link: Link) -> Hosts {
+        let count = of.iter().max().map_or(1, |last| last + 1);
+        Hosts { of, count, link }
+    }
+
+    /// So many hosts with equally many workers, of consecutive ranks.
+    pub fn even(hosts: usize, workers: usize, link: Link) -> Hosts {
+        let hosts = hosts.max(1);
+        Hosts { of: (0..workers).map(|worker| worker * hosts / workers.max(1)).collect(), count: hosts, link }
+    }
+
+    /// The same hosts with so many workers, spread evenly.
+    pub fn spread_over(&self, workers: usize) -> Hosts {
+        Hosts::even(self.count, workers, self.link)
+    }
+
+    /// How many hosts.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The host of a worker.
+    pub fn of(&self, worker: usize) -> usize {
+        self.of.get(worker).copied().unwrap_or_default()
+    }
+}
