@@ -20,8 +20,8 @@ use std::sync::Barrier;
 use std::time::Instant;
 use support::{Case, Report, Times};
 
-/// Passes before those that are measured.
-const WARM: usize = 2;
+/// Passes before those that are measured: under `Async` a loop tries in them what is faster.
+const WARM: usize = 4;
 const PASSES: usize = 5;
 /// Turns of both sides.
 const ROUNDS: usize = 3;
@@ -102,10 +102,18 @@ fn main() {
         data::load(&options(&report, "sgd", false), None).expect("the examples");
     let rows = train.shuffled();
     let millions = |seconds: f64, workers: usize| rows.features.len() as f64 / seconds / 1e6 / workers as f64;
-    for (rule, serve) in [("ada-revision", false), ("ada-revision", true), ("sgd", false), ("sgd", true)] {
+    let ways = [
+        (false, Consistency::Bounded(1), "relaxed"),
+        (false, Consistency::Async, "relaxed, Async"),
+        (true, Consistency::Bounded(1), "served"),
+    ];
+    for (rule, (serve, consistency, way)) in
+        ["ada-revision", "sgd"].into_iter().flat_map(|rule| ways.map(|way| (rule, way)))
+    {
         let o = options(&report, rule, serve);
-        for workers in [1, 2] {
-            let case = format!("wide/{rule}/{workers}w/{}", if serve { "served" } else { "relaxed" });
+        // One worker alone has nobody to be asynchronous to.
+        for workers in if consistency == Consistency::Async { 2..=2 } else { 1..=2 } {
+            let case = format!("wide/{rule}/{workers}w/{way}");
             if !report.wants(&case) {
                 continue;
             }
@@ -113,7 +121,7 @@ fn main() {
             // In turns, so that what else the machine does meets both.
             for _ in 0..ROUNDS {
                 serial.extend(serial_times(&o, &rows, features, workers));
-                times.extend(parallel_times(&o, workers, Consistency::Bounded(1)));
+                times.extend(parallel_times(&o, workers, consistency));
             }
             let loops = if workers == 1 { "loop" } else { "loops" };
             report.add(Case {

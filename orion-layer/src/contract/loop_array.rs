@@ -1,5 +1,5 @@
 //! The executor's interface to an array of a loop, whatever its type.
-use super::{Layout, PassParams, Rule, Serves, Traffic, Treatment};
+use super::{Applied, Layout, PassParams, Rule, Serves, Traffic, Treatment};
 use crate::context::Context;
 use crate::error::Result;
 use crate::site::Site;
@@ -162,11 +162,12 @@ pub trait LoopArray {
     fn apply(&mut self, _worker: &Worker, _from: usize, _clock: u64) -> Result<()> {
         Ok(())
     }
-    /// Learns what others did in the clocks that they have published, `published` of each.
+    /// Learns what others did in the clocks that they have published, `published` of each. Which contributions
+    /// are merged says `applied`.
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
-    fn refresh(&mut self, _worker: &Worker, _published: &[u64]) -> Result<Traffic> {
+    fn refresh(&mut self, _worker: &Worker, _published: &[u64], _applied: Applied<'_>) -> Result<Traffic> {
         Ok(Traffic::default())
     }
     /// Merges what all contributed to it, after a pass that went well everywhere. Collective.

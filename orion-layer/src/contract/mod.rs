@@ -2,6 +2,7 @@
 //!
 //! An array is passed to a loop as an [`ArrayArg`]; the executor sees it as a [`LoopArray`], the body as its view. What it
 //! runs over is an [`IterationSpace`]. Neither the executor nor any kind of array is known here.
+mod applied;
 mod arrays;
 mod captured_value;
 mod consistency;
@@ -14,6 +15,7 @@ mod serving;
 mod space;
 mod treatment;
 
+pub use self::applied::Applied;
 pub use self::arrays::{ArrayArg, Arrays, Family, Of};
 pub use self::captured_value::CapturedValue;
 pub use self::consistency::{Consistency, Every, Relax};

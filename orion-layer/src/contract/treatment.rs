@@ -14,8 +14,13 @@ pub struct PassParams {
 impl PassParams {
     /// The elements of `len` that this worker is responsible for.
     pub(crate) fn share(&self, len: usize) -> std::ops::Range<usize> {
+        self.share_of(self.me, len)
+    }
+
+    /// Those that a worker is responsible for.
+    pub(crate) fn share_of(&self, worker: usize, len: usize) -> std::ops::Range<usize> {
         let bound = |worker: usize| (len as u128 * worker as u128 / self.workers as u128) as usize;
-        bound(self.me)..bound(self.me + 1)
+        bound(worker)..bound(worker + 1)
     }
 }
 

@@ -4,36 +4,18 @@
 //! A slot is written anew when its contributions have been applied by all; until then its worker waits. Who applies them
 //! counts the clocks of each worker that it has applied, in order; so each is applied exactly once, also if a bound on
 //! delay makes workers wait in the middle of a pass.
-use super::{Additive, Apply, PassParams, SLOTS, Traffic};
+//!
+//! All that happens at a clock is proportional to what was changed: contributions are lists ([`Ring`]), and what is read is
+//! what they name ([`News`]).
+use super::beside::Beside;
+use super::news::News;
+use super::ring::{List, Ring};
+use super::touched::Touched;
+use super::{Additive, Applied, Apply, PassParams, Traffic};
 use crate::error::{Error, Result};
-use crate::fabric::shown::spans_hosts;
-use crate::fabric::watched::{Reading, Watched};
 use hectare_dsm::bytemuck::Zeroable;
-use hectare_dsm::{Cells, Element, Worker};
+use hectare_dsm::{Cells, Worker};
 use std::ops::Range;
-
-/// The slots of all workers.
-#[derive(Debug)]
-struct Ring<T: Element> {
-    slots: Watched<T>,
-    /// Elements of a slot.
-    len: usize,
-}
-
-impl<T: Element> Ring<T> {
-    fn meet(worker: &mut Worker, (set, name): (&str, &str), len: usize, workers: usize) -> Result<Ring<T>> {
-        Ok(Ring { slots: Watched::meet(worker, set, name, SLOTS.slots() * len, workers)?, len })
-    }
-
-    /// What worker `rank` shows, and where the slot of a clock begins.
-    fn slot<'a>(&'a self, worker: &'a Worker, rank: usize, clock: u64) -> Result<(Reading<'a, T>, usize)> {
-        Ok((self.slots.of(worker, rank)?, SLOTS.slot(clock) * self.len))
-    }
-
-    fn store(&mut self, worker: &Worker, clock: u64, from: &[T]) -> Result<()> {
-        self.slots.write(worker)?.store(SLOTS.slot(clock) * self.len, from)
-    }
-}
 
 #[cold]
 fn unprepared() -> Error {
@@ -43,16 +25,17 @@ fn unprepared() -> Error {
 /// The state of a buffered array on this worker.
 #[derive(Debug)]
 pub(super) struct Contributions<T: Additive, A: Apply<T>> {
-    updates: Option<Ring<T>>,
-    sights: Option<Ring<A::Seen>>,
-    /// On several hosts: up to which clock the others are there, of which the clock itself may come before.
-    clocks: Option<Watched<u64>>,
-    /// The array as the body sees it.
-    pub(super) values: Vec<T>,
-    /// The contributions of the body since the last clock.
-    pub(super) sums: Vec<T>,
+    ring: Option<Ring<T, A::Seen>>,
+    /// The array as the body sees it, and the contributions of the body since the last clock.
+    pub(super) beside: Beside<T>,
+    /// Which elements it contributed to.
+    pub(super) touched: Touched,
     /// The remembered state of when `values` was read.
     seen: Vec<A::Seen>,
+    /// The elements whose values are not those of the array any more.
+    news: News,
+    /// What is published at a clock.
+    list: List<T, A::Seen>,
 }
 
 impl<T: Additive, A: Apply<T>> Contributions<T, A> {
@@ -60,121 +43,146 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
 
     pub(super) fn new() -> Self {
         Contributions {
-            updates: None,
-            sights: None,
-            clocks: None,
-            values: Vec::new(),
-            sums: Vec::new(),
+            ring: None,
+            beside: Beside::new(),
+            touched: Touched::default(),
             seen: Vec::new(),
+            news: News::default(),
+            list: List::new(),
         }
     }
 
     pub(super) fn delete(self, worker: &mut Worker) -> Result<()> {
-        if let Some(ring) = self.updates {
-            ring.slots.delete(worker)?;
-        }
-        if let Some(ring) = self.sights {
-            ring.slots.delete(worker)?;
-        }
-        if let Some(clocks) = self.clocks {
-            clocks.delete(worker)?;
-        }
-        Ok(())
+        self.ring.map_or(Ok(()), |ring| ring.delete(worker))
     }
 
-    /// Begins a pass.
-    pub(super) fn enter(
+    /// Begins a pass over an array of these elements and helper values.
+    pub(super) fn prepare(
         &mut self,
         worker: &mut Worker,
         number: u64,
-        len: usize,
+        (len, has_rows): (usize, bool),
         params: &PassParams,
     ) -> Result<()> {
-        if self.updates.is_none() {
-            let set = format!("orion/{number}/buffer");
-            self.updates = Some(Ring::meet(worker, (&set, "updates"), len, params.workers)?);
-            if Self::REMEMBERS {
-                self.sights = Some(Ring::meet(worker, (&set, "sights"), len, params.workers)?);
+        let ring = match &mut self.ring {
+            Some(ring) => ring,
+            None => {
+                let set = format!("orion/{number}/buffer");
+                self.ring.insert(Ring::meet(worker, &set, len, params.workers)?)
             }
-            if spans_hosts(worker) {
-                self.clocks = Some(Watched::meet(worker, &set, "clocks", 1, params.workers)?);
-            }
-        }
-        if let Some(clocks) = &mut self.clocks {
-            clocks.write(worker)?.store(0, &[0])?;
-        }
-        self.values.resize(len, T::default());
-        self.sums.clear();
-        self.sums.resize(len, T::default());
+        };
+        ring.enter(worker)?;
+        self.beside.reset(len, has_rows);
+        self.touched.reset(len);
         self.seen.resize(if Self::REMEMBERS { len } else { 0 }, A::Seen::zeroed());
+        self.news.reset(params.workers);
         Ok(())
     }
 
     /// Publishes what this worker contributed in clock `clock`, from 0.
     pub(super) fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Traffic> {
-        let mut traffic = Traffic { bytes: size_of_val(&self.sums[..]) as u64, ..Traffic::default() };
-        self.updates.as_mut().ok_or_else(unprepared)?.store(worker, clock, &self.sums)?;
-        if let Some(sights) = &mut self.sights {
-            sights.store(worker, clock, &self.seen)?;
-            traffic.bytes += size_of_val(&self.seen[..]) as u64;
-        }
-        if let Some(clocks) = &mut self.clocks {
-            clocks.write(worker)?.store(0, &[clock + 1])?;
-        }
-        self.sums.fill(T::default());
-        Ok(traffic)
+        let Contributions { beside, touched, seen, list, .. } = self;
+        list.clear();
+        touched.drain(|at| {
+            let sum = beside.take_sum(at);
+            if !sum.is_zero() {
+                list.elements.push(at as u32);
+                list.updates.push(sum);
+                if Self::REMEMBERS {
+                    list.sights.push(seen[at]);
+                }
+            }
+        });
+        self.ring.as_mut().ok_or_else(unprepared)?.store(worker, clock, list)?;
+        Ok(Traffic { bytes: list.bytes(), ..Traffic::default() })
     }
 
     /// Up to which clock the contributions of worker `rank` can be read here.
     pub(super) fn clock_of(&self, worker: &Worker, rank: usize) -> Result<u64> {
-        // On one host, they are there before the clock is told.
-        self.clocks.as_ref().map_or(Ok(u64::MAX), |clocks| Ok(clocks.of(worker, rank)?.get(0)))
+        self.ring.as_ref().ok_or_else(unprepared)?.clock_of(worker, rank)
     }
 
-    /// Applies what worker `from` contributed in clock `clock` to a share of the elements.
+    /// Applies what worker `from` contributed in clock `clock` to this worker's share of the elements; `shares` are those of all.
     pub(super) fn apply(
-        &self,
+        &mut self,
         worker: &Worker,
         rule: &A,
         (from, clock): (usize, u64),
         target: Cells<'_, T>,
         state: Option<Cells<'_, A::State>>,
-        share: Range<usize>,
+        shares: impl Iterator<Item = Range<usize>> + Clone,
     ) -> Result<()> {
-        let (updates, slot) = self.updates.as_ref().ok_or_else(unprepared)?.slot(worker, from, clock)?;
-        let sights = self.sights.as_ref().map(|ring| ring.slot(worker, from, clock)).transpose()?;
-        for at in share {
-            let update = updates.get(slot + at);
-            if update.is_zero() {
-                continue;
-            }
-            let seen = sights.map_or_else(A::Seen::zeroed, |(sights, slot)| sights.get(slot + at));
-            let mut element = target.get(at);
-            let mut helper = state.map_or_else(A::State::zeroed, |state| state.get(at));
-            rule.apply(&mut element, &mut helper, update, seen);
-            target.set(at, element);
+        let mut elements = self.news.room();
+        let sent = self.ring.as_ref().ok_or_else(unprepared)?.load(worker, (from, clock), &mut elements)?;
+        let share = shares.clone().nth(worker.rank() as usize).unwrap_or(0..0);
+        let place = |bound: usize| elements.partition_point(|element| (*element as usize) < bound);
+        let part = place(share.start)..place(share.end);
+        for (at, element) in part.clone().zip(&elements[part]) {
+            let ((update, seen), element) = (sent.get(at), *element as usize);
+            let mut value = target.get(element);
+            let mut helper = state.map_or_else(A::State::zeroed, |state| state.get(element));
+            rule.apply(&mut value, &mut helper, update, seen);
+            target.set(element, value);
             if let Some(state) = state {
-                state.set(at, helper);
+                state.set(element, helper);
             }
         }
+        self.news.add((from, clock), elements, shares);
         Ok(())
     }
 
-    /// Reads the elements.
-    pub(super) fn refresh(
+    /// Reads all elements.
+    pub(super) fn load(
         &mut self,
         rule: &A,
         target: Cells<'_, T>,
         state: Option<Cells<'_, A::State>>,
     ) -> Traffic {
-        target.load(&mut self.values);
-        let mut bytes = size_of_val(&self.values[..]) as u64;
-        if let Some(state) = state.filter(|_| Self::REMEMBERS) {
-            for (at, seen) in self.seen.iter_mut().enumerate() {
-                *seen = rule.see(&state.get(at));
-            }
-            bytes += size_of_val(&self.seen[..]) as u64;
-        }
-        Traffic { bytes, ..Traffic::default() }
+        let Contributions { beside, seen, .. } = self;
+        load(rule, (beside, seen), target, state.filter(|_| Self::REMEMBERS))
     }
+
+    /// Reads the elements that have changed since they were read, as far as they are known to be `applied`.
+    pub(super) fn refresh(
+        &mut self,
+        rule: &A,
+        target: Cells<'_, T>,
+        state: Option<Cells<'_, A::State>>,
+        applied: Applied<'_>,
+    ) -> Traffic {
+        let Contributions { beside, seen, news, .. } = self;
+        let state = state.filter(|_| Self::REMEMBERS);
+        let mut traffic = Traffic::default();
+        news.read(applied, &mut |elements| {
+            let Some(elements) = elements else {
+                traffic.bytes += load(rule, (beside, seen), target, state).bytes;
+                return;
+            };
+            for element in elements {
+                let at = *element as usize;
+                beside.set(at, target.get(at));
+                if let Some(state) = state {
+                    seen[at] = rule.see(&state.get(at));
+                }
+            }
+            traffic.bytes += (elements.len() * (size_of::<T>() + size_of::<A::Seen>())) as u64;
+        });
+        traffic
+    }
+}
+
+/// Reads all elements, and what is remembered of their helper values.
+fn load<T: Additive, A: Apply<T>>(
+    rule: &A,
+    (beside, seen): (&mut Beside<T>, &mut [A::Seen]),
+    target: Cells<'_, T>,
+    state: Option<Cells<'_, A::State>>,
+) -> Traffic {
+    beside.values().enumerate().for_each(|(at, value)| *value = target.get(at));
+    if let Some(state) = state {
+        for (at, seen) in seen.iter_mut().enumerate() {
+            *seen = rule.see(&state.get(at));
+        }
+    }
+    Traffic { bytes: (target.len() * size_of::<T>() + size_of_val(seen)) as u64, ..Traffic::default() }
 }

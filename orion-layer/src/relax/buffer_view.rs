@@ -1,4 +1,6 @@
 //! The view of a buffered array.
+use super::beside::Place;
+use super::touched::Touched;
 use super::{Additive, Apply, ElementIndex};
 use crate::panics::merging;
 use crate::view::{PartBounds, Recorder, RowIndex, Window, refuse};
@@ -13,7 +15,9 @@ use std::any::type_name;
 pub struct BufferView<'a, T: Additive, const N: usize, A: Apply<T>> {
     window: Window<N>,
     whole: Window<N>,
-    values: &'a mut [T],
+    /// The elements, and sums of contributions beside them.
+    cells: &'a mut [T],
+    place: Place,
     sink: Sink<'a, T, A>,
     bounds: PartBounds<'a>,
     recorder: Option<Recorder<'a>>,
@@ -22,9 +26,9 @@ pub struct BufferView<'a, T: Additive, const N: usize, A: Apply<T>> {
 /// Where contributions go.
 #[derive(Debug)]
 pub(super) enum Sink<'a, T: Additive, A: Apply<T>> {
-    /// They are added up.
-    Later(&'a mut [T]),
-    /// They are merged into `values`, with these states, if there are any.
+    /// They are added up, and it is noted where.
+    Later(&'a mut Touched),
+    /// They are merged into the elements, with these states, if there are any.
     Now(&'a A, &'a mut [A::State]),
 }
 
@@ -32,20 +36,20 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> BufferView<'a, T, N, A> {
     pub(super) fn new(
         bounds: PartBounds<'a>,
         whole: Window<N>,
-        values: &'a mut [T],
+        (cells, place): (&'a mut [T], Place),
         sink: Sink<'a, T, A>,
         recorder: Option<Recorder<'a>>,
     ) -> Self {
         let window = if recorder.is_some() { whole.emptied() } else { whole };
-        BufferView { window, whole, values, sink, bounds, recorder }
+        BufferView { window, whole, cells, place, sink, bounds, recorder }
     }
 
     /// An element.
     #[inline(always)]
     pub fn get<I: ElementIndex<N>>(&self, index: I) -> T {
-        match self.window.place(index.index()).and_then(|place| self.values.get(place)) {
+        match self.window.place(index.index()).and_then(|at| self.cells.get(self.place.value(at))) {
             Some(value) => *value,
-            None => self.values[self.place_elsewhere(index.index(), false)],
+            None => self.cells[self.place.value(self.place_elsewhere(index.index(), false))],
         }
     }
 
@@ -56,7 +60,8 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> BufferView<'a, T, N, A> {
             Some(place) => place,
             None => self.row_elsewhere(row, false),
         };
-        &self.values[place..place + self.whole.row_len()]
+        let first = self.place.value(place);
+        &self.cells[first..first + self.whole.row_len()]
     }
 
     /// Contributes to an element.
@@ -80,6 +85,13 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> BufferView<'a, T, N, A> {
             None => self.row_elsewhere(row, true),
         };
         assert_eq!(contributions.len(), self.whole.row_len(), "contributions to a row");
+        if let Sink::Later(touched) = &mut self.sink {
+            touched.add_all(place..place + contributions.len());
+            let first = self.place.sum(place);
+            let sums = &mut self.cells[first..first + contributions.len()];
+            sums.iter_mut().zip(contributions).for_each(|(sum, more)| *sum = sum.plus(*more));
+            return;
+        }
         for (at, contribution) in contributions.iter().enumerate() {
             self.put(place + at, *contribution);
         }
@@ -88,9 +100,13 @@ impl<'a, T: Additive, const N: usize, A: Apply<T>> BufferView<'a, T, N, A> {
     #[inline(always)]
     fn put(&mut self, place: usize, contribution: T) {
         match &mut self.sink {
-            Sink::Later(sums) => sums[place] = sums[place].plus(contribution),
+            Sink::Later(touched) => {
+                let sum = &mut self.cells[self.place.sum(place)];
+                *sum = sum.plus(contribution);
+                touched.add(place);
+            }
             Sink::Now(rule, states) => {
-                let merge = || merge(*rule, &mut self.values[place], states.get_mut(place), contribution);
+                let merge = || merge(*rule, &mut self.cells[place], states.get_mut(place), contribution);
                 merging(self.bounds.array, type_name::<A>(), merge);
             }
         }

@@ -1,7 +1,8 @@
 //! A dense array to which loops contribute through buffers.
+use super::beside::Place;
 use super::buffer::Contributions;
 use super::buffer_view::{BufferView, Sink};
-use super::{Additive, Apply, PassParams, Traffic, Treatment};
+use super::{Additive, Applied, Apply, PassParams, Traffic, Treatment};
 use crate::array::{DistArray, Layout};
 use crate::context::Context;
 use crate::contract::{ArrayArg, ArrayTrace, Family, LoopArray, NoKeyView, NoKeyViewFamily, Rule};
@@ -19,8 +20,8 @@ use std::time::Duration;
 /// An array, the function that merges contributions into it, and that function's helper values, one for each element.
 ///
 /// Loops contribute by `buffer w` ([`BufferView`]), and read it by `read w` as any other array. Every worker
-/// keeps two copies of the array for itself and four in shared memory (twice that if the function remembers what a
-/// worker saw), from the first loop that contributes on.
+/// keeps two copies of the array for itself, and room for four in shared memory, as lists of elements with what is contributed to
+/// each (and what the function remembers of it, if it does), from the first loop that contributes on.
 ///
 /// ```
 /// use hectare_orion::relax::{AdaGrad, Consistency};
@@ -245,7 +246,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
         self.params = Some(*params);
         let all = &mut *self.all;
         let (number, len) = (all.target.number(), all.target.len());
-        all.contributions.enter(worker, number, len, params)?;
+        all.contributions.prepare(worker, number, (len, N > 1), params)?;
         self.mirror = match all.target.in_one_piece(worker)? {
             Reading::Open(_) => None,
             Reading::Published(elements) => Some(Mirror {
@@ -256,7 +257,11 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
                 },
             }),
         };
-        self.refresh(worker, &[])?;
+        let Buffered { target, state, rule, contributions } = &mut *self.all;
+        let (elements, states) = places_of(target, state.as_ref(), &mut self.mirror, worker)?;
+        merging(target.name(), type_name::<A>(), || {
+            contributions.load(rule, elements, states);
+        });
         Ok(true)
     }
 
@@ -276,19 +281,29 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
 
     fn apply(&mut self, worker: &Worker, from: usize, clock: u64) -> Result<()> {
         let Some(params) = self.params else { return Ok(()) };
-        let all = &*self.all;
-        let len = all.target.len();
-        let share = if self.mirror.is_some() { 0..len } else { params.share(len) };
-        let (target, state) = places_of(&all.target, all.state.as_ref(), &mut self.mirror, worker)?;
-        merging(all.target.name(), type_name::<A>(), || {
-            all.contributions.apply(worker, &all.rule, (from, clock), target, state, share)
+        let Buffered { target, state, rule, contributions } = &mut *self.all;
+        let len = target.len();
+        // Who has a mirror applies all to it.
+        let mirrored = self.mirror.is_some();
+        let shares = (0..params.workers).map(move |rank| match (mirrored, rank == params.me) {
+            (true, true) => 0..len,
+            (true, false) => 0..0,
+            (false, _) => params.share_of(rank, len),
+        });
+        let (elements, states) = places_of(target, state.as_ref(), &mut self.mirror, worker)?;
+        merging(target.name(), type_name::<A>(), || {
+            contributions.apply(worker, rule, (from, clock), elements, states, shares)
         })
     }
 
-    fn refresh(&mut self, worker: &Worker, _published: &[u64]) -> Result<Traffic> {
+    fn refresh(&mut self, worker: &Worker, _published: &[u64], applied: Applied<'_>) -> Result<Traffic> {
         let Buffered { target, state, rule, contributions } = &mut *self.all;
         let (elements, states) = places_of(target, state.as_ref(), &mut self.mirror, worker)?;
-        merging(target.name(), type_name::<A>(), || Ok(contributions.refresh(rule, elements, states)))
+        merging(
+            target.name(),
+            type_name::<A>(),
+            || Ok(contributions.refresh(rule, elements, states, applied)),
+        )
     }
 
     fn fold(&mut self, worker: &Worker, _published: &[u64]) -> Result<()> {
@@ -332,15 +347,21 @@ impl<T: Additive, const N: usize, A: Apply<T> + 'static> ArrayArg for BufferArg<
         let Buffered { target, state, rule, contributions } = &mut *self.all;
         let whole = target.whole();
         if self.params.is_some() {
-            let Contributions { values, sums, .. } = contributions;
-            let sink = Sink::Later(&mut sums[..]);
-            return Ok(BufferView::new(target.bounds(), whole, values, sink, trace.recorder()));
+            let Contributions { beside, touched, .. } = contributions;
+            return Ok(BufferView::new(
+                target.bounds(),
+                whole,
+                beside.parts(),
+                Sink::Later(touched),
+                trace.recorder(),
+            ));
         }
         let states = match state {
             Some(state) => state.all_of_it(worker)?.1,
             None => &mut [],
         };
         let (bounds, values) = target.all_of_it(worker)?;
+        let values = (values, Place::rows(0));
         Ok(BufferView::new(bounds, whole, values, Sink::Now(rule, states), trace.recorder()))
     }
 }

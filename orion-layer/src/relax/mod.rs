@@ -12,14 +12,18 @@
 //! Nothing else of the loop changes: the other arrays keep their dependences, schedules are verified, and what fails
 //! poisons what it wrote. `ClockTable` has the clocks, `execute::clocks` the order of events at one.
 mod apply;
+mod beside;
 mod buffer;
 mod buffer_view;
 mod buffered;
 mod clock_table;
 mod explained;
 mod make;
+mod news;
 mod relaxed;
 mod report;
+mod ring;
+mod touched;
 mod trials;
 
 pub use self::apply::{AdaGrad, AdaRevision, Apply, Mean, Seen, Sum};
@@ -31,7 +35,7 @@ pub(crate) use self::explained::{Sharing, explained};
 pub(crate) use self::relaxed::Relaxed;
 pub use self::report::{LoopReport, Staleness};
 pub(crate) use self::trials::Trials;
-pub use crate::contract::{Consistency, Every, PassParams, Relax, Traffic, Treatment};
+pub use crate::contract::{Applied, Consistency, Every, PassParams, Relax, Traffic, Treatment};
 pub use crate::replica::{Additive, ElementIndex, RelaxedView};
 
 /// Contributions of so many clocks of a worker may be on their way to a buffered array.

@@ -1,5 +1,5 @@
 //! A dense array as a loop relaxes it.
-use super::{Additive, PassParams, RelaxedView, Traffic, Treatment};
+use super::{Additive, Applied, PassParams, RelaxedView, Traffic, Treatment};
 use crate::array::{DistArray, Layout};
 use crate::context::Context;
 use crate::contract::{ArrayArg, ArrayTrace, Family, LoopArray, NoKeyView, NoKeyViewFamily};
@@ -145,7 +145,7 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
         }
     }
 
-    fn refresh(&mut self, worker: &Worker, published: &[u64]) -> Result<Traffic> {
+    fn refresh(&mut self, worker: &Worker, published: &[u64], _applied: Applied<'_>) -> Result<Traffic> {
         match self.copying() {
             Some(params) => self.array.replica.refresh(worker, published, &params),
             None => Ok(Traffic::default()),

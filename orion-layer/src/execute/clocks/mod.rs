@@ -14,7 +14,7 @@ mod apply;
 use super::LoopArray;
 use super::staleness_meter::StalenessMeter;
 use crate::error::{Error, Result};
-use crate::relax::{ClockTable, Consistency, Every, LoopReport, PassParams, SLOTS, Traffic};
+use crate::relax::{Applied, ClockTable, Consistency, Every, LoopReport, PassParams, SLOTS, Traffic};
 use hectare_dsm::Worker;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -163,9 +163,9 @@ impl Clocks {
             None => self.apply(worker, arrays)?,
         }
         let since = Instant::now();
-        let published = self.published(worker, arrays)?;
+        let (published, applied) = self.published(worker, arrays)?;
         for array in arrays.iter_mut() {
-            let traffic = array.refresh(worker, &published)?;
+            let traffic = array.refresh(worker, &published, Applied::new(&applied, self.params.workers))?;
             self.note(traffic);
         }
         self.report.moving += since.elapsed();
@@ -234,9 +234,11 @@ impl Clocks {
         })
     }
 
-    /// The clock of each worker that is to be read now; notes how stale it is.
-    fn published(&mut self, worker: &Worker, arrays: &[&mut dyn LoopArray]) -> Result<Vec<u64>> {
+    /// The clock of each worker that is to be read now, and what is applied ([`Applied`]); notes how stale it is.
+    fn published(&mut self, worker: &Worker, arrays: &[&mut dyn LoopArray]) -> Result<(Vec<u64>, Vec<u64>)> {
         let mut published = Vec::with_capacity(self.params.workers);
+        let servers = if self.buffers { self.params.workers } else { 0 };
+        let mut applied = vec![0; servers * self.params.workers];
         for rank in 0..self.params.workers {
             let (mut clock, done) = self.clock_of(worker, arrays, rank)?;
             if self.params.relax.consistency == Consistency::Bsp {
@@ -244,8 +246,10 @@ impl Clocks {
                 clock = clock.min(self.clock);
             }
             let mut seen = clock;
-            for server in (0..self.params.workers).filter(|_| self.buffers) {
-                seen = seen.min(self.clock_table.applied(worker, server, rank)?);
+            for server in 0..servers {
+                let clock = self.clock_table.applied(worker, server, rank)?;
+                applied[server * self.params.workers + rank] = clock;
+                seen = seen.min(clock);
             }
             if rank != self.params.me && !done {
                 self.report.staleness.note(self.clock.saturating_sub(seen));
@@ -255,7 +259,7 @@ impl Clocks {
             }
             published.push(clock);
         }
-        Ok(published)
+        Ok((published, applied))
     }
 
     fn note(&mut self, traffic: Traffic) {
