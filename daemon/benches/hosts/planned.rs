@@ -2,9 +2,9 @@
 use super::{Cluster, median, program};
 use serde_json::Value;
 
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 /// Bits a second; 0 for as many as there are.
-const RATES: [u64; 4] = [0, 1_000_000_000, 300_000_000, 100_000_000];
+const RATES: [u64; 4] = [0, 1_000_000_000, 200_000_000, 50_000_000];
 
 /// Has packets of each host wait in a queue before its device.
 fn limit(cluster: &Cluster, rate: u64) {
@@ -43,7 +43,9 @@ pub(crate) fn measure(cluster: &Cluster) {
     println!(
         "\nthe same loop, ms a pass: measured on two hosts; predicted from passes there, with measured links;"
     );
-    println!("predicted from passes of one worker on one host, with the rate of the link as it was set");
+    println!(
+        "predicted from passes of one worker on one host, with the rate of the link as it was set, or measured"
+    );
     println!(
         "{:<12} {:>9} {:>18} {:>18}   {:>12} {:>12} {:>10}",
         "Gbit/s", "measured", "from two hosts", "from one", "barrier, us", "hand-over", "Gbit/s"
@@ -54,10 +56,12 @@ pub(crate) fn measure(cluster: &Cluster) {
         if rate > 0 {
             limit(cluster, rate);
         }
-        let bandwidth = if rate > 0 { format!("{}Mbit", rate / 1_000_000) } else { "2500Mbit".into() };
+        let bandwidth = (rate > 0).then(|| format!("{}Mbit", rate / 1_000_000));
         let mut figures: [Vec<f64>; 6] = Default::default();
         for _ in 0..ROUNDS {
             let there = plan(cluster, &["--on", &two]);
+            let measured = there["link"]["bytes_per_ns"].as_f64().expect("a rate") * 8e3;
+            let bandwidth = bandwidth.clone().unwrap_or_else(|| format!("{measured:.0}Mbit"));
             let here = plan(cluster, &["--on", &one, "--latency", "10us", "--bandwidth", &bandwidth]);
             let link = |what: &str| there["link"][what].as_f64().expect("a figure");
             let found = [

@@ -13,7 +13,7 @@ use std::fs;
 use std::time::Duration;
 
 /// Passes after which predictions are made, with what was measured until then.
-const AFTER: [usize; 2] = [1, 3];
+const AFTER: [usize; 4] = [1, 3, 10, 30];
 /// With more workers, bounds of blocks stay where equal numbers of cells put them: to look for better ones takes longer than a pass.
 const BALANCED: usize = 64;
 

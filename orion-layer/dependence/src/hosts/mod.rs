@@ -20,6 +20,9 @@ const HAND_OVER_WAYS: f64 = 3.0;
 /// The rest of a hand-over: rounds on both hosts.
 const ROUNDS_NS: f64 = 330_000.0;
 
+/// The share of areas in what is on the wire, in packets of 1500 bytes with their seals and headers.
+const PAYLOAD: f64 = 0.87;
+
 /// What the links between hosts do for a loop: measured by the workers of a job, or derived from figures of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
@@ -38,7 +41,7 @@ impl Link {
         Link {
             barrier_ns: latency_ns + BARRIER_NS,
             hand_over_ns: HAND_OVER_WAYS * latency_ns + ROUNDS_NS,
-            bytes_per_ns,
+            bytes_per_ns: bytes_per_ns * PAYLOAD,
         }
     }
 }

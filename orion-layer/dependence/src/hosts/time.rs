@@ -127,7 +127,8 @@ impl PassTime {
 /// How long a pass takes.
 ///
 /// A tile begins when its worker is free and has the tile's parts. A part that goes to another host is sent when the tile that
-/// used it ends and the host's link is free, and is there when its bytes have gone to all hosts, and a hand-over later. At the end of the pass
+/// used it ends and the host's link is free, and has come when its bytes have gone to all hosts; then its taker, once free, waits for the
+/// hand-over, of which rounds on its own host are a part: a worker is in a round between two tiles. At the end of the pass
 /// each host sends what its workers have written. Work runs beside the link: agents have processors of their own.
 pub fn pass_time(
     nest: &LoopNest,
@@ -178,7 +179,9 @@ impl Chain<'_> {
         let Chain { placement, hosts, link, .. } = *self;
         let workers = placement.tiles.len();
         let copies = hosts.count().saturating_sub(1) as f64;
-        let mut ready: Vec<Vec<f64>> = placement.first.iter().map(|parts| vec![0.0; parts.len()]).collect();
+        // When each part comes, and whether from another host.
+        let mut ready: Vec<Vec<(f64, bool)>> =
+            placement.first.iter().map(|parts| vec![(0.0, false); parts.len()]).collect();
         let (mut done, mut next) = (vec![0.0f64; workers], vec![0; workers]);
         let mut sent = vec![0.0f64; hosts.count()];
         for step in self.steps {
@@ -187,16 +190,25 @@ impl Chain<'_> {
                 let number = next[worker];
                 next[worker] += 1;
                 let tile = &placement.tiles[worker][number];
-                let needs = tile.parts.iter().zip(&ready).flat_map(|(parts, ready)| &ready[parts.clone()]);
-                let begins = needs.fold(done[worker], |begins, ready| begins.max(*ready));
+                let needs =
+                    tile.parts.iter().zip(&mut ready).flat_map(|(parts, ready)| &mut ready[parts.clone()]);
+                let (mut begins, mut from_afar) = (done[worker], false);
+                for (comes, is_from_afar) in needs {
+                    begins = begins.max(*comes);
+                    from_afar |= std::mem::take(is_from_afar);
+                }
+                if from_afar && self.waits {
+                    begins += link.hand_over_ns;
+                }
                 done[worker] = begins + self.work.shares[worker][number] * self.work.nanoseconds;
                 for (array, part, to) in &tile.gives {
                     let bytes = placement.part_bytes(self.nest, *array, *part);
                     match hosts.of(*to as usize) == hosts.of(worker) {
                         true if self.waits => {
-                            ready[*array][*part] = done[worker] + HAND_OVER_NS + bytes / MOVED_PER_NS;
+                            let comes = done[worker] + HAND_OVER_NS + bytes / MOVED_PER_NS;
+                            ready[*array][*part] = (comes, false);
                         }
-                        true => ready[*array][*part] = done[worker],
+                        true => ready[*array][*part] = (done[worker], false),
                         false => leaves.push((done[worker], hosts.of(worker), bytes, *array, *part)),
                     }
                 }
@@ -205,7 +217,7 @@ impl Chain<'_> {
             leaves.sort_by(|a, b| a.0.total_cmp(&b.0));
             for (ended, host, bytes, array, part) in leaves {
                 sent[host] = sent[host].max(ended) + bytes * copies / link.bytes_per_ns;
-                ready[array][part] = sent[host] + if self.waits { link.hand_over_ns } else { 0.0 };
+                ready[array][part] = (sent[host], true);
             }
         }
         for (worker, done) in done.iter().enumerate() {

@@ -1,12 +1,10 @@
 //! The model of time against a discrete simulation of a rotation, which knows nothing of schedules, placements and chains: workers on
 //! a ring hand blocks to their neighbours, and every host's link sends packets in turn for all that wait for it.
-
+use super::{Rotation, Schedule, Team, Verdict, choose};
 use crate::analysis::analyze;
 use crate::hosts::{Bound, Hosts, Link, PassTime, Work, pass_time};
 use crate::loop_nest::{Access, Affine, LoopNest, LoopVar, Mode, NamedArray, Order, Space, Subscript};
 use crate::placement::Placement;
-
-use super::{Rotation, Schedule, Team, Verdict, choose};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -53,6 +51,7 @@ impl Ring {
         let host = |worker: usize| worker / self.per_host;
         let mut events: BinaryHeap<Reverse<(u64, Event)>> = BinaryHeap::new();
         // Worker w begins with blocks 2w and 2w + 1.
+        let mut from_afar = vec![vec![false; blocks]; workers];
         let mut has: Vec<Vec<bool>> =
             (0..workers).map(|worker| (0..blocks).map(|block| block / 2 == worker).collect()).collect();
         let (mut step, mut busy) = (vec![0; workers], vec![false; workers]);
@@ -64,7 +63,10 @@ impl Ring {
                 let block = (2 * worker + step[worker]) % blocks;
                 if !busy[worker] && step[worker] < blocks && has[worker][block] {
                     busy[worker] = true;
-                    events.push(Reverse((now + self.work[worker][block] as u64, Event::Worked(worker))));
+                    // Who has nothing to do takes part in the rounds of a hand-over, and nobody else.
+                    let rounds = if from_afar[worker][block] { self.link.hand_over_ns } else { 0.0 };
+                    let takes = rounds + self.work[worker][block];
+                    events.push(Reverse((now + takes as u64, Event::Worked(worker))));
                 }
             }
             for (number, queue) in links.iter().enumerate() {
@@ -107,8 +109,7 @@ impl Ring {
                     match (left - packet, to) {
                         (left, to) if left > 0.0 => links[number].push_front((left, to)),
                         (_, Some((worker, block))) => {
-                            let there = now + self.link.hand_over_ns as u64;
-                            events.push(Reverse((there, Event::Comes(worker, block))));
+                            (has[worker][block], from_afar[worker][block]) = (true, true);
                         }
                         (_, None) => {}
                     }
