@@ -2,7 +2,7 @@
 use super::{Cluster, median, program};
 use serde_json::Value;
 
-const ROUNDS: usize = 2;
+const ROUNDS: usize = 3;
 /// Bits a second; 0 for as many as there are.
 const RATES: [u64; 4] = [0, 1_000_000_000, 200_000_000, 50_000_000];
 
