@@ -8,7 +8,8 @@ use crate::relay::Relay;
 use crate::window::Questions;
 use hectare_dsm::agent::Bell;
 use hectare_session::{Batch, Time};
-use hectare_transport::{Idle, Sending, Transport, Waker};
+use hectare_transport::{Idle, Sending, Transport};
+use std::cell::Cell;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -35,7 +36,8 @@ pub fn serve(
     mut is_over: impl FnMut() -> bool,
 ) -> io::Result<Option<Failure>> {
     let now = || Time::from_nanos(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
-    let sleeper = Sleeper::start(transport.waker())?;
+    let waker = transport.waker();
+    let sleeper = Sleeper::start(LONGEST, move || waker.wake())?;
     let mut idle = Idle::default();
     let (mut asked, mut failed) = (Instant::now(), None);
     loop {
@@ -90,28 +92,66 @@ struct Sleeper {
     /// One word for each bell that it is done with.
     done: Receiver<()>,
     /// Whether it sleeps.
-    sleeps: std::cell::Cell<bool>,
+    sleeps: Cell<bool>,
+    /// Whether that on which it sleeps hears rounds, too.
+    hears_rounds: Cell<bool>,
 }
 
 impl Sleeper {
-    fn start(waker: Waker) -> io::Result<Sleeper> {
+    /// A thread that sleeps for `longest` at most, and calls `wake` when it has slept.
+    fn start(longest: Duration, wake: impl Fn() + Send + 'static) -> io::Result<Sleeper> {
         let (bells, asked) = channel::<Bell>();
         let (tell, done) = channel();
         std::thread::Builder::new().name("bell".into()).spawn(move || {
             while let Ok(bell) = asked.recv() {
-                bell.wait(LONGEST);
+                bell.wait(longest);
                 let _ = tell.send(());
-                waker.wake();
+                wake();
             }
         })?;
-        Ok(Sleeper { bells, done, sleeps: std::cell::Cell::new(false) })
+        Ok(Sleeper { bells, done, sleeps: Cell::new(false), hears_rounds: Cell::new(false) })
     }
 
-    /// Has the thread sleep on the bell, if it does not.
+    /// Has the thread sleep on the bell, if it does not. If it sleeps on one that does not hear rounds, as this one does, it is woken,
+    /// and so is who calls this: to come again.
     fn sleep_on(&self, bell: Bell) {
+        let hears_rounds = bell.hears_rounds();
         if self.sleeps.get() && self.done.try_recv().is_err() {
+            if hears_rounds && !self.hears_rounds.get() {
+                bell.ring();
+            }
             return;
         }
+        self.hears_rounds.set(hears_rounds);
         self.sleeps.set(self.bells.send(bell).is_ok());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hectare_dsm::Job;
+
+    #[test]
+    fn who_sleeps_is_woken_for_the_end_of_a_round_that_the_agent_waits_for_since() {
+        let job = Job::builder().hosts(&[1, 1], 0).embedded().unwrap();
+        let (mut agent, mut worker) = (job.agent().unwrap(), job.worker().unwrap());
+        agent.ring_for_chosen();
+        agent.look(&mut Vec::new());
+        let (tell, told) = channel();
+        // It wakes for nothing else: without a watchdog, a sleep that nobody ends would last an hour.
+        let sleeper = Sleeper::start(Duration::from_secs(3600), move || {
+            let _ = tell.send(());
+        })
+        .unwrap();
+        sleeper.sleep_on(agent.bell(false));
+        agent.look(&mut Vec::new());
+        sleeper.sleep_on(agent.bell(true));
+        // The agent is woken, and has it sleep on the bell that hears rounds, as it is by now.
+        told.recv_timeout(Duration::from_secs(60)).expect("the thread sleeps on");
+        agent.look(&mut Vec::new());
+        sleeper.sleep_on(agent.bell(true));
+        worker.sync().unwrap();
+        told.recv_timeout(Duration::from_secs(60)).expect("the thread does not hear rounds");
     }
 }

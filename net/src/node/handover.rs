@@ -6,13 +6,10 @@
 //! copies is known to the new owner's host before that publishes anything.
 use super::arrivals::Phase;
 use super::outbound::Outbound;
-use super::{Cx, Mutant, Node};
+use super::{AGAIN_NS, Cx, Mutant, Node};
 use crate::types::{AreaId, GroupId, HostId};
 use crate::wire::{Handover, Key, Owner, Register, Stage, Subscription};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// So long until it is tried again what the memory could not do yet.
-const AGAIN_NS: u64 = 2_000_000;
 
 /// Groups on their way, and where those are that were.
 #[derive(Debug, Default)]

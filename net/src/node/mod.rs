@@ -33,6 +33,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The most bytes of a packet.
 const MAX_PAYLOAD: usize = 65_000;
+/// So long until it is tried again what the memory could not do yet, and of which it does not say when it can.
+const AGAIN_NS: u64 = 1_000_000;
 
 /// One host's part of the protocol.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! A train is a pinned state and the lines that its passengers may lack. The express leaves as soon as somebody waits; the
 //! slow train takes those who have nothing yet and those who kept the express waiting.
 use super::outbound::{Choice, EXPRESS, LABELS, Outbound, Ride, SLOW, Subscriber, Train};
-use super::{Action, Cx, Mutant, Node};
+use super::{AGAIN_NS, Action, Cx, Mutant, Node};
 use crate::intervals::Intervals;
 use crate::memory::{Pinned, State};
 use crate::types::{AreaId, Description, GroupId, HostId, MAX_MEMBERS, MAX_NAME, NameError, Version};
@@ -113,26 +113,27 @@ impl Node {
         outbound.newest = Some(state);
     }
 
-    /// Pins a state for those who wait for it, who are told if there is no memory for that.
+    /// Pins a state for those who wait for it, who are told if there is no memory for that; or else after how long to try again.
     fn pin(
         &mut self,
         cx: &mut Cx<'_>,
         group: GroupId,
         label: Option<u64>,
         waiting: &[(HostId, Choice)],
-    ) -> Option<Pinned> {
+    ) -> Result<Pinned, u64> {
         match cx.memory.pin(group, label) {
             Ok(pinned) => {
-                let pinned = pinned?;
+                // A round is at it, or all copies are in use: nothing says when they are not.
+                let pinned = pinned.ok_or(AGAIN_NS)?;
                 *self.pins.entry(pinned.pin).or_default() += 1;
-                Some(pinned)
+                Ok(pinned)
             }
             Err(_) => {
                 for &(host, _) in waiting {
                     let state = self.outbound[&group].subscribers[&host].said.state;
                     self.tell(host, Register::Unsent(group, state, self.counters.pins_refused));
                 }
-                None
+                Err(self.config.alive_ns)
             }
         }
     }
@@ -417,10 +418,13 @@ impl Node {
         waiting: &[(HostId, Choice)],
     ) {
         // If it cannot be pinned now, it is tried again after a while, or at the next publication.
-        let Some(pinned) = self.pin(cx, group, choice.kept, waiting) else {
-            self.counters.pins_refused += 1;
-            self.alarms.insert((cx.now + self.config.alive_ns, group));
-            return;
+        let pinned = match self.pin(cx, group, choice.kept, waiting) {
+            Ok(pinned) => pinned,
+            Err(after_ns) => {
+                self.counters.pins_refused += 1;
+                self.alarms.insert((cx.now + after_ns, group));
+                return;
+            }
         };
         let outbound = &self.outbound[&group];
         // It may be newer than what was published when the choice was made; then so is its label.

@@ -26,6 +26,16 @@ impl Bell {
             || self.round.is_some_and(|seen| word() != seen.0 & !SLEEP)
     }
 
+    /// Whether it also waits for a round to go on, which rings no bell.
+    pub fn hears_rounds(&self) -> bool {
+        self.round.is_some()
+    }
+
+    /// Rings it: whoever sleeps on it, or is about to, returns. To have a thread sleep on another bell, which hears rounds, say.
+    pub fn ring(&self) {
+        self.shared.ring_for_agent();
+    }
+
     /// Sleeps until it rings, at most `limit`; whether it rang since that look. For one thread at a time: the mark that
     /// somebody sleeps is one.
     pub fn wait(&self, limit: Duration) -> bool {
