@@ -11,6 +11,11 @@ fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
+/// A number for many: a line of output has an end.
+fn hash(bits: &[u32]) -> u64 {
+    bits.iter().fold(1, |hash, bits| (hash ^ u64::from(*bits)).wrapping_mul(0x0100_0000_01b3).rotate_left(23))
+}
+
 /// A stencil, whose neighbours are of other workers; and what is changed between loops.
 fn stencil(w: &mut Context<'_>) -> Result<Vec<u32>> {
     let mut a = w.uniform([SIDE, SIDE], 0.0..1.0f32, 5)?.named("a");
@@ -143,6 +148,64 @@ fn buffered(w: &mut Context<'_>) -> Result<Vec<f32>> {
     Ok([counts.array().to_vec(w)?, weights.array().to_vec(w)?].concat())
 }
 
+/// The same learned from examples with few features each, by arrays that loops serve or buffer: elements and rows, keys that a slice
+/// foresees and some that it cannot, keys that one worker alone uses.
+macro_rules! learn {
+    ($w:ident, $how:ident, $made:ident $(, $by_one:ident = $one:literal)?) => {{
+        let w = $w;
+        let examples = w.entries([240], 240, |k| ([k], (k * 7919 % 500, k, (k % 5) as f32)))?.named("examples");
+        let weights = w.fill::<f32, 1>([500], 0.1)?.named("weights");
+        let mut weights = w.$made(weights, AdaRevision::new(0.1))?;
+        let mut all = Vec::new();
+        for pass in 0..3 {
+            parallel_for!(w, unordered, $how weights, consistency = Consistency::Bsp, every = Every::PerPass(6);
+            for ((_k), example) in examples {
+                let (rare, own, label) = *example;
+                let error = weights.get(rare) + weights.get(own) + weights.get(3) - 0.1 * label;
+                weights.add(rare, error);
+                weights.add(own, 0.5 * error);
+                weights.add(3, 0.1 * error);
+            })?;
+            parallel_for!(w, unordered, $how weights, consistency = Consistency::Bsp, every = Every::PerPass(3) $(, $by_one = $one)?;
+            for ((k), example) in examples {
+                // Which key it is depends on what was learned.
+                let unforeseen = (weights.get(example.1) * 1e4).abs() as usize % 500;
+                let value = weights.get(unforeseen);
+                if (value * 1e3).abs() as usize % 3 != pass % 3 {
+                    weights.add(unforeseen, 0.01 * value + 0.001 * k as f32);
+                }
+            })?;
+            all.extend(weights.array().to_vec(w)?);
+        }
+        // The helper values went along.
+        let (weights, states) = weights.into_parts(w)?;
+        all.extend(states.expect("the rule has some").to_vec(w)?.into_iter().flatten());
+        all.extend(weights.to_vec(w)?);
+        let rows = w.zeros::<f32, 2>([50, 20])?.named("rows");
+        let mut rows = w.$made(rows, Sum)?;
+        for consistency in [Consistency::Bsp, Consistency::Bounded(1), Consistency::Async] {
+            parallel_for!(w, unordered, $how rows, consistency = consistency, every = Every::PerPass(5);
+            for ((k), example) in examples {
+                let (rare, _, label) = *example;
+                let sum: f32 = rows.row(rare % 50).iter().sum();
+                // Counts, so that nothing depends on who is faster.
+                rows.add([rare % 50, k % 20], label + if sum < 0.0 { 1.0 } else { 0.0 });
+                rows.add_row(k % 50, &[1.0; 20]);
+            })?;
+            all.extend(rows.array().to_vec(w)?);
+        }
+        Ok(bits(&all).chunks(100).map(hash).collect())
+    }};
+}
+
+fn by_serving(w: &mut Context<'_>) -> Result<Vec<u64>> {
+    learn!(w, serve, served, prefetch = false)
+}
+
+fn by_buffering(w: &mut Context<'_>) -> Result<Vec<u64>> {
+    learn!(w, buffer, buffered)
+}
+
 /// An array and entries, through a file that worker 0 writes.
 fn checkpoint(w: &mut Context<'_>, file: &Path) -> Result<Vec<u32>> {
     let a = w.uniform([SIDE, 3], 0.0..1.0f32, 9)?;
@@ -170,8 +233,11 @@ pub(super) fn all(w: &mut Context<'_>, file: &Path) -> Result<Vec<String>> {
         format!("bounded {:?}", relaxed(w, Consistency::Bounded(1))?),
         format!("buffered {:x?}", bits(&buffered(w)?)),
         format!("async {:?}", relaxed(w, Consistency::Async)?),
+        format!("contributed {:x?}", by_buffering(w)?),
+        format!("served {:x?}", by_serving(w)?),
     ];
     w.check_loops(true);
     lines.push(format!("checked {:x?}", rotation(w)?));
+    lines.push(format!("checked-serving {:x?}", by_serving(w)?));
     Ok(lines)
 }

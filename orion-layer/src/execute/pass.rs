@@ -97,26 +97,11 @@ impl Context<'_> {
         if !relaxed(plan, arrays).iter().any(clocked) {
             return Ok(None);
         }
-        self.refuse_served(head, plan, arrays)?;
         let planned = match serves(plan, arrays) {
             true => self.plan_prefetch::<S, A, K>(placed, plan, head.relax.every, arrays, slice, spent),
             false => Ok(()),
         };
         self.open(head, plan, arrays, planned).map(Some)
-    }
-
-    /// On several hosts, elements that are fetched in the middle of a pass have no way yet.
-    fn refuse_served<A: Arrays>(&self, head: &LoopHead<'_>, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
-        if !self.fabric.spans_hosts() || !serves(plan, arrays) {
-            return Ok(());
-        }
-        let names: Vec<_> = plan.nest.relaxed.iter().map(|array| &*plan.nest.arrays[*array].name).collect();
-        Err(Error::Invalid(format!(
-            "the loop at {} serves {}, which workers of one host can do, and these are on several: give all ranks to one host, or \
-             buffer the array",
-            head.site,
-            names.join(", ")
-        )))
     }
 
     /// Adds up what the cells of all workers gave; how long the slowest worker took. `took` says how long this one did, and how

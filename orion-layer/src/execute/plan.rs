@@ -231,7 +231,7 @@ impl LoopPlan {
             timing,
             reports: RefCell::default(),
             trials: RefCell::new(Trials::new()),
-            sharing: Sharing { treatments, has_slice: false },
+            sharing: Sharing { treatments, has_slice: false, spans_hosts: context.fabric.spans_hosts() },
             own_cells,
             accumulates: false,
             scrambled,

@@ -134,6 +134,28 @@ impl<T: Additive, const N: usize, A: Apply<T>> BufferArg<'_, T, N, A> {
         self.all
     }
 
+    /// On several hosts, makes this worker's copy of the array as all find it.
+    pub(crate) fn copy_from_others(&mut self, worker: &Worker) -> Result<()> {
+        let all = &*self.all;
+        self.mirror = match all.target.in_one_piece(worker)? {
+            Reading::Open(_) => None,
+            Reading::Published(elements) => Some(Mirror {
+                elements: elements.to_vec(),
+                states: match &all.state {
+                    Some(state) => state.in_one_piece(worker)?.to_vec(),
+                    None => Vec::new(),
+                },
+            }),
+        };
+        Ok(())
+    }
+
+    /// The array, and where its elements and helper values are that contributions change.
+    pub(crate) fn places<'a>(&'a mut self, worker: &'a Worker) -> Result<WithPlaces<'a, T, N, A>> {
+        let all = &*self.all;
+        Ok((all, places_of(&all.target, all.state.as_ref(), &mut self.mirror, worker)?))
+    }
+
     /// Every operation on the array is done to the helper values, too.
     fn both(
         &mut self,
@@ -247,16 +269,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
         let all = &mut *self.all;
         let (number, len) = (all.target.number(), all.target.len());
         all.contributions.prepare(worker, number, (len, N > 1), params)?;
-        self.mirror = match all.target.in_one_piece(worker)? {
-            Reading::Open(_) => None,
-            Reading::Published(elements) => Some(Mirror {
-                elements: elements.to_vec(),
-                states: match &all.state {
-                    Some(state) => state.in_one_piece(worker)?.to_vec(),
-                    None => Vec::new(),
-                },
-            }),
-        };
+        self.copy_from_others(worker)?;
         let Buffered { target, state, rule, contributions } = &mut *self.all;
         let (elements, states) = places_of(target, state.as_ref(), &mut self.mirror, worker)?;
         merging(target.name(), type_name::<A>(), || {
@@ -314,7 +327,10 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
 }
 
 /// Where the elements and helper values are that contributions change: of arrays that are open, or of the worker's own copy.
-type Places<'a, T, S> = (Cells<'a, T>, Option<Cells<'a, S>>);
+pub(crate) type Places<'a, T, S> = (Cells<'a, T>, Option<Cells<'a, S>>);
+/// These, and the array.
+pub(crate) type WithPlaces<'a, T, const N: usize, A> =
+    (&'a Buffered<T, N, A>, Places<'a, T, <A as Apply<T>>::State>);
 
 fn places_of<'a, T: Element, S: Element, const N: usize>(
     target: &DistArray<T, N>,

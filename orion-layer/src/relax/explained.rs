@@ -13,6 +13,8 @@ pub(crate) struct Sharing {
     pub(crate) treatments: Vec<Treatment>,
     /// Whether a slice of the body names what it uses of served arrays.
     pub(crate) has_slice: bool,
+    /// Whether workers are on several hosts.
+    pub(crate) spans_hosts: bool,
 }
 
 impl Sharing {
@@ -73,11 +75,11 @@ pub(crate) fn explained(nest: &LoopNest, array: usize, sharing: &Sharing) -> Str
              given up"
                 .into()
         }
-        Treatment::Served => served(nest, array, sharing.has_slice),
+        Treatment::Served => served(nest, array, sharing),
     }
 }
 
-fn served(nest: &LoopNest, array: usize, has_slice: bool) -> String {
+fn served(nest: &LoopNest, array: usize, sharing: &Sharing) -> String {
     let of = &nest.arrays[array];
     let (keys, all) = match of.shape.len() {
         1 => ("elements", of.shape[0]),
@@ -91,7 +93,7 @@ fn served(nest: &LoopNest, array: usize, has_slice: bool) -> String {
     }
     let more = if uses.len() > TOLD { ", ..." } else { "" };
     let uses = format!("{}{more}", uses[..uses.len().min(TOLD)].join(", "));
-    let fetched = match has_slice {
+    let fetched = match sharing.has_slice {
         true => format!(
             "the {keys}, of {all}, that {uses} will use before the next clock are found out by a slice of the body, and those \
              that have changed are fetched at once"
@@ -102,8 +104,12 @@ fn served(nest: &LoopNest, array: usize, has_slice: bool) -> String {
         ),
     };
     let bytes = of.shape.iter().product::<usize>() * of.element_bytes;
+    let merged = match sharing.spans_hosts {
+        true => "sent to all workers at clocks, each of whom merges them into a copy of its own",
+        false => "merged at clocks where each key has its home",
+    };
     format!(
-        "served: {fetched}; contributions are merged at clocks where each key has its home; its dependences are given up. \
+        "served: {fetched}; contributions are {merged}; its dependences are given up. \
          (`buffer` would copy all of it, {}, at every clock; `relax` with `Async` would read and change it in place, without a \
          bound on staleness)",
         size(bytes)

@@ -3,7 +3,7 @@ use super::keys::{KeyView, KeyViewFamily, key_window};
 use super::state::{Home, State};
 use super::view::ServedView;
 use super::{Serves, Serving};
-use crate::array::Layout;
+use crate::array::{DistArray, Layout};
 use crate::context::Context;
 use crate::contract::{ArrayArg, ArrayTrace, Family, LoopArray, Rule};
 use crate::error::Result;
@@ -35,14 +35,13 @@ impl<T: Additive, const N: usize, A: Apply<T> + 'static> Family for ServedViewFa
 }
 
 impl<T: Additive, const N: usize, A: Apply<T>> ServedArg<'_, T, N, A> {
-    /// The served elements, while they are open to all.
-    fn home<'w>(base: &'w BufferArg<'_, T, N, A>, worker: &'w Worker) -> Result<Home<'w, T, A>> {
-        let all = base.all();
-        Ok(Home {
-            target: all.array().open_cells(worker)?,
-            state: all.state().map(|state| state.open_cells(worker)).transpose()?,
-            rule: all.rule(),
-        })
+    /// The array, and the served elements: open to all, or this worker's copy.
+    fn home<'w>(
+        base: &'w mut BufferArg<'_, T, N, A>,
+        worker: &'w Worker,
+    ) -> Result<(&'w DistArray<T, N>, Home<'w, T, A>)> {
+        let (all, (target, state)) = base.places(worker)?;
+        Ok((all.array(), Home { target, state, rule: all.rule() }))
     }
 }
 
@@ -125,7 +124,8 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for ServedArg<'_, T, N,
     }
 
     fn enter(&mut self, worker: &mut Worker, params: &PassParams) -> Result<bool> {
-        self.state.enter(worker)?;
+        self.base.copy_from_others(worker)?;
+        self.state.enter(worker, params.relax.consistency)?;
         self.params = Some(*params);
         Ok(true)
     }
@@ -147,10 +147,19 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for ServedArg<'_, T, N,
         if self.params.is_none() {
             return Ok(());
         }
-        let home = Self::home(&self.base, worker)?;
-        merging(self.base.all().array().name(), type_name::<A>(), || {
-            self.state.apply(worker, &home, (from, clock))
-        })
+        let (array, home) = Self::home(&mut self.base, worker)?;
+        merging(array.name(), type_name::<A>(), || self.state.apply(worker, &home, (from, clock)))
+    }
+
+    fn clock_of(&self, worker: &Worker, rank: usize) -> Result<u64> {
+        match (&self.params, &self.state.shared) {
+            (Some(_), Some((_, carrier))) => carrier.clock_of(worker, rank),
+            _ => Ok(u64::MAX),
+        }
+    }
+
+    fn fold(&mut self, worker: &Worker, published: &[u64]) -> Result<()> {
+        self.base.fold(worker, published)
     }
 
     fn serves(&mut self) -> Option<&mut dyn Serves> {
@@ -176,7 +185,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> Serves for ServedArg<'_, T, N, A>
     }
 
     fn prefetch(&mut self, worker: &Worker, interval: usize) -> Result<()> {
-        let home = Self::home(&self.base, worker)?;
+        let (_, home) = Self::home(&mut self.base, worker)?;
         self.state.prefetch(worker, &home, interval)
     }
 
@@ -212,9 +221,8 @@ impl<T: Additive, const N: usize, A: Apply<T> + 'static> ArrayArg for ServedArg<
         if params.is_none() {
             return Ok(ServedView::exact(base.view(worker, parts, trace)?, &mut state.cache.touched));
         }
-        let array = base.all().array();
+        let (array, home) = Self::home(base, worker)?;
         let (whole, bounds) = (array.whole(), array.bounds());
-        let home = Self::home(base, worker)?;
         ServedView::new((bounds, whole), key_window(&array.shape()), state, home, worker)
     }
 }

@@ -1,11 +1,13 @@
 //! Contributions: published at a clock, merged at the homes of their keys.
-use super::cache::{RELOCATED, TOUCHED};
+use super::cache::{Cache, RELOCATED, TOUCHED};
+use super::carrier::Carrier;
 use super::homes::Versions;
+use super::lookaside::PendingUpdates;
 use super::ring::Batch;
 use super::state::{Home, State};
 use crate::error::Result;
 use crate::relax::{Additive, Apply};
-use hectare_dsm::Worker;
+use hectare_dsm::{Element, Worker};
 
 /// In a ring: no slice had foreseen the contribution, and the home of the key may hold a value that is newer than the
 /// array's.
@@ -19,21 +21,21 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
 
     /// Whether a slot of the ring would not take all contributions: more keys than the lists have were used.
     pub(super) fn is_crowded(&self) -> bool {
-        self.shared.as_ref().is_some_and(|(_, ring)| self.waiting() > ring.capacity)
+        self.shared.as_ref().is_some_and(|(_, carrier)| carrier.is_crowded(self.waiting()))
     }
 
     /// Makes slots so large that they do, when all have applied what is in them; for the passes to come as well.
     pub(super) fn make_room(&mut self, worker: &mut Worker) -> Result<()> {
         let (waiting, keys) = (self.waiting(), self.blocks.keys);
         match &mut self.shared {
-            Some((_, ring)) => ring.grow(worker, waiting.next_power_of_two().min(keys)),
+            Some((_, carrier)) => carrier.grow(worker, waiting.next_power_of_two().min(keys)),
             None => Ok(()),
         }
     }
 
     /// Publishes contributions, those to keys that were not foreseen last. Bytes that go to others.
     pub(super) fn publish(&mut self, worker: &Worker, clock: u64) -> Result<u64> {
-        let Some((homes, ring)) = &self.shared else { return Ok(0) };
+        let Some((homes, carrier)) = &mut self.shared else { return Ok(0) };
         let (cache, unit) = (&mut self.cache, self.blocks.unit);
         let mut others = Vec::with_capacity(self.pending.len());
         if !self.pending.is_empty() {
@@ -41,22 +43,20 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
             let home = |key: &u32| (*key, users.home(self.blocks.block(*key)).0);
             others.extend(self.pending.keys().map(home));
         }
-        let to = cache.touched.iter().map(|slot| cache.homes[*slot as usize] as usize);
-        let mut out = ring.publish(worker, clock, to.chain(others.iter().map(|(_, home)| *home)))?;
-        for slot in cache.touched.drain(..) {
-            let at = slot as usize;
-            let sums = &mut cache.sums[at * unit..][..unit];
-            let seen = if Self::REMEMBERS { &cache.seen[at * unit..][..unit] } else { &[] };
-            out.put(cache.homes[at] as usize, cache.keys[at], sums, seen);
-            sums.fill(T::default());
-            cache.states[at] &= !TOUCHED;
-        }
-        for (key, home) in others {
-            if let Some(update) = self.pending.remove(&key) {
-                out.put(home, key | MISSED, &update.sums, &update.seen);
+        match carrier {
+            Carrier::Shared(ring) => {
+                let to = cache.touched.iter().map(|slot| cache.homes[*slot as usize] as usize);
+                let mut out = ring.publish(worker, clock, to.chain(others.iter().map(|(_, home)| *home)))?;
+                let put = |home, key, sums: &_, seen: &_| out.put(home, key, sums, seen);
+                empty(cache, &mut self.pending, &others, unit, put);
+                Ok(out.bytes)
+            }
+            Carrier::Sent(sent) => {
+                let put = |_, key, sums: &_, seen: &_| sent.put(key & !MISSED, sums, seen);
+                empty(cache, &mut self.pending, &others, unit, put);
+                sent.publish(worker, clock)
             }
         }
-        Ok(out.bytes)
     }
 
     /// Applies what worker `from` contributed in clock `clock` to keys whose home is this worker.
@@ -66,7 +66,11 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         home: &Home<'_, T, A>,
         (from, clock): (usize, u64),
     ) -> Result<()> {
-        let Some((homes, ring)) = &mut self.shared else { return Ok(()) };
+        let (homes, ring) = match &mut self.shared {
+            None => return Ok(()),
+            Some((homes, Carrier::Shared(ring))) => (homes, ring),
+            Some((_, Carrier::Sent(_))) => return self.apply_sent(worker, home, (from, clock)),
+        };
         ring.follow(worker, from)?;
         let batch = ring.batch(worker, from, clock)?;
         if batch.keys.is_empty() && self.cache.dirty.is_empty() {
@@ -155,6 +159,31 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
             versions.set(blocks.block(cache.keys[at]), version);
             cache.versions[at] = version;
             cache.states[at] &= !TOUCHED;
+        }
+    }
+}
+
+/// Calls `put` with all contributions, their homes and keys, those to keys that were not foreseen last, and forgets them.
+#[inline(always)]
+fn empty<T: Additive, S: Element>(
+    cache: &mut Cache<T, S>,
+    pending: &mut PendingUpdates<T, S>,
+    others: &[(u32, usize)],
+    unit: usize,
+    mut put: impl FnMut(usize, u32, &[T], &[S]),
+) {
+    let remembers = size_of::<S>() > 0;
+    for slot in cache.touched.drain(..) {
+        let at = slot as usize;
+        let sums = &mut cache.sums[at * unit..][..unit];
+        let seen = if remembers { &cache.seen[at * unit..][..unit] } else { &[] };
+        put(cache.homes[at] as usize, cache.keys[at], sums, seen);
+        sums.fill(T::default());
+        cache.states[at] &= !TOUCHED;
+    }
+    for (key, home) in others {
+        if let Some(update) = pending.remove(key) {
+            put(*home, key | MISSED, &update.sums, &update.seen);
         }
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct Homes {
     versions: WorkerAreas<u64>,
     workers: usize,
     me: usize,
+    /// Whether each worker merges all contributions, to a copy of its own.
+    in_copies: bool,
 }
 
 /// So many words come after the set.
@@ -30,7 +32,15 @@ impl Homes {
         let words = blocks.count().div_ceil(64) + AFTER;
         let users = WorkerAreas::make(worker, &format!("{name}/users"), words, workers)?;
         let versions = WorkerAreas::common(worker, &format!("{name}/versions"), blocks.count())?;
-        Ok(Homes { users, versions, workers, me: worker.rank() as usize })
+        Ok(Homes { users, versions, workers, me: worker.rank() as usize, in_copies: false })
+    }
+
+    /// Of a worker that merges all contributions itself, to a copy of its own.
+    pub(super) fn of_copy(worker: &mut Worker, name: &str, blocks: &Blocks) -> Result<Homes> {
+        let words = blocks.count().div_ceil(64) + AFTER;
+        let users = WorkerAreas::alone(worker, &format!("{name}/users"), words)?;
+        let versions = WorkerAreas::alone(worker, &format!("{name}/versions"), blocks.count())?;
+        Ok(Homes { users, versions, workers: 1, me: 0, in_copies: true })
     }
 
     pub(super) fn delete(self, worker: &mut Worker) -> Result<()> {
@@ -76,7 +86,7 @@ impl Homes {
         for rank in 0..self.workers {
             users.push(self.users.cells(worker, rank)?);
         }
-        Ok(BlockUsers { users })
+        Ok(BlockUsers { users, in_copies: self.in_copies })
     }
 
     /// The versions of all blocks.
@@ -129,12 +139,16 @@ impl Versions<'_> {
 #[derive(Clone, Debug)]
 pub(super) struct BlockUsers<'w> {
     users: Vec<Cells<'w, u64>>,
+    in_copies: bool,
 }
 
 impl BlockUsers<'_> {
     /// The worker that merges contributions to a block, and whether it is the only one that uses it. Blocks that several
     /// use, or nobody, are spread evenly.
     pub(super) fn home(&self, block: usize) -> (usize, bool) {
+        if self.in_copies {
+            return (0, false);
+        }
         let mut users =
             (0..self.users.len()).filter(|rank| self.users[*rank].get(block / 64) >> (block % 64) & 1 == 1);
         match (users.next(), users.next()) {

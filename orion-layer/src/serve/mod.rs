@@ -17,11 +17,13 @@
 //! - `carry` and `ring` bring contributions home, `lookaside` what was looked up one by one, because no slice had foreseen it.
 //! - `view` is what the body sees, `keys` what the slice sees.
 //!
-//! On one host "fetching" copies from memory that everybody has mapped. Nothing else looks at the array's memory, but for
-//! what is looked up one by one: between hosts, `prefetch` and `ring` are what would become messages.
+//! On one host "fetching" copies from memory that everybody has mapped. On several (`sent`) each worker has a copy of the array, and
+//! applies what all contribute to it, each clock's in the order of ranks: so what crosses is in proportion to what a loop
+//! contributes to, nobody waits for a value, and no key is relocated. The elements are those that a buffered array would have.
 mod arg;
 mod blocks;
 mod cache;
+mod carrier;
 mod carry;
 mod homes;
 mod intend;
@@ -29,6 +31,7 @@ mod keys;
 mod lookaside;
 mod prefetch;
 mod ring;
+mod sent;
 mod served;
 mod state;
 mod view;

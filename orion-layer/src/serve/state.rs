@@ -1,13 +1,13 @@
 //! The state of a served array on a worker: the caches of its loops, and its part in carrying contributions.
 use super::blocks::Blocks;
 use super::cache::{Cache, NONE, RELOCATED};
+use super::carrier::{self, Carrier};
 use super::homes::{Homes, Versions};
 use super::intend::Intents;
 use super::lookaside::{LookasideTable, PendingUpdates};
-use super::ring::Ring;
 use crate::contract::Serving;
 use crate::error::{Error, Result};
-use crate::relax::{Additive, Apply};
+use crate::relax::{Additive, Apply, Consistency};
 use hectare_dsm::bytemuck::Zeroable;
 use hectare_dsm::{Cells, Worker};
 use std::cell::Cell;
@@ -87,7 +87,7 @@ pub(super) struct State<T: Additive, A: Apply<T>> {
     /// The interval whose keys were fetched last.
     pub(super) interval: u32,
     caches: HashMap<u64, Cache<T, A::Seen>>,
-    pub(super) shared: Option<(Homes, Ring<T, A::Seen>)>,
+    pub(super) shared: Option<(Homes, Carrier<T, A::Seen>)>,
     /// The last announcement: loop and generation of its lists.
     announced: Option<(u64, u64)>,
     made_lists: u64,
@@ -135,9 +135,9 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
     }
 
     pub(super) fn delete(self, worker: &mut Worker) -> Result<()> {
-        let Some((homes, ring)) = self.shared else { return Ok(()) };
+        let Some((homes, carrier)) = self.shared else { return Ok(()) };
         homes.delete(worker)?;
-        ring.delete(worker)
+        carrier.delete(worker)
     }
 
     /// The table of slots has a place for each key, and no key has a slot: for making lists.
@@ -196,16 +196,15 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         self.workers = workers;
         let cache = self.caches.entry(plan).or_insert_with(Cache::empty);
         let capacity = cache.most().max(LEAST_ROOM).min(self.blocks.keys.max(1));
-        let (homes, ring) = match &mut self.shared {
+        let (homes, carrier) = match &mut self.shared {
             Some(shared) => shared,
             none => {
                 let name = format!("orion/{}/served", self.number);
-                let homes = Homes::make(worker, &name, &self.blocks, workers)?;
-                let room = (capacity, self.blocks.unit);
-                none.insert((homes, Ring::make(worker, &name, room, Self::REMEMBERS, workers)?))
+                let room = (capacity, Self::REMEMBERS);
+                none.insert(carrier::make(worker, &name, &self.blocks, room, workers)?)
             }
         };
-        ring.grow(worker, capacity)?;
+        carrier.grow(worker, capacity)?;
         if self.announced != Some((plan, cache.generation)) {
             homes.announce(worker, cache.keys.iter().map(|key| self.blocks.block(*key)))?;
             self.announced = Some((plan, cache.generation));
@@ -215,11 +214,13 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
     }
 
     /// Begins a pass of the loop that was announced, after a barrier.
-    pub(super) fn enter(&mut self, worker: &mut Worker) -> Result<()> {
-        let (Some(plan), Some((homes, ring))) = (self.active, &mut self.shared) else {
+    pub(super) fn enter(&mut self, worker: &mut Worker, consistency: Consistency) -> Result<()> {
+        let (Some(plan), Some((homes, carrier))) = (self.active, &mut self.shared) else {
             return Err(Error::Invalid("a served array was not announced".into()));
         };
-        (0..self.workers).try_for_each(|rank| ring.follow(worker, rank))?;
+        carrier.begin(worker, self.workers)?;
+        // Copies to which contributions came in different orders differ, and all begin with the same one.
+        let are_copies_replaced = matches!(carrier, Carrier::Sent(_)) && consistency != Consistency::Bsp;
         self.passes += 1;
         let announced = homes.announced(worker)?;
         if self.mapped != Some(plan) {
@@ -237,7 +238,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
             cache.announced = announced;
         }
         // A pass that was serial changes elements without telling their versions.
-        if std::mem::take(&mut self.begun) > 1 {
+        if std::mem::take(&mut self.begun) > 1 || are_copies_replaced {
             self.cache.distrust();
             self.caches.values_mut().for_each(Cache::distrust);
         }

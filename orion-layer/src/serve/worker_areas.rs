@@ -38,6 +38,14 @@ impl<T: Element> WorkerAreas<T> {
         Ok(areas)
     }
 
+    /// A part for this worker alone: `len` elements.
+    pub(super) fn alone(worker: &mut Worker, name: &str, len: usize) -> Result<WorkerAreas<T>> {
+        let mut areas = WorkerAreas { mine: None, all: Vec::new() };
+        areas.renew(worker, name, len)?;
+        areas.all.push(worker.attach_here(&part(name, worker.rank() as usize))?);
+        Ok(areas)
+    }
+
     /// Makes this worker's part anew, under another name; the old one goes.
     pub(super) fn renew(&mut self, worker: &mut Worker, name: &str, len: usize) -> Result<()> {
         if let Some(old) = self.mine.take() {
