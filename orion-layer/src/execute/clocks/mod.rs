@@ -219,7 +219,7 @@ impl Clocks {
         Ok(true)
     }
 
-    /// Whether all have published `wanted` clocks, or all that they will, and these are applied everywhere.
+    /// Whether all have published `wanted` clocks, or all that they will, and these are applied to all that this worker reads.
     fn is_reached(&self, worker: &Worker, arrays: &[&mut dyn LoopArray], wanted: u64) -> Result<bool> {
         self.all(|rank| {
             let (clock, done) = self.clock_of(worker, arrays, rank)?;
@@ -230,8 +230,17 @@ impl Clocks {
             if !self.buffers {
                 return Ok(true);
             }
-            self.all(|server| Ok(self.clock_table.applied(worker, server, rank)? >= wanted))
+            self.all(|server| Ok(self.applied_by(worker, server, rank)? >= wanted))
         })
+    }
+
+    /// How many clocks of worker `rank` are applied by `server` where this worker reads. On several hosts it reads a copy of its own,
+    /// and what others have applied to theirs matters to the room for contributions alone.
+    fn applied_by(&self, worker: &Worker, server: usize, rank: usize) -> Result<u64> {
+        match self.clock_table.is_published() {
+            true => Ok(self.applied[rank]),
+            false => self.clock_table.applied(worker, server, rank),
+        }
     }
 
     /// The clock of each worker that is to be read now, and what is applied ([`Applied`]); notes how stale it is.
@@ -247,7 +256,7 @@ impl Clocks {
             }
             let mut seen = clock;
             for server in 0..servers {
-                let clock = self.clock_table.applied(worker, server, rank)?;
+                let clock = self.applied_by(worker, server, rank)?;
                 applied[server * self.params.workers + rank] = clock;
                 seen = seen.min(clock);
             }
