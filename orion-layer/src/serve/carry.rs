@@ -1,9 +1,11 @@
 //! Contributions: published at a clock, merged at the homes of their keys.
+use super::blocks::Blocks;
 use super::cache::{Cache, RELOCATED, TOUCHED};
 use super::carrier::Carrier;
 use super::homes::Versions;
 use super::lookaside::PendingUpdates;
 use super::ring::Batch;
+use super::sent::SentBatch;
 use super::state::{Home, State};
 use crate::error::Result;
 use crate::relax::{Additive, Apply};
@@ -69,7 +71,11 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         let (homes, ring) = match &mut self.shared {
             None => return Ok(()),
             Some((homes, Carrier::Shared(ring))) => (homes, ring),
-            Some((_, Carrier::Sent(_))) => return self.apply_sent(worker, home, (from, clock)),
+            Some((homes, Carrier::Sent(sent))) => {
+                let batch = sent.batch(worker, from, clock)?;
+                merge_sent(home, &batch, &homes.versions(worker)?, self.blocks);
+                return Ok(());
+            }
         };
         ring.follow(worker, from)?;
         let batch = ring.batch(worker, from, clock)?;
@@ -186,4 +192,30 @@ fn empty<T: Additive, S: Element>(
             put(*home, key | MISSED, &update.sums, &update.seen);
         }
     }
+}
+
+/// Merges all that a worker of several hosts contributed in a clock into this worker's copy.
+fn merge_sent<T: Additive, A: Apply<T>>(
+    home: &Home<'_, T, A>,
+    batch: &SentBatch<'_, T, A::Seen>,
+    versions: &Versions<'_>,
+    blocks: Blocks,
+) {
+    if batch.len == 0 {
+        return;
+    }
+    for place in 0..batch.len {
+        let first = batch.key(place) as usize * blocks.unit;
+        for within in 0..blocks.unit {
+            let (at, element) = (place * blocks.unit + within, first + within);
+            let mut value = home.target.get(element);
+            home.merge_seen(&mut value, element, batch.update(at), batch.seen(at));
+            home.target.set(element, value);
+        }
+    }
+    let version = versions.next();
+    for place in 0..batch.len {
+        versions.set(blocks.block(batch.key(place)), version);
+    }
+    versions.tell();
 }

@@ -2,12 +2,9 @@
 //!
 //! What crosses is what the loop contributed to, not the array: keys and sums, into a slot for each clock. Slots, their lengths and
 //! the clock up to which they hold are of one group, so whoever reads a clock reads what belongs to it.
-use super::carrier::Carrier;
-use super::state::{Home, State};
 use crate::error::Result;
 use crate::fabric::watched::{Reading, Watched};
-use crate::relax::{Additive, Apply, SLOTS};
-use hectare_dsm::bytemuck::Zeroable;
+use crate::relax::SLOTS;
 use hectare_dsm::{Element, Worker};
 
 /// What a worker contributed in one clock: each key comes once.
@@ -120,41 +117,48 @@ impl<T: Element, S: Element> Sent<T, S> {
     pub(super) fn clock_of(&self, worker: &Worker, rank: usize) -> Result<u64> {
         Ok(self.heads.of(worker, rank)?.get(Self::CLOCK))
     }
+
+    /// What worker `from` contributed in clock `clock`.
+    pub(super) fn batch<'a>(
+        &'a self,
+        worker: &'a Worker,
+        from: usize,
+        clock: u64,
+    ) -> Result<SentBatch<'a, T, S>> {
+        Ok(SentBatch {
+            len: self.heads.of(worker, from)?.get(SLOTS.slot(clock)) as usize,
+            keys: self.keys.slot(worker, from, clock)?,
+            updates: self.updates.slot(worker, from, clock)?,
+            sights: self.sights.as_ref().map(|slots| slots.slot(worker, from, clock)).transpose()?,
+        })
+    }
 }
 
-impl<T: Additive, A: Apply<T>> State<T, A> {
-    /// Applies all that worker `from` contributed in clock `clock` to this worker's copy.
-    pub(super) fn apply_sent(
-        &self,
-        worker: &Worker,
-        home: &Home<'_, T, A>,
-        (from, clock): (usize, u64),
-    ) -> Result<()> {
-        let Some((_, Carrier::Sent(sent))) = &self.shared else { return Ok(()) };
-        let unit = self.blocks.unit;
-        let count = sent.heads.of(worker, from)?.get(SLOTS.slot(clock)) as usize;
-        if count == 0 {
-            return Ok(());
-        }
-        let (keys, first_key) = sent.keys.slot(worker, from, clock)?;
-        let (updates, first) = sent.updates.slot(worker, from, clock)?;
-        let sights = sent.sights.as_ref().map(|slots| slots.slot(worker, from, clock)).transpose()?;
-        let versions = self.versions(worker)?;
-        for place in 0..count {
-            let key = keys.get(first_key + place) as usize;
-            for at in 0..unit {
-                let (of, element) = (place * unit + at, key * unit + at);
-                let mut value = home.target.get(element);
-                let seen = sights.map_or_else(A::Seen::zeroed, |(sights, first)| sights.get(first + of));
-                home.merge_seen(&mut value, element, updates.get(first + of), seen);
-                home.target.set(element, value);
-            }
-        }
-        let version = versions.next();
-        for place in 0..count {
-            versions.set(self.blocks.block(keys.get(first_key + place)), version);
-        }
-        versions.tell();
-        Ok(())
+/// What a worker contributed in one clock.
+#[derive(Debug)]
+pub(super) struct SentBatch<'a, T: Element, S: Element> {
+    /// How many keys.
+    pub(super) len: usize,
+    keys: (Reading<'a, u32>, usize),
+    updates: (Reading<'a, T>, usize),
+    sights: Option<(Reading<'a, S>, usize)>,
+}
+
+impl<T: Element, S: Element> SentBatch<'_, T, S> {
+    #[inline]
+    pub(super) fn key(&self, place: usize) -> u32 {
+        self.keys.0.get(self.keys.1 + place)
+    }
+
+    /// What is added to an element, counted from the first of the first key.
+    #[inline]
+    pub(super) fn update(&self, at: usize) -> T {
+        self.updates.0.get(self.updates.1 + at)
+    }
+
+    /// The remembered state of it.
+    #[inline]
+    pub(super) fn seen(&self, at: usize) -> S {
+        self.sights.map_or_else(S::zeroed, |(sights, first)| sights.get(first + at))
     }
 }
