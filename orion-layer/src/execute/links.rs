@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 /// Turns that are not counted, and those that are.
 const WARM: usize = 3;
 const TURNS: usize = 9;
-/// Bytes that each host sends to all others, one after the other.
+/// Bytes that each host sends to all others, one after the other; fewer where there are many hosts.
 const LENGTHS: [usize; 5] = [1 << 16, 1 << 18, 1 << 20, 1 << 20, 1 << 20];
+/// Bytes that come to a host in one turn, at most.
+const MOST: usize = 16 << 20;
 /// Sending ends after this time.
 const LONGEST: Duration = Duration::from_millis(100);
 
@@ -78,7 +80,8 @@ impl Context<'_> {
     fn measure_bytes(&mut self, site: Site, barrier: Duration) -> Result<f64> {
         let leaders = self.leaders();
         let name = |rank: Rank| format!("orion/links/{rank}");
-        let longest = LENGTHS.into_iter().max().unwrap_or_default();
+        let lengths = LENGTHS.map(|len| len.min(MOST / leaders.len()).max(64));
+        let longest = lengths.into_iter().max().unwrap_or_default();
         let me = self.rank();
         let leads = leaders.contains(&me);
         let made = match leads {
@@ -99,7 +102,7 @@ impl Context<'_> {
         });
         self.agree_on(site, touched.map_err(Into::into))?;
         let (begun, mut rate) = (Instant::now(), 1.0);
-        for (turn, len) in LENGTHS.into_iter().enumerate() {
+        for (turn, len) in lengths.into_iter().enumerate() {
             let written = match &mut mine {
                 Some(mine) => {
                     mine.write(self.fabric.worker).map(|mut area| area.range_mut(0..len).fill(turn as u8 + 2))
