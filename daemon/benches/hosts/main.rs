@@ -1,10 +1,11 @@
 //! The cost of areas on two hosts, beside that of the network by itself: the same veth pair, in turns. The hosts are network
 //! namespaces with a daemon each; needs root.
 //!
-//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|handed|whole [MTU]|sparse|idle|alone|loops|plan]`
+//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|handed|whole [MTU]|sparse|idle|alone|loops|far|plan]`
 mod alone;
 #[path = "../../tests/common/mod.rs"]
 mod common;
+mod far;
 mod latency;
 mod loops;
 mod peers;
@@ -51,6 +52,9 @@ fn main() {
     for mtu in [9000, 1500].into_iter().filter(|_| is_wanted("loops")) {
         let Some(cluster) = hosts(mtu) else { return };
         loops::measure(&cluster, mtu);
+    }
+    if is_wanted("far") {
+        far::measure();
     }
     if is_wanted("plan") {
         let Some(cluster) = hosts(1500) else { return };

@@ -19,6 +19,7 @@ pub(crate) fn play(role: &str, rest: &[String]) {
         ("sparse", [bytes]) => sparse(bytes.parse().expect("bytes")).expect("an area"),
         ("alone", []) => alone().expect("rounds"),
         ("loop", []) => crate::loops::play().expect("a loop"),
+        ("far", [consistency]) => crate::far::play(consistency).expect("a loop"),
         ("idle", [areas]) => idle(areas.parse().expect("areas")).expect("areas"),
         ("ping", [part, address]) => ping::play(part, address, false),
         ("ping-spinning", [part, address]) => ping::play(part, address, true),

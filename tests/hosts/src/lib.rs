@@ -6,7 +6,7 @@
 //! namespaces behind; the next [`Network`] on the machine removes them, as it finds that their maker is gone.
 //!
 //! It needs root, `ip` and, for faults, `nft` and `tc`. Small kernels lack `netem`, so packets are late and out of order on a
-//! second, slow way to a host.
+//! second, slow way to a host; or all are, on a network that is made with a delay.
 //!
 //! ```no_run
 //! use hectare_hosts::{Fault, Network, Settings};
@@ -18,6 +18,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 mod fault;
+mod late;
 mod leftover;
 mod network;
 mod tool;

@@ -1,5 +1,6 @@
 //! The namespaces, the devices and the switch.
 use crate::fault::{Fault, address, other_address, rules};
+use crate::late::{LateSwitch, tap};
 use crate::leftover::{all, name, remove, sweep};
 use crate::tool::{ip, run, within};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -11,6 +12,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// The properties of a network.
 #[derive(Debug, Clone)]
@@ -22,11 +24,13 @@ pub struct Settings {
     /// Whether several packets may cross the network as one (GSO), as they do on fast devices. Without, a fault meets
     /// single packets.
     pub segments: bool,
+    /// How long each frame takes to the other hosts. Not zero: a thread is the switch, and there are no faults or limits.
+    pub delay: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { mtu: 1500, passes: None, segments: false }
+        Settings { mtu: 1500, passes: None, segments: false, delay: Duration::ZERO }
     }
 }
 
@@ -38,6 +42,7 @@ pub struct Network {
     hosts: usize,
     /// Whether there are slow ways.
     has_detours: bool,
+    late: Option<LateSwitch>,
 }
 
 impl Network {
@@ -53,8 +58,12 @@ impl Network {
         assert!((1..=250).contains(&hosts), "{hosts} hosts");
         sweep()?;
         // Relaxed: only the number counts.
-        let network = Network { name: name(NEXT.fetch_add(1, Ordering::Relaxed)), hosts, has_detours: false };
-        network.build(settings)?;
+        let name = name(NEXT.fetch_add(1, Ordering::Relaxed));
+        let mut network = Network { name, hosts, has_detours: false, late: None };
+        match settings.delay {
+            Duration::ZERO => network.build(settings)?,
+            delay => network.build_late(settings.mtu, delay)?,
+        }
         Ok(network)
     }
 
@@ -76,6 +85,22 @@ impl Network {
             run(Command::new("ip").args(["-n", &switch, "-batch", "-"]), &std::mem::take(&mut ports))?;
             run(Command::new("ip").args(["-n", &namespace, "-batch", "-"]), &device)?;
         }
+        Ok(())
+    }
+
+    /// The hosts, with taps that a thread joins.
+    fn build_late(&mut self, mtu: u32, delay: Duration) -> Result<()> {
+        let mut ends = Vec::new();
+        for host in 0..self.hosts {
+            let namespace = self.namespace(host);
+            ip(&["netns", "add", &namespace])?;
+            ends.push(run_within(&namespace, || tap("eth0"))??);
+            let (mtu, address) = (mtu.to_string(), format!("{}/24", address(host)));
+            ip(&["-n", &namespace, "link", "set", "lo", "up"])?;
+            ip(&["-n", &namespace, "link", "set", "eth0", "mtu", &mtu, "up"])?;
+            ip(&["-n", &namespace, "address", "add", &address, "dev", "eth0"])?;
+        }
+        self.late = Some(LateSwitch::start(ends, delay));
         Ok(())
     }
 

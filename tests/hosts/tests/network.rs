@@ -147,7 +147,7 @@ fn a_host_has_another_address() {
 
 #[test]
 fn a_link_has_a_rate_and_a_size() {
-    let settings = Settings { mtu: 9000, passes: Some(4000), segments: false };
+    let settings = Settings { mtu: 9000, passes: Some(4000), segments: false, ..Settings::default() };
     let Some(mut network) = network(2, &settings) else { return };
     let (from, to) = (socket(&network, 0), socket(&network, 1));
     let address = to.local_addr().unwrap();
@@ -212,4 +212,21 @@ fn nothing_stays_behind() {
     assert!(exists(namespace) && runs(), "a process that is killed cleans nothing up");
     let _next = Network::new(1, &Settings::default()).unwrap();
     assert!(!exists(namespace) && !runs());
+}
+
+#[test]
+fn frames_are_as_late_as_was_asked_for() {
+    let delay = Duration::from_millis(20);
+    let Some(network) = network(3, &Settings { delay, ..Settings::default() }) else { return };
+    let (from, to) = (socket(&network, 0), socket(&network, 2));
+    to.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    // The first finds out where the other is.
+    for number in 0..3u8 {
+        let since = std::time::Instant::now();
+        from.send_to(&[number; SMALL], (network.address(2), 7000)).unwrap();
+        let mut packet = [9; SMALL];
+        assert_eq!(to.recv(&mut packet).unwrap(), SMALL);
+        assert_eq!(packet, [number; SMALL]);
+        assert!(since.elapsed() >= delay, "{:?}", since.elapsed());
+    }
 }

@@ -1,0 +1,75 @@
+//! A loop whose clocks cross a network with a long way: the same under each consistency.
+use super::{Cluster, figure, in_role, median};
+use hectare_hosts::Settings;
+use hectare_orion::relax::{AdaRevision, Consistency, Every};
+use hectare_orion::{Result, parallel_for};
+use std::time::{Duration, Instant};
+
+const ONE_WAY: Duration = Duration::from_millis(5);
+const EXAMPLES: usize = 20_000;
+const FEATURES: usize = 124;
+const OF_EACH: usize = 14;
+/// Clocks of a pass.
+const CLOCKS: usize = 16;
+const PASSES: usize = 20;
+const ROUNDS: usize = 3;
+
+const CASES: [(&str, Consistency); 3] =
+    [("bsp", Consistency::Bsp), ("bounded:2", Consistency::Bounded(2)), ("async", Consistency::Async)];
+
+/// Milliseconds per pass of logistic regression of about the extents of a9a, after the first.
+pub(crate) fn play(consistency: &str) -> Result<()> {
+    let consistency = CASES.into_iter().find(|(name, _)| *name == consistency).expect("a case").1;
+    hectare_orion::run(1, |w| {
+        let features = |k: usize| -> [u32; OF_EACH] {
+            std::array::from_fn(|at| ((k * 7919 + at * 104_729 + k / 3 * at) % FEATURES) as u32)
+        };
+        let label = |k: usize| if features(k)[0] < 30 { 1.0f32 } else { 0.0 };
+        let examples = w.entries([EXAMPLES], EXAMPLES, |k| ([k], (features(k), label(k))))?;
+        let zeros = w.zeros::<f32, 1>([FEATURES])?;
+        let mut weights = w.buffered(zeros, AdaRevision::new(0.1))?;
+        let mut since = Instant::now();
+        for pass in 0..=PASSES {
+            if pass == 1 {
+                since = Instant::now();
+            }
+            parallel_for!(w, unordered, buffer weights, consistency = consistency, every = Every::PerPass(CLOCKS);
+            for ((_k), example) in examples {
+                let (features, label) = example;
+                let margin: f32 = features.iter().map(|feature| weights.get(*feature as usize)).sum();
+                let error = 1.0 / (1.0 + (-margin).exp()) - label;
+                for feature in features {
+                    weights.add(*feature as usize, error);
+                }
+            })?;
+        }
+        let ms = since.elapsed().as_secs_f64() * 1e3 / PASSES as f64;
+        w.root(|| println!("figure {ms}"));
+        Ok(())
+    })?;
+    Ok(())
+}
+
+pub(crate) fn measure() {
+    let settings = Settings { delay: ONE_WAY, ..Settings::default() };
+    let Some(cluster) = Cluster::with(2, &settings) else {
+        return println!("not measured: no network namespaces");
+    };
+    println!(
+        "\nlogistic regression, {EXAMPLES} examples, {OF_EACH} of {FEATURES} features each, {CLOCKS} clocks a pass, a way of \
+         {ONE_WAY:?}: ms a pass"
+    );
+    let mut all: [Vec<f64>; CASES.len()] = Default::default();
+    for _ in 0..ROUNDS {
+        for ((name, _), figures) in CASES.iter().zip(&mut all) {
+            let role = format!("{} {name}", in_role("far"));
+            let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "60"], &role);
+            assert_eq!(said.code, 0, "{said:?}");
+            figures.push(figure(&said.out));
+        }
+    }
+    let medians = all.map(|mut figures| median(&mut figures));
+    for ((name, _), ms) in CASES.iter().zip(medians) {
+        println!("  {name:<12} {ms:>8.1}   {:.2} of bsp", ms / medians[0]);
+    }
+}
