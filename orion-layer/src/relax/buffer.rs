@@ -68,7 +68,7 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
             Some(ring) => ring,
             None => {
                 let set = format!("orion/{number}/buffer");
-                self.ring.insert(Ring::meet(worker, &set, len, params.workers)?)
+                self.ring.insert(Ring::meet(worker, &set, (len, 1), params.workers)?)
             }
         };
         ring.enter(worker)?;

@@ -22,7 +22,7 @@ mod make;
 mod news;
 mod relaxed;
 mod report;
-mod ring;
+pub(crate) mod ring;
 mod touched;
 mod trials;
 

@@ -1,6 +1,6 @@
 //! Where contributions are on their way: a ring of slots in shared memory for each worker, one slot for each clock.
 //!
-//! A slot has a list: the elements that a worker contributed to in that clock, ascending, what it contributed to each, and
+//! A slot has a list: the elements or rows that a worker contributed to in that clock, what it contributed to each, and
 //! what it remembers of each. So a clock costs as much as was changed in it, however long the array is.
 use super::SLOTS;
 use crate::error::{Error, Result};
@@ -9,25 +9,26 @@ use hectare_dsm::{Element, Worker};
 
 /// What a worker contributed in a clock.
 #[derive(Debug)]
-pub(super) struct List<T, S> {
-    pub(super) elements: Vec<u32>,
-    pub(super) updates: Vec<T>,
+pub(crate) struct List<T, S> {
+    /// Elements, or rows, each once.
+    pub(crate) elements: Vec<u32>,
+    pub(crate) updates: Vec<T>,
     /// None if nothing is remembered.
-    pub(super) sights: Vec<S>,
+    pub(crate) sights: Vec<S>,
 }
 
 impl<T, S> List<T, S> {
-    pub(super) const fn new() -> List<T, S> {
+    pub(crate) const fn new() -> List<T, S> {
         List { elements: Vec::new(), updates: Vec::new(), sights: Vec::new() }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.elements.clear();
         self.updates.clear();
         self.sights.clear();
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let bytes =
             [size_of_val(&self.elements[..]), size_of_val(&self.updates[..]), size_of_val(&self.sights[..])];
         bytes.into_iter().sum::<usize>() as u64
@@ -36,7 +37,7 @@ impl<T, S> List<T, S> {
 
 /// The slots of all workers.
 #[derive(Debug)]
-pub(super) struct Ring<T: Element, S: Element> {
+pub(crate) struct Ring<T: Element, S: Element> {
     /// How long the list in each slot is, and behind these the clock up to which lists are there.
     lengths: Watched<u64>,
     elements: Watched<u32>,
@@ -44,44 +45,54 @@ pub(super) struct Ring<T: Element, S: Element> {
     sights: Option<Watched<S>>,
     /// The longest list.
     most: usize,
+    /// How many updates belong to one of its entries: one, or those of a row.
+    unit: usize,
 }
 
 /// The updates of a list, and what their worker remembered.
-pub(super) struct Sent<'a, T: Element, S: Element> {
+#[derive(Debug)]
+pub(crate) struct Sent<'a, T: Element, S: Element> {
     first: usize,
     updates: Reading<'a, T>,
     sights: Option<Reading<'a, S>>,
 }
 
 impl<T: Element, S: Element> Sent<'_, T, S> {
-    /// The one at place `at` of the list.
+    /// The one at place `at`, counted by elements.
     #[inline]
-    pub(super) fn get(&self, at: usize) -> (T, S) {
+    pub(crate) fn get(&self, at: usize) -> (T, S) {
         let sight = self.sights.map_or_else(S::zeroed, |sights| sights.get(self.first + at));
         (self.updates.get(self.first + at), sight)
     }
 }
 
 impl<T: Element, S: Element> Ring<T, S> {
-    /// Makes the slots for an array of `len` elements, and finds those of the others.
-    pub(super) fn meet(worker: &mut Worker, set: &str, len: usize, workers: usize) -> Result<Ring<T, S>> {
+    /// Makes the slots for an array of `len` elements, or rows of `unit`, and finds those of the others.
+    pub(crate) fn meet(
+        worker: &mut Worker,
+        set: &str,
+        (len, unit): (usize, usize),
+        workers: usize,
+    ) -> Result<Ring<T, S>> {
         if u32::try_from(len).is_err() {
-            return Err(Error::Invalid(format!("{len} elements of a buffered array: at most {}", u32::MAX)));
+            let what = format!("{len} elements to which loops contribute: at most {}", u32::MAX);
+            return Err(Error::Invalid(what));
         }
         let all = SLOTS.slots() * len;
         Ok(Ring {
             lengths: Watched::meet(worker, set, "lengths", SLOTS.slots() + 1, workers)?,
             elements: Watched::meet(worker, set, "elements", all, workers)?,
-            updates: Watched::meet(worker, set, "updates", all, workers)?,
+            updates: Watched::meet(worker, set, "updates", all * unit, workers)?,
             sights: match size_of::<S>() {
                 0 => None,
-                _ => Some(Watched::meet(worker, set, "sights", all, workers)?),
+                _ => Some(Watched::meet(worker, set, "sights", all * unit, workers)?),
             },
             most: len,
+            unit,
         })
     }
 
-    pub(super) fn delete(self, worker: &mut Worker) -> Result<()> {
+    pub(crate) fn delete(self, worker: &mut Worker) -> Result<()> {
         self.lengths.delete(worker)?;
         self.elements.delete(worker)?;
         self.updates.delete(worker)?;
@@ -89,18 +100,18 @@ impl<T: Element, S: Element> Ring<T, S> {
     }
 
     /// Begins a pass.
-    pub(super) fn enter(&mut self, worker: &Worker) -> Result<()> {
+    pub(crate) fn enter(&mut self, worker: &Worker) -> Result<()> {
         self.lengths.write(worker)?.store(SLOTS.slots(), &[0])
     }
 
     /// Shows the list of clock `clock`.
-    pub(super) fn store(&mut self, worker: &Worker, clock: u64, list: &List<T, S>) -> Result<()> {
+    pub(crate) fn store(&mut self, worker: &Worker, clock: u64, list: &List<T, S>) -> Result<()> {
         let slot = SLOTS.slot(clock);
         let first = slot * self.most;
         self.elements.write(worker)?.store(first, &list.elements)?;
-        self.updates.write(worker)?.store(first, &list.updates)?;
+        self.updates.write(worker)?.store(first * self.unit, &list.updates)?;
         if let Some(sights) = &mut self.sights {
-            sights.write(worker)?.store(first, &list.sights)?;
+            sights.write(worker)?.store(first * self.unit, &list.sights)?;
         }
         let mut lengths = self.lengths.write(worker)?;
         lengths.store(slot, &[list.elements.len() as u64])?;
@@ -108,7 +119,7 @@ impl<T: Element, S: Element> Ring<T, S> {
     }
 
     /// Up to which clock the lists of worker `rank` can be read here.
-    pub(super) fn clock_of(&self, worker: &Worker, rank: usize) -> Result<u64> {
+    pub(crate) fn clock_of(&self, worker: &Worker, rank: usize) -> Result<u64> {
         match self.lengths.is_published() {
             true => Ok(self.lengths.of(worker, rank)?.get(SLOTS.slots())),
             // Before the clock is told.
@@ -117,7 +128,7 @@ impl<T: Element, S: Element> Ring<T, S> {
     }
 
     /// Reads into `elements` to which ones worker `rank` contributed in clock `clock`; returns the contributions.
-    pub(super) fn load<'a>(
+    pub(crate) fn load<'a>(
         &'a self,
         worker: &'a Worker,
         (rank, clock): (usize, u64),
@@ -130,6 +141,6 @@ impl<T: Element, S: Element> Ring<T, S> {
         self.elements.of(worker, rank)?.load(first, elements);
         let updates = self.updates.of(worker, rank)?;
         let sights = self.sights.as_ref().map(|sights| sights.of(worker, rank)).transpose()?;
-        Ok(Sent { first, updates, sights })
+        Ok(Sent { first: first * self.unit, updates, sights })
     }
 }

@@ -2,9 +2,9 @@
 use super::blocks::Blocks;
 use super::homes::Homes;
 use super::ring::Ring;
-use super::sent::Sent;
 use crate::error::Result;
 use crate::fabric::shown::spans_hosts;
+use crate::relax::ring::{List, Ring as Lists};
 use hectare_dsm::{Element, Worker};
 
 /// How contributions come to those who merge them.
@@ -13,7 +13,17 @@ pub(super) enum Carrier<T: Element, S: Element> {
     /// To the homes of their keys, which write the array in place.
     Shared(Ring<T, S>),
     /// To all, of whom each has a copy.
-    Sent(Sent<T, S>),
+    Sent(Sending<T, S>),
+}
+
+/// Lists of keys that are published to all.
+#[derive(Debug)]
+pub(super) struct Sending<T: Element, S: Element> {
+    pub(super) lists: Lists<T, S>,
+    /// That which is published next.
+    pub(super) next: List<T, S>,
+    /// Room for the keys of one that has come.
+    pub(super) keys: Vec<u32>,
 }
 
 /// Finds out who merges what, and makes the way there, with room for `capacity` keys of this worker's in a clock. All workers call this.
@@ -25,8 +35,9 @@ pub(super) fn make<T: Element, S: Element>(
     workers: usize,
 ) -> Result<(Homes, Carrier<T, S>)> {
     if spans_hosts(worker) {
-        let sent = Sent::meet(worker, name, (blocks.keys, blocks.unit), remembers, workers)?;
-        return Ok((Homes::of_copy(worker, name, blocks)?, Carrier::Sent(sent)));
+        let lists = Lists::meet(worker, &format!("{name}/sent"), (blocks.keys, blocks.unit), workers)?;
+        let sending = Sending { lists, next: List::new(), keys: Vec::new() };
+        return Ok((Homes::of_copy(worker, name, blocks)?, Carrier::Sent(sending)));
     }
     let homes = Homes::make(worker, name, blocks, workers)?;
     let ring = Ring::make(worker, name, (capacity, blocks.unit), remembers, workers)?;
@@ -37,7 +48,7 @@ impl<T: Element, S: Element> Carrier<T, S> {
     pub(super) fn delete(self, worker: &mut Worker) -> Result<()> {
         match self {
             Carrier::Shared(ring) => ring.delete(worker),
-            Carrier::Sent(sent) => sent.delete(worker),
+            Carrier::Sent(sending) => sending.lists.delete(worker),
         }
     }
 
@@ -62,7 +73,7 @@ impl<T: Element, S: Element> Carrier<T, S> {
     pub(super) fn begin(&mut self, worker: &Worker, workers: usize) -> Result<()> {
         match self {
             Carrier::Shared(ring) => (0..workers).try_for_each(|rank| ring.follow(worker, rank)),
-            Carrier::Sent(sent) => sent.begin(worker),
+            Carrier::Sent(sending) => sending.lists.enter(worker),
         }
     }
 
@@ -71,7 +82,7 @@ impl<T: Element, S: Element> Carrier<T, S> {
         match self {
             // They are there before the clock is told.
             Carrier::Shared(_) => Ok(u64::MAX),
-            Carrier::Sent(sent) => sent.clock_of(worker, rank),
+            Carrier::Sent(sending) => sending.lists.clock_of(worker, rank),
         }
     }
 }

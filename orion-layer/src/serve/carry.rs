@@ -1,13 +1,13 @@
 //! Contributions: published at a clock, merged at the homes of their keys.
 use super::blocks::Blocks;
 use super::cache::{Cache, RELOCATED, TOUCHED};
-use super::carrier::Carrier;
+use super::carrier::{Carrier, Sending};
 use super::homes::Versions;
 use super::lookaside::PendingUpdates;
 use super::ring::Batch;
-use super::sent::SentBatch;
 use super::state::{Home, State};
 use crate::error::Result;
+use crate::relax::ring::Sent;
 use crate::relax::{Additive, Apply};
 use hectare_dsm::{Element, Worker};
 
@@ -53,10 +53,16 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
                 empty(cache, &mut self.pending, &others, unit, put);
                 Ok(out.bytes)
             }
-            Carrier::Sent(sent) => {
-                let put = |_, key, sums: &_, seen: &_| sent.put(key & !MISSED, sums, seen);
-                empty(cache, &mut self.pending, &others, unit, put);
-                sent.publish(worker, clock)
+            Carrier::Sent(Sending { lists, next, .. }) => {
+                empty(cache, &mut self.pending, &others, unit, |_, key, sums, seen| {
+                    next.elements.push(key & !MISSED);
+                    next.updates.extend_from_slice(sums);
+                    next.sights.extend_from_slice(seen);
+                });
+                lists.store(worker, clock, next)?;
+                let bytes = next.bytes();
+                next.clear();
+                Ok(bytes)
             }
         }
     }
@@ -71,9 +77,9 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         let (homes, ring) = match &mut self.shared {
             None => return Ok(()),
             Some((homes, Carrier::Shared(ring))) => (homes, ring),
-            Some((homes, Carrier::Sent(sent))) => {
-                let batch = sent.batch(worker, from, clock)?;
-                merge_sent(home, &batch, &homes.versions(worker)?, self.blocks);
+            Some((homes, Carrier::Sent(Sending { lists, keys, .. }))) => {
+                let sent = lists.load(worker, (from, clock), keys)?;
+                merge_sent(home, keys, &sent, &homes.versions(worker)?, self.blocks);
                 return Ok(());
             }
         };
@@ -197,25 +203,24 @@ fn empty<T: Additive, S: Element>(
 /// Merges all that a worker of several hosts contributed in a clock into this worker's copy.
 fn merge_sent<T: Additive, A: Apply<T>>(
     home: &Home<'_, T, A>,
-    batch: &SentBatch<'_, T, A::Seen>,
+    keys: &[u32],
+    sent: &Sent<'_, T, A::Seen>,
     versions: &Versions<'_>,
     blocks: Blocks,
 ) {
-    if batch.len == 0 {
+    if keys.is_empty() {
         return;
     }
-    for place in 0..batch.len {
-        let first = batch.key(place) as usize * blocks.unit;
+    for (place, key) in keys.iter().enumerate() {
         for within in 0..blocks.unit {
-            let (at, element) = (place * blocks.unit + within, first + within);
+            let (update, seen) = sent.get(place * blocks.unit + within);
+            let element = *key as usize * blocks.unit + within;
             let mut value = home.target.get(element);
-            home.merge_seen(&mut value, element, batch.update(at), batch.seen(at));
+            home.merge_seen(&mut value, element, update, seen);
             home.target.set(element, value);
         }
     }
     let version = versions.next();
-    for place in 0..batch.len {
-        versions.set(blocks.block(batch.key(place)), version);
-    }
+    keys.iter().for_each(|key| versions.set(blocks.block(*key), version));
     versions.tell();
 }

@@ -17,7 +17,7 @@
 //! - `carry` and `ring` bring contributions home, `lookaside` what was looked up one by one, because no slice had foreseen it.
 //! - `view` is what the body sees, `keys` what the slice sees.
 //!
-//! On one host "fetching" copies from memory that everybody has mapped. On several (`sent`) each worker has a copy of the array, and
+//! On one host "fetching" copies from memory that everybody has mapped. On several (`relax::ring`) each worker has a copy of the array, and
 //! applies what all contribute to it, each clock's in the order of ranks: so what crosses is in proportion to what a loop
 //! contributes to, nobody waits for a value, and no key is relocated. The elements are those that a buffered array would have.
 mod arg;
@@ -31,7 +31,6 @@ mod keys;
 mod lookaside;
 mod prefetch;
 mod ring;
-mod sent;
 mod served;
 mod state;
 mod view;
