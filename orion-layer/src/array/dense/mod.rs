@@ -14,6 +14,7 @@ use crate::replica::Replica;
 use crate::site::Site;
 use crate::view::copy_box;
 use crate::view::{Gathered, PartBounds, Recorder, View, ViewMut, Window};
+use hectare_dsm::tasks::Patches;
 use hectare_dsm::{Element, Worker};
 use std::ops::Range;
 
@@ -211,19 +212,18 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         recorder: Option<Recorder<'a>>,
     ) -> Result<ViewMut<'a, T, N>> {
         let bounds = PartBounds { array: &self.name, shape: &self.shape, dim: self.layout.dim };
-        let mut views = Vec::with_capacity(parts.len());
+        let mut held = Vec::with_capacity(parts.len());
         for (part, partition) in parts.clone().zip(&mut self.parts[parts]) {
-            let window = Window::new(&self.shape, self.layout.dim, &self.layout.range(part));
-            if window.len() != 0 {
-                views.push((window, &mut partition.write(worker)?[..window.len()]));
+            let mut ranges = self.shape.map(|extent| 0..extent);
+            ranges[self.layout.dim] = self.layout.range(part);
+            if ranges.iter().all(|range| !range.is_empty()) {
+                held.push((ranges, partition.write(worker)?));
             }
         }
-        Ok(match (recorder, views.pop()) {
-            (Some(recorder), Some((window, data))) => ViewMut::recorded(bounds, window, data, recorder),
-            (_, last) => {
-                views.extend(last);
-                ViewMut::new(bounds, views)
-            }
+        let patches = Patches::of_parts(&self.shape, held);
+        Ok(match recorder {
+            Some(recorder) => ViewMut::recorded(bounds, patches, recorder),
+            None => ViewMut::new(bounds, patches),
         })
     }
 
