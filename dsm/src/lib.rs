@@ -69,7 +69,7 @@ pub mod agent {
 pub mod tasks {
     pub use crate::api::tasks::{
         patches::Patches,
-        run::{RunningTask, TaskRun},
+        run::{InPlace, RunningTask, TaskRun},
     };
     pub use crate::protocol::tasks::{Access, Region, Span, Task, TaskError, TaskGraph, merged};
 }

@@ -3,6 +3,7 @@ use super::patches::{Patch, Patches};
 use crate::api::area::handle::Area;
 use crate::api::worker::Worker;
 use crate::engine::area_core::AreaCore;
+use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
 use crate::protocol::ownership;
 use crate::protocol::tasks::{Access, TaskGraph, TaskWords};
@@ -129,7 +130,10 @@ impl TaskRun {
                 ));
             }
         }
-        words(worker, rank).begin(number);
+        let own = words(worker, rank);
+        if own.begin(number) {
+            futex_wake_all(low_half(own.futex()));
+        }
         let seen = RefCell::new(vec![None; workers]);
         Ok(TaskRun { graph, areas, rank, number, done: 0, seen, of_thread: PhantomData })
     }
@@ -155,22 +159,62 @@ impl TaskRun {
     /// [`Error::Tasks`] when a worker has left the run before it had done all its tasks.
     #[inline]
     pub fn is_ready(&self, worker: &Worker) -> Result<bool> {
-        let Some(task) = self.graph.of(self.rank).get(self.done) else { return Ok(false) };
+        Ok(self.done < self.len() && self.behind(worker)?.is_none())
+    }
+
+    /// A worker that has something to do before the next task of this one.
+    #[inline]
+    fn behind(&self, worker: &Worker) -> Result<Option<Rank>> {
+        let Some(task) = self.graph.of(self.rank).get(self.done) else { return Ok(None) };
         let mut seen = self.seen.borrow_mut();
         if self.done == 0 {
             // A run that not all have begun may be refused by one of them.
             for rank in 0..seen.len() {
                 if !self.has_done(worker, rank, 0, &mut seen)? {
-                    return Ok(false);
+                    return Ok(Some(rank as Rank));
                 }
             }
         }
         for &(rank, count) in &task.after {
             if !self.has_done(worker, rank as usize, count as u64, &mut seen)? {
-                return Ok(false);
+                return Ok(Some(rank));
             }
         }
-        Ok(true)
+        Ok(None)
+    }
+
+    /// Waits until what comes before the next task is done, and serves rounds meanwhile: spins, if there is a core for every
+    /// worker, then sleeps. `look` is called every few milliseconds, to see whether it still comes: of a worker that has died
+    /// nothing is known here.
+    ///
+    /// # Errors
+    /// Those of `look`, of [`Worker::service`], and of [`TaskRun::is_ready`].
+    pub fn wait<E: From<Error>>(
+        &self,
+        worker: &mut Worker,
+        mut look: impl FnMut(&Worker) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for _ in 0..worker.spins() {
+            if self.behind(worker)?.is_none() {
+                return Ok(());
+            }
+            worker.service()?;
+            std::hint::spin_loop();
+        }
+        worker.forget_waiting();
+        while let Some(rank) = self.behind(worker)? {
+            let shared = worker.shared().clone();
+            let theirs = &shared.segment.all_seats()[rank as usize].tasks;
+            let word = theirs.expect_sleep();
+            let waited = match self.behind(worker)? {
+                Some(_) => worker.wait_step(Some(word)).map(drop),
+                None => Ok(()),
+            };
+            theirs.end_sleep();
+            waited?;
+            look(worker)?;
+        }
+        Ok(())
     }
 
     #[inline]
@@ -272,9 +316,12 @@ impl RunningTask<'_> {
         Ok(Patches::new(patches))
     }
 
-    /// The task is done: others that come after it may begin. Who sleeps is not woken.
+    /// The task is done: others that come after it may begin.
     pub fn end(self, worker: &Worker) {
         self.run.done += 1;
-        words(worker, self.run.rank).advance(self.run.done as u64);
+        let own = words(worker, self.run.rank);
+        if own.advance() {
+            futex_wake_all(low_half(own.futex()));
+        }
     }
 }

@@ -10,10 +10,7 @@ fn access(reads: Vec<Region>, writes: Vec<Region>) -> Vec<Access> {
 /// Runs all tasks of a worker.
 fn run_all(worker: &mut Worker, run: &mut TaskRun, mut act: impl FnMut(&Worker, &crate::tasks::RunningTask<'_>)) {
     while run.done() < run.len() {
-        while !run.is_ready(worker).unwrap() {
-            worker.service().unwrap();
-            std::thread::yield_now();
-        }
+        run.wait::<Error>(worker, |_| Ok(())).unwrap();
         let task = run.next(worker).unwrap();
         act(worker, &task);
         task.end(worker);

@@ -1,6 +1,6 @@
 //! Tasks of several workers, checked before they run: whatever two may run at once touches no common element of which one
 //! writes.
-use super::{Region, Span, merged};
+use super::{MOST_TASKS, Region, Span, merged};
 use crate::error::Rank;
 use fnv::FnvHasher;
 use std::hash::{Hash, Hasher};
@@ -59,6 +59,14 @@ pub enum TaskError {
         /// Worker and number of a task that would never begin.
         task: (Rank, usize),
     },
+    /// A worker has more tasks than can be counted.
+    #[error("worker {rank} has {tasks} tasks: at most {most} are possible", most = MOST_TASKS - 1)]
+    TooMany {
+        /// The worker.
+        rank: Rank,
+        /// How many.
+        tasks: usize,
+    },
     /// A task names an array twice, or a region of another number of dimensions, or a step of 0.
     #[error("task {} of worker {} has no such access to array {array}", task.1, task.0)]
     Access {
@@ -80,6 +88,7 @@ pub struct TaskGraph {
     shapes: Vec<Vec<usize>>,
     /// By worker.
     tasks: Vec<Vec<Task>>,
+    clocks: Clocks,
     digest: u64,
 }
 
@@ -110,7 +119,7 @@ impl TaskGraph {
         clocks.check_races(&tasks)?;
         let mut hash = FnvHasher::default();
         (&shapes, &tasks).hash(&mut hash);
-        Ok(TaskGraph { shapes, tasks, digest: hash.finish() })
+        Ok(TaskGraph { shapes, tasks, clocks, digest: hash.finish() })
     }
 
     /// How many workers it is for.
@@ -123,19 +132,30 @@ impl TaskGraph {
         self.tasks.get(rank as usize).map_or(&[], |tasks| tasks)
     }
 
+    /// Whether one task, named by its worker and number, is done when the other begins. False for what is no task.
+    pub fn is_before(&self, one: (Rank, usize), other: (Rank, usize)) -> bool {
+        let is_task = |(rank, number): (Rank, usize)| self.of(rank).len() > number;
+        is_task(one)
+            && is_task(other)
+            && self.clocks.of_task(other.0 as usize, other.1)[one.0 as usize] as usize > one.1
+    }
+
     /// The extents of the arrays.
     pub fn shapes(&self) -> &[Vec<usize>] {
         &self.shapes
     }
 
     /// The same number for the same tasks.
-    pub(crate) fn digest(&self) -> u64 {
+    pub fn digest(&self) -> u64 {
         self.digest
     }
 }
 
 fn check_accesses(shapes: &[Vec<usize>], tasks: &[Vec<Task>]) -> Result<(), TaskError> {
     for (worker, list) in tasks.iter().enumerate() {
+        if list.len() as u64 >= MOST_TASKS {
+            return Err(TaskError::TooMany { rank: worker as Rank, tasks: list.len() });
+        }
         for (number, task) in list.iter().enumerate() {
             for (at, access) in task.accesses.iter().enumerate() {
                 let fits = |region: &Region| {
@@ -159,6 +179,7 @@ fn check_accesses(shapes: &[Vec<usize>], tasks: &[Vec<Task>]) -> Result<(), Task
 }
 
 /// For each task, how many tasks of each worker are done when it begins.
+#[derive(Debug)]
 struct Clocks {
     workers: usize,
     /// By worker; so many numbers for each task, one after the other.
