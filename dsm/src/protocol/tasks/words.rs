@@ -6,10 +6,10 @@ use crate::primitive::{AtomicU32, AtomicU64, Ordering, fence};
 #[derive(Debug)]
 pub(crate) struct TaskWords {
     /// Which run it is in, by a number that no other run has; 0 in none.
-    run: AtomicU64,
+    pub(crate) run: AtomicU64,
     /// `turn << 24 | tasks`: how many tasks of that run it has done, and a number that differs from one run to the next. All
     /// in the lower half, so that whoever sleeps on it is woken by either.
-    done: AtomicU64,
+    pub(crate) done: AtomicU64,
     /// How many others may sleep until `done` changes.
     sleepers: AtomicU32,
 }
