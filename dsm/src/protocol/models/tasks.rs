@@ -114,7 +114,7 @@ fn mutant_a_run_that_is_read_weakly() {
 }
 
 /// One worker sleeps until another has done a task, or begun its run.
-fn sleeps(begins: bool, with_fences: bool) {
+fn sleeps(begins: bool, with_fences: bool, weaken: impl Fn(&TaskWords) + Sync + Send + 'static) {
     // Of all threads of the model.
     let _left_out = (!with_fences).then(|| model::without_fences(Ordering::SeqCst));
     explore(3, move || {
@@ -124,6 +124,7 @@ fn sleeps(begins: bool, with_fences: bool) {
         if !begins {
             words.begin(6);
         }
+        weaken(&words);
         let other = {
             let (words, woken) = (words.clone(), woken.clone());
             thread::spawn(move || {
@@ -145,12 +146,18 @@ fn sleeps(begins: bool, with_fences: bool) {
 
 #[test]
 fn who_sleeps_is_woken() {
-    sleeps(false, true);
-    sleeps(true, true);
+    sleeps(false, true, |_| {});
+    sleeps(true, true, |_| {});
 }
 
 #[test]
 #[should_panic(expected = "nobody wakes it")]
 fn mutant_a_look_for_sleepers_without_a_fence() {
-    sleeps(false, false);
+    sleeps(false, false, |_| {});
+}
+
+#[test]
+#[should_panic(expected = "nothing will change")]
+fn mutant_a_sleep_on_a_weak_look() {
+    sleeps(true, true, |words| words.done.weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
 }
