@@ -147,13 +147,12 @@ impl LoopReport {
         let is_long = all > SHORTEST_PASS * self.passes as f64;
         if self.busy == 1 && self.imbalance > 1.0 {
             advice.push(
-                "all iterations ran on one worker: `explain` tells why, and what would let others help"
-                    .into(),
+                "all iterations ran on one worker: `explain` says why, and how to use the others".into(),
             );
         } else if is_long && self.imbalance > 1.15 && share(self.wait) > 0.1 {
             advice.push(format!(
-                "one worker computes {:.2} times the mean: iterations of very different length should be spread \
-                 (`permute`), or the loop cut finer; or other programs took its core",
+                "one worker computes {:.2} times the mean: spread iterations of very different length (`permute`), or divide \
+                 the loop more finely; or other programs took its core",
                 self.imbalance
             ));
         } else if self.clocks > 0 && share(self.wait) > 0.15 {
@@ -169,8 +168,8 @@ impl LoopReport {
         // Not where the advice is to have fewer.
         if self.drift > 0.1 && advice.is_empty() {
             advice.push(format!(
-                "a clock changes values by {:.0} % in the mean: what is read is far from what is, and more clocks in a \
-                 pass would help learning",
+                "a clock changes values by {:.0} % on average: reads are far from the current values, and more clocks in a \
+                 pass would help convergence",
                 100.0 * self.drift
             ));
         }
