@@ -17,7 +17,7 @@ use hectare_dsm::bytemuck::Zeroable;
 /// use hectare_orion::relax::Apply;
 /// use hectare_orion::{parallel_for, run};
 ///
-/// Momentum: a contribution is a gradient.
+/// /// Momentum: a contribution is a gradient.
 /// #[derive(Debug)]
 /// struct Momentum {
 ///     rate: f32,
