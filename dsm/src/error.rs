@@ -304,6 +304,14 @@ pub enum Error {
         /// The state of ownership.
         owner: String,
     },
+    /// Tasks over areas in place cannot begin, or go on.
+    #[error("worker {rank} cannot do tasks: {what}")]
+    Tasks {
+        /// The worker.
+        rank: Rank,
+        /// What keeps it from them.
+        what: String,
+    },
     /// The caller does not own the area (any more).
     #[error("worker {rank} does not own area {name:?} (now: {owner}): it must be given the area first")]
     NotOwner {

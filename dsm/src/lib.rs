@@ -63,6 +63,16 @@ pub mod agent {
     pub use crate::engine::refusal::Refusal;
     pub use crate::protocol::clash::{Clash, Over};
 }
+/// Tasks of several workers over areas in place: checked before they run, so that each may write what lies between what others
+/// write.
+#[cfg(not(loom))]
+pub mod tasks {
+    pub use crate::api::tasks::{
+        patches::Patches,
+        run::{InPlace, RunningTask, TaskRun},
+    };
+    pub use crate::protocol::tasks::{Access, Region, Span, Task, TaskError, TaskGraph, merged};
+}
 /// The traits and derives of plain old data, for element types of one's own.
 #[cfg(not(loom))]
 pub use bytemuck;

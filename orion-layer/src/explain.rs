@@ -355,6 +355,7 @@ fn placed(placement: &ArrayPlacement) -> String {
     match placement {
         ArrayPlacement::Replicated => "only read; every worker reads it in place".into(),
         ArrayPlacement::Relaxed => "all of it used by every worker; its dependences are relaxed".into(),
+        ArrayPlacement::InPlace => "in one piece; each worker writes its elements in place".into(),
         ArrayPlacement::Whole => "all of it on the one worker that runs the loop".into(),
         ArrayPlacement::Parts { dim, bounds, rotates, .. } => {
             let parts = counted(bounds.len() as u64 - 1, "part");

@@ -17,6 +17,7 @@ mod description;
 mod diverged_loops;
 mod diverged_values;
 mod ended;
+mod in_place;
 mod inner_loops;
 mod lazy_arrays;
 mod measured_staleness;

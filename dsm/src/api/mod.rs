@@ -2,4 +2,5 @@
 pub(crate) mod agent;
 pub(crate) mod area;
 pub(crate) mod job;
+pub(crate) mod tasks;
 pub(crate) mod worker;

@@ -19,6 +19,8 @@ const RANK: u64 = (1 << 20) - 1;
 /// In the place of the rank of a REMOTE word: what is below it is the rank to which a worker of this host gave the area, not the
 /// place of a host.
 const GIVEN: u64 = 1 << 19;
+/// In an OPEN word: to tasks that were checked ([`super::tasks`]), and not by atomics.
+const TASKS: u64 = 1 << 19;
 /// In the place of the rank of a TRANSIT word: no worker has it. The area was laid down, and whoever is first picks it up.
 const ANYBODY: u32 = RANK as u32;
 
@@ -52,6 +54,11 @@ impl OwnershipWord {
         OwnershipWord(epoch << 24 | OPEN | owner as u64)
     }
 
+    /// Opened by `owner` to the tasks of all workers, which were checked.
+    pub(crate) const fn open_to_tasks(owner: u32, epoch: u64) -> OwnershipWord {
+        OwnershipWord(epoch << 24 | OPEN | TASKS | owner as u64)
+    }
+
     /// Owned by a worker of another host: of that one, if it is known.
     pub(crate) fn remote(host: Option<usize>, epoch: u64) -> OwnershipWord {
         let place = host.map_or(0, |host| (host as u64 + 1).min(GIVEN - 1));
@@ -81,7 +88,13 @@ impl OwnershipWord {
     /// Whether everybody may read and write the writer copy by atomics.
     #[inline]
     pub(crate) const fn is_open(self) -> bool {
-        self.0 & STATE == OPEN
+        self.0 & (STATE | TASKS) == OPEN
+    }
+
+    /// Whether tasks that were checked may read and write the writer copy.
+    #[inline]
+    pub(crate) const fn is_open_to_tasks(self) -> bool {
+        self.0 & (STATE | TASKS) == OPEN | TASKS
     }
 
     /// Whether everybody may read the writer copy.
@@ -91,7 +104,8 @@ impl OwnershipWord {
     }
 
     pub(crate) const fn rank(self) -> u32 {
-        (self.0 & RANK) as u32
+        let rank = if self.is_open_to_tasks() { self.0 & (TASKS - 1) } else { self.0 & RANK };
+        rank as u32
     }
 
     pub(crate) const fn epoch(self) -> u64 {
@@ -138,6 +152,9 @@ impl std::fmt::Display for OwnershipWord {
             TRANSIT => write!(f, "on its way to worker {rank}, epoch {epoch}"),
             CLAIMABLE => write!(f, "claimable, last owned by worker {rank}, epoch {epoch}"),
             LENT => write!(f, "lent to all readers by worker {rank}, epoch {epoch}"),
+            OPEN if self.is_open_to_tasks() => {
+                write!(f, "opened to tasks by worker {rank}, epoch {epoch}")
+            }
             OPEN => write!(f, "opened to all by worker {rank}, epoch {epoch}"),
             REMOTE => write!(f, "owned by a worker of another host, epoch {epoch}"),
             LEFT_LENT => write!(f, "claimable, lent to all readers by worker {rank}, epoch {epoch}"),
@@ -276,6 +293,23 @@ pub(crate) fn let_go_lent(word: &AtomicU64, me: u32, epoch: u64) -> bool {
 pub(crate) fn open(word: &AtomicU64, ever: &AtomicU32, me: u32, epoch: u64) -> bool {
     note_views(ever);
     leave(word, |seen| seen.is_of(me, epoch), OwnershipWord::open(me, epoch))
+}
+
+/// Opens the area to tasks; true if somebody sleeps on the word. `ever` as in [`lend`].
+pub(crate) fn open_to_tasks(word: &AtomicU64, ever: &AtomicU32, me: u32, epoch: u64) -> bool {
+    note_views(ever);
+    leave(word, |seen| seen.is_of(me, epoch), OwnershipWord::open_to_tasks(me, epoch))
+}
+
+/// Lets go of an area that is open to tasks: it becomes claimable.
+pub(crate) fn let_go_of_tasks(word: &AtomicU64, me: u32, epoch: u64) -> bool {
+    let is_mine = |seen: OwnershipWord| seen.awake() == OwnershipWord::open_to_tasks(me, epoch);
+    leave(word, is_mine, OwnershipWord::claimable(me, epoch))
+}
+
+/// Takes an area back that is open to tasks, under a new epoch; false if it is not this worker's any more.
+pub(crate) fn close_to_tasks(word: &AtomicU64, me: u32, epoch: u64) -> bool {
+    take_back(word, OwnershipWord::open_to_tasks(me, epoch), me, epoch)
 }
 
 /// Lets go of an area that is open: it becomes claimable.

@@ -8,6 +8,7 @@
 //! - [`schedule`] has the ways to run a loop on several workers, what each costs, which one is chosen, and the verification
 //!   that any schedule has to pass.
 //! - [`placement`] says which parts of which array each worker needs under a schedule, and who hands them to whom.
+//! - [`in_place`] says which elements each tile touches of arrays that are not cut into parts.
 //! - [`hosts`] predicts how long a pass takes on several hosts.
 //! - [`cuts`] and [`histogram`] cut a dimension into parts of equal weight.
 //!
@@ -24,6 +25,7 @@ mod common;
 pub mod cuts;
 pub mod histogram;
 pub mod hosts;
+pub mod in_place;
 pub mod loop_nest;
 #[doc(hidden)]
 pub mod mutant;

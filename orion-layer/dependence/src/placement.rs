@@ -1,4 +1,5 @@
 //! Where the arrays of a loop have to be: which parts each tile needs, and who hands what to whom.
+use crate::in_place::InPlace;
 use crate::loop_nest::{Affine, LoopNest, Subscript};
 use crate::mutant::{self, Mutant};
 use crate::tiles::{Steps, Tile};
@@ -16,6 +17,8 @@ pub enum ArrayPlacement {
     Relaxed,
     /// One worker needs all of it, however it is cut.
     Whole,
+    /// It lies in one piece, and each tile writes its elements there.
+    InPlace,
     /// Cut along `dim` as the loop's dimension `loop_dim` is cut.
     Parts {
         /// The array's dimension.
@@ -80,6 +83,8 @@ pub struct Placement {
     pub first: Vec<Vec<Option<Rank>>>,
     /// Who has each part at the end.
     pub last: Vec<Vec<Option<Rank>>>,
+    /// The tasks of the tiles, if written arrays lie in place.
+    pub in_place: Option<InPlace>,
     /// Parts handed over in a pass: array, part.
     handed: Vec<(usize, usize)>,
 }
@@ -104,6 +109,7 @@ impl Placement {
             first: parts_of_cells.iter().map(|segments| vec![None; segments.parts()]).collect(),
             last: parts_of_cells.iter().map(|segments| vec![None; segments.parts()]).collect(),
             tiles: vec![Vec::new(); workers],
+            in_place: None,
             handed: Vec::new(),
             arrays,
         };
@@ -112,6 +118,25 @@ impl Placement {
         }
         placement.note_rotations();
         Ok(placement)
+    }
+
+    /// Places the arrays of `nest` in place.
+    pub fn in_place(nest: &LoopNest, steps: &Steps, workers: usize, in_place: InPlace) -> Placement {
+        let arrays = nest.arrays.len();
+        let placed = |array: usize| match in_place.arrays.contains(&array) {
+            true => ArrayPlacement::InPlace,
+            false => ArrayPlacement::Replicated,
+        };
+        let plan = |tile: &Tile| TilePlan { tile: tile.clone(), parts: vec![0..0; arrays], gives: Vec::new() };
+        let of_worker = |worker: usize| steps.iter().filter_map(|step| step[worker].as_ref()).map(plan).collect();
+        Placement {
+            arrays: (0..arrays).map(placed).collect(),
+            tiles: (0..workers).map(of_worker).collect(),
+            first: vec![Vec::new(); arrays],
+            last: vec![Vec::new(); arrays],
+            in_place: Some(in_place),
+            handed: Vec::new(),
+        }
     }
 
     fn add_step(

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::site::Site;
 use crate::view::{View, ViewMut};
 use hectare_dependence::loop_nest::NamedArray;
+use hectare_dsm::tasks::InPlace;
 use hectare_dsm::{Element, Rank, Worker};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -129,6 +130,18 @@ impl<T: Element, const N: usize> LoopArray for &mut DistArray<T, N> {
         self.partitions()[part].pick_up(worker)
     }
 
+    fn open_to_tasks(&mut self, worker: &Worker) -> Result<()> {
+        self.partitions().iter_mut().try_for_each(|partition| partition.open_to_tasks(worker))
+    }
+
+    fn in_place(&self) -> Option<InPlace> {
+        self.only_area().map(|area| area.in_place())
+    }
+
+    fn close(&mut self, worker: &mut Worker) -> Result<()> {
+        self.partitions().iter_mut().try_for_each(|partition| partition.close(worker))
+    }
+
     fn lend(&mut self, worker: &Worker) -> Result<()> {
         self.partitions().iter_mut().try_for_each(|partition| partition.lend(worker))
     }
@@ -157,6 +170,9 @@ impl<T: Element, const N: usize> ArrayArg for &mut DistArray<T, N> {
         parts: Range<usize>,
         trace: ArrayTrace<'a>,
     ) -> Result<ViewMut<'a, T, N>> {
-        self.view_mut_on(worker, parts, trace.recorder())
+        match trace.task() {
+            Some(task) => self.view_in_place(worker, task),
+            None => self.view_mut_on(worker, parts, trace.recorder()),
+        }
     }
 }

@@ -144,6 +144,21 @@ impl<T: Element> Partition<T> {
         Ok(())
     }
 
+    /// Lets the tasks of all workers read and write it, if this worker holds it.
+    pub(crate) fn open_to_tasks(&mut self, worker: &Worker) -> Result<()> {
+        if matches!(self.hold, Hold::Held(_))
+            && let Hold::Held(owned) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
+        {
+            self.hold = Hold::Open(owned.open_to_tasks(worker).map_err(Error::from)?);
+        }
+        Ok(())
+    }
+
+    /// The area that it lies in.
+    pub(crate) fn area(&self) -> &Area<T> {
+        &self.area
+    }
+
     /// Takes it back from all, if this worker opened it; to be ended by [`Partition::finish_recall`].
     pub(crate) fn close(&mut self, worker: &mut Worker) -> Result<()> {
         if matches!(self.hold, Hold::Open(_))

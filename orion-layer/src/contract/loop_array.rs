@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::site::Site;
 use hectare_dependence::loop_nest::NamedArray;
+use hectare_dsm::tasks::InPlace;
 use hectare_dsm::{Rank, Worker};
 use std::time::Duration;
 
@@ -111,6 +112,17 @@ pub trait LoopArray {
     /// [`Error::Core`](crate::Error::Core).
     fn open(&mut self, _worker: &Worker) -> Result<()> {
         Ok(())
+    }
+    /// Opens what this worker holds to the tasks of all workers: of an array that lies in one piece.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn open_to_tasks(&mut self, _worker: &Worker) -> Result<()> {
+        Ok(())
+    }
+    /// The area of an array that lies in one piece; `None` for arrays that cannot lie in place.
+    fn in_place(&self) -> Option<InPlace> {
+        None
     }
     /// Takes back what this worker opened; ended as a recall is.
     ///

@@ -119,7 +119,7 @@ impl Context<'_> {
         let parts = vec![0..1; plan.nest.arrays.len()];
         let recording = Recording::default();
         let cell = std::cell::Cell::new(0);
-        let mut views = arrays.views(self.fabric.worker, &parts, PassTrace(Some(&recording), &cell))?;
+        let mut views = arrays.views(self.fabric.worker, &parts, PassTrace::recording(&cell, &recording))?;
         let (covers, mut races) = (Covers::new(&plan.nest), Races::new(plan));
         let mut findings = Findings::default();
         S::one_by_one(iterations.placed, iterations.whole, &mut |index, chunk| {

@@ -5,6 +5,7 @@ use super::plan::LoopPlan;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use hectare_dependence::cuts::BlockWeights;
+use hectare_dependence::in_place::CheckTasks;
 use hectare_dependence::hosts::{
     Forecast, Hosts, Link, LoopRecord, PassesRecord, PlanRequest, RECORD_VERSION, Traffic, Work, pass_time,
 };
@@ -182,6 +183,7 @@ impl Context<'_> {
             accumulates: plan.accumulates,
             hosts: (hosts > 1).then_some(&on),
             follows_links: self.follows_links(),
+            in_place: (hosts == 1).then_some(CheckTasks(&super::in_place::check)),
         };
         let own = head.schedule.filter(|own| !own.is_as_free());
         let mut choice = None;

@@ -10,6 +10,7 @@ mod divergence;
 mod findings;
 mod forecast;
 mod free;
+mod in_place;
 mod links;
 mod pass;
 mod pass_as_free;

@@ -42,16 +42,21 @@ impl Context<'_> {
         self.begin(head, plan, arrays)?;
         let since = Instant::now();
         let clocks = self.begin_clocks::<S, A, K>(head, &placed, plan, arrays, slice, &mut spent)?;
+        self.open_in_place(plan, arrays)?;
         let mut tree = Tree::new(accumulators, plan.cells);
         let me = self.rank();
         let mut progress = Progress { begun: 0, clocks, spent };
         let worked = guarded(&plan.nest, me, || {
             let cells = Cells::<S, F>::new(&placed, plan, called.body);
-            self.work::<S, A, C, F>(&cells, arrays, &mut tree, &mut progress)
+            match &plan.tasks {
+                None => self.work::<S, A, C, F>(&cells, arrays, &mut tree, &mut progress),
+                Some(tasks) => self.work_in_place::<S, A, C, F>(&cells, tasks, arrays, &mut tree, &mut progress),
+            }
         });
         let Progress { begun, clocks, mut spent } = progress;
         let waited = Instant::now();
-        if worked.is_ok() && clocks.is_some() {
+        let in_place = plan.tasks.is_some();
+        if worked.is_ok() && (clocks.is_some() || in_place) {
             // Whoever is not here yet may still write. One who has failed says so here, and calls once, as this does.
             if let Err(error) = self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(())) {
                 self.abandon(plan, arrays, begun, &error.to_string());
@@ -61,7 +66,7 @@ impl Context<'_> {
         let took = since.elapsed();
         let ended = worked.and_then(|()| self.end(plan, arrays, clocks.is_some()));
         if let Err(error) = ended {
-            if clocks.is_some() || self.fabric.spans_hosts() {
+            if clocks.is_some() || in_place || self.fabric.spans_hosts() {
                 self.clock_table()?.set_failed(self.fabric.worker);
             }
             self.abandon(plan, arrays, begun, &error.to_string());
@@ -245,6 +250,9 @@ impl Context<'_> {
     /// Lends everything again; what this worker has in hand at the end is its own.
     fn end<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A, is_relaxed: bool) -> Result<()> {
         let me = self.rank();
+        if plan.tasks.is_some() {
+            return self.close_in_place(plan, arrays);
+        }
         if is_relaxed {
             for array in relaxed(plan, arrays).iter_mut() {
                 array.close(self.fabric.worker)?;

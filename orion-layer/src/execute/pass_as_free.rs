@@ -146,7 +146,7 @@ impl Context<'_> {
             }
             spent.wait += since.elapsed();
             let since = Instant::now();
-            let mut views = arrays.views(self.fabric.worker, &tile.parts, PassTrace(None, &cells.current))?;
+            let mut views = arrays.views(self.fabric.worker, &tile.parts, PassTrace::new(&cells.current))?;
             for cell in tile.cells.chunks_exact(cells.plan.choice.grid.len()) {
                 cells.run::<A, C>(cell, &mut views, tree);
             }

@@ -19,7 +19,7 @@ impl LoopPlan {
     }
 
     /// The layout that array `array`, which lies as in `present`, has to have when the pass begins, if a loop that is not
-    /// cut needs all of it: one piece, where rows or slices would otherwise lie in several, where a rule merges what is
+    /// cut needs all of it, or that writes it in place: one piece, where rows or slices would otherwise lie in several, where a rule merges what is
     /// contributed, and where data say what is looked up, for that is faster in one.
     pub(super) fn one_piece(&self, array: usize, by_rule: bool, present: &Layout) -> Option<Layout> {
         let shape = &self.nest.arrays[array].shape;
@@ -29,7 +29,9 @@ impl LoopPlan {
         let mut subscripts = self.nest.accesses_of(array).flat_map(|access| &access.subscripts);
         let whole = self.choice.placement.arrays[array] == ArrayPlacement::Whole;
         let relaxed = self.choice.placement.arrays[array] == ArrayPlacement::Relaxed;
+        let in_place = self.choice.placement.arrays[array] == ArrayPlacement::InPlace;
         let wanted = relaxed
+            || in_place
             || whole && (rows_are_cut || by_rule || subscripts.any(|one| is_range(one) || is_unknown(one)));
         (wanted && present.parts() > 1).then(|| Layout {
             dim: 0,
@@ -46,7 +48,7 @@ impl LoopPlan {
     /// Who has part `part` of array `array` when the pass begins, if its owner at rest is `owner`.
     pub(super) fn first(&self, array: usize, part: usize, owner: Rank) -> Rank {
         match &self.choice.placement.arrays[array] {
-            ArrayPlacement::Replicated | ArrayPlacement::Relaxed => owner,
+            ArrayPlacement::Replicated | ArrayPlacement::Relaxed | ArrayPlacement::InPlace => owner,
             ArrayPlacement::Whole => self.only_worker(),
             ArrayPlacement::Parts { .. } => self.choice.placement.first[array][part].unwrap_or(owner),
         }
@@ -55,7 +57,7 @@ impl LoopPlan {
     /// Who has it at the end.
     pub(super) fn last(&self, array: usize, part: usize, owner: Rank) -> Rank {
         match &self.choice.placement.arrays[array] {
-            ArrayPlacement::Replicated | ArrayPlacement::Relaxed => owner,
+            ArrayPlacement::Replicated | ArrayPlacement::Relaxed | ArrayPlacement::InPlace => owner,
             ArrayPlacement::Whole => self.only_worker(),
             ArrayPlacement::Parts { .. } => self.choice.placement.last[array][part].unwrap_or(owner),
         }

@@ -4,6 +4,7 @@ use super::called::Called;
 use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
 use super::free::FreeTiles;
+use super::in_place;
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::context::Context;
 use crate::contract::Serving;
@@ -14,17 +15,20 @@ use crate::site::Site;
 use hectare_dependence::analysis::{Dependences, analyze};
 use hectare_dependence::cuts::BlockWeights;
 use hectare_dependence::hosts::Hosts;
+use hectare_dependence::in_place::CheckTasks;
 use hectare_dependence::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space};
 use hectare_dependence::placement::TilePlan;
 use hectare_dependence::schedule::{
     Choice, ScheduleError, Team, Tile, VISITS, cell_number, choose, for_each_cell, scrambled,
 };
 use hectare_dsm::Worker;
+use hectare_dsm::tasks::TaskGraph;
 use rustc_hash::FxHasher;
 use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The identity of a plan: the loop, its arrays, its space and the values that its description depends on.
@@ -111,7 +115,9 @@ fn scheduled<S: IterationSpace>(
     };
     let one_host = !context.fabric.spans_hosts();
     let own = head.schedule.filter(|own| !own.is_as_free() || space.is_shareable() && one_host);
-    let team = Team { workers, accumulates, hosts, follows_links: context.follows_links() };
+    let follows_links = context.follows_links();
+    let in_place = one_host.then_some(CheckTasks(&in_place::check));
+    let team = Team { workers, accumulates, hosts, follows_links, in_place };
     let mut choice = choose(nest, dependences, own, &cut, team).map_err(refused)?;
     // Who takes blocks as they come free balances them so.
     if let Some(rotation) = choice.rotation.clone().filter(|rotation| workers > 1 && !rotation.as_free)
@@ -159,6 +165,9 @@ pub struct LoopPlan {
     pub(crate) tiles: Vec<Vec<TilePlan>>,
     /// If tiles are taken as they come free.
     pub(super) free: Option<FreeTiles>,
+    /// If arrays lie in place: what tiles touch, and which come before which.
+    pub(super) tasks: Option<Arc<TaskGraph>>,
+    pub(super) site: Site,
     /// If workers are on several hosts.
     pub(crate) between_hosts: Option<BetweenHosts>,
     pub(crate) link_meter: RefCell<LinkMeter>,
@@ -182,7 +191,8 @@ impl LoopPlan {
         let hosts = context.linked_hosts(head.site)?;
         let choice = scheduled(head, space, &nest, &dependences, (accumulates, hosts.as_ref()), context)?;
         let treatments = treated.iter().map(|(_, how)| *how).collect();
-        let mut plan = LoopPlan::new(nest, dependences, choice, treatments, context);
+        let mut plan = LoopPlan::new(head.site, nest, dependences, choice, treatments, context);
+        plan.tasks = in_place::tasks_of(&plan.nest, plan.choice.placement.in_place.as_ref())?;
         plan.accumulates = accumulates;
         plan.between_hosts = hosts.map(|hosts| BetweenHosts::of(&plan.nest, &plan.choice.placement, &hosts));
         plan.timing.get_mut().planning = since.elapsed();
@@ -192,6 +202,7 @@ impl LoopPlan {
 
     /// The plan that follows from a description and a schedule.
     fn new(
+        site: Site,
         nest: LoopNest,
         dependences: Dependences,
         choice: Choice,
@@ -237,6 +248,8 @@ impl LoopPlan {
             scrambled,
             tiles,
             free,
+            site,
+            tasks: None,
             between_hosts: None,
             link_meter: RefCell::default(),
             computes: RefCell::default(),
@@ -354,5 +367,6 @@ fn digest(plan: &LoopPlan) -> u64 {
     for tile in plan.tiles.iter().flatten() {
         (&tile.tile.cells, &tile.parts, &tile.gives).hash(&mut hash);
     }
+    plan.tasks.as_ref().map(|tasks| tasks.digest()).hash(&mut hash);
     hash.finish()
 }

@@ -173,7 +173,7 @@ impl Context<'_> {
     {
         let tiles = &cells.plan.tiles[self.rank() as usize];
         let since = Instant::now();
-        let mut views = arrays.views(self.fabric.worker, parts, PassTrace(None, &cells.current))?;
+        let mut views = arrays.views(self.fabric.worker, parts, PassTrace::new(&cells.current))?;
         let mut run = || {
             cells
                 .plan
@@ -220,7 +220,7 @@ impl Context<'_> {
                 rhythm.interval += 1;
             }
             let since = Instant::now();
-            let mut views = arrays.views(self.fabric.worker, parts, PassTrace(None, &cells.current))?;
+            let mut views = arrays.views(self.fabric.worker, parts, PassTrace::new(&cells.current))?;
             let due = loop {
                 cells.run::<A, C>(&list[at], &mut views, tree);
                 at += 1;

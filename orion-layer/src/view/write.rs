@@ -1,46 +1,49 @@
 //! The view of an array that a body writes.
 use super::recording::Recorder;
-use super::window::{PartBounds, RowIndex, Window, refuse, refuse_slice};
+use super::window::{PartBounds, RowIndex, refuse, refuse_slice};
+use hectare_dsm::tasks::Patches;
 use std::ops::{Index, IndexMut, Range};
 
-/// The part of an array that this worker holds, for reading and writing.
+/// What this worker may touch of an array: parts that it holds, or the elements of an array that lies in place that its task
+/// reads and writes.
 ///
 /// An index outside of it ends the loop with [`Error::Outside`](crate::Error::Outside): a body is only ever
 /// given what its worker owns.
 #[derive(Debug)]
 pub struct ViewMut<'a, T, const N: usize> {
-    window: Window<N>,
-    data: &'a mut [T],
-    others: Vec<(Window<N>, &'a mut [T])>,
+    patches: Patches<'a, T, N>,
     bounds: PartBounds<'a>,
-    /// In a checked loop: where the elements of `data` really lie, and who notes what is touched.
-    recorded: Option<(Window<N>, Recorder<'a>)>,
+    /// In a checked loop: the elements, none of which are in `patches` then, and who notes what is touched.
+    recorded: Option<(Patches<'a, T, N>, Recorder<'a>)>,
+}
+
+/// Some element of a row.
+#[inline(always)]
+fn in_row<R: RowIndex<N>, const N: usize>(row: R) -> [usize; N] {
+    std::array::from_fn(|k| if k + 1 < N { row.at(k) } else { 0 })
 }
 
 impl<'a, T, const N: usize> ViewMut<'a, T, N> {
-    /// A view of these parts.
-    pub(crate) fn new(bounds: PartBounds<'a>, mut parts: Vec<(Window<N>, &'a mut [T])>) -> ViewMut<'a, T, N> {
-        let (window, data) =
-            if parts.is_empty() { (Window::new(&[0; N], 0, &(0..0)), &mut [][..]) } else { parts.remove(0) };
-        ViewMut { window, data, others: parts, bounds, recorded: None }
+    /// A view of these elements.
+    pub(crate) fn new(bounds: PartBounds<'a>, patches: Patches<'a, T, N>) -> ViewMut<'a, T, N> {
+        ViewMut { patches, bounds, recorded: None }
     }
 
-    /// A view of one part that notes what is touched.
+    /// A view that notes what is touched.
     pub(crate) fn recorded(
         bounds: PartBounds<'a>,
-        window: Window<N>,
-        data: &'a mut [T],
+        patches: Patches<'a, T, N>,
         recorder: Recorder<'a>,
     ) -> ViewMut<'a, T, N> {
-        let recorded = Some((window, recorder));
-        ViewMut { window: window.emptied(), data, others: Vec::new(), bounds, recorded }
+        let none = Patches::of_parts(&[0; N], Vec::new());
+        ViewMut { patches: none, bounds, recorded: Some((patches, recorder)) }
     }
 
     /// A row: the elements whose index begins with `row`, in the order of the last dimension.
     #[inline]
     pub fn row<R: RowIndex<N>>(&self, row: R) -> &[T] {
-        match self.window.row_place(row) {
-            Some(place) => &self.data[place..][..self.window.row_len()],
+        match self.patches.row(in_row(row)) {
+            Some(found) => found,
             None => self.row_elsewhere(row),
         }
     }
@@ -48,14 +51,9 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
     #[cold]
     #[inline(never)]
     fn row_elsewhere<R: RowIndex<N>>(&self, row: R) -> &[T] {
-        if let Some((window, recorder)) = &self.recorded {
-            recorder.note_row(row, window.row_len(), false);
-            if let Some(place) = window.row_place(row) {
-                return &self.data[place..place + window.row_len()];
-            }
-        }
-        let found = self.others.iter().find_map(|(window, data)| {
-            window.row_place(row).map(|place| &data[place..place + window.row_len()])
+        let found = self.recorded.as_ref().and_then(|(patches, recorder)| {
+            recorder.note_row(row, self.row_len(), false);
+            patches.row(in_row(row))
         });
         found.unwrap_or_else(|| refuse(self.bounds, row.to_vec(), &self.held()))
     }
@@ -63,11 +61,20 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
     /// A row, for writing.
     #[inline]
     pub fn row_mut<R: RowIndex<N>>(&mut self, row: R) -> &mut [T] {
-        let place = match self.window.row_place(row) {
-            Some(place) => place,
-            None => self.switch_row(row),
-        };
-        &mut self.data[place..][..self.window.row_len()]
+        if !self.patches.leads_to_row(in_row(row)) {
+            return self.row_mut_elsewhere(row);
+        }
+        self.patches.row_mut(in_row(row)).unwrap_or_default()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn row_mut_elsewhere<R: RowIndex<N>>(&mut self, row: R) -> &mut [T] {
+        self.note_row_to_write(row);
+        if !self.looked_at().may_write_row(in_row(row)) {
+            refuse(self.bounds, row.to_vec(), &self.held());
+        }
+        self.looked_at_mut().row_mut(in_row(row)).unwrap_or_default()
     }
 
     /// Two different rows, for writing.
@@ -75,88 +82,67 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
     /// # Panics
     /// If both are the same row.
     pub fn rows_mut<R: RowIndex<N>>(&mut self, first: R, second: R) -> (&mut [T], &mut [T]) {
-        let len = self.window.row_len();
-        let a = match self.window.row_place(first) {
-            Some(place) => place,
-            None => self.switch_row(first),
-        };
-        let b = match self.window.row_place(second) {
-            Some(place) => place,
-            None if self.recorded.is_some() => self.switch_row(second),
-            None => return self.rows_apart(a, second),
-        };
-        match self.data.get_disjoint_mut([a..a + len, b..b + len]) {
-            Ok([a, b]) => (a, b),
-            Err(_) => panic!("rows_mut of one row of {:?} twice: {:?}", self.bounds.array, first.to_vec()),
+        for row in [first, second] {
+            self.note_row_to_write(row);
+            if !self.looked_at().leads_to_row(in_row(row)) && !self.looked_at().may_write_row(in_row(row)) {
+                refuse(self.bounds, row.to_vec(), &self.held());
+            }
+        }
+        let array = self.bounds.array;
+        match self.looked_at_mut().rows_mut(in_row(first), in_row(second)) {
+            Some(rows) => rows,
+            None => panic!("rows_mut of one row of {array:?} twice: {:?}", first.to_vec()),
         }
     }
 
-    /// The row at `place` of the first part, and a row of another part.
-    #[cold]
-    #[inline(never)]
-    fn rows_apart<R: RowIndex<N>>(&mut self, place: usize, second: R) -> (&mut [T], &mut [T]) {
-        let found = self.others.iter().position(|(window, _)| window.row_place(second).is_some());
-        let Some(found) = found else { refuse(self.bounds, second.to_vec(), &self.held()) };
-        let (window, data) = &mut self.others[found];
-        let there = window.row_place(second).unwrap_or_default();
-        (&mut self.data[place..place + window.row_len()], &mut data[there..there + window.row_len()])
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn switch_row<R: RowIndex<N>>(&mut self, row: R) -> usize {
-        if let Some((window, recorder)) = &self.recorded {
-            recorder.note_row(row, window.row_len(), true);
-        }
-        self.switch(|window| window.row_place(row), || row.to_vec())
-    }
-
-    /// Makes another part the one where the view looks first.
-    #[cold]
-    #[inline(never)]
-    fn switch(
-        &mut self,
-        place: impl Fn(&Window<N>) -> Option<usize>,
-        index: impl FnOnce() -> Vec<usize>,
-    ) -> usize {
-        if let Some(place) = self.recorded.as_ref().and_then(|(window, _)| place(window)) {
-            return place;
-        }
-        let found = self.others.iter().position(|(window, _)| place(window).is_some());
-        let Some(found) = found else { refuse(self.bounds, index(), &self.held()) };
-        let (window, data) = &mut self.others[found];
-        std::mem::swap(window, &mut self.window);
-        std::mem::swap(data, &mut self.data);
-        place(&self.window).unwrap_or_default()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn switch_element(&mut self, index: [usize; N]) -> usize {
+    fn note_row_to_write<R: RowIndex<N>>(&self, row: R) {
         if let Some((_, recorder)) = &self.recorded {
-            recorder.note_element(index, true);
+            recorder.note_row(row, self.row_len(), true);
         }
-        self.switch(|window| window.place(index), || index.to_vec())
     }
 
     #[cold]
     #[inline(never)]
     fn elsewhere(&self, index: [usize; N]) -> &T {
-        if let Some((window, recorder)) = &self.recorded {
+        if let Some((_, recorder)) = &self.recorded {
             recorder.note_element(index, false);
-            if let Some(place) = window.place(index) {
-                return &self.data[place];
-            }
         }
-        let found =
-            self.others.iter().find_map(|(window, data)| window.place(index).map(|place| &data[place]));
-        found.unwrap_or_else(|| refuse(self.bounds, index.to_vec(), &self.held()))
+        match self.looked_at().get(index) {
+            Some(element) => element,
+            None => refuse(self.bounds, index.to_vec(), &self.held()),
+        }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn elsewhere_mut(&mut self, index: [usize; N]) -> &mut T {
+        if let Some((_, recorder)) = &self.recorded {
+            recorder.note_element(index, true);
+        }
+        if !self.looked_at().may_write(index) {
+            refuse(self.bounds, index.to_vec(), &self.held());
+        }
+        match self.looked_at_mut().get_mut(index) {
+            Some(element) => element,
+            None => unreachable!("it may be written"),
+        }
+    }
+
+    fn looked_at(&self) -> &Patches<'a, T, N> {
+        self.recorded.as_ref().map_or(&self.patches, |(patches, _)| patches)
+    }
+
+    fn looked_at_mut(&mut self) -> &mut Patches<'a, T, N> {
+        self.recorded.as_mut().map_or(&mut self.patches, |(patches, _)| patches)
+    }
+
+    fn row_len(&self) -> usize {
+        self.bounds.shape.last().copied().unwrap_or(1)
+    }
+
+    /// What is held of the dimension that the array is cut along.
     fn held(&self) -> Vec<Range<usize>> {
-        let first = self.recorded.as_ref().map_or(&self.window, |(window, _)| window);
-        let windows = std::iter::once(first).chain(self.others.iter().map(|(window, _)| window));
-        windows.map(|window| window.range(self.bounds.dim)).collect()
+        self.looked_at().boxes().into_iter().map(|mut ranges| std::mem::take(&mut ranges[self.bounds.dim])).collect()
     }
 }
 
@@ -164,8 +150,8 @@ impl<T> ViewMut<'_, T, 1> {
     /// The elements `range` of an array of one dimension, for reading. They lie in one part.
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> &[T] {
-        match self.window.slice_place(&range) {
-            Some(place) => &self.data[place],
+        match self.patches.slice(range.clone()) {
+            Some(found) => found,
             None => self.slice_elsewhere(range),
         }
     }
@@ -173,38 +159,25 @@ impl<T> ViewMut<'_, T, 1> {
     #[cold]
     #[inline(never)]
     fn slice_elsewhere(&self, range: Range<usize>) -> &[T] {
-        if let Some((window, recorder)) = &self.recorded {
+        if let Some((_, recorder)) = &self.recorded {
             recorder.note(vec![range.clone()], false);
-            if let Some(place) = window.slice_place(&range) {
-                return &self.data[place];
-            }
         }
-        let found = self
-            .others
-            .iter()
-            .find_map(|(window, data)| window.slice_place(&range).map(|place| &data[place]));
-        found.unwrap_or_else(|| refuse_slice(self.bounds, range, &self.held()))
+        match self.looked_at().slice(range.clone()) {
+            Some(found) => found,
+            None => refuse_slice(self.bounds, range, &self.held()),
+        }
     }
 
     /// The elements `range` of an array of one dimension. They lie in one part.
     #[inline]
     pub fn slice_mut(&mut self, range: Range<usize>) -> &mut [T] {
-        let place = match self.window.slice_place(&range) {
-            Some(place) => place,
-            None => self.switch_slice(range),
-        };
-        &mut self.data[place]
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn switch_slice(&mut self, range: Range<usize>) -> Range<usize> {
         if let Some((_, recorder)) = &self.recorded {
             recorder.note(vec![range.clone()], true);
         }
-        let place = |window: &Window<1>| window.slice_place(&range).map(|place| place.start);
-        let start = self.switch(place, || vec![range.start, range.end]);
-        start..start + range.len()
+        if !self.looked_at().may_write_slice(range.clone()) {
+            refuse_slice(self.bounds, range, &self.held());
+        }
+        self.looked_at_mut().slice_mut(range).unwrap_or_default()
     }
 }
 
@@ -213,8 +186,8 @@ impl<T, const N: usize> Index<[usize; N]> for ViewMut<'_, T, N> {
 
     #[inline]
     fn index(&self, index: [usize; N]) -> &T {
-        match self.window.place(index) {
-            Some(place) => &self.data[place],
+        match self.patches.get(index) {
+            Some(element) => element,
             None => self.elsewhere(index),
         }
     }
@@ -223,11 +196,13 @@ impl<T, const N: usize> Index<[usize; N]> for ViewMut<'_, T, N> {
 impl<T, const N: usize> IndexMut<[usize; N]> for ViewMut<'_, T, N> {
     #[inline]
     fn index_mut(&mut self, index: [usize; N]) -> &mut T {
-        let place = match self.window.place(index) {
-            Some(place) => place,
-            None => self.switch_element(index),
-        };
-        &mut self.data[place]
+        if !self.patches.leads_to(index) {
+            return self.elsewhere_mut(index);
+        }
+        match self.patches.get_mut(index) {
+            Some(element) => element,
+            None => unreachable!("the patches lead there"),
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Opening: an owner lets all workers read and write its writer copy at once, by relaxed atomics, and closes it.
+//! Opening: an owner lets all workers read and write its writer copy at once, by relaxed atomics or in tasks that were
+//! checked, and closes it.
 //!
 //! The same protocol as lending: opening is one store, and after the owner has taken the area back it waits until
 //! everybody has passed a synchronization point, where views end. See `SYNC.md`, "lending".
@@ -14,15 +15,26 @@ use crate::protocol::ownership;
 use crate::segment::element::Element;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-/// An area that its owner has opened to all workers ([`Owned::open`]).
+/// An area that its owner has opened to all workers ([`Owned::open`]), or to their tasks ([`Owned::open_to_tasks`]).
 ///
 /// Dropping it closes the area and makes it claimable ([`Worker::claim`]).
 pub struct Opened<T: Element> {
     core: Arc<AreaCore>,
     rank: Rank,
     epoch: u64,
+    to: OpenTo,
     element: PhantomData<(T, *const ())>,
+}
+
+/// Who may read and write an open area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OpenTo {
+    /// Everybody, by atomics.
+    All,
+    /// Tasks that were checked.
+    Tasks,
 }
 
 impl<T: Element> std::fmt::Debug for Opened<T> {
@@ -55,6 +67,20 @@ impl<T: Element> Owned<T> {
     /// [`Error::InvalidArea`] for an area that has reader copies: rounds would copy what others write. Those of
     /// [`Owned::write`]. The area comes back in the error.
     pub fn open(self, worker: &Worker) -> Result<Opened<T>, GiveError<T>> {
+        self.open_to(worker, OpenTo::All)
+    }
+
+    /// Opens the area to the tasks of all workers ([`TaskRun`](crate::tasks::TaskRun)): each reads and writes, by plain loads
+    /// and stores, the elements that its task names, and nobody anything else. For one run; then the area is closed, and
+    /// opened anew.
+    ///
+    /// # Errors
+    /// Those of [`Owned::open`].
+    pub fn open_to_tasks(self, worker: &Worker) -> Result<Opened<T>, GiveError<T>> {
+        self.open_to(worker, OpenTo::Tasks)
+    }
+
+    fn open_to(self, worker: &Worker, to: OpenTo) -> Result<Opened<T>, GiveError<T>> {
         let copies = self.core().layout.copies;
         let checked = self.check(worker).and_then(|()| match copies {
             0 => Ok(()),
@@ -70,12 +96,21 @@ impl<T: Element> Owned<T> {
         let core = self.core().clone();
         let (rank, epoch) = (worker.rank(), self.epoch());
         let own = &core.slot().own;
-        if ownership::open(&own.ownership, &own.lent, rank, epoch) {
+        let slept = match to {
+            OpenTo::All => ownership::open(&own.ownership, &own.lent, rank, epoch),
+            OpenTo::Tasks => {
+                // Relaxed: nobody looks at these before the word says that the area is open, which is released and acquired.
+                own.run.store(0, Ordering::Relaxed);
+                own.begun.store(0, Ordering::Relaxed);
+                ownership::open_to_tasks(&own.ownership, &own.lent, rank, epoch)
+            }
+        };
+        if slept {
             futex_wake_all(low_half(&own.ownership));
         }
         self.end();
         self.forget();
-        Ok(Opened { core, rank, epoch, element: PhantomData })
+        Ok(Opened { core, rank, epoch, to, element: PhantomData })
     }
 }
 
@@ -91,7 +126,11 @@ impl<T: Element> Opened<T> {
     /// # Errors
     /// [`Error::NotOwner`], [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`]; the area stays open then.
     pub fn close(self, worker: &mut Worker) -> Result<Recalled<T>> {
-        Recalled::take_back(&self.core, self.rank, self.epoch, worker, ownership::close)
+        let change = match self.to {
+            OpenTo::All => ownership::close,
+            OpenTo::Tasks => ownership::close_to_tasks,
+        };
+        Recalled::take_back(&self.core, self.rank, self.epoch, worker, change)
     }
 
     /// Deletes the area. See [`Job::delete`](crate::Job::delete).
@@ -109,7 +148,11 @@ impl<T: Element> Drop for Opened<T> {
     fn drop(&mut self) {
         if self.core.is_there() {
             let word = &self.core.slot().own.ownership;
-            if ownership::let_go_open(word, self.rank, self.epoch) {
+            let let_go = match self.to {
+                OpenTo::All => ownership::let_go_open,
+                OpenTo::Tasks => ownership::let_go_of_tasks,
+            };
+            if let_go(word, self.rank, self.epoch) {
                 futex_wake_all(low_half(word));
             }
         }

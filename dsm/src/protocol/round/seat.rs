@@ -1,5 +1,6 @@
 //! A worker's words for the others about rounds.
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
+use crate::protocol::tasks::TaskWords;
 
 /// The state of a worker's slot.
 pub(crate) mod slot_state {
@@ -41,6 +42,8 @@ pub(crate) struct Seat {
     pub(crate) incarnation: AtomicU32,
     /// Not 0: the worker waits for something that may come from other hosts. See `protocol/elsewhere.rs`.
     pub(crate) waits: AtomicU32,
+    /// How far the worker is in tasks, on a line of its own.
+    pub(crate) tasks: TaskWords,
 }
 
 impl Seat {
@@ -54,6 +57,7 @@ impl Seat {
             state: AtomicU32::new(slot_state::FREE),
             incarnation: AtomicU32::new(0),
             waits: AtomicU32::new(0),
+            tasks: TaskWords::new(),
         }
     }
 

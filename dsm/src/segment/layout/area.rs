@@ -74,6 +74,9 @@ pub(crate) struct OwnLine {
     pub(crate) scanned: AtomicU64,
     /// Nonzero once the area was lent: a claimer waits for those who may still read the writer copy.
     pub(crate) lent: AtomicU32,
+    /// Of an area that is open to tasks: the run that uses it, and how many workers have begun that run.
+    pub(crate) run: AtomicU64,
+    pub(crate) begun: AtomicU64,
 }
 
 /// The line that rounds write.

@@ -42,7 +42,8 @@ impl Traffic {
                     traffic.written[0] +=
                         named.shape.iter().product::<usize>() as f64 * named.element_bytes as f64;
                 }
-                ArrayPlacement::Replicated | ArrayPlacement::Relaxed => {}
+                // Arrays lie in place on one host only.
+                ArrayPlacement::Replicated | ArrayPlacement::Relaxed | ArrayPlacement::InPlace => {}
             }
         }
         traffic

@@ -1,9 +1,11 @@
 //! Which schedule a loop gets: those that its dependences allow, the cheapest of them.
-use super::cost::{self, Cost, estimate};
-use super::{Blocks, Rotation, Schedule, ScheduleError, Serial, Steps, verify, verify_as_free};
+use super::cost::{self, Cost, estimate, work_ns};
+use super::verify::covers;
+use super::{Blocks, Rotation, Schedule, ScheduleError, Serial, Steps, Wavefront, verify, verify_as_free};
 use crate::analysis::Dependences;
 use crate::cuts::BlockWeights;
 use crate::hosts::Hosts;
+use crate::in_place::{CheckTasks, InPlace, Waits};
 use crate::loop_nest::{LoopNest, Order};
 use crate::placement::Placement;
 
@@ -48,7 +50,7 @@ pub struct Choice {
     pub cuts: Vec<Vec<i64>>,
     /// Where the arrays of the loop are.
     pub placement: Placement,
-    /// If it is a rotation of the runtime's own: which.
+    /// If it is a rotation of the runtime's own whose arrays lie in parts: which.
     pub rotation: Option<Rotation>,
 }
 
@@ -82,7 +84,8 @@ impl Choice {
         if let Some(rotation) = &mut self.rotation {
             rotation.rebalance(weights, workers);
             let cut = |dim: usize, _: usize| self.cuts[dim].clone();
-            let built = build(nest, dependences, rotation, &cut, (workers, None))?;
+            let crew = Crew { workers, hosts: None, in_place: None };
+            let built = build(nest, dependences, Plan::of(rotation), &cut, crew)?;
             (self.steps, self.placement) = (built.steps, built.placement);
         }
         Ok(())
@@ -93,17 +96,55 @@ impl Choice {
 enum Kind {
     Blocks(Blocks),
     Rotation(Rotation),
+    Wavefront(Wavefront),
     Serial,
 }
 
-impl Kind {
-    fn schedule(&self) -> &dyn Schedule {
-        match self {
+/// A candidate: its name in the loop's terms, and whether its arrays lie in place.
+struct Considered {
+    name: String,
+    kind: Kind,
+    in_place: bool,
+}
+
+impl Considered {
+    fn new(name: String, kind: Kind) -> Considered {
+        Considered { name, kind, in_place: false }
+    }
+
+    fn plan(&self) -> Plan<'_> {
+        let schedule: &dyn Schedule = match &self.kind {
             Kind::Blocks(blocks) => blocks,
             Kind::Rotation(rotation) => rotation,
+            Kind::Wavefront(wavefront) => wavefront,
             Kind::Serial => &Serial,
-        }
+        };
+        let wavefront = if let Kind::Wavefront(wavefront) = &self.kind { Some(wavefront) } else { None };
+        Plan { schedule, wavefront, in_place: self.in_place }
     }
+}
+
+/// What is to be built.
+#[derive(Clone, Copy)]
+struct Plan<'a> {
+    schedule: &'a dyn Schedule,
+    wavefront: Option<&'a Wavefront>,
+    in_place: bool,
+}
+
+impl<'a> Plan<'a> {
+    /// With arrays in parts.
+    fn of(schedule: &'a dyn Schedule) -> Plan<'a> {
+        Plan { schedule, wavefront: None, in_place: false }
+    }
+}
+
+/// For whom it is built.
+#[derive(Clone, Copy)]
+struct Crew<'a> {
+    workers: usize,
+    hosts: Option<&'a Hosts>,
+    in_place: Option<CheckTasks<'a>>,
 }
 
 /// Who runs a loop, and what decides how.
@@ -117,12 +158,14 @@ pub struct Team<'t> {
     pub hosts: Option<&'t Hosts>,
     /// Whether the links between hosts may decide where the bits of the results depend on the schedule.
     pub follows_links: bool,
+    /// If arrays can lie in place, where they cannot be cut.
+    pub in_place: Option<CheckTasks<'t>>,
 }
 
 impl Team<'_> {
     /// Workers of one host.
     pub fn of_one_host(workers: usize, accumulates: bool) -> Team<'static> {
-        Team { workers, accumulates, hosts: None, follows_links: false }
+        Team { workers, accumulates, hosts: None, follows_links: false, in_place: None }
     }
 
     /// The time that decides.
@@ -150,26 +193,51 @@ pub type Cut<'a> = &'a dyn Fn(usize, usize) -> Vec<i64>;
 fn build(
     nest: &LoopNest,
     dependences: &Dependences,
-    schedule: &dyn Schedule,
+    plan: Plan<'_>,
     cut: Cut<'_>,
-    (workers, hosts): (usize, Option<&Hosts>),
+    crew: Crew<'_>,
 ) -> Result<Built, ScheduleError> {
-    let extents: Vec<usize> = nest.dims.iter().map(|dim| cost::extent(dim.bounds)).collect();
-    let mut grid = schedule.grid(&extents, workers);
+    let Crew { workers, hosts, .. } = crew;
+    let extents = extents(nest);
+    let mut grid = plan.schedule.grid(&extents, workers);
     refine(&mut grid, &extents, nest.least_cells, workers);
     if grid.len() != extents.len()
         || grid.iter().zip(&extents).any(|(cells, extent)| *cells == 0 || *cells > (*extent).max(1))
     {
         return Err(ScheduleError::Grid { grid, extents });
     }
-    let mut steps = schedule.steps(&grid, workers);
+    let mut steps = plan.schedule.steps(&grid, workers);
     // A tile without cells needs nothing, whatever its bounds are.
     steps.iter_mut().flatten().for_each(|tile| *tile = tile.take().filter(|tile| !tile.is_empty()));
-    verify(nest, dependences, &grid, &steps, workers)?;
     let cuts: Vec<Vec<i64>> = grid.iter().enumerate().map(|(dim, cells)| cut(dim, *cells)).collect();
-    let placement = Placement::of(nest, &cuts, &steps, workers)?;
-    let cost = estimate(nest, &steps, &grid, &placement, workers, hosts);
+    match plan.wavefront {
+        None => verify(nest, dependences, &grid, &steps, workers)?,
+        Some(wavefront) => {
+            covers(&grid, &steps)?;
+            wavefront.check(nest, dependences, &cuts)?;
+        }
+    }
+    let placement = match plan.in_place {
+        false => Placement::of(nest, &cuts, &steps, workers)?,
+        true => {
+            let waits = plan.wavefront.map_or(Waits::Steps, |wavefront| wavefront.waits(&cuts));
+            let in_place = InPlace::of(nest, &cuts, &steps, workers, waits);
+            if let Some(CheckTasks(check)) = crew.in_place {
+                check(nest, &in_place).map_err(|what| ScheduleError::Race { what })?;
+            }
+            Placement::in_place(nest, &steps, workers, in_place)
+        }
+    };
+    let mut cost = estimate(nest, &steps, &grid, &placement, workers, hosts);
+    if let Some(wavefront) = plan.wavefront {
+        let slowdown = wavefront.slowdown(&cuts, workers);
+        cost.nanoseconds += work_ns(nest) / workers as f64 * (slowdown - 1.0).max(0.0);
+    }
     Ok(Built { grid, cuts, steps, placement, cost })
+}
+
+fn extents(nest: &LoopNest) -> Vec<usize> {
+    nest.dims.iter().map(|dim| cost::extent(dim.bounds)).collect()
 }
 
 /// Cuts the one dimension that is cut into `least` cells or more.
@@ -183,13 +251,16 @@ fn refine(grid: &mut [usize], extents: &[usize], least: usize, workers: usize) {
 }
 
 /// The schedules worth a look, with their names in the loop's terms.
-fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<(String, Kind)> {
+fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<Considered> {
     let name = |dim: usize| nest.dims[dim].name.clone();
-    let mut list: Vec<(String, Kind)> = Vec::new();
+    let mut list: Vec<Considered> = Vec::new();
     let free = dependences.is_empty();
     for dim in 0..nest.dims.len() {
         let kind = if free { "fully parallel" } else { "one dimension" };
-        list.push((format!("{kind}, in blocks of {}", name(dim)), Kind::Blocks(Blocks { dim })));
+        list.push(Considered::new(
+            format!("{kind}, in blocks of {}", name(dim)),
+            Kind::Blocks(Blocks { dim }),
+        ));
     }
     if nest.order == Order::Unordered {
         let sets = dependences.rotation_sets();
@@ -198,7 +269,7 @@ fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<(String, Kind)>
                 let others: Vec<usize> = set.iter().copied().filter(|dim| dim != stays).collect();
                 let going: Vec<String> = others.iter().map(|dim| name(*dim)).collect();
                 let dims = std::iter::once(*stays).chain(others).collect();
-                list.push((
+                list.push(Considered::new(
                     format!(
                         "rotation: {} stays, {} around",
                         name(*stays),
@@ -213,8 +284,46 @@ fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<(String, Kind)>
             }
         }
     }
-    list.push(("serial".into(), Kind::Serial));
+    list.push(Considered::new("serial".into(), Kind::Serial));
     list
+}
+
+/// Schedules whose arrays lie in place: those of `list` whose arrays cannot be cut, by their `results`, and wavefronts.
+fn in_place(
+    nest: &LoopNest,
+    dependences: &Dependences,
+    list: &[Considered],
+    results: &[Result<Built, ScheduleError>],
+) -> Vec<Considered> {
+    let name = |dim: usize| nest.dims[dim].name.as_str();
+    let mut found = Vec::new();
+    for (one, result) in list.iter().zip(results) {
+        if !matches!(result, Err(ScheduleError::Placement(_))) {
+            continue;
+        }
+        let kind = match &one.kind {
+            Kind::Blocks(blocks) => Kind::Blocks(blocks.clone()),
+            Kind::Rotation(rotation) => Kind::Rotation(rotation.clone()),
+            Kind::Wavefront(_) | Kind::Serial => continue,
+        };
+        found.push(Considered { name: format!("{}, arrays in place", one.name), kind, in_place: true });
+    }
+    for wavefront in Wavefront::all(nest, dependences, &extents(nest), work_ns(nest)) {
+        let Wavefront { outer, inner, .. } = wavefront;
+        let name = format!("wavefront: {} in turn, each some {} behind the one before", name(outer), name(inner));
+        found.push(Considered { name, kind: Kind::Wavefront(wavefront), in_place: true });
+    }
+    found
+}
+
+/// In the place of what is not there.
+fn unbuilt<T>() -> Result<T, ScheduleError> {
+    Err(ScheduleError::Grid { grid: Vec::new(), extents: Vec::new() })
+}
+
+/// Whether written arrays of a loop can lie in place for its workers.
+fn can_lie_in_place(nest: &LoopNest, crew: Crew<'_>) -> bool {
+    crew.in_place.is_some() && !InPlace::arrays_of(nest).is_empty()
 }
 
 /// The team for which a loop with accumulators gets its schedule, if fewer run it. Floats are combined cell by cell,
@@ -233,21 +342,33 @@ pub fn choose(
     members: Team<'_>,
 ) -> Result<Choice, ScheduleError> {
     let Team { workers, accumulates, hosts, .. } = members;
-    let here = (workers, hosts);
+    let crew = Crew { workers, hosts, in_place: members.in_place.filter(|_| hosts.is_none()) };
     if let Some(schedule) = own.filter(|schedule| !schedule.is_as_free()) {
-        let built = build(nest, dependences, schedule, cut, here)?;
+        let plan = Plan::of(schedule);
+        let built = build(nest, dependences, plan, cut, crew).or_else(|error| match error {
+            ScheduleError::Placement(_) if can_lie_in_place(nest, crew) => {
+                build(nest, dependences, Plan { in_place: true, ..plan }, cut, crew)
+            }
+            error => Err(error),
+        })?;
         let candidates = vec![Candidate { name: schedule.name(), verdict: Verdict::Chosen(built.cost) }];
         return Ok(Choice::new(candidates, built, None));
     }
-    let list = candidates(nest, dependences);
+    let mut list = candidates(nest, dependences);
     let team = workers.max(if accumulates { TEAM } else { 2 });
     let same_bits = makes_same_bits(nest, dependences, accumulates);
     let widened = hosts.map(|hosts| if team == workers { hosts.clone() } else { hosts.spread_over(team) });
-    let whole_team = (team, widened.as_ref());
-    let mut results: Vec<Result<Cost, ScheduleError>> = list
-        .iter()
-        .map(|(_, kind)| build(nest, dependences, kind.schedule(), cut, whole_team).map(|built| built.cost))
-        .collect();
+    let whole_team = Crew { workers: team, hosts: widened.as_ref(), ..crew };
+    let build_for = |one: &Considered, crew| build(nest, dependences, one.plan(), cut, crew);
+    let mut built: Vec<_> = list.iter().map(|one| build_for(one, whole_team)).collect();
+    let is_parallel = |(one, built): (&Considered, &Result<Built, _>)| !matches!(one.kind, Kind::Serial) && built.is_ok();
+    if can_lie_in_place(nest, crew) && !list.iter().zip(&built).any(is_parallel) {
+        let more = in_place(nest, dependences, &list, &built);
+        built.extend(more.iter().map(|one| build_for(one, whole_team)));
+        list.extend(more);
+    }
+    let mut results: Vec<Result<Cost, ScheduleError>> =
+        built.iter().map(|built| built.as_ref().map(|built| built.cost).map_err(Clone::clone)).collect();
     let cost = |result: &Result<Cost, ScheduleError>| {
         result.as_ref().map_or(f64::INFINITY, |cost| members.time(cost, same_bits))
     };
@@ -256,19 +377,22 @@ pub fn choose(
     // A schedule that fits the blocks of the team may, rarely, not fit those of the workers; serial always does.
     let mut refused = None;
     let found = by_cost.into_iter().find_map(|number| {
-        let built = build(nest, dependences, list[number].1.schedule(), cut, here);
+        let built = match team == workers {
+            true => built.get_mut(number).map_or_else(unbuilt, |built| std::mem::replace(built, unbuilt())),
+            false => build_for(&list[number], crew),
+        };
         built.map_err(|why| refused = Some(why)).ok().map(|built| (number, built))
     });
     let (best, built) = match (found, refused) {
         (Some(found), _) => found,
         (None, Some(why)) => return Err(why),
         // There is always a serial candidate.
-        (None, None) => return Err(ScheduleError::Grid { grid: Vec::new(), extents: Vec::new() }),
+        (None, None) => return unbuilt(),
     };
     if workers < team {
         // The costs are those of the workers that there are.
-        for ((_, kind), result) in list.iter().zip(&mut results).filter(|(_, result)| result.is_ok()) {
-            *result = build(nest, dependences, kind.schedule(), cut, here).map(|built| built.cost);
+        for (one, result) in list.iter().zip(&mut results).filter(|(_, result)| result.is_ok()) {
+            *result = build_for(one, crew).map(|built| built.cost);
         }
     }
     let taken = results[best].as_ref().map_or(f64::INFINITY, Cost::here);
@@ -276,8 +400,8 @@ pub fn choose(
         .iter()
         .zip(results)
         .enumerate()
-        .map(|(number, ((name, _), result))| Candidate {
-            name: name.clone(),
+        .map(|(number, (one, result))| Candidate {
+            name: one.name.clone(),
             verdict: match result {
                 Err(why) => Verdict::Refused(why.to_string()),
                 Ok(cost) if number == best => Verdict::Chosen(cost),
@@ -287,7 +411,7 @@ pub fn choose(
         })
         .collect();
     let rotation = match list.into_iter().nth(best) {
-        Some((_, Kind::Rotation(rotation))) => Some(rotation),
+        Some(Considered { kind: Kind::Rotation(rotation), in_place: false, .. }) => Some(rotation),
         _ => None,
     };
     if let Some(planned) =
@@ -295,7 +419,7 @@ pub fn choose(
     {
         let free = Rotation { as_free: true, ..planned.clone() };
         // Where that does not fit, blocks go around as planned.
-        if let Ok(built) = build(nest, dependences, &free, cut, here)
+        if let Ok(built) = build(nest, dependences, Plan::of(&free), cut, crew)
             && built.steps.len() * workers <= MOST_FREE
             && verify_as_free(nest, dependences, &built.placement).is_ok()
         {

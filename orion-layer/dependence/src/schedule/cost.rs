@@ -7,6 +7,9 @@ use crate::placement::Placement;
 /// Bytes that a core gets through in a nanosecond while it computes on rows.
 const BYTES_PER_NS: f64 = 8.0;
 
+/// To begin and end a tile of an array that lies in place, and to look whether those before it are done.
+const TASK_NS: f64 = 200.0;
+
 /// Elements of a dimension that an iteration looks up, where data say which: a guess.
 const LOOKED_UP: usize = 64;
 
@@ -44,6 +47,11 @@ pub(crate) fn extent(bounds: Option<(i64, i64)>) -> usize {
     bounds.map_or(0, |(start, end)| end.saturating_sub(start).max(0) as usize)
 }
 
+/// Nanoseconds of all iterations on one worker, by the bytes that they touch.
+pub(crate) fn work_ns(nest: &LoopNest) -> f64 {
+    iterations(nest) * touched(nest) / BYTES_PER_NS
+}
+
 /// Bytes that one iteration touches.
 fn touched(nest: &LoopNest) -> f64 {
     use crate::loop_nest::Subscript;
@@ -70,7 +78,7 @@ pub(crate) fn estimate(
     workers: usize,
     hosts: Option<&Hosts>,
 ) -> Cost {
-    let work = iterations(nest) * touched(nest) / BYTES_PER_NS;
+    let work = work_ns(nest);
     let on_hosts = hosts.map(|hosts| {
         let work = Work::even(steps, grid, workers, work);
         pass_time(nest, steps, placement, &work, hosts)
@@ -94,6 +102,7 @@ pub(crate) fn estimate(
     let heaviest = load.iter().fold(0.0f64, |a, b| a.max(*b));
     let moved_bytes = placement.moved_bytes(nest);
     let hand_overs = placement.hand_overs() as f64 / workers as f64;
+    let tasks = placement.in_place.iter().flat_map(|in_place| &in_place.tasks).map(Vec::len).max().unwrap_or(0);
     Cost {
         imbalance: if average > 0.0 { heaviest / average } else { 1.0 },
         moved_bytes,
@@ -101,6 +110,7 @@ pub(crate) fn estimate(
         nanoseconds: work * busy.max(heaviest)
             + moved_bytes / MOVED_PER_NS / workers as f64
             + hand_overs * HAND_OVER_NS
+            + tasks as f64 * TASK_NS
             + PASS_NS,
         on_hosts,
     }

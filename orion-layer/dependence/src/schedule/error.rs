@@ -63,6 +63,12 @@ pub enum ScheduleError {
         /// The dependence, in words.
         conflict: String,
     },
+    /// Its arrays would have to lie in place, and two tiles that may run at once touch the same element.
+    #[error("with its arrays in place, {what}")]
+    Race {
+        /// The two, in words.
+        what: String,
+    },
     /// The arrays of the loop cannot be placed by it.
     #[error(transparent)]
     Placement(#[from] PlacementError),

@@ -76,11 +76,11 @@ fn share(cells: usize, part: usize, of: usize) -> Range<usize> {
     cells * part / of..cells * (part + 1) / of
 }
 
-fn whole(grid: &[usize]) -> Vec<Range<usize>> {
+pub(super) fn whole(grid: &[usize]) -> Vec<Range<usize>> {
     grid.iter().map(|cells| 0..*cells).collect()
 }
 
-fn tile(cells: Vec<Range<usize>>) -> Option<Tile> {
+pub(super) fn tile(cells: Vec<Range<usize>>) -> Option<Tile> {
     let tile = Tile { cells };
     (!tile.is_empty()).then_some(tile)
 }

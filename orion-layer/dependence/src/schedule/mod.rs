@@ -13,6 +13,7 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 mod verify;
+mod wavefront;
 
 pub use self::choose::{Candidate, Choice, Cut, Team, Verdict, choose};
 pub use self::cost::{Cost, iterations};
@@ -20,6 +21,7 @@ pub use self::error::ScheduleError;
 pub use self::free::AsFree;
 pub use self::kinds::{Blocks, Rotation, Serial};
 pub use self::verify::{verify, verify_as_free};
+pub use self::wavefront::Wavefront;
 pub use crate::tiles::{Steps, Tile, cell_number, for_each_cell};
 
 use std::collections::BTreeMap;

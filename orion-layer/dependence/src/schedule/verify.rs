@@ -100,7 +100,8 @@ fn keeps_apart(dependence: &Dependence, a: &Tile, b: &Tile) -> bool {
     })
 }
 
-fn covers(grid: &[usize], steps: &Steps) -> Result<(), ScheduleError> {
+/// Refuses steps that miss a cell, or run one twice.
+pub(super) fn covers(grid: &[usize], steps: &Steps) -> Result<(), ScheduleError> {
     let mut runs = vec![0u8; grid.iter().product()];
     let mut wrong = None;
     for tile in steps.iter().flatten().flatten() {

@@ -14,7 +14,8 @@ use crate::replica::Replica;
 use crate::site::Site;
 use crate::view::copy_box;
 use crate::view::{Gathered, PartBounds, Recorder, View, ViewMut, Window};
-use hectare_dsm::{Element, Worker};
+use hectare_dsm::tasks::{Patches, RunningTask};
+use hectare_dsm::{Area, Element, Worker};
 use std::ops::Range;
 
 /// An n-dimensional array of plain old data, cut along one dimension into partitions, one owner each.
@@ -211,20 +212,41 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         recorder: Option<Recorder<'a>>,
     ) -> Result<ViewMut<'a, T, N>> {
         let bounds = PartBounds { array: &self.name, shape: &self.shape, dim: self.layout.dim };
-        let mut views = Vec::with_capacity(parts.len());
+        let mut held = Vec::with_capacity(parts.len());
         for (part, partition) in parts.clone().zip(&mut self.parts[parts]) {
-            let window = Window::new(&self.shape, self.layout.dim, &self.layout.range(part));
-            if window.len() != 0 {
-                views.push((window, &mut partition.write(worker)?[..window.len()]));
+            let mut ranges = self.shape.map(|extent| 0..extent);
+            ranges[self.layout.dim] = self.layout.range(part);
+            if ranges.iter().all(|range| !range.is_empty()) {
+                held.push((ranges, partition.write(worker)?));
             }
         }
-        Ok(match (recorder, views.pop()) {
-            (Some(recorder), Some((window, data))) => ViewMut::recorded(bounds, window, data, recorder),
-            (_, last) => {
-                views.extend(last);
-                ViewMut::new(bounds, views)
-            }
+        let patches = Patches::of_parts(&self.shape, held);
+        Ok(match recorder {
+            Some(recorder) => ViewMut::recorded(bounds, patches, recorder),
+            None => ViewMut::new(bounds, patches),
         })
+    }
+
+    /// The area of an array that lies in one piece.
+    pub(crate) fn only_area(&self) -> Option<&Area<T>> {
+        match &self.parts[..] {
+            [only] => Some(only.area()),
+            _ => None,
+        }
+    }
+
+    /// What a task may touch of an array that lies in place, as number `array` of the task.
+    pub(crate) fn view_in_place<'a>(
+        &'a self,
+        worker: &'a Worker,
+        (task, array): (&'a RunningTask<'a>, usize),
+    ) -> Result<ViewMut<'a, T, N>> {
+        let bounds = PartBounds { array: &self.name, shape: &self.shape, dim: self.layout.dim };
+        let Some(area) = self.only_area() else {
+            let what = format!("it lies in {} parts, and not in place", self.parts.len());
+            return Err(Error::Shape { array: self.name.clone(), what });
+        };
+        Ok(ViewMut::new(bounds, task.patches(worker, area, array)?))
     }
 
     /// Cuts the array as in `to`, if it is not cut so already: new owners copy what their parts need from the

@@ -4,6 +4,7 @@ use super::{Findings, all_points, elements, iteration};
 use crate::view::Touch;
 use hectare_dependence::loop_nest::Order;
 use hectare_dependence::placement::ArrayPlacement;
+use hectare_dsm::Rank;
 use hectare_dependence::schedule::{Tile, cell_number, for_each_cell};
 use std::collections::HashMap;
 
@@ -95,11 +96,22 @@ fn is_ordered(plan: &LoopPlan, array: usize, element: &[usize], a: Place, b: Pla
     if a.1 == b.1 {
         return true;
     }
+    if let Some(tasks) = &plan.tasks {
+        let task = |(step, worker): Place| (worker as Rank, number_of(plan, step, worker));
+        let (a, b) = (task(a), task(b));
+        // `a` came first in the serial order, which ordered loops keep.
+        return tasks.is_before(a, b) || plan.nest.order == Order::Unordered && tasks.is_before(b, a);
+    }
     // A part goes from the one worker to the other between the steps, if both tiles hold it.
     a.0 != b.0
         && plan.nest.order == Order::Unordered
         && holds(plan, array, element, a)
         && holds(plan, array, element, b)
+}
+
+/// The number of a tile among those of its worker.
+fn number_of(plan: &LoopPlan, step: usize, worker: usize) -> usize {
+    plan.choice.steps[..step].iter().filter(|tiles| tiles[worker].is_some()).count()
 }
 
 fn holds(plan: &LoopPlan, array: usize, element: &[usize], (step, worker): Place) -> bool {
@@ -108,6 +120,8 @@ fn holds(plan: &LoopPlan, array: usize, element: &[usize], (step, worker): Place
     match &plan.choice.placement.arrays[array] {
         ArrayPlacement::Replicated | ArrayPlacement::Relaxed => false,
         ArrayPlacement::Whole => true,
+        // The tasks say what comes before what.
+        ArrayPlacement::InPlace => false,
         ArrayPlacement::Parts { dim, bounds, .. } => {
             let parts = &tile.parts[array];
             (bounds[parts.start]..bounds[parts.end]).contains(&element[*dim])

@@ -1,0 +1,246 @@
+//! Runs of tasks by threads: who waits, what each may touch, and what is refused.
+use crate::tasks::{Access, Patches, Region, Span, Task, TaskGraph, TaskRun};
+use crate::{AreaSpec, Error, Job, Worker};
+use std::sync::Arc;
+
+fn access(reads: Vec<Region>, writes: Vec<Region>) -> Vec<Access> {
+    vec![Access { array: 0, reads, writes }]
+}
+
+/// Runs all tasks of a worker.
+fn run_all(worker: &mut Worker, run: &mut TaskRun, mut act: impl FnMut(&Worker, &crate::tasks::RunningTask<'_>)) {
+    while run.done() < run.len() {
+        run.wait::<Error>(worker, |_| Ok(())).unwrap();
+        let task = run.next(worker).unwrap();
+        act(worker, &task);
+        task.end(worker);
+    }
+}
+
+/// Row `i` of a grid is made of row `i - 1`, block by block; rows go to workers in turn.
+fn pipeline(rows: usize, blocks: usize, width: usize, workers: usize) -> TaskGraph {
+    let columns = blocks * width;
+    let mut tasks = vec![Vec::new(); workers];
+    for row in 0..rows {
+        for block in 0..blocks {
+            let range = block * width..(block + 1) * width;
+            let own = Region::of([row..row + 1, range.clone()]);
+            let above = Region::of([row.saturating_sub(1)..row, range.start..(range.end + 1).min(columns)]);
+            // One block ahead in the row above, which has an element of it in its next block.
+            let ahead = (block + 2).min(blocks);
+            let before = (row > 0).then(|| (((row - 1) % workers) as u32, (row - 1) / workers * blocks + ahead));
+            tasks[row % workers].push(Task {
+                accesses: access(if row > 0 { vec![above] } else { vec![] }, vec![own]),
+                after: before.into_iter().collect(),
+            });
+        }
+    }
+    TaskGraph::new(vec![vec![rows, columns]], tasks).unwrap()
+}
+
+#[test]
+fn tasks_of_three_workers_see_what_those_before_them_wrote() {
+    let (rows, blocks, width) = (40, 6, 5);
+    let columns = blocks * width;
+    let job = Job::embedded().unwrap();
+    let graph = Arc::new(pipeline(rows, blocks, width, 3));
+    let work = |worker: &mut Worker| {
+        let opened = (worker.rank() == 0).then(|| {
+            let spec = AreaSpec::new("grid").copies(0);
+            worker.create::<u64>(spec, rows * columns).unwrap().open_to_tasks(worker).unwrap()
+        });
+        worker.barrier().unwrap();
+        let area = worker.attach::<u64>("grid").unwrap();
+        let mut run = TaskRun::begin(worker, graph.clone(), &[area.in_place()]).unwrap();
+        let (rank, mut number) = (worker.rank() as usize, 0);
+        run_all(worker, &mut run, |worker, task| {
+            let (row, block) = (rank + number / blocks * 3, number % blocks);
+            number += 1;
+            let mut grid: Patches<'_, u64, 2> = task.patches(worker, &area, 0).unwrap();
+            for column in block * width..(block + 1) * width {
+                let above = |column: usize| match row {
+                    0 => 1,
+                    _ => *grid.get([row - 1, column.min(columns - 1)]).unwrap(),
+                };
+                let sum = above(column).wrapping_mul(3).wrapping_add(above(column + 1));
+                *grid.get_mut([row, column]).unwrap() = sum;
+            }
+            assert!(grid.get_mut([row, (block + 1) * width]).is_none());
+            assert!(row == 0 || grid.get_mut([row - 1, block * width]).is_none());
+            assert!(grid.get([row + 1, block * width]).is_none());
+        });
+        drop(run);
+        worker.barrier().unwrap();
+        let grid = opened.map(|opened| {
+            let owned = opened.close(worker).unwrap().finish(worker).unwrap();
+            owned.read(worker).unwrap().to_vec()
+        });
+        worker.barrier().unwrap();
+        grid
+    };
+    let grids: Vec<_> = std::thread::scope(|scope| {
+        let join = || {
+            let mut worker = job.worker().unwrap();
+            worker.wait_for_workers(3, std::time::Duration::from_secs(60)).unwrap();
+            work(&mut worker)
+        };
+        let threads: Vec<_> = (0..3).map(|_| scope.spawn(join)).collect();
+        threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect()
+    });
+    let mut expected = vec![0u64; rows * columns];
+    for row in 0..rows {
+        for column in 0..columns {
+            let above = |column: usize| match row {
+                0 => 1,
+                _ => expected[(row - 1) * columns + column.min(columns - 1)],
+            };
+            expected[row * columns + column] = above(column).wrapping_mul(3).wrapping_add(above(column + 1));
+        }
+    }
+    assert_eq!(grids, [expected]);
+}
+
+/// A graph of one worker with one task that writes elements `start..8` of eight.
+fn alone(start: usize) -> Arc<TaskGraph> {
+    let tasks = vec![vec![Task { accesses: access(vec![], vec![Region::of([start..8])]), after: vec![] }]];
+    Arc::new(TaskGraph::new(vec![vec![8]], tasks).unwrap())
+}
+
+#[test]
+fn an_area_that_is_open_to_tasks_is_open_to_nothing_else() {
+    let job = Job::embedded().unwrap();
+    let mut worker = job.worker().unwrap();
+    let owned = worker.create::<u32>(AreaSpec::new("a").copies(0), 8).unwrap();
+    let area = owned.area();
+    // Not before it is opened, nor when it is open to all.
+    let begin = |worker: &Worker, graph: &Arc<TaskGraph>| TaskRun::begin(worker, graph.clone(), &[area.in_place()]);
+    let graph = alone(3);
+    assert!(matches!(begin(&worker, &graph), Err(Error::NotOpen { .. })));
+    let opened = owned.open(&worker).unwrap();
+    assert!(matches!(begin(&worker, &graph), Err(Error::NotOpen { .. })));
+    let owned = opened.close(&mut worker).unwrap().finish(&mut worker).unwrap();
+    let opened = owned.open_to_tasks(&worker).unwrap();
+    assert!(area.cells(&worker).is_err());
+    assert!(area.read_lent(&worker).is_err());
+    assert!(worker.claim::<u32>("a").is_err());
+    let mut run = begin(&worker, &graph).unwrap();
+    let task = run.next(&worker).unwrap();
+    let mut elements: Patches<'_, u32, 1> = task.patches(&worker, &area, 0).unwrap();
+    elements.slice_mut(3..8).unwrap().fill(5);
+    assert!(elements.slice(2..4).is_none());
+    assert!(elements.slice(4..9).is_none());
+    assert_eq!(elements.slice(8..8), Some(&[][..]));
+    // The same elements twice would be two ways to write one.
+    assert!(matches!(task.patches::<u32, 1>(&worker, &area, 0), Err(Error::Tasks { .. })));
+    assert!(matches!(task.patches::<u32, 1>(&worker, &area, 1), Err(Error::Tasks { .. })));
+    drop(elements);
+    task.end(&worker);
+    assert!(!run.is_ready(&worker).unwrap());
+    assert!(matches!(run.next(&worker), Err(Error::Tasks { .. })));
+    drop(run);
+    // One run for each time that it is opened, of these tasks or of others.
+    for graph in [&graph, &alone(2)] {
+        let again = begin(&worker, graph).unwrap_err().to_string();
+        assert!(again.contains("opened anew"), "{again}");
+    }
+    let owned = opened.close(&mut worker).unwrap().finish(&mut worker).unwrap();
+    assert_eq!(owned.read(&worker).unwrap(), [0, 0, 0, 5, 5, 5, 5, 5]);
+    let opened = owned.open_to_tasks(&worker).unwrap();
+    drop(begin(&worker, &graph).unwrap());
+    // An owner that drops it leaves it to be claimed.
+    drop(opened);
+    assert!(worker.claim::<u32>("a").is_ok());
+}
+
+#[test]
+fn a_task_begins_when_all_have_begun_and_ends_for_others_who_leave() {
+    let job = Job::embedded().unwrap();
+    let write = |elements, after| Task { accesses: access(vec![], vec![Region::of([elements])]), after };
+    let tasks = vec![vec![write(0..4, vec![(1, 1)])], vec![write(4..8, vec![])]];
+    let graph = Arc::new(TaskGraph::new(vec![vec![8]], tasks).unwrap());
+    let mut worker = job.worker().unwrap();
+    let opened =
+        worker.create::<u8>(AreaSpec::new("a").copies(0), 8).unwrap().open_to_tasks(&worker).unwrap();
+    let area = opened.area();
+    let run = TaskRun::begin(&worker, graph.clone(), &[area.in_place()]).unwrap();
+    assert!(!run.is_ready(&worker).unwrap());
+    let (began, begun) = std::sync::mpsc::channel();
+    let (leave, left) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let (job, graph) = (&job, &graph);
+        scope.spawn(move || {
+            let mut other = job.worker().unwrap();
+            let area = other.attach::<u8>("a").unwrap();
+            let run = TaskRun::begin(&other, graph.clone(), &[area.in_place()]).unwrap();
+            assert!(run.is_ready(&other).unwrap());
+            began.send(()).unwrap();
+            while left.try_recv().is_err() {
+                other.service().unwrap();
+            }
+            drop(run);
+            began.send(()).unwrap();
+            while left.try_recv().is_err() {
+                other.service().unwrap();
+            }
+        });
+        begun.recv().unwrap();
+        assert!(!run.is_ready(&worker).unwrap());
+        leave.send(()).unwrap();
+        begun.recv().unwrap();
+        let error = run.is_ready(&worker).unwrap_err().to_string();
+        assert!(error.contains("worker 1") && error.contains("has left"), "{error}");
+        leave.send(()).unwrap();
+        while job.workers().unwrap().len() > 1 {
+            worker.service().unwrap();
+        }
+    });
+}
+
+#[test]
+fn what_does_not_fit_the_graph_is_refused() {
+    let job = Job::embedded().unwrap();
+    let mut worker = job.worker().unwrap();
+    let short = worker.create::<u8>(AreaSpec::new("short").copies(0), 7).unwrap().open_to_tasks(&worker).unwrap();
+    let text = |areas: &[super::run::InPlace]| TaskRun::begin(&worker, alone(0), areas).unwrap_err().to_string();
+    assert!(text(&[short.area().in_place()]).contains("\"short\" has 7 elements"));
+    assert!(text(&[]).contains("1 arrays, and were given 0 areas"));
+    let two = Arc::new(TaskGraph::new(vec![vec![2], vec![2]], vec![vec![]]).unwrap());
+    let area = short.area().in_place();
+    let twice = TaskRun::begin(&worker, two, &[area.clone(), area]).unwrap_err().to_string();
+    assert!(twice.contains("stands for two arrays"), "{twice}");
+}
+
+#[test]
+fn boxes_with_strides_have_just_their_elements() {
+    let mut elements: Vec<u32> = (0..60).collect();
+    let region = |step| Region { spans: vec![Span { start: 1, end: 6, step: 2 }, Span { start: 2, end: 10, step }] };
+    for step in [1, 2, 3, 4] {
+        let (read, write) = (region(1), region(step));
+        // SAFETY: the elements are borrowed here alone.
+        let patch = unsafe { super::patches::Patch::new(elements.as_mut_ptr(), &[6, 10], Some(&read), Some(&write)) };
+        let mut patches: Patches<'_, u32, 2> = Patches::new(vec![patch]);
+        for i in 0..8 {
+            for j in 0..12 {
+                let has = |region: &Region| region.spans[0].contains(i) && region.spans[1].contains(j);
+                assert_eq!(patches.get([i, j]).copied(), has(&read).then_some((10 * i + j) as u32));
+                assert_eq!(patches.get_mut([i, j]).is_some(), has(&write), "{i} {j} {step}");
+            }
+        }
+        assert!(patches.row([1, 0]).is_none());
+    }
+}
+
+#[test]
+fn rows_are_found_in_several_parts() {
+    let (mut a, mut b) = ([1, 2, 3, 4], [5, 6]);
+    let mut parts = Patches::of_parts(&[9, 2], vec![([4..6, 0..2], &mut a[..]), ([7..8, 0..2], &mut b[..])]);
+    assert_eq!(parts.row([7, 0]), Some(&[5, 6][..]));
+    assert_eq!(parts.row([6, 1]), None);
+    let (x, y) = parts.rows_mut([7, 0], [5, 1]).unwrap();
+    x.swap_with_slice(y);
+    assert!(parts.rows_mut([4, 0], [4, 1]).is_none());
+    *parts.get_mut([4, 1]).unwrap() = 9;
+    assert_eq!(parts.boxes().len(), 2);
+    drop(parts);
+    assert_eq!((a, b), ([1, 9, 5, 6], [3, 4]));
+}

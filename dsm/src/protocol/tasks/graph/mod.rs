@@ -1,0 +1,275 @@
+//! Tasks of several workers, checked before they run: whatever two may run at once touches no common element of which one
+//! writes.
+use super::{MOST_TASKS, Region, Span, merged};
+use crate::error::Rank;
+use fnv::FnvHasher;
+use std::hash::{Hash, Hasher};
+
+/// What a task does to one array.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Access {
+    /// Which array: its place in the list that a run is given.
+    pub array: usize,
+    /// What it may read.
+    pub reads: Vec<Region>,
+    /// What it may read and write.
+    pub writes: Vec<Region>,
+}
+
+impl Access {
+    /// In fewer boxes; what may be written is among what may be read. Large ones come first.
+    fn fold(&mut self) {
+        let by_size = |mut regions: Vec<Region>| {
+            regions.sort_by_cached_key(|region| std::cmp::Reverse(region.len()));
+            regions
+        };
+        self.writes = by_size(merged(std::mem::take(&mut self.writes)));
+        let reads = std::mem::take(&mut self.reads);
+        self.reads = by_size(merged(reads.into_iter().chain(self.writes.iter().cloned())));
+    }
+}
+
+/// Work of one worker between two looks at what others have done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Task {
+    /// The arrays that it touches, each once.
+    pub accesses: Vec<Access>,
+    /// What has to be done before: so many of that worker's tasks, its first ones.
+    pub after: Vec<(Rank, usize)>,
+}
+
+/// Why tasks are no [`TaskGraph`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TaskError {
+    /// Two tasks that nothing puts in order touch the same element, and one of them writes it.
+    #[error(
+        "task {} of worker {} and task {} of worker {} may run at once, and both touch elements of array {array}",
+        tasks[0].1, tasks[0].0, tasks[1].1, tasks[1].0
+    )]
+    Race {
+        /// Worker and number of each.
+        tasks: [(Rank, usize); 2],
+        /// The array.
+        array: usize,
+    },
+    /// Tasks wait for each other in a circle, or for a task that there is not.
+    #[error("task {} of worker {} waits for what does not come", task.1, task.0)]
+    Endless {
+        /// Worker and number of a task that would never begin.
+        task: (Rank, usize),
+    },
+    /// A worker has more tasks than can be counted.
+    #[error("worker {rank} has {tasks} tasks: at most {most} are possible", most = MOST_TASKS - 1)]
+    TooMany {
+        /// The worker.
+        rank: Rank,
+        /// How many.
+        tasks: usize,
+    },
+    /// A task names an array twice, or a region of another number of dimensions, or a step of 0.
+    #[error("task {} of worker {} has no such access to array {array}", task.1, task.0)]
+    Access {
+        /// Worker and number.
+        task: (Rank, usize),
+        /// The array.
+        array: usize,
+    },
+}
+
+/// Tasks of several workers over arrays that lie in place, of which no two that may run at once touch the same element if one
+/// of them writes it.
+///
+/// Each worker does its tasks in their order; between workers, a task comes after those that it names. What follows from both
+/// is kept as vector clocks (Fidge, 1988; Mattern, 1988), so that making the graph costs a look at each pair of tasks
+/// that may run at once, not at each pair.
+#[derive(Debug)]
+pub struct TaskGraph {
+    shapes: Vec<Vec<usize>>,
+    /// By worker.
+    tasks: Vec<Vec<Task>>,
+    clocks: Clocks,
+    digest: u64,
+}
+
+impl TaskGraph {
+    /// Checks the tasks of all workers: `tasks[w]` are those of worker `w`, in their order. `shapes` are the extents of
+    /// the arrays.
+    ///
+    /// ```
+    /// use hectare_dsm::tasks::{Access, Region, Task, TaskError, TaskGraph};
+    ///
+    /// let task = |elements, after| Task {
+    ///     accesses: vec![Access { array: 0, reads: vec![], writes: vec![Region::of([elements])] }],
+    ///     after,
+    /// };
+    /// // Worker 1 begins when worker 0 has done its first task.
+    /// TaskGraph::new(vec![vec![8]], vec![vec![task(0..5, vec![])], vec![task(4..8, vec![(0, 1)])]])?;
+    /// let raced = TaskGraph::new(vec![vec![8]], vec![vec![task(0..5, vec![])], vec![task(4..8, vec![])]]);
+    /// assert!(matches!(raced, Err(TaskError::Race { array: 0, .. })));
+    /// # Ok::<(), TaskError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`TaskError`], which names the tasks.
+    pub fn new(shapes: Vec<Vec<usize>>, mut tasks: Vec<Vec<Task>>) -> Result<TaskGraph, TaskError> {
+        check_accesses(&shapes, &tasks)?;
+        tasks.iter_mut().flatten().flat_map(|task| &mut task.accesses).for_each(Access::fold);
+        let clocks = Clocks::of(&tasks)?;
+        clocks.check_races(&tasks)?;
+        let mut hash = FnvHasher::default();
+        (&shapes, &tasks).hash(&mut hash);
+        Ok(TaskGraph { shapes, tasks, clocks, digest: hash.finish() })
+    }
+
+    /// How many workers it is for.
+    pub fn workers(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// The tasks of a worker.
+    pub fn of(&self, rank: Rank) -> &[Task] {
+        self.tasks.get(rank as usize).map_or(&[], |tasks| tasks)
+    }
+
+    /// Whether one task, named by its worker and number, is done when the other begins. False for what is no task.
+    pub fn is_before(&self, one: (Rank, usize), other: (Rank, usize)) -> bool {
+        let is_task = |(rank, number): (Rank, usize)| self.of(rank).len() > number;
+        is_task(one)
+            && is_task(other)
+            && self.clocks.of_task(other.0 as usize, other.1)[one.0 as usize] as usize > one.1
+    }
+
+    /// The extents of the arrays.
+    pub fn shapes(&self) -> &[Vec<usize>] {
+        &self.shapes
+    }
+
+    /// The same number for the same tasks.
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+}
+
+fn check_accesses(shapes: &[Vec<usize>], tasks: &[Vec<Task>]) -> Result<(), TaskError> {
+    for (worker, list) in tasks.iter().enumerate() {
+        if list.len() as u64 >= MOST_TASKS {
+            return Err(TaskError::TooMany { rank: worker as Rank, tasks: list.len() });
+        }
+        for (number, task) in list.iter().enumerate() {
+            for (at, access) in task.accesses.iter().enumerate() {
+                let fits = |region: &Region| {
+                    let shape = shapes.get(access.array);
+                    shape.is_some_and(|shape| {
+                        let inside = |(span, extent): (&Span, &usize)| {
+                            span.step > 0 && (span.is_empty() || span.end <= *extent)
+                        };
+                        shape.len() == region.spans.len() && region.spans.iter().zip(shape).all(inside)
+                    })
+                };
+                let twice = task.accesses[..at].iter().any(|other| other.array == access.array);
+                if twice || !access.reads.iter().chain(&access.writes).all(fits) {
+                    let task = (worker as Rank, number);
+                    return Err(TaskError::Access { task, array: access.array });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// For each task, how many tasks of each worker are done when it begins.
+#[derive(Debug)]
+struct Clocks {
+    workers: usize,
+    /// By worker; so many numbers for each task, one after the other.
+    before: Vec<Vec<u32>>,
+}
+
+impl Clocks {
+    fn of(tasks: &[Vec<Task>]) -> Result<Clocks, TaskError> {
+        let workers = tasks.len();
+        let mut clocks = Clocks { workers, before: vec![Vec::new(); workers] };
+        let mut begun = vec![0; workers];
+        // Each worker goes on as far as what it waits for is known; then the next does. If none gets on, none ever will.
+        loop {
+            let mut moved = false;
+            for worker in 0..workers {
+                while let Some(task) = tasks[worker].get(begun[worker]) {
+                    let known = |&(rank, count): &(Rank, usize)| begun.get(rank as usize).is_some_and(|b| count <= *b);
+                    if !task.after.iter().all(known) {
+                        break;
+                    }
+                    let clock = clocks.next(worker, begun[worker], task);
+                    clocks.before[worker].extend(clock);
+                    begun[worker] += 1;
+                    moved = true;
+                }
+            }
+            let stuck = (0..workers).find(|worker| begun[*worker] < tasks[*worker].len());
+            match stuck {
+                None => return Ok(clocks),
+                Some(worker) if !moved => {
+                    return Err(TaskError::Endless { task: (worker as Rank, begun[worker]) });
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// The clock of task `number` of a worker, when those that it waits for have theirs.
+    fn next(&self, worker: usize, number: usize, task: &Task) -> Vec<u32> {
+        let mut clock = match number {
+            0 => vec![0; self.workers],
+            _ => self.of_task(worker, number - 1).to_vec(),
+        };
+        clock[worker] = number as u32;
+        for &(rank, count) in task.after.iter().filter(|(_, count)| *count > 0) {
+            for (mine, theirs) in clock.iter_mut().zip(self.of_task(rank as usize, count - 1)) {
+                *mine = (*mine).max(*theirs);
+            }
+            clock[rank as usize] = clock[rank as usize].max(count as u32);
+        }
+        clock
+    }
+
+    fn of_task(&self, worker: usize, number: usize) -> &[u32] {
+        &self.before[worker][number * self.workers..][..self.workers]
+    }
+
+    fn check_races(&self, tasks: &[Vec<Task>]) -> Result<(), TaskError> {
+        for a in 0..self.workers {
+            for b in a + 1..self.workers {
+                for (number, task) in tasks[a].iter().enumerate() {
+                    // Done when it begins, or begun only when it is done; the others may run beside it.
+                    let first = self.of_task(a, number)[b] as usize;
+                    for (other, beside) in tasks[b].iter().enumerate().skip(first) {
+                        if self.of_task(b, other)[a] as usize > number {
+                            break;
+                        }
+                        if let Some(array) = race(task, beside) {
+                            let tasks = [(a as Rank, number), (b as Rank, other)];
+                            return Err(TaskError::Race { tasks, array });
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An array of which both touch an element, and one writes it.
+fn race(a: &Task, b: &Task) -> Option<usize> {
+    let meet = |x: &[Region], y: &[Region]| x.iter().any(|one| y.iter().any(|other| one.meets(other)));
+    let both = |x: &&Access| {
+        b.accesses.iter().filter(|y| x.array == y.array).any(|y| {
+            // What is written is among what is read.
+            meet(&x.writes, &y.reads) || meet(&x.reads, &y.writes)
+        })
+    };
+    a.accesses.iter().find(both).map(|access| access.array)
+}
+
+#[cfg(test)]
+mod tests;

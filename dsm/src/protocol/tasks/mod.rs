@@ -1,0 +1,13 @@
+//! Tasks over areas in place: which elements each task reads and writes, which tasks come before it, and a proof that no
+//! two that may run at once touch the same element. See `SYNC.md`, "tasks".
+#[cfg(not(loom))]
+mod graph;
+#[cfg(not(loom))]
+mod region;
+mod words;
+
+#[cfg(not(loom))]
+pub use self::graph::{Access, Task, TaskError, TaskGraph};
+#[cfg(not(loom))]
+pub use self::region::{Region, Span, merged};
+pub(crate) use self::words::{MOST_TASKS, TaskWords};

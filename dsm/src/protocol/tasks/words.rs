@@ -1,0 +1,92 @@
+//! How far a worker is in the tasks of a run: words of its seat, which it alone writes.
+use crate::primitive::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// The words of a worker.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct TaskWords {
+    /// Which run it is in, by a number that no other run has; 0 in none.
+    run: AtomicU64,
+    /// `turn << 24 | tasks`: how many tasks of that run it has done, and a number that differs from one run to the next. All
+    /// in the lower half, so that whoever sleeps on it is woken by either.
+    done: AtomicU64,
+    /// How many others may sleep until `done` changes.
+    sleepers: AtomicU32,
+}
+
+/// Tasks of one worker in a run.
+pub(crate) const MOST_TASKS: u64 = 1 << 24;
+const TURNS: u64 = 1 << 8;
+
+impl TaskWords {
+    #[cfg(loom)]
+    pub(crate) fn new() -> TaskWords {
+        TaskWords { run: AtomicU64::new(0), done: AtomicU64::new(0), sleepers: AtomicU32::new(0) }
+    }
+
+    /// The worker begins a run. True if others may sleep on the word that it has changed.
+    pub(crate) fn begin(&self, run: u64) -> bool {
+        // Relaxed: a worker reads its own word.
+        let turn = (self.done.load(Ordering::Relaxed) / MOST_TASKS + 1) % TURNS;
+        self.done.store(turn * MOST_TASKS, Ordering::Relaxed);
+        // Release: who sees the run does not see how many tasks of an earlier one were done; pairs with `done_in`.
+        self.run.store(run, Ordering::Release);
+        self.has_sleepers()
+    }
+
+    /// The worker has done one more task of its run. True if others may sleep on the word that it has changed.
+    #[inline]
+    pub(crate) fn advance(&self) -> bool {
+        // Relaxed: a worker reads its own word.
+        let done = self.done.load(Ordering::Relaxed) + 1;
+        // Release: what the task wrote comes before; pairs with `done_in`.
+        self.done.store(done, Ordering::Release);
+        self.has_sleepers()
+    }
+
+    /// The worker does no more tasks of its run. Who sleeps finds out when it looks again.
+    pub(crate) fn leave(&self) {
+        // Release: who finds that the worker has left sees what it did; pairs with `done_in`.
+        self.run.store(0, Ordering::Release);
+    }
+
+    #[inline]
+    fn has_sleepers(&self) -> bool {
+        // SeqCst: between the change of `done` and the look at `sleepers`; pairs with the fence in `expect_sleep`. Either the
+        // sleeper is seen here, or it sees the change.
+        fence(Ordering::SeqCst);
+        self.sleepers.load(Ordering::Relaxed) > 0
+    }
+
+    /// How many tasks of `run` the worker has done, or more; `None` if it is not in that run. What the tasks wrote is seen
+    /// from here on.
+    #[inline]
+    pub(crate) fn done_in(&self, run: u64) -> Option<u64> {
+        // Acquire: pairs with `begin` and `leave`.
+        if self.run.load(Ordering::Acquire) != run {
+            return None;
+        }
+        // Acquire: pairs with `advance`. If the worker has begun another run since, it had done all tasks of this one, and
+        // what is found here may be the number of the other: none of this one is waited for that was not done.
+        Some(self.done.load(Ordering::Acquire) % MOST_TASKS)
+    }
+
+    /// Somebody is about to sleep until `done` changes: the word, and its value. To be followed by a look at what the sleep is
+    /// for, and by [`TaskWords::end_sleep`].
+    pub(crate) fn expect_sleep(&self) -> (&AtomicU64, u64) {
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        // SeqCst: between the change of `sleepers` and the look at `done`; pairs with the fence in `has_sleepers`.
+        fence(Ordering::SeqCst);
+        (&self.done, self.done.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn end_sleep(&self) {
+        // Relaxed: whoever still sees the sleeper wakes nobody.
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// To wake those who sleep.
+    pub(crate) fn futex(&self) -> &AtomicU64 {
+        &self.done
+    }
+}

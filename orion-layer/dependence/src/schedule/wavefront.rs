@@ -1,0 +1,139 @@
+//! Loops whose iterations depend on their neighbours, in rows that follow each other.
+use super::kinds::{tile, whole};
+use super::{Schedule, ScheduleError, Steps, cells_for};
+use crate::analysis::{Dependence, Dependences};
+use crate::in_place::Waits;
+use crate::loop_nest::{LoopNest, Space};
+
+/// A pipelined wavefront (Lamport, 1974; Cytron, 1986): the space is cut into rows along one dimension and into blocks along
+/// another. Rows go to the workers in turn, and each row follows the one before it, so many blocks behind. No
+/// barrier is between the diagonals: each tile waits for one tile of the row before.
+#[derive(Clone, Debug)]
+pub struct Wavefront {
+    /// The dimension that is cut into rows.
+    pub outer: usize,
+    /// The dimension that rows are cut into blocks along.
+    pub inner: usize,
+    /// Whether a row has one index: where an iteration depends on ones further on in the row before.
+    pub by_index: bool,
+    /// How much further on.
+    pub ahead: usize,
+    /// Blocks of a row.
+    pub blocks: usize,
+}
+
+/// The least work of a block, in nanoseconds, by the cost model: to wait for another worker's costs a tenth of that.
+const BLOCK_NS: f64 = 4000.0;
+/// The least and the most blocks of a row. Not by the number of workers: cells, in which accumulators are combined, do not depend on
+/// it.
+const BLOCKS: [usize; 2] = [8, 64];
+/// The most tiles. Each has a list of what it touches.
+const MOST_TILES: usize = 1 << 17;
+
+impl Wavefront {
+    /// The wavefronts that the dependences of a loop allow, of `row_ns` nanoseconds for an index of each dimension.
+    pub(super) fn all(nest: &LoopNest, dependences: &Dependences, extents: &[usize], work_ns: f64) -> Vec<Wavefront> {
+        let dims = nest.dims.len();
+        if nest.space != Space::Dense || dependences.is_empty() {
+            return Vec::new();
+        }
+        let pairs = (0..dims).flat_map(|outer| (0..dims).map(move |inner| (outer, inner)));
+        let of = |(outer, inner): (usize, usize)| {
+            let reach = Reach::of(dependences, outer, inner)?;
+            let rows = if reach.by_index { extents[outer] } else { cells_for(extents[outer], 1, 2) };
+            let blocks = (work_ns / rows.max(1) as f64 / BLOCK_NS) as usize;
+            let blocks = blocks.clamp(BLOCKS[0], BLOCKS[1]).min(extents[inner]).max(1);
+            let fits = rows.checked_mul(blocks).is_some_and(|tiles| tiles <= MOST_TILES);
+            let Reach { by_index, ahead } = reach;
+            (fits && outer != inner).then_some(Wavefront { outer, inner, by_index, ahead, blocks })
+        };
+        pairs.filter(|(outer, inner)| outer != inner).filter_map(of).collect()
+    }
+
+    /// Blocks of the row before that a block has to be behind, beside those that come first in a row.
+    fn blocks_ahead(&self, cuts: &[i64]) -> usize {
+        let narrowest = cuts.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(1).max(1);
+        self.ahead.div_ceil(narrowest as usize)
+    }
+
+    /// What tiles wait for; `cuts[d]` are the values of loop dimension `d` between the cells.
+    pub(super) fn waits(&self, cuts: &[Vec<i64>]) -> Waits {
+        let inner = &cuts[self.inner];
+        Waits::Rows { blocks: inner.len() - 1, ahead: self.blocks_ahead(inner) }
+    }
+
+    /// How much longer all takes than if nobody waited, on so many workers: the last worker of a turn begins when those before it
+    /// are far enough, and a row that is too short does not reach the next turn.
+    pub(super) fn slowdown(&self, cuts: &[Vec<i64>], workers: usize) -> f64 {
+        let (rows, blocks) = (cuts[self.outer].len() - 1, cuts[self.inner].len() - 1);
+        let turns = rows.div_ceil(workers).max(1);
+        let behind = 1 + self.blocks_ahead(&cuts[self.inner]);
+        let length = blocks.max(workers * behind) * (turns - 1) + blocks + (workers - 1) * behind;
+        length as f64 * workers as f64 / (rows * blocks).max(1) as f64
+    }
+
+    /// Refuses dependences that the order of rows and blocks does not keep.
+    pub(super) fn check(&self, nest: &LoopNest, dependences: &Dependences, cuts: &[Vec<i64>]) -> Result<(), ScheduleError> {
+        let highest = cuts[self.outer].windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(1);
+        let keeps = |dependence: &Dependence| {
+            let [outer, inner] = [self.outer, self.inner].map(|dim| dependence.extents[dim].0);
+            let (Some(rows), Some(along)) = (outer, inner) else { return false };
+            // From an earlier row, or from the same one and not further on; and not from further on than rows are behind.
+            rows >= 0 && (along >= 0 || rows >= highest && along.unsigned_abs() as usize <= self.ahead)
+        };
+        match dependences.list.iter().find(|dependence| !keeps(dependence)) {
+            None => Ok(()),
+            Some(broken) => Err(ScheduleError::Order { conflict: dependences.describe_conflict(nest, broken) }),
+        }
+    }
+}
+
+/// How far dependences reach along the rows of a wavefront.
+struct Reach {
+    by_index: bool,
+    ahead: usize,
+}
+
+impl Reach {
+    /// `None` if a dependence reaches back in rows, or further on in its own.
+    fn of(dependences: &Dependences, outer: usize, inner: usize) -> Option<Reach> {
+        let mut reach = Reach { by_index: false, ahead: 0 };
+        for dependence in &dependences.list {
+            let (rows, along) = (dependence.extents[outer].0?, dependence.extents[inner].0?);
+            if rows < 0 || along < 0 && rows == 0 {
+                return None;
+            }
+            if along < 0 {
+                reach.by_index = true;
+                reach.ahead = reach.ahead.max(along.unsigned_abs() as usize);
+            }
+        }
+        Some(reach)
+    }
+}
+
+impl Schedule for Wavefront {
+    fn name(&self) -> String {
+        format!("wavefront over dimensions {} and {}", self.outer, self.inner)
+    }
+
+    fn grid(&self, extents: &[usize], workers: usize) -> Vec<usize> {
+        let mut grid = vec![1; extents.len()];
+        grid[self.outer] = if self.by_index { extents[self.outer].max(1) } else { cells_for(extents[self.outer], workers, 2) };
+        grid[self.inner] = self.blocks.min(extents[self.inner]).max(1);
+        grid
+    }
+
+    fn steps(&self, grid: &[usize], workers: usize) -> Steps {
+        let (rows, blocks) = (grid[self.outer], grid[self.inner]);
+        let one = |step: usize, worker: usize| {
+            let (row, block) = (step / blocks * workers + worker, step % blocks);
+            let mut cells = whole(grid);
+            cells[self.outer] = row.min(rows)..(row + 1).min(rows);
+            cells[self.inner] = block..block + 1;
+            tile(cells)
+        };
+        let steps = rows.div_ceil(workers) * blocks;
+        (0..steps).map(|step| (0..workers).map(|worker| one(step, worker)).collect()).collect()
+    }
+}

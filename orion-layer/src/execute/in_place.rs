@@ -1,0 +1,127 @@
+//! Loops whose written arrays lie in place: one piece each, which all workers write, tile by tile, between each other's elements.
+//!
+//! The plan says what each tile touches and which tiles come before it. The core checks that and refuses a plan by which two
+//! tiles that may run at once touch the same element (`hectare_dsm::tasks`); then it hands out to each tile what the plan
+//! says. So a plan that is wrong is an error and no data race.
+use super::plan::LoopPlan;
+use super::work::{Cells, Progress};
+use crate::accumulate::{Accumulators, Tree};
+use crate::context::Context;
+use crate::contract::{Arrays, IterationSpace, LoopArray, PassTrace};
+use crate::error::{Error, Result};
+use crate::execute::called::Body;
+use hectare_dependence::in_place::{InPlace, Span};
+use hectare_dependence::loop_nest::LoopNest;
+use hectare_dsm::tasks::{Access, Region, Task, TaskError, TaskGraph, TaskRun};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The tasks of a plan, which were checked.
+pub(super) fn graph(nest: &LoopNest, in_place: &InPlace) -> Result<TaskGraph, TaskError> {
+    let region = |spans: &Vec<Span>| Region {
+        spans: spans.iter().map(|&Span { start, end, step }| hectare_dsm::tasks::Span { start, end, step }).collect(),
+    };
+    let task = |task: &hectare_dependence::in_place::TileTask| {
+        let accesses = task.touched.iter().enumerate().map(|(array, touched)| Access {
+            array,
+            reads: touched.reads.iter().map(region).collect(),
+            writes: touched.writes.iter().map(region).collect(),
+        });
+        Task { accesses: accesses.collect(), after: task.after.clone() }
+    };
+    let shapes = in_place.arrays.iter().map(|array| nest.arrays[*array].shape.clone()).collect();
+    TaskGraph::new(shapes, in_place.tasks.iter().map(|tasks| tasks.iter().map(task).collect()).collect())
+}
+
+/// Refuses a plan by which two tiles that may run at once touch the same element.
+pub(super) fn check(nest: &LoopNest, in_place: &InPlace) -> Result<(), String> {
+    graph(nest, in_place).map(drop).map_err(|error| match error {
+        TaskError::Race { tasks: [a, b], array } => format!(
+            "tile {} of worker {} and tile {} of worker {} may run at once, and would touch the same elements of {}",
+            a.1, a.0, b.1, b.0, nest.arrays[in_place.arrays[array]].name
+        ),
+        other => other.to_string(),
+    })
+}
+
+/// The arrays of a loop that lie in place.
+fn in_place<'a, A: Arrays>(plan: &LoopPlan, arrays: &'a mut A) -> Vec<&'a mut dyn LoopArray> {
+    let numbers = plan.choice.placement.in_place.as_ref().map_or(&[][..], |in_place| &in_place.arrays);
+    let all = arrays.each().into_iter().enumerate();
+    all.filter(|(number, _)| numbers.contains(number)).map(|(_, array)| array).collect()
+}
+
+impl Context<'_> {
+    /// Opens the arrays that lie in place to the tiles of all workers. Collective; does nothing if there are none.
+    pub(super) fn open_in_place<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
+        if plan.tasks.is_none() {
+            return Ok(());
+        }
+        let clock_table = self.clock_table()?;
+        let mut each = in_place(plan, arrays);
+        let opened = each.iter_mut().try_for_each(|array| array.open_to_tasks(self.fabric.worker));
+        let opened = opened.and_then(|()| clock_table.reset(self.fabric.worker));
+        self.agree_on(plan.site, opened)
+    }
+
+    /// Runs this worker's tiles.
+    pub(super) fn work_in_place<S, A, C, F>(
+        &mut self,
+        cells: &Cells<'_, S, F>,
+        tasks: &Arc<TaskGraph>,
+        arrays: &mut A,
+        tree: &mut Tree<'_, C>,
+        progress: &mut Progress,
+    ) -> Result<()>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        F: Body<S, A, C>,
+    {
+        let plan = cells.plan;
+        let clock_table = self.clock_table()?;
+        let numbers = plan.choice.placement.in_place.as_ref().map_or(&[][..], |in_place| &in_place.arrays);
+        let areas: Vec<_> = in_place(plan, arrays).iter().filter_map(|array| array.in_place()).collect();
+        // If it ends before all tiles are run, those who wait for them learn that they will not be.
+        let mut run = TaskRun::begin(self.fabric.worker, tasks.clone(), &areas)?;
+        for (number, tile) in plan.tiles[self.rank() as usize].iter().enumerate() {
+            progress.begun = number;
+            if !run.is_ready(self.fabric.worker)? {
+                let since = Instant::now();
+                run.wait::<Error>(self.fabric.worker, |worker| clock_table.check_peers(worker))?;
+                progress.spent.wait += since.elapsed();
+            }
+            let task = run.next(self.fabric.worker)?;
+            let since = Instant::now();
+            let trace = PassTrace::of_task(&cells.current, &task, numbers);
+            let mut views = arrays.views(self.fabric.worker, &tile.parts, trace)?;
+            plan.for_each_cell(number, &tile.tile, |cell| cells.run::<A, C>(cell, &mut views, tree));
+            drop(views);
+            progress.spent.compute += since.elapsed();
+            task.end(self.fabric.worker);
+            self.fabric.worker.service()?;
+        }
+        progress.begun = plan.tiles[self.rank() as usize].len();
+        Ok(())
+    }
+
+    /// Takes back what this worker has opened, when all workers have run their tiles, and lends it.
+    pub(super) fn close_in_place<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
+        in_place(plan, arrays).into_iter().try_for_each(|array| {
+            array.close(self.fabric.worker)?;
+            array.finish_recall(self.fabric.worker)?;
+            array.lend(self.fabric.worker)
+        })
+    }
+}
+
+/// The graph of a plan whose arrays lie in place.
+pub(super) fn tasks_of(nest: &LoopNest, in_place: Option<&InPlace>) -> Result<Option<Arc<TaskGraph>>> {
+    let invalid = |error: TaskError| Error::InvalidSchedule {
+        loop_name: nest.name.clone(),
+        schedule: "arrays in place".into(),
+        what: error.to_string(),
+    };
+    in_place.map(|in_place| graph(nest, in_place).map(Arc::new).map_err(invalid)).transpose()
+}
