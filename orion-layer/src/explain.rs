@@ -325,7 +325,7 @@ impl fmt::Display for Explanation {
         if let Some(BetweenHosts { hosts, handed, written, links, link }) = &self.between_hosts {
             writeln!(
                 f,
-                "  Between {hosts} hosts, a pass: {} for parts that change hands, {} for writes, at its end",
+                "  Between {hosts} hosts, a pass: {} for parts that change hands, {} for what is written, at its end",
                 size(*handed),
                 size(*written)
             )?;
