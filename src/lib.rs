@@ -1,19 +1,19 @@
 //! Hectare: distributed shared memory for machine-learning training.
 //!
-//! Training programs keep their state in *areas*: named, versioned, contiguous memory with exactly one
-//! writer each. Reads and writes run at local-memory speed; the runtime moves the differences between
-//! workers at synchronization points.
+//! Training programs keep their state in *areas*: named, versioned, contiguous memory with exactly one writer each. Reads
+//! and writes run at local-memory speed; the runtime propagates the differences between workers at synchronization
+//! points.
 //!
 //! Begin with [`Job`], [`Worker`], [`Area`] and [`Owned`]; `docs/src/howto/areas.md` has a program of twenty-five lines.
 //!
-//! The programs in these pages say `hectare_dsm` and `hectare_orion` for what yours calls `hectare` and
-//! `hectare::orion`. There are two error types: [`Result`] is that of areas and jobs; what [`run`] and loops return is
-//! [`orion::Result`], whose error has this one as a variant.
+//! The examples in these pages use the crates `hectare_dsm` and `hectare_orion`, which your program calls `hectare` and
+//! `hectare::orion`. There are two error types: areas and jobs return [`Result`]; [`run`] and loops return
+//! [`orion::Result`], whose error has the other one as a variant.
 //!
 //! For serial loops that should run on many workers, begin with [`run`], [`DistArray`], [`orion`] and
 //! [`parallel_for!`](orion::parallel_for); `docs/src/SUMMARY.md` has the chapters on them.
 pub use hectare_dsm::*;
-/// The loop layer: distributed arrays, and loops that run in parallel with their dependences kept.
+/// The loop layer: distributed arrays, and loops that run in parallel with their dependences preserved.
 pub use hectare_orion as orion;
 pub use hectare_orion::{Context, DistArray, SparseArray, parallel_for, run, run_on};
 

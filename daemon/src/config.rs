@@ -236,7 +236,7 @@ impl Config {
             }
         }
         self.check_transport()?;
-        ensure!(defaults.patience_ms != Some(0), "defaults.patience_ms is 0: every round would be given up");
+        ensure!(defaults.patience_ms != Some(0), "defaults.patience_ms is 0: every round would be abandoned");
         Ok(())
     }
 

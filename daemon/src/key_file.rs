@@ -24,7 +24,7 @@ pub enum KeyFileError {
         path: PathBuf,
     },
     /// Others may read or write it.
-    #[error("cluster key {} has mode {mode:04o}: others may read it; `chmod 600 {}`", path.display(), path.display())]
+    #[error("cluster key {} has mode {mode:04o}: others can read it; `chmod 600 {}`", path.display(), path.display())]
     Open {
         /// The file.
         path: PathBuf,
@@ -53,7 +53,7 @@ pub enum KeyFileError {
     #[error(transparent)]
     Name(KeyError),
     /// A key is not written over anything: hosts that have the old one could not talk to those that have the new one.
-    #[error("{} is there already; a key is not replaced: remove it first, or name another file", path.display())]
+    #[error("{} exists already; keys are never overwritten: remove it first, or name another file", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
@@ -110,7 +110,7 @@ pub fn make(path: &Path, cluster: &str) -> Result<ClusterKey, KeyFileError> {
     let system = |source: Error| KeyFileError::System { path: path.to_owned(), source };
     let mut secret = [0; 32];
     let random = SystemRandom::new().fill(&mut secret);
-    random.map_err(|_| system(Error::other("the system gives no random numbers")))?;
+    random.map_err(|_| system(Error::other("the system provides no random numbers")))?;
     let key = ClusterKey::new(cluster, secret).map_err(KeyFileError::Name)?;
     let opened = File::options().write(true).create_new(true).mode(0o600).open(path);
     let mut file = match opened {

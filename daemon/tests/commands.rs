@@ -295,7 +295,7 @@ fn a_cluster_key_is_made_once_and_checked() {
         assert_eq!((said.code, said.err.lines().count()), (1, 1), "{said:?}");
         assert!(said.err.contains(part), "{said:?}");
     };
-    fails(&["key", "new", path], "is there already");
+    fails(&["key", "new", path], "exists already");
     fails(&["key", "check", "/nowhere.key"], "there is no cluster key /nowhere.key");
     fails(&["key", "new", path, "--cluster", "a b"], "a name of 1 to 64 letters");
 

@@ -82,7 +82,7 @@ fn who_does_not_come_is_not_waited_for() {
     for _ in 0..2 {
         let said = host.hectare(&sh("3", &["--keep-going", "--job", "kept"], &script));
         assert_eq!(said.code, 7, "{said:?}");
-        let told = said.err.lines().filter(|line| line.contains("worker 1 does not come")).count();
+        let told = said.err.lines().filter(|line| line.contains("worker 1 will not come")).count();
         assert_eq!(told, 2, "{said:?}");
     }
     let whole = script.replace("exit 7", "true");

@@ -308,7 +308,7 @@ fn what_cannot_be_shown_is_one_line_and_a_code() {
     one_line(&["top", "--once"], 3, "no daemon runs");
     let daemon = host.daemon("[defaults]\nbytes = 1048576\n");
     one_line(&["top", "--once", "nowhere"], 4, "there is no job \"nowhere\"");
-    one_line(&["top"], 1, "no terminal: use --once or --json");
+    one_line(&["top"], 1, "not a terminal: use --once or --json");
     assert_eq!(host.hectare(&["top", "--interval", "0"]).code, 2);
 
     let said = host.hectare(&["top", "--once", "--interval", "0.05"]);

@@ -113,7 +113,7 @@ pub enum Error {
     /// The agent may not pin the last copy that rounds can publish into.
     #[error(
         "no spare copy of area {name:?}: the agent pins {pinned} of {copies}, and rounds need the rest; give it more \
-         reader copies, or wait until what is pinned was sent"
+         reader copies, or wait until the pinned ones have been sent"
     )]
     NoSpareCopy {
         /// The area.
@@ -282,14 +282,14 @@ pub enum Error {
     },
     /// The area has no reader copies.
     #[error(
-        "area {name:?} has no reader copy: only its owner can look at it; create it with `copies(1)` or more"
+        "area {name:?} has no reader copy: only its owner can read it; create it with `copies(1)` or more"
     )]
     NoReaderCopy {
         /// The area.
         name: String,
     },
     /// The area is not lent to its readers.
-    #[error("area {name:?} is not lent: only its owner may look at the writer copy (now: {owner})")]
+    #[error("area {name:?} is not lent: only its owner may read the writer copy (now: {owner})")]
     NotLent {
         /// The area.
         name: String,
@@ -313,7 +313,7 @@ pub enum Error {
         what: String,
     },
     /// The caller does not own the area (any more).
-    #[error("worker {rank} does not own area {name:?} (now: {owner}): it has to be given it before")]
+    #[error("worker {rank} does not own area {name:?} (now: {owner}): it must be given the area first")]
     NotOwner {
         /// The area.
         name: String,
@@ -374,9 +374,7 @@ pub enum Error {
         rank: Rank,
     },
     /// The rank is of another host.
-    #[error(
-        "worker {rank} is one of host {host}, which is another host of this job: it cannot be joined here"
-    )]
+    #[error("worker {rank} belongs to host {host}, another host of this job: it cannot join here")]
     WorkerElsewhere {
         /// The rank asked for.
         rank: Rank,
@@ -397,7 +395,7 @@ pub enum Error {
     },
     /// All workers of this host have left a job on several hosts, or its clocks, and the others go on without this one.
     #[error(
-        "all workers of this host have left job {job:?}, or its clocks, and the other hosts go on without this one: keep a worker in both until the host is needed no more"
+        "all workers of this host have left job {job:?}, or its clocks, and the other hosts continue without this one: keep a worker in both as long as the host is needed"
     )]
     HostLeft {
         /// The job.
@@ -412,7 +410,7 @@ pub enum Error {
         cause: String,
     },
     /// A worker was waited for whose process has failed.
-    #[error("worker {rank} does not come: its launcher says that its process has failed")]
+    #[error("worker {rank} will not come: according to the launcher, its process has failed")]
     NotComing {
         /// Its rank.
         rank: Rank,

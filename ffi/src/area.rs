@@ -10,9 +10,9 @@ use std::ffi::c_char;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// An area as one worker has it: attached for reading, or owned, which is the right to write it.
+/// A worker's handle of an area: attached for reading, or owned, which is the right to write it.
 ///
-/// The handle belongs to the worker, and so to its thread. It remains the same when ownership comes and goes.
+/// The handle belongs to the worker, and so to its thread. It stays the same when ownership changes.
 #[derive(Debug)]
 pub struct ha_area {
     _opaque: [u8; 0],
@@ -189,11 +189,11 @@ impl Held<'_> {
 pub enum ha_tracking {
     /// The program says so: `ha_log` and its relatives.
     HA_TRACK_LOGGED = 0,
-    /// Not at all: whenever the program says that something was written (`ha_log_all`), the whole area is copied. For
-    /// small areas that change as a whole.
+    /// Not at all: whenever the program calls `ha_log_all`, the whole area is copied. For small areas that change as a
+    /// whole.
     HA_TRACK_WHOLE = 1,
-    /// By page protection (Linux 6.7), or where the kernel has none, by comparing the area at every publication. For
-    /// update loops that cannot be touched.
+    /// By page protection (Linux 6.7), or on older kernels by comparing the area at every publication. For
+    /// update loops that cannot be changed.
     HA_TRACK_AUTOMATIC = 2,
 }
 
@@ -213,8 +213,8 @@ pub struct ha_area_options {
     pub row: usize,
     /// Publishes the area at this interval, in nanoseconds, if it changed. Default: on demand only.
     pub interval_ns: u64,
-    /// Reader copies: 1 is enough while every worker comes to every round; with 2 and more, late workers and observers
-    /// go on reading an old version. Default: 1.
+    /// Reader copies: 1 is enough if every worker takes part in every round; with 2 or more, late workers and observers
+    /// can keep reading an old version. Default: 1.
     pub copies: u32,
     /// Not 0: no reader copy at all. The area is handed over and lent, never published.
     pub no_copies: u32,
@@ -222,8 +222,8 @@ pub struct ha_area_options {
     pub tracking: ha_tracking_in,
     /// Zero.
     pub reserved: u32,
-    /// At least this long, in nanoseconds, between versions that go to another host; those before a clock or a barrier, and those
-    /// that are asked for, go at once. Default: as soon as the last one has come.
+    /// Minimal time, in nanoseconds, between versions that are sent to another host; those before a clock or a barrier,
+    /// and those that are requested, are sent at once. Default: as soon as the last one has arrived.
     pub external_interval_ns: u64,
 }
 
@@ -336,13 +336,13 @@ fn attach(home: &Home, element_type: u32, name: &str, limit: Duration) -> Outcom
     element::attach(&mut *home.at_sync_point()?, element_type, name, limit)
 }
 
-/// Attaches to an area for reading. If `timeout_ns` is not 0, waits so many nanoseconds for it to be created. With a time-out,
-/// and in a job on several hosts, it is a synchronization point: there, an area of another host is waited for until it has come,
-/// or the hosts have said that there is none.
+/// Attaches to an area for reading. If `timeout_ns` is not 0, waits for it to be created, up to that time. With a
+/// timeout, and in a job on several hosts, it is a synchronization point: there, it waits for an area of another host to
+/// arrive, or until the hosts have confirmed that there is none.
 ///
 /// Pointers: `worker` an open worker; `name` the area's name; `area` a place for the handle.
 /// Thread: that of the worker.
-/// Fails: `HA_NO_SUCH_AREA` without a time-out, `HA_TIMED_OUT` with one; `HA_WRONG_TYPE`, `HA_INVALID_NAME`,
+/// Fails: `HA_NO_SUCH_AREA` without a timeout, `HA_TIMED_OUT` with one; `HA_WRONG_TYPE`, `HA_INVALID_NAME`,
 /// `HA_BAD_ARGUMENT`, `HA_FORKED`; in a job on several hosts also `HA_NOT_SHARED` and `HA_OUT_OF_MEMORY`, at once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_area_attach(
@@ -416,7 +416,7 @@ pub(crate) fn close(held: Held<'_>) {
     drop(unsafe { Shell::close(shell) });
 }
 
-/// Elements in the area; 0 if `area` is no handle of this thread's.
+/// Elements in the area; 0 if `area` is not a handle of this thread.
 ///
 /// Pointers: `area` an open area.
 /// Thread: that of its worker.
@@ -431,7 +431,7 @@ pub unsafe extern "C" fn ha_area_len(area: *const ha_area) -> usize {
     len
 }
 
-/// Elements per row; 0 if `area` is no handle of this thread's.
+/// Elements per row; 0 if `area` is not a handle of this thread.
 ///
 /// Pointers: `area` an open area.
 /// Thread: that of its worker.
@@ -446,7 +446,7 @@ pub unsafe extern "C" fn ha_area_row_len(area: *const ha_area) -> usize {
     len
 }
 
-/// Whether the worker owns the area: 1 or 0; 0 too if `area` is no handle of this thread's.
+/// Whether the worker owns the area: 1 or 0; also 0 if `area` is not a handle of this thread.
 ///
 /// Pointers: `area` an open area.
 /// Thread: that of its worker.

@@ -1,4 +1,4 @@
-//! Arguments as they come from C: text, sized structs, places for results, time-outs.
+//! Arguments as they come from C: text, sized structs, places for results, timeouts.
 use crate::status::{Failure, Outcome, ha_status::*};
 use std::ffi::{CStr, c_char};
 use std::time::Duration;
@@ -138,7 +138,7 @@ pub(crate) unsafe fn fill_list<T: Sized0>(
     Ok(())
 }
 
-/// A time-out in nanoseconds; `u64::MAX` is for ever.
+/// A timeout in nanoseconds; `u64::MAX` is for ever.
 pub(crate) fn timeout(nanoseconds: u64) -> Duration {
     if nanoseconds == u64::MAX { Duration::MAX } else { Duration::from_nanos(nanoseconds) }
 }

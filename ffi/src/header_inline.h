@@ -1,5 +1,5 @@
 
-// The hot path, in line: no call where everything is logged already.
+// The hot path, inline: no call if everything is already logged.
 
 #ifdef __cplusplus
 extern "C" {
@@ -11,11 +11,11 @@ extern "C" {
 #define HA_LIKELY(condition) (condition)
 #endif
 
-// Tells the log that elements first to first + count - 1 were written, or are about to be: in any order, but in the
-// same period between two synchronization points. Twice does no harm. Exact to lines of 64 bytes, and to rows if the
-// area has some.
+// Logs that elements first to first + count - 1 were written, or are about to be: before or after the write, but
+// between the same two synchronization points. Logging twice is harmless. The granularity is 64-byte lines, or rows if
+// the area has rows.
 //
-// What the log knows already, this finds out without a call, and without a look at the thread; the other checks are
+// If the elements are already logged, this makes no call and does not check the thread; the other checks are
 // made when something is new.
 //
 // Pointers: `area` an open area.
@@ -36,8 +36,8 @@ static inline ha_status ha_log(ha_area *area, size_t first, size_t count)
     return ha_log_slow(area, first, count);
 }
 
-// Tells the log that row `row` of the area (ha_area_options.row) was written, or is about to be. One test of one bit
-// where the row is logged already.
+// Logs that row `row` of the area (ha_area_options.row) was written, or is about to be. If the row is already logged,
+// this tests one bit.
 //
 // Pointers: `area` an open area.
 // Thread: that of its worker.

@@ -7,7 +7,7 @@ use crate::worker::{ha_worker, home};
 use hectare_dsm::WorkerState;
 use std::ffi::c_char;
 
-/// Counters of a job since it was made. Set `size` to `sizeof(ha_stats)` before the call.
+/// Counters of a job since it was created. Set `size` to `sizeof(ha_stats)` before the call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ha_stats {
@@ -15,13 +15,13 @@ pub struct ha_stats {
     pub size: usize,
     /// Rounds that began.
     pub rounds: u64,
-    /// Rounds given up because somebody did not come.
+    /// Rounds abandoned because a worker did not arrive.
     pub given_up: u64,
-    /// How often a worker was left behind by a round that was given up.
+    /// How often a worker was late, so that a round was abandoned.
     pub late: u64,
     /// Versions published.
     pub published: u64,
-    /// Publications put off because every reader copy was in use, or because a group was not complete.
+    /// Publications postponed because every reader copy was in use, or because a group was not complete.
     pub put_off: u64,
     /// Bytes copied into reader copies.
     pub copied_bytes: u64,
@@ -35,7 +35,7 @@ pub struct ha_stats {
     pub kills: u64,
     /// Reader copies pinned by the stall policy (`pinned_copies` of `hectare stat`).
     pub quarantines: u64,
-    /// Lines of 64 bytes that check mode found written and not logged.
+    /// Unlogged 64-byte lines that check mode found written.
     pub unlogged_lines: u64,
 }
 
@@ -105,9 +105,9 @@ pub unsafe extern "C" fn ha_job_memory(
 pub enum ha_worker_state {
     /// It joins or leaves.
     HA_WORKER_CHANGING = 0,
-    /// It comes to rounds.
+    /// It takes part in rounds.
     HA_WORKER_LIVE = 1,
-    /// It did not come to a round in time; rounds do not wait for it until it is back.
+    /// It missed a round's deadline; rounds do not wait for it until it is back.
     HA_WORKER_STRAGGLER = 2,
     /// Its thread is gone; its areas can be claimed.
     HA_WORKER_DEAD = 3,
@@ -207,11 +207,11 @@ pub struct ha_area_info {
     pub epoch: u64,
     /// The newest published version; 0.0 without reader copies.
     pub version: ha_version,
-    /// Publications put off because every reader copy was in use.
+    /// Publications postponed because every reader copy was in use.
     pub put_off: u64,
     /// Reader copies.
     pub copies: u32,
-    /// The rank that owns it, or that it is on its way to; -1 if it can be claimed.
+    /// The rank that owns it, or to which it is being given; -1 if it can be claimed.
     pub owner: i32,
 }
 
@@ -282,7 +282,7 @@ pub unsafe extern "C" fn ha_job_areas(
     })
 }
 
-/// A write that was not logged, found in check mode. It is published all the same.
+/// An unlogged write, found in check mode. It is published anyway.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ha_unlogged {
@@ -309,7 +309,7 @@ unsafe impl Sized0 for ha_unlogged {
 }
 
 /// The unlogged writes that check mode (`ha_job_options.check`) has found in this worker's areas since the last call.
-/// Writes that do not fit into `room` are lost; `count` becomes the number of all.
+/// Writes that do not fit into `room` are lost; `count` becomes the total number.
 ///
 /// Pointers: `worker` an open worker; `writes` writable for `room` entries of `item_size` bytes, which is
 /// `sizeof(ha_unlogged)`, or null if `room` is 0; `count` a place for the number.

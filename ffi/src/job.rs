@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// A job: workers and areas that synchronize together.
 ///
-/// The handle may be used by all threads at once; only `ha_job_close` must not run beside another call with it.
-/// Workers and areas that were made with it go on when it is closed.
+/// The handle may be used by all threads at once; only `ha_job_close` must not run beside another call with it. Workers
+/// and areas that were created with it remain when it is closed.
 #[derive(Debug)]
 pub struct ha_job {
     _opaque: [u8; 0],
@@ -42,7 +42,7 @@ impl JobBody {
     }
 }
 
-/// The answer to a living worker that stands still in the middle of a publication, where it cannot be left behind.
+/// What to do about a live worker that stalls in the middle of a publication, where it cannot be left behind.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ha_stall_policy {
@@ -50,7 +50,8 @@ pub enum ha_stall_policy {
     HA_STALL_WAIT = 0,
     /// After `stall_after_ns`, its process is killed, unless it is the one that would have to send the signal.
     HA_STALL_KILL = 1,
-    /// After `stall_after_ns`, the reader copy that it was writing is pinned, away from others; for areas with three or more.
+    /// After `stall_after_ns`, the reader copy that it was writing is pinned and no longer used; for areas with three or
+    /// more.
     HA_STALL_PIN = 2,
 }
 
@@ -65,7 +66,7 @@ pub struct ha_job_options {
     pub size: usize,
     /// Address space for areas, in bytes; memory is taken only for areas that exist. Default: twice the host's memory.
     pub reserve_bytes: u64,
-    /// How long a round waits for workers before it goes on without them, in nanoseconds. Default: 100 ms.
+    /// How long a round waits for workers before it continues without them, in nanoseconds. Default: 100 ms.
     pub patience_ns: u64,
     /// Worker slots. Default: 256.
     pub max_workers: u32,
@@ -73,15 +74,15 @@ pub struct ha_job_options {
     pub max_areas: u32,
     /// Observer slots. Default: 64.
     pub max_observers: u32,
-    /// The answer to a worker that stands still inside a round.
+    /// What to do about a worker that stalls inside a round.
     pub stall_policy: ha_stall_policy_in,
     /// How long a stall may last, in nanoseconds; for policies other than `HA_STALL_WAIT`.
     pub stall_after_ns: u64,
-    /// Not 0: `ha_run` binds each worker to a core of its own.
+    /// Not 0: `ha_run` binds each worker to its own core.
     pub pin_cores: u32,
-    /// Not 0: check mode. Before every publication areas are compared with what was published before, and lines that
-    /// were written and not logged are reported (`ha_unlogged_writes`). With `HECTARE_CHECK=1` in the environment that is
-    /// so in every job, and the worker's next synchronization point returns `HA_UNLOGGED`.
+    /// Not 0: check mode. Before every publication, areas are compared with the last published version, and unlogged
+    /// writes are reported (`ha_unlogged_writes`). With `HECTARE_CHECK=1` in the environment that is so in every job, and
+    /// the worker's next synchronization point returns `HA_UNLOGGED`.
     pub check: u32,
     /// Not 0: 4 KiB pages only. Default: areas of 2 MiB and more on huge pages where possible.
     pub no_huge_pages: u32,
@@ -138,7 +139,7 @@ fn open(job: Job) -> *mut ha_job {
     Shell::open(JobBody(job)).cast()
 }
 
-/// Makes a job inside this program.
+/// Creates a job inside this program.
 ///
 /// Pointers: `options` null for the defaults, or settings with their `size` set; `job` a place for the handle.
 /// Thread: any.
@@ -156,14 +157,13 @@ pub unsafe extern "C" fn ha_job_embedded(options: *const ha_job_options, job: *m
     })
 }
 
-/// Makes this process a member of the job of this name on this host, which is made if there is none. Needs the
-/// daemon, `hectared`, and takes its settings. The job goes when its last member has left.
+/// Makes this process a member of the job of this name on this host, creating it if there is none. Needs the daemon,
+/// `hectared`, and uses its settings. The job ends when its last member has left.
 ///
 /// Pointers: `name` the job's name, or null for that in the environment (`HECTARE_JOB`, which `hectare run` sets);
 /// `job` a place for the handle.
 /// Thread: any.
-/// Fails: `HA_DAEMON`, `HA_NOT_A_JOB`, `HA_SYSTEM`, `HA_BAD_ARGUMENT` if `name` is null and the environment names no
-/// job.
+/// Fails: `HA_DAEMON`, `HA_NOT_A_JOB`, `HA_SYSTEM`, `HA_BAD_ARGUMENT` if `name` is null and the environment names no job.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_job_connect(name: *const c_char, job: *mut *mut ha_job) -> ha_status {
     enter(|| {
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn ha_job_connect(name: *const c_char, job: *mut *mut ha_j
     })
 }
 
-/// The job that the environment asks for: that of `HECTARE_JOB` if it is set (`ha_job_connect`), else one inside this
+/// Opens the job that the environment names: that of `HECTARE_JOB` if it is set (`ha_job_connect`), else one inside this
 /// program (`ha_job_embedded`). So the same binary runs alone and under `hectare run`.
 ///
 /// Pointers: `options` null for the defaults, or settings with their `size` set, for the second case; `job` a place
@@ -215,7 +215,7 @@ fn job_of_environment() -> Outcome<Option<String>> {
     }
 }
 
-/// Which process of a program this is, as its launcher says: `hectare run`, Open MPI, PMI, torchrun or SLURM.
+/// The rank of this process according to its launcher: `hectare run`, Open MPI, PMI, torchrun or SLURM.
 ///
 /// Pointers: `rank` and `size` null, or places for this process's number and how many there are; 0 and 1 where no
 /// launcher set `HECTARE_JOB`.
@@ -261,9 +261,9 @@ pub unsafe extern "C" fn ha_job_from_descriptor(descriptor: c_int, job: *mut *mu
     })
 }
 
-/// The descriptor of the job's memory, close-on-exec: whoever has it can join the job. Valid as long as the handle is
-/// open; do not close it. It is for passing on: writes and mappings through it bypass the library, and
-/// changes memory that pointers for reading show.
+/// The descriptor of the job's memory, close-on-exec: a process that has it can join the job. Valid as long as the handle
+/// is open; do not close it. Use it only to pass it on: writes and mappings through it bypass the library, and change
+/// memory that pointers for reading refer to.
 ///
 /// Pointers: `job` an open job; `descriptor` a place for the descriptor.
 /// Thread: any.
@@ -277,7 +277,7 @@ pub unsafe extern "C" fn ha_job_descriptor(job: *mut ha_job, descriptor: *mut c_
     })
 }
 
-/// Closes the handle. Workers and areas that were made with it go on.
+/// Closes the handle. Workers and areas that were created with it remain.
 ///
 /// Pointers: `job` an open job that no other call uses, or null, which does nothing.
 /// Thread: any.

@@ -84,8 +84,8 @@ pub unsafe extern "C" fn ha_log_all(area: *mut ha_area) -> ha_status {
 ///
 /// Pointers: `area` an open area; `from` readable for `bytes` bytes, which are `count` elements.
 /// Thread: that of its worker.
-/// Fails: `HA_OUT_OF_RANGE`, `HA_BAD_SIZE` if `bytes` is not the size of `count` elements, `HA_NOT_OWNER`,
-/// `HA_DELETED`, `HA_FORKED`.
+/// Fails: `HA_OUT_OF_RANGE`, `HA_BAD_SIZE` if `bytes` is not the size of `count` elements, `HA_NOT_OWNER`, `HA_DELETED`,
+/// `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_area_store(
     area: *mut ha_area,

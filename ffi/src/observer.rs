@@ -8,8 +8,8 @@ use crate::status::{Failure, Outcome, enter, ha_status, ha_status::*};
 use hectare_dsm::{Job, Number, Observer, Version};
 use std::ffi::{c_char, c_void};
 
-/// Somebody who reads areas without being a worker: evaluation, monitoring. It never delays a worker; the publication
-/// of an area is put off while all of its copies are being read, so give such areas two reader copies.
+/// A reader of areas that is not a worker, for evaluation or monitoring. It never delays a worker; the publication of an
+/// area is postponed while all of its copies are being read, so give such areas two reader copies.
 ///
 /// The handle belongs to the thread that made it.
 #[derive(Debug)]

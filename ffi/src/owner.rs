@@ -49,14 +49,14 @@ unsafe impl Sized0 for ha_loss {
     const NAME: &'static str = "ha_loss";
 }
 
-/// Gives the area to worker `to`: one atomic exchange, no barrier, no copy. What was written and not yet published goes along. The
-/// handle remains, for reading and for `ha_area_take`; the writer pointer is no longer valid. To a worker of another host it goes in
-/// the background.
+/// Gives the area to worker `to`: one atomic exchange, no barrier, no copy. Unpublished writes go with it. The handle
+/// remains valid, for reading and for `ha_area_take`; the writer pointer does not. To a worker of another host, the area
+/// moves in the background.
 ///
 /// Pointers: `area` an open area.
 /// Thread: that of its worker.
-/// Fails: `HA_NOT_OWNER` (also when it was given before), `HA_NO_SUCH_WORKER`, `HA_INVALID_AREA` (it cannot go to another host),
-/// `HA_DELETED`, `HA_FORKED`; the area stays with its owner then.
+/// Fails: `HA_NOT_OWNER` (also when it was given before), `HA_NO_SUCH_WORKER`, `HA_INVALID_AREA` (it cannot go to another
+/// host), `HA_DELETED`, `HA_FORKED`; the area stays with its owner then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_area_give(area: *mut ha_area, to: u32) -> ha_status {
     enter(|| {
@@ -102,14 +102,14 @@ pub unsafe extern "C" fn ha_area_give_published(area: *mut ha_area, to: u32) -> 
     })
 }
 
-/// Takes an area that another worker gives to this one, waiting until it does; takes part in publications meanwhile.
-/// A synchronization point. With a time-out of 0, only looks whether it is on its way, and is no synchronization
+/// Waits for an area that another worker gives to this one, and takes it; takes part in publications meanwhile. A
+/// synchronization point. With a timeout of 0, takes it only if it has been given already, and is not a synchronization
 /// point.
 ///
 /// Pointers: `area` an open area.
 /// Thread: that of its worker.
-/// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none), `HA_OWNER_GONE`,
-/// `HA_ALREADY_OWNER`, `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
+/// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none), `HA_OWNER_GONE`, `HA_ALREADY_OWNER`,
+/// `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_area_take(area: *mut ha_area, timeout_ns: u64) -> ha_status {
     enter(|| {
@@ -133,8 +133,8 @@ pub unsafe extern "C" fn ha_area_take(area: *mut ha_area, timeout_ns: u64) -> ha
     })
 }
 
-/// Takes over an area whose owner is dead or has let go of it. It is restored from the last published version; what
-/// was written after that is lost. A synchronization point.
+/// Takes over an area whose owner is dead or has dropped it. It is restored to the last published version; later writes
+/// are lost. A synchronization point.
 ///
 /// Pointers: `worker` an open worker; `name` the area's name; `area` a place for the handle; `loss` null, or a place
 /// for the loss, its `size` set.
@@ -204,8 +204,8 @@ pub unsafe extern "C" fn ha_area_lend(area: *mut ha_area) -> ha_status {
     })
 }
 
-/// Takes a lent area back for writing: refuses readers from now on, and waits until those who read it have passed a
-/// synchronization point. A synchronization point.
+/// Takes a lent area back for writing: rejects new readers, and waits until current readers have passed a synchronization
+/// point. A synchronization point.
 ///
 /// Pointers: `area` an open area.
 /// Thread: that of its worker.

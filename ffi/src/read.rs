@@ -5,8 +5,8 @@ use crate::log::{check_buffer, outside};
 use crate::status::{Failure, Outcome, enter, ha_status, ha_status::*};
 use std::ffi::c_void;
 
-/// The newest version that was published when the worker last stood at a synchronization point: one whole version,
-/// never a mix. Valid, and unchanged, until the worker's next synchronization point.
+/// The version that was the newest at the worker's last synchronization point: one whole version, never a mix. Valid, and
+/// unchanged, until the worker's next synchronization point.
 ///
 /// Pointers: `area` an open area; `data` a place for the pointer, which is aligned to 64 bytes.
 /// Thread: that of its worker; others may read through the pointer as long as it is valid.
@@ -44,8 +44,8 @@ pub unsafe extern "C" fn ha_area_lent_reader(area: *const ha_area, data: *mut *c
     })
 }
 
-/// A view of some elements of an area. While it is open, its worker cannot pass a synchronization point: calls that
-/// would fail with `HA_VIEW_OPEN`. So what it shows cannot change.
+/// A view of some elements of an area. While it is open, its worker cannot pass a synchronization point: such calls fail
+/// with `HA_VIEW_OPEN`. So its elements cannot change.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ha_view {

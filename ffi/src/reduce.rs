@@ -11,18 +11,18 @@ use std::cell::{RefCell, RefMut};
 use std::ffi::{c_char, c_int, c_void};
 use std::rc::Rc;
 
-/// How values of several areas become one.
+/// How values of several areas are combined.
 ///
-/// Integers wrap on overflow; a NaN in any input makes the result NaN. Inputs are combined in their order, so results
-/// are the same bits for any number of workers.
+/// Integers wrap on overflow; a NaN in any input makes the result NaN. Inputs are combined in order, so results have the
+/// same bits for any number of workers.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ha_operation {
     /// The sum.
     HA_SUM = 1,
-    /// The sum divided by how many were summed; integers round toward zero.
+    /// The mean; integers round toward zero.
     HA_MEAN = 2,
-    /// The largest; NaN where any is NaN.
+    /// The maximum; NaN if any input is NaN.
     HA_MAX = 3,
     /// In a reducer: the value of the input that changed the element since the last run; of several, the last in the
     /// order of inputs. In an array: the value of the last member that names the element.
@@ -37,16 +37,16 @@ pub(crate) fn no_operation(number: u32) -> Failure {
     Failure::new(HA_BAD_ARGUMENT, format!("{number} is no ha_operation"))
 }
 
-/// Combines areas of equal length into one result, cooperatively: each member reduces its share of the elements into
-/// an area of its own.
+/// Combines areas of equal length into one result, cooperatively: each member reduces its share of the elements into its
+/// own area.
 #[derive(Debug)]
 pub struct ha_reducer {
     _opaque: [u8; 0],
 }
 
-/// A reduction of the program's own: fills `out`, which holds elements `first` to `first + count - 1` of the result
-/// (of the last run, before), from the same elements of all inputs, in their order. 0 is success. It may not use the
-/// worker (`HA_BUSY`), and must not let a C++ exception out.
+/// A custom reduction: fills `out`, which holds elements `first` to `first + count - 1` of the result (of the last run,
+/// before), from the same elements of all inputs, in their order. 0 is success. It may not use the worker (`HA_BUSY`),
+/// and must not let a C++ exception out.
 pub type ha_combine_function = Option<
     unsafe extern "C" fn(
         out: *mut c_void,
@@ -218,8 +218,8 @@ pub(crate) unsafe fn ranks(list: *const u32, count: usize) -> Outcome<Vec<Rank>>
     Ok((0..count).map(|place| unsafe { list.add(place).read_unaligned() }).collect())
 }
 
-/// Makes a reducer of `member_count` workers, each of which calls this with the same arguments and is in the list. It
-/// creates the area `name`/rank for the worker's share. A synchronization point.
+/// Creates a reducer of `member_count` workers, each of which must be in the list and call this with the same arguments.
+/// It creates the area `name`/rank for the worker's share. A synchronization point.
 ///
 /// Pointers: `worker` an open worker; `name` the reducer's name; `members` readable for `member_count` ranks; `inputs`
 /// readable for `input_count` open areas of this worker, all of `element_type` and of the same length; `reducer` a
@@ -296,8 +296,7 @@ impl ReducerBody {
 ///
 /// Pointers: `reducer` an open reducer; `argument` whatever the function wants.
 /// Thread: that of its worker.
-/// Fails: as `ha_reducer_run`; `HA_CALLBACK` if the function returned something else than 0, after the reduction was
-/// completed.
+/// Fails: as `ha_reducer_run`; `HA_CALLBACK` if the function returned a value other than 0, after the reduction has completed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_reducer_run_with(
     reducer: *mut ha_reducer,

@@ -22,12 +22,12 @@ impl Argument {
     }
 }
 
-/// Runs `function` on `count` new workers, each in a thread of its own, and waits for all. In a fresh job their ranks
-/// are 0 to `count` - 1. None begins before all have joined; a worker leaves when its function returns.
+/// Runs `function` on `count` new workers, each in its own thread, and waits for all. In a fresh job their ranks are 0 to
+/// `count` - 1. None starts before all have joined; a worker leaves when its function returns.
 ///
 /// Pointers: `job` an open job; `argument` whatever the function wants, for all threads at once.
 /// Thread: any.
-/// Fails: `HA_CALLBACK` if the function of a worker returned something else than 0; the text has the worker and the value.
+/// Fails: `HA_CALLBACK` if the function of a worker returned a value other than 0; the text has the worker and the value.
 /// `HA_LIMIT`, `HA_SYSTEM` if threads cannot be started, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_run(

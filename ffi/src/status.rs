@@ -19,7 +19,7 @@ pub enum ha_status {
     HA_BAD_ARGUMENT = 3,
     /// The size field of a struct, or the size of a buffer, fits no version of this library.
     HA_BAD_SIZE = 4,
-    /// The program was compiled with a header that does not go with this library.
+    /// The program was compiled with a header that does not match this library.
     HA_ABI_MISMATCH = 5,
     /// A range lies outside the area.
     HA_OUT_OF_RANGE = 6,
@@ -39,9 +39,9 @@ pub enum ha_status {
     HA_NO_SUCH_AREA = 13,
     /// The area was deleted.
     HA_DELETED = 14,
-    /// The area's options, or the arguments of a reducer or array, make no sense.
+    /// The area's options, or the arguments of a reducer or array, are invalid.
     HA_INVALID_AREA = 15,
-    /// The job's settings make no sense.
+    /// The job's settings are invalid.
     HA_INVALID_CONFIG = 16,
     /// There is not enough memory.
     HA_OUT_OF_MEMORY = 17,
@@ -53,7 +53,7 @@ pub enum ha_status {
     HA_ALREADY_OWNER = 20,
     /// The area cannot be claimed: its owner is alive, here or on another host.
     HA_OWNER_ALIVE = 21,
-    /// Whoever could have given the area is dead or has let go of it: claim it.
+    /// The worker that could have given the area is dead or has dropped it: claim it.
     HA_OWNER_GONE = 22,
     /// The area has no reader copy.
     HA_NO_READER_COPY = 23,
@@ -65,7 +65,7 @@ pub enum ha_status {
     HA_RANK_TAKEN = 26,
     /// A handle was used with one of another job.
     HA_OTHER_JOB = 27,
-    /// A wait ended by its time limit.
+    /// A wait timed out.
     HA_TIMED_OUT = 28,
     /// The descriptor does not belong to a job, or to one of another version of the library.
     HA_NOT_A_JOB = 29,
@@ -77,14 +77,15 @@ pub enum ha_status {
     HA_FORKED = 32,
     /// A callback of the program reported a failure.
     HA_CALLBACK = 33,
-    /// A defect of this library: please report it, with `ha_last_error`.
+    /// A bug in this library: please report it, with `ha_last_error`.
     HA_INTERNAL = 34,
-    /// Under `HECTARE_CHECK=1`: this worker wrote to an area of its own and did not log that. The synchronization point
-    /// that returns this has completed.
+    /// Under `HECTARE_CHECK=1`: this worker wrote to one of its areas without logging it. The synchronization point that
+    /// returns this has completed.
     HA_UNLOGGED = 35,
     /// The job, which is on several hosts, has ended because one of them failed; `ha_last_error` names it.
     HA_PEER_FAILED = 36,
-    /// Another host has the area, and this one cannot have it: it has no reader copies, or no place here, for instance.
+    /// Another host has the area and this one cannot get it, for instance because it has no reader copies, or cannot be
+    /// stored here.
     HA_NOT_SHARED = 37,
 }
 
@@ -150,7 +151,7 @@ fn status_of(error: &Error) -> ha_status {
     }
 }
 
-/// A status in words, without details. Never null, also for numbers that are no status; static text.
+/// The text of a status, without details. Never null, even for unknown numbers; static text.
 ///
 /// Thread: any.
 #[unsafe(no_mangle)]
@@ -207,9 +208,9 @@ thread_local! {
     static LAST: UnsafeCell<[u8; TEXT]> = const { UnsafeCell::new([0; TEXT]) };
 }
 
-/// The message of the last call that failed on this thread, in one line: which area or worker, what happened and
-/// what to do. Empty if none failed; at most 1023 bytes. The place is the same for all failures of a thread, and valid
-/// until the thread ends.
+/// The message of the last call that failed on this thread, in one line: which area or worker, what happened and what to
+/// do. Empty if none failed; at most 1023 bytes. The buffer is reused by later failures of the thread, and valid until
+/// the thread ends.
 ///
 /// Thread: any; each has its own text.
 #[unsafe(no_mangle)]

@@ -20,8 +20,7 @@ pub extern "C" fn ha_library_version() -> *const c_char {
 }
 
 /// Whether a program that was compiled with this version of the header can use this library: call it as
-/// `ha_check_abi(HA_ABI_VERSION)`. The soname checks the same for programs that are linked; those that load the
-/// library by themselves, with `dlopen`, call this first.
+/// `ha_check_abi(HA_ABI_VERSION)`. The soname checks the same for programs that are linked; those that load the library with `dlopen` should call this first.
 ///
 /// Thread: any.
 /// Fails: `HA_ABI_MISMATCH` if the major versions differ, or the header is newer than the library.

@@ -25,9 +25,9 @@ pub struct ha_synced {
     pub size: usize,
     /// The round that was completed.
     pub round: u64,
-    /// How many rounds were given up before it because somebody did not come.
+    /// How many rounds before it were abandoned because a worker did not arrive.
     pub given_up: u32,
-    /// How many of the areas asked for are published in a later round, because every reader copy is in use.
+    /// How many of the requested areas are published in a later round, because every reader copy is in use.
     pub put_off: u32,
 }
 
@@ -202,8 +202,8 @@ pub(crate) fn with_borrowed<R>(worker: &mut Worker, body: impl FnOnce(*mut ha_wo
     Ok(body(handle.0))
 }
 
-/// Makes the calling thread a worker, with the lowest free rank, or in a job of the daemon with the next that is
-/// handed to this process.
+/// Makes the calling thread a worker, with the lowest free rank, or in a job of the daemon with the next rank that is
+/// assigned to this process.
 ///
 /// Pointers: `job` an open job; `worker` a place for the handle.
 /// Thread: any; the handle belongs to the calling thread. A thread may be several workers, but then never waits for
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn ha_worker_join_at(
 }
 
 /// Leaves the job, and closes the handle and those of its areas, reducers and arrays. Areas that it owns become
-/// claimable. The worker of a body of `ha_run` leaves by returning: for it this fails with `HA_BUSY`.
+/// claimable. In a function of `ha_run`, a worker leaves by returning; this call fails with `HA_BUSY` there.
 ///
 /// Pointers: `worker` an open worker, or null, which does nothing.
 /// Thread: that of the worker.
@@ -286,9 +286,9 @@ pub unsafe extern "C" fn ha_worker_rank(worker: *mut ha_worker, rank: *mut u32) 
     })
 }
 
-/// A synchronization point: takes part in a publication if one is under way, and begins one if an area is due.
-/// Cheap when there is nothing to do; call it once per batch, or per row. Pointers for reading
-/// (`ha_area_reader`) are no longer valid afterwards.
+/// A synchronization point: takes part in a publication if one is in progress, and starts one if an area is due. Cheap
+/// when there is nothing to do; call it once per batch, or per row. Pointers for reading (`ha_area_reader`) are no longer
+/// valid afterwards.
 ///
 /// Pointers: `worker` an open worker.
 /// Thread: that of the worker.
@@ -336,14 +336,14 @@ pub(crate) unsafe fn store(place: *mut ha_synced, synced: Synced) -> Outcome {
     unsafe { crate::argument::fill_sized(place, &ha_synced::of(synced)) }
 }
 
-/// Ends a period of work: publishes what this worker wrote, and waits until every live worker has ended the same
-/// period; then each sees what all have written. The same as `ha_tick` and `ha_wait_clocks` with staleness 0. Every
-/// live worker of the job has to come, or to call `ha_leave_clocks` once.
+/// Ends a clock period: publishes what this worker wrote, and waits until every live worker has ended the same period;
+/// then each sees all writes. The same as `ha_tick` and `ha_wait_clocks` with staleness 0. Every live worker of the job
+/// must call it, or have called `ha_leave_clocks`.
 ///
 /// Pointers: `worker` an open worker.
 /// Thread: that of the worker.
-/// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none); the period has ended all the same,
-/// so wait on with `ha_wait_clocks`. `HA_VIEW_OPEN`, `HA_FORKED`.
+/// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none); the period has ended anyway, so continue
+/// waiting with `ha_wait_clocks`. `HA_VIEW_OPEN`, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_barrier_within(worker: *mut ha_worker, timeout_ns: u64) -> ha_status {
     enter(|| {
@@ -357,7 +357,7 @@ pub unsafe extern "C" fn ha_barrier_within(worker: *mut ha_worker, timeout_ns: u
     })
 }
 
-/// `ha_barrier_within` without a time-out.
+/// `ha_barrier_within` without a timeout.
 ///
 /// Pointers: `worker` an open worker.
 /// Thread: that of the worker.
@@ -368,7 +368,7 @@ pub unsafe extern "C" fn ha_barrier(worker: *mut ha_worker) -> ha_status {
     enter(|| Ok(unsafe { home(worker)? }.at_sync_point()?.barrier()?))
 }
 
-/// Ends a period of work without waiting: raises the worker's clock, and marks what it wrote to be published in the
+/// Ends a clock period without waiting: increments the worker's clock, and schedules its writes for publication in the
 /// next round.
 ///
 /// Pointers: `worker` an open worker; `clock` null, or a place for the new clock.
@@ -404,8 +404,8 @@ pub unsafe extern "C" fn ha_clock(worker: *mut ha_worker, clock: *mut u64) -> ha
 ///
 /// Pointers: `worker` an open worker.
 /// Thread: that of the worker.
-/// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none); the text names those who are behind.
-/// `HA_VIEW_OPEN`, `HA_FORKED`.
+/// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none); the text names the workers that are
+/// behind. `HA_VIEW_OPEN`, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_wait_clocks(
     worker: *mut ha_worker,
@@ -423,8 +423,8 @@ pub unsafe extern "C" fn ha_wait_clocks(
     })
 }
 
-/// Takes this worker out of the clocks: nobody waits for it in barriers any more. For workers that do something else
-/// than train.
+/// Takes this worker out of the clocks: barriers no longer wait for it. For workers that do something other than
+/// training.
 ///
 /// Pointers: `worker` an open worker.
 /// Thread: that of the worker.
@@ -441,7 +441,8 @@ pub unsafe extern "C" fn ha_leave_clocks(worker: *mut ha_worker) -> ha_status {
 ///
 /// Pointers: `worker` an open worker.
 /// Thread: that of the worker.
-/// Fails: `HA_VIEW_OPEN`; `HA_NO_SUCH_WORKER` in a job on several hosts, if no worker of this host was left in the clocks.
+/// Fails: `HA_VIEW_OPEN`; `HA_NO_SUCH_WORKER` in a job on several hosts, if no worker of this host was left in the
+/// clocks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_rejoin_clocks(worker: *mut ha_worker) -> ha_status {
     enter(|| {

@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The runtime core refused something.
+    /// The runtime core refused an operation.
     #[error(transparent)]
     Core(#[from] hectare_dsm::Error),
     /// The body named an element, a row or a slice outside of the array, or outside of what its worker holds.
@@ -28,7 +28,7 @@ pub enum Error {
         /// The loop's variables, as in `i = 3, j = 7`; empty for loops that are described by hand.
         iteration: String,
     },
-    /// A key of a map, or an element of a vector, that has to be there and is not.
+    /// A key of a map, or an element of a vector, that must exist does not.
     #[error("{site}, worker {worker}{}: {collection:?} has no {what}", at(iteration))]
     Missing {
         /// The loop, or the call outside of loops.
@@ -42,7 +42,7 @@ pub enum Error {
         /// The loop's variables, as in `i = 3, j = 7`; empty outside of loops, and for those that are described by hand.
         iteration: String,
     },
-    /// A shape that makes no sense, or that does not fit.
+    /// A shape that is invalid or does not match.
     #[error("array {array:?}: {what}")]
     Shape {
         /// The array.
@@ -80,7 +80,7 @@ pub enum Error {
         /// The promise that it would break.
         what: String,
     },
-    /// A check found that a loop's body and its description or schedule do not fit
+    /// A check found that a loop's body does not match its description or schedule
     /// ([`Context::check_loops`](crate::Context::check_loops)).
     #[error("loop {loop_name}: the check found:\n  {findings}")]
     Check {
@@ -89,7 +89,7 @@ pub enum Error {
         /// The findings, one line each.
         findings: String,
     },
-    /// Replicas of the program made different collective calls.
+    /// Workers made different collective calls.
     #[error(
         "the workers' programs have diverged at collective call {sequence}: worker {here_rank} is at {here}, \
          worker {there_rank} at {there}; every worker must make the same collective calls with the same arguments, in the same order"
@@ -114,7 +114,7 @@ pub enum Error {
         /// The worker with the other value.
         rank: Rank,
     },
-    /// A worker died. (Of one whose program has ended while others wait for it, they say [`Error::Diverged`], or
+    /// A worker died. (If its program has ended while others wait for it, they get [`Error::Diverged`], or
     /// [`Error::PeerFailed`] if it ended with an error.)
     #[error("{site}: worker {rank} is gone; what this pass wrote is lost: restore the last checkpoint")]
     WorkerLost {
@@ -192,7 +192,7 @@ pub enum Error {
         /// The error of the system.
         source: std::io::Error,
     },
-    /// A file holds something else than was asked for.
+    /// A file does not hold what was requested.
     #[error("{file}: {what}")]
     Format {
         /// The file.
@@ -203,7 +203,7 @@ pub enum Error {
     /// A message between workers could not be encoded or decoded.
     #[error("a message between workers could not be {0}")]
     Message(String),
-    /// A program asks for something that makes no sense.
+    /// An argument is invalid.
     #[error("{0}")]
     Invalid(String),
 }

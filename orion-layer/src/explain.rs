@@ -152,9 +152,9 @@ impl LoopPlan {
                 }
             }
         }
-        let mut advice = format!("what keeps the iterations in line: {}", accesses.join(", "));
+        let mut advice = format!("the iterations depend on each other through {}", accesses.join(", "));
         if nest.order == Order::Ordered {
-            advice.push_str("; if any serial order of the iterations would do, say `unordered`");
+            advice.push_str("; if any serial order of the iterations will do, use `unordered`");
         }
         advice.push_str(&self.gain().unwrap_or_default());
         Some(advice)
@@ -184,7 +184,7 @@ impl LoopPlan {
             choice.candidates.iter().find(|candidate| matches!(candidate.verdict, Verdict::Chosen(_)))?;
         (chosen.name != "serial").then(|| {
             format!(
-                "; if iterations need not see each other's changes to {names} at once, `relax {names}` or a buffer, with a \
+                "; if iterations can do without each other's latest changes to {names}, `relax {names}` or a buffer, with a \
                  `consistency`, would let {workers} workers run it {}",
                 chosen.name
             )
@@ -275,12 +275,12 @@ impl fmt::Display for Explanation {
         match (self.conflicts.as_slice(), self.order) {
             ([], _) if !self.shared.is_empty() => writeln!(
                 f,
-                "  No two iterations touch the same element, but for arrays whose dependences are given up: they may run in \
-                 any order, at once."
+                "  No two iterations touch the same element, except in arrays whose dependences are relaxed: they can run in \
+                 any order, in parallel."
             )?,
             ([], _) => writeln!(
                 f,
-                "  No two iterations touch the same element: they may run in any order, at once."
+                "  No two iterations touch the same element: they can run in any order, in parallel."
             )?,
             (conflicts, Order::Unordered) => {
                 writeln!(
@@ -299,11 +299,11 @@ impl fmt::Display for Explanation {
             match &candidate.verdict {
                 Verdict::Chosen(c) => writeln!(f, "    * {} (chosen): {}", candidate.name, cost(c))?,
                 Verdict::Dearer(c) => {
-                    writeln!(f, "    - {}: would be right, but costs more: {}", candidate.name, cost(c))?
+                    writeln!(f, "    - {}: possible, but costs more: {}", candidate.name, cost(c))?
                 }
                 Verdict::OtherBits(c) => writeln!(
                     f,
-                    "    - {}: would be faster between these hosts, but make other bits than one host does (`follow_links`): {}",
+                    "    - {}: would be faster between these hosts, but would give other bits than one host (`follow_links`): {}",
                     candidate.name,
                     cost(c)
                 )?,
@@ -311,7 +311,7 @@ impl fmt::Display for Explanation {
             }
         }
         if self.is_as_free {
-            let blocks = "    Its blocks are taken as they come free: several for each worker, in another order each time";
+            let blocks = "    Idle workers take its blocks as they come free: several per worker, in a different order each time";
             writeln!(f, "{blocks} ({}).", counted(self.steps as u64 * self.workers as u64, "block"))?;
         }
         writeln!(f, "  Arrays:")?;
@@ -354,7 +354,7 @@ impl fmt::Display for Explanation {
 fn placed(placement: &ArrayPlacement) -> String {
     match placement {
         ArrayPlacement::Replicated => "only read; every worker reads it in place".into(),
-        ArrayPlacement::Relaxed => "all of it used by every worker; its dependences are given up".into(),
+        ArrayPlacement::Relaxed => "all of it used by every worker; its dependences are relaxed".into(),
         ArrayPlacement::InPlace => "in one piece; each worker writes its elements in place".into(),
         ArrayPlacement::Whole => "all of it on the one worker that runs the loop".into(),
         ArrayPlacement::Parts { dim, bounds, rotates, .. } => {

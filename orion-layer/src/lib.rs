@@ -1,5 +1,4 @@
-//! The loop layer of Hectare: a serial training loop, run by many workers in an order that keeps its
-//! dependences.
+//! The loop layer of Hectare: a serial training loop, run by many workers in an order that preserves its dependences.
 //!
 //! After Orion (Wei et al., EuroSys 2019). A loop over the entries of an array or over index ranges is described
 //! as a [`LoopNest`]; [`dependence`] finds which iterations must not run at the same time, a schedule is chosen,
@@ -37,12 +36,11 @@
 //!   which are only read.
 //! - [`parallel_for!`] runs a loop; [`Context::run_loop`] runs one that was described by hand.
 //! - In a body an array is a [`View`] or a [`ViewMut`]; [`dot`], [`axpy`], [`scale`] and [`norm2`] work on rows.
-//! - [`relax`] and [`serve`] have what is for loops that look up what the data say.
+//! - [`relax`] and [`serve`] are for loops whose subscripts come from the data.
 //! - [`Context::explain`] says why loops run as they do, [`Context::timings`] how long they took,
 //!   [`Context::check_loops`] whether their descriptions are true.
 //! - [`Context::save_checkpoint`] and [`Context::open_checkpoint`] keep the state of a program.
-//!
-//! # What holds
+//! # Guarantees
 //! - An unordered loop has the result of some serial run of its iterations, an ordered one that of *the* serial run.
 //! - The same program on the same number of workers gives the same bits. Loops without conflicts do so on every number
 //!   of workers.

@@ -1,8 +1,7 @@
 //! The macro for loops.
 
-/// Runs a loop on all workers of the program, in an order that keeps its dependences.
-///
-/// It takes the loop that one would write serially, after a head that names what the loop touches:
+/// Runs a loop on all workers of the program, in an order that preserves its dependences.
+/// It takes a serial loop, after a head that names what the loop touches:
 ///
 /// ```
 /// use hectare_orion::{axpy, dot, parallel_for, run};
@@ -30,32 +29,31 @@
 /// ```
 ///
 /// The macro describes the loop ([`LoopNest`](crate::loop_nest::LoopNest)) and decides nothing; dependences are found,
-/// and a schedule chosen, when the loop is first reached ([`Context::explain`](crate::Context::explain) tells
-/// which and why). The call is collective, and its value is a [`Result`](crate::Result): `()`, or what the
-/// accumulators hold, a tuple if there are several.
+/// and a schedule chosen, when the loop first runs ([`Context::explain`](crate::Context::explain) says which and why).
+/// The call is collective, and its value is a [`Result`](crate::Result) of `()`, or of the accumulators' values, a tuple
+/// if there are several.
 ///
 /// # The head
 /// First the [`Context`](crate::Context), then in any order:
-/// - `ordered` or `unordered`: whether iterations must look as if they ran in the loop's order, or in any serial
-///   order.
+/// - `ordered` or `unordered`: the result is that of the loop's order, or that of some serial order.
 /// - `read a` or `read [a, b]`, `write a` or `write [a, b]`: the [`DistArray`](crate::DistArray)s that the body
-///   touches; one that is read and written is under `write`. `name = place` for an array that is no variable:
+///   touches; one that is read and written goes under `write`. `name = place` for an array that is not a variable:
 ///   `write [u = model.users]`. The array whose entries the loop runs over need not be named.
 /// - accumulators: `sum n: u64` (the body says `n += x`), `min low: f32` (`low = low.min(x)`), `max high: f32`,
 ///   `fold h: u64 = identity with |a, b| ...` (`h = fold(h, x)`; the function must be associative).
-/// - `relax a` or `relax [a, b]`: arrays whose dependences are given up, seen as
+/// - `relax a` or `relax [a, b]`: arrays whose dependences are relaxed, seen as
 ///   [`RelaxedView`](crate::relax::RelaxedView)s: `a.get(i)`, `a.set(i, x)`, `a.add(i, x)`, `a.read_row(i, &mut row)`,
 ///   `a.write_row(i, &row)`, `a.add_row(i, &row)`, and `a.row(i, &mut room)` and `a.update_row(i, &mut room, |row| ..)`,
 ///   which copy only where others may write.
 /// - `buffer a` or `buffer [a, b]`: [`Buffered`](crate::relax::Buffered) arrays to which the loop contributes, seen as
 ///   [`BufferView`](crate::relax::BufferView)s: `a.get(i)`, `a.row(i)`, `a.add(i, x)`, `a.add_row(i, &row)`.
 /// - `serve a` or `serve [a, b]`: [`Served`](crate::serve::Served) arrays, seen as
-///   [`ServedView`](crate::serve::ServedView)s with the same methods. A slice of the body, which computes their subscripts, runs
-///   before it, and what it names is fetched in bulk; `prefetch = false`: keys are looked up one by one.
+///   [`ServedView`](crate::serve::ServedView)s with the same methods. A slice of the body that computes their subscripts
+///   runs first, and the keys that it finds are prefetched in bulk; `prefetch = false`: keys are looked up one by one.
 /// - `consistency = place`: the [`Consistency`](crate::relax::Consistency) of these, `Bsp` if left out; `every = place`:
 ///   how often workers merge ([`Every`](crate::relax::Every)). The same on all workers.
-/// - `schedule = place`: a [`Schedule`](crate::schedule::Schedule) of one's own. It is asked once, and again when it shows
-///   itself differently (its `Debug`).
+/// - `schedule = place`: a [`Schedule`](crate::schedule::Schedule), instead of the cheapest valid one. It is evaluated
+///   once, and again when its `Debug` output changes.
 ///
 /// # The loop
 /// `for ((i, j), x) in r` over the entries of a [`SparseArray`](crate::SparseArray) (`x` is a reference to the
@@ -64,12 +62,12 @@
 /// iteration.
 ///
 /// # The body
-/// Inside, an array's name is what this worker holds of it ([`View`](crate::view::View) or
+/// Inside, an array's name stands for the part that this worker holds ([`View`](crate::view::View) or
 /// [`ViewMut`](crate::view::ViewMut)): `u[i]`, `u[[i, j]]`, `u.row(i)`, `u.row_mut(i)`, `u.rows_mut(i, j)`,
-/// `u.slice(a..b)`, `u.slice_mut(a..b)`; assignments of every kind, borrows, methods of rows. A subscript is followed if
-/// it is affine: sums, differences and products of the loop's variables with numbers and with variables from outside,
-/// through `let`s and casts to 64-bit integers. Any other subscript (`u[x.user]`, `u[i / 2]`) means "any
-/// element": always safe, and an obstacle to running in parallel. A write under a condition counts as a write.
+/// `u.slice(a..b)`, `u.slice_mut(a..b)`; assignments of every kind, borrows, methods of rows. A subscript is analyzed if
+/// it is affine: sums, differences and products of the loop's variables with numbers and with captured variables, through
+/// `let`s and casts to 64-bit integers. Any other subscript (`u[x.user]`, `u[i / 2]`) means "any element": always safe,
+/// but an obstacle to parallelism. A conditional write counts as a write.
 ///
 /// ```
 /// # use hectare_orion::{parallel_for, run};
@@ -90,18 +88,19 @@
 /// # Ok::<(), hectare_orion::Error>(())
 /// ```
 ///
-/// Numbers, truth values and characters from outside that the body names have to be the same on all workers, or the loop ends
-/// with [`Error::Diverged`](crate::Error::Diverged); what is meant to differ stands in a [`PerWorker`](crate::PerWorker).
+/// Captured numbers, booleans and characters that the body names must be the same on all workers, or the loop ends with
+/// [`Error::Diverged`](crate::Error::Diverged); wrap values that are meant to differ in a
+/// [`PerWorker`](crate::PerWorker).
 ///
-/// Values from outside are followed if they are integers, and through arithmetic if it is done in 64 bits: what could wrap
-/// around counts as "any". So does a name of which a macro, a glob import or a `#[cfg]` in the body may change the meaning.
+/// Captured values are analyzed if they are integers, and through 64-bit arithmetic: what could wrap around counts as
+/// "any". So does a name whose meaning a macro, a glob import or a `#[cfg]` in the body may change.
 ///
 /// # Compile errors
 /// Anything that the macro cannot describe is an error at the token, with advice: an array used other than as above, inside a
 /// macro that is not one of the standard library's usual, or shadowed; an array written that is named under
-/// `read`; a subscript of a served array that depends on what the loop changes; `break`, `return` and `?` that would leave the loop; an accumulator read in the body. The body is an `Fn`
-/// closure, so that it cannot change variables from outside: what iterations are to change is in arrays and
-/// accumulators.
+/// `read`; a subscript of a served array that depends on what the loop changes; `break`, `return` and `?` that would
+/// leave the loop; an accumulator read in the body. The body is an `Fn` closure, so it cannot change captured variables:
+/// iterations change arrays and accumulators.
 ///
 /// # Errors
 /// Those of [`Context::run_loop`](crate::Context::run_loop).

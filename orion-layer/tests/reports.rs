@@ -84,14 +84,14 @@ fn explanations_say_once_what_is_common() {
     let text = all[0].to_string();
     assert_eq!(text.matches("Schedules for 2 workers").count(), 1, "{text}");
     for differs in [
-        "  Under consistency = Bsp, every = PerPass(4): reads have the worker's own changes, and those of all up to its last \
+        "  Under consistency = Bsp, every = PerPass(4): reads see the worker's own changes, and everybody's up to its last \
          clock, at which all wait for each other.\n",
-        "  Under consistency = Bounded(3), every = PerPass(4): reads have the worker's own changes, and those of all up to 3 \
-         clocks ago at least; who is more than that ahead waits.\n",
+        "  Under consistency = Bounded(3), every = PerPass(4): reads see the worker's own changes, and everybody's up to at \
+         least 3 clocks ago; workers that are further ahead wait.\n",
         "  Under consistency = Async, every = PerPass(4): relaxed arrays are",
     ] {
         assert_eq!(text.matches(differs).count(), 1, "{text}");
     }
-    assert!(all[2].to_string().contains("Under consistency = Serializable: all dependences are kept"));
+    assert!(all[2].to_string().contains("Under consistency = Serializable: all dependences are preserved"));
     assert!(!all[3].to_string().contains("Under"));
 }

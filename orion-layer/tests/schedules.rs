@@ -52,7 +52,7 @@ fn random_schedules_are_refused_or_right() {
                     Fault::FineGrid | Fault::LongGrid => "does not fit a loop of",
                     Fault::None | Fault::Empty => {
                         let reasons = [
-                            "would run at once what must not",
+                            "would run conflicting iterations at once",
                             "ordered",
                             "would both need",
                             "cannot be cut",
@@ -65,7 +65,9 @@ fn random_schedules_are_refused_or_right() {
                 *outcomes.entry(expected).or_default() += 1;
             }
         }
-        for (outcome, least) in [("accepted", 40), ("would run at once what must not", 20), ("ordered", 10)] {
+        for (outcome, least) in
+            [("accepted", 40), ("would run conflicting iterations at once", 20), ("ordered", 10)]
+        {
             assert!(outcomes.get(outcome).is_some_and(|count| *count >= least), "{outcomes:?}");
         }
     });
@@ -188,7 +190,7 @@ fn wrong_schedules_are_refused_with_what_is_wrong_about_them() {
     refused(
         &unordered,
         &same_row,
-        "in step 0, workers 0 and 1 would run at once what must not: iterations with the same i",
+        "in step 0, workers 0 and 1 would run conflicting iterations at once: iterations with the same i",
     );
     let same_column = given(&[(0, 0, 0, 0), (0, 1, 1, 1), (1, 0, 0, 1), (2, 0, 1, 0)]);
     assert!(run_with(2, &unordered, &same_column).iter().all(Result::is_ok));

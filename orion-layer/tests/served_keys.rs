@@ -162,9 +162,9 @@ fn explanations_say_that_an_array_is_served() {
     });
     let texts = texts.unwrap().swap_remove(0);
     let has = |text: &str, part: &str| assert!(text.contains(part), "{part:?} is not in\n{text}");
-    has(&texts[0], "but for arrays whose dependences are given up");
-    has(&texts[0], "- sums: served: the elements, of 5000, that sums");
-    has(&texts[0], "- table: served: the rows, of 40, that table");
+    has(&texts[0], "except in arrays whose dependences are relaxed");
+    has(&texts[0], "- sums: served: a slice of the body finds the elements, of 5000, that sums");
+    has(&texts[0], "- table: served: a slice of the body finds the rows, of 40, that table");
     has(&texts[0], "(`buffer` would copy all of it, 20.0 kB, at every clock; `relax`");
-    has(&texts[1], "is not found out before: sums");
+    has(&texts[1], "are not prefetched: sums");
 }

@@ -51,7 +51,7 @@ pub enum Error {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The daemon ended or closed the connection.
-    #[error("the daemon closed the connection: it ended, or gave this client up; its log says why")]
+    #[error("the daemon closed the connection: it ended, or dropped this client; its log says why")]
     Closed,
     /// The daemon is there, but says nothing.
     #[error("the daemon did not answer within {within_s} s: it is stopped, or the host is overloaded")]

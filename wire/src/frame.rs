@@ -14,7 +14,7 @@ const MAGIC: [u8; 2] = *b"Hc";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// They do not begin as a message does.
-    #[error("{len} bytes that do not begin as a message does")]
+    #[error("{len} bytes that do not begin like a message")]
     NotAMessage {
         /// How many bytes there are.
         len: usize,
@@ -26,7 +26,7 @@ pub enum FrameError {
         theirs: u16,
     },
     /// The bytes after the version have no meaning, or do not end where the message does.
-    #[error("a body that has no meaning: {what}")]
+    #[error("an invalid body: {what}")]
     Body {
         /// The version that was found.
         what: String,

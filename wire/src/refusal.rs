@@ -73,7 +73,7 @@ pub enum Refusal {
         what: String,
     },
     /// The job's memory could not be made.
-    #[error("job {job:?} could not be made: {what}")]
+    #[error("job {job:?} could not be created: {what}")]
     NotMade {
         /// The job.
         job: String,
@@ -90,7 +90,7 @@ pub enum Refusal {
         job: String,
     },
     /// The descriptor that a member brought is no memory of a job.
-    #[error("job {job:?} cannot be taken on: {what}")]
+    #[error("job {job:?} cannot be taken over: {what}")]
     NotAdopted {
         /// The job.
         job: String,

@@ -7,30 +7,33 @@ use std::fmt::Write;
 
 /// Every code of `hectare` and `hectared`, and what it means.
 pub const CODES: [(u8, &str); 11] = [
-    (0, "Done. `hectared`: told to stop. `top`: ended by a key, or the job that it showed is gone."),
-    (1, "Failed, for a reason that the message names; or `check` found something."),
+    (
+        0,
+        "Success. `hectared`: told to stop. `top`: ended by a key, or because the job that it showed has ended.",
+    ),
+    (1, "Failure, for the reason in the message; or `check` found something."),
     (2, "Wrong usage."),
     (
         3,
-        "No daemon runs for the run directory, or it ended meanwhile; for `top` and `wait`, none followed it in time.",
+        "No daemon runs for the run directory, or it ended meanwhile; for `top` and `wait`, no new one started in time.",
     ),
     (
         4,
-        "Refused: no such job or area, a name that is taken or cannot be one, a quota, a daemon of another \
+        "Refused: no such job or area, a name that is taken or invalid, a quota, a daemon of another \
          version. `hectared`: another daemon has the run directory.",
     ),
-    (5, "The configuration is wrong."),
-    (6, "The run directory is wrong: no directory, of another user, or open to others."),
-    (7, "`wait --timeout`: it did not come in time."),
+    (5, "The configuration is invalid."),
+    (6, "The run directory is unusable: not a directory, owned by another user, or accessible to others."),
+    (7, "`wait --timeout`: timed out."),
     (8, "`run --hosts`: a host did not answer, cannot take part, or was lost."),
     (126, "`run`: the program cannot be executed."),
     (127, "`run`: there is no such program."),
 ];
 
 /// The codes that are not `hectare`'s own.
-pub const PASSED_ON: &str = "`hectare run` ends with the code of the process that failed first, or with 128 and the \
-                             number of the signal that ended it; `top`, when a signal ends it, with 128 and its number, and when its terminal \
-                             vanishes, with 129.";
+pub const PASSED_ON: &str = "`hectare run` exits with the code of the process that failed first, or with 128 plus \
+                             the number of the signal that ended it; `top` exits with 128 plus the number of the \
+                             signal that ends it, and with 129 when its terminal disappears.";
 
 /// The code of an error.
 pub fn code_of(error: &anyhow::Error) -> u8 {

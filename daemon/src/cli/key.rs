@@ -9,12 +9,12 @@ use std::path::PathBuf;
 /// Commands on keys.
 #[derive(Debug, Subcommand)]
 pub(super) enum Key {
-    /// Makes a key. It is never put in the place of another one. Copy the file to every host of the cluster: who has it may join
-    /// any job there.
+    /// Creates a key. Never overwrites one. Copy the file to every host of the cluster: anyone who has it can join any
+    /// job there.
     New {
         /// The file. Default: `hectare/cluster.key` in the user's configuration directory, where `hectared` finds it.
         file: Option<PathBuf>,
-        /// The name of the cluster, by which hosts say to which one they belong.
+        /// The name of the cluster.
         #[arg(long, default_value = "hectare")]
         cluster: String,
     },

@@ -17,26 +17,26 @@ pub(super) enum Job {
         /// Address space for areas, in bytes: the quota of memory.
         #[arg(long)]
         bytes: Option<u64>,
-        /// How many areas there may be.
+        /// The maximal number of areas.
         #[arg(long)]
         areas: Option<u32>,
-        /// How many workers there may be.
+        /// The maximal number of workers.
         #[arg(long)]
         workers: Option<u32>,
         /// How long a round waits for workers to arrive, in ms.
         #[arg(long)]
         patience_ms: Option<u64>,
-        /// Kill a worker that stands still in a round for this many ms.
+        /// Kill a worker that stalls in a round for this many ms.
         #[arg(long)]
         kill_after_ms: Option<u64>,
-        /// Pin the reader copy that a worker is writing which stands still for this many ms, and go on in the
+        /// If a worker stalls in a round for this many ms, pin the reader copy that it is writing and continue with the
         /// others; for areas with three reader copies or more.
         #[arg(long, conflicts_with = "kill_after_ms")]
         pin_after_ms: Option<u64>,
         /// Compare what owners publish with what was logged.
         #[arg(long)]
         check: bool,
-        /// Keep it when its last member has left.
+        /// Keep the job when its last member has left.
         #[arg(long)]
         keep: bool,
     },
@@ -44,7 +44,7 @@ pub(super) enum Job {
     Remove {
         /// The job.
         job: String,
-        /// Also if it has members; they keep its memory and go on among themselves.
+        /// Even if it has members; they keep its memory and continue among themselves.
         #[arg(long)]
         force: bool,
     },
@@ -53,7 +53,7 @@ pub(super) enum Job {
 /// The daemon's configuration.
 #[derive(Debug, Subcommand)]
 pub(super) enum Config {
-    /// Prints the configuration that is in force for a daemon started here.
+    /// Prints the effective configuration of a daemon started here.
     Show {
         /// The file. Default: the one that the daemon would find.
         #[arg(long)]

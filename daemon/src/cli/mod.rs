@@ -25,11 +25,11 @@ use std::process::ExitCode;
 
 pub use read::Form;
 
-/// Starts programs on Hectare, and shows what runs.
+/// Starts programs on Hectare, and shows what is running.
 #[derive(Debug, Parser)]
 #[command(name = "hectare", version, after_long_help = exit::help())]
 pub struct Options {
-    /// The run directory of the daemon. Default: HECTARE_RUN_DIR, else the user's.
+    /// The run directory of the daemon. Default: HECTARE_RUN_DIR, else the user's default.
     #[arg(long, global = true)]
     run_dir: Option<PathBuf>,
     #[command(subcommand)]
@@ -39,14 +39,14 @@ pub struct Options {
 /// The commands.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Starts a program in several processes of one job, and waits for them.
+    /// Runs a program in several processes of one job, and waits for them.
     Run(run::Run),
     /// The part of `run` on one of several hosts. It is started by `run`.
     #[command(hide = true)]
     RunPart,
-    /// What a program of the loop layer would take on 1, 2, 4 ... 256 hosts, from a run of it here.
+    /// Predicts how long a program of the loop layer would take on 1, 2, 4 ... 256 hosts, from a run of it here.
     Plan(plan::Plan),
-    /// The processes that are in jobs, and what their workers do.
+    /// Lists the processes in jobs, and the state of their workers.
     Ps(Listing),
     /// The jobs.
     Jobs {
@@ -58,19 +58,19 @@ enum Command {
     Areas(OfJob),
     /// The counters of a job.
     Stat(OfJob),
-    /// Whether a job is in health: deaths, stragglers, unlogged writes.
+    /// Checks the health of a job: deaths, stragglers, unlogged writes.
     Check(OfJob),
-    /// Jobs, workers and areas as they go: rounds and bytes per second, staleness, who is late.
+    /// Shows a live view of jobs, workers and areas: rounds and bytes per second, staleness, late workers.
     Top(top::Top),
-    /// The other hosts of jobs on several hosts: whether they are connected, how far they are, what went to and fro.
+    /// Lists the other hosts of jobs on several hosts: state, round trip, bytes, losses.
     Peers(Listing),
-    /// The way of an area's versions through this host, with times: published, sent, received, visible, acknowledged.
+    /// Follows an area's versions through this host, with times: published, sent, received, visible, acknowledged.
     Trace(trace::Trace),
     /// The newest published version of an area.
     Read(read::Read),
-    /// Waits until a job is gone, or an area has a version or is fresh.
+    /// Waits until a job has ended, or an area has a version or is fresh.
     Wait(wait::Wait),
-    /// Makes and removes jobs.
+    /// Creates and removes jobs.
     #[command(subcommand)]
     Job(manage::Job),
     /// The key that the hosts of a cluster share.

@@ -23,8 +23,8 @@ pub(super) struct Completions {
 /// Manual pages.
 #[derive(Debug, Args)]
 pub(super) struct ManPages {
-    /// Write all pages, of `hectare`, its commands and `hectared`, into this directory, which is made. Without
-    /// it, the page of `hectare` is printed.
+    /// Write all pages, of `hectare`, its commands and `hectared`, into this directory, creating it if needed. Without
+    /// it, print the page of `hectare`.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

@@ -13,7 +13,7 @@ pub(super) enum ArgumentError {
     Version(String),
     #[error("{0:?} is not a number of seconds")]
     Seconds(String),
-    #[error("an interval is from 0.05 to 3600 seconds")]
+    #[error("an interval must be 0.05 to 3600 seconds")]
     Interval,
 }
 

@@ -22,21 +22,21 @@ const ASK_AGAIN: Duration = Duration::from_millis(20);
 pub(super) struct Wait {
     /// The job.
     job: String,
-    /// The area. Without it, the end of the job is waited for.
+    /// The area. Without it, wait for the end of the job.
     area: Option<String>,
-    /// A job that is not there has ended: for one that may be over before this command begins.
+    /// Treat a job that does not exist as ended: for one that may end before this command starts.
     #[arg(long, conflicts_with = "area")]
     absent_ok: bool,
-    /// Until this version or a later one is published.
+    /// Wait until this version or a later one is published.
     #[arg(long, requires = "area", value_name = "TERM.COUNTER")]
     version: Option<VersionArgument>,
-    /// Until a round has looked at the area at most this many seconds ago.
+    /// Wait until a round has checked the area at most this many seconds ago.
     #[arg(long, requires = "area", value_name = "SECONDS", value_parser = seconds)]
     fresh: Option<Duration>,
     /// Give up after this many seconds, with exit code 7.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// When the daemon ends, how long the next one is waited for, in seconds.
+    /// Seconds to wait for a new daemon when this one ends.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     daemon_within: Duration,
     /// As JSON.

@@ -7,7 +7,7 @@ use super::slurm::{SlurmError, counts, nodes};
 #[non_exhaustive]
 pub enum AllocationError {
     /// There is none.
-    #[error("SLURM_JOB_NODELIST is not set: this is no allocation of SLURM's (sbatch, salloc)")]
+    #[error("SLURM_JOB_NODELIST is not set: not inside a SLURM allocation (sbatch, salloc)")]
     None,
     /// A variable cannot be read.
     #[error("{name}: {source}")]

@@ -1,7 +1,7 @@
 // libhectare: distributed shared memory for machine-learning training, for programs in C and C++.
 //
 // A program keeps its state in areas: named, versioned memory with exactly one writer each. Reads and writes are
-// ordinary loads and stores; the library brings changes to the other workers at points that the program chooses.
+// ordinary loads and stores; the library propagates changes to the other workers at points that the program chooses.
 // In short:
 //
 //     ha_job *job;  ha_worker *worker;  ha_area *model;  void *data;  double *w;
@@ -15,33 +15,32 @@
 //
 // Conventions:
 //
-// - Every function returns an ha_status, HA_OK or the kind of failure, and ha_last_error() has the details; the few that
-//   return something else say so. Results go to places that the caller gives. When a function fails, nothing has changed and
+// - Every function returns an ha_status, HA_OK or the kind of failure, and ha_last_error() has the details; the few
+//   exceptions say so. Results are stored through pointers. When a function fails, nothing has changed and
 //   no result is stored, unless it says otherwise. No function ends the program.
-// - A thread leaves before it ends (ha_worker_leave, ha_observer_close). One that ends as a worker or an observer ends
-//   the program, with a message: other threads may still use its pointers and views, and nothing protects them any
-//   longer. A program may end with workers; a destructor of pthread_key_create may leave for its thread.
-// - Handles (ha_job, ha_worker, ha_area, ...) are opaque. A null handle is refused with HA_NULL; one that was closed,
-//   or is of another kind, with HA_BAD_HANDLE. A closed handle is recognized until 256 others of its kind were closed
-//   after it. A pointer that never was a handle, but memory of the program's, is refused if its first eight bytes do
-//   not happen to be a handle's; one that points nowhere ends the program, as everywhere in C.
-// - A worker, and everything that belongs to it, is for the thread that made it: HA_WRONG_THREAD otherwise.
+// - A thread must leave before it ends (ha_worker_leave, ha_observer_close). If it ends as a worker or an observer, the
+//   program is terminated with a message: other threads may still use its pointers and views, which nothing protects any
+//   longer. A program may exit with workers; a destructor of pthread_key_create may leave for its thread.
+// - Handles (ha_job, ha_worker, ha_area, ...) are opaque. A null handle is rejected with HA_NULL; a closed one,
+//   or one of another kind, with HA_BAD_HANDLE. A closed handle is recognized until 256 others of its kind have been
+//   closed after it. A pointer to other memory of the program is rejected unless its first eight bytes happen to be a
+//   handle's; an invalid pointer crashes the program, as everywhere in C.
+// - A worker, and everything that belongs to it, is for the thread that created it: HA_WRONG_THREAD otherwise.
 // - Synchronization points are ha_service, ha_sync, ha_barrier, and the functions whose comments say so. There,
 //   publications of other workers become visible, and pointers for reading become invalid.
-// - With HECTARE_CHECK=1 in the environment, writes that a worker did not log are found at its next synchronization
-//   point, which completes, reports them on the standard error output and returns HA_UNLOGGED. Run a new program once
-//   with it.
+// - With HECTARE_CHECK=1 in the environment, a worker's unlogged writes are found at its next synchronization
+//   point, which completes, reports them on standard error and returns HA_UNLOGGED. Run a new program once with it.
 // - Structs that may grow begin with a size field. Set it to sizeof the struct: ha_..._init does, and zeroes the rest,
 //   which means the defaults. So programs that were compiled with an older header still work.
-// - Text is UTF-8 and ends in a zero byte. Times are in nanoseconds. Ranges are in elements: first, count.
-// - Under each function, "Pointers" has the requirements on its pointers (null is refused where it makes no sense),
-//   "Thread" the threads that may call it, and "Fails" its failures besides HA_NULL, HA_BAD_HANDLE and HA_WRONG_THREAD.
-//   HA_FORKED means that a process that was forked has to open the job by itself.
-// - Callbacks must not let C++ exceptions out, and must not longjmp over the library.
+// - Text is UTF-8 and zero-terminated. Times are in nanoseconds. Ranges are in elements: first, count.
+// - Under each function, "Pointers" has the requirements on its pointers, "Thread" the threads that may call it, and
+//   "Fails" its failures besides HA_NULL, HA_BAD_HANDLE and HA_WRONG_THREAD.
+//   HA_FORKED means that a forked process must open the job itself.
+// - Callbacks must not throw C++ exceptions, and must not longjmp over the library.
 //
 // C99 and C++11. Link with -lhectare (`pkg-config --cflags --libs hectare`, or CMake's find_package(hectare)).
 //
-// Made by cbindgen from the library's sources; do not edit.
+// Generated by cbindgen from the library's sources; do not edit.
 
 #ifndef HECTARE_H
 #define HECTARE_H
@@ -50,11 +49,11 @@
 #include <stdint.h>
 #include <string.h>
 
-// Time-outs are in nanoseconds.
+// Timeouts are in nanoseconds.
 #define HA_MICROSECOND UINT64_C(1000)
 #define HA_MILLISECOND UINT64_C(1000000)
 #define HA_SECOND UINT64_C(1000000000)
-// A time-out that never comes.
+// A timeout that never expires.
 #define HA_FOREVER UINT64_MAX
 
 
@@ -79,7 +78,7 @@ enum ha_status
     HA_BAD_ARGUMENT = 3,
     // The size field of a struct, or the size of a buffer, fits no version of this library.
     HA_BAD_SIZE = 4,
-    // The program was compiled with a header that does not go with this library.
+    // The program was compiled with a header that does not match this library.
     HA_ABI_MISMATCH = 5,
     // A range lies outside the area.
     HA_OUT_OF_RANGE = 6,
@@ -99,9 +98,9 @@ enum ha_status
     HA_NO_SUCH_AREA = 13,
     // The area was deleted.
     HA_DELETED = 14,
-    // The area's options, or the arguments of a reducer or array, make no sense.
+    // The area's options, or the arguments of a reducer or array, are invalid.
     HA_INVALID_AREA = 15,
-    // The job's settings make no sense.
+    // The job's settings are invalid.
     HA_INVALID_CONFIG = 16,
     // There is not enough memory.
     HA_OUT_OF_MEMORY = 17,
@@ -113,7 +112,7 @@ enum ha_status
     HA_ALREADY_OWNER = 20,
     // The area cannot be claimed: its owner is alive, here or on another host.
     HA_OWNER_ALIVE = 21,
-    // Whoever could have given the area is dead or has let go of it: claim it.
+    // The worker that could have given the area is dead or has dropped it: claim it.
     HA_OWNER_GONE = 22,
     // The area has no reader copy.
     HA_NO_READER_COPY = 23,
@@ -125,7 +124,7 @@ enum ha_status
     HA_RANK_TAKEN = 26,
     // A handle was used with one of another job.
     HA_OTHER_JOB = 27,
-    // A wait ended by its time limit.
+    // A wait timed out.
     HA_TIMED_OUT = 28,
     // The descriptor does not belong to a job, or to one of another version of the library.
     HA_NOT_A_JOB = 29,
@@ -137,14 +136,15 @@ enum ha_status
     HA_FORKED = 32,
     // A callback of the program reported a failure.
     HA_CALLBACK = 33,
-    // A defect of this library: please report it, with `ha_last_error`.
+    // A bug in this library: please report it, with `ha_last_error`.
     HA_INTERNAL = 34,
-    // Under `HECTARE_CHECK=1`: this worker wrote to an area of its own and did not log that. The synchronization point
-    // that returns this has completed.
+    // Under `HECTARE_CHECK=1`: this worker wrote to one of its areas without logging it. The synchronization point that
+    // returns this has completed.
     HA_UNLOGGED = 35,
     // The job, which is on several hosts, has ended because one of them failed; `ha_last_error` names it.
     HA_PEER_FAILED = 36,
-    // Another host has the area, and this one cannot have it: it has no reader copies, or no place here, for instance.
+    // Another host has the area and this one cannot get it, for instance because it has no reader copies, or cannot be
+    // stored here.
     HA_NOT_SHARED = 37,
 };
 #ifndef __cplusplus
@@ -193,10 +193,10 @@ typedef uint32_t ha_type;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// How values of several areas become one.
+// How values of several areas are combined.
 //
-// Integers wrap on overflow; a NaN in any input makes the result NaN. Inputs are combined in their order, so results
-// are the same bits for any number of workers.
+// Integers wrap on overflow; a NaN in any input makes the result NaN. Inputs are combined in order, so results have the
+// same bits for any number of workers.
 enum ha_operation
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -204,9 +204,9 @@ enum ha_operation
  {
     // The sum.
     HA_SUM = 1,
-    // The sum divided by how many were summed; integers round toward zero.
+    // The mean; integers round toward zero.
     HA_MEAN = 2,
-    // The largest; NaN where any is NaN.
+    // The maximum; NaN if any input is NaN.
     HA_MAX = 3,
     // In a reducer: the value of the input that changed the element since the last run; of several, the last in the
     // order of inputs. In an array: the value of the last member that names the element.
@@ -228,9 +228,9 @@ enum ha_worker_state
  {
     // It joins or leaves.
     HA_WORKER_CHANGING = 0,
-    // It comes to rounds.
+    // It takes part in rounds.
     HA_WORKER_LIVE = 1,
-    // It did not come to a round in time; rounds do not wait for it until it is back.
+    // It missed a round's deadline; rounds do not wait for it until it is back.
     HA_WORKER_STRAGGLER = 2,
     // Its thread is gone; its areas can be claimed.
     HA_WORKER_DEAD = 3,
@@ -251,11 +251,11 @@ enum ha_tracking
  {
     // The program says so: `ha_log` and its relatives.
     HA_TRACK_LOGGED = 0,
-    // Not at all: whenever the program says that something was written (`ha_log_all`), the whole area is copied. For
-    // small areas that change as a whole.
+    // Not at all: whenever the program calls `ha_log_all`, the whole area is copied. For small areas that change as a
+    // whole.
     HA_TRACK_WHOLE = 1,
-    // By page protection (Linux 6.7), or where the kernel has none, by comparing the area at every publication. For
-    // update loops that cannot be touched.
+    // By page protection (Linux 6.7), or on older kernels by comparing the area at every publication. For
+    // update loops that cannot be changed.
     HA_TRACK_AUTOMATIC = 2,
 };
 #ifndef __cplusplus
@@ -266,7 +266,7 @@ typedef uint32_t ha_tracking;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// The answer to a living worker that stands still in the middle of a publication, where it cannot be left behind.
+// What to do about a live worker that stalls in the middle of a publication, where it cannot be left behind.
 enum ha_stall_policy
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -276,7 +276,8 @@ enum ha_stall_policy
     HA_STALL_WAIT = 0,
     // After `stall_after_ns`, its process is killed, unless it is the one that would have to send the signal.
     HA_STALL_KILL = 1,
-    // After `stall_after_ns`, the reader copy that it was writing is pinned, away from others; for areas with three or more.
+    // After `stall_after_ns`, the reader copy that it was writing is pinned and no longer used; for areas with three or
+    // more.
     HA_STALL_PIN = 2,
 };
 #ifndef __cplusplus
@@ -287,33 +288,33 @@ typedef uint32_t ha_stall_policy;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// An area as one worker has it: attached for reading, or owned, which is the right to write it.
+// A worker's handle of an area: attached for reading, or owned, which is the right to write it.
 //
-// The handle belongs to the worker, and so to its thread. It remains the same when ownership comes and goes.
+// The handle belongs to the worker, and so to its thread. It stays the same when ownership changes.
 typedef struct ha_area ha_area;
 
-// An array that several workers write, each in an area of its own, with a master that they read. For programs whose
-// threads share one vector: each worker works on its own copy, and at the borders of batches, reductions bring what
-// was written into the master, and `ha_array_map` brings what others wrote into the copy.
+// An array that several workers write, each in its own area, with a master copy that they read. For programs whose
+// threads share one vector: each worker works on its own copy; between batches, reductions merge the written elements
+// into the master, and `ha_array_map` copies what others wrote back into the worker's copy.
 //
-// One worker, the first member, combines everything. That is the simple way, not the fast one: where each row has
-// one next reader, let it copy the row out of the writer's area; where sums are wanted, see `ha_reducer`.
+// One worker, the first member, combines everything. That is simple, not fast: if each row has a single next reader, let
+// it copy the row from the writer's area; for sums, see `ha_reducer`.
 typedef struct ha_array ha_array;
 
 // A job: workers and areas that synchronize together.
 //
-// The handle may be used by all threads at once; only `ha_job_close` must not run beside another call with it.
-// Workers and areas that were made with it go on when it is closed.
+// The handle may be used by all threads at once; only `ha_job_close` must not run beside another call with it. Workers
+// and areas that were created with it remain when it is closed.
 typedef struct ha_job ha_job;
 
-// Somebody who reads areas without being a worker: evaluation, monitoring. It never delays a worker; the publication
-// of an area is put off while all of its copies are being read, so give such areas two reader copies.
+// A reader of areas that is not a worker, for evaluation or monitoring. It never delays a worker; the publication of an
+// area is postponed while all of its copies are being read, so give such areas two reader copies.
 //
 // The handle belongs to the thread that made it.
 typedef struct ha_observer ha_observer;
 
-// Combines areas of equal length into one result, cooperatively: each member reduces its share of the elements into
-// an area of its own.
+// Combines areas of equal length into one result, cooperatively: each member reduces its share of the elements into its
+// own area.
 typedef struct ha_reducer ha_reducer;
 
 // A worker: a thread that is registered with a job, owns areas, and takes part in publications.
@@ -328,7 +329,7 @@ typedef struct ha_job_options {
     size_t size;
     // Address space for areas, in bytes; memory is taken only for areas that exist. Default: twice the host's memory.
     uint64_t reserve_bytes;
-    // How long a round waits for workers before it goes on without them, in nanoseconds. Default: 100 ms.
+    // How long a round waits for workers before it continues without them, in nanoseconds. Default: 100 ms.
     uint64_t patience_ns;
     // Worker slots. Default: 256.
     uint32_t max_workers;
@@ -336,15 +337,15 @@ typedef struct ha_job_options {
     uint32_t max_areas;
     // Observer slots. Default: 64.
     uint32_t max_observers;
-    // The answer to a worker that stands still inside a round.
+    // What to do about a worker that stalls inside a round.
     ha_stall_policy stall_policy;
     // How long a stall may last, in nanoseconds; for policies other than `HA_STALL_WAIT`.
     uint64_t stall_after_ns;
-    // Not 0: `ha_run` binds each worker to a core of its own.
+    // Not 0: `ha_run` binds each worker to its own core.
     uint32_t pin_cores;
-    // Not 0: check mode. Before every publication areas are compared with what was published before, and lines that
-    // were written and not logged are reported (`ha_unlogged_writes`). With `HECTARE_CHECK=1` in the environment that is
-    // so in every job, and the worker's next synchronization point returns `HA_UNLOGGED`.
+    // Not 0: check mode. Before every publication, areas are compared with the last published version, and unlogged
+    // writes are reported (`ha_unlogged_writes`). With `HECTARE_CHECK=1` in the environment that is so in every job, and
+    // the worker's next synchronization point returns `HA_UNLOGGED`.
     uint32_t check;
     // Not 0: 4 KiB pages only. Default: areas of 2 MiB and more on huge pages where possible.
     uint32_t no_huge_pages;
@@ -366,9 +367,9 @@ typedef struct ha_synced {
     size_t size;
     // The round that was completed.
     uint64_t round;
-    // How many rounds were given up before it because somebody did not come.
+    // How many rounds before it were abandoned because a worker did not arrive.
     uint32_t given_up;
-    // How many of the areas asked for are published in a later round, because every reader copy is in use.
+    // How many of the requested areas are published in a later round, because every reader copy is in use.
     uint32_t put_off;
 } ha_synced;
 
@@ -383,8 +384,8 @@ typedef struct ha_area_options {
     size_t row;
     // Publishes the area at this interval, in nanoseconds, if it changed. Default: on demand only.
     uint64_t interval_ns;
-    // Reader copies: 1 is enough while every worker comes to every round; with 2 and more, late workers and observers
-    // go on reading an old version. Default: 1.
+    // Reader copies: 1 is enough if every worker takes part in every round; with 2 or more, late workers and observers
+    // can keep reading an old version. Default: 1.
     uint32_t copies;
     // Not 0: no reader copy at all. The area is handed over and lent, never published.
     uint32_t no_copies;
@@ -392,13 +393,13 @@ typedef struct ha_area_options {
     ha_tracking tracking;
     // Zero.
     uint32_t reserved;
-    // At least this long, in nanoseconds, between versions that go to another host; those before a clock or a barrier, and those
-    // that are asked for, go at once. Default: as soon as the last one has come.
+    // Minimal time, in nanoseconds, between versions that are sent to another host; those before a clock or a barrier,
+    // and those that are requested, are sent at once. Default: as soon as the last one has arrived.
     uint64_t external_interval_ns;
 } ha_area_options;
 
-// A view of some elements of an area. While it is open, its worker cannot pass a synchronization point: calls that
-// would fail with `HA_VIEW_OPEN`. So what it shows cannot change.
+// A view of some elements of an area. While it is open, its worker cannot pass a synchronization point: such calls fail
+// with `HA_VIEW_OPEN`. So its elements cannot change.
 typedef struct ha_view {
     // The first element.
     const void *data;
@@ -438,9 +439,9 @@ typedef struct ha_range {
     size_t count;
 } ha_range;
 
-// A reduction of the program's own: fills `out`, which holds elements `first` to `first + count - 1` of the result
-// (of the last run, before), from the same elements of all inputs, in their order. 0 is success. It may not use the
-// worker (`HA_BUSY`), and must not let a C++ exception out.
+// A custom reduction: fills `out`, which holds elements `first` to `first + count - 1` of the result (of the last run,
+// before), from the same elements of all inputs, in their order. 0 is success. It may not use the worker (`HA_BUSY`),
+// and must not let a C++ exception out.
 typedef int (*ha_combine_function)(void *out,
                                    const void *const *inputs,
                                    size_t input_count,
@@ -448,19 +449,19 @@ typedef int (*ha_combine_function)(void *out,
                                    size_t count,
                                    void *argument);
 
-// Counters of a job since it was made. Set `size` to `sizeof(ha_stats)` before the call.
+// Counters of a job since it was created. Set `size` to `sizeof(ha_stats)` before the call.
 typedef struct ha_stats {
     // `sizeof(ha_stats)`.
     size_t size;
     // Rounds that began.
     uint64_t rounds;
-    // Rounds given up because somebody did not come.
+    // Rounds abandoned because a worker did not arrive.
     uint64_t given_up;
-    // How often a worker was left behind by a round that was given up.
+    // How often a worker was late, so that a round was abandoned.
     uint64_t late;
     // Versions published.
     uint64_t published;
-    // Publications put off because every reader copy was in use, or because a group was not complete.
+    // Publications postponed because every reader copy was in use, or because a group was not complete.
     uint64_t put_off;
     // Bytes copied into reader copies.
     uint64_t copied_bytes;
@@ -474,7 +475,7 @@ typedef struct ha_stats {
     uint64_t kills;
     // Reader copies pinned by the stall policy (`pinned_copies` of `hectare stat`).
     uint64_t quarantines;
-    // Lines of 64 bytes that check mode found written and not logged.
+    // Unlogged 64-byte lines that check mode found written.
     uint64_t unlogged_lines;
 } ha_stats;
 
@@ -518,15 +519,15 @@ typedef struct ha_area_info {
     uint64_t epoch;
     // The newest published version; 0.0 without reader copies.
     struct ha_version version;
-    // Publications put off because every reader copy was in use.
+    // Publications postponed because every reader copy was in use.
     uint64_t put_off;
     // Reader copies.
     uint32_t copies;
-    // The rank that owns it, or that it is on its way to; -1 if it can be claimed.
+    // The rank that owns it, or to which it is being given; -1 if it can be claimed.
     int32_t owner;
 } ha_area_info;
 
-// A write that was not logged, found in check mode. It is published all the same.
+// An unlogged write, found in check mode. It is published anyway.
 typedef struct ha_unlogged {
     // As many bytes of it as the caller asked for.
     size_t size;
@@ -564,14 +565,14 @@ typedef struct ha_area_head {
 extern "C" {
 #endif // __cplusplus
 
-// A status in words, without details. Never null, also for numbers that are no status; static text.
+// The text of a status, without details. Never null, even for unknown numbers; static text.
 //
 // Thread: any.
 const char *ha_status_message(int32_t status);
 
-// The message of the last call that failed on this thread, in one line: which area or worker, what happened and
-// what to do. Empty if none failed; at most 1023 bytes. The place is the same for all failures of a thread, and valid
-// until the thread ends.
+// The message of the last call that failed on this thread, in one line: which area or worker, what happened and what to
+// do. Empty if none failed; at most 1023 bytes. The buffer is reused by later failures of the thread, and valid until
+// the thread ends.
 //
 // Thread: any; each has its own text.
 const char *ha_last_error(void);
@@ -582,14 +583,13 @@ const char *ha_last_error(void);
 const char *ha_library_version(void);
 
 // Whether a program that was compiled with this version of the header can use this library: call it as
-// `ha_check_abi(HA_ABI_VERSION)`. The soname checks the same for programs that are linked; those that load the
-// library by themselves, with `dlopen`, call this first.
+// `ha_check_abi(HA_ABI_VERSION)`. The soname checks the same for programs that are linked; those that load the library with `dlopen` should call this first.
 //
 // Thread: any.
 // Fails: `HA_ABI_MISMATCH` if the major versions differ, or the header is newer than the library.
 ha_status ha_check_abi(uint32_t header_version);
 
-// Makes a job inside this program.
+// Creates a job inside this program.
 //
 // Pointers: `options` null for the defaults, or settings with their `size` set; `job` a place for the handle.
 // Thread: any.
@@ -597,18 +597,17 @@ ha_status ha_check_abi(uint32_t header_version);
 ha_status ha_job_embedded(const struct ha_job_options *options,
                           struct ha_job **job);
 
-// Makes this process a member of the job of this name on this host, which is made if there is none. Needs the
-// daemon, `hectared`, and takes its settings. The job goes when its last member has left.
+// Makes this process a member of the job of this name on this host, creating it if there is none. Needs the daemon,
+// `hectared`, and uses its settings. The job ends when its last member has left.
 //
 // Pointers: `name` the job's name, or null for that in the environment (`HECTARE_JOB`, which `hectare run` sets);
 // `job` a place for the handle.
 // Thread: any.
-// Fails: `HA_DAEMON`, `HA_NOT_A_JOB`, `HA_SYSTEM`, `HA_BAD_ARGUMENT` if `name` is null and the environment names no
-// job.
+// Fails: `HA_DAEMON`, `HA_NOT_A_JOB`, `HA_SYSTEM`, `HA_BAD_ARGUMENT` if `name` is null and the environment names no job.
 ha_status ha_job_connect(const char *name,
                          struct ha_job **job);
 
-// The job that the environment asks for: that of `HECTARE_JOB` if it is set (`ha_job_connect`), else one inside this
+// Opens the job that the environment names: that of `HECTARE_JOB` if it is set (`ha_job_connect`), else one inside this
 // program (`ha_job_embedded`). So the same binary runs alone and under `hectare run`.
 //
 // Pointers: `options` null for the defaults, or settings with their `size` set, for the second case; `job` a place
@@ -618,7 +617,7 @@ ha_status ha_job_connect(const char *name,
 ha_status ha_job_open(const struct ha_job_options *options,
                       struct ha_job **job);
 
-// Which process of a program this is, as its launcher says: `hectare run`, Open MPI, PMI, torchrun or SLURM.
+// The rank of this process according to its launcher: `hectare run`, Open MPI, PMI, torchrun or SLURM.
 //
 // Pointers: `rank` and `size` null, or places for this process's number and how many there are; 0 and 1 where no
 // launcher set `HECTARE_JOB`.
@@ -636,16 +635,16 @@ ha_status ha_launch(uint32_t *rank,
 ha_status ha_job_from_descriptor(int descriptor,
                                  struct ha_job **job);
 
-// The descriptor of the job's memory, close-on-exec: whoever has it can join the job. Valid as long as the handle is
-// open; do not close it. It is for passing on: writes and mappings through it bypass the library, and
-// changes memory that pointers for reading show.
+// The descriptor of the job's memory, close-on-exec: a process that has it can join the job. Valid as long as the handle
+// is open; do not close it. Use it only to pass it on: writes and mappings through it bypass the library, and change
+// memory that pointers for reading refer to.
 //
 // Pointers: `job` an open job; `descriptor` a place for the descriptor.
 // Thread: any.
 ha_status ha_job_descriptor(struct ha_job *job,
                             int *descriptor);
 
-// Closes the handle. Workers and areas that were made with it go on.
+// Closes the handle. Workers and areas that were created with it remain.
 //
 // Pointers: `job` an open job that no other call uses, or null, which does nothing.
 // Thread: any.
@@ -660,20 +659,20 @@ ha_status ha_job_close(struct ha_job *job);
 ha_status ha_job_delete_area(struct ha_job *job,
                              const char *name);
 
-// Runs `function` on `count` new workers, each in a thread of its own, and waits for all. In a fresh job their ranks
-// are 0 to `count` - 1. None begins before all have joined; a worker leaves when its function returns.
+// Runs `function` on `count` new workers, each in its own thread, and waits for all. In a fresh job their ranks are 0 to
+// `count` - 1. None starts before all have joined; a worker leaves when its function returns.
 //
 // Pointers: `job` an open job; `argument` whatever the function wants, for all threads at once.
 // Thread: any.
-// Fails: `HA_CALLBACK` if the function of a worker returned something else than 0; the text has the worker and the value.
+// Fails: `HA_CALLBACK` if the function of a worker returned a value other than 0; the text has the worker and the value.
 // `HA_LIMIT`, `HA_SYSTEM` if threads cannot be started, `HA_FORKED`.
 ha_status ha_run(struct ha_job *job,
                  size_t count,
                  ha_worker_function function,
                  void *argument);
 
-// Makes the calling thread a worker, with the lowest free rank, or in a job of the daemon with the next that is
-// handed to this process.
+// Makes the calling thread a worker, with the lowest free rank, or in a job of the daemon with the next rank that is
+// assigned to this process.
 //
 // Pointers: `job` an open job; `worker` a place for the handle.
 // Thread: any; the handle belongs to the calling thread. A thread may be several workers, but then never waits for
@@ -692,7 +691,7 @@ ha_status ha_worker_join_at(struct ha_job *job,
                             struct ha_worker **worker);
 
 // Leaves the job, and closes the handle and those of its areas, reducers and arrays. Areas that it owns become
-// claimable. The worker of a body of `ha_run` leaves by returning: for it this fails with `HA_BUSY`.
+// claimable. In a function of `ha_run`, a worker leaves by returning; this call fails with `HA_BUSY` there.
 //
 // Pointers: `worker` an open worker, or null, which does nothing.
 // Thread: that of the worker.
@@ -705,9 +704,9 @@ ha_status ha_worker_leave(struct ha_worker *worker);
 ha_status ha_worker_rank(struct ha_worker *worker,
                          uint32_t *rank);
 
-// A synchronization point: takes part in a publication if one is under way, and begins one if an area is due.
-// Cheap when there is nothing to do; call it once per batch, or per row. Pointers for reading
-// (`ha_area_reader`) are no longer valid afterwards.
+// A synchronization point: takes part in a publication if one is in progress, and starts one if an area is due. Cheap
+// when there is nothing to do; call it once per batch, or per row. Pointers for reading (`ha_area_reader`) are no longer
+// valid afterwards.
 //
 // Pointers: `worker` an open worker.
 // Thread: that of the worker.
@@ -724,25 +723,25 @@ ha_status ha_service(struct ha_worker *worker);
 ha_status ha_sync(struct ha_worker *worker,
                   struct ha_synced *synced);
 
-// Ends a period of work: publishes what this worker wrote, and waits until every live worker has ended the same
-// period; then each sees what all have written. The same as `ha_tick` and `ha_wait_clocks` with staleness 0. Every
-// live worker of the job has to come, or to call `ha_leave_clocks` once.
+// Ends a clock period: publishes what this worker wrote, and waits until every live worker has ended the same period;
+// then each sees all writes. The same as `ha_tick` and `ha_wait_clocks` with staleness 0. Every live worker of the job
+// must call it, or have called `ha_leave_clocks`.
 //
 // Pointers: `worker` an open worker.
 // Thread: that of the worker.
-// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none); the period has ended all the same,
-// so wait on with `ha_wait_clocks`. `HA_VIEW_OPEN`, `HA_FORKED`.
+// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none); the period has ended anyway, so continue
+// waiting with `ha_wait_clocks`. `HA_VIEW_OPEN`, `HA_FORKED`.
 ha_status ha_barrier_within(struct ha_worker *worker,
                             uint64_t timeout_ns);
 
-// `ha_barrier_within` without a time-out.
+// `ha_barrier_within` without a timeout.
 //
 // Pointers: `worker` an open worker.
 // Thread: that of the worker.
 // Fails: `HA_VIEW_OPEN`, `HA_FORKED`.
 ha_status ha_barrier(struct ha_worker *worker);
 
-// Ends a period of work without waiting: raises the worker's clock, and marks what it wrote to be published in the
+// Ends a clock period without waiting: increments the worker's clock, and schedules its writes for publication in the
 // next round.
 //
 // Pointers: `worker` an open worker; `clock` null, or a place for the new clock.
@@ -764,14 +763,14 @@ ha_status ha_clock(struct ha_worker *worker,
 //
 // Pointers: `worker` an open worker.
 // Thread: that of the worker.
-// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none); the text names those who are behind.
-// `HA_VIEW_OPEN`, `HA_FORKED`.
+// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none); the text names the workers that are
+// behind. `HA_VIEW_OPEN`, `HA_FORKED`.
 ha_status ha_wait_clocks(struct ha_worker *worker,
                          uint64_t staleness,
                          uint64_t timeout_ns);
 
-// Takes this worker out of the clocks: nobody waits for it in barriers any more. For workers that do something else
-// than train.
+// Takes this worker out of the clocks: barriers no longer wait for it. For workers that do something other than
+// training.
 //
 // Pointers: `worker` an open worker.
 // Thread: that of the worker.
@@ -781,7 +780,8 @@ ha_status ha_leave_clocks(struct ha_worker *worker);
 //
 // Pointers: `worker` an open worker.
 // Thread: that of the worker.
-// Fails: `HA_VIEW_OPEN`; `HA_NO_SUCH_WORKER` in a job on several hosts, if no worker of this host was left in the clocks.
+// Fails: `HA_VIEW_OPEN`; `HA_NO_SUCH_WORKER` in a job on several hosts, if no worker of this host was left in the
+// clocks.
 ha_status ha_rejoin_clocks(struct ha_worker *worker);
 
 // Waits until `count` workers are in the job, this one included; takes part in publications meanwhile. A
@@ -813,13 +813,13 @@ ha_status ha_area_create(struct ha_worker *worker,
                          const struct ha_area_options *options,
                          struct ha_area **area);
 
-// Attaches to an area for reading. If `timeout_ns` is not 0, waits so many nanoseconds for it to be created. With a time-out,
-// and in a job on several hosts, it is a synchronization point: there, an area of another host is waited for until it has come,
-// or the hosts have said that there is none.
+// Attaches to an area for reading. If `timeout_ns` is not 0, waits for it to be created, up to that time. With a
+// timeout, and in a job on several hosts, it is a synchronization point: there, it waits for an area of another host to
+// arrive, or until the hosts have confirmed that there is none.
 //
 // Pointers: `worker` an open worker; `name` the area's name; `area` a place for the handle.
 // Thread: that of the worker.
-// Fails: `HA_NO_SUCH_AREA` without a time-out, `HA_TIMED_OUT` with one; `HA_WRONG_TYPE`, `HA_INVALID_NAME`,
+// Fails: `HA_NO_SUCH_AREA` without a timeout, `HA_TIMED_OUT` with one; `HA_WRONG_TYPE`, `HA_INVALID_NAME`,
 // `HA_BAD_ARGUMENT`, `HA_FORKED`; in a job on several hosts also `HA_NOT_SHARED` and `HA_OUT_OF_MEMORY`, at once.
 ha_status ha_area_attach(struct ha_worker *worker,
                          const char *name,
@@ -842,19 +842,19 @@ ha_status ha_area_detach(struct ha_area *area);
 // Fails: `HA_NOT_OWNER`, `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`; the handle stays open then.
 ha_status ha_area_delete(struct ha_area *area);
 
-// Elements in the area; 0 if `area` is no handle of this thread's.
+// Elements in the area; 0 if `area` is not a handle of this thread.
 //
 // Pointers: `area` an open area.
 // Thread: that of its worker.
 size_t ha_area_len(const struct ha_area *area);
 
-// Elements per row; 0 if `area` is no handle of this thread's.
+// Elements per row; 0 if `area` is not a handle of this thread.
 //
 // Pointers: `area` an open area.
 // Thread: that of its worker.
 size_t ha_area_row_len(const struct ha_area *area);
 
-// Whether the worker owns the area: 1 or 0; 0 too if `area` is no handle of this thread's.
+// Whether the worker owns the area: 1 or 0; also 0 if `area` is not a handle of this thread.
 //
 // Pointers: `area` an open area.
 // Thread: that of its worker.
@@ -897,16 +897,16 @@ ha_status ha_log_all(struct ha_area *area);
 //
 // Pointers: `area` an open area; `from` readable for `bytes` bytes, which are `count` elements.
 // Thread: that of its worker.
-// Fails: `HA_OUT_OF_RANGE`, `HA_BAD_SIZE` if `bytes` is not the size of `count` elements, `HA_NOT_OWNER`,
-// `HA_DELETED`, `HA_FORKED`.
+// Fails: `HA_OUT_OF_RANGE`, `HA_BAD_SIZE` if `bytes` is not the size of `count` elements, `HA_NOT_OWNER`, `HA_DELETED`,
+// `HA_FORKED`.
 ha_status ha_area_store(struct ha_area *area,
                         size_t first,
                         size_t count,
                         const void *from,
                         size_t bytes);
 
-// The newest version that was published when the worker last stood at a synchronization point: one whole version,
-// never a mix. Valid, and unchanged, until the worker's next synchronization point.
+// The version that was the newest at the worker's last synchronization point: one whole version, never a mix. Valid, and
+// unchanged, until the worker's next synchronization point.
 //
 // Pointers: `area` an open area; `data` a place for the pointer, which is aligned to 64 bytes.
 // Thread: that of its worker; others may read through the pointer as long as it is valid.
@@ -952,14 +952,14 @@ ha_status ha_area_load(const struct ha_area *area,
                        void *to,
                        size_t bytes);
 
-// Gives the area to worker `to`: one atomic exchange, no barrier, no copy. What was written and not yet published goes along. The
-// handle remains, for reading and for `ha_area_take`; the writer pointer is no longer valid. To a worker of another host it goes in
-// the background.
+// Gives the area to worker `to`: one atomic exchange, no barrier, no copy. Unpublished writes go with it. The handle
+// remains valid, for reading and for `ha_area_take`; the writer pointer does not. To a worker of another host, the area
+// moves in the background.
 //
 // Pointers: `area` an open area.
 // Thread: that of its worker.
-// Fails: `HA_NOT_OWNER` (also when it was given before), `HA_NO_SUCH_WORKER`, `HA_INVALID_AREA` (it cannot go to another host),
-// `HA_DELETED`, `HA_FORKED`; the area stays with its owner then.
+// Fails: `HA_NOT_OWNER` (also when it was given before), `HA_NO_SUCH_WORKER`, `HA_INVALID_AREA` (it cannot go to another
+// host), `HA_DELETED`, `HA_FORKED`; the area stays with its owner then.
 ha_status ha_area_give(struct ha_area *area,
                        uint32_t to);
 
@@ -972,19 +972,19 @@ ha_status ha_area_give(struct ha_area *area,
 ha_status ha_area_give_published(struct ha_area *area,
                                  uint32_t to);
 
-// Takes an area that another worker gives to this one, waiting until it does; takes part in publications meanwhile.
-// A synchronization point. With a time-out of 0, only looks whether it is on its way, and is no synchronization
+// Waits for an area that another worker gives to this one, and takes it; takes part in publications meanwhile. A
+// synchronization point. With a timeout of 0, takes it only if it has been given already, and is not a synchronization
 // point.
 //
 // Pointers: `area` an open area.
 // Thread: that of its worker.
-// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none), `HA_OWNER_GONE`,
-// `HA_ALREADY_OWNER`, `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
+// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none), `HA_OWNER_GONE`, `HA_ALREADY_OWNER`,
+// `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
 ha_status ha_area_take(struct ha_area *area,
                        uint64_t timeout_ns);
 
-// Takes over an area whose owner is dead or has let go of it. It is restored from the last published version; what
-// was written after that is lost. A synchronization point.
+// Takes over an area whose owner is dead or has dropped it. It is restored to the last published version; later writes
+// are lost. A synchronization point.
 //
 // Pointers: `worker` an open worker; `name` the area's name; `area` a place for the handle; `loss` null, or a place
 // for the loss, its `size` set.
@@ -1004,8 +1004,8 @@ ha_status ha_area_claim(struct ha_worker *worker,
 // Fails: `HA_NOT_OWNER`, `HA_DELETED`, `HA_FORKED`.
 ha_status ha_area_lend(struct ha_area *area);
 
-// Takes a lent area back for writing: refuses readers from now on, and waits until those who read it have passed a
-// synchronization point. A synchronization point.
+// Takes a lent area back for writing: rejects new readers, and waits until current readers have passed a synchronization
+// point. A synchronization point.
 //
 // Pointers: `area` an open area.
 // Thread: that of its worker.
@@ -1121,8 +1121,8 @@ ha_status ha_area_wait_clock(const struct ha_area *area,
                              uint64_t staleness,
                              uint64_t timeout_ns);
 
-// Makes a reducer of `member_count` workers, each of which calls this with the same arguments and is in the list. It
-// creates the area `name`/rank for the worker's share. A synchronization point.
+// Creates a reducer of `member_count` workers, each of which must be in the list and call this with the same arguments.
+// It creates the area `name`/rank for the worker's share. A synchronization point.
 //
 // Pointers: `worker` an open worker; `name` the reducer's name; `members` readable for `member_count` ranks; `inputs`
 // readable for `input_count` open areas of this worker, all of `element_type` and of the same length; `reducer` a
@@ -1153,8 +1153,7 @@ ha_status ha_reducer_run(struct ha_reducer *reducer,
 //
 // Pointers: `reducer` an open reducer; `argument` whatever the function wants.
 // Thread: that of its worker.
-// Fails: as `ha_reducer_run`; `HA_CALLBACK` if the function returned something else than 0, after the reduction was
-// completed.
+// Fails: as `ha_reducer_run`; `HA_CALLBACK` if the function returned a value other than 0, after the reduction has completed.
 ha_status ha_reducer_run_with(struct ha_reducer *reducer,
                               ha_combine_function function,
                               void *argument);
@@ -1181,16 +1180,16 @@ ha_status ha_reducer_share(struct ha_reducer *reducer,
 // Thread: that of its worker.
 ha_status ha_reducer_close(struct ha_reducer *reducer);
 
-// Makes an array of `len` elements, all zero, of `member_count` workers, each of which calls this with the same
-// arguments and is in the list. It creates the areas `name`/rank and `name`/ranges/rank, and for the first member
+// Creates an array of `len` elements, all zero, of `member_count` workers, each of which must be in the list and call
+// this with the same arguments. It creates the areas `name`/rank and `name`/ranges/rank, and for the first member
 // `name`/master and `name`/state. A synchronization point.
 //
 // Pointers: `worker` an open worker; `name` the array's name; `options` null, or the options of the members' areas,
 // with its `size` set; `members` readable for `member_count` ranks; `max_ranges` is how many ranges a member may name
 // in one reduction, 0 for 4096; `array` a place for the handle.
 // Thread: that of the worker.
-// Fails: `HA_INVALID_AREA` for wrong members or lengths, `HA_TIMED_OUT` if a member does not come within thirty
-// seconds, `HA_VIEW_OPEN`; as `ha_area_create`.
+// Fails: `HA_INVALID_AREA` for wrong members or lengths, `HA_TIMED_OUT` if a member does not come within thirty seconds,
+// `HA_VIEW_OPEN`; as `ha_area_create`.
 ha_status ha_array_create(struct ha_worker *worker,
                           const char *name,
                           ha_type element_type,
@@ -1224,10 +1223,10 @@ ha_status ha_array_master(struct ha_array *array,
 // Fails: `HA_VIEW_OPEN`, `HA_FORKED`.
 ha_status ha_array_barrier(struct ha_array *array);
 
-// Brings the master up to date with what the members wrote: each names the ranges of its own area that count, and the
-// operation says what becomes of elements that several name. What nobody names stays as it is; what a member names
-// twice counts twice. Two barriers; every
-// member calls it with the same operation, also with no ranges. A synchronization point.
+// Merges the members' writes into the master: each member lists ranges of its own area, and the operation combines
+// elements that several members list. Elements that nobody lists stay unchanged; an element that a member lists twice
+// counts twice. Two barriers; every member must call it with the same operation, even with no ranges. A synchronization
+// point.
 //
 // Pointers: `array` an open array; `ranges` readable for `count` ranges, or null if that is 0.
 // Thread: that of its worker.
@@ -1327,7 +1326,7 @@ ha_status ha_job_areas(struct ha_job *job,
                        size_t *count);
 
 // The unlogged writes that check mode (`ha_job_options.check`) has found in this worker's areas since the last call.
-// Writes that do not fit into `room` are lost; `count` becomes the number of all.
+// Writes that do not fit into `room` are lost; `count` becomes the total number.
 //
 // Pointers: `worker` an open worker; `writes` writable for `room` entries of `item_size` bytes, which is
 // `sizeof(ha_unlogged)`, or null if `room` is 0; `count` a place for the number.
@@ -1342,7 +1341,7 @@ ha_status ha_unlogged_writes(struct ha_worker *worker,
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
-// The hot path, in line: no call where everything is logged already.
+// The hot path, inline: no call if everything is already logged.
 
 #ifdef __cplusplus
 extern "C" {
@@ -1354,11 +1353,11 @@ extern "C" {
 #define HA_LIKELY(condition) (condition)
 #endif
 
-// Tells the log that elements first to first + count - 1 were written, or are about to be: in any order, but in the
-// same period between two synchronization points. Twice does no harm. Exact to lines of 64 bytes, and to rows if the
-// area has some.
+// Logs that elements first to first + count - 1 were written, or are about to be: before or after the write, but
+// between the same two synchronization points. Logging twice is harmless. The granularity is 64-byte lines, or rows if
+// the area has rows.
 //
-// What the log knows already, this finds out without a call, and without a look at the thread; the other checks are
+// If the elements are already logged, this makes no call and does not check the thread; the other checks are
 // made when something is new.
 //
 // Pointers: `area` an open area.
@@ -1379,8 +1378,8 @@ static inline ha_status ha_log(ha_area *area, size_t first, size_t count)
     return ha_log_slow(area, first, count);
 }
 
-// Tells the log that row `row` of the area (ha_area_options.row) was written, or is about to be. One test of one bit
-// where the row is logged already.
+// Logs that row `row` of the area (ha_area_options.row) was written, or is about to be. If the row is already logged,
+// this tests one bit.
 //
 // Pointers: `area` an open area.
 // Thread: that of its worker.

@@ -12,12 +12,12 @@
 //         double x = theirs.reader()[7];             // valid until the next synchronization point
 //     });
 //
-// Failures are exceptions, hectare::error, which has the status and the text. Without exceptions, or to be told by
-// status: each function that may fail has an overload with a first argument of type hectare::status &, which is set
-// and never throws; where that one returns a handle, it is empty after a failure. With -fno-exceptions, or
-// HECTARE_NO_EXCEPTIONS defined, only these are there.
+// Failures are exceptions of type hectare::error, with the status and the text. To get a status instead, use the
+// overload of each function with a first argument of type hectare::status &, which is set, and which never throws; if it
+// returns a handle, that is empty after a failure. With -fno-exceptions, or
+// HECTARE_NO_EXCEPTIONS defined, only these overloads exist.
 //
-// The threads' rules of hectare.h apply: a worker and its areas are for one thread.
+// The threading rules of hectare.h apply: a worker and its areas are for one thread.
 #ifndef HECTARE_HPP
 #define HECTARE_HPP
 
@@ -140,7 +140,7 @@ template <class Rep, class Period> std::uint64_t nanoseconds(std::chrono::durati
 
 namespace detail {
 
-// A handle that is closed when it goes.
+// A handle that is closed by its destructor.
 template <class H, ha_status (*Close)(H *)> class handle {
 public:
     handle() noexcept = default;
@@ -162,7 +162,7 @@ public:
     // For the functions of hectare.h; null if empty.
     H *get() const noexcept { return raw_; }
     explicit operator bool() const noexcept { return raw_ != nullptr; }
-    // Gives the handle up without closing it.
+    // Releases the handle without closing it.
     H *release() noexcept { return std::exchange(raw_, nullptr); }
     // Closes the handle now.
     ha_status reset() noexcept { return raw_ == nullptr ? HA_OK : Close(std::exchange(raw_, nullptr)); }
@@ -195,14 +195,14 @@ private:
     ha_view raw_ = {};
 };
 
-// What an area is made of: ha_area_options with names.
+// Options of an area: ha_area_options with named setters.
 struct area_options : ha_area_options {
     area_options() noexcept { ha_area_options_init(this); }
     area_options &with_row(std::size_t elements) noexcept { return row = elements, *this; }
     area_options &with_copies(std::uint32_t count) noexcept { return copies = count, *this; }
     area_options &without_copies() noexcept { return no_copies = 1, *this; }
     area_options &with_tracking(ha_tracking how) noexcept { return tracking = how, *this; }
-    // The text has to live until the area is created.
+    // The text must live until the area is created.
     area_options &with_group(const char *name) noexcept { return group = name, *this; }
     template <class Rep, class Period> area_options &with_interval(std::chrono::duration<Rep, Period> interval)
     {
@@ -258,7 +258,7 @@ public:
         return seen;
     }
 
-    // The hot path, in line. Returns the status: ignore it where the indices are known to be right.
+    // The hot path, inline. Returns the status: ignore it if the indices are known to be valid.
     ha_status try_log(std::size_t first, std::size_t count = 1) noexcept { return ha_log(this->get(), first, count); }
     ha_status try_log_row(std::size_t row) noexcept { return ha_log_row(this->get(), row); }
     ha_status try_log_all() noexcept { return ha_log_all(this->get()); }
@@ -266,7 +266,7 @@ public:
     ha_status try_take(std::uint64_t timeout_ns = HA_FOREVER) noexcept { return ha_area_take(this->get(), timeout_ns); }
     ha_status try_lend() noexcept { return ha_area_lend(this->get()); }
     ha_status try_recall() noexcept { return ha_area_recall(this->get()); }
-    // Publishes the area now, whoever owns it, on whatever host. A synchronization point.
+    // Publishes the area now, whoever owns it, on any host. A synchronization point.
     ha_status try_sync() noexcept { return ha_area_sync(this->get(), nullptr); }
     ha_status try_wait_fresh(std::uint64_t age_ns, std::uint64_t timeout_ns = HA_FOREVER) noexcept
     {
@@ -341,7 +341,7 @@ public:
         detail::check(ha_area_sync(this->get(), &done));
         return done;
     }
-    // Until what is seen is at most `age` old.
+    // Waits until the visible version is at most `age` old.
     template <class Rep, class Period, class Rep2, class Period2>
     void wait_fresh(std::chrono::duration<Rep, Period> age, std::chrono::duration<Rep2, Period2> limit)
     {
@@ -378,7 +378,7 @@ public:
         out = ha_area_attach(this->get(), name.c_str(), element<T>::type, timeout_ns, &found);
         return area<T>(found);
     }
-    // Takes over an area whose owner is dead or has let go of it; `loss` is null or gets the loss.
+    // Takes over an area whose owner is dead or has dropped it; `loss` is null or gets the loss.
     template <class T> area<T> claim(status &out, const std::string &name, ha_loss *loss = nullptr)
     {
         ha_area *found = nullptr;
@@ -450,7 +450,7 @@ public:
 #endif
 };
 
-// Which process of a program this is, as its launcher says; 0 of 1 without one.
+// The rank of this process according to its launcher; 0 of 1 without one.
 struct launched {
     std::uint32_t rank = 0;
     std::uint32_t size = 1;
@@ -490,7 +490,7 @@ public:
         out = ha_job_embedded(&options, &made);
         return job(made);
     }
-    // The job of `hectare run` if the program was started so, else one inside the program.
+    // The job of `hectare run` if that started the program, else one inside the program.
     static job open(status &out, const job_options &options = {})
     {
         ha_job *made = nullptr;
@@ -518,8 +518,8 @@ public:
         return worker(made);
     }
 
-    // Runs `body(worker &)`, which returns an int, 0 for success, on `count` workers in threads of their own. An exception
-    // that it lets out ends the program.
+    // Runs `body(worker &)`, which returns an int, 0 for success, on `count` workers in their own threads. An exception
+    // that escapes it ends the program.
     template <class Body> status try_run(std::size_t count, Body &&body)
     {
         return ha_run(this->get(), count, plain<std::remove_reference_t<Body>>,
@@ -558,8 +558,8 @@ public:
         return worker(made);
     }
 
-    // Runs `body(worker &)` on `count` workers in threads of their own. The first exception that comes out of one is
-    // thrown here, when all have ended.
+    // Runs `body(worker &)` on `count` workers in their own threads. The first exception that escapes one is
+    // rethrown here, when all have ended.
     template <class Body> void run(std::size_t count, Body &&body)
     {
         caught<std::remove_reference_t<Body>> all{body, {}, nullptr};
@@ -618,17 +618,17 @@ struct allocations {
 } // namespace detail
 
 // An allocator that puts a container's elements into areas of a worker: with it, a model that is a
-// std::vector<double> becomes one that Hectare publishes, with few changes. An allocation is an area, named `name` for
-// the first, `name`/1, `name`/2 and so on for those after it; so give a vector its size when it is made. It is
-// tracked as the options say, automatically by default, so that the update loops stay as they are; with
+// std::vector<double> becomes one that Hectare publishes, with few changes. Each allocation is an area: the first is named
+// `name`, later ones `name`/1, `name`/2 and so on; so create a vector with its final size. Writes are
+// tracked as the options say, automatically by default, so that update loops need no change; with
 // HA_TRACK_LOGGED, log by `allocator.of(vector.data())`.
 //
-// The worker has to outlive the container, and both are for one thread. Copies of the allocator share the worker.
+// The worker must outlive the container, and both are for one thread. Copies of the allocator share the worker.
 //
 //     hectare::allocator<double> place(worker, "model");
 //     std::vector<double, hectare::allocator<double>> model(n, 0.0, place);
 //     ... model[i] += step;                    // as before
-//     worker.service();                        // once a batch
+//     worker.service();                        // once per batch
 template <class T> class allocator {
 public:
     using value_type = T;
@@ -674,7 +674,7 @@ public:
         }
     }
 
-    // The area behind elements that this allocator gave out, for ha_log and its relatives; null if it is none.
+    // The area behind elements that this allocator gave out, for ha_log and its relatives; null if there is none.
     ha_area *of(const T *data) const noexcept
     {
         for (const auto &one : shared_->areas)

@@ -15,12 +15,12 @@ use std::cell::{RefCell, RefMut};
 use std::ffi::{c_char, c_void};
 use std::rc::Rc;
 
-/// An array that several workers write, each in an area of its own, with a master that they read. For programs whose
-/// threads share one vector: each worker works on its own copy, and at the borders of batches, reductions bring what
-/// was written into the master, and `ha_array_map` brings what others wrote into the copy.
+/// An array that several workers write, each in its own area, with a master copy that they read. For programs whose
+/// threads share one vector: each worker works on its own copy; between batches, reductions merge the written elements
+/// into the master, and `ha_array_map` copies what others wrote back into the worker's copy.
 ///
-/// One worker, the first member, combines everything. That is the simple way, not the fast one: where each row has
-/// one next reader, let it copy the row out of the writer's area; where sums are wanted, see `ha_reducer`.
+/// One worker, the first member, combines everything. That is simple, not fast: if each row has a single next reader, let
+/// it copy the row from the writer's area; for sums, see `ha_reducer`.
 #[derive(Debug)]
 pub struct ha_array {
     _opaque: [u8; 0],
@@ -61,16 +61,16 @@ unsafe fn body<'h>(array: *mut ha_array) -> Outcome<&'h ArrayBody> {
     Ok(body)
 }
 
-/// Makes an array of `len` elements, all zero, of `member_count` workers, each of which calls this with the same
-/// arguments and is in the list. It creates the areas `name`/rank and `name`/ranges/rank, and for the first member
+/// Creates an array of `len` elements, all zero, of `member_count` workers, each of which must be in the list and call
+/// this with the same arguments. It creates the areas `name`/rank and `name`/ranges/rank, and for the first member
 /// `name`/master and `name`/state. A synchronization point.
 ///
 /// Pointers: `worker` an open worker; `name` the array's name; `options` null, or the options of the members' areas,
 /// with its `size` set; `members` readable for `member_count` ranks; `max_ranges` is how many ranges a member may name
 /// in one reduction, 0 for 4096; `array` a place for the handle.
 /// Thread: that of the worker.
-/// Fails: `HA_INVALID_AREA` for wrong members or lengths, `HA_TIMED_OUT` if a member does not come within thirty
-/// seconds, `HA_VIEW_OPEN`; as `ha_area_create`.
+/// Fails: `HA_INVALID_AREA` for wrong members or lengths, `HA_TIMED_OUT` if a member does not come within thirty seconds,
+/// `HA_VIEW_OPEN`; as `ha_area_create`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_array_create(
     worker: *mut ha_worker,
@@ -162,10 +162,10 @@ unsafe fn list_of(ranges: *const ha_range, count: usize) -> Outcome<Vec<ha_range
     Ok((0..count).map(|place| unsafe { ranges.add(place).read_unaligned() }).collect())
 }
 
-/// Brings the master up to date with what the members wrote: each names the ranges of its own area that count, and the
-/// operation says what becomes of elements that several name. What nobody names stays as it is; what a member names
-/// twice counts twice. Two barriers; every
-/// member calls it with the same operation, also with no ranges. A synchronization point.
+/// Merges the members' writes into the master: each member lists ranges of its own area, and the operation combines
+/// elements that several members list. Elements that nobody lists stay unchanged; an element that a member lists twice
+/// counts twice. Two barriers; every member must call it with the same operation, even with no ranges. A synchronization
+/// point.
 ///
 /// Pointers: `array` an open array; `ranges` readable for `count` ranges, or null if that is 0.
 /// Thread: that of its worker.

@@ -15,7 +15,7 @@ pub(crate) fn unnamed(name: &Ident, input: ParseStream<'_>) -> Error {
     let last = place.rsplit('.').next().filter(|last| syn::parse_str::<Ident>(last).is_ok()).unwrap_or("a");
     Error::new(
         name.span(),
-        format!("an array has a name in the loop: write `{last} = {place}`, and `{last}` in the body"),
+        format!("an array needs a name in the loop: write `{last} = {place}`, and use `{last}` in the body"),
     )
 }
 
@@ -44,8 +44,9 @@ pub(crate) fn misspelt(input: ParseStream<'_>) -> Option<Error> {
     let spelling = found.to_string();
     let nearest = WORDS.into_iter().min_by_key(|word| distance(&spelling, word))?;
     // Half of another word is no misspelling.
-    (distance(&spelling, nearest) <= 2 && 2 * distance(&spelling, nearest) < nearest.len())
-        .then(|| Error::new(found.span(), format!("no clause begins with `{found}`: is `{nearest}` meant?")))
+    (distance(&spelling, nearest) <= 2 && 2 * distance(&spelling, nearest) < nearest.len()).then(|| {
+        Error::new(found.span(), format!("no clause begins with `{found}`: did you mean `{nearest}`?"))
+    })
 }
 
 /// How many letters have to be left out, put in, changed, or exchanged with their neighbours (Damerau, 1964, in the

@@ -30,7 +30,7 @@ fn variable(pattern: &Pat, number: usize) -> Result<Ident> {
             None => Ok(name.ident.clone()),
             Some(word) => Err(Error::new(
                 word.span(),
-                "a loop variable must not change: subscripts are followed from it",
+                "a loop variable must not change: subscripts are derived from it",
             )),
         },
         Pat::Wild(wild) => Ok(Ident::new(&format!("_{number}"), wild.span())),
@@ -65,7 +65,7 @@ impl<'a> Nest<'a> {
         if let Some(attribute) = head.attrs.first() {
             return Err(Error::new_spanned(
                 attribute,
-                "attributes stand before the statement that calls `parallel_for!`",
+                "put attributes before the statement that calls `parallel_for!`",
             ));
         }
         if range(&head.expr).is_some() {
@@ -73,7 +73,9 @@ impl<'a> Nest<'a> {
         }
         match strip(&head.expr) {
             Expr::Path(_) | Expr::Field(_) => Nest::entries(head),
-            Expr::Range(open) => Err(Error::new_spanned(open, "the range of a loop has a start and an end")),
+            Expr::Range(open) => {
+                Err(Error::new_spanned(open, "the range of a loop needs a start and an end"))
+            }
             other => Err(Error::new_spanned(
                 other,
                 "a loop runs over a sparse array, by its name, or over a range `a..b`; adapters such as `rev`, \
@@ -197,7 +199,10 @@ fn no_label(head: &ExprForLoop) -> Result<()> {
 fn distinct(variables: &[Ident]) -> Result<()> {
     for (at, variable) in variables.iter().enumerate() {
         if variables[..at].contains(variable) {
-            return Err(Error::new(variable.span(), format!("`{variable}` names two variables of the loop")));
+            return Err(Error::new(
+                variable.span(),
+                format!("two variables of the loop are named `{variable}`"),
+            ));
         }
     }
     Ok(())

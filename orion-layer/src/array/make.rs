@@ -42,8 +42,8 @@ impl Context<'_> {
         })
     }
 
-    /// An array whose elements are a function of their index. Every worker makes its share of them; while loops are checked
-    /// ([`Context::check_loops`]), every worker makes all, and they are compared. Collective.
+    /// An array whose elements are a function of their index. Every worker computes its share; while loops are checked
+    /// ([`Context::check_loops`]), every worker computes all, and they are compared. Collective.
     ///
     /// ```
     /// hectare_orion::run(3, |w| {
@@ -162,8 +162,8 @@ impl Context<'_> {
         })
     }
 
-    /// A sparse array of `count` entries, of which entry `k` is `entry(k)`: every worker makes its share. The
-    /// shape must hold all keys. While loops are checked ([`Context::check_loops`]), every worker makes all, and they are
+    /// A sparse array of `count` entries, of which entry `k` is `entry(k)`: every worker computes its share. The shape
+    /// must contain all keys. While loops are checked ([`Context::check_loops`]), every worker computes all, and they are
     /// compared. Collective.
     ///
     /// ```
@@ -208,8 +208,8 @@ impl Context<'_> {
         })
     }
 
-    /// An array of the elements of `values` in row-major order. Every worker passes the same and takes its part of
-    /// them; while loops are checked ([`Context::check_loops`]), so is this. Collective.
+    /// An array of the elements of `values` in row-major order. Every worker passes the same values and takes its part;
+    /// while loops are checked ([`Context::check_loops`]), the values are compared. Collective.
     ///
     /// # Errors
     /// [`Error::Shape`] if there are too few or too many, [`Error::Disagree`] if a check finds that a worker passes

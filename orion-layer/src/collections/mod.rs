@@ -27,21 +27,21 @@
 //! ```
 //!
 //! # Where entries are
-//! An entry lives with the worker that the hash of its key says, in a sorted map, and as bytes in an area, with a table
-//! of hashes, in which everybody looks keys up in place. So a map takes its memory twice, once for all workers together;
-//! a look-up decodes the one value that it finds.
+//! An entry lives with the worker that the hash of its key determines, in a sorted map, and encoded in an area with a
+//! hash table, in which all workers look up keys in place. So a map takes its memory twice, for all workers together;
+//! a lookup decodes only the value that it finds.
 //!
 //! # In loops
 //! `buffer counts` lets a body look up (`counts.get(&key)`) and contribute (`counts.add(&key, part)`); `read counts`
-//! lets it look up. What it finds is what the map was when the pass began. Contributions are merged by the map's rule
-//! ([`Merge`]) at the end of the pass, each exactly once, like those to an accumulator, whatever the loop's consistency:
-//! first those of one cell of the loop, as they come, then the cells in their order. Cells are the same for
-//! up to twelve workers ([`Context::run_loop`](crate::Context::run_loop)), and so are the merged values, bit by bit,
-//! and the order of the values of a multimap. (Within a cell, an unordered loop visits entries in the order in which they
-//! lie. If a loop that neither collects nor accumulates has moved the entries of the same array before, that order may depend on
-//! the number of workers; `ordered` loops go by index.) A pass that fails leaves the map as it was; one that fails when
-//! contributions are merged (a rule that panics: [`Error::RulePanicked`](crate::Error::RulePanicked), with the key) leaves
-//! it refusing every use.
+//! lets it look up. Lookups see the map as it was when the pass began. Contributions are merged by the map's rule
+//! ([`Merge`]) at the end of the pass, each exactly once, like those to an accumulator, whatever the loop's
+//! consistency: first those of one cell of the loop, as they come, then the cells in their order. Cells are the same
+//! for up to twelve workers ([`Context::run_loop`](crate::Context::run_loop)), and so are the merged values, bit by
+//! bit, and the order of the values of a multimap. (Within a cell, an unordered loop visits entries in the order in
+//! which they lie. If a loop that neither collects nor accumulates has moved the entries of the same array before,
+//! that order may depend on the number of workers; `ordered` loops go by index.) A pass that fails leaves the map as
+//! it was; one that fails when contributions are merged (a rule that panics:
+//! [`Error::RulePanicked`](crate::Error::RulePanicked), with the key) leaves it refusing every use.
 mod from_lazy;
 mod image;
 mod list;

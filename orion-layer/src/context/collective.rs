@@ -29,7 +29,7 @@ impl Context<'_> {
         (self.rank() == 0).then(body)
     }
 
-    /// Makes `body` on worker 0 and returns its value on every worker. Collective.
+    /// Runs `body` on worker 0 and returns its value on every worker. Collective.
     ///
     /// # Errors
     /// [`Error::PeerFailed`] on the others if `body` fails, [`Error::Message`] for values that serde cannot

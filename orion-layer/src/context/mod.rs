@@ -25,8 +25,8 @@ use std::time::Duration;
 /// How long workers wait for each other when a program begins.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One worker of an SPMD program: every worker runs the same program, and makes the same collective calls in
-/// the same order. What each does of a loop is its share.
+/// One worker of an SPMD program: every worker runs the same program, and makes the same collective calls in the same
+/// order. Each runs its share of a loop.
 ///
 /// A call that is *collective* must be made by every worker. It carries its call site and number, so that
 /// programs that diverge get [`Error::Diverged`] with both places.
@@ -48,8 +48,8 @@ pub struct Context<'w> {
 }
 
 impl<'w> Context<'w> {
-    /// Makes `worker` one of the `size` workers of a program, with ranks `0..size`, in threads or processes of
-    /// one job. Collective: waits until all have come, for a minute at most. [`run`] does this for threads.
+    /// Makes `worker` one of the `size` workers of a program, with ranks `0..size`, in threads or processes of one job.
+    /// Collective: waits until all have joined, for at most a minute. [`run`] does this for threads.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the worker's rank is not below `size`, [`Error::Core`] if the others do not come.
@@ -98,7 +98,7 @@ impl<'w> Context<'w> {
         self.fabric.size()
     }
 
-    /// The worker of the runtime core, for areas of one's own.
+    /// The worker of the runtime core, to use areas directly.
     pub fn worker(&mut self) -> &mut Worker {
         self.fabric.worker
     }
@@ -108,19 +108,19 @@ impl<'w> Context<'w> {
         self.seed
     }
 
-    /// Sets the seed. To be called by every worker with the same value, before arrays are made.
+    /// Sets the seed. Every worker must call it with the same value, before arrays are created.
     pub fn set_seed(&mut self, seed: u64) {
         self.seed = seed;
     }
 
-    /// Whether the links between hosts may decide about schedules also where that changes the bits of results; they may not unless
-    /// this was called. To be called by every worker with the same value. On one host nothing changes, and loops whose bits do not
+    /// Lets the measured links between hosts choose schedules even where that changes the bits of results; off by
+    /// default. Every worker must call it with the same value. On one host nothing changes, and loops whose bits do not
     /// depend on their schedule follow the links anyway. [`Context::explain`] says which loops would be faster.
     pub fn follow_links(&mut self, follow: bool) {
         self.follows_links = follow;
     }
 
-    /// What was set last by [`Context::follow_links`].
+    /// The last setting of [`Context::follow_links`].
     pub(crate) fn follows_links(&self) -> bool {
         self.follows_links
     }
@@ -154,7 +154,7 @@ impl<'w> Context<'w> {
         Permutation::new(Stream::new(self.seed, "permutation").child(seed), len)
     }
 
-    /// Waits until every worker is here. Collective.
+    /// Waits until every worker has called it. Collective.
     ///
     /// # Errors
     /// [`Error::Diverged`], [`Error::WorkerLost`], [`Error::Core`].

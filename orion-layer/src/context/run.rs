@@ -4,13 +4,13 @@ use crate::error::{Error, Result};
 use hectare_dsm::Job;
 use hectare_dsm::wire::Launch;
 
-/// Runs `program` on `workers` threads, pinned to a core each where there are enough, and returns what each
-/// worker returned, by rank.
+/// Runs `program` on `workers` threads, each pinned to a core if there are enough, and returns the result of each worker,
+/// by rank.
 ///
-/// In a process that a launcher started as one of several, `program` runs once, as the one worker of this
-/// process, among as many workers as there are processes; `workers` does not count, and what is returned is
-/// what this worker returned, alone. That is so when `HECTARE_JOB` names a job of the daemon and `hectare run`,
-/// SLURM, Open MPI, PMI or torchrun say which process this is ([`Launch::from_environment`]).
+/// In a process that a launcher started as one of several, `program` runs once, as the only worker of this process, among
+/// as many workers as there are processes; `workers` is ignored, and only this worker's result is returned. That is so
+/// when `HECTARE_JOB` names a job of the daemon and `hectare run`, SLURM, Open MPI, PMI or torchrun say which process
+/// this is ([`Launch::from_environment`]).
 ///
 /// ```
 /// let ranks = hectare_orion::run(2, |w| Ok(w.rank()))?;
@@ -19,7 +19,7 @@ use hectare_dsm::wire::Launch;
 /// ```
 ///
 /// # Errors
-/// The error of the worker that failed first, by what the others say; [`Error::Core`] with the message of a
+/// The error of the worker that failed first, according to the others; [`Error::Core`] with the message of a
 /// panic; [`Error::Invalid`] for no workers, and for variables of a launcher that do not fit.
 pub fn run<R: Send>(
     workers: usize,
@@ -36,8 +36,8 @@ pub fn run<R: Send>(
     run_on(&job, workers, program)
 }
 
-/// [`run`] on threads of this process and a job of the caller's: one with more workers, areas or memory than the
-/// defaults, with a stall policy, or one of the daemon. No launcher is asked. The job must have no other workers.
+/// [`run`] on threads of this process and the caller's job: one with more workers, areas or memory than the defaults,
+/// with a stall policy, or one of the daemon. Launchers are ignored. The job must have no other workers.
 ///
 /// ```
 /// let job = hectare_dsm::Job::builder().reserve(64 << 20).max_workers(4).embedded()?;

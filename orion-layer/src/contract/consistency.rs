@@ -3,38 +3,38 @@ use crate::error::Error;
 use crate::text::counted;
 use std::time::Duration;
 
-/// The consistency between the iterations of a loop of the arrays that it *relaxes* or *buffers*. What it names under `read`
-/// and `write` keeps its dependences under all of them.
-///
-/// Clocks are those of a pass: every worker begins at 0 and ticks as often as [`Every`] says.
+/// The consistency, between the iterations of a loop, of the arrays that it *relaxes* or *buffers*. The dependences
+/// of arrays under `read` and `write` are always preserved. Clocks are local to a pass: every worker begins at 0 and
+/// ticks as often as [`Every`] says.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Consistency {
-    /// Nothing is relaxed: all accesses count as dependences. The default of this type; `parallel_for!` takes
-    /// [`Consistency::Bsp`] for a loop that relaxes or buffers something and does not say how.
+    /// Nothing is relaxed: all accesses count as dependences. The default of this type; the default of `parallel_for!` is
+    /// [`Consistency::Bsp`] for loops that relax or buffer something.
     #[default]
     Serializable,
-    /// Bulk-synchronous: within a clock a worker sees its own changes and what all had changed when the clock began.
+    /// Bulk-synchronous: within a clock, a worker sees its own changes, and everybody's up to the beginning of the clock.
     /// The same bits for a given number of workers.
     Bsp,
-    /// Stale-synchronous (Ho et al., 2013): a worker at clock `c` sees all that others changed before their clocks
-    /// passed `c - s`, and perhaps more; it waits where it must. `Bounded(0)` waits as [`Consistency::Bsp`] does, but
-    /// merges in the order in which changes come.
+    /// Stale-synchronous (Ho et al., 2013): a worker at clock `c` sees all changes that others made before their clocks
+    /// passed `c - s`, and possibly more; it waits if it must. `Bounded(0)` waits like [`Consistency::Bsp`], but merges
+    /// changes in the order of their arrival.
     Bounded(u64),
-    /// Without waiting, and whatever is fastest: relaxed arrays are read and written in place while others do the same
-    /// (HogWild!, Recht et al., 2011), or in copies as under [`Consistency::UNBOUNDED`]. In place, elements are whole, and
-    /// of two workers that change one at once, one change may be lost. BufferViewFamily are merged when contributions come, and
-    /// lose none.
+    /// Without waiting, whichever is fastest: relaxed arrays are read and written in place while others do the same
+    /// (HogWild!, Recht et al., 2011), or in copies as under [`Consistency::UNBOUNDED`]. In place, elements are never
+    /// torn, but if two workers change one at the same time, one change may be lost. Buffered arrays merge contributions
+    /// as they arrive, and lose none.
     ///
-    /// In place is best where workers seldom change the same elements; where they do all the time, lines of memory go from
-    /// core to core. If the arrays that a loop relaxes have up to 4 MiB together, both are therefore tried, two passes each;
-    /// what took less time goes on, and the other is tried again now and then. Larger ones are shared in place. [`LoopReport`](crate::relax::LoopReport) tells in how many passes it was which.
+    /// In place is best if workers rarely change the same elements; if they always do, cache lines bounce between cores.
+    /// So if the arrays that a loop relaxes total at most 4 MiB, both are tried, two passes each; the faster is kept, and
+    /// the other is retried now and then. Larger ones are shared in place. [`LoopReport`](crate::relax::LoopReport)
+    /// counts the passes of both.
     Async,
 }
 
 impl Consistency {
-    /// Copies, as under [`Consistency::Bounded`], whose workers never wait for each other within a pass: each tells at its
-    /// clocks what it did, and learns what others have told. No change is lost.
+    /// Copies, as under [`Consistency::Bounded`], but workers never wait for each other within a pass: at its clocks,
+    /// each publishes its changes and applies those that others have published. No change is lost.
     pub const UNBOUNDED: Consistency = Consistency::Bounded(u64::MAX);
 
     /// By how many clocks a worker may run ahead of the slowest.
@@ -92,9 +92,9 @@ impl std::str::FromStr for Consistency {
     }
 }
 
-/// How often a worker ticks: tells the others what it changed, and learns what they did. The bound on the delay of a
-/// contribution. Also at the end of every tile, and so whenever a part of another array is handed over, and at the end
-/// of the pass.
+/// How often a worker ticks: publishes its changes, and applies those of others. This bounds the delay of a contribution.
+/// Workers also tick at the end of every tile, and so whenever a part of another array is handed over, and at the end of
+/// the pass.
 ///
 /// In the head of a loop, a number stands for [`Every::Iterations`] and a [`Duration`] for [`Every::Time`]:
 ///
@@ -121,25 +121,25 @@ impl std::str::FromStr for Consistency {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Every {
-    /// So many times in a pass, on each worker.
+    /// This many times in a pass, on each worker.
     PerPass(usize),
-    /// When a worker has run so many iterations, or a few less: the loop is cut into cells accordingly.
+    /// When a worker has run this many iterations, or slightly fewer: the loop is divided into cells accordingly.
     Iterations(u64),
-    /// When this time has passed, looked at between cells.
+    /// When this time has passed, checked between cells.
     Time(Duration),
-    /// By measured staleness: when what some worker reads *lacks* more than so many iterations, which are those that the
-    /// other workers have run in this pass and that are not merged in it (of a buffered array, also its own). They are
-    /// counted in cells of the loop, each as long as the mean one.
+    /// By measured staleness: when some worker's reads *miss* more than this many iterations, which are those that the
+    /// other workers have run in this pass and that are not merged yet (for a buffered array, also its own). They are
+    /// counted in cells of the loop, each of average length.
     ///
-    /// Every worker measures this at the end of each of its cells, and all tick at the ends of the cells in which one of
-    /// them finds it. Cells are made so small that those of all other workers together have an eighth of this many
-    /// iterations. Under [`Consistency::Bsp`] no read lacks more than this and a cell of each worker; where workers do not
-    /// wait for each other, one that stands still in a cell may come to lack more. If all run alike, it is as
-    /// [`Every::Iterations`] of this many, divided by the number of other workers; workers that stand still, or wait,
-    /// make nothing stale, and cause no clocks.
+    /// Every worker measures this at the end of each of its cells, and all tick at the end of the cell in which one of
+    /// them exceeds it. Cells are made so small that those of all other workers together have an eighth of this many
+    /// iterations. Under [`Consistency::Bsp`], no read misses more than this plus a cell of each worker; where workers do
+    /// not wait for each other, one that stalls in a cell may miss more. If all workers are equally fast, it is
+    /// equivalent to [`Every::Iterations`] of this many, divided by the number of other workers; workers that stall or
+    /// wait make nothing stale, and cause no clocks.
     ///
-    /// [`LoopReport::stale_iterations`](crate::relax::LoopReport::stale_iterations) tells what was measured. As with [`Every::Time`], who is faster
-    /// decides what is merged when: not the same bits again.
+    /// [`LoopReport::stale_iterations`](crate::relax::LoopReport::stale_iterations) reports the measured staleness. As
+    /// with [`Every::Time`], what is merged when depends on timing: results are not reproducible.
     Staleness(u64),
 }
 
@@ -192,7 +192,7 @@ impl From<Duration> for Every {
     }
 }
 
-/// How a loop relaxes what it relaxes.
+/// The consistency of a loop's relaxed arrays, and how often workers merge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Relax {
     /// The consistency.

@@ -13,23 +13,23 @@ pub struct Serving {
     pub fetched: u64,
     /// Bytes of these, and of what a rule remembers of their states.
     pub bytes: u64,
-    /// Keys of an interval that were not fetched, since they had not changed.
+    /// Keys of an interval that were not fetched, because they had not changed.
     pub hits: u64,
-    /// Reads of keys that no slice had foreseen: looked up one by one.
+    /// Reads of keys outside the prefetch plan, which were looked up one by one.
     pub read_misses: u64,
-    /// Contributions to keys that no slice had foreseen.
+    /// Contributions to keys outside the prefetch plan.
     pub write_misses: u64,
-    /// Keys that one worker alone uses, and that it is the home of: in the last pass, summed over the workers.
+    /// Keys that only one worker uses, and whose home it is: in the last pass, summed over the workers.
     pub relocated: u64,
     /// Keys that are refreshed at every clock: in the last pass, summed over the workers.
     pub replicated: u64,
-    /// Keys in all lists of the last pass, summed over the workers: each counts in every interval that uses it.
+    /// Keys in the prefetch plans of the last pass, summed over the workers: each counts in every interval that uses it.
     pub listed: u64,
-    /// How often lists of keys were made: once for each worker, as long as what subscripts are computed from stays.
+    /// How often prefetch plans were made: once for each worker, as long as the inputs of the subscripts stay the same.
     pub lists_made: u64,
-    /// Passes that had lists, summed over the workers: as many as `lists_made` if lists are made in every pass.
+    /// Passes with a prefetch plan, summed over the workers: as many as `lists_made` if plans are made in every pass.
     pub listed_passes: u64,
-    /// Running slices and making lists.
+    /// Time for running slices and making plans.
     pub slicing: Duration,
     /// Fetching.
     pub fetching: Duration,

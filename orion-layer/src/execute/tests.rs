@@ -87,7 +87,7 @@ fn random_loops_notice_every_fault_of_the_executor() {
 fn a_rotation_out_of_step_is_refused() {
     let what = noticed(Fault::Schedules(of_schedules::Mutant::RotationAhead), Choice::Rotation, 300)
         .expect("the fault survives");
-    assert!(what.contains("would run at once what must not"), "{what}");
+    assert!(what.contains("would run conflicting iterations at once"), "{what}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Lazy transformations: pipelines over entries that run when their result is asked for.
+//! Lazy transformations: pipelines over entries that run when their result is requested.
 //!
-//! `map`, `filter`, `filter_map`, `flat_map` and `rekey` only note what is to be done. `materialize` does it: one pass
-//! over each worker's entries, in which every entry goes through all stages before the next one begins, so that there is no
-//! array between two stages. If keys were changed, what comes out is then sorted over all workers and moves once. After
-//! Orion, whose `map` is lazy until `materialize` (Wei et al., EuroSys 2019).
+//! `map`, `filter`, `filter_map`, `flat_map` and `rekey` only record the stages. `materialize` runs them: one pass
+//! over each worker's entries, in which every entry goes through all stages before the next one, without intermediate
+//! arrays. If keys change, the results are then sorted over all workers, and each moves once. After Orion, whose
+//! `map` is lazy until `materialize` (Wei et al., EuroSys 2019).
 //!
 //! ```
 //! use hectare_orion::run;
@@ -29,13 +29,13 @@
 //! ```
 //!
 //! # Order
-//! Entries that get the same key meet in the order of the keys that they have in the source (of lines of a file: in the
-//! order of the file), and those that are made of one entry in the order in which they were made. So groups and what
-//! [`Lazy::combine`] makes have the same bits on any number of workers.
+//! Entries with the same key are combined in the order of their keys in the source (for lines of a file, in the order
+//! of the file), and entries that are made from one entry in the order in which they were made. So groups and the
+//! results of [`Lazy::combine`] have the same bits on any number of workers.
 //!
 //! # When it runs
-//! When `materialize` is called, which is collective, and each time a pipeline is made and run: nothing is kept. A
-//! loop or a method that needs an array takes what `materialize` returns; nothing is run behind the program's back.
+//! A pipeline runs when `materialize` is called, which is collective, and each time: nothing is cached. Loops and
+//! methods that need an array take the result of `materialize`; nothing runs implicitly.
 mod duplicates;
 mod finish;
 pub(crate) mod gather;

@@ -5,12 +5,13 @@ use hectare_dsm::bytemuck::Zeroable;
 
 /// Merges contributions into an element.
 ///
-/// A worker adds up what its iterations contribute to an element, and at its next clock the sum is merged by one call of
-/// [`Apply::apply`]: exactly once, by one worker, and not at all if the sum is zero. Helper values ([`Apply::State`],
-/// AdaGrad's sums of squares, say) lie beside the array, one for each element, and stay from pass to pass.
+/// A worker sums the contributions of its iterations to an element, and at its next clock the sum is merged by one call
+/// of [`Apply::apply`]: exactly once, by one worker, and not at all if the sum is zero. Helper values ([`Apply::State`],
+/// for example AdaGrad's sums of squares) are stored beside the array, one for each element, and persist from pass to
+/// pass.
 ///
-/// The rule has to be the same on every worker: type and `Debug` are compared when a loop begins, and a worker that has
-/// another ends the loop with [`Error::Diverged`](crate::Error::Diverged).
+/// The rule must be the same on every worker: type and `Debug` output are compared when a loop begins, and a different
+/// one ends the loop with [`Error::Diverged`](crate::Error::Diverged).
 ///
 /// ```
 /// use hectare_orion::relax::Apply;
@@ -65,7 +66,7 @@ pub trait Apply<T: Element>: std::fmt::Debug {
     /// `()` if that does not matter.
     type Seen: Element + std::fmt::Debug;
 
-    /// The state of an element at first; zero unless defined.
+    /// The initial state of an element; zero by default.
     fn initial(&self) -> Self::State {
         Self::State::zeroed()
     }
@@ -73,7 +74,7 @@ pub trait Apply<T: Element>: std::fmt::Debug {
     /// The state that a worker remembers.
     fn see(&self, state: &Self::State) -> Self::Seen;
 
-    /// Merges `update`, which was made by a worker that had `seen` this. A panic ends the loop with
+    /// Merges `update`, from a worker that had `seen` this part of the state. A panic ends the loop with
     /// [`Error::RulePanicked`](crate::Error::RulePanicked), and poisons the array.
     fn apply(&self, target: &mut T, state: &mut Self::State, update: T, seen: Self::Seen);
 }
@@ -93,14 +94,14 @@ impl<T: Additive> Apply<T> for Sum {
     }
 }
 
-/// Adds the mean of the workers' contributions: what each did in a clock counts one part in so many.
+/// Adds the mean of the workers' contributions in a clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Mean {
     workers: f64,
 }
 
 impl Mean {
-    /// The mean over so many workers, usually [`Context::size`](crate::Context::size).
+    /// The mean over this many workers, usually [`Context::size`](crate::Context::size).
     ///
     /// # Panics
     /// If there are none.
@@ -127,9 +128,9 @@ impl AdaGrad {
     }
 }
 
-/// The steps of AdaRevision (McMahan and Streeter, 2014), AdaGrad for gradients that come late: an element's step takes
-/// account of what others contributed between the time when a gradient was computed and the time when it is merged,
-/// and steps that were too long are revised. Contributions are gradients.
+/// The steps of AdaRevision (McMahan and Streeter, 2014), AdaGrad for delayed gradients: an element's step accounts for
+/// what others contributed between the computation of a gradient and its merge, and steps that were too long are revised.
+/// Contributions are gradients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdaRevision {
     /// The size of steps.

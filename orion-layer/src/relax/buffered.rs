@@ -67,12 +67,12 @@ impl<T: Additive, const N: usize, A: Apply<T>> Buffered<T, N, A> {
         &self.rule
     }
 
-    /// Exchanges the function, to change the size of steps, say. To be called by every worker alike.
+    /// Replaces the function, for example to change the step size. Every worker must call it with the same one.
     pub fn set_rule(&mut self, rule: A) {
         self.rule = rule;
     }
 
-    /// Sets every element to `value`, and the helper values to what they begin with. Collective.
+    /// Sets every element to `value`, and the helper values to their initial values. Collective.
     ///
     /// # Errors
     /// Those of [`DistArray::fill`].

@@ -1,4 +1,4 @@
-//! How an array whose dependences are given up is shared, and what is promised instead, in words.
+//! How an array whose dependences are relaxed is shared, and what is guaranteed instead, in words.
 use super::{Consistency, Relax, Treatment};
 use crate::text::counted;
 use hectare_dependence::loop_nest::LoopNest;
@@ -38,21 +38,23 @@ impl fmt::Display for Relax {
 impl Consistency {
     /// The values that an iteration reads, and for whom its worker waits, in words.
     pub(crate) fn description(self) -> String {
-        let own = "reads have the worker's own changes";
+        let own = "reads see the worker's own changes";
         match self {
             Consistency::Serializable => {
-                "all dependences are kept: reads have what the iterations before them left".into()
+                "all dependences are preserved: reads see the results of the iterations before them".into()
             }
             Consistency::Bsp => {
-                format!("{own}, and those of all up to its last clock, at which all wait for each other")
+                format!("{own}, and everybody's up to its last clock, at which all wait for each other")
             }
             Consistency::UNBOUNDED => {
-                format!("{own}, and those that others had told at its last clock; nobody waits for others")
+                format!(
+                    "{own}, and those that others had published at its last clock; nobody waits for others"
+                )
             }
             Consistency::Bounded(bound) => {
                 let clocks = counted(bound, "clock");
                 format!(
-                    "{own}, and those of all up to {clocks} ago at least; who is more than that ahead waits"
+                    "{own}, and everybody's up to at least {clocks} ago; workers that are further ahead wait"
                 )
             }
             Consistency::Async => {
@@ -68,11 +70,11 @@ impl Consistency {
 pub(crate) fn explained(nest: &LoopNest, array: usize, sharing: &Sharing) -> String {
     match sharing.treatments.get(array).copied().unwrap_or(Treatment::Exact) {
         Treatment::Exact => "all of it used by every worker".into(),
-        Treatment::Collected => "every worker sees what it was when the pass began, and contributes to it".into(),
-        Treatment::Relaxed => "relaxed: every worker reads and changes all of it; its dependences are given up".into(),
+        Treatment::Collected => "every worker sees its state when the pass began, and contributes to it".into(),
+        Treatment::Relaxed => "relaxed: every worker reads and changes all of it".into(),
         Treatment::Buffered => {
             "buffered: every worker reads a copy of all of it as of its last clock, and contributes; its dependences are \
-             given up"
+             relaxed"
                 .into()
         }
         Treatment::Served => served(nest, array, sharing),
@@ -95,23 +97,22 @@ fn served(nest: &LoopNest, array: usize, sharing: &Sharing) -> String {
     let uses = format!("{}{more}", uses[..uses.len().min(TOLD)].join(", "));
     let fetched = match sharing.has_slice {
         true => format!(
-            "the {keys}, of {all}, that {uses} will use before the next clock are found out by a slice of the body, and those \
-             that have changed are fetched at once"
+            "a slice of the body finds the {keys}, of {all}, that {uses} will use before the next clock, and those that have \
+             changed are fetched in bulk"
         ),
         false => format!(
-            "which {keys}, of {all}, are used is not found out before: {uses} are looked up one by one, but for keys that \
-             `intend` names"
+            "the {keys}, of {all}, are not prefetched: {uses} are looked up one by one, except for keys that `intend` names"
         ),
     };
     let bytes = of.shape.iter().product::<usize>() * of.element_bytes;
     let merged = match sharing.spans_hosts {
-        true => "sent to all workers at clocks, each of whom merges them into a copy of its own",
-        false => "merged at clocks where each key has its home",
+        true => "sent to all workers at clocks, each of which merges them into its own copy",
+        false => "merged at clocks, each at the home of its key",
     };
     format!(
-        "served: {fetched}; contributions are {merged}; its dependences are given up. \
-         (`buffer` would copy all of it, {}, at every clock; `relax` with `Async` would read and change it in place, without a \
-         bound on staleness)",
+        "served: {fetched}; contributions are {merged}; its dependences are relaxed. \
+         (`buffer` would copy all of it, {}, at every clock; `relax` with `Async` would read and change it in place, with \
+         unbounded staleness)",
         size(bytes)
     )
 }

@@ -1,16 +1,16 @@
-//! Relaxed loops: arrays whose dependences the programmer gives up, and what is promised instead.
+//! Relaxed loops: arrays whose dependences the programmer relaxes, and the guarantees that remain.
 //!
-//! A loop that looks up what the data say (`w[feature]`) has dependences between all its iterations, as far as
-//! anybody can tell, and runs on one worker. Its arrays can be given up to the loop in two ways:
+//! If subscripts come from the data (`w[feature]`), all iterations must be assumed to depend on each other, and the loop
+//! runs on one worker. Its arrays can be relaxed in two ways:
 //!
-//! - A *relaxed* array (`relax w` in `parallel_for!`) is read and changed by everybody, by
-//!   [`RelaxedView`]: each worker in a copy of its own, whose changes are added up at clocks ([`Consistency::Bsp`],
-//!   [`Consistency::Bounded`]), or in place, where that is not slower ([`Consistency::Async`]; `Trials` choose).
+//! - A *relaxed* array (`relax w` in `parallel_for!`) is read and changed by all workers, by [`RelaxedView`]: each in its
+//!   own copy, whose changes are added up at clocks ([`Consistency::Bsp`], [`Consistency::Bounded`]), or in place, if
+//!   that is not slower ([`Consistency::Async`]; `Trials` choose).
 //! - A *buffered* array ([`Buffered`], `buffer w`) is read as it was at the last clock, and takes contributions, which an
 //!   [`Apply`] function merges at clocks, where the elements live: each exactly once.
 //!
-//! Nothing else of the loop changes: the other arrays keep their dependences, schedules are verified, and what fails
-//! poisons what it wrote. `ClockTable` has the clocks, `execute::clocks` the order of events at one.
+//! Nothing else changes: the dependences of other arrays are preserved, schedules are verified, and a failed pass poisons
+//! the arrays that it wrote. `ClockTable` has the clocks, `execute::clocks` the order of events at one.
 mod apply;
 mod beside;
 mod buffer;

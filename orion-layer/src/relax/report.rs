@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// How far behind what workers read was: how often by 0, 1, 2 ... clocks.
+/// How stale reads were: how often by 0, 1, 2 ... clocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Staleness {
-    /// `counts[d]`: at so many looks at another worker's changes, these ended `d` clocks before the reader's own. What is
-    /// further behind counts in the last.
+    /// `counts[d]`: how often a worker applied another's changes while these were `d` clocks behind its own. The last
+    /// counts all greater distances.
     pub counts: Vec<u64>,
 }
 
@@ -36,7 +36,7 @@ impl Staleness {
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
     }
 
-    /// The greatest that was seen.
+    /// The greatest staleness measured.
     pub fn most(&self) -> Option<u64> {
         self.counts.iter().rposition(|count| *count > 0).map(|clocks| clocks as u64)
     }
@@ -50,7 +50,7 @@ impl Staleness {
     }
 }
 
-/// Where the time of a loop went, over all its passes under one promise, and over all workers
+/// Where the time of a loop went, over all its passes with one consistency and interval, and over all workers
 /// ([`Context::reports`](crate::Context::reports)).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -70,7 +70,7 @@ pub struct LoopReport {
     pub moving: Duration,
     /// Merging contributions.
     pub apply: Duration,
-    /// The work of the worker that computed longest, as a multiple of the mean.
+    /// The longest computing time of a worker, as a multiple of the mean.
     pub imbalance: f64,
     /// How many workers ran iterations.
     pub busy: u64,
@@ -89,10 +89,10 @@ pub struct LoopReport {
     pub drift_samples: u64,
     /// How stale reads were. Empty for loops that read in place.
     pub staleness: Staleness,
-    /// How many iterations, of all workers together, what a worker read lacked at the end of a cell, in the mean.
-    /// Measured under [`Every::Staleness`](super::Every::Staleness).
+    /// How many iterations, of all workers together, a worker's reads missed at the end of a cell, on average. Measured
+    /// under [`Every::Staleness`](super::Every::Staleness).
     pub stale_iterations: f64,
-    /// The most that was lacking.
+    /// The maximum missed.
     pub max_stale_iterations: u64,
     /// How often this was measured.
     pub stale_samples: u64,
@@ -147,13 +147,12 @@ impl LoopReport {
         let is_long = all > SHORTEST_PASS * self.passes as f64;
         if self.busy == 1 && self.imbalance > 1.0 {
             advice.push(
-                "all iterations ran on one worker: `explain` tells why, and what would let others help"
-                    .into(),
+                "all iterations ran on one worker: `explain` says why, and how to use the others".into(),
             );
         } else if is_long && self.imbalance > 1.15 && share(self.wait) > 0.1 {
             advice.push(format!(
-                "one worker computes {:.2} times the mean: iterations of very different length should be spread \
-                 (`permute`), or the loop cut finer; or other programs took its core",
+                "one worker computes {:.2} times the mean: spread iterations of very different length (`permute`), or divide \
+                 the loop more finely; or other programs took its core",
                 self.imbalance
             ));
         } else if self.clocks > 0 && share(self.wait) > 0.15 {
@@ -169,8 +168,8 @@ impl LoopReport {
         // Not where the advice is to have fewer.
         if self.drift > 0.1 && advice.is_empty() {
             advice.push(format!(
-                "a clock changes values by {:.0} % in the mean: what is read is far from what is, and more clocks in a \
-                 pass would help learning",
+                "a clock changes values by {:.0} % on average: reads are far from the current values, and more clocks in a \
+                 pass would help convergence",
                 100.0 * self.drift
             ));
         }

@@ -8,13 +8,13 @@ use crate::error::{Error, Result};
 use crate::relax::{Additive, Apply, Buffered};
 use crate::site::Site;
 
-/// An array of which loops fetch in bulk what they will use, and the function that merges what they contribute.
+/// An array whose used keys loops prefetch in bulk, and the function that merges contributions.
 ///
-/// Loops say `serve w` and see a [`ServedView`](super::ServedView): `w.get(i)`, `w.row(i)`, `w.add(i, x)`, `w.add_row(i, &row)`,
-/// with the meaning that these have for a [`Buffered`] array, but for elements that one worker alone uses, which it reads
-/// and changes without delay. So on one worker the loop is the serial one. What a worker keeps is in proportion to what it
-/// uses, not to the array, but for four bytes for each key: an element if the array has one dimension, else a row. For arrays
-/// of which a worker uses little between two clocks; for others `buffer` copies less cleverly and costs less.
+/// Loops say `serve w` and see a [`ServedView`](super::ServedView): `w.get(i)`, `w.row(i)`, `w.add(i, x)`, `w.add_row(i,
+/// &row)`, with the same meaning as for a [`Buffered`] array, except for elements that only one worker uses, which it
+/// reads and changes without delay. So on one worker, the loop is the serial one. A worker's memory is proportional to
+/// what it uses, not to the array, plus four bytes for each key: an element if the array has one dimension, otherwise a
+/// row. For arrays of which a worker uses little between two clocks; for others, `buffer` is simpler and cheaper.
 ///
 /// ```
 /// use hectare_orion::relax::{Consistency, Sum};
@@ -109,16 +109,16 @@ impl<T: Additive, const N: usize, A: Apply<T>> Served<T, N, A> {
         self.base.rule()
     }
 
-    /// Exchanges the rule, to change the size of steps, say. To be called by every worker alike.
+    /// Replaces the rule, for example to change the step size. Every worker must call it with the same one.
     pub fn set_rule(&mut self, rule: A) {
         self.base.set_rule(rule);
     }
 
-    /// Says by hand that this worker will use these keys in each of the next `passes` passes over the array: elements of
-    /// an array of one dimension, else rows, by their numbers in row-major order. (AdaPM's intents, Renz-Wieland et al.,
-    /// 2023, in passes.) They are fetched, refreshed at every clock, and relocated, like keys that a slice has named. For
-    /// loops that the macro cannot slice (`prefetch = false`), or that are written by hand. Not collective: each worker
-    /// says what it will use itself. A worker that uses other keys too looks them up one by one.
+    /// Declares that this worker will use these keys in each of the next `passes` passes over the array: elements of a
+    /// one-dimensional array, otherwise rows, by their numbers in row-major order. (AdaPM's intents, Renz-Wieland et al.,
+    /// 2023, in passes.) They are fetched, refreshed at every clock, and relocated, like keys that a slice has found. For
+    /// loops that the macro cannot slice (`prefetch = false`), or with a handwritten description. Not collective: each
+    /// worker declares its own keys. Other keys are looked up one by one.
     ///
     /// # Errors
     /// [`Error::Shape`] with a key that the array does not have.

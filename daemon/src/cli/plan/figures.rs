@@ -3,9 +3,9 @@
 /// A figure that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FigureError {
-    #[error("{0:?} is no time: a number and ns, us, ms or s, as 50us")]
+    #[error("{0:?} is not a time: expected a number with ns, us, ms or s, such as 50us")]
     Time(String),
-    #[error("{0:?} is no rate: a number above 0 and kbit, Mbit or Gbit, as 10Gbit")]
+    #[error("{0:?} is not a rate: expected a positive number with kbit, Mbit or Gbit, such as 10Gbit")]
     Rate(String),
 }
 

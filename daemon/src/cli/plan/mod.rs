@@ -12,33 +12,34 @@ use report::Report;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Runs a program of the loop layer to its end, by `hectare run`, and predicts its passes on other numbers of hosts. Give it the data that
-/// it is to have, and a few passes; what it prints goes to standard error.
+/// Runs a program of the loop layer with `hectare run`, and predicts its passes on other numbers of hosts. Give the program
+/// its full data and a few passes; its output goes to standard error.
 ///
-/// Links between hosts are as `--latency` and `--bandwidth` say, or, with `--on`, as the program's workers measure them.
+/// The links between hosts are given by `--latency` and `--bandwidth`, or, with `--on`, measured by the program's workers.
 #[derive(Debug, Args)]
 pub(super) struct Plan {
     /// The numbers of hosts. Default: 1, 2, 4 ... 256.
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
     hosts: Vec<u32>,
-    /// Workers on each host; without --on, the program runs with so many here. Default: as many as this host has processors, or,
-    /// with --on, as its first host has.
+    /// Workers on each host; without --on, the program runs with as many here. Default: the number of this host's
+    /// processors or, with --on, of its first host's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     workers_per_host: Option<u32>,
-    /// The time of a datagram from host to host, half of a round trip, as `50us`, `5ms`.
+    /// One-way latency between hosts, half of a round trip, such as `50us`, `5ms`.
     #[arg(long, value_name = "TIME", value_parser = latency, requires = "bandwidth")]
     latency: Option<f64>,
-    /// What a host can send, as `10Gbit`, `100Mbit` (a second).
+    /// A host's sending rate, such as `10Gbit`, `100Mbit` (per second).
     #[arg(long, value_name = "RATE", value_parser = bandwidth, requires = "latency")]
     bandwidth: Option<f64>,
-    /// Run the program on these hosts, given as to `hectare run --hosts`. Its workers measure the links, unless they are given.
+    /// Run the program on these hosts, as with `hectare run --hosts`. Its workers measure the links, unless they are
+    /// given.
     #[arg(long, value_name = "HOST:RANKS,..")]
     on: Option<String>,
-    /// The command that starts another one on a host, as for `hectare run`.
+    /// The command that runs another command on a host, as for `hectare run`.
     #[arg(long, value_name = "COMMAND", requires = "on")]
     rsh: Option<String>,
-    /// The file through which the program tells of its passes. With --on, the first host and this one must both see it. Default: one in
-    /// the directory for temporary files, which is removed.
+    /// The file to which the program reports its passes. With --on, the first host and this one must both have access to
+    /// it. Default: a temporary file, which is removed.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// As JSON.

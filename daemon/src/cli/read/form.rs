@@ -8,11 +8,11 @@ use std::fmt::{Display, Write};
 /// How an area is written out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// One row a line, its elements between commas.
+    /// One row per line, with commas between elements.
     Csv,
-    /// A NumPy file, of rows by elements if rows have more than one.
+    /// A NumPy file; two-dimensional if the area has rows of more than one element.
     Npy,
-    /// The bytes, 32 a line, in hexadecimal digits: also of elements that are no numbers.
+    /// The bytes in hexadecimal, 32 per line: also for elements that are not numbers.
     Hex,
     /// A JSON array.
     Json,

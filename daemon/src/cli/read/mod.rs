@@ -20,13 +20,13 @@ pub(super) struct Read {
     /// How to write it.
     #[arg(long, value_enum, default_value_t = Form::Csv)]
     form: Form,
-    /// Only these elements: FIRST..END, FIRST.. or ..END, END not included.
+    /// Only these elements: FIRST..END, FIRST.. or ..END, without END.
     #[arg(long)]
     range: Option<Range>,
-    /// Fail if the newest version is another one. `hectare wait` waits for one.
+    /// Fail if the newest version is a different one. `hectare wait` waits for one.
     #[arg(long, value_name = "TERM.COUNTER")]
     version: Option<VersionArgument>,
-    /// A JSON object with the values and what they are of.
+    /// Print a JSON object with the values and their area, version and type.
     #[arg(long, conflicts_with = "form")]
     json: bool,
 }

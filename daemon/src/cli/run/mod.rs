@@ -29,7 +29,7 @@ use terminal::Terminal;
 /// reads the terminal is handed it until it ends.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// How many processes. With a list of hosts, as many as they have room for if it is not said.
+    /// How many processes. Default with a list of hosts: as many as they have slots for.
     #[arg(
         short = 'n',
         long = "processes",
@@ -37,17 +37,17 @@ pub struct Run {
         required_unless_present_any = ["hosts", "hostfile", "slurm", "launched"]
     )]
     processes: Option<u32>,
-    /// The job. Default: one of their own.
+    /// The name of the job. Default: a unique name.
     #[arg(long)]
     job: Option<String>,
-    /// Print what they print as it is, without their ranks.
+    /// Print the processes' output unchanged, without their ranks.
     #[arg(long)]
     plain: bool,
-    /// When one fails, let the others go on. Those who wait for it to join its job learn that it does not come.
+    /// When one process fails, let the others continue. Those that wait for it to join the job get an error.
     #[arg(long)]
     keep_going: bool,
-    /// How long those that are told to end have until they are killed, in seconds: by SIGTERM when one has failed, by
-    /// the signal that this command got otherwise.
+    /// Seconds from telling processes to end (by SIGTERM after a failure, or by the signal that this command received) to
+    /// killing them.
     #[arg(long, default_value_t = 10)]
     grace_s: u64,
     /// The program and its arguments.

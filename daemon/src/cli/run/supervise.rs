@@ -233,7 +233,8 @@ impl Supervisor<'_> {
             }
             (_, true, false) => self.voice.say(&format!("hectare: rank {rank} failed: {status}")),
             (_, false, _) => {
-                self.voice.say(&format!("hectare: rank {rank} failed first: {status}; the others are ended"));
+                self.voice
+                    .say(&format!("hectare: rank {rank} failed first: {status}; the others are terminated"));
                 self.end(Signal::TERM);
             }
         }

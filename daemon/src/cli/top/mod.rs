@@ -31,11 +31,11 @@ const HUNG_UP: u8 = 128 + 1;
 pub enum Sort {
     /// By job and rank.
     Rank,
-    /// By rounds per second, the most first.
+    /// By rounds per second, descending.
     Rounds,
-    /// By bytes copied per second, the most first.
+    /// By bytes copied per second, descending.
     Bytes,
-    /// Those first that rounds were given up for, that are behind, that are waited for.
+    /// Stragglers first: by rounds abandoned because of them, rounds behind, and how often they are waited for.
     Late,
 }
 
@@ -47,19 +47,19 @@ pub enum Sort {
 pub(super) struct Top {
     /// Only this job.
     job: Option<String>,
-    /// Seconds from sample to sample.
+    /// Seconds between samples.
     #[arg(long, default_value_t = 1.0, value_parser = interval)]
     interval: f64,
     /// The order of workers.
     #[arg(long, value_enum, default_value_t = Sort::Rank)]
     sort: Sort,
-    /// One JSON object a sample, one a line, instead of pictures.
+    /// Print one JSON object per sample and line.
     #[arg(long)]
     json: bool,
-    /// One sample, after one interval, and no more.
+    /// Print one sample, after one interval, and exit.
     #[arg(long)]
     once: bool,
-    /// When the daemon ends, how long the next one is waited for, in seconds.
+    /// Seconds to wait for a new daemon when this one ends.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     daemon_within: Duration,
 }
@@ -88,7 +88,7 @@ pub(super) fn top(dir: &RunDir, what: &Top) -> Result<u8> {
         lines(&mut sampler, what, &first).map(|()| 0)
     } else {
         let terminal = std::io::stdout().is_terminal();
-        ensure!(terminal, "standard output is no terminal: use --once or --json");
+        ensure!(terminal, "standard output is not a terminal: use --once or --json");
         pictures(&mut sampler, what, first)
     };
     match ended {

@@ -63,7 +63,7 @@ impl Screen {
     /// Takes the terminal. From now on, signals that end a program are noticed by [`Screen::wait`].
     ///
     /// # Errors
-    /// When standard output is no terminal, or the system refuses.
+    /// When standard output is not a terminal, or the system refuses.
     pub fn enter() -> Result<Screen> {
         let mut signals = Vec::new();
         for number in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH] {

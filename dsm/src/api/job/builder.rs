@@ -8,21 +8,21 @@ use crate::segment::layout::{STALL_KILL, STALL_PIN, STALL_WAIT};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// The answer to a living worker that stands still in the middle of a round, where it cannot be left behind.
+/// What to do about a live worker that stalls in the middle of a round, where it cannot be left behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StallPolicy {
     /// The round waits. The default.
     #[default]
     Wait,
-    /// After this long, its process is killed, seen dead, and passed. A thread of the very process that
-    /// would have to send the signal is waited for instead.
+    /// After this long, its process is killed, and the round continues without it. If it is a thread of the process that
+    /// would have to send the signal, the round waits.
     Kill {
         /// How long a stall may last.
         after: Duration,
     },
-    /// After this long, the reader copy that it was writing is pinned, away from readers and writers, until the
-    /// worker moves, and its area is published in a later round, with its group. For areas with three reader
-    /// copies or more, and groups of such areas; others wait.
+    /// After this long, the reader copy that it was writing is pinned, unavailable to readers and writers, until the
+    /// worker moves, and its area is published in a later round, with its group. For areas with three reader copies or
+    /// more, and groups of such areas; for others, the round waits.
     Pin {
         /// How long a stall may last.
         after: Duration,
@@ -40,7 +40,7 @@ pub enum HugePages {
     Never,
 }
 
-/// Settings of a job, fixed when it is made.
+/// Settings of a job, fixed when it is created.
 ///
 /// ```
 /// use hectare_dsm::{Job, StallPolicy};
@@ -111,20 +111,20 @@ impl JobBuilder {
         self
     }
 
-    /// The answer to a living worker that stands still inside a round. Default: the round waits.
+    /// What to do about a live worker that stalls inside a round. Default: the round waits.
     pub fn stall_policy(mut self, policy: StallPolicy) -> Self {
         self.stall_policy = policy;
         self
     }
 
-    /// How long a round waits for workers to arrive before it is given up and those who did not come are no
-    /// longer waited for, until they are back. Default: 100 ms.
+    /// How long a round waits for workers to arrive before it is abandoned; later rounds do not wait for the missing
+    /// workers until they are back. Default: 100 ms.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Whether [`Job::run`] binds each worker to a core of its own, as far as there are cores. Default: no.
+    /// Whether [`Job::run`] pins each worker to its own core, as far as there are cores. Default: no.
     pub fn pin_cores(mut self, pin: bool) -> Self {
         self.pin_cores = pin;
         self
@@ -134,9 +134,9 @@ impl JobBuilder {
     /// report what differs without having been logged ([`Worker::unlogged_writes`](crate::Worker::unlogged_writes)).
     /// Costs a pass over every area that is due. Default: off.
     ///
-    /// `HECTARE_CHECK=1` in the environment does so in every job that a process is in, whoever made it. Then a
-    /// synchronization point of a worker that has not logged something prints and returns [`Error::Unlogged`], after
-    /// it has done what it does.
+    /// `HECTARE_CHECK=1` in the environment does so in every job that a process is in, whoever made it. Then the
+    /// synchronization point of a worker with an unlogged write prints and returns [`Error::Unlogged`], after it has
+    /// completed.
     pub fn check(mut self, check: bool) -> Self {
         self.check = check;
         self
@@ -180,9 +180,9 @@ impl JobBuilder {
         self
     }
 
-    /// The hosts of a job that is on several, by how many ranks each has: host 0 those from 0 on, host 1 the next ones, and so
-    /// on. This is the part of the job on host `here`. Workers of other hosts are there when this host's agent says so
-    /// ([`Agent::set_worker`](crate::agent::Agent::set_worker)).
+    /// The hosts of a job that is on several, by how many ranks each has: host 0 those from 0 on, host 1 the next
+    /// ones, and so on. This is the part of the job on host `here`. Workers of other hosts are there when this host's
+    /// agent says so ([`Agent::set_worker`](crate::agent::Agent::set_worker)).
     ///
     /// ```
     /// use hectare_dsm::Job;
@@ -197,26 +197,28 @@ impl JobBuilder {
         self
     }
 
-    /// The fewest reader copies of areas that have any, at most 64; those that ask for fewer get so many. Default: 1. A job on
-    /// several hosts needs 3: one that is sent, the newest, and one to publish into. Copies of an area beyond those that it asked
-    /// for have no memory, and are not used, before [`Agent::complete`](crate::agent::Agent::complete); but those of small areas,
-    /// of up to 64 KiB with all that belongs to them, have.
+    /// The fewest reader copies of areas that have any, at most 64; those that ask for fewer get so many. Default: 1.
+    /// A job on several hosts needs 3: one that is sent, the newest, and one to publish into. Copies of an area
+    /// beyond those that it asked for have no memory, and are not used, before
+    /// [`Agent::complete`](crate::agent::Agent::complete); but those of small areas, of up to 64 KiB with all that
+    /// belongs to them, have.
     pub fn least_copies(mut self, copies: u32) -> Self {
         self.least_copies = copies;
         self
     }
 
-    /// Makes the job inside this program.
+    /// Creates the job inside this program.
     ///
     /// # Errors
-    /// [`Error::InvalidConfig`] for settings that make no sense, [`Error::ProcessLimit`] if this process may not map so
-    /// much or make so large a file, [`Error::Os`] if the system refuses.
+    /// [`Error::InvalidConfig`] for invalid settings, [`Error::ProcessLimit`] if limits of this process forbid such a
+    /// mapping or file, [`Error::Os`] if the system refuses.
     pub fn embedded(self) -> Result<Job> {
         let (pin_cores, hosts) = (self.pin_cores, self.hosts.clone());
         Job::make(self.config()?, &hosts, pin_cores)
     }
 
-    /// Makes the memory of a job for other processes, which join by [`Job::from_descriptor`]; this one does not.
+    /// Creates the memory of a job for other processes, which join by [`Job::from_descriptor`]; this one does not
+    /// join.
     ///
     /// # Errors
     /// Those of [`JobBuilder::embedded`].
@@ -242,7 +244,7 @@ impl JobBuilder {
             }
         }
         if self.patience.is_zero() {
-            return bad("patience is zero: every round would be given up".into());
+            return bad("patience is zero: every round would be abandoned".into());
         }
         if !self.hosts.is_empty() {
             if self.here >= self.hosts.len() || self.hosts.len() > 1 << 16 {

@@ -8,16 +8,16 @@ use hectare_wire::{Launch, LaunchError, Member, Membership, Refusal, RunDir};
 use std::sync::{Mutex, PoisonError};
 
 impl Job {
-    /// Makes this process a member of the job of this name on this host, which is made if there is none. Needs
-    /// the daemon, `hectared`; everything else is as with [`Job::embedded`].
+    /// Makes this process a member of the job of this name on this host, creating it if there is none. Needs the
+    /// daemon, `hectared`; everything else is as with [`Job::embedded`].
     ///
     /// The daemon is found by its run directory: `HECTARE_RUN_DIR`, else `/run/user/UID/hectare`, else
-    /// `/tmp/hectare-UID`. It hands out a rank, which the first [`Job::worker`] of this process takes, and
-    /// one more for every further worker. Where `HECTARE_JOB` is `name`, which `hectare run` sets, the first
-    /// rank is the one that the launcher gave ([`Launch`]). The job goes when its last member has left.
+    /// `/tmp/hectare-UID`. It assigns a rank, which the first [`Job::worker`] of this process takes, and one more for
+    /// every further worker. If `HECTARE_JOB`, which `hectare run` sets, is `name`, the first rank is the launcher's
+    /// ([`Launch`]). The job ends when its last member has left.
     ///
-    /// The daemon's death stops nothing: workers go on among themselves, and a further worker takes the lowest
-    /// free slot. A thread of this process, which sleeps otherwise, brings the job to the next daemon
+    /// The daemon's death stops nothing: workers continue among themselves, and a further worker takes the lowest
+    /// free slot. A thread of this process, which otherwise sleeps, registers the job with the next daemon
     /// ([`Job::membership`]).
     ///
     /// ```no_run
@@ -82,14 +82,14 @@ impl Job {
         Ok(job.linked(link))
     }
 
-    /// The rank that the daemon handed to this process when it connected, whether or not a worker has taken
-    /// it; `None` for jobs that are not the daemon's.
+    /// The rank that the daemon assigned to this process when it connected, whether or not a worker has taken it;
+    /// `None` for jobs that are not the daemon's.
     pub fn rank(&self) -> Option<Rank> {
         self.shared.link.as_ref().map(|link| link.first)
     }
 
-    /// How this process stands to the daemon of the job, without asking it; `None` for jobs that are not the
-    /// daemon's. Whatever it is, reads, writes and rounds go on.
+    /// The state of this process's connection to the daemon, without asking it; `None` for jobs that are not the
+    /// daemon's. Reads, writes and rounds continue in every state.
     pub fn membership(&self) -> Option<Membership> {
         self.shared.link.as_ref().map(|link| link.member.state())
     }

@@ -64,7 +64,7 @@ impl Job {
         Job::builder().embedded()
     }
 
-    /// Settings for a job that is not like the default.
+    /// Settings for a job that differs from the defaults.
     pub fn builder() -> JobBuilder {
         JobBuilder::default()
     }
@@ -91,9 +91,9 @@ impl Job {
     /// Joins the job behind a descriptor that came from [`Job::descriptor`] of another process, by
     /// inheritance or over a Unix socket.
     ///
-    /// The job is the trust boundary: whoever has a descriptor of its memory can write all of it, and is trusted to
-    /// do so by this library alone. That holds for the caller, too: what it writes through a duplicate of this
-    /// descriptor, it writes as another process would, into memory that views of this process show.
+    /// The job is the trust boundary: any holder of a descriptor of its memory can write all of it, and is trusted to
+    /// do so only through this library. That includes the caller: writes through a duplicate of this descriptor go to
+    /// memory that views of this process refer to.
     ///
     /// # Errors
     /// [`Error::NotASegment`], [`Error::LayoutVersion`], [`Error::ProcessLimit`], [`Error::Os`].
@@ -101,9 +101,8 @@ impl Job {
         Ok(Job::around(Segment::open(descriptor)?, false, None))
     }
 
-    /// The descriptor of the job's memory, close-on-exec: whoever has it can join the job and write
-    /// everything in it. For passing it on, over a Unix socket for instance; a child process gets it by
-    /// [`Job::pass_to`].
+    /// The descriptor of the job's memory, close-on-exec: any holder can join the job and write everything in it. For
+    /// passing it on, over a Unix socket for instance; a child process gets it by [`Job::pass_to`].
     ///
     /// ```compile_fail,E0133
     /// # let job = hectare_dsm::Job::embedded().unwrap();
@@ -119,7 +118,7 @@ impl Job {
         self.shared.segment.fd()
     }
 
-    /// Somebody who looks at this job without being part of it.
+    /// A monitor, which inspects this job without being part of it.
     ///
     /// # Errors
     /// [`Error::Os`] if the process has no descriptor left.
@@ -209,9 +208,8 @@ impl Job {
         Ok(find::all(segment).filter_map(|id| AreaInfo::of(segment, id)).collect())
     }
 
-    /// Deletes an area, whoever owns it. Its name is free at once; its memory is given back after a round in
-    /// which every worker took part and when no observer pins it. Handles that are still attached get
-    /// [`Error::Deleted`].
+    /// Deletes an area, whoever owns it. Its name is free at once; its memory is released after a round in which every
+    /// worker took part, when no observer pins it. Handles that are still attached get [`Error::Deleted`].
     ///
     /// # Errors
     /// [`Error::NoSuchArea`], also while it is being created; [`Error::ForkedChild`]; [`Error::TimedOut`] after five
@@ -237,7 +235,7 @@ impl Job {
         Ok(Directory::lock_outside(&self.shared)?.free_bytes().0)
     }
 
-    /// Bytes of memory that the job takes at this moment, from the system's point of view.
+    /// Bytes of memory that the job occupies now, according to the system.
     ///
     /// # Errors
     /// [`Error::Os`].

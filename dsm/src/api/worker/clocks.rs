@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 /// not older.
 ///
 /// # Errors
-/// [`Error::HostLeft`]: a round has found no worker of this host in the clocks, and other hosts may have been told. The worker is
-/// outside of them.
+/// [`Error::HostLeft`]: a round has found no worker of this host in the clocks, and other hosts may have been told.
+/// The worker is outside of them.
 pub(crate) fn enter(runtime: &Runtime<'_>, rank: Rank) -> Result<()> {
     let rounds = runtime.rounds();
     let seat = &rounds.all_seats[rank as usize];
@@ -58,8 +58,8 @@ impl Worker {
         &self.shared.segment.all_seats()[self.rank as usize].clock
     }
 
-    /// Ends a period of work: raises the worker's clock, and marks what it wrote to be published in the next
-    /// round. Does not wait. Returns the new clock.
+    /// Ends a clock period: increments the worker's clock, and schedules its writes for publication in the next round.
+    /// Does not wait. Returns the new clock.
     ///
     /// # Errors
     /// [`Error::ForkedChild`].
@@ -71,8 +71,8 @@ impl Worker {
         Ok(clock)
     }
 
-    /// Takes this worker out of the clocks: nobody waits for it in [`Worker::wait_clocks`] any more. For
-    /// workers that do something else than train. The next [`Worker::rejoin_clocks`] undoes it.
+    /// Takes this worker out of the clocks: [`Worker::wait_clocks`] no longer waits for it. For workers that do something
+    /// other than training. The next [`Worker::rejoin_clocks`] undoes it.
     pub fn leave_clocks(&mut self) {
         if self.shared.check_process().is_err() {
             return;
@@ -80,12 +80,12 @@ impl Worker {
         self.seat_clock().store(u64::MAX, Ordering::Relaxed);
     }
 
-    /// Puts this worker back into the clocks, at the lowest one. A synchronization point: afterwards the worker
-    /// sees what the others wrote before that clock. Waits for a round that is under way.
+    /// Puts this worker back into the clocks, at the lowest one. A synchronization point: afterwards the worker sees what
+    /// the others wrote before that clock. Waits for a round in progress.
     ///
     /// # Errors
-    /// [`Error::HostLeft`] in a job on several hosts, if no worker of this host was left in the clocks: the others do not wait for
-    /// it any more. [`Error::ForkedChild`].
+    /// [`Error::HostLeft`] in a job on several hosts, if no worker of this host was left in the clocks: the others do
+    /// not wait for it any more. [`Error::ForkedChild`].
     pub fn rejoin_clocks(&mut self) -> Result<()> {
         self.shared.check_process()?;
         self.scan();
@@ -98,18 +98,18 @@ impl Worker {
     /// rounds as needed. With `staleness` 0, after [`Worker::tick`], this is a barrier.
     ///
     /// # Errors
-    /// [`Error::ForkedChild`]; [`Error::PeerFailed`] if the job has ended. Workers that are dead or gone are not waited for; one that lives and never
-    /// comes is, as long as it takes: see [`Worker::wait_clocks_within`].
+    /// [`Error::ForkedChild`]; [`Error::PeerFailed`] if the job has ended. It does not wait for workers that are dead or
+    /// have left; for a live one that never arrives, it waits forever: see [`Worker::wait_clocks_within`].
     pub fn wait_clocks(&mut self, staleness: u64) -> Result<()> {
         self.wait_clocks_until(staleness, None)
     }
 
-    /// [`Worker::wait_clocks`] with a limit, which is kept to about a millisecond whatever the others wait for. Only
-    /// a worker that stands still in the middle of copying holds everybody who takes part in that round, as the
-    /// job's [`StallPolicy`](crate::StallPolicy) says.
+    /// [`Worker::wait_clocks`] with a timeout, which is exact to about a millisecond whatever the others wait for. Only a
+    /// worker that stalls in the middle of copying delays everyone in that round, as the job's
+    /// [`StallPolicy`](crate::StallPolicy) says.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], which names those who are behind; [`Error::ForkedChild`].
+    /// [`Error::TimedOut`], which names the workers that are behind; [`Error::ForkedChild`].
     pub fn wait_clocks_within(&mut self, staleness: u64, timeout: Duration) -> Result<()> {
         self.wait_clocks_until(staleness, Some(timeout))
     }
@@ -181,11 +181,11 @@ impl Worker {
         Error::TimedOut { what: format!("every worker to reach clock {wanted}"), waited, missing }
     }
 
-    /// Ends a period of work, publishes what this worker wrote, and waits until every live worker has ended
-    /// the same period: afterwards each sees what all have written (except areas all of whose copies observers
-    /// pin: they are published later).
+    /// Ends a clock period, publishes what this worker wrote, and waits until every live worker has ended the same
+    /// period: afterwards, each sees all writes (except for areas all of whose copies are pinned by observers, which are
+    /// published later).
     ///
-    /// Every live worker of the job has to tick, or to call [`Worker::leave_clocks`] once.
+    /// Every live worker of the job must tick, or have called [`Worker::leave_clocks`].
     ///
     /// The same as [`Worker::tick`] and [`Worker::wait_clocks`] with staleness 0.
     ///
@@ -196,11 +196,11 @@ impl Worker {
         self.wait_clocks(0)
     }
 
-    /// [`Worker::barrier`] with a limit; see [`Worker::wait_clocks_within`].
+    /// [`Worker::barrier`] with a timeout; see [`Worker::wait_clocks_within`].
     ///
     /// # Errors
-    /// [`Error::TimedOut`], which names those who did not come; the period has ended all the same, so wait
-    /// on with [`Worker::wait_clocks_within`]. [`Error::ForkedChild`].
+    /// [`Error::TimedOut`], which names the workers that did not arrive; the period has ended anyway, so continue waiting
+    /// with [`Worker::wait_clocks_within`]. [`Error::ForkedChild`].
     pub fn barrier_within(&mut self, timeout: Duration) -> Result<()> {
         self.tick()?;
         self.wait_clocks_within(0, timeout)

@@ -32,20 +32,20 @@ const LONGEST_PUBLICATION: Duration = Duration::from_secs(10);
 pub struct Synced {
     /// The round that was completed.
     pub round: u64,
-    /// How many rounds were given up before it because somebody did not come.
+    /// How many rounds before it were abandoned because a worker did not arrive.
     pub given_up: u32,
-    /// How many of the areas asked for stay dirty, because every reader copy is pinned by a straggler or an
-    /// observer, or because their owner did not take part. They are published in a later round.
+    /// How many of the requested areas stay dirty, because every reader copy is pinned by a straggler or an observer, or
+    /// because their owner did not take part. They are published in a later round.
     pub put_off: u32,
 }
 
-/// A thread of control registered with a job.
+/// A thread that is registered with a job.
 ///
-/// A worker calls [`service`](Worker::service) regularly, at points where it holds no view of any area: the
-/// borrow checker sees to that. It is tied to the thread that made it; dropping it leaves the job.
+/// A worker calls [`service`](Worker::service) regularly, at points where it holds no view of any area, which the borrow
+/// checker enforces. It is tied to the thread that created it; dropping it leaves the job.
 ///
 /// A thread must not end before its worker is dropped: if the value was leaked (`Box::leak`, `mem::forget`), other
-/// threads may still have views of it. The end of such a thread ends the process, with a message.
+/// threads may still have views of it. If such a thread ends, the process is terminated with a message.
 #[derive(Debug)]
 pub struct Worker {
     shared: Arc<Shared>,
@@ -80,7 +80,7 @@ impl Worker {
         Runtime { shared: &self.shared, local: &self.local }
     }
 
-    /// The last round in which this worker stood at a synchronization point.
+    /// The round of this worker's last synchronization point.
     #[inline]
     pub(crate) fn arrived(&self) -> u64 {
         // Relaxed: the worker's own word.
@@ -89,14 +89,14 @@ impl Worker {
 
     /// A synchronization point: takes part in a round if one is open, and opens one if an area is due.
     ///
-    /// Cheap when there is nothing to do (a few loads), so it can be called once per batch or per row. The
-    /// clock is looked at about every 20 us or every 1024 calls, whichever comes first; intervals are late
-    /// by at most that, or by the time between two calls.
+    /// Cheap when there is nothing to do (a few loads), so it can be called once per batch or per row. It reads the clock
+    /// about every 20 us or every 1024 calls, whichever comes first; intervals are late by at most that, or by the time
+    /// between two calls.
     ///
     /// # Errors
     /// [`Error::ForkedChild`]; as of every synchronization point, [`Error::Unlogged`] under `HECTARE_CHECK=1`, and
-    /// [`Error::PeerFailed`] in a job on several hosts that has ended; of each area of this worker once, [`Error::NameClash`] and
-    /// [`Error::GroupClash`] if another host has one of its name or group.
+    /// [`Error::PeerFailed`] in a job on several hosts that has ended; of each area of this worker once,
+    /// [`Error::NameClash`] and [`Error::GroupClash`] if another host has one of its name or group.
     #[inline]
     pub fn service(&mut self) -> Result<()> {
         if self.serve_if_due()? { self.complain_at_end() } else { Ok(()) }
@@ -259,8 +259,7 @@ impl Worker {
 
     /// Publishes what this worker wrote, now: forces a round of the areas that it owns, and waits for it.
     ///
-    /// Workers that do not come within the job's patience are left out; see [`Worker::barrier`] for a round
-    /// that waits for everybody.
+    /// Workers that do not arrive within the job's patience are left out; [`Worker::barrier`] waits for all.
     ///
     /// # Errors
     /// [`Error::ForkedChild`].

@@ -5,14 +5,13 @@ use std::time::Duration;
 /// How the runtime learns what the owner wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tracking {
-    /// The write guard and [`Owned::log`](crate::Owned::log) mark what is written. The default.
+    /// The write guard and [`Owned::log`](crate::Owned::log) mark writes. The default.
     #[default]
     Logged,
     /// Nothing is marked: every publication copies the whole area. For small areas that change as a whole.
     Whole,
-    /// The runtime finds out by page protection (asynchronous userfaultfd write protection, Linux 6.7), or
-    /// where the kernel has none, by comparing the area with its newest reader copy at every publication.
-    /// For code that cannot be touched.
+    /// The runtime detects writes by page protection (asynchronous userfaultfd write protection, Linux 6.7), or on older
+    /// kernels by comparing the area with its newest reader copy at every publication. For code that cannot be changed.
     Automatic,
 }
 
@@ -71,10 +70,11 @@ impl AreaSpec {
         self
     }
 
-    /// Leaves at least this long between versions that go to another host; without it, each goes as soon as the last one has
-    /// come. A version before a clock ([`Worker::tick`](crate::Worker::tick), a barrier) goes at once, and one that is asked for
-    /// ([`Worker::sync_area`](crate::Worker::sync_area)): so this saves bytes where an area is published more often than others
-    /// need it. Of a group, the shortest counts, which is none if an area of it has none.
+    /// Leaves at least this long between versions that go to another host; without it, each goes as soon as the last
+    /// one has come. A version before a clock ([`Worker::tick`](crate::Worker::tick), a barrier) goes at once, and
+    /// one that is asked for ([`Worker::sync_area`](crate::Worker::sync_area)): so this saves bytes where an area is
+    /// published more often than others need it. Of a group, the shortest counts, which is none if an area of it has
+    /// none.
     ///
     /// ```
     /// # use hectare_dsm::AreaSpec;

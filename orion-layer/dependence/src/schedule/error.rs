@@ -46,7 +46,7 @@ pub enum ScheduleError {
         grid: Vec<usize>,
     },
     /// Iterations that conflict would run at once.
-    #[error("in step {step}, workers {} and {} would run at once what must not: {conflict}", workers[0], workers[1])]
+    #[error("in step {step}, workers {} and {} would run conflicting iterations at once: {conflict}", workers[0], workers[1])]
     Conflict {
         /// The step.
         step: usize,

@@ -26,7 +26,7 @@ impl Head {
         if let Some((_, span)) = self.prefetch
             && !self.arrays.iter().any(is_served)
         {
-            return Err(Error::new(span, "this is about arrays named under `serve`, and there is none"));
+            return Err(Error::new(span, "this applies to arrays named under `serve`, and there are none"));
         }
         if self.arrays.iter().any(|array| array.treatment != Treatment::Kept) {
             return Ok(());
@@ -34,7 +34,7 @@ impl Head {
         match self.consistency.as_ref().or(self.every.as_ref()) {
             Some((_, span)) => Err(Error::new(
                 *span,
-                "this is about arrays named under `relax`, `buffer` or `serve`, and there is none: arrays under `write` keep their \
+                "this applies to arrays named under `relax`, `buffer` or `serve`, and there are none: arrays under `write` keep their \
                  dependences",
             )),
             None => Ok(()),

@@ -142,21 +142,21 @@ impl Head {
             let span = input.parse::<words::prefetch>()?.span;
             input.parse::<Token![=]>()?;
             if self.prefetch.replace((input.parse::<LitBool>()?.value, span)).is_some() {
-                return Err(Error::new(span, "whether keys are fetched before is said once"));
+                return Err(Error::new(span, "`prefetch` is given twice"));
             }
             Ok(())
         } else if look.peek(words::consistency) {
             let span = input.parse::<words::consistency>()?.span;
             input.parse::<Token![=]>()?;
             if self.consistency.replace((input.parse()?, span)).is_some() {
-                return Err(Error::new(span, "a loop has one consistency"));
+                return Err(Error::new(span, "`consistency` is given twice"));
             }
             Ok(())
         } else if look.peek(words::every) {
             let span = input.parse::<words::every>()?.span;
             input.parse::<Token![=]>()?;
             if self.every.replace((input.parse()?, span)).is_some() {
-                return Err(Error::new(span, "a loop has one interval between clocks"));
+                return Err(Error::new(span, "`every` is given twice"));
             }
             Ok(())
         } else if look.peek(words::schedule) {
@@ -191,7 +191,7 @@ impl Head {
 
     fn order(&mut self, ordered: bool, span: Span) -> Result<()> {
         if self.order.replace((ordered, span)).is_some() {
-            return Err(Error::new(span, "a loop is `ordered` or `unordered`, said once"));
+            return Err(Error::new(span, "a loop is either `ordered` or `unordered`, given once"));
         }
         Ok(())
     }
@@ -231,7 +231,7 @@ impl Parse for Input {
         let Some((ordered, _)) = head.order else {
             return Err(Error::new_spanned(
                 &context,
-                "say `ordered` (iterations look as if they ran in the loop's order) or `unordered` (in any serial \
+                "add `ordered` (as if iterations ran in the loop's order) or `unordered` (as if in any serial \
                  order)",
             ));
         };

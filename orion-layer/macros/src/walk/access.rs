@@ -104,7 +104,7 @@ impl Walker<'_> {
             Expr::Range(_) => {
                 self.error(
                     &access.index,
-                    format!("a range of elements is `{name}.slice(a..b)` or `slice_mut`"),
+                    format!("for a range of elements, use `{name}.slice(a..b)` or `slice_mut`"),
                 );
             }
             single => self.note(number, &[single], Rest::Exact, mode, access),
@@ -206,7 +206,7 @@ impl Walker<'_> {
     fn slice(&mut self, number: usize, range: &Expr, mode: Mode, access: &ExprMethodCall) {
         let ends = inner_range(range).filter(|_| matches!(range, Expr::Range(_) | Expr::Paren(_)));
         let Some((start, end, closed)) = ends else {
-            return self.error(range, "a slice is given as `a..b`, so that its ends can be followed");
+            return self.error(range, "write a slice as `a..b`, so that its bounds can be analyzed");
         };
         let root = self.root;
         let first = form(start, &mut self.scopes);

@@ -66,8 +66,8 @@ impl Walker<'_> {
             self.error(
                 name,
                 format!(
-                    "`{name}` is a variable from outside of the loop, and every worker has its own: an array is named under \
-                     `write`; what all iterations add to is an accumulator, as in `sum {name}: f64`"
+                    "`{name}` is captured from outside the loop, and every worker has its own copy: to write elements, use an \
+                     array under `write`; to accumulate, use `sum {name}: f64`"
                 ),
             );
         }

@@ -73,7 +73,7 @@ impl Walker<'_> {
                 self.check_leave(expr, leave.label.as_ref(), true, advice);
             }
             Expr::Continue(next) => {
-                let advice = "this label is not of a loop inside the body";
+                let advice = "this label does not belong to a loop inside the body";
                 self.check_leave(expr, next.label.as_ref(), false, advice);
             }
             Expr::Return(leave) => {
@@ -98,7 +98,7 @@ impl Walker<'_> {
                 }
             }
             Expr::Await(_) | Expr::Async(_) | Expr::Yield(_) => {
-                self.error(expr, "the body of a parallel loop is no asynchronous code");
+                self.error(expr, "the body of a parallel loop cannot be asynchronous");
             }
             _ => return false,
         }

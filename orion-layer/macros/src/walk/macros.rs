@@ -61,7 +61,7 @@ impl Walker<'_> {
                     && let Lit::Str(text) = &literal.lit
                     && let Some(name) = names.iter().find(|name| captures(&text.value(), name))
                 {
-                    self.error(text, format!("`{name}` cannot be shown as it is: it belongs to the loop"));
+                    self.error(text, format!("`{name}` belongs to the loop and cannot be formatted itself"));
                 }
             }
         } else if mentions(&call.tokens, &names) || texts_capture(call.tokens.clone(), &names) {

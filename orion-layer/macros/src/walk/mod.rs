@@ -84,7 +84,7 @@ impl<'a> Walker<'a> {
             let name = &array.name;
             match (self.read[number], self.wrote[number]) {
                 _ if self.errors.is_some() => {}
-                (false, false) => self.error(name, format!("the body does not touch `{name}`: leave it out")),
+                (false, false) => self.error(name, format!("the body does not use `{name}`: omit it")),
                 (true, false) if array.written => {
                     self.error(name, format!("the body only reads `{name}`: name it under `read`, where its elements are `{name}[i]`"));
                 }
@@ -151,7 +151,7 @@ impl<'a> Visit<'a> for Walker<'_> {
                 if mentions(&item.mac.tokens, &self.names()) {
                     self.error(
                         item,
-                        "a macro that uses the loop's arrays or accumulators is not followed: write a closure of values",
+                        "a macro that uses the loop's arrays or accumulators cannot be analyzed: pass it plain values",
                     );
                 }
             }
@@ -256,7 +256,7 @@ impl<'a> Visit<'a> for Walker<'_> {
             Expr::Verbatim(tokens) if mentions(tokens, &self.names()) => {
                 self.error(
                     tokens,
-                    "this syntax is not followed: use the loop's arrays and accumulators outside of it",
+                    "this syntax cannot be analyzed: use the loop's arrays and accumulators outside of it",
                 );
             }
             Expr::Macro(ExprMacro { mac, .. }) => self.visit_macro_call(mac),

@@ -8,7 +8,7 @@ use hectare_data::entries::{Entries, Entry};
 use hectare_dsm::Element;
 
 impl<T: Element, const N: usize> DistArray<T, N> {
-    /// A new array of the same shape, cut alike: `value` says what each element becomes. Collective.
+    /// A new array of the same shape and partitioning, with elements computed by `value`. Collective.
     ///
     /// ```
     /// hectare_orion::run(2, |w| {

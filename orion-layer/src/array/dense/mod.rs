@@ -147,7 +147,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.len() == 0
     }
 
-    /// How the array is cut at present.
+    /// The current partitioning of the array.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -309,7 +309,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.poisoned = Some(cause.to_owned());
     }
 
-    /// Gives the memory back. Collective. Dropping the handles does not: an array lives as long as its job.
+    /// Frees the memory. Collective. Dropping the handles does not: an array lives as long as its job.
     ///
     /// # Errors
     /// [`Error::Diverged`], [`Error::WorkerLost`], [`Error::Core`].

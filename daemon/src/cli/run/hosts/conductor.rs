@@ -81,7 +81,7 @@ struct Conductor<'a> {
 pub(in super::super) fn conduct(what: &Run, plan: &Plan) -> Result<u8> {
     let mut id = [0; 16];
     let random = SystemRandom::new().fill(&mut id);
-    random.map_err(|_| anyhow::anyhow!("the system gives no random numbers"))?;
+    random.map_err(|_| anyhow::anyhow!("the system provides no random numbers"))?;
     let own = || format!("run-{}", id[..4].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     let job = what.job.clone().unwrap_or_else(own);
     check_job_name(&job).map_err(hectare_wire::Error::Refused)?;
@@ -377,7 +377,8 @@ impl Conductor<'_> {
     /// Says what a host cannot do, and ends the others.
     fn host_failed(&mut self, number: usize, what: &str, code: u8) {
         if self.kill_at.is_none() || self.code.is_none() {
-            self.voice.say(&format!("hectare: host {}: {what}; the others are ended", self.name(number)));
+            self.voice
+                .say(&format!("hectare: host {}: {what}; the others are terminated", self.name(number)));
         }
         self.code.get_or_insert(code);
         self.end(Signal::TERM);

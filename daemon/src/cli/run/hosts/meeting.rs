@@ -52,7 +52,7 @@ pub(super) struct Agreed {
 pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| anyhow::anyhow!("the system gives no random numbers"))?;
+    filled.map_err(|_| anyhow::anyhow!("the system provides no random numbers"))?;
     Ok(bytes)
 }
 

@@ -11,53 +11,54 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "On several hosts")]
 pub(in super::super) struct HostOptions {
-    /// The hosts, in the order of their ranks, each with the number of ranks that it has room for: a:2,b:2. A name may have the
-    /// address behind it at which the other hosts reach it: b@10.0.0.2:2.
+    /// The hosts, in the order of their ranks, each with its number of ranks: a:2,b:2. A name may be followed by the
+    /// address at which the other hosts reach it: b@10.0.0.2:2.
     #[arg(long, value_name = "HOST:RANKS,..", conflicts_with = "hostfile")]
     hosts: Option<String>,
-    /// The hosts, from a file in the form of MPI: a line for each, as `a slots=2`; comments begin with #.
+    /// The hosts, from a file in MPI's format: one line each, such as `a slots=2`; comments begin with #.
     #[arg(long, value_name = "FILE")]
     hostfile: Option<PathBuf>,
     /// The hosts that SLURM has allocated to this script or shell (sbatch, salloc), with as many ranks as they have tasks.
     #[arg(long, conflicts_with_all = ["hosts", "hostfile"])]
     slurm: bool,
-    /// This command was started once for each rank by srun, mpirun, torchrun or the like, on all hosts: it takes its place from
-    /// their variables, meets the others at the host of rank 0, and starts one rank.
+    /// This command was started once for each rank by srun, mpirun, torchrun or the like, on all hosts: it takes its rank
+    /// from the launcher's variables, meets the others at the host of rank 0, and starts one rank.
     #[arg(long, conflicts_with_all = ["hosts", "hostfile", "slurm", "processes", "rsh", "variables", "directory"])]
     pub(in super::super) launched: bool,
-    /// Where those meet that a launcher has started: the host of rank 0, and a TCP port there. Default: MASTER_ADDR, else the first
-    /// node of SLURM's list; a port made of MASTER_PORT or of the number of SLURM's job.
+    /// With --launched, the rendezvous: the host of rank 0, and a TCP port there. Default: MASTER_ADDR, else the first
+    /// node of SLURM's list; a port derived from MASTER_PORT or SLURM's job id.
     #[arg(long, value_name = "HOST[:PORT]", requires = "launched")]
     pub(super) meet: Option<String>,
-    /// The command that starts another one on a host, which is {host} in it, or the word behind it. It must pass standard input
-    /// and output on. Default: `ssh -o BatchMode=yes`; with --slurm, an srun of one task on the host.
+    /// The command that runs another command on a host; {host} in it is replaced by the host's name, which is otherwise
+    /// appended. It must forward standard input and output. Default: `ssh -o BatchMode=yes`; with --slurm, an srun of one
+    /// task on the host.
     #[arg(long, value_name = "COMMAND")]
     rsh: Option<String>,
-    /// The network interface of each host whose address the other hosts use. Default: the address by which the route to
-    /// another host leaves.
+    /// The network interface of each host whose address the other hosts use. Default: the source address of the route to
+    /// another host.
     #[arg(long, value_name = "NAME")]
     pub(super) interface: Option<String>,
-    /// The UDP port of the job on each host. Default: one that is free.
+    /// The UDP port of the job on each host. Default: a free one.
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     pub(super) port: u16,
-    /// After how many seconds a host is named that does not answer, at the start or later.
+    /// How many seconds a host may take to answer, at the start or later.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub(super) timeout: Duration,
-    /// How packets between the hosts are sealed: aes-128-gcm, or none, for networks whose every machine is trusted: whoever sees
-    /// packets can read and forge them; a checksum finds what the network damages. The same on all hosts.
+    /// How packets between the hosts are sealed: aes-128-gcm, or none, only for networks on which every machine is
+    /// trusted: anyone there can read and forge packets; a checksum detects corruption. Must be the same on all hosts.
     #[arg(long, value_name = "CIPHER", default_value = "aes-128-gcm")]
     pub(super) cipher: Cipher,
-    /// How the hosts reach each other: auto, udp or dpdk; dpdk makes a host that is not to be reached by DPDK an error. Default:
-    /// as each host's configuration says.
+    /// The transport between the hosts: auto, udp or dpdk; with dpdk, a host that cannot be reached by DPDK is an error.
+    /// Default: that of each host's configuration.
     #[arg(long, value_name = "TRANSPORT")]
     pub(super) transport: Option<TransportChoice>,
-    /// Where `hectare` is on the hosts. Default: as this one was called.
+    /// The path of `hectare` on the hosts. Default: the path by which this one was called.
     #[arg(long, value_name = "PATH")]
     pub(super) remote_hectare: Option<String>,
-    /// Where the program is started on the hosts. Default: the directory of this command, which must be there.
+    /// The program's working directory on the hosts. Default: that of this command, which must exist there.
     #[arg(long, value_name = "PATH")]
     pub(super) directory: Option<PathBuf>,
-    /// Put into the environment of all processes: NAME=VALUE, or NAME as it is here. May be there several times.
+    /// Add to the environment of all processes: NAME=VALUE, or NAME with its value here. May be repeated.
     #[arg(short = 'x', long = "variable", value_name = "NAME[=VALUE]")]
     pub(super) variables: Vec<String>,
 }

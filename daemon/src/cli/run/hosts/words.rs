@@ -3,9 +3,9 @@
 /// A template that is no command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum WordsError {
-    #[error("a quote {0} has no end in {1:?}")]
+    #[error("unterminated quote {0} in {1:?}")]
     Open(char, String),
-    #[error("the remote shell has no words")]
+    #[error("the remote shell command is empty")]
     Empty,
 }
 

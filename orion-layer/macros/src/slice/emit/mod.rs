@@ -256,8 +256,8 @@ impl<'a> Emitter<'a> {
                 if self.mentions_served(closure) {
                     self.error(
                         closure,
-                        "what this closure uses of a served array cannot be found out before it is called: write a `for` \
-                         loop, or say `prefetch = false`",
+                        "the keys of a served array that this closure uses cannot be determined before it is called: write a `for` \
+                         loop, or add `prefetch = false`",
                     );
                 }
             }

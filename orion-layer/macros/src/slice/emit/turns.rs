@@ -17,16 +17,16 @@ impl Emitter<'_> {
             return self.error(
                 receiver,
                 format!(
-                    "what this runs through depends on {because}, which the loop changes: keys that are used for each \
-                     of its elements cannot be known before"
+                    "what this iterates over depends on {because}, which the loop changes: keys that are used for each \
+                     of its elements cannot be known in advance"
                 ),
             );
         }
         if is_endless(receiver) {
             return self.error(
                 receiver,
-                "this runs through something without an end, so that it is not known before how far it goes: give \
-                 it an end (`take`), or say `prefetch = false`",
+                "this iterates over something unbounded, so that the number of iterations is not known in advance: give \
+                 it an end (`take`), or add `prefetch = false`",
             );
         }
         let (element, first) = pattern(closure, given);
@@ -71,8 +71,8 @@ impl Emitter<'_> {
         if is_used && around.is_some_and(|around| around.loose) {
             self.error(
                 body,
-                "this loop is left under a condition that depends on what the loop changes, so that it is not known before \
-                 how far it goes: use a `for` loop that has an end of its own, or say `prefetch = false`",
+                "the exit of this loop depends on what the loop changes, so that the number of iterations is not known in advance: \
+                 use a `for` loop with a fixed end, or add `prefetch = false`",
             );
         }
         block.stmts.insert(0, self.turn());
@@ -92,7 +92,7 @@ impl Emitter<'_> {
                 &inner.expr,
                 format!(
                     "what this loop runs over depends on {because}, which the loop changes: the keys that it uses \
-                     cannot be known before"
+                     cannot be known in advance"
                 ),
             );
         }
@@ -112,8 +112,8 @@ impl Emitter<'_> {
             return self.error(
                 &inner.cond,
                 format!(
-                    "how often this loop turns depends on {because}, which the loop changes: the keys that it uses \
-                     cannot be known before"
+                    "the number of iterations of this loop depends on {because}, which the loop changes: the keys that it uses \
+                     cannot be known in advance"
                 ),
             );
         }

@@ -13,9 +13,9 @@ impl Emitter<'_> {
                 return self.error(
                     key,
                     format!(
-                        "which key of `{name}` this is depends on {because}, which the loop changes: it cannot be fetched \
+                        "this key of `{name}` depends on {because}, which the loop changes: it cannot be fetched \
                          before the body runs. Compute subscripts from what the loop only reads (variables of one name count \
-                         as one); or say `prefetch = false`, and keys are looked up one by one, but for those that `intend` \
+                         as one); or add `prefetch = false`, to look up keys one by one, except for those that `intend` \
                          names"
                     ),
                 );
