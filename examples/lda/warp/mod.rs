@@ -7,7 +7,7 @@
 mod order;
 mod phase;
 
-use self::order::{BLOCKS, Order};
+use self::order::{BLOCKS, Half, Order};
 #[allow(unused_imports)] // for tests
 pub(crate) use self::phase::{Choice, Phase, Scratch};
 use super::{Corpus, Counts, Options, Plain, begin, padded};
@@ -84,49 +84,38 @@ impl Model {
 
     /// Draws every topic anew, by a proposal of each kind. Collective.
     pub(crate) fn pass(&mut self, w: &mut Context<'_>, numbers: [Stream; 2]) -> Result<()> {
+        self.half(w, Half::Words, numbers[0])?;
+        self.half(w, Half::Documents, numbers[1])
+    }
+
+    fn half(&mut self, w: &mut Context<'_>, half: Half, numbers: Stream) -> Result<()> {
         let Model { order, tokens, sums, totals, priors, .. } = self;
+        let phase = Phase::new(priors[half as usize], totals, numbers);
+        let (groups, place) = (order.groups(half), order.place(half));
         let scratch = RefCell::new(Scratch::new(totals.len()));
-        let (phase, words) = (Phase::new(priors[0], totals, numbers[0]), &order.words);
         parallel_for!(w, unordered, relax tokens, write sums,
             consistency = Consistency::Async, every = Every::PerPass(1);
         for b in 0..BLOCKS {
             let (occur, scratch) = (sums.row_mut(b), &mut *scratch.borrow_mut());
             occur.fill(0);
-            for places in words.of_block(b) {
+            for group in groups.of_block(b) {
                 scratch.tokens.clear();
-                scratch.tokens.extend(places.clone().map(|place| Choice::of(tokens.get(place))));
-                phase.visit(places.start, scratch, occur);
-                for (place, token) in places.zip(&scratch.tokens) {
-                    tokens.set(place, token.bits());
+                scratch.tokens.extend(group.clone().map(|at| Choice::of(tokens.get(place(at)))));
+                phase.visit(group.start, scratch, occur);
+                for (at, token) in group.zip(&scratch.tokens) {
+                    tokens.set(place(at), token.bits());
                 }
             }
         })?;
-        self.add_up(w)?;
-        let Model { order, tokens, sums, totals, priors, .. } = self;
-        let (phase, documents) = (Phase::new(priors[1], totals, numbers[1]), &order.documents);
-        let places = &order.places[..];
-        parallel_for!(w, unordered, relax tokens, write sums,
-            consistency = Consistency::Async, every = Every::PerPass(1);
-        for b in 0..BLOCKS {
-            let (occur, scratch) = (sums.row_mut(b), &mut *scratch.borrow_mut());
-            occur.fill(0);
-            for tokens_of in documents.of_block(b) {
-                let places = &places[tokens_of.clone()];
-                scratch.tokens.clear();
-                scratch.tokens.extend(places.iter().map(|place| Choice::of(tokens.get(*place as usize))));
-                phase.visit(tokens_of.start, scratch, occur);
-                for (place, token) in places.iter().zip(&scratch.tokens) {
-                    tokens.set(*place as usize, token.bits());
-                }
-            }
-        })?;
-        self.add_up(w)
+        self.totals = totals_of(&self.sums.to_vec(w)?, self.totals.len(), self.beta_sum);
+        Ok(())
     }
 
     /// How often topics occur. Collective.
     pub(crate) fn counts(&mut self, w: &mut Context<'_>) -> Result<Counts<'_>> {
         let Model { order, tokens, doc_topic, word_topic, .. } = self;
-        let (words, documents, places) = (&order.words, &order.documents, &order.places[..]);
+        let [words, documents] = [Half::Words, Half::Documents].map(|half| order.groups(half));
+        let place = order.place(Half::Documents);
         parallel_for!(w, unordered, read tokens, write word_topic; for v in 0..words.len() {
             let row = word_topic.row_mut(v);
             row.fill(0);
@@ -136,7 +125,7 @@ impl Model {
             let row = doc_topic.row_mut(d);
             row.fill(0);
             for number in documents.tokens(d) {
-                row[Choice::of(tokens[places[number] as usize]).topic()] += 1;
+                row[Choice::of(tokens[place(number)]).topic()] += 1;
             }
         })?;
         let mut totals = vec![0; padded(self.totals.len())];
@@ -145,16 +134,10 @@ impl Model {
         }
         Ok(Counts { doc_topic: &self.doc_topic, word_topic: &self.word_topic, totals })
     }
-
-    /// Makes the totals of the sums. Collective.
-    fn add_up(&mut self, w: &mut Context<'_>) -> Result<()> {
-        let sums = self.sums.to_vec(w)?;
-        self.totals = totals(&sums, self.totals.len(), self.beta_sum);
-        Ok(())
-    }
 }
 
-fn totals(sums: &[i32], topics: usize, beta_sum: f32) -> Vec<f32> {
+/// The totals, of the sums of blocks.
+fn totals_of(sums: &[i32], topics: usize, beta_sum: f32) -> Vec<f32> {
     let mut counts = vec![0; topics];
     for row in sums.chunks_exact(topics) {
         counts.iter_mut().zip(row).for_each(|(count, sum)| *count += sum);
@@ -179,26 +162,23 @@ impl Twin {
     }
 
     pub(crate) fn pass(&mut self, o: &Options, numbers: [Stream; 2]) {
+        self.half(o, Half::Words, o.beta, numbers[0]);
+        self.half(o, Half::Documents, o.alpha, numbers[1]);
+    }
+
+    fn half(&mut self, o: &Options, half: Half, prior: f32, numbers: Stream) {
+        let phase = Phase::new(prior, &self.totals, numbers);
+        let (groups, place) = (self.order.groups(half), self.order.place(half));
         let (mut scratch, mut sums) = (Scratch::new(o.topics), vec![0; o.topics]);
-        let phase = Phase::new(o.beta, &self.totals, numbers[0]);
-        for places in (0..BLOCKS).flat_map(|b| self.order.words.of_block(b)) {
+        for group in (0..groups.len()).map(|group| groups.tokens(group)) {
             scratch.tokens.clear();
-            scratch.tokens.extend_from_slice(&self.tokens[places.clone()]);
-            phase.visit(places.start, &mut scratch, &mut sums);
-            self.tokens[places].copy_from_slice(&scratch.tokens);
-        }
-        self.totals = totals(&std::mem::replace(&mut sums, vec![0; o.topics]), o.topics, self.beta_sum);
-        let phase = Phase::new(o.alpha, &self.totals, numbers[1]);
-        for tokens in (0..BLOCKS).flat_map(|b| self.order.documents.of_block(b)) {
-            let places = &self.order.places[tokens.clone()];
-            scratch.tokens.clear();
-            scratch.tokens.extend(places.iter().map(|place| self.tokens[*place as usize]));
-            phase.visit(tokens.start, &mut scratch, &mut sums);
-            for (place, token) in places.iter().zip(&scratch.tokens) {
-                self.tokens[*place as usize] = *token;
+            scratch.tokens.extend(group.clone().map(|at| self.tokens[place(at)]));
+            phase.visit(group.start, &mut scratch, &mut sums);
+            for (at, token) in group.zip(&scratch.tokens) {
+                self.tokens[place(at)] = *token;
             }
         }
-        self.totals = totals(&sums, o.topics, self.beta_sum);
+        self.totals = totals_of(&sums, o.topics, self.beta_sum);
     }
 
     /// The counts that follow from the topics.

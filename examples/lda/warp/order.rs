@@ -46,13 +46,20 @@ impl Groups {
     }
 }
 
+/// A half of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    /// Word by word.
+    Words,
+    /// Document by document.
+    Documents,
+}
+
 /// The order of the tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    /// Of places.
-    pub(crate) words: Groups,
-    /// Of numbers.
-    pub(crate) documents: Groups,
+    /// Words, of tokens by place, and documents, of tokens by number.
+    groups: [Groups; 2],
     /// The place of the token of each number.
     pub(crate) places: Vec<u32>,
 }
@@ -73,6 +80,19 @@ impl Order {
             *next - 1
         };
         let places = corpus.train.iter().map(place).collect();
-        Order { words, documents, places }
+        Order { groups: [words, documents], places }
+    }
+
+    /// What half a pass visits one after the other.
+    pub(crate) fn groups(&self, half: Half) -> &Groups {
+        &self.groups[half as usize]
+    }
+
+    /// The place of token `at` of the groups.
+    pub(crate) fn place(&self, half: Half) -> impl Fn(usize) -> usize {
+        move |at| match half {
+            Half::Words => at,
+            Half::Documents => self.places[at] as usize,
+        }
     }
 }
