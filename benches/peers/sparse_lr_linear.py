@@ -2,12 +2,13 @@
 
     python3 sparse_lr_linear.py --train a9a --test a9a.t --program target/release/examples/sparse_lr [--rounds 5] [--l2 3e-5]
 
-Seconds of the whole program or call, reading included, median and best; test loss, accuracy, and AUC. All minimize the mean
+Seconds of the whole program or call, reading included, by the clock and of processors, median and best; test loss, accuracy, and AUC. All minimize the mean
 loss and L2 / 2 times the squares of the weights. `liblinear-train` and `liblinear-predict` are Debian's liblinear-tools,
 vowpalwabbit and scikit-learn PyPI's.
 """
 import argparse
 import json
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -21,6 +22,11 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 def call(*command):
     subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def processors():
+    who = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in who)
 
 
 class Sides:
@@ -86,18 +92,20 @@ def main():
         sides = Sides(o, folder)
         ways = {"ours, 1 worker": sides.ours(1), "ours, 2 workers": sides.ours(2), "liblinear": sides.liblinear(),
                 "vw": sides.vw(), "scikit-learn": sides.sklearn()}
-        times, quality = {name: [] for name in ways}, {}
+        times, used, quality = {name: [] for name in ways}, {name: [] for name in ways}, {}
         for _ in range(o.rounds):
             for name, (train, predict) in ways.items():
-                began = time.perf_counter()
+                began, before = time.perf_counter(), processors()
                 train()
                 times[name].append(time.perf_counter() - began)
+                used[name].append(processors() - before)
                 chances = numpy.clip(predict(), 1e-12, 1 - 1e-12)
                 quality[name] = (log_loss(sides.labels, chances), accuracy_score(sides.labels, chances > 0.5),
                                  roc_auc_score(sides.labels, chances))
         for name in ways:
             loss, accuracy, area = quality[name]
             print(json.dumps({"program": name, "seconds": [round(f(times[name]), 3) for f in (statistics.median, min)],
+                              "of_processors": [round(f(used[name]), 3) for f in (statistics.median, min)],
                               "test_loss": round(loss, 4), "accuracy": round(accuracy, 4), "auc": round(area, 4)}), flush=True)
 
 
