@@ -65,7 +65,16 @@ fn topics(report: &mut Report) {
         }
         let options = |documents: usize| {
             let numbers = [documents, passes].map(|number| number.to_string());
-            lda::Options::parse_from(["lda", "--quiet", "--documents", &numbers[0], "--passes", &numbers[1]])
+            lda::Options::parse_from([
+                "lda",
+                "--quiet",
+                "--sampler",
+                "gibbs",
+                "--documents",
+                &numbers[0],
+                "--passes",
+                &numbers[1],
+            ])
         };
         let (o, half) = (options(documents), options(documents / workers));
         let corpus = lda::Corpus::load(&o).expect("a corpus");

@@ -246,3 +246,59 @@ fn saved_factors_predict_what_was_measured() {
         assert!(said.contains(&format!("test RMSE {error:.4} after 3 passes")), "{error} {said}");
     }
 }
+
+#[test]
+fn loaded_factors_predict_and_are_gone_on_with() {
+    let files = Files::new("loaded");
+    let [train, test, saved, list] =
+        ["train", "test", "saved", "list"].map(|name| files.0.join(name).display().to_string());
+    let data = ["--train", &train, "--test", &test, "--rank", "8", "--passes"];
+    let run = |args: &[&str]| {
+        let output = program("factorize", args);
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{said} {:?}", String::from_utf8(output.stderr));
+        said
+    };
+    let error = |said: &str, begins: &str| -> f64 {
+        let line = said.lines().find(|line| line.starts_with(begins)).unwrap();
+        let rest = line.split_once("test RMSE ").unwrap().1;
+        rest.split(' ').next().unwrap().parse().unwrap()
+    };
+    let learned = error(&run(&[&data[..], &["6", "--save", &saved]].concat()), "pass   6");
+    let said = run(&["--load", &saved, "--test", &test, "--rank", "8", "--predict", &list]);
+    assert_eq!((error(&said, "901 predictions"), said.lines().count()), (learned, 1), "{said}");
+    let predicted = fs::read_to_string(&list).unwrap();
+    let (mut squares, mut count) = (0.0, 0);
+    for (line, predicted) in fs::read_to_string(&test).unwrap().lines().zip(predicted.lines()) {
+        let value: f64 = line.rsplit(' ').next().unwrap().parse().unwrap();
+        squares += (value - predicted.parse::<f64>().unwrap()).powi(2);
+        count += 1;
+    }
+    assert_eq!((predicted.lines().count(), count), (901, 901));
+    assert!(((squares / f64::from(count)).sqrt() - learned).abs() < 1e-3, "{learned}");
+    // Learning goes on from there, not from the beginning.
+    for more in [&["--workers", "2"][..], &["--serial"], &["--workers", "1", "--steps", "ada-revision"]] {
+        let begun = error(&run(&[&data[..], &["1"], more].concat()), "pass   1");
+        let gone_on = error(&run(&[&data[..], &["1", "--load", &saved], more].concat()), "pass   1");
+        assert!(gone_on < 0.9 * begun, "{more:?}: {learned}, {gone_on}, {begun}");
+    }
+    let (rows, more) = (files.0.join("saved/rows.npy"), files.0.join("more"));
+    fs::write(&more, "300 0 3.0\n").unwrap();
+    let more = more.to_str().unwrap();
+    let predict = ["--load", &saved, "--predict", &list, "--rank", "8", "--test"];
+    refuses(
+        "factorize",
+        &[
+            (&["--load", &saved, "--train", &train, "--test", &test], "factors of rank 8: say --rank 8"),
+            (
+                &["--load", &saved, "--rank", "8", "--train", more, "--test", more],
+                "300 rows, but the entries",
+            ),
+            (&[&predict[..], &[more]].concat(), "entry 1 has index 300 (from 0), and"),
+            (&["--load", "/nowhere", "--rank", "8"], "/nowhere/rows.npy"),
+            (&["--test", &test], "--test: needs entries to learn from"),
+        ],
+    );
+    fs::write(&rows, "no matrix").unwrap();
+    refuses("factorize", &[(&[&predict[..], &[&test]].concat(), "rows.npy")]);
+}

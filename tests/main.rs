@@ -48,6 +48,7 @@ mod staleness;
 mod stalls;
 mod standstill;
 mod stragglers;
+mod tensor;
 mod wishes;
 mod word2vec;
 mod write_log;

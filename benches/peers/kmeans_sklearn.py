@@ -4,12 +4,14 @@
     python3 kmeans_sklearn.py target/release/examples/kmeans [--points FILE] [--clusters 50] [--threads 1 2]
 
 FILE is NumPy's .npy, or LIBSVM's format, which is made dense; without it, blobs: 200,000 points of 16 dimensions around 50
-centers. One line of JSON for each number of threads, which both programs get.
+centers. One line of JSON for each number of threads, which both programs get: milliseconds of an iteration, by the clock and of
+processors, which other programs on the machine disturb less.
 """
 import argparse
 import csv
 import json
 import os
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -48,8 +50,20 @@ class Ours:
             return [(float(row["seconds"]), float(row["mean square distance"])) for row in csv.DictReader(file)]
 
     def iteration(self, threads, passes, centers):
-        rows = self.run(threads, passes, "--load", centers)
-        return (rows[-1][0] - rows[0][0]) / (len(rows) - 1), rows[-1][0]
+        one = processors(lambda: self.run(threads, 1, "--load", centers))[0]
+        all, rows = processors(lambda: self.run(threads, passes, "--load", centers))
+        between = len(rows) - 1
+        return (rows[-1][0] - rows[0][0]) / between, rows[-1][0], (all - one) / between
+
+
+def processors(run):
+    """Seconds of processors that programs take, and what they return."""
+    def used():
+        who = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        return sum(usage.ru_utime + usage.ru_stime for usage in who)
+    before = used()
+    result = run()
+    return used() - before, result
 
 
 def theirs(points, clusters, passes, **more):
@@ -59,9 +73,10 @@ def theirs(points, clusters, passes, **more):
 
 
 def iteration(points, clusters, passes, centers):
-    one, first = theirs(points, clusters, 1, init=centers)
-    all, last = theirs(points, clusters, passes, init=centers)
-    return (all - one) / (last.n_iter_ - first.n_iter_), all
+    cpu_one, (one, first) = processors(lambda: theirs(points, clusters, 1, init=centers))
+    cpu_all, (all, last) = processors(lambda: theirs(points, clusters, passes, init=centers))
+    between = last.n_iter_ - first.n_iter_
+    return (all - one) / between, all, (cpu_all - cpu_one) / between
 
 
 def main():
@@ -87,12 +102,14 @@ def main():
                 with threadpool_limits(limits=threads):
                     their = iteration(points, options.clusters, options.passes, start)
                 pairs.append((*their, *ours.iteration(threads, options.passes, centers)))
-            t, t_all, o, o_all = (statistics.median(column) * 1e3 for column in zip(*pairs))
-            ratios = sorted(pair[0] / pair[2] for pair in pairs)
+            t, t_all, t_cpu, o, o_all, o_cpu = (statistics.median(column) * 1e3 for column in zip(*pairs))
+            ratios, cpu = sorted(pair[0] / pair[3] for pair in pairs), sorted(pair[2] / pair[5] for pair in pairs)
             print(json.dumps({
                 "program": f"scikit-learn {sklearn.__version__}", "points": points.shape, "threads": threads,
                 "theirs_ms_per_iteration": round(t, 2), "ours_ms_per_iteration": round(o, 2),
                 "speed_of_theirs": round(statistics.median(ratios), 2), "ratios": [round(x, 2) for x in ratios],
+                "theirs_cpu_ms_per_iteration": round(t_cpu, 2), "ours_cpu_ms_per_iteration": round(o_cpu, 2),
+                "cpu_ratios": [round(x, 2) for x in cpu],
                 "theirs_ms_in_all": round(t_all, 1), "ours_ms_in_all": round(o_all, 1),
             }), flush=True)
         objectives = []

@@ -24,6 +24,8 @@ pub(crate) fn run(args: &Args) {
             let all = [
                 "lda",
                 "--quiet",
+                "--sampler",
+                "gibbs",
                 "--documents",
                 &numbers[0],
                 "--passes",

@@ -5,7 +5,6 @@
 //! As it stands, the loop is run as a rotation, in which nothing is given up. With `--consistency bsp`, `bounded:S` or
 //! `async` it gives up the rows of `v`, and needs no handovers (`relaxed`).
 mod relaxed;
-mod saved;
 #[path = "../training/mod.rs"]
 pub(crate) mod training;
 
@@ -15,8 +14,8 @@ use hectare::orion::schedule::AsFree;
 use hectare::orion::{Context, Error, Result, dot, parallel_for};
 use hectare::{DistArray, SparseArray};
 use relaxed::Revised;
-use saved::Factors;
 use std::process::ExitCode;
+use training::factors::{self, Factors};
 use training::{
     Blocks, Curve, Options, Steps, TOO_LONG, guess_of_entries, load, mean_guess, parallel, uniform,
 };
@@ -32,6 +31,8 @@ pub(crate) const SHAPE: [usize; 2] = [6000, 3500];
 pub(crate) const COUNT: usize = 1_000_000;
 /// Behind the columns of a row: what its slow and its other columns have seen (adaptive steps).
 const SEEN: usize = 2;
+/// The files of the factors.
+const NAMES: [&str; 2] = ["rows.npy", "columns.npy"];
 /// Columns that learn alone in the first pass, and count for themselves.
 const SLOW: usize = 4;
 
@@ -139,18 +140,26 @@ const BELOW: f32 = 0.1;
 
 #[allow(dead_code)] // for tests
 pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<Curve> {
-    Ok(train_to_save(w, o, consistency)?.0)
+    Ok(train_to_save(w, o, consistency, None)?.0)
 }
 
-/// The same, and the factors, if they are to be saved.
-fn train_to_save(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<(Curve, Factors)> {
+/// The factors of rows and of columns, by index.
+type Saved = [Vec<f32>; 2];
+
+/// The same from these factors on, and what they have become, if that is to be saved.
+fn train_to_save(
+    w: &mut Context<'_>,
+    o: &Options,
+    consistency: Consistency,
+    loaded: Option<&Factors<2>>,
+) -> Result<(Curve, Saved)> {
     let [mut r, mut test] = parallel(w, o, SHAPE, COUNT)?;
     // Neighbours are alike; in random order, all parts of a row or column are learned from at the same pace.
     for dim in 0..2 {
         (r, test) = (r.permute(w, dim, o.seed)?, test.permute(w, dim, o.seed)?);
     }
     let ([m, n], rank) = (r.shape(), o.rank);
-    let [mut u, mut v] = start(w, o, [m, n])?;
+    let [mut u, mut v] = start(w, o, [m, n], loaded)?;
     let mut begun = 0;
     if let Some(path) = &o.checkpoint
         && let Some(saved) = w.open_checkpoint(path)?
@@ -170,7 +179,7 @@ fn train_to_save(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> 
     let mut curve = Curve::of("test RMSE", TOO_LONG).against(baseline).after(begun);
     for number in begun..o.passes {
         curve.begin();
-        let squares = pass(w, (o, number == 0, relax), &r, &mut u, &mut v)?;
+        let squares = pass(w, (o, number == 0 && loaded.is_none(), relax), &r, &mut u, &mut v)?;
         curve.end();
         let v = v.array();
         let missed = parallel_for!(w, unordered, read [test, u, v], sum missed: f64;
@@ -189,20 +198,33 @@ fn train_to_save(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> 
         }
     }
     training::explain(w, &o.run)?;
-    let mut factors = Factors::default();
+    let mut found = Saved::default();
     if o.save.is_some() {
         let renamed = [w.permutation(m, o.seed), w.permutation(n, o.seed)];
         let rows = [u.to_vec(w)?, v.array().to_vec(w)?];
-        factors = std::array::from_fn(|at| {
-            saved::cut(o, &rows[at], widths(o)[at], |index| renamed[at].apply(index))
+        found = std::array::from_fn(|at| {
+            factors::cut(o, &rows[at], widths(o)[at], |index| renamed[at].apply(index))
         });
     }
-    Ok((curve, factors))
+    Ok((curve, found))
 }
 
 /// The factors at first.
-fn start(w: &mut Context<'_>, o: &Options, shape: [usize; 2]) -> Result<[DistArray<f32, 2>; 2]> {
+fn start(
+    w: &mut Context<'_>,
+    o: &Options,
+    shape: [usize; 2],
+    loaded: Option<&Factors<2>>,
+) -> Result<[DistArray<f32, 2>; 2]> {
     let [wide, narrow] = widths(o);
+    if let Some(loaded) = loaded {
+        let mut array = |dim: usize, width: usize| {
+            let renamed = w.permutation(shape[dim], o.seed);
+            let rows = loaded.widened(o, (dim, shape[dim]), width, |index| renamed.apply(index))?;
+            w.from_slice([shape[dim], width], &rows)
+        };
+        return Ok([array(0, wide)?, array(1, narrow)?]);
+    }
     let u = w.uniform([shape[0], wide], 0.0..BELOW, 2 * o.seed)?;
     let v = w.uniform([shape[1], narrow], 0.0..BELOW, 2 * o.seed + 1)?;
     Ok([u, v])
@@ -211,14 +233,17 @@ fn start(w: &mut Context<'_>, o: &Options, shape: [usize; 2]) -> Result<[DistArr
 /// The same without Hectare.
 #[allow(dead_code)] // for tests
 pub(crate) fn serial(o: &Options) -> Result<Curve> {
-    Ok(serial_to_save(o)?.0)
+    Ok(serial_to_save(o, None)?.0)
 }
 
-fn serial_to_save(o: &Options) -> Result<(Curve, Factors)> {
+fn serial_to_save(o: &Options, loaded: Option<&Factors<2>>) -> Result<(Curve, Saved)> {
     let ([m, n], list, test) = load(o, SHAPE, COUNT)?;
     let (rank, [wide, narrow]) = (o.rank, widths(o));
-    let mut u = uniform(m * wide, BELOW, 2 * o.seed);
-    let mut v = uniform(n * narrow, BELOW, 2 * o.seed + 1);
+    let start = |dim: usize, extent: usize, width: usize| match loaded {
+        Some(loaded) => loaded.widened(o, (dim, extent), width, |index| index),
+        None => Ok(uniform(extent * width, BELOW, 2 * o.seed + dim as u64)),
+    };
+    let (mut u, mut v) = (start(0, m, wide)?, start(1, n, narrow)?);
     let mut revised = (o.steps == Steps::AdaRevision).then(|| Revised::new(o, n * rank));
     let mut curve = Curve::of("test RMSE", TOO_LONG).against(guess_of_entries(&list, &test));
     for pass in 0..o.passes {
@@ -229,7 +254,7 @@ fn serial_to_save(o: &Options) -> Result<(Curve, Factors)> {
             let (a, b) = (&mut u[i * wide..][..wide], &mut v[j * narrow..][..narrow]);
             let e = match &mut revised {
                 Some(revised) => revised.step(o, a, b, entry.value, j),
-                None => step(o, a, b, entry.value, pass == 0),
+                None => step(o, a, b, entry.value, pass == 0 && loaded.is_none()),
             };
             squares += (e * e) as f64;
         }
@@ -242,23 +267,27 @@ fn serial_to_save(o: &Options) -> Result<(Curve, Factors)> {
             break;
         }
     }
-    let factors = [saved::cut(o, &u, wide, |index| index), saved::cut(o, &v, narrow, |index| index)];
-    Ok((curve, factors))
+    Ok((curve, [factors::cut(o, &u, wide, |index| index), factors::cut(o, &v, narrow, |index| index)]))
 }
 
 fn run(o: &Options) -> anyhow::Result<()> {
     anyhow::ensure!(o.rank > SLOW, "--rank {}: at least {}", o.rank, SLOW + 1);
-    let save = |(curve, factors): (Curve, Factors)| {
+    o.check()?;
+    let loaded = Factors::load(o, NAMES)?;
+    if let (Some(factors), Some(path)) = (&loaded, &o.predict) {
+        return factors.predict(o, path, |[a, b]| dot(a, b));
+    }
+    let save = |(curve, rows): (Curve, Saved)| {
         if let Some(folder) = &o.save {
-            saved::save(folder, o, &factors)?;
+            factors::save(folder, o, NAMES, &rows)?;
         }
         anyhow::Ok(curve)
     };
     let parallel = |workers, consistency| {
-        let all = hectare::run(workers, |w| train_to_save(w, o, consistency));
+        let all = hectare::run(workers, |w| train_to_save(w, o, consistency, loaded.as_ref()));
         save(all?.swap_remove(0))
     };
-    o.run.by(o.steps.said()).train(&KINDS, || save(serial_to_save(o)?), parallel)
+    o.run.by(o.steps.said()).train(&KINDS, || save(serial_to_save(o, loaded.as_ref())?), parallel)
 }
 
 fn main() -> ExitCode {

@@ -28,8 +28,6 @@ fn together(instructions: Instructions) -> usize {
         Instructions::Baseline => 2,
         #[cfg(target_arch = "x86_64")]
         Instructions::Avx2 => 6,
-        #[cfg(target_arch = "x86_64")]
-        Instructions::Avx512 => 12,
     }
 }
 
@@ -73,9 +71,6 @@ impl Kernel {
             // SAFETY: `Instructions::all`, where they come from, has found that the processor has them.
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2 => unsafe { self.nearest_avx2(points) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => unsafe { self.nearest_avx512(points) },
         }
     }
 
@@ -83,12 +78,6 @@ impl Kernel {
     #[target_feature(enable = "avx2")]
     fn nearest_avx2(&self, points: &[f32]) -> Nearest {
         self.nearest_of::<6>(points)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw")]
-    fn nearest_avx512(&self, points: &[f32]) -> Nearest {
-        self.nearest_of::<12>(points)
     }
 
     #[inline(always)]
@@ -100,11 +89,10 @@ impl Kernel {
         for (group, (centers, halves)) in groups.zip(self.halves.as_chunks::<TOGETHER>().0).enumerate() {
             let mut products = [[0.0f32; LANES]; TOGETHER];
             for (x, centers) in points.iter().zip(centers) {
-                for at in 0..TOGETHER {
-                    for lane in 0..LANES {
-                        products[at][lane] += x[lane] * centers[at];
-                    }
-                }
+                // Whole arrays at once: what loops over places become differs from compiler to compiler.
+                products = std::array::from_fn(|at| {
+                    std::array::from_fn(|lane| products[at][lane] + x[lane] * centers[at])
+                });
             }
             for at in 0..TOGETHER {
                 let number = (group * TOGETHER + at) as u32;

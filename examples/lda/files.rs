@@ -9,6 +9,8 @@ use std::path::Path;
 
 /// Of each topic, so many words are in the list.
 const LISTED: usize = 20;
+/// Of each document, topics with so large a share.
+const SHARE: f32 = 0.01;
 
 /// Finds out whether files can be written into the folder, which is made, before anything is learned in vain.
 pub(crate) fn try_folder(folder: &Path) -> Result<()> {
@@ -17,8 +19,8 @@ pub(crate) fn try_folder(folder: &Path) -> Result<()> {
 }
 
 /// Writes `topics.npy` (a row for each topic: how probable the words are), `documents.npy` (a row for each document: its
-/// shares of topics), `vocabulary.txt` (a word for each column of the topics) and `topics.txt` (the most probable words).
-/// Shares are means of the posterior, given all topics.
+/// shares of topics), `documents.txt` (the largest of them), `vocabulary.txt` (a word for each column of the topics) and
+/// `topics.txt` (the most probable words). Shares are means of the posterior, given all topics.
 pub(crate) fn save(
     o: &Options,
     corpus: &Corpus,
@@ -38,7 +40,7 @@ pub(crate) fn save(
         let sum = row.iter().sum::<i32>() as f32 + o.alpha * o.topics as f32;
         row.iter().map(move |count| (*count as f32 + o.alpha) / sum)
     });
-    matrix(&folder.join("documents.npy"), [corpus.documents, o.topics], documents)?;
+    save_documents([corpus.documents, o.topics], &documents.collect::<Vec<f32>>(), folder)?;
     let lines: String = corpus.words.iter().map(|word| format!("{word}\n")).collect();
     write(&folder.join("vocabulary.txt"), &lines)?;
     let mut list = String::new();
@@ -52,6 +54,21 @@ pub(crate) fn save(
         list.push('\n');
     }
     write(&folder.join("topics.txt"), &list)
+}
+
+/// Writes `documents.npy`, and `documents.txt`: a line for each document, `topic:share` for topics that have a hundredth, the
+/// largest first.
+pub(crate) fn save_documents(shape: [usize; 2], shares: &[f32], folder: &Path) -> Result<()> {
+    matrix(&folder.join("documents.npy"), shape, shares.iter().copied())?;
+    let mut list = String::new();
+    for row in shares.chunks_exact(shape[1]) {
+        let mut topics: Vec<(usize, f32)> =
+            row.iter().copied().enumerate().filter(|topic| topic.1 >= SHARE).collect();
+        topics.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let parts: Vec<String> = topics.iter().map(|(topic, share)| format!("{topic}:{share:.4}")).collect();
+        list += &(parts.join(" ") + "\n");
+    }
+    write(&folder.join("documents.txt"), &list)
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

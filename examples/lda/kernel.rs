@@ -91,21 +91,12 @@ impl Sampler {
             // SAFETY: `Instructions::all`, where they come from, has found that the processor has them.
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2 => unsafe { self.choose_avx2::<GROUPS>(rows, old, unit) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => unsafe { self.choose_avx512::<GROUPS>(rows, old, unit) },
         }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn choose_avx2<const GROUPS: usize>(&self, rows: [&[i32]; 3], old: usize, unit: f32) -> usize {
-        self.choose::<GROUPS>(rows, old, unit)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw")]
-    fn choose_avx512<const GROUPS: usize>(&self, rows: [&[i32]; 3], old: usize, unit: f32) -> usize {
         self.choose::<GROUPS>(rows, old, unit)
     }
 

@@ -4,12 +4,31 @@ use super::rounds::ROUNDS;
 use super::training::Run;
 use super::training::text::{Documents, Generated, Keep, Source, generate};
 use anyhow::{Result, ensure};
-use clap::Parser;
 use clap::builder::TypedValueParser as _;
+use clap::{Parser, ValueEnum};
 use hectare::orion::relax::Consistency;
 use std::path::PathBuf;
 
-/// Finds topics in texts by collapsed Gibbs sampling; `--serial` runs the loop that one would write without Hectare.
+/// How topics are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sampling {
+    /// By two proposals a pass, each accepted or not (WarpLDA): a pass takes as long for many topics as for few.
+    Warp,
+    /// By the weights of all topics (collapsed Gibbs sampling): a pass does more, and takes longer.
+    Gibbs,
+}
+
+impl Sampling {
+    /// Its name, if it is not the usual.
+    pub(crate) fn said(self) -> Option<&'static str> {
+        match self {
+            Sampling::Warp => None,
+            Sampling::Gibbs => Some("Gibbs sampling"),
+        }
+    }
+}
+
+/// Finds topics in texts; `--serial` runs the loop that one would write without Hectare.
 #[derive(Clone, Debug, Parser)]
 #[command(args_override_self = true)]
 pub(crate) struct Options {
@@ -39,28 +58,35 @@ pub(crate) struct Options {
     /// Of generated text: the exponent of Zipf's law, by which words have their frequencies.
     #[arg(long, default_value_t = 1.07)]
     pub(crate) exponent: f64,
-    /// Words that are rarer than this are left out: 5 in a text, 1 in bags of words.
+    /// Words that are rarer than this are left out: 5 in a text, 1 in bags of words and with --load.
     #[arg(long)]
     pub(crate) min_count: Option<usize>,
-    /// So many of the most frequent words are left out: 100 of a text, none of bags of words.
+    /// So many of the most frequent words are left out: 100 of a text, none of bags of words and with --load.
     #[arg(long)]
     pub(crate) skip_top: Option<usize>,
     /// Write the tokens to learn from to this file, a line `document word` of numbers each, and end: for other programs.
     #[arg(long)]
     pub(crate) write_tokens: Option<PathBuf>,
-    /// Save the topics in this folder: topics.npy, documents.npy, vocabulary.txt and topics.txt.
+    /// Save the topics in this folder: topics.npy, documents.npy, vocabulary.txt, and topics.txt and documents.txt to read.
     #[arg(long, value_name = "FOLDER", conflicts_with = "all")]
     pub(crate) save: Option<PathBuf>,
+    /// Learn no topics, but find the shares of documents of those in this folder, of --save; their --save writes documents.npy
+    /// and documents.txt.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["topics", "sampler", "write_tokens"])]
+    pub(crate) load: Option<PathBuf>,
+    /// How topics are drawn.
+    #[arg(long, value_enum, default_value_t = Sampling::Warp)]
+    pub(crate) sampler: Sampling,
     /// Topics.
     #[arg(long, default_value_t = 100)]
     pub(crate) topics: usize,
-    /// Passes over the tokens.
-    #[arg(long, default_value_t = 50)]
-    pub(crate) passes: usize,
-    /// How often the words of all topics go around the workers in a pass. Fewer send less between hosts; with more, topics form
-    /// in fewer passes.
-    #[arg(long, default_value_t = ROUNDS, value_parser = clap::value_parser!(u16).range(1..).map(usize::from))]
-    pub(crate) rounds: usize,
+    /// Passes over the tokens: 200, or 50 of Gibbs sampling, or 30 with --load.
+    #[arg(long)]
+    pub(crate) passes: Option<usize>,
+    /// Of Gibbs sampling: how often the words of all topics go around the workers in a pass (16). Fewer send less between hosts;
+    /// with more, topics form in fewer passes.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..).map(usize::from))]
+    pub(crate) rounds: Option<usize>,
     /// Prior of the topics of a document (Dirichlet, symmetric).
     #[arg(long, default_value_t = 0.1)]
     pub(crate) alpha: f32,
@@ -94,6 +120,20 @@ impl Options {
         }
     }
 
+    /// Passes over the tokens.
+    pub(crate) fn passes(&self) -> usize {
+        self.passes.unwrap_or(match (&self.load, self.sampler) {
+            (Some(_), _) => 30,
+            (None, Sampling::Warp) => 200,
+            (None, Sampling::Gibbs) => 50,
+        })
+    }
+
+    /// How often words go around in a pass of Gibbs sampling.
+    pub(crate) fn rounds(&self) -> usize {
+        self.rounds.unwrap_or(ROUNDS)
+    }
+
     /// Where documents come from, in messages.
     pub(crate) fn origin(&self) -> String {
         let bags = self.lda_c.as_ref().or(self.uci.as_ref());
@@ -102,8 +142,9 @@ impl Options {
 
     /// Which words count. Who has made bags of words has left out words before.
     pub(crate) fn keep(&self) -> Keep {
-        let is_bag = self.lda_c.is_some() || self.uci.is_some();
-        let [min_count, skip_top] = if is_bag { [1, 0] } else { [5, 100] };
+        // The words of the topics were chosen when they were learned.
+        let are_chosen = self.lda_c.is_some() || self.uci.is_some() || self.load.is_some();
+        let [min_count, skip_top] = if are_chosen { [1, 0] } else { [5, 100] };
         Keep { min_count: self.min_count.unwrap_or(min_count), skip_top: self.skip_top.unwrap_or(skip_top) }
     }
 
@@ -115,6 +156,9 @@ impl Options {
         let is_bag = self.lda_c.is_some() || self.uci.is_some();
         ensure!(is_bag || self.vocabulary.is_none(), "--vocabulary: only with --lda-c or --uci");
         ensure!(self.words > 0 && self.documents > 0, "--words and --documents have to be above 0");
+        let is_gibbs = self.sampler == Sampling::Gibbs;
+        ensure!(is_gibbs || self.rounds.is_none(), "--rounds: only with --sampler gibbs");
+        ensure!(is_gibbs || self.run.every.is_none(), "--every: only with --sampler gibbs");
         ensure!(self.run.consistency != Some(Consistency::Async), "--consistency async: {}", super::LOSSY);
         ensure!(self.exponent > 0.0 && self.exponent != 1.0, "--exponent {}: above 0, not 1", self.exponent);
         Ok(())

@@ -14,10 +14,15 @@ pub(crate) struct Plain {
 impl Plain {
     /// Every token with the topic that it begins with.
     pub(crate) fn new(o: &Options, corpus: &Corpus) -> Plain {
+        Plain::of(o, corpus, (0..corpus.train.len()).map(|number| begin(o, number)).collect())
+    }
+
+    /// Every token, by number, with these topics.
+    pub(crate) fn of(o: &Options, corpus: &Corpus, topics: Vec<u16>) -> Plain {
         let width = padded(o.topics);
         let mut model = Plain {
             width,
-            topics: (0..corpus.train.len()).map(|number| begin(o, number)).collect(),
+            topics,
             doc_topic: vec![0; corpus.documents * width],
             word_topic: vec![0; corpus.words.len() * width],
             totals: vec![0; width],

@@ -3,11 +3,12 @@
 //!
 //! `cargo run --release --example tensor -- [--workers 2] [--serial] [--train FILE --test FILE] [--help]`
 #[path = "../training/mod.rs"]
-mod training;
+pub(crate) mod training;
 
 use clap::Parser;
 use hectare::orion::{Context, Result, parallel_for};
 use std::process::ExitCode;
+use training::factors::{self, Factors};
 use training::{
     Blocks, Curve, Options, Steps, TOO_LONG, guess_of_entries, load, mean_guess, parallel, uniform,
 };
@@ -15,6 +16,8 @@ use training::{
 /// Of the generated tensor: extents, how many entries.
 const SHAPE: [usize; 3] = [3000, 2000, 400];
 const COUNT: usize = 1_000_000;
+/// The files of the factors.
+const NAMES: [&str; 3] = ["first.npy", "second.npy", "third.npy"];
 /// Behind the columns of a row: what it has seen (adaptive steps).
 const SEEN: usize = 1;
 /// Where factors begin: between zero and this.
@@ -55,12 +58,21 @@ fn step(rows: [&mut [f32]; 3], x: f32, o: &Options) -> f32 {
     e
 }
 
-fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
+/// The factors of each dimension, by index.
+type Saved = [Vec<f32>; 3];
+
+/// From these factors on, if there are some; what they have become, if that is to be saved.
+fn train(w: &mut Context<'_>, o: &Options, loaded: Option<&Factors<3>>) -> Result<(Curve, Saved)> {
     let [t, test] = parallel(w, o, SHAPE, COUNT)?;
     let ([l, m, n], rank) = (t.shape(), o.rank);
-    let mut u = w.uniform([l, rank + SEEN], 0.0..BELOW, 3 * o.seed)?;
-    let mut v = w.uniform([m, rank + SEEN], 0.0..BELOW, 3 * o.seed + 1)?;
-    let mut z = w.uniform([n, rank + SEEN], 0.0..BELOW, 3 * o.seed + 2)?;
+    let mut start = |dim: usize, extent: usize| match loaded {
+        Some(loaded) => {
+            let rows = loaded.widened(o, (dim, extent), rank + SEEN, |index| index)?;
+            w.from_slice([extent, rank + SEEN], &rows)
+        }
+        None => w.uniform([extent, rank + SEEN], 0.0..BELOW, 3 * o.seed + dim as u64),
+    };
+    let (mut u, mut v, mut z) = (start(0, l)?, start(1, m)?, start(2, n)?);
     let mut curve = Curve::of("test RMSE", TOO_LONG).against(mean_guess(w, &t, &test)?);
     for _ in 0..o.passes {
         curve.begin();
@@ -80,15 +92,23 @@ fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
         }
     }
     training::explain(w, &o.run)?;
-    Ok(curve)
+    let mut found = Saved::default();
+    if o.save.is_some() {
+        let rows = [u.to_vec(w)?, v.to_vec(w)?, z.to_vec(w)?];
+        found = rows.map(|rows| factors::cut(o, &rows, rank + SEEN, |index| index));
+    }
+    Ok((curve, found))
 }
 
 /// The same without Hectare.
-fn serial(o: &Options) -> Result<Curve> {
+fn serial(o: &Options, loaded: Option<&Factors<3>>) -> Result<(Curve, Saved)> {
     let (shape, list, test) = load(o, SHAPE, COUNT)?;
     let (rank, width) = (o.rank, o.rank + SEEN);
-    let start = |dim: usize| uniform(shape[dim] * width, BELOW, 3 * o.seed + dim as u64);
-    let (mut u, mut v, mut z) = (start(0), start(1), start(2));
+    let start = |dim: usize| match loaded {
+        Some(loaded) => loaded.widened(o, (dim, shape[dim]), width, |index| index),
+        None => Ok(uniform(shape[dim] * width, BELOW, 3 * o.seed + dim as u64)),
+    };
+    let (mut u, mut v, mut z) = (start(0)?, start(1)?, start(2)?);
     let mut curve = Curve::of("test RMSE", TOO_LONG).against(guess_of_entries(&list, &test));
     for _ in 0..o.passes {
         curve.begin();
@@ -107,16 +127,30 @@ fn serial(o: &Options) -> Result<Curve> {
             break;
         }
     }
-    Ok(curve)
+    Ok((curve, [u, v, z].map(|rows| factors::cut(o, &rows, width, |index| index))))
 }
 
 fn run(o: &Options) -> anyhow::Result<()> {
     anyhow::ensure!(o.steps != Steps::AdaRevision, "--steps: fixed or adaptive");
     anyhow::ensure!(o.checkpoint.is_none(), "--checkpoint: this program saves none (`factorize` does)");
-    anyhow::ensure!(o.save.is_none(), "--save: this program saves nothing (`factorize` does)");
     anyhow::ensure!(o.blocks == Blocks::Planned, "--blocks: planned (`factorize` has others)");
-    let parallel = |workers| hectare::run(workers, |w| train(w, o)).map(|mut all| all.swap_remove(0));
-    o.run.by(o.steps.said()).train(&[], || Ok(serial(o)?), |workers, _| Ok(parallel(workers)?))
+    o.check()?;
+    let loaded = Factors::load(o, NAMES)?;
+    if let (Some(factors), Some(path)) = (&loaded, &o.predict) {
+        return factors.predict(o, path, |[a, b, c]| predict(a, b, c));
+    }
+    let loaded = loaded.as_ref();
+    let save = |(curve, rows): (Curve, Saved)| {
+        if let Some(folder) = &o.save {
+            factors::save(folder, o, NAMES, &rows)?;
+        }
+        anyhow::Ok(curve)
+    };
+    let parallel = |workers, _| {
+        let all = hectare::run(workers, |w| train(w, o, loaded));
+        save(all?.swap_remove(0))
+    };
+    o.run.by(o.steps.said()).train(&[], || save(serial(o, loaded)?), parallel)
 }
 
 fn main() -> ExitCode {

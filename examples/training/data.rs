@@ -78,15 +78,11 @@ pub(crate) fn load<const N: usize>(
     shape: [usize; N],
     count: usize,
 ) -> Result<([usize; N], Entries<N>, Entries<N>)> {
-    let read = |path: &Path| read_entries(path, Share::ALL, columns::<N>(path).parser::<f32, N>());
-    if let (Some(train), Some(test)) = (&o.train, &o.test) {
-        let (from, by) = (train, test);
-        let (train, test) = (read(from)?, read(by)?);
-        let shape = train.shape();
-        let (train, test) = (train.into_vec(), test.into_vec());
-        some("--train", from, train.len())?;
-        some("--test", by, test.len())?;
-        return Ok((shape, train, test));
+    if let Some(train) = &o.train {
+        let read = read_entries(train, Share::ALL, columns::<N>(train).parser::<f32, N>())?;
+        let (shape, entries) = (read.shape(), read.into_vec());
+        some("--train", train, entries.len())?;
+        return Ok((shape, entries, tested(o)?));
     }
     let all = (0..count as u64).map(|number| {
         let (key, value) = planted(shape, number);
@@ -95,6 +91,14 @@ pub(crate) fn load<const N: usize>(
     let mut train: Entries<N> = all.collect();
     let test = train.split_off(count - count / TEST);
     Ok((shape, train, test))
+}
+
+/// The entries to test with, in the order of their file.
+pub(crate) fn tested<const N: usize>(o: &Options) -> Result<Entries<N>> {
+    let Some(test) = &o.test else { return Ok(Vec::new()) };
+    let entries = read_entries(test, Share::ALL, columns::<N>(test).parser::<f32, N>())?.into_vec();
+    some("--test", test, entries.len())?;
+    Ok(entries)
 }
 
 /// The baseline of predictions of values: the root of the mean squared error of saying the mean of those that are learned

@@ -4,6 +4,7 @@
 mod chart;
 mod curve;
 mod data;
+pub(crate) mod factors;
 mod instructions;
 #[allow(unreachable_pub, reason = "matrix completion has it, too")]
 mod interrupt;

@@ -32,8 +32,8 @@ pub(crate) struct Options {
     /// a header, or between `::`, with indices from 1, as in MovieLens. Generated if left out.
     #[arg(long, requires = "test")]
     pub(crate) train: Option<PathBuf>,
-    /// Entries to test with.
-    #[arg(long, requires = "train")]
+    /// Entries to test with, or to predict.
+    #[arg(long)]
     pub(crate) test: Option<PathBuf>,
     /// Passes over the data.
     #[arg(long, default_value_t = 12)]
@@ -59,9 +59,17 @@ pub(crate) struct Options {
     /// Save the factors here after each pass, and go on from them if they are there.
     #[arg(long, conflicts_with_all = ["serial", "all"])]
     pub(crate) checkpoint: Option<PathBuf>,
-    /// Save the factors to this folder: rows.npy and columns.npy, a row of f32 for each index of the entries.
-    #[arg(long, conflicts_with = "all")]
+    /// Save the factors to this folder, a row of f32 for each index of the entries: rows.npy and columns.npy, of a tensor
+    /// first.npy, second.npy and third.npy.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "all")]
     pub(crate) save: Option<PathBuf>,
+    /// Begin with the factors in this folder, of --save. Steps are at their full length again.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "checkpoint")]
+    pub(crate) load: Option<PathBuf>,
+    /// Learn nothing, and write here the values that the loaded factors predict for the entries of --test, line by line.
+    #[arg(long, value_name = "FILE", requires = "load", requires = "test",
+        conflicts_with_all = ["train", "serial", "all", "save", "checkpoint"])]
+    pub(crate) predict: Option<PathBuf>,
 }
 
 impl Steps {
@@ -76,6 +84,15 @@ impl Steps {
 }
 
 impl Options {
+    /// Refuses what cannot be meant.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.test.is_none() || self.train.is_some() || self.predict.is_some(),
+            "--test: needs entries to learn from (--train), or a model (--load) and --predict"
+        );
+        Ok(())
+    }
+
     /// The size of a step.
     pub(crate) fn rate(&self) -> f32 {
         self.rate.unwrap_or(match self.steps {

@@ -123,7 +123,7 @@ impl Run {
         let [workers] = self.workers[..] else { bail!("several numbers of --workers: only with --all") };
         if self.consistency.is_some() && kinds.is_empty() {
             bail!(
-                "--consistency: run like this, the program has but one (`kmeans` has several with --batch)"
+                "--consistency: run like this, the program has but one (`kmeans` has several with --batch, `lda` with --sampler gibbs)"
             );
         }
         Ok(vec![Some((workers, self.consistency.unwrap_or(first)))])

@@ -5,6 +5,7 @@ mod lda;
 
 mod bags;
 mod files;
+mod warp;
 
 use crate::common::program::refuses;
 use clap::Parser;
@@ -23,9 +24,13 @@ fn options(more: &[&str]) -> Options {
     Options::parse_from(small.iter().chain(more))
 }
 
+fn gibbs(more: &[&str]) -> Options {
+    options(&[&["--sampler", "gibbs"], more].concat())
+}
+
 #[test]
 fn a_worker_alone_gives_the_bits_of_the_serial_twin_in_its_order() {
-    let o = options(&["--passes", "4"]);
+    let o = gibbs(&["--passes", "4"]);
     let corpus = Corpus::load(&o).unwrap();
     let order = Mutex::new(Vec::new());
     let models = hectare::run(1, |w| {
@@ -33,7 +38,7 @@ fn a_worker_alone_gives_the_bits_of_the_serial_twin_in_its_order() {
         let mut model = Model::new(w, &o, &corpus, Consistency::Bsp)?;
         // A loop that touches the same, and so visits tokens in the same order.
         let Model { tokens, doc_topic, word_topic, totals, .. } = &mut model;
-        let place = Rounds { rounds: o.rounds };
+        let place = Rounds { rounds: o.rounds() };
         parallel_for!(w, unordered, read tokens, write [doc_topic, word_topic], relax totals, schedule = place;
         for ((d, v), token) in tokens {
             let (_, _) = (doc_topic.row_mut(d), word_topic.row_mut(v));
@@ -41,7 +46,7 @@ fn a_worker_alone_gives_the_bits_of_the_serial_twin_in_its_order() {
             order.lock().unwrap().push(token.number as usize);
         })?;
         let mut models = Vec::new();
-        for pass in 0..o.passes {
+        for pass in 0..o.passes() {
             model.pass(w, &sampler, numbers(&o, pass))?;
             let totals = model.totals.to_vec(w)?;
             models.push((model.doc_topic.to_vec(w)?, model.word_topic.to_vec(w)?, totals));
@@ -59,7 +64,7 @@ fn a_worker_alone_gives_the_bits_of_the_serial_twin_in_its_order() {
 
 #[test]
 fn counts_are_conserved_on_any_number_of_workers() {
-    let o = options(&["--passes", "3"]);
+    let o = gibbs(&["--passes", "3"]);
     let corpus = Corpus::load(&o).unwrap();
     let width = padded(o.topics);
     let kinds = lda::KINDS.into_iter().cycle();
@@ -67,7 +72,7 @@ fn counts_are_conserved_on_any_number_of_workers() {
         let shares = Mutex::new(vec![Vec::<i32>::new(); workers]);
         hectare::run(workers, |w| {
             let mut model = Model::new(w, &o, &corpus, kind)?;
-            for pass in 0..=o.passes {
+            for pass in 0..=o.passes() {
                 let mut all = Vec::new();
                 model.tokens.for_each_local(|[d, v], token| {
                     all.push([d, v, token.topic.load(Relaxed).into()]);
@@ -108,7 +113,7 @@ fn counts_are_conserved_on_any_number_of_workers() {
 
 #[test]
 fn perplexity_falls_and_hardly_depends_on_the_number_of_workers() {
-    let o = options(&["--passes", "40", "--documents", "400"]);
+    let o = gibbs(&["--passes", "40", "--documents", "400"]);
     let corpus = Corpus::load(&o).unwrap();
     let order: Vec<usize> = (0..corpus.train.len()).collect();
     let mut curves = vec![lda::serial(&o, &corpus, &order, &mut |_| ()).unwrap()];
@@ -212,7 +217,10 @@ fn bad_input_is_one_line_and_a_code() {
             (&["--workers", "0"], "--workers 0"),
             (&["--length", "0"], "no words are left"),
             (&["--alpha", "nan"], "above 0"),
-            (&["--consistency", "async"], "async may lose counts"),
+            (&["--consistency", "async", "--sampler", "gibbs"], "async may lose counts"),
+            (&["--consistency", "bsp"], "`lda` with --sampler gibbs"),
+            (&["--rounds", "2"], "--rounds: only with --sampler gibbs"),
+            (&["--every", "per-pass:2"], "--every: only with --sampler gibbs"),
             (&["--documents", "20", "--beta", "1e38", "--serial"], "pass 1: the held-out perplexity is"),
             (&["--documents", "20", "--beta", "1e38", "--workers", "2"], "--alpha and --beta are too large"),
         ],

@@ -257,8 +257,9 @@ fn applications_learn_on_three_hosts_what_they_learn_on_one() {
     compare(&cluster, "kmeans", 1, "--count 600 --columns 4 --clusters 5 --passes 3", 3);
     let batches = "--count 600 --columns 4 --clusters 5 --passes 2 --batch 90 --consistency bsp";
     compare(&cluster, "kmeans", 1, batches, 2);
-    let topics = "--documents 90 --words 200 --topics 5 --passes 2 --consistency bsp --show 0";
+    let topics = "--documents 90 --words 200 --topics 5 --passes 2 --show 0";
     compare(&cluster, "lda", 1, topics, 2);
+    compare(&cluster, "lda", 1, &format!("{topics} --sampler gibbs --consistency bsp"), 2);
     let words = "--sentences 200 --words 150 --dimension 8 --passes 2 --consistency bsp";
     compare(&cluster, "word2vec", 1, words, 2);
     compare(&cluster, "sparse_lr", 1, "--rows 600 --passes 2 --consistency bsp", 2);
