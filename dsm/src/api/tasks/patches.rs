@@ -115,6 +115,7 @@ impl<const N: usize> Bounds<N> {
 
     /// Whether an index is in the box; false for some that only a close look finds.
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "an iterator would keep the index in memory")]
     fn has(&self, index: [usize; N]) -> bool {
         for k in 0..N {
             let at = index[k].wrapping_sub(self.base[k]);
@@ -137,6 +138,7 @@ impl<const N: usize> Bounds<N> {
 
     /// Whether all of a row is in the box, whatever the last number of its index; false for some that only a close look finds.
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "an iterator would keep the index in memory")]
     fn has_row(&self, row: [usize; N]) -> bool {
         for k in 0..N - 1 {
             let at = row[k].wrapping_sub(self.base[k]);

@@ -3,6 +3,10 @@ use crate::tasks::{Access, Patches, Region, Span, Task, TaskGraph, TaskRun};
 use crate::{AreaSpec, Error, Job, Worker};
 use std::sync::Arc;
 
+fn line(elements: std::ops::Range<usize>) -> Region {
+    Region::of([elements])
+}
+
 fn access(reads: Vec<Region>, writes: Vec<Region>) -> Vec<Access> {
     vec![Access { array: 0, reads, writes }]
 }
@@ -107,7 +111,7 @@ fn tasks_of_three_workers_see_what_those_before_them_wrote() {
 
 /// A graph of one worker with one task that writes elements `start..8` of eight.
 fn alone(start: usize) -> Arc<TaskGraph> {
-    let tasks = vec![vec![Task { accesses: access(vec![], vec![Region::of([start..8])]), after: vec![] }]];
+    let tasks = vec![vec![Task { accesses: access(vec![], vec![line(start..8)]), after: vec![] }]];
     Arc::new(TaskGraph::new(vec![vec![8]], tasks).unwrap())
 }
 
@@ -161,7 +165,7 @@ fn an_area_that_is_open_to_tasks_is_open_to_nothing_else() {
 #[test]
 fn a_task_begins_when_all_have_begun_and_ends_for_others_who_leave() {
     let job = Job::embedded().unwrap();
-    let write = |elements, after| Task { accesses: access(vec![], vec![Region::of([elements])]), after };
+    let write = |elements, after| Task { accesses: access(vec![], vec![line(elements)]), after };
     let tasks = vec![vec![write(0..4, vec![(1, 1)])], vec![write(4..8, vec![])]];
     let graph = Arc::new(TaskGraph::new(vec![vec![8]], tasks).unwrap());
     let mut worker = job.worker().unwrap();

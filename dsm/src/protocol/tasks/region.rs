@@ -51,7 +51,7 @@ impl Span {
             return true;
         }
         let common = gcd(self.step, other.step);
-        if self.start.abs_diff(other.start) % common != 0 {
+        if !self.start.abs_diff(other.start).is_multiple_of(common) {
             return false;
         }
         // The first index of `self` from `low` on that `other` has too comes within `other.step / common` steps.

@@ -2,8 +2,12 @@
 use super::*;
 use proptest::prelude::*;
 
+fn line(elements: std::ops::Range<usize>) -> Region {
+    Region::of([elements])
+}
+
 fn task(elements: std::ops::Range<usize>, writes: bool, after: Vec<(Rank, usize)>) -> Task {
-    let region = vec![Region::of([elements])];
+    let region = vec![line(elements)];
     let (reads, writes) = if writes { (vec![], region) } else { (region, vec![]) };
     Task { accesses: vec![Access { array: 0, reads, writes }], after }
 }
@@ -79,13 +83,13 @@ fn accesses_that_are_none_are_refused() {
         let access = Access { array: 0, reads: regions, writes: vec![] };
         TaskGraph::new(vec![vec![8]], vec![vec![Task { accesses: vec![access], after: vec![] }]])
     };
-    assert_eq!(alone(vec![Region::of([0..9])]).unwrap_err(), expected);
+    assert_eq!(alone(vec![line(0..9)]).unwrap_err(), expected);
     assert_eq!(alone(vec![Region::of([0..2, 0..2])]).unwrap_err(), expected);
     assert_eq!(
         alone(vec![Region { spans: vec![Span { start: 0, end: 2, step: 0 }] }]).unwrap_err(),
         expected
     );
-    assert!(alone(vec![Region::of([0..8])]).is_ok());
+    assert!(alone(vec![line(0..8)]).is_ok());
 }
 
 #[test]
