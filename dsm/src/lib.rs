@@ -68,7 +68,7 @@ pub mod agent {
 #[cfg(not(loom))]
 pub mod tasks {
     pub use crate::api::tasks::{
-        patches::Patches,
+        patches::{Asked, Elements, Patches, Watch},
         run::{InPlace, RunningTask, TaskRun},
     };
     pub use crate::protocol::tasks::{Access, Region, Span, Task, TaskError, TaskGraph, merged};

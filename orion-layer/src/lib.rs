@@ -99,11 +99,12 @@ pub mod placement {
 ///
 /// A loop's space is cut into a grid of *cells*. A schedule gives, for every step and worker, a *tile*: a box of
 /// cells. Steps are not separated by barriers: what orders them is that a worker needs the partitions of the
-/// arrays that its tile writes, and gets them from whoever used them last.
+/// arrays that its tile writes, and gets them from whoever used them last. Where arrays cannot be cut into partitions, they lie
+/// in one piece, and a tile waits for those that come before it.
 pub mod schedule {
     #[doc(inline)]
     pub use hectare_dependence::schedule::{
-        AsFree, Blocks, Candidate, Choice, Cost, Rotation, Schedule, Serial, Steps, Tile, Verdict,
+        AsFree, Blocks, Candidate, Choice, Cost, Rotation, Schedule, Serial, Steps, Tile, Verdict, Wavefront,
     };
 }
 

@@ -1,10 +1,53 @@
 //! Loops whose written arrays cannot be cut into parts: they lie in place, and the bits are those of the serial loop.
-use hectare_orion::schedule::Verdict;
+use crate::common;
+
+use common::check::check;
+use common::generate;
+use common::random::Random;
+use common::running::{Options, Pass, run_case};
+use common::watchdog::watched;
+use hectare_orion::schedule::{Verdict, Wavefront};
 use hectare_orion::{Context, Error, Result, parallel_for, run};
 use std::fmt::Debug;
+use std::sync::atomic::AtomicU64;
 
 fn hash(a: u64, b: u64) -> u64 {
     (a.rotate_left(23) ^ b).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Wavefronts with random numbers, over random loops: refused, or the results are those of a serial order.
+#[test]
+fn random_wavefronts_are_refused_or_right() {
+    watched("random wavefronts", || {
+        let mut accepted = 0;
+        for seed in 0..600 {
+            let mut random = Random(seed);
+            let case = generate::case(5_000_000 + seed);
+            let schedule = Wavefront {
+                outer: random.below(3),
+                inner: random.below(3),
+                by_index: random.below(3) > 0,
+                ahead: random.below(4),
+                blocks: 1 + random.below(6),
+            };
+            let workers = 1 + random.below(4);
+            let clock = AtomicU64::new(0);
+            let options = Options { schedule: Some(&schedule), slow: true };
+            let results =
+                run(workers, |w| Ok(run_case(w, &case, &clock, options))).expect("the program goes well");
+            let place = format!("{workers} workers, {schedule:?}\n{case}");
+            if results.iter().all(std::result::Result::is_ok) {
+                accepted += 1;
+                let passes: Vec<Vec<Pass>> = results.into_iter().map(std::result::Result::unwrap).collect();
+                check(&case, &passes).unwrap_or_else(|what| panic!("{what}: {place}"));
+                continue;
+            }
+            for result in results {
+                assert!(matches!(result, Err(Error::InvalidSchedule { .. })), "{result:?}: {place}");
+            }
+        }
+        assert!(accepted >= 30, "{accepted} are accepted");
+    });
 }
 
 /// The schedule of the last loop that was planned.
@@ -12,7 +55,11 @@ fn chosen(w: &Context<'_>) -> String {
     let explained = w.explain();
     let last = explained.iter().last().expect("a loop was planned");
     let is_chosen = |verdict: &Verdict| matches!(verdict, Verdict::Chosen(_));
-    last.candidates.iter().find(|one| is_chosen(&one.verdict)).map(|one| one.name.clone()).expect("one is chosen")
+    last.candidates
+        .iter()
+        .find(|one| is_chosen(&one.verdict))
+        .map(|one| one.name.clone())
+        .expect("one is chosen")
 }
 
 /// Runs a program on 1 to 4 workers, with `HECTARE_CHECK`'s look at what it touches too, and compares what it makes.
@@ -21,7 +68,7 @@ fn compare<T: PartialEq + Debug + Send>(
     kind: &str,
     program: impl Fn(&mut Context<'_>) -> Result<(T, String)> + Sync,
 ) {
-    for (workers, checked) in [(1, false), (2, false), (3, false), (4, false), (2, true)] {
+    for (workers, checked) in [(1, false), (2, false), (4, false), (2, true)] {
         let results = run(workers, |w| {
             w.check_loops(checked);
             program(w)
@@ -86,7 +133,9 @@ fn one_half_is_made_of_the_other() {
 #[test]
 fn rows_below_the_pivot_are_eliminated_at_once() {
     const N: usize = 40;
-    let at = |i: usize, j: usize| hash(i as u64 + 1, j as u64) as f64 / u64::MAX as f64 + if i == j { 8.0 } else { 0.0 };
+    let at = |i: usize, j: usize| {
+        hash(i as u64 + 1, j as u64) as f64 / u64::MAX as f64 + if i == j { 8.0 } else { 0.0 }
+    };
     let mut wanted: Vec<f64> = (0..N * N).map(|k| at(k / N, k % N)).collect();
     for k in 0..N - 1 {
         for i in k + 1..N {

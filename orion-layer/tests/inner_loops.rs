@@ -62,20 +62,23 @@ fn what_depends_on_unknown_bounds_is_whole() {
 /// A loop without conflicts whose array cannot be cut along any of its variables runs serially, and says why.
 #[test]
 fn a_serial_loop_without_conflicts_is_explained() {
+    let mut wanted = vec![0; 40];
+    (0..7).for_each(|i| (0..4).for_each(|j| wanted[3 * i + 7 * j] += 1));
+    assert_eq!(wanted.iter().max(), Some(&1));
     let results = run(2, |w| {
-        let mut a = w.zeros::<u64, 1>([8])?;
-        // Elements 0, 2, 4, 3, 5, 7: each once, but the blocks of either variable overlap.
+        let mut a = w.zeros::<u64, 1>([40])?;
+        // Each element once, but those of the blocks of either variable lie between each other without a pattern.
         parallel_for!(w, unordered, write a;
-        for i in 0..3 {
-            for j in 0..2 {
-                a[2 * i + 3 * j] += 1;
+        for i in 0..7 {
+            for j in 0..4 {
+                a[3 * i + 7 * j] += 1;
             }
         })?;
         Ok((w.explain().remove(0), a.to_vec(w)?))
     })
     .unwrap();
     for (explanation, a) in results {
-        assert_eq!(a, [1, 0, 1, 1, 1, 1, 0, 1]);
+        assert_eq!(a, wanted);
         assert_eq!((explanation.conflicts.len(), chosen(&explanation).name.as_str()), (0, "serial"));
         let text = explanation.to_string();
         assert!(text.contains("no two iterations conflict, but their arrays cannot be cut"), "{text}");

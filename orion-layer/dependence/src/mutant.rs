@@ -17,6 +17,10 @@ pub enum Mutant {
     ApartAnywhere,
     /// An ordered loop may be cut anywhere.
     OrderIgnored,
+    /// A tile of a wavefront waits for one tile fewer of the row before.
+    WavefrontEarly,
+    /// A tile of arrays in place is held to touch less than it does: nothing with its last access.
+    TouchedForgotten,
 }
 
 #[cfg(any(test, feature = "faults"))]

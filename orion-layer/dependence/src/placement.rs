@@ -127,8 +127,10 @@ impl Placement {
             true => ArrayPlacement::InPlace,
             false => ArrayPlacement::Replicated,
         };
-        let plan = |tile: &Tile| TilePlan { tile: tile.clone(), parts: vec![0..0; arrays], gives: Vec::new() };
-        let of_worker = |worker: usize| steps.iter().filter_map(|step| step[worker].as_ref()).map(plan).collect();
+        let plan =
+            |tile: &Tile| TilePlan { tile: tile.clone(), parts: vec![0..0; arrays], gives: Vec::new() };
+        let of_worker =
+            |worker: usize| steps.iter().filter_map(|step| step[worker].as_ref()).map(plan).collect();
         Placement {
             arrays: (0..arrays).map(placed).collect(),
             tiles: (0..workers).map(of_worker).collect(),

@@ -48,7 +48,11 @@ impl<'a> PassTrace<'a> {
     }
 
     /// For a task in which these arrays of the loop lie in place.
-    pub(crate) fn of_task(cell: &'a Cell<usize>, task: &'a RunningTask<'a>, arrays: &'a [usize]) -> PassTrace<'a> {
+    pub(crate) fn of_task(
+        cell: &'a Cell<usize>,
+        task: &'a RunningTask<'a>,
+        arrays: &'a [usize],
+    ) -> PassTrace<'a> {
         PassTrace { task: Some((task, arrays)), ..PassTrace::new(cell) }
     }
 

@@ -5,10 +5,10 @@ use super::plan::LoopPlan;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use hectare_dependence::cuts::BlockWeights;
-use hectare_dependence::in_place::CheckTasks;
 use hectare_dependence::hosts::{
     Forecast, Hosts, Link, LoopRecord, PassesRecord, PlanRequest, RECORD_VERSION, Traffic, Work, pass_time,
 };
+use hectare_dependence::in_place::CheckTasks;
 use hectare_dependence::schedule::{Choice, Team, choose, iterations};
 use std::fs;
 use std::time::Duration;

@@ -19,7 +19,10 @@ use std::time::Instant;
 /// The tasks of a plan, which were checked.
 pub(super) fn graph(nest: &LoopNest, in_place: &InPlace) -> Result<TaskGraph, TaskError> {
     let region = |spans: &Vec<Span>| Region {
-        spans: spans.iter().map(|&Span { start, end, step }| hectare_dsm::tasks::Span { start, end, step }).collect(),
+        spans: spans
+            .iter()
+            .map(|&Span { start, end, step }| hectare_dsm::tasks::Span { start, end, step })
+            .collect(),
     };
     let task = |task: &hectare_dependence::in_place::TileTask| {
         let accesses = task.touched.iter().enumerate().map(|(array, touched)| Access {

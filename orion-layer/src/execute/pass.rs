@@ -50,7 +50,9 @@ impl Context<'_> {
             let cells = Cells::<S, F>::new(&placed, plan, called.body);
             match &plan.tasks {
                 None => self.work::<S, A, C, F>(&cells, arrays, &mut tree, &mut progress),
-                Some(tasks) => self.work_in_place::<S, A, C, F>(&cells, tasks, arrays, &mut tree, &mut progress),
+                Some(tasks) => {
+                    self.work_in_place::<S, A, C, F>(&cells, tasks, arrays, &mut tree, &mut progress)
+                }
             }
         });
         let Progress { begun, clocks, mut spent } = progress;

@@ -105,3 +105,39 @@ fn random_schedules_notice_faults_of_the_verification() {
         assert!(found, "{fault:?} survives");
     }
 }
+
+/// A wavefront whose tiles begin one block too early is refused by the core, whatever the scheduler thinks of it.
+#[test]
+fn a_wavefront_that_waits_too_little_is_refused() {
+    use super::in_place;
+    use hectare_dependence::analysis::analyze;
+    use hectare_dependence::in_place::CheckTasks;
+    use hectare_dependence::loop_nest::{
+        Access, Affine, LoopNest, LoopVar, Mode, NamedArray, Order, Space, Subscript,
+    };
+    use hectare_dependence::schedule::{Team, Verdict, choose};
+
+    let dim = |name: &str| LoopVar { name: name.into(), bounds: Some((1, 999)) };
+    let mut nest = LoopNest::new("sweep", Order::Ordered, Space::Dense, vec![dim("i"), dim("j")]);
+    nest.arrays.push(NamedArray { name: "a".into(), shape: vec![1000, 1000], element_bytes: 8 });
+    for (i, j, mode) in [(-1, 1, Mode::Read), (0, -1, Mode::Read), (0, 0, Mode::Update)] {
+        let index =
+            |dim: usize, shift: i64| Subscript::Index(Affine::var(dim).plus(&Affine::constant(shift)));
+        let subscripts = vec![index(0, i), index(1, j)];
+        nest.accesses.push(Access { array: 0, subscripts, mode, text: "a".into(), line: 0 });
+    }
+    let dependences = analyze(&nest);
+    let cut = |_: usize, cells: usize| (0..=cells).map(|cell| 1 + (998 * cell / cells) as i64).collect();
+    let team = Team { in_place: Some(CheckTasks(&in_place::check)), ..Team::of_one_host(3, false) };
+    let choice =
+        |mutant| of_schedules::with(mutant, || choose(&nest, &dependences, None, &cut, team).unwrap());
+    let right = choice(None);
+    assert!(right.chosen().starts_with("wavefront: i in turn"), "{:?}", right.candidates);
+    let early = choice(Some(of_schedules::Mutant::WavefrontEarly));
+    assert_eq!(early.chosen(), "serial");
+    let refused = early.candidates.iter().find(|one| one.name.starts_with("wavefront")).unwrap();
+    assert!(
+        matches!(&refused.verdict, Verdict::Refused(why) if why.contains("may run at once")),
+        "{refused:?}"
+    );
+}

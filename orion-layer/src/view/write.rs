@@ -1,7 +1,7 @@
 //! The view of an array that a body writes.
 use super::recording::Recorder;
 use super::window::{PartBounds, RowIndex, refuse, refuse_slice};
-use hectare_dsm::tasks::Patches;
+use hectare_dsm::tasks::{Asked, Elements, Patches};
 use std::ops::{Index, IndexMut, Range};
 
 /// What this worker may touch of an array: parts that it holds, or the elements of an array that lies in place that its task
@@ -13,8 +13,6 @@ use std::ops::{Index, IndexMut, Range};
 pub struct ViewMut<'a, T, const N: usize> {
     patches: Patches<'a, T, N>,
     bounds: PartBounds<'a>,
-    /// In a checked loop: the elements, none of which are in `patches` then, and who notes what is touched.
-    recorded: Option<(Patches<'a, T, N>, Recorder<'a>)>,
 }
 
 /// Some element of a row.
@@ -26,7 +24,7 @@ fn in_row<R: RowIndex<N>, const N: usize>(row: R) -> [usize; N] {
 impl<'a, T, const N: usize> ViewMut<'a, T, N> {
     /// A view of these elements.
     pub(crate) fn new(bounds: PartBounds<'a>, patches: Patches<'a, T, N>) -> ViewMut<'a, T, N> {
-        ViewMut { patches, bounds, recorded: None }
+        ViewMut { patches, bounds }
     }
 
     /// A view that notes what is touched.
@@ -35,8 +33,19 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
         patches: Patches<'a, T, N>,
         recorder: Recorder<'a>,
     ) -> ViewMut<'a, T, N> {
-        let none = Patches::of_parts(&[0; N], Vec::new());
-        ViewMut { patches: none, bounds, recorded: Some((patches, recorder)) }
+        let row_len = bounds.shape.last().copied().unwrap_or(1);
+        let watch = move |asked: Asked<N>| {
+            let elements = match asked.elements {
+                Elements::One(index) => index.iter().map(|at| *at..at.saturating_add(1)).collect(),
+                Elements::Range(range) => vec![range],
+                Elements::Row(row) => {
+                    let ahead = row[..N - 1].iter().map(|at| *at..at.saturating_add(1));
+                    ahead.chain(std::iter::once(0..row_len)).collect()
+                }
+            };
+            recorder.note(elements, asked.writes);
+        };
+        ViewMut { patches: patches.watched(Box::new(watch)), bounds }
     }
 
     /// A row: the elements whose index begins with `row`, in the order of the last dimension.
@@ -44,105 +53,69 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
     pub fn row<R: RowIndex<N>>(&self, row: R) -> &[T] {
         match self.patches.row(in_row(row)) {
             Some(found) => found,
-            None => self.row_elsewhere(row),
+            None => refuse(self.bounds, row.to_vec(), &held(self.bounds, &self.patches)),
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn row_elsewhere<R: RowIndex<N>>(&self, row: R) -> &[T] {
-        let found = self.recorded.as_ref().and_then(|(patches, recorder)| {
-            recorder.note_row(row, self.row_len(), false);
-            patches.row(in_row(row))
-        });
-        found.unwrap_or_else(|| refuse(self.bounds, row.to_vec(), &self.held()))
     }
 
     /// A row, for writing.
     #[inline]
     pub fn row_mut<R: RowIndex<N>>(&mut self, row: R) -> &mut [T] {
-        if !self.patches.leads_to_row(in_row(row)) {
-            return self.row_mut_elsewhere(row);
+        match self.patches.row_mut(in_row(row)) {
+            Ok(found) => found,
+            Err(patches) => refuse(self.bounds, row.to_vec(), &held(self.bounds, patches)),
         }
-        self.patches.row_mut(in_row(row)).unwrap_or_default()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn row_mut_elsewhere<R: RowIndex<N>>(&mut self, row: R) -> &mut [T] {
-        self.note_row_to_write(row);
-        if !self.looked_at().may_write_row(in_row(row)) {
-            refuse(self.bounds, row.to_vec(), &self.held());
-        }
-        self.looked_at_mut().row_mut(in_row(row)).unwrap_or_default()
     }
 
     /// Two different rows, for writing.
     ///
     /// # Panics
     /// If both are the same row.
+    #[inline]
     pub fn rows_mut<R: RowIndex<N>>(&mut self, first: R, second: R) -> (&mut [T], &mut [T]) {
-        for row in [first, second] {
-            self.note_row_to_write(row);
-            if !self.looked_at().leads_to_row(in_row(row)) && !self.looked_at().may_write_row(in_row(row)) {
-                refuse(self.bounds, row.to_vec(), &self.held());
+        match self.patches.rows_mut(in_row(first), in_row(second)) {
+            Ok(rows) => rows,
+            Err(patches) => refuse_pair(self.bounds, patches, "rows_mut", [first, second], [true, true]),
+        }
+    }
+
+    /// A row for reading, and another one for writing: of an elimination, the row of the pivot and one below it.
+    ///
+    /// # Panics
+    /// If both are the same row.
+    #[inline]
+    pub fn row_and_row_mut<R: RowIndex<N>>(&mut self, read: R, write: R) -> (&[T], &mut [T]) {
+        match self.patches.row_and_row_mut(in_row(read), in_row(write)) {
+            Ok(rows) => rows,
+            Err(patches) => {
+                refuse_pair(self.bounds, patches, "row_and_row_mut", [read, write], [false, true])
             }
         }
-        let array = self.bounds.array;
-        match self.looked_at_mut().rows_mut(in_row(first), in_row(second)) {
-            Some(rows) => rows,
-            None => panic!("rows_mut of one row of {array:?} twice: {:?}", first.to_vec()),
-        }
     }
+}
 
-    fn note_row_to_write<R: RowIndex<N>>(&self, row: R) {
-        if let Some((_, recorder)) = &self.recorded {
-            recorder.note_row(row, self.row_len(), true);
-        }
-    }
+/// What is held of the dimension that the array is cut along.
+#[cold]
+#[inline(never)]
+fn held<T, const N: usize>(bounds: PartBounds<'_>, patches: &Patches<'_, T, N>) -> Vec<Range<usize>> {
+    patches.boxes().into_iter().map(|mut ranges| std::mem::take(&mut ranges[bounds.dim])).collect()
+}
 
-    #[cold]
-    #[inline(never)]
-    fn elsewhere(&self, index: [usize; N]) -> &T {
-        if let Some((_, recorder)) = &self.recorded {
-            recorder.note_element(index, false);
-        }
-        match self.looked_at().get(index) {
-            Some(element) => element,
-            None => refuse(self.bounds, index.to_vec(), &self.held()),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn elsewhere_mut(&mut self, index: [usize; N]) -> &mut T {
-        if let Some((_, recorder)) = &self.recorded {
-            recorder.note_element(index, true);
-        }
-        if !self.looked_at().may_write(index) {
-            refuse(self.bounds, index.to_vec(), &self.held());
-        }
-        match self.looked_at_mut().get_mut(index) {
-            Some(element) => element,
-            None => unreachable!("it may be written"),
-        }
-    }
-
-    fn looked_at(&self) -> &Patches<'a, T, N> {
-        self.recorded.as_ref().map_or(&self.patches, |(patches, _)| patches)
-    }
-
-    fn looked_at_mut(&mut self) -> &mut Patches<'a, T, N> {
-        self.recorded.as_mut().map_or(&mut self.patches, |(patches, _)| patches)
-    }
-
-    fn row_len(&self) -> usize {
-        self.bounds.shape.last().copied().unwrap_or(1)
-    }
-
-    /// What is held of the dimension that the array is cut along.
-    fn held(&self) -> Vec<Range<usize>> {
-        self.looked_at().boxes().into_iter().map(|mut ranges| std::mem::take(&mut ranges[self.bounds.dim])).collect()
+/// Of two rows that were asked for by `method`, some to be written, one is not held, or both are the same.
+#[cold]
+#[inline(never)]
+fn refuse_pair<T, R: RowIndex<N>, const N: usize>(
+    bounds: PartBounds<'_>,
+    patches: &Patches<'_, T, N>,
+    method: &str,
+    rows: [R; 2],
+    writes: [bool; 2],
+) -> ! {
+    let has = |(row, writes): (R, bool)| {
+        if writes { patches.may_write_row(in_row(row)) } else { patches.row(in_row(row)).is_some() }
+    };
+    match rows.into_iter().zip(writes).find(|asked| !has(*asked)) {
+        Some((row, _)) => refuse(bounds, row.to_vec(), &held(bounds, patches)),
+        None => panic!("{method} of one row of {:?} twice: {:?}", bounds.array, rows[0].to_vec()),
     }
 }
 
@@ -152,32 +125,17 @@ impl<T> ViewMut<'_, T, 1> {
     pub fn slice(&self, range: Range<usize>) -> &[T] {
         match self.patches.slice(range.clone()) {
             Some(found) => found,
-            None => self.slice_elsewhere(range),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn slice_elsewhere(&self, range: Range<usize>) -> &[T] {
-        if let Some((_, recorder)) = &self.recorded {
-            recorder.note(vec![range.clone()], false);
-        }
-        match self.looked_at().slice(range.clone()) {
-            Some(found) => found,
-            None => refuse_slice(self.bounds, range, &self.held()),
+            None => refuse_slice(self.bounds, range, &held(self.bounds, &self.patches)),
         }
     }
 
     /// The elements `range` of an array of one dimension. They lie in one part.
     #[inline]
     pub fn slice_mut(&mut self, range: Range<usize>) -> &mut [T] {
-        if let Some((_, recorder)) = &self.recorded {
-            recorder.note(vec![range.clone()], true);
+        match self.patches.slice_mut(range.clone()) {
+            Ok(found) => found,
+            Err(patches) => refuse_slice(self.bounds, range, &held(self.bounds, patches)),
         }
-        if !self.looked_at().may_write_slice(range.clone()) {
-            refuse_slice(self.bounds, range, &self.held());
-        }
-        self.looked_at_mut().slice_mut(range).unwrap_or_default()
     }
 }
 
@@ -188,7 +146,7 @@ impl<T, const N: usize> Index<[usize; N]> for ViewMut<'_, T, N> {
     fn index(&self, index: [usize; N]) -> &T {
         match self.patches.get(index) {
             Some(element) => element,
-            None => self.elsewhere(index),
+            None => missing(self.bounds, index, &self.patches),
         }
     }
 }
@@ -196,14 +154,34 @@ impl<T, const N: usize> Index<[usize; N]> for ViewMut<'_, T, N> {
 impl<T, const N: usize> IndexMut<[usize; N]> for ViewMut<'_, T, N> {
     #[inline]
     fn index_mut(&mut self, index: [usize; N]) -> &mut T {
-        if !self.patches.leads_to(index) {
-            return self.elsewhere_mut(index);
-        }
         match self.patches.get_mut(index) {
-            Some(element) => element,
-            None => unreachable!("the patches lead there"),
+            Ok(element) => element,
+            Err(patches) => missing(self.bounds, index, patches),
         }
     }
+}
+
+/// Refuses an index. Its numbers go by registers: an array would be stored whenever it is made, for a call that is hardly ever
+/// made.
+#[inline(always)]
+fn missing<T, const N: usize>(bounds: PartBounds<'_>, index: [usize; N], patches: &Patches<'_, T, N>) -> ! {
+    let at = |k: usize| if k < N { index[k] } else { 0 };
+    match N {
+        1..=3 => missing_by(bounds, patches, at(0), at(1), at(2)),
+        _ => refuse(bounds, index.to_vec(), &held(bounds, patches)),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn missing_by<T, const N: usize>(
+    bounds: PartBounds<'_>,
+    patches: &Patches<'_, T, N>,
+    i: usize,
+    j: usize,
+    k: usize,
+) -> ! {
+    refuse(bounds, [i, j, k][..N].to_vec(), &held(bounds, patches))
 }
 
 impl<T> Index<usize> for ViewMut<'_, T, 1> {

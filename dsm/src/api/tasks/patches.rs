@@ -1,5 +1,6 @@
 //! What a worker may touch of an array that lies in one piece: boxes of its elements, each for reading, writing or both.
 use crate::protocol::tasks::Region;
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -11,14 +12,53 @@ use std::ops::Range;
 /// to be written.
 #[derive(Debug)]
 pub struct Patches<'a, T, const N: usize> {
-    /// Where to look first.
+    /// Where to look first. It never changes, and what the slow way changes lies elsewhere in memory, so that compilers keep it
+    /// in registers.
     first: Patch<T, N>,
-    others: Vec<Patch<T, N>>,
+    rest: Box<Rest<'a, T, N>>,
     elements: PhantomData<&'a mut [T]>,
 }
 
+/// What is looked at when an element is not in the first patch.
+struct Rest<'a, T, const N: usize> {
+    /// All patches.
+    all: Vec<Patch<T, N>>,
+    /// The one in which something was found last.
+    last: Cell<usize>,
+    watch: Option<Watch<'a, N>>,
+}
+
+/// Is told what is asked for.
+pub type Watch<'a, const N: usize> = Box<dyn Fn(Asked<N>) + 'a>;
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked<const N: usize> {
+    /// Which elements.
+    pub elements: Elements<N>,
+    /// Whether to be written.
+    pub writes: bool,
+}
+
+/// Some elements of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Elements<const N: usize> {
+    /// The one with this index.
+    One([usize; N]),
+    /// Those whose index is this in all dimensions but the last.
+    Row([usize; N]),
+    /// Those of an array of one dimension in this range.
+    Range(Range<usize>),
+}
+
+impl<T, const N: usize> std::fmt::Debug for Rest<'_, T, N> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rest").field("patches", &self.all.len()).finish_non_exhaustive()
+    }
+}
+
 /// Two boxes of an array, one to be read and one to be written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Patch<T, const N: usize> {
     /// Where the element with index 0 in each dimension would be.
     origin: *mut T,
@@ -28,86 +68,100 @@ pub(crate) struct Patch<T, const N: usize> {
     write: Bounds<N>,
 }
 
+impl<T, const N: usize> Clone for Patch<T, N> {
+    fn clone(&self) -> Patch<T, N> {
+        *self
+    }
+}
+
+impl<T, const N: usize> Copy for Patch<T, N> {}
+
 /// A box of indices.
 #[derive(Clone, Copy, Debug)]
 struct Bounds<const N: usize> {
     base: [usize; N],
-    /// From the base to behind the last index.
+    /// From the base to behind the last index; 0 if only a close look tells what is in the box.
     extent: [usize; N],
-    step: [usize; N],
-    /// The bits that are 0 in each distance from the base; all but 0 is looked at closely where steps are no powers of two.
-    mask: [usize; N],
-    /// The extent of dimension 0 if rows lie whole in the box, otherwise 0.
+    /// In one dimension: the bits that are 0 in each distance from the base.
+    mask: usize,
+    /// The extent of dimension 0 if rows lie whole in the box, otherwise 0; 0 also where a close look is needed.
     rows: usize,
+    /// The same closely.
+    exact: [(usize, usize); N],
+    has_rows: bool,
 }
 
 impl<const N: usize> Bounds<N> {
-    const NONE: Bounds<N> = Bounds { base: [0; N], extent: [0; N], step: [1; N], mask: [0; N], rows: 0 };
+    const NONE: Bounds<N> =
+        Bounds { base: [0; N], extent: [0; N], mask: 0, rows: 0, exact: [(0, 1); N], has_rows: false };
 
     /// The box of a region of an array with rows of `row_len` elements.
     fn of(region: &Region, row_len: usize) -> Bounds<N> {
         let mut bounds = Bounds::NONE;
         for (dim, span) in region.spans.iter().enumerate() {
             bounds.base[dim] = span.start;
-            bounds.extent[dim] = span.end.saturating_sub(span.start);
-            bounds.step[dim] = span.step;
-            bounds.mask[dim] = if span.step.is_power_of_two() { span.step - 1 } else { usize::MAX };
+            bounds.exact[dim] = (span.end.saturating_sub(span.start), span.step);
         }
-        let last = N - 1;
-        let whole = bounds.base[last] == 0 && bounds.extent[last] == row_len && bounds.step[last] == 1;
-        bounds.rows = if whole || N == 1 { bounds.extent[0] } else { 0 };
+        let (extent, step) = bounds.exact[N - 1];
+        bounds.has_rows = N == 1 || bounds.base[N - 1] == 0 && extent == row_len && step == 1;
+        let is_plain = bounds.exact.iter().all(|(_, step)| *step == 1);
+        if is_plain || N == 1 && step.is_power_of_two() {
+            bounds.extent = bounds.exact.map(|(extent, _)| extent);
+            bounds.mask = step - 1;
+            bounds.rows = if bounds.has_rows { bounds.extent[0] } else { 0 };
+        }
         bounds
     }
 
-    /// Whether an index is in the box; false for some that are where steps are no powers of two.
+    /// Whether an index is in the box; false for some that only a close look finds.
     #[inline(always)]
     fn has(&self, index: [usize; N]) -> bool {
-        let mut odd = 0;
-        for (k, index) in index.into_iter().enumerate() {
-            let at = index.wrapping_sub(self.base[k]);
-            if at >= self.extent[k] {
+        for k in 0..N {
+            let at = index[k].wrapping_sub(self.base[k]);
+            if at >= self.extent[k] || N == 1 && at & self.mask != 0 {
                 return false;
             }
-            odd |= at & self.mask[k];
         }
-        odd == 0
+        true
     }
 
     /// Whether an index is in the box.
     fn has_exactly(&self, index: [usize; N]) -> bool {
-        index.iter().enumerate().all(|(k, index)| {
-            let at = index.wrapping_sub(self.base[k]);
-            at < self.extent[k] && at.is_multiple_of(self.step[k])
-        })
+        (0..N).all(|k| self.has_in(k, index))
     }
 
-    /// Whether all of a row is in the box, whatever the last number of its index.
+    fn has_in(&self, k: usize, index: [usize; N]) -> bool {
+        let (at, (extent, step)) = (index[k].wrapping_sub(self.base[k]), self.exact[k]);
+        at < extent && at.is_multiple_of(step)
+    }
+
+    /// Whether all of a row is in the box, whatever the last number of its index; false for some that only a close look finds.
     #[inline(always)]
     fn has_row(&self, row: [usize; N]) -> bool {
-        let mut odd = 0;
         for k in 0..N - 1 {
             let at = row[k].wrapping_sub(self.base[k]);
             if at >= if k == 0 { self.rows } else { self.extent[k] } {
                 return false;
             }
-            odd |= at & self.mask[k];
         }
-        odd == 0
+        true
     }
 
     fn has_row_exactly(&self, row: [usize; N]) -> bool {
-        self.rows > 0
-            && (0..N - 1).all(|k| {
-                let at = row[k].wrapping_sub(self.base[k]);
-                at < self.extent[k] && at.is_multiple_of(self.step[k])
-            })
+        self.has_rows && (0..N - 1).all(|k| self.has_in(k, row))
     }
 
     /// Whether all of a range of the last dimension is in the box, of an array of one dimension.
     #[inline(always)]
     fn has_range(&self, range: &Range<usize>) -> bool {
-        let at = range.start.wrapping_sub(self.base[0]);
-        at <= self.extent[0] && range.start <= range.end && range.len() <= self.extent[0] - at && self.step[0] == 1
+        let (at, (extent, step)) = (range.start.wrapping_sub(self.base[0]), self.exact[0]);
+        at <= extent && range.start <= range.end && range.len() <= extent - at && step == 1
+    }
+
+    /// Elements of a row of which all are in the box.
+    #[inline(always)]
+    fn row_len(&self) -> usize {
+        self.exact[N - 1].0
     }
 }
 
@@ -126,22 +180,24 @@ impl<T, const N: usize> Patch<T, N> {
         read: Option<&Region>,
         write: Option<&Region>,
     ) -> Patch<T, N> {
-        let of = |region: Option<&Region>| region.map_or(Bounds::NONE, |region| Bounds::of(region, shape[N - 1]));
+        let of =
+            |region: Option<&Region>| region.map_or(Bounds::NONE, |region| Bounds::of(region, shape[N - 1]));
         Patch { origin: start, stride: strides(shape), read: of(read), write: of(write) }
+    }
+
+    fn bounds(&self, writes: bool) -> &Bounds<N> {
+        if writes { &self.write } else { &self.read }
     }
 
     #[inline(always)]
     fn element(&self, index: [usize; N]) -> *mut T {
-        let mut place = 0usize;
-        for (k, index) in index.into_iter().enumerate() {
-            place = place.wrapping_add(if k + 1 == N { index } else { index.wrapping_mul(self.stride[k]) });
-        }
-        self.origin.wrapping_add(place)
+        self.row(index).wrapping_add(index[N - 1])
     }
 
     #[inline(always)]
     fn row(&self, row: [usize; N]) -> *mut T {
-        let place = (0..N - 1).fold(0usize, |place, k| place.wrapping_add(row[k].wrapping_mul(self.stride[k])));
+        let place =
+            (0..N - 1).fold(0usize, |place, k| place.wrapping_add(row[k].wrapping_mul(self.stride[k])));
         self.origin.wrapping_add(place)
     }
 }
@@ -156,10 +212,10 @@ fn strides<const N: usize>(extent: &[usize; N]) -> [usize; N] {
 }
 
 impl<'a, T, const N: usize> Patches<'a, T, N> {
-    pub(super) fn new(patches: Vec<Patch<T, N>>) -> Patches<'a, T, N> {
-        let mut all = patches.into_iter();
-        let first = all.next().unwrap_or(Patch::NONE);
-        Patches { first, others: all.collect(), elements: PhantomData }
+    pub(super) fn new(all: Vec<Patch<T, N>>) -> Patches<'a, T, N> {
+        let first = all.first().copied().unwrap_or(Patch::NONE);
+        let rest = Box::new(Rest { all, last: Cell::new(0), watch: None });
+        Patches { first, rest, elements: PhantomData }
     }
 
     /// Parts of an array of this shape: boxes of its indices, each with its elements in row-major order, to be read and
@@ -181,9 +237,14 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
         let patch = |(ranges, elements): ([Range<usize>; N], &'a mut [T])| {
             let extent = ranges.each_ref().map(|range| range.end - range.start);
             let all = extent.iter().try_fold(1usize, |all, extent| all.checked_mul(*extent));
-            assert!(all.is_some_and(|all| all <= elements.len()), "a part of {extent:?} has {} elements", elements.len());
+            assert!(
+                all.is_some_and(|all| all <= elements.len()),
+                "a part of {extent:?} has {} elements",
+                elements.len()
+            );
             let stride = strides(&extent);
-            let ahead = (0..N).fold(0usize, |sum, k| sum.wrapping_add(ranges[k].start.wrapping_mul(stride[k])));
+            let ahead =
+                (0..N).fold(0usize, |sum, k| sum.wrapping_add(ranges[k].start.wrapping_mul(stride[k])));
             let bounds = Bounds::of(&Region::of(ranges), shape[N - 1]);
             let origin = elements.as_mut_ptr().wrapping_sub(ahead);
             Patch { origin, stride, read: bounds, write: bounds }
@@ -191,142 +252,176 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
         Patches::new(parts.into_iter().map(patch).collect())
     }
 
+    /// The same, with somebody who is told whatever is asked for, found or not. Each look takes the slow way.
+    #[must_use]
+    pub fn watched(mut self, watch: Watch<'a, N>) -> Patches<'a, T, N> {
+        self.first = Patch::NONE;
+        self.rest.watch = Some(watch);
+        self
+    }
+
     /// An element.
     #[inline(always)]
     pub fn get(&self, index: [usize; N]) -> Option<&T> {
-        match self.first.read.has(index) {
-            // SAFETY: the index is in a box of the array that may be read, see `Patch::new` and `of_parts`. What was lent
-            // to be written borrows all patches.
-            true => Some(unsafe { &*self.first.element(index) }),
-            false => self.get_elsewhere(index),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn get_elsewhere(&self, index: [usize; N]) -> Option<&T> {
-        let patch = self.all().find(|patch| patch.read.has_exactly(index))?;
-        // SAFETY: as in `get`.
-        Some(unsafe { &*patch.element(index) })
-    }
-
-    /// Whether an element may be written, and is where the patches look first: then [`Patches::get_mut`] finds it.
-    #[inline(always)]
-    pub fn leads_to(&self, index: [usize; N]) -> bool {
-        self.first.write.has(index)
-    }
-
-    /// The same of a row.
-    #[inline(always)]
-    pub fn leads_to_row(&self, row: [usize; N]) -> bool {
-        self.first.write.has_row(row)
-    }
-
-    /// Whether an element may be written.
-    pub fn may_write(&self, index: [usize; N]) -> bool {
-        self.all().any(|patch| patch.write.has_exactly(index))
-    }
-
-    /// Whether all of a row may be written.
-    pub fn may_write_row(&self, row: [usize; N]) -> bool {
-        self.all().any(|patch| patch.write.has_row_exactly(row))
+        let element = match self.first.read.has(index) {
+            true => self.first.element(index),
+            false => self.rest.find(index, false)?,
+        };
+        // SAFETY: the index is in a box of the array that may be read, see `Patch::new` and `of_parts`. What was lent to be
+        // written borrows all patches.
+        Some(unsafe { &*element })
     }
 
     /// An element, to be written.
+    ///
+    /// # Errors
+    /// The patches, which do not have it to be written. So do all that lend something to be written.
     #[inline(always)]
-    pub fn get_mut(&mut self, index: [usize; N]) -> Option<&mut T> {
-        match self.first.write.has(index) {
-            // SAFETY: the index is in a box of the array that may be written, see `Patch::new` and `of_parts`; the patches
-            // are borrowed for as long as the element is.
-            true => Some(unsafe { &mut *self.first.element(index) }),
-            false => self.get_mut_elsewhere(index),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn get_mut_elsewhere(&mut self, index: [usize; N]) -> Option<&mut T> {
-        let found = self.others.iter().position(|patch| patch.write.has_exactly(index));
-        let element = match found {
-            None if self.first.write.has_exactly(index) => self.first.element(index),
-            None => return None,
-            Some(at) => {
-                // Whoever writes there writes on there.
-                std::mem::swap(&mut self.first, &mut self.others[at]);
-                self.first.element(index)
-            }
+    pub fn get_mut(&mut self, index: [usize; N]) -> Result<&mut T, &Self> {
+        let element = match self.first.write.has(index) {
+            true => self.first.element(index),
+            false => match self.rest.find(index, true) {
+                Some(element) => element,
+                None => return Err(self),
+            },
         };
-        // SAFETY: as in `get_mut`.
-        Some(unsafe { &mut *element })
+        // SAFETY: the index is in a box of the array that may be written, see `Patch::new` and `of_parts`; the patches are
+        // borrowed for as long as the element is.
+        Ok(unsafe { &mut *element })
     }
 
     /// The row of elements whose index is that of `row` in all dimensions but the last, if all may be read. The last number of
     /// `row` means nothing.
     #[inline(always)]
     pub fn row(&self, row: [usize; N]) -> Option<&[T]> {
-        match self.first.read.has_row(row) {
-            // SAFETY: all of the row is in a box that may be read, see `get`.
-            true => Some(unsafe { std::slice::from_raw_parts(self.first.row(row), self.first.read.extent[N - 1]) }),
-            false => self.row_elsewhere(row),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn row_elsewhere(&self, row: [usize; N]) -> Option<&[T]> {
-        let patch = self.all().find(|patch| patch.read.has_row_exactly(row))?;
-        // SAFETY: as in `row`.
-        Some(unsafe { std::slice::from_raw_parts(patch.row(row), patch.read.extent[N - 1]) })
+        let (start, len) = self.place_of_row_to_read(row)?;
+        // SAFETY: all of the row is in a box that may be read, see `get`.
+        Some(unsafe { std::slice::from_raw_parts(start, len) })
     }
 
     /// The elements of a row, if all may be written.
+    ///
+    /// # Errors
+    /// As [`Patches::get_mut`].
     #[inline(always)]
-    pub fn row_mut(&mut self, row: [usize; N]) -> Option<&mut [T]> {
-        if !self.first.write.has_row(row) {
-            self.turn_to_row(row)?;
-        }
-        let len = self.first.write.extent[N - 1];
-        // SAFETY: all of the row is in a box that may be written, as was asked or `turn_to_row` found, see `get_mut`.
-        Some(unsafe { std::slice::from_raw_parts_mut(self.first.row(row), len) })
+    pub fn row_mut(&mut self, row: [usize; N]) -> Result<&mut [T], &Self> {
+        let Some((start, len)) = self.place_of_row(row) else { return Err(self) };
+        // SAFETY: all of the row is in a box that may be written, see `get_mut`.
+        Ok(unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 
-    /// Makes a patch in which the row may be written the first; `None` if there is none.
-    #[cold]
-    #[inline(never)]
-    fn turn_to_row(&mut self, row: [usize; N]) -> Option<()> {
-        if !self.first.write.has_row_exactly(row) {
-            let found = self.others.iter().position(|patch| patch.write.has_row_exactly(row))?;
-            std::mem::swap(&mut self.first, &mut self.others[found]);
-        }
-        Some(())
-    }
-
-    /// Two different rows, if both may be written; `None` also if they are the same.
     #[inline(always)]
-    pub fn rows_mut(&mut self, a: [usize; N], b: [usize; N]) -> Option<(&mut [T], &mut [T])> {
-        if a[..N - 1] == b[..N - 1] {
-            return None;
+    fn place_of_row_to_read(&self, row: [usize; N]) -> Option<(*mut T, usize)> {
+        match self.first.read.has_row(row) {
+            true => Some((self.first.row(row), self.first.read.row_len())),
+            false => self.rest.find_row(row, false),
         }
-        let first = std::ptr::from_mut(self.row_mut(a)?);
-        let second = std::ptr::from_mut(self.row_mut(b)?);
-        // SAFETY: both may be written, and are rows with different indices, which have no element in common, nor have
-        // two parts.
-        Some(unsafe { (&mut *first, &mut *second) })
     }
 
-    /// All patches, the first first.
-    fn all(&self) -> impl Iterator<Item = &Patch<T, N>> {
-        std::iter::once(&self.first).chain(&self.others)
+    #[inline(always)]
+    fn place_of_row(&self, row: [usize; N]) -> Option<(*mut T, usize)> {
+        match self.first.write.has_row(row) {
+            true => Some((self.first.row(row), self.first.write.row_len())),
+            false => self.rest.find_row(row, true),
+        }
+    }
+
+    /// Whether all of a row may be written.
+    pub fn may_write_row(&self, row: [usize; N]) -> bool {
+        self.rest.all.iter().any(|patch| patch.write.has_row_exactly(row))
+    }
+
+    /// Two different rows, if both may be written.
+    ///
+    /// # Errors
+    /// As [`Patches::get_mut`], and if they are the same.
+    #[inline(always)]
+    pub fn rows_mut(&mut self, a: [usize; N], b: [usize; N]) -> Result<(&mut [T], &mut [T]), &Self> {
+        let (a_row, b_row) = (self.place_of_row(a), self.place_of_row(b));
+        let (Some((a_at, a_len)), Some((b_at, b_len)), true) = (a_row, b_row, a[..N - 1] != b[..N - 1])
+        else {
+            return Err(self);
+        };
+        // SAFETY: both may be written, see `get_mut`, and are rows with different indices, which have no element in common.
+        Ok(unsafe {
+            (std::slice::from_raw_parts_mut(a_at, a_len), std::slice::from_raw_parts_mut(b_at, b_len))
+        })
+    }
+
+    /// A row that may be read and another that may be written.
+    ///
+    /// # Errors
+    /// As [`Patches::get_mut`], and if they are the same.
+    #[inline(always)]
+    pub fn row_and_row_mut(
+        &mut self,
+        read: [usize; N],
+        write: [usize; N],
+    ) -> Result<(&[T], &mut [T]), &Self> {
+        let (from, to) = (self.place_of_row_to_read(read), self.place_of_row(write));
+        let (Some((from, len)), Some((to, to_len)), true) = (from, to, read[..N - 1] != write[..N - 1])
+        else {
+            return Err(self);
+        };
+        // SAFETY: one may be read and one written, see `get` and `get_mut`, and they have no element in common.
+        Ok(unsafe { (std::slice::from_raw_parts(from, len), std::slice::from_raw_parts_mut(to, to_len)) })
     }
 
     /// The boxes that may be read or written, for messages: hulls, in no order.
     pub fn boxes(&self) -> Vec<[Range<usize>; N]> {
-        let ranges = |bounds: &Bounds<N>| std::array::from_fn(|k| bounds.base[k]..bounds.base[k] + bounds.extent[k]);
-        let all = self.all().flat_map(|patch| [&patch.read, &patch.write]);
+        let ranges =
+            |bounds: &Bounds<N>| std::array::from_fn(|k| bounds.base[k]..bounds.base[k] + bounds.exact[k].0);
+        let all = self.rest.all.iter().flat_map(|patch| [&patch.read, &patch.write]);
         let mut boxes: Vec<[Range<usize>; N]> =
-            all.filter(|bounds| bounds.extent.iter().all(|extent| *extent > 0)).map(ranges).collect();
+            all.filter(|bounds| bounds.exact.iter().all(|(extent, _)| *extent > 0)).map(ranges).collect();
         boxes.dedup();
         boxes
+    }
+}
+
+impl<T, const N: usize> Rest<'_, T, N> {
+    /// Looks in all patches for an element.
+    #[inline(always)]
+    fn find(&self, index: [usize; N], writes: bool) -> Option<*mut T> {
+        // In registers: an array would be stored whenever it is made, for a call that is hardly ever made.
+        let at = |k: usize| if k < N { index[k] } else { 0 };
+        if N <= 3 { self.find_by(at(0), at(1), at(2), writes) } else { self.find_in(index, writes) }
+    }
+
+    #[inline(never)]
+    fn find_by(&self, i: usize, j: usize, k: usize, writes: bool) -> Option<*mut T> {
+        self.find_in(std::array::from_fn(|dim| [i, j, k][dim]), writes)
+    }
+
+    #[inline(never)]
+    fn find_in(&self, index: [usize; N], writes: bool) -> Option<*mut T> {
+        self.tell(|| Elements::One(index), writes);
+        let found = self.look(|patch| patch.bounds(writes).has_exactly(index))?;
+        Some(found.element(index))
+    }
+
+    #[inline(never)]
+    fn find_row(&self, row: [usize; N], writes: bool) -> Option<(*mut T, usize)> {
+        self.tell(|| Elements::Row(row), writes);
+        let found = self.look(|patch| patch.bounds(writes).has_row_exactly(row))?;
+        Some((found.row(row), found.bounds(writes).row_len()))
+    }
+
+    fn tell(&self, elements: impl FnOnce() -> Elements<N>, writes: bool) {
+        if let Some(watch) = &self.watch {
+            watch(Asked { elements: elements(), writes });
+        }
+    }
+
+    /// A patch that has what is looked for. Whoever looks there looks there again.
+    fn look(&self, has: impl Fn(&Patch<T, N>) -> bool) -> Option<&Patch<T, N>> {
+        let last = self.all.get(self.last.get())?;
+        if has(last) {
+            return Some(last);
+        }
+        let at = self.all.iter().position(has)?;
+        self.last.set(at);
+        self.all.get(at)
     }
 }
 
@@ -334,27 +429,36 @@ impl<T> Patches<'_, T, 1> {
     /// The elements of a range, if all may be read, and lie in one patch.
     #[inline(always)]
     pub fn slice(&self, range: Range<usize>) -> Option<&[T]> {
-        let patch = match self.first.read.has_range(&range) {
-            true => &self.first,
-            false => self.others.iter().find(|patch| patch.read.has_range(&range))?,
+        let start = match self.first.read.has_range(&range) {
+            true => self.first.element([range.start]),
+            false => self.rest.find_range(&range, false)?,
         };
         // SAFETY: all of the range is in a box that may be read, see `get`.
-        Some(unsafe { std::slice::from_raw_parts(patch.element([range.start]), range.len()) })
-    }
-
-    /// Whether all elements of a range may be written, and lie in one patch.
-    pub fn may_write_slice(&self, range: Range<usize>) -> bool {
-        self.all().any(|patch| patch.write.has_range(&range))
+        Some(unsafe { std::slice::from_raw_parts(start, range.len()) })
     }
 
     /// The elements of a range, if all may be written, and lie in one patch.
+    ///
+    /// # Errors
+    /// As [`Patches::get_mut`].
     #[inline(always)]
-    pub fn slice_mut(&mut self, range: Range<usize>) -> Option<&mut [T]> {
-        if !self.first.write.has_range(&range) {
-            let found = self.others.iter().position(|patch| patch.write.has_range(&range))?;
-            std::mem::swap(&mut self.first, &mut self.others[found]);
-        }
+    pub fn slice_mut(&mut self, range: Range<usize>) -> Result<&mut [T], &Self> {
+        let start = match self.first.write.has_range(&range) {
+            true => self.first.element([range.start]),
+            false => match self.rest.find_range(&range, true) {
+                Some(start) => start,
+                None => return Err(self),
+            },
+        };
         // SAFETY: all of the range is in a box that may be written, see `get_mut`.
-        Some(unsafe { std::slice::from_raw_parts_mut(self.first.element([range.start]), range.len()) })
+        Ok(unsafe { std::slice::from_raw_parts_mut(start, range.len()) })
+    }
+}
+
+impl<T> Rest<'_, T, 1> {
+    #[inline(never)]
+    fn find_range(&self, range: &Range<usize>, writes: bool) -> Option<*mut T> {
+        self.tell(|| Elements::Range(range.clone()), writes);
+        Some(self.look(|patch| patch.bounds(writes).has_range(range))?.element([range.start]))
     }
 }

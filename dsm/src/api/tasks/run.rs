@@ -36,7 +36,7 @@ use std::sync::atomic::Ordering;
 ///     let task = run.next(&worker)?;
 ///     let mut rows = task.patches::<f32, 2>(&worker, &area, 0)?;
 ///     rows.row_mut([1, 0]).unwrap().fill(2.0);
-///     assert!(rows.get_mut([0, 0]).is_none());
+///     assert!(rows.get_mut([0, 0]).is_err());
 ///     task.end(&worker);
 /// }
 /// drop(run);
@@ -92,7 +92,11 @@ impl TaskRun {
             return refuse(format!("they are for workers 0 to {} of one host", workers.saturating_sub(1)));
         }
         if areas.len() != graph.shapes().len() {
-            return refuse(format!("they have {} arrays, and were given {} areas", graph.shapes().len(), areas.len()));
+            return refuse(format!(
+                "they have {} arrays, and were given {} areas",
+                graph.shapes().len(),
+                areas.len()
+            ));
         }
         let mut hash = FnvHasher::default();
         graph.digest().hash(&mut hash);
@@ -107,12 +111,17 @@ impl TaskRun {
             }
             let elements = shape.iter().try_fold(1usize, |all, extent| all.checked_mul(*extent));
             if elements.is_none_or(|elements| elements > core.len) {
-                return refuse(format!("area {:?} has {} elements, fewer than {shape:?}", core.name, core.len));
+                return refuse(format!(
+                    "area {:?} has {} elements, fewer than {shape:?}",
+                    core.name, core.len
+                ));
             }
             area.epoch = word.epoch();
             (at, core.id.index, core.id.generation, area.epoch).hash(&mut hash);
         }
-        if let Some(twice) = (1..areas.len()).find(|at| areas[..*at].iter().any(|a| a.core.id == areas[*at].core.id)) {
+        if let Some(twice) =
+            (1..areas.len()).find(|at| areas[..*at].iter().any(|a| a.core.id == areas[*at].core.id))
+        {
             return refuse(format!("area {:?} stands for two arrays", areas[twice].core.name));
         }
         // Not 0, which is no run.
@@ -282,9 +291,11 @@ impl RunningTask<'_> {
         array: usize,
     ) -> Result<Patches<'a, T, N>> {
         let run = &*self.run;
-        let held = run.areas.get(array).filter(|held| held.core.id == area.core.id && worker.rank() == run.rank);
+        let held =
+            run.areas.get(array).filter(|held| held.core.id == area.core.id && worker.rank() == run.rank);
         let shape = run.graph.shapes().get(array).and_then(|shape| <[usize; N]>::try_from(&shape[..]).ok());
-        let (Some(held), Some(shape), Some(false)) = (held, shape, self.taken.borrow().get(array).copied()) else {
+        let (Some(held), Some(shape), Some(false)) = (held, shape, self.taken.borrow().get(array).copied())
+        else {
             let what = format!("area {:?} is not array {array} of the task, or asked for twice", area.name());
             return Err(Error::Tasks { rank: run.rank, what });
         };
@@ -299,7 +310,8 @@ impl RunningTask<'_> {
         let start = core.parts().writer().cast::<T>();
         let mut patches = Vec::new();
         let task = &run.graph.of(run.rank)[run.done];
-        if let Some(Access { reads, writes, .. }) = task.accesses.iter().find(|access| access.array == array) {
+        if let Some(Access { reads, writes, .. }) = task.accesses.iter().find(|access| access.array == array)
+        {
             for at in 0..reads.len().max(writes.len()) {
                 // SAFETY: `Patch::new` asks for three things. The area has as many elements as the shape, found when the
                 // run began, of type `T`, as of every handle. The task was begun when all before it were done, which was

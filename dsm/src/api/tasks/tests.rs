@@ -8,7 +8,11 @@ fn access(reads: Vec<Region>, writes: Vec<Region>) -> Vec<Access> {
 }
 
 /// Runs all tasks of a worker.
-fn run_all(worker: &mut Worker, run: &mut TaskRun, mut act: impl FnMut(&Worker, &crate::tasks::RunningTask<'_>)) {
+fn run_all(
+    worker: &mut Worker,
+    run: &mut TaskRun,
+    mut act: impl FnMut(&Worker, &crate::tasks::RunningTask<'_>),
+) {
     while run.done() < run.len() {
         run.wait::<Error>(worker, |_| Ok(())).unwrap();
         let task = run.next(worker).unwrap();
@@ -28,7 +32,8 @@ fn pipeline(rows: usize, blocks: usize, width: usize, workers: usize) -> TaskGra
             let above = Region::of([row.saturating_sub(1)..row, range.start..(range.end + 1).min(columns)]);
             // One block ahead in the row above, which has an element of it in its next block.
             let ahead = (block + 2).min(blocks);
-            let before = (row > 0).then(|| (((row - 1) % workers) as u32, (row - 1) / workers * blocks + ahead));
+            let before =
+                (row > 0).then(|| (((row - 1) % workers) as u32, (row - 1) / workers * blocks + ahead));
             tasks[row % workers].push(Task {
                 accesses: access(if row > 0 { vec![above] } else { vec![] }, vec![own]),
                 after: before.into_iter().collect(),
@@ -65,8 +70,8 @@ fn tasks_of_three_workers_see_what_those_before_them_wrote() {
                 let sum = above(column).wrapping_mul(3).wrapping_add(above(column + 1));
                 *grid.get_mut([row, column]).unwrap() = sum;
             }
-            assert!(grid.get_mut([row, (block + 1) * width]).is_none());
-            assert!(row == 0 || grid.get_mut([row - 1, block * width]).is_none());
+            assert!(grid.get_mut([row, (block + 1) * width]).is_err());
+            assert!(row == 0 || grid.get_mut([row - 1, block * width]).is_err());
             assert!(grid.get([row + 1, block * width]).is_none());
         });
         drop(run);
@@ -113,7 +118,8 @@ fn an_area_that_is_open_to_tasks_is_open_to_nothing_else() {
     let owned = worker.create::<u32>(AreaSpec::new("a").copies(0), 8).unwrap();
     let area = owned.area();
     // Not before it is opened, nor when it is open to all.
-    let begin = |worker: &Worker, graph: &Arc<TaskGraph>| TaskRun::begin(worker, graph.clone(), &[area.in_place()]);
+    let begin =
+        |worker: &Worker, graph: &Arc<TaskGraph>| TaskRun::begin(worker, graph.clone(), &[area.in_place()]);
     let graph = alone(3);
     assert!(matches!(begin(&worker, &graph), Err(Error::NotOpen { .. })));
     let opened = owned.open(&worker).unwrap();
@@ -200,8 +206,10 @@ fn a_task_begins_when_all_have_begun_and_ends_for_others_who_leave() {
 fn what_does_not_fit_the_graph_is_refused() {
     let job = Job::embedded().unwrap();
     let mut worker = job.worker().unwrap();
-    let short = worker.create::<u8>(AreaSpec::new("short").copies(0), 7).unwrap().open_to_tasks(&worker).unwrap();
-    let text = |areas: &[super::run::InPlace]| TaskRun::begin(&worker, alone(0), areas).unwrap_err().to_string();
+    let short =
+        worker.create::<u8>(AreaSpec::new("short").copies(0), 7).unwrap().open_to_tasks(&worker).unwrap();
+    let text =
+        |areas: &[super::run::InPlace]| TaskRun::begin(&worker, alone(0), areas).unwrap_err().to_string();
     assert!(text(&[short.area().in_place()]).contains("\"short\" has 7 elements"));
     assert!(text(&[]).contains("1 arrays, and were given 0 areas"));
     let two = Arc::new(TaskGraph::new(vec![vec![2], vec![2]], vec![vec![]]).unwrap());
@@ -213,17 +221,19 @@ fn what_does_not_fit_the_graph_is_refused() {
 #[test]
 fn boxes_with_strides_have_just_their_elements() {
     let mut elements: Vec<u32> = (0..60).collect();
-    let region = |step| Region { spans: vec![Span { start: 1, end: 6, step: 2 }, Span { start: 2, end: 10, step }] };
+    let region =
+        |step| Region { spans: vec![Span { start: 1, end: 6, step: 2 }, Span { start: 2, end: 10, step }] };
     for step in [1, 2, 3, 4] {
         let (read, write) = (region(1), region(step));
         // SAFETY: the elements are borrowed here alone.
-        let patch = unsafe { super::patches::Patch::new(elements.as_mut_ptr(), &[6, 10], Some(&read), Some(&write)) };
+        let patch =
+            unsafe { super::patches::Patch::new(elements.as_mut_ptr(), &[6, 10], Some(&read), Some(&write)) };
         let mut patches: Patches<'_, u32, 2> = Patches::new(vec![patch]);
         for i in 0..8 {
             for j in 0..12 {
                 let has = |region: &Region| region.spans[0].contains(i) && region.spans[1].contains(j);
                 assert_eq!(patches.get([i, j]).copied(), has(&read).then_some((10 * i + j) as u32));
-                assert_eq!(patches.get_mut([i, j]).is_some(), has(&write), "{i} {j} {step}");
+                assert_eq!(patches.get_mut([i, j]).is_ok(), has(&write), "{i} {j} {step}");
             }
         }
         assert!(patches.row([1, 0]).is_none());
@@ -238,7 +248,7 @@ fn rows_are_found_in_several_parts() {
     assert_eq!(parts.row([6, 1]), None);
     let (x, y) = parts.rows_mut([7, 0], [5, 1]).unwrap();
     x.swap_with_slice(y);
-    assert!(parts.rows_mut([4, 0], [4, 1]).is_none());
+    assert!(parts.rows_mut([4, 0], [4, 1]).is_err());
     *parts.get_mut([4, 1]).unwrap() = 9;
     assert_eq!(parts.boxes().len(), 2);
     drop(parts);

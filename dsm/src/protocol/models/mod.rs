@@ -28,6 +28,7 @@ mod rings;
 mod rounds;
 mod slots;
 mod standing;
+mod tasks;
 mod told;
 mod waking;
 mod weakened;

@@ -6,10 +6,10 @@ use crate::primitive::{AtomicU32, AtomicU64, Ordering, fence};
 #[derive(Debug)]
 pub(crate) struct TaskWords {
     /// Which run it is in, by a number that no other run has; 0 in none.
-    run: AtomicU64,
+    pub(crate) run: AtomicU64,
     /// `turn << 24 | tasks`: how many tasks of that run it has done, and a number that differs from one run to the next. All
     /// in the lower half, so that whoever sleeps on it is woken by either.
-    done: AtomicU64,
+    pub(crate) done: AtomicU64,
     /// How many others may sleep until `done` changes.
     sleepers: AtomicU32,
 }
@@ -27,10 +27,13 @@ impl TaskWords {
     /// The worker begins a run. True if others may sleep on the word that it has changed.
     pub(crate) fn begin(&self, run: u64) -> bool {
         // Relaxed: a worker reads its own word.
-        let turn = (self.done.load(Ordering::Relaxed) / MOST_TASKS + 1) % TURNS;
-        self.done.store(turn * MOST_TASKS, Ordering::Relaxed);
+        let turn = self.done.load(Ordering::Relaxed) / MOST_TASKS;
+        let none_done = |turn: u64| turn % TURNS * MOST_TASKS;
+        self.done.store(none_done(turn + 1), Ordering::Relaxed);
         // Release: who sees the run does not see how many tasks of an earlier one were done; pairs with `done_in`.
         self.run.store(run, Ordering::Release);
+        // Once more: whoever has looked for the run between these two does not sleep on this. Release: pairs with `expect_sleep`.
+        self.done.store(none_done(turn + 2), Ordering::Release);
         self.has_sleepers()
     }
 
@@ -77,12 +80,13 @@ impl TaskWords {
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         // SeqCst: between the change of `sleepers` and the look at `done`; pairs with the fence in `has_sleepers`.
         fence(Ordering::SeqCst);
-        (&self.done, self.done.load(Ordering::Relaxed))
+        // Acquire: who sleeps on what was stored when a run had begun has seen that it has; pairs with `begin`.
+        (&self.done, self.done.load(Ordering::Acquire))
     }
 
     pub(crate) fn end_sleep(&self) {
-        // Relaxed: whoever still sees the sleeper wakes nobody.
-        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        // One less. Relaxed: whoever still sees the sleeper wakes nobody.
+        self.sleepers.fetch_add(u32::MAX, Ordering::Relaxed);
     }
 
     /// To wake those who sleep.

@@ -8,6 +8,7 @@ mod touched;
 
 pub use self::touched::{Span, Touched, touched};
 use crate::loop_nest::{LoopNest, Space};
+use crate::mutant::{self, Mutant};
 use crate::placement::Rank;
 use crate::tiles::{Steps, Tile};
 
@@ -102,6 +103,7 @@ fn row_before(step: usize, me: usize, workers: usize, (blocks, ahead): (usize, u
     let (turn, block) = (step / blocks, step % blocks);
     let Some(row) = (turn * workers + me).checked_sub(1) else { return Vec::new() };
     let (worker, turn) = (row % workers, row / workers);
-    let count = turn * blocks + (block + 1 + ahead).min(blocks);
+    let early = usize::from(mutant::is(Mutant::WavefrontEarly));
+    let count = turn * blocks + (block + 1 + ahead - early).min(blocks);
     if worker == me { Vec::new() } else { vec![(worker as Rank, count)] }
 }

@@ -1,5 +1,6 @@
 //! Which elements of an array the iterations of a tile touch: boxes with strides, never fewer than there are.
 use crate::loop_nest::{Access, Affine, LoopNest, Subscript};
+use crate::mutant::{self, Mutant};
 
 /// Every `step`-th index of a dimension from `start` on, below `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,7 +27,8 @@ pub fn touched(nest: &LoopNest, array: usize, values: &[(i64, i64)]) -> Touched 
     let inner = nest.inner.iter().map(|variable| variable.bounds);
     let variables: Vec<Option<(i64, i64)>> = values.iter().copied().map(Some).chain(inner).collect();
     let mut touched = Touched::default();
-    for access in nest.accesses_of(array) {
+    let forgotten = if mutant::is(Mutant::TouchedForgotten) { nest.accesses.last() } else { None };
+    for access in nest.accesses_of(array).filter(|access| Some(*access) != forgotten) {
         let spans = spans(access, &nest.arrays[array].shape, &variables);
         if access.mode.reads() {
             touched.reads.push(spans.clone());
@@ -49,7 +51,11 @@ fn spans(access: &Access, shape: &[usize], variables: &[Option<(i64, i64)>]) -> 
             Subscript::Range(start, end) => {
                 let hull = (progression(start, variables), progression(end, variables));
                 // The end of a range is behind it.
-                if let (Some(start), Some(end)) = hull { Some((start.0, end.1.saturating_sub(1), 1)) } else { None }
+                if let (Some(start), Some(end)) = hull {
+                    Some((start.0, end.1.saturating_sub(1), 1))
+                } else {
+                    None
+                }
             }
             Subscript::Full | Subscript::Unknown => None,
         };
@@ -121,7 +127,10 @@ mod tests {
                         };
                         for (i, j) in (x.0..x.1).flat_map(|i| (y.0..y.1).map(move |j| (i, j))) {
                             let at = constant + a * i + b * j;
-                            assert!(!(0..16).contains(&at) || has(at), "{constant} {a} {b} {x:?} {y:?} {span:?}");
+                            assert!(
+                                !(0..16).contains(&at) || has(at),
+                                "{constant} {a} {b} {x:?} {y:?} {span:?}"
+                            );
                         }
                         assert!(span.end <= 16);
                     }

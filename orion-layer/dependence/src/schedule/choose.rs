@@ -222,9 +222,12 @@ fn build(
         true => {
             let waits = plan.wavefront.map_or(Waits::Steps, |wavefront| wavefront.waits(&cuts));
             let in_place = InPlace::of(nest, &cuts, &steps, workers, waits);
-            if let Some(CheckTasks(check)) = crew.in_place {
-                check(nest, &in_place).map_err(|what| ScheduleError::Race { what })?;
-            }
+            let nowhere =
+                "they cannot: it is on one host that arrays lie in place, of dense loops that relax nothing";
+            let Some(CheckTasks(check)) = crew.in_place.filter(|_| !in_place.arrays.is_empty()) else {
+                return Err(ScheduleError::Race { what: nowhere.into() });
+            };
+            check(nest, &in_place).map_err(|what| ScheduleError::Race { what })?;
             Placement::in_place(nest, &steps, workers, in_place)
         }
     };
@@ -310,7 +313,8 @@ fn in_place(
     }
     for wavefront in Wavefront::all(nest, dependences, &extents(nest), work_ns(nest)) {
         let Wavefront { outer, inner, .. } = wavefront;
-        let name = format!("wavefront: {} in turn, each some {} behind the one before", name(outer), name(inner));
+        let name =
+            format!("wavefront: {} in turn, each some {} behind the one before", name(outer), name(inner));
         found.push(Considered { name, kind: Kind::Wavefront(wavefront), in_place: true });
     }
     found
@@ -344,7 +348,8 @@ pub fn choose(
     let Team { workers, accumulates, hosts, .. } = members;
     let crew = Crew { workers, hosts, in_place: members.in_place.filter(|_| hosts.is_none()) };
     if let Some(schedule) = own.filter(|schedule| !schedule.is_as_free()) {
-        let plan = Plan::of(schedule);
+        let wavefront = schedule.wavefront();
+        let plan = Plan { schedule, wavefront, in_place: wavefront.is_some() };
         let built = build(nest, dependences, plan, cut, crew).or_else(|error| match error {
             ScheduleError::Placement(_) if can_lie_in_place(nest, crew) => {
                 build(nest, dependences, Plan { in_place: true, ..plan }, cut, crew)
@@ -361,7 +366,8 @@ pub fn choose(
     let whole_team = Crew { workers: team, hosts: widened.as_ref(), ..crew };
     let build_for = |one: &Considered, crew| build(nest, dependences, one.plan(), cut, crew);
     let mut built: Vec<_> = list.iter().map(|one| build_for(one, whole_team)).collect();
-    let is_parallel = |(one, built): (&Considered, &Result<Built, _>)| !matches!(one.kind, Kind::Serial) && built.is_ok();
+    let is_parallel =
+        |(one, built): (&Considered, &Result<Built, _>)| !matches!(one.kind, Kind::Serial) && built.is_ok();
     if can_lie_in_place(nest, crew) && !list.iter().zip(&built).any(is_parallel) {
         let more = in_place(nest, dependences, &list, &built);
         built.extend(more.iter().map(|one| build_for(one, whole_team)));

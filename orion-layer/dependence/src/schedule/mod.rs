@@ -74,6 +74,11 @@ pub trait Schedule: Debug {
     fn is_as_free(&self) -> bool {
         false
     }
+
+    /// If it is a [`Wavefront`]: its tiles wait for each other, and steps say nothing.
+    fn wavefront(&self) -> Option<&Wavefront> {
+        None
+    }
 }
 
 /// Cells of a dimension, of one that is cut with another.

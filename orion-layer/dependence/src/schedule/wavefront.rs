@@ -8,6 +8,9 @@ use crate::loop_nest::{LoopNest, Space};
 /// A pipelined wavefront (Lamport, 1974; Cytron, 1986): the space is cut into rows along one dimension and into blocks along
 /// another. Rows go to the workers in turn, and each row follows the one before it, so many blocks behind. No
 /// barrier is between the diagonals: each tile waits for one tile of the row before.
+///
+/// The runtime chooses it where nothing else keeps the dependences; as a schedule of one's own it is checked against them.
+/// The arrays that the loop writes lie in place, so it is one for loops on one host.
 #[derive(Clone, Debug)]
 pub struct Wavefront {
     /// The dimension that is cut into rows.
@@ -32,7 +35,12 @@ const MOST_TILES: usize = 1 << 17;
 
 impl Wavefront {
     /// The wavefronts that the dependences of a loop allow, of `row_ns` nanoseconds for an index of each dimension.
-    pub(super) fn all(nest: &LoopNest, dependences: &Dependences, extents: &[usize], work_ns: f64) -> Vec<Wavefront> {
+    pub(super) fn all(
+        nest: &LoopNest,
+        dependences: &Dependences,
+        extents: &[usize],
+        work_ns: f64,
+    ) -> Vec<Wavefront> {
         let dims = nest.dims.len();
         if nest.space != Space::Dense || dependences.is_empty() {
             return Vec::new();
@@ -73,7 +81,12 @@ impl Wavefront {
     }
 
     /// Refuses dependences that the order of rows and blocks does not keep.
-    pub(super) fn check(&self, nest: &LoopNest, dependences: &Dependences, cuts: &[Vec<i64>]) -> Result<(), ScheduleError> {
+    pub(super) fn check(
+        &self,
+        nest: &LoopNest,
+        dependences: &Dependences,
+        cuts: &[Vec<i64>],
+    ) -> Result<(), ScheduleError> {
         let highest = cuts[self.outer].windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(1);
         let keeps = |dependence: &Dependence| {
             let [outer, inner] = [self.outer, self.inner].map(|dim| dependence.extents[dim].0);
@@ -83,7 +96,9 @@ impl Wavefront {
         };
         match dependences.list.iter().find(|dependence| !keeps(dependence)) {
             None => Ok(()),
-            Some(broken) => Err(ScheduleError::Order { conflict: dependences.describe_conflict(nest, broken) }),
+            Some(broken) => {
+                Err(ScheduleError::Order { conflict: dependences.describe_conflict(nest, broken) })
+            }
         }
     }
 }
@@ -117,9 +132,21 @@ impl Schedule for Wavefront {
         format!("wavefront over dimensions {} and {}", self.outer, self.inner)
     }
 
+    fn wavefront(&self) -> Option<&Wavefront> {
+        Some(self)
+    }
+
     fn grid(&self, extents: &[usize], workers: usize) -> Vec<usize> {
         let mut grid = vec![1; extents.len()];
-        grid[self.outer] = if self.by_index { extents[self.outer].max(1) } else { cells_for(extents[self.outer], workers, 2) };
+        if self.outer.max(self.inner) >= extents.len() || self.outer == self.inner {
+            // Of another loop: refused with all cells.
+            return Vec::new();
+        }
+        grid[self.outer] = if self.by_index {
+            extents[self.outer].max(1)
+        } else {
+            cells_for(extents[self.outer], workers, 2)
+        };
         grid[self.inner] = self.blocks.min(extents[self.inner]).max(1);
         grid
     }

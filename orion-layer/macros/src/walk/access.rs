@@ -127,6 +127,10 @@ impl Walker<'_> {
                     self.row(number, &call.args[0], Mode::Update, call);
                     self.row(number, &call.args[1], Mode::Update, call);
                 }
+                ("row_and_row_mut", 2) => {
+                    self.row(number, &call.args[0], Mode::Read, call);
+                    self.row(number, &call.args[1], Mode::Update, call);
+                }
                 // A lookup in a map.
                 ("get" | "at", 1) if !array.written => self.push(number, &[], Rest::Exact, Mode::Read, call),
                 ("slice", 1) => self.slice(number, &call.args[0], Mode::Read, call),
@@ -142,7 +146,8 @@ impl Walker<'_> {
                     &call.method,
                     format!(
                         "what `{method}` does to `{name}` is not known; there are `row(i)`, `row_mut(i)`, \
-                         `rows_mut(i, j)`, `slice(a..b)`, `slice_mut(a..b)` and elements `{name}[i]`, `{name}[[i, j]]`"
+                         `rows_mut(i, j)`, `row_and_row_mut(i, j)`, `slice(a..b)`, `slice_mut(a..b)` and elements `{name}[i]`, \
+                         `{name}[[i, j]]`"
                     ),
                 ),
             }

@@ -4,8 +4,8 @@ use super::{Findings, all_points, elements, iteration};
 use crate::view::Touch;
 use hectare_dependence::loop_nest::Order;
 use hectare_dependence::placement::ArrayPlacement;
-use hectare_dsm::Rank;
 use hectare_dependence::schedule::{Tile, cell_number, for_each_cell};
+use hectare_dsm::Rank;
 use std::collections::HashMap;
 
 /// A worker in a step.

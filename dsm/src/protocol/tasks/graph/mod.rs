@@ -196,7 +196,9 @@ impl Clocks {
             let mut moved = false;
             for worker in 0..workers {
                 while let Some(task) = tasks[worker].get(begun[worker]) {
-                    let known = |&(rank, count): &(Rank, usize)| begun.get(rank as usize).is_some_and(|b| count <= *b);
+                    let known = |&(rank, count): &(Rank, usize)| {
+                        begun.get(rank as usize).is_some_and(|b| count <= *b)
+                    };
                     if !task.after.iter().all(known) {
                         break;
                     }

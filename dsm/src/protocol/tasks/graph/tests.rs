@@ -81,7 +81,10 @@ fn accesses_that_are_none_are_refused() {
     };
     assert_eq!(alone(vec![Region::of([0..9])]).unwrap_err(), expected);
     assert_eq!(alone(vec![Region::of([0..2, 0..2])]).unwrap_err(), expected);
-    assert_eq!(alone(vec![Region { spans: vec![Span { start: 0, end: 2, step: 0 }] }]).unwrap_err(), expected);
+    assert_eq!(
+        alone(vec![Region { spans: vec![Span { start: 0, end: 2, step: 0 }] }]).unwrap_err(),
+        expected
+    );
     assert!(alone(vec![Region::of([0..8])]).is_ok());
 }
 

@@ -1,0 +1,163 @@
+//! Tasks (`protocol/tasks/words.rs`): who finds that another has done a task of its run sees what the task wrote, and does not
+//! count tasks of an earlier run; who sleeps until another has done more is woken.
+use super::{explore, get, put};
+use crate::primitive::model::{self, Access};
+use crate::primitive::{AtomicU32, Ordering};
+use crate::protocol::tasks::TaskWords;
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+
+/// Looks at another worker before a model gives up.
+const LOOKS: usize = 3;
+
+struct Pair {
+    words: [TaskWords; 2],
+    /// An element that tasks of both write.
+    element: UnsafeCell<u64>,
+}
+
+impl Pair {
+    fn new() -> Arc<Pair> {
+        Arc::new(Pair { words: [TaskWords::new(), TaskWords::new()], element: UnsafeCell::new(0) })
+    }
+
+    /// Whether worker `other` has done `count` tasks of the run, within a few looks.
+    fn waits_for(&self, other: usize, run: u64, count: u64) -> bool {
+        (0..LOOKS).any(|_| {
+            let done = self.words[other].done_in(run).is_some_and(|done| done >= count);
+            if !done {
+                thread::yield_now();
+            }
+            done
+        })
+    }
+}
+
+/// Two workers write one element by turns: worker 0, then 1, then 0 again.
+fn by_turns(weaken: impl Fn(&Pair) + Sync + Send + 'static) {
+    explore(3, move || {
+        let pair = Pair::new();
+        weaken(&pair);
+        let other = {
+            let pair = pair.clone();
+            thread::spawn(move || {
+                pair.words[1].begin(6);
+                if pair.waits_for(0, 6, 1) {
+                    assert_eq!(get(&pair.element), 1);
+                    put(&pair.element, 2);
+                    pair.words[1].advance();
+                }
+            })
+        };
+        pair.words[0].begin(6);
+        put(&pair.element, 1);
+        pair.words[0].advance();
+        if pair.waits_for(1, 6, 1) {
+            put(&pair.element, get(&pair.element) + 1);
+            pair.words[0].advance();
+        }
+        other.join().unwrap();
+        assert!([1, 2, 3].contains(&get(&pair.element)));
+    });
+}
+
+#[test]
+fn a_task_sees_what_those_before_it_wrote() {
+    by_turns(|_| {});
+}
+
+#[test]
+#[should_panic]
+fn mutant_a_task_that_is_done_weakly() {
+    by_turns(|pair| pair.words[0].done.weaken(Access::Store, Ordering::Release, Ordering::Relaxed));
+}
+
+#[test]
+#[should_panic]
+fn mutant_a_task_that_is_found_done_weakly() {
+    by_turns(|pair| pair.words[0].done.weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
+}
+
+/// A worker has done two tasks of a run and begins another: nobody finds it to have done any of that.
+fn begins_anew(weaken: impl Fn(&TaskWords) + Sync + Send + 'static) {
+    explore(3, move || {
+        let words = Arc::new(TaskWords::new());
+        words.begin(6);
+        words.advance();
+        words.advance();
+        weaken(&words);
+        let other = {
+            let words = words.clone();
+            thread::spawn(move || words.done_in(8))
+        };
+        words.begin(8);
+        assert_ne!(other.join().unwrap(), Some(2), "tasks of the run before");
+    });
+}
+
+#[test]
+fn tasks_of_another_run_do_not_count() {
+    begins_anew(|_| {});
+}
+
+#[test]
+#[should_panic(expected = "of the run before")]
+fn mutant_a_run_that_begins_weakly() {
+    begins_anew(|words| words.run.weaken(Access::Store, Ordering::Release, Ordering::Relaxed));
+}
+
+#[test]
+#[should_panic(expected = "of the run before")]
+fn mutant_a_run_that_is_read_weakly() {
+    begins_anew(|words| words.run.weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
+}
+
+/// One worker sleeps until another has done a task, or begun its run.
+fn sleeps(begins: bool, with_fences: bool, weaken: impl Fn(&TaskWords) + Sync + Send + 'static) {
+    // Of all threads of the model.
+    let _left_out = (!with_fences).then(|| model::without_fences(Ordering::SeqCst));
+    explore(3, move || {
+        let words = Arc::new(TaskWords::new());
+        // 1: the sleeper was woken.
+        let woken = Arc::new(AtomicU32::new(0));
+        if !begins {
+            words.begin(6);
+        }
+        weaken(&words);
+        let other = {
+            let (words, woken) = (words.clone(), woken.clone());
+            thread::spawn(move || {
+                let wakes = if begins { words.begin(6) } else { words.advance() };
+                woken.store(u32::from(wakes), Ordering::Relaxed);
+            })
+        };
+        let (word, seen) = words.expect_sleep();
+        let found = words.done_in(6).is_some_and(|done| begins || done > 0);
+        // The kernel compares, and reads the newest value.
+        let asleep = !found && word.load(Ordering::Relaxed) == seen;
+        other.join().unwrap();
+        let changed = word.load(Ordering::Relaxed) != seen;
+        assert!(!asleep || !changed || woken.load(Ordering::Relaxed) == 1, "asleep, and nobody wakes it");
+        assert!(found || changed, "asleep, and nothing will change");
+        words.end_sleep();
+    });
+}
+
+#[test]
+fn who_sleeps_is_woken() {
+    sleeps(false, true, |_| {});
+    sleeps(true, true, |_| {});
+}
+
+#[test]
+#[should_panic(expected = "nobody wakes it")]
+fn mutant_a_look_for_sleepers_without_a_fence() {
+    sleeps(false, false, |_| {});
+}
+
+#[test]
+#[should_panic(expected = "nothing will change")]
+fn mutant_a_sleep_on_a_weak_look() {
+    sleeps(true, true, |words| words.done.weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
+}
