@@ -5,7 +5,7 @@ use hectare::orion::accumulate::Sum;
 use hectare::orion::execute::{LoopHead, entry_parts};
 use hectare::orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript};
 use hectare::orion::relax::Relax;
-use hectare::orion::schedule::{AsFree, Schedule};
+use hectare::orion::schedule::{Dynamic, Schedule};
 use hectare::orion::{Context, Error, Result, Site};
 use hectare::{DistArray, SparseArray};
 use std::path::{Path, PathBuf};
@@ -112,11 +112,11 @@ fn processes_give_the_bits_that_threads_give() {
 fn a_worker_killed_in_a_tile_that_came_free_is_named() {
     as_processes("a_worker_killed_in_a_tile_that_came_free_is_named", Some(1), |w| {
         let mut state = begin(w).unwrap();
-        let sum = pass_by(w, &mut state, Some(&AsFree), || ()).unwrap();
-        assert_eq!(pass_by(w, &mut state, Some(&AsFree), || ()).unwrap(), sum);
-        assert!(w.explain()[0].is_as_free);
+        let sum = pass_by(w, &mut state, Some(&Dynamic), || ()).unwrap();
+        assert_eq!(pass_by(w, &mut state, Some(&Dynamic), || ()).unwrap(), sum);
+        assert!(w.explain()[0].is_dynamic);
         let me = w.rank();
-        let failed = pass_by(w, &mut state, Some(&AsFree), || {
+        let failed = pass_by(w, &mut state, Some(&Dynamic), || {
             if me == 1 {
                 // SAFETY: ends this process, as the kernel would when memory runs out.
                 unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };

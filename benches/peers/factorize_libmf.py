@@ -100,7 +100,7 @@ def main():
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--disturb", type=int, metavar="CORE")
-    parser.add_argument("--options", default="--blocks free", help="of factorize, in one argument; several sets with commas")
+    parser.add_argument("--options", default="--blocks dynamic", help="of factorize, in one argument; several sets with commas")
     parser.add_argument("--libmf-options", default="-l2 0.04 -r 0.1")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

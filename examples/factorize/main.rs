@@ -10,7 +10,7 @@ pub(crate) mod training;
 
 use clap::Parser;
 use hectare::orion::relax::{AdaRevision, Buffered, Consistency, Relax};
-use hectare::orion::schedule::AsFree;
+use hectare::orion::schedule::Dynamic;
 use hectare::orion::{Context, Error, Result, dot, parallel_for};
 use hectare::{DistArray, SparseArray};
 use relaxed::Revised;
@@ -118,8 +118,8 @@ fn pass(
         Columns::Plain(v) if relax.consistency != Consistency::Serializable => {
             relaxed::pass(w, (o, first, relax), r, u, v)
         }
-        Columns::Plain(v) if o.blocks == Blocks::Free => {
-            parallel_for!(w, unordered, read r, write [u, v], sum squares: f64, schedule = AsFree;
+        Columns::Plain(v) if o.blocks == Blocks::Dynamic => {
+            parallel_for!(w, unordered, read r, write [u, v], sum squares: f64, schedule = Dynamic;
             for ((i, j), x) in r {
                 let e = step(o, u.row_mut(i), v.row_mut(j), *x, first);
                 squares += (e * e) as f64;

@@ -20,7 +20,7 @@ pub(crate) enum Blocks {
     /// Step by step: the same bits in every run.
     Planned,
     /// As they come free: who has the slower core runs less.
-    Free,
+    Dynamic,
 }
 
 /// Trains by SGD; `--serial` runs the loop that one would write without Hectare.

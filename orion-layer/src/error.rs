@@ -13,7 +13,7 @@ pub enum Error {
     Core(#[from] hectare_dsm::Error),
     /// The body named an element, a row or a slice outside of the array, or outside of what its worker holds.
     #[error("loop {loop_name}, worker {worker}{}: index {index:?} of {array} is {what}", at(iteration))]
-    Outside {
+    OutOfBounds {
         /// The loop.
         loop_name: String,
         /// The array.
@@ -30,7 +30,7 @@ pub enum Error {
     },
     /// A key of a map, or an element of a vector, that must exist does not.
     #[error("{site}, worker {worker}{}: {collection:?} has no {what}", at(iteration))]
-    Missing {
+    MissingKey {
         /// The loop, or the call outside of loops.
         site: String,
         /// The map or the vector.
@@ -108,7 +108,7 @@ pub enum Error {
     },
     /// A value that should be the same everywhere is not.
     #[error("{site}: worker {rank} has another value than worker 0; the workers' programs have diverged")]
-    Disagree {
+    ValueMismatch {
         /// Where.
         site: String,
         /// The worker with the other value.

@@ -34,7 +34,7 @@ pub struct Explanation {
     /// The schedules that were considered.
     pub candidates: Vec<Candidate>,
     /// Whether the blocks of a rotation are taken as they come free, and not step by step.
-    pub is_as_free: bool,
+    pub is_dynamic: bool,
     /// Cells per dimension.
     pub grid: Vec<usize>,
     /// Steps of a pass.
@@ -116,7 +116,7 @@ impl LoopPlan {
             conflicts: self.dependences.describe_all(nest),
             vectors: self.dependences.list.iter().map(|dependence| dependence.describe(nest)).collect(),
             candidates: self.choice.candidates.clone(),
-            is_as_free: self.choice.is_as_free(),
+            is_dynamic: self.choice.is_dynamic(),
             grid: self.choice.grid.clone(),
             steps: self.choice.steps.len(),
             arrays: arrays.zip(self.choice.placement.arrays.iter().cloned()).collect(),
@@ -298,10 +298,10 @@ impl fmt::Display for Explanation {
         for candidate in &self.candidates {
             match &candidate.verdict {
                 Verdict::Chosen(c) => writeln!(f, "    * {} (chosen): {}", candidate.name, cost(c))?,
-                Verdict::Dearer(c) => {
+                Verdict::Costlier(c) => {
                     writeln!(f, "    - {}: possible, but costs more: {}", candidate.name, cost(c))?
                 }
-                Verdict::OtherBits(c) => writeln!(
+                Verdict::DifferentBits(c) => writeln!(
                     f,
                     "    - {}: would be faster between these hosts, but would give other bits than one host (`follow_links`): {}",
                     candidate.name,
@@ -310,7 +310,7 @@ impl fmt::Display for Explanation {
                 Verdict::Refused(why) => writeln!(f, "    - {}: not possible: {why}", candidate.name)?,
             }
         }
-        if self.is_as_free {
+        if self.is_dynamic {
             let blocks = "    Idle workers take its blocks as they come free: several per worker, in a different order each time";
             writeln!(f, "{blocks} ({}).", counted(self.steps as u64 * self.workers as u64, "block"))?;
         }

@@ -44,7 +44,7 @@
 //! - An unordered loop has the result of some serial run of its iterations, an ordered one that of *the* serial run.
 //! - The same program on the same number of workers gives the same bits. Loops without conflicts do so on every number
 //!   of workers.
-//! - A body is only ever given what its worker holds; anything else is [`Error::Outside`], never a race.
+//! - A body is only ever given what its worker holds; anything else is [`Error::OutOfBounds`], never a race.
 //! - Arrays that a loop relaxes or buffers are the exception, as far as its [`relax::Consistency`] says.
 //! - After a pass that failed, the arrays that it wrote are [`Error::Poisoned`].
 //!
@@ -104,7 +104,7 @@ pub mod placement {
 pub mod schedule {
     #[doc(inline)]
     pub use hectare_dependence::schedule::{
-        AsFree, Blocks, Candidate, Choice, Cost, Rotation, Schedule, Serial, Steps, Tile, Verdict, Wavefront,
+        Blocks, Candidate, Choice, Cost, Dynamic, Rotation, Schedule, Serial, Steps, Tile, Verdict, Wavefront,
     };
 }
 
@@ -112,7 +112,7 @@ pub mod schedule {
 pub use hectare_orion_macros::__parallel_for;
 
 pub use self::array::{DistArray, SparseArray};
-pub use self::checkpoint::{Checkpoint, Saving};
+pub use self::checkpoint::{Checkpoint, CheckpointWriter};
 pub use self::context::{Context, run, run_on};
 pub use self::error::{Error, Result};
 pub use self::execute::{BetweenHosts, LinkBytes};

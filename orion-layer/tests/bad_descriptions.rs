@@ -46,7 +46,7 @@ fn subscripts_out_of_range_name_loop_array_index_and_worker() {
         let results = touching(&plain(), &names, &["i"], touch);
         blames(&results, 2);
         let error = results[2].as_ref().unwrap_err();
-        let Error::Outside { loop_name, array: found, index, worker: 2, .. } = error else {
+        let Error::OutOfBounds { loop_name, array: found, index, worker: 2, .. } = error else {
             panic!("{error}")
         };
         assert_eq!((loop_name.as_str(), found.as_str(), index.as_slice()), ("wrong.rs:7:1", array, at));

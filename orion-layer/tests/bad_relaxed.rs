@@ -113,7 +113,7 @@ fn an_index_outside_is_refused() {
             })
         });
         let error = failed.unwrap_err();
-        let Error::Outside { loop_name, worker, .. } = &error else { panic!("{error}") };
+        let Error::OutOfBounds { loop_name, worker, .. } = &error else { panic!("{error}") };
         let expected = "at k = 4321: index [37] of bins is outside of its shape [37]";
         assert_eq!(error.to_string(), format!("loop {loop_name}, worker {worker}, {expected}"));
     }

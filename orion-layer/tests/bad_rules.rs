@@ -46,14 +46,14 @@ fn told_alike(
 ) -> Result<()> {
     let me = w.rank();
     assert!(
-        matches!(outside, Error::Missing { worker, iteration, .. } if *worker == me && iteration.is_empty())
+        matches!(outside, Error::MissingKey { worker, iteration, .. } if *worker == me && iteration.is_empty())
     );
     let text = outside.to_string();
     assert!(text.starts_with(file!()) && text.ends_with(&format!(", worker {me}: {what}")), "{text}");
     let text = in_loop.to_string();
     assert!(text.contains(file!()) && text.contains(iteration) && text.ends_with(what), "{text}");
     // One worker looked, the others hear of it.
-    let found = u32::from(matches!(in_loop, Error::Missing { .. }));
+    let found = u32::from(matches!(in_loop, Error::MissingKey { .. }));
     assert!(w.all_reduce(found, |a, b| a + b)? >= 1, "{in_loop}");
     Ok(())
 }

@@ -34,7 +34,7 @@ fn a_key_that_is_missing_is_named() {
                 })
             });
             let error = failed.unwrap_err();
-            let named = matches!(&error, Error::Outside { index, array, .. } if index == &[100] && array == "weights");
+            let named = matches!(&error, Error::OutOfBounds { index, array, .. } if index == &[100] && array == "weights");
             assert!(named, "{consistency}: {error}");
         }
     }
@@ -60,7 +60,7 @@ fn a_row_that_is_missing_is_named() {
             let error = failed.unwrap_err();
             let at = if what == 2 { vec![5, 1, 3] } else { vec![5, 4] };
             let named =
-                matches!(&error, Error::Outside { index, array, .. } if index == &at && array == "table");
+                matches!(&error, Error::OutOfBounds { index, array, .. } if index == &at && array == "table");
             assert!(named, "{consistency}, {what}: {error}");
         }
     }

@@ -119,7 +119,7 @@ fn an_access_that_the_description_misses_is_an_error_on_every_worker() {
         assert!(matches!(a.read(w), Err(Error::Poisoned { .. })));
         result
     });
-    assert!(matches!(error, Err(Error::Outside { .. })), "{error:?}");
+    assert!(matches!(error, Err(Error::OutOfBounds { .. })), "{error:?}");
 }
 
 #[test]

@@ -190,5 +190,5 @@ fn arrays_made_of_other_values_on_another_worker_are_found() {
     };
     assert!(make(false).is_ok());
     let error = make(true).unwrap_err();
-    assert!(matches!(error, Error::Disagree { rank: 1, .. }), "{error}");
+    assert!(matches!(error, Error::ValueMismatch { rank: 1, .. }), "{error}");
 }

@@ -1,6 +1,5 @@
 //! The tests of the loop layer, as one program: what they share is compiled once. Each file is a module; `ui.rs`, which runs
 //! the compiler, is a program of its own.
-mod as_free;
 mod bad_collections;
 mod bad_descriptions;
 mod bad_loops;
@@ -16,6 +15,7 @@ mod damaged_checkpoints;
 mod description;
 mod diverged_loops;
 mod diverged_values;
+mod dynamic;
 mod ended;
 mod in_place;
 mod inner_loops;

@@ -143,7 +143,7 @@ fn rows_outside_and_rooms_of_another_length_end_the_loop() {
             totals.add([0, 0], 1);
         })
     });
-    assert!(matches!(outside, Err(Error::Outside { .. })), "{outside:?}");
+    assert!(matches!(outside, Err(Error::OutOfBounds { .. })), "{outside:?}");
     // In place, too, where the room is not used.
     for (workers, consistency, update) in [
         (2, Consistency::Async, false),

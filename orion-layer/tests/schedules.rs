@@ -9,7 +9,7 @@ use common::running::{Options, Pass, run_case};
 use common::schedules::{Arbitrary, Fault};
 use common::watchdog::watched;
 use hectare_orion::loop_nest::{Access, Affine, Mode, Order, Subscript};
-use hectare_orion::schedule::{AsFree, Rotation, Schedule, Steps, Tile};
+use hectare_orion::schedule::{Dynamic, Rotation, Schedule, Steps, Tile};
 use hectare_orion::{Error, run};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -83,10 +83,10 @@ fn random_loops_run_as_tiles_come_free() {
             let case = generate::case(5_000_000 + seed);
             let place = format!("{workers} workers\n{case}");
             let clock = AtomicU64::new(0);
-            let options = Options { schedule: Some(&AsFree), slow: seed % 2 == 0 };
+            let options = Options { schedule: Some(&Dynamic), slow: seed % 2 == 0 };
             let passes = run(workers, |w| {
                 let passes = run_case(w, &case, &clock, options)?;
-                Ok((passes, w.explain().iter().filter(|one| one.is_as_free).count()))
+                Ok((passes, w.explain().iter().filter(|one| one.is_dynamic).count()))
             });
             let (passes, counts): (Vec<_>, Vec<_>) =
                 passes.unwrap_or_else(|error| panic!("{error}: {place}")).into_iter().unzip();

@@ -212,7 +212,7 @@ impl Context<'_> {
     /// while loops are checked ([`Context::check_loops`]), the values are compared. Collective.
     ///
     /// # Errors
-    /// [`Error::Shape`] if there are too few or too many, [`Error::Disagree`] if a check finds that a worker passes
+    /// [`Error::Shape`] if there are too few or too many, [`Error::ValueMismatch`] if a check finds that a worker passes
     /// others than worker 0, and those of [`Context::zeros`].
     #[track_caller]
     pub fn from_slice<T: Element, const N: usize>(

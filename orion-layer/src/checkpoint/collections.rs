@@ -1,7 +1,7 @@
 //! Maps and vectors in checkpoints: their entries in blocks, each of the worker that had them.
 use super::contents::{StoredList, type_name};
 use super::restore::Checkpoint;
-use super::save::{Saving, encode, once};
+use super::save::{CheckpointWriter, encode, once};
 use crate::array::Value;
 use crate::collections::{DistMap, DistVec, Key, Merge};
 use crate::context::Context;
@@ -11,7 +11,7 @@ use crate::site::Site;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
-impl Saving<'_, '_> {
+impl CheckpointWriter<'_, '_> {
     /// Stores a map under a name; its rule is a part of the program, and not stored. Collective.
     ///
     /// ```
@@ -40,7 +40,7 @@ impl Saving<'_, '_> {
     ///
     /// # Errors
     /// [`Error::Message`](crate::Error::Message) for keys and values that serde cannot encode, and those of
-    /// [`Saving::array`].
+    /// [`CheckpointWriter::array`].
     #[track_caller]
     pub fn map<K: Key, V: Value, M: Merge<V>>(&mut self, name: &str, map: &DistMap<K, V, M>) -> Result<()> {
         let site = Site::here();
@@ -58,7 +58,7 @@ impl Saving<'_, '_> {
     /// Stores a vector under a name. Collective.
     ///
     /// # Errors
-    /// Those of [`Saving::map`].
+    /// Those of [`CheckpointWriter::map`].
     #[track_caller]
     pub fn vector<T: Value>(&mut self, name: &str, vector: &DistVec<T>) -> Result<()> {
         let site = Site::here();

@@ -10,4 +10,4 @@ mod restore;
 mod save;
 
 pub use self::restore::Checkpoint;
-pub use self::save::Saving;
+pub use self::save::CheckpointWriter;

@@ -18,7 +18,7 @@ const BLOCK_ENTRIES: usize = 1 << 16;
 
 /// A checkpoint being written: see [`Context::save_checkpoint`]. All calls are collective; worker 0 writes.
 #[derive(Debug)]
-pub struct Saving<'a, 'w> {
+pub struct CheckpointWriter<'a, 'w> {
     pub(super) context: &'a mut Context<'w>,
     /// On worker 0.
     out: Option<NewFile>,
@@ -28,7 +28,7 @@ pub struct Saving<'a, 'w> {
     failed: bool,
 }
 
-impl Saving<'_, '_> {
+impl CheckpointWriter<'_, '_> {
     /// Stores a value under a name, as JSON. Every worker passes one, that of worker 0 is stored. Collective.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Saving<'_, '_> {
     /// Stores a sparse array under a name. Collective.
     ///
     /// # Errors
-    /// [`Error::Message`] for values that serde cannot encode, and those of [`Saving::array`].
+    /// [`Error::Message`] for values that serde cannot encode, and those of [`CheckpointWriter::array`].
     #[track_caller]
     pub fn entries<T: Value, const N: usize>(&mut self, name: &str, array: &SparseArray<T, N>) -> Result<()> {
         let site = Site::here();
@@ -180,12 +180,13 @@ impl Context<'_> {
     pub fn save_checkpoint(
         &mut self,
         path: impl AsRef<Path>,
-        save: impl FnOnce(&mut Saving<'_, '_>) -> Result<()>,
+        save: impl FnOnce(&mut CheckpointWriter<'_, '_>) -> Result<()>,
     ) -> Result<()> {
         let site = Site::here();
         let out = self.root(|| NewFile::create(path.as_ref())).transpose();
         let out = self.agree_on_same(site, out)?;
-        let mut saving = Saving { context: self, out, at: 0, contents: Contents::default(), failed: false };
+        let mut saving =
+            CheckpointWriter { context: self, out, at: 0, contents: Contents::default(), failed: false };
         let saved = save(&mut saving);
         if saving.failed {
             // All workers know; the part that is written is removed.
@@ -194,7 +195,7 @@ impl Context<'_> {
             return saved.and_then(|()| Err(passed_over()));
         }
         saving.step(site, saved)?;
-        let Saving { out, contents, .. } = saving;
+        let CheckpointWriter { out, contents, .. } = saving;
         let finished = out.map_or(Ok(()), |out| finish(out, &contents));
         self.agree_on_same(site, finished)
     }

@@ -14,7 +14,7 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
     /// The value at a key that has to be there. Not collective.
     ///
     /// # Errors
-    /// [`Error::Missing`](crate::Error::Missing) with the key, if it is not there; those of [`DistMap::get`].
+    /// [`Error::MissingKey`](crate::Error::MissingKey) with the key, if it is not there; those of [`DistMap::get`].
     #[track_caller]
     pub fn at<Q>(&self, context: &Context<'_>, key: &Q) -> Result<V>
     where
@@ -32,7 +32,7 @@ impl<T: Value> DistVec<T> {
     /// An element that has to be there. Not collective.
     ///
     /// # Errors
-    /// [`Error::Missing`](crate::Error::Missing) with the index, if it is beyond the end; those of [`DistVec::get`].
+    /// [`Error::MissingKey`](crate::Error::MissingKey) with the index, if it is beyond the end; those of [`DistVec::get`].
     #[track_caller]
     pub fn at(&self, context: &Context<'_>, index: usize) -> Result<T> {
         let site = Site::here();

@@ -32,7 +32,7 @@ impl<T: Value> VecReadView<'_, T> {
     /// An element that has to be there.
     ///
     /// # Panics
-    /// If it is beyond the end, which ends the loop with [`Error::Missing`](crate::Error::Missing). And as
+    /// If it is beyond the end, which ends the loop with [`Error::MissingKey`](crate::Error::MissingKey). And as
     /// [`VecReadView::get`] does.
     pub fn at(&self, index: usize) -> T {
         self.get(index).unwrap_or_else(|| Missing::element(self.name, index).end_body())

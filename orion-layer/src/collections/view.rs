@@ -42,7 +42,7 @@ impl<K: Key, V: Value> MapReadView<'_, K, V> {
     /// The value at a key that has to be there.
     ///
     /// # Panics
-    /// If it is not there, which ends the loop with [`Error::Missing`](crate::Error::Missing). And as [`MapReadView::get`]
+    /// If it is not there, which ends the loop with [`Error::MissingKey`](crate::Error::MissingKey). And as [`MapReadView::get`]
     /// does.
     pub fn at<Q>(&self, key: &Q) -> V
     where

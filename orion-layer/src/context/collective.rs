@@ -65,7 +65,7 @@ impl Context<'_> {
     /// Checks that every worker has the same value. Collective.
     ///
     /// # Errors
-    /// [`Error::Disagree`] naming a worker with another value than worker 0, [`Error::Message`],
+    /// [`Error::ValueMismatch`] naming a worker with another value than worker 0, [`Error::Message`],
     /// [`Error::Diverged`], [`Error::WorkerLost`].
     #[track_caller]
     pub fn agree<T: Serialize>(&mut self, value: T) -> Result<T> {
@@ -83,7 +83,7 @@ impl Context<'_> {
         })?;
         match other {
             None => Ok(value),
-            Some(rank) => Err(Error::Disagree { site: site.to_string(), rank }),
+            Some(rank) => Err(Error::ValueMismatch { site: site.to_string(), rank }),
         }
     }
 

@@ -185,7 +185,7 @@ impl Context<'_> {
             follows_links: self.follows_links(),
             in_place: (hosts == 1).then_some(CheckTasks(&super::in_place::check)),
         };
-        let own = head.schedule.filter(|own| !own.is_as_free());
+        let own = head.schedule.filter(|own| !own.is_dynamic());
         let mut choice = None;
         if self.rank() == 0 && most_tiles(plan, workers) <= MOST_TILES {
             choice = choose(&plan.nest, &plan.dependences, own, &cut, team).ok();

@@ -13,7 +13,7 @@ mod free;
 mod in_place;
 mod links;
 mod pass;
-mod pass_as_free;
+mod pass_dynamic;
 mod places;
 mod plan;
 mod prefetch_plan;

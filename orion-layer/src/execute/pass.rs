@@ -31,7 +31,7 @@ impl Context<'_> {
     {
         let Called { head, space, accumulators, slice, .. } = *called;
         if let Some(free) = &plan.free {
-            return self.pass_as_free(called, plan, free, arrays);
+            return self.pass_dynamic(called, plan, free, arrays);
         }
         let mut timing = plan.timing.borrow_mut();
         let placed = timed(&mut timing.placing, || {

@@ -114,13 +114,13 @@ fn scheduled<S: IterationSpace>(
         Error::InvalidSchedule { loop_name: head.name(), schedule, what: error.to_string() }
     };
     let one_host = !context.fabric.spans_hosts();
-    let own = head.schedule.filter(|own| !own.is_as_free() || space.is_shareable() && one_host);
+    let own = head.schedule.filter(|own| !own.is_dynamic() || space.is_shareable() && one_host);
     let follows_links = context.follows_links();
     let in_place = one_host.then_some(CheckTasks(&in_place::check));
     let team = Team { workers, accumulates, hosts, follows_links, in_place };
     let mut choice = choose(nest, dependences, own, &cut, team).map_err(refused)?;
     // Who takes blocks as they come free balances them so.
-    if let Some(rotation) = choice.rotation.clone().filter(|rotation| workers > 1 && !rotation.as_free)
+    if let Some(rotation) = choice.rotation.clone().filter(|rotation| workers > 1 && !rotation.dynamic)
         && let Some(mut weights) = space.count(&rotation.dims, &choice.cuts)
     {
         let own = weights.clone();
@@ -219,7 +219,7 @@ impl LoopPlan {
         let visits = VISITS / own.len().max(1);
         let me = context.rank() as usize;
         let own_cells = owners.iter().filter(|owner| **owner == me).count();
-        let free = choice.rotation.as_ref().filter(|rotation| rotation.as_free);
+        let free = choice.rotation.as_ref().filter(|rotation| rotation.dynamic);
         let free = free.map(|rotation| FreeTiles::new(rotation, &tiles, sparse));
         let scrambled = own.iter().map(|plan| scrambled(&plan.tile, stays, visits)).collect();
         let timing = Timing { loop_name: nest.name.clone(), ..Timing::default() };

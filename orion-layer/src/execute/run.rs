@@ -18,7 +18,7 @@ impl Context<'_> {
     ///
     /// # Errors
     /// [`Error::InvalidLoop`](crate::Error::InvalidLoop), [`Error::InvalidSchedule`](crate::Error::InvalidSchedule),
-    /// [`Error::Outside`](crate::Error::Outside), [`Error::BodyPanicked`](crate::Error::BodyPanicked),
+    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds), [`Error::BodyPanicked`](crate::Error::BodyPanicked),
     /// [`Error::RulePanicked`](crate::Error::RulePanicked), [`Error::Entry`](crate::Error::Entry),
     /// [`Error::PeerFailed`](crate::Error::PeerFailed), [`Error::WorkerLost`](crate::Error::WorkerLost),
     /// [`Error::Poisoned`](crate::Error::Poisoned), [`Error::Diverged`](crate::Error::Diverged),

@@ -3,7 +3,7 @@ use crate::error::Error;
 use hectare_dsm::Rank;
 use std::fmt::Debug;
 
-/// A key or element that a body did not find: the executor turns it into [`Error::Missing`].
+/// A key or element that a body did not find: the executor turns it into [`Error::MissingKey`].
 #[derive(Debug)]
 pub(crate) struct Missing {
     collection: String,
@@ -26,7 +26,7 @@ impl Missing {
     /// The error, in the loop or the call at `site`; and in this iteration of the loop, as far as that is known.
     pub(crate) fn into_error(self, site: String, worker: Rank, iteration: String) -> Error {
         let Missing { collection, what } = self;
-        Error::Missing { site, collection, what, worker, iteration }
+        Error::MissingKey { site, collection, what, worker, iteration }
     }
 
     /// Ends the body.

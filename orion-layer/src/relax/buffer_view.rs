@@ -10,7 +10,7 @@ use std::any::type_name;
 /// A buffered array: its elements as they were at this worker's last clock, and a place for contributions, which are
 /// merged at the next. In a loop that is serializable, or checked, contributions are merged at once.
 ///
-/// An index outside of the array ends the loop with [`Error::Outside`](crate::Error::Outside).
+/// An index outside of the array ends the loop with [`Error::OutOfBounds`](crate::Error::OutOfBounds).
 #[derive(Debug)]
 pub struct BufferView<'a, T: Additive, const N: usize, A: Apply<T>> {
     window: Window<N>,

@@ -30,7 +30,7 @@ impl<const N: usize> ElementIndex<N> for [usize; N] {
 ///
 /// An element is never torn. A row may be: it is as many elements, each for itself.
 ///
-/// An index outside of the array ends the loop with [`Error::Outside`](crate::Error::Outside).
+/// An index outside of the array ends the loop with [`Error::OutOfBounds`](crate::Error::OutOfBounds).
 #[derive(Debug)]
 pub struct RelaxedView<'a, T, const N: usize> {
     window: Window<N>,

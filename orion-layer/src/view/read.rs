@@ -9,7 +9,7 @@ use std::ops::{Index, Range};
 /// Rows and slices are read in place too, if one part of the array holds the whole of them. For the others this worker
 /// copies the array into one piece, once between two loops that write it.
 ///
-/// An index outside of it ends the loop with [`Error::Outside`](crate::Error::Outside).
+/// An index outside of it ends the loop with [`Error::OutOfBounds`](crate::Error::OutOfBounds).
 #[derive(Debug)]
 pub struct View<'a, T, const N: usize> {
     window: Window<N>,

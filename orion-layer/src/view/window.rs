@@ -155,7 +155,7 @@ macro_rules! row_index {
 }
 row_index!(2 1, 3 2, 4 3, 5 4);
 
-/// The access that a view refused: the executor turns it into [`Error::Outside`].
+/// The access that a view refused: the executor turns it into [`Error::OutOfBounds`].
 #[derive(Debug)]
 pub(crate) struct RefusedAccess {
     array: String,
@@ -167,7 +167,7 @@ impl RefusedAccess {
     /// The error, for this iteration of the loop, as far as that is known.
     pub(crate) fn into_error(self, loop_name: &str, worker: hectare_dsm::Rank, iteration: String) -> Error {
         let RefusedAccess { array, index, what } = self;
-        Error::Outside { loop_name: loop_name.into(), array, index, what: what.into(), worker, iteration }
+        Error::OutOfBounds { loop_name: loop_name.into(), array, index, what: what.into(), worker, iteration }
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::{Index, IndexMut, Range};
 /// What this worker may touch of an array: parts that it holds, or the elements of an array that lies in place that its task
 /// reads and writes.
 ///
-/// An index outside of it ends the loop with [`Error::Outside`](crate::Error::Outside): a body is only ever
+/// An index outside of it ends the loop with [`Error::OutOfBounds`](crate::Error::OutOfBounds): a body is only ever
 /// given what its worker owns.
 #[derive(Debug)]
 pub struct ViewMut<'a, T, const N: usize> {

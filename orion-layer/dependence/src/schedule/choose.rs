@@ -1,7 +1,7 @@
 //! Which schedule a loop gets: those that its dependences allow, the cheapest of them.
 use super::cost::{self, Cost, estimate, work_ns};
 use super::verify::covers;
-use super::{Blocks, Rotation, Schedule, ScheduleError, Serial, Steps, Wavefront, verify, verify_as_free};
+use super::{Blocks, Rotation, Schedule, ScheduleError, Serial, Steps, Wavefront, verify, verify_dynamic};
 use crate::analysis::Dependences;
 use crate::cuts::BlockWeights;
 use crate::hosts::Hosts;
@@ -21,9 +21,9 @@ pub enum Verdict {
     /// It runs.
     Chosen(Cost),
     /// It would be right, and costs more.
-    Dearer(Cost),
+    Costlier(Cost),
     /// It would be right, and faster between the hosts of the program, and would make other bits than one host does.
-    OtherBits(Cost),
+    DifferentBits(Cost),
     /// It would be wrong, or cannot be; why, in words.
     Refused(String),
 }
@@ -56,8 +56,8 @@ pub struct Choice {
 
 impl Choice {
     /// Whether tiles are taken as they come free, and not step by step.
-    pub fn is_as_free(&self) -> bool {
-        self.rotation.as_ref().is_some_and(|rotation| rotation.as_free)
+    pub fn is_dynamic(&self) -> bool {
+        self.rotation.as_ref().is_some_and(|rotation| rotation.dynamic)
     }
 }
 
@@ -347,7 +347,7 @@ pub fn choose(
 ) -> Result<Choice, ScheduleError> {
     let Team { workers, accumulates, hosts, .. } = members;
     let crew = Crew { workers, hosts, in_place: members.in_place.filter(|_| hosts.is_none()) };
-    if let Some(schedule) = own.filter(|schedule| !schedule.is_as_free()) {
+    if let Some(schedule) = own.filter(|schedule| !schedule.is_dynamic()) {
         let wavefront = schedule.wavefront();
         let plan = Plan { schedule, wavefront, in_place: wavefront.is_some() };
         let built = build(nest, dependences, plan, cut, crew).or_else(|error| match error {
@@ -411,8 +411,10 @@ pub fn choose(
             verdict: match result {
                 Err(why) => Verdict::Refused(why.to_string()),
                 Ok(cost) if number == best => Verdict::Chosen(cost),
-                Ok(cost) if hosts.is_some() && !same_bits && cost.here() < taken => Verdict::OtherBits(cost),
-                Ok(cost) => Verdict::Dearer(cost),
+                Ok(cost) if hosts.is_some() && !same_bits && cost.here() < taken => {
+                    Verdict::DifferentBits(cost)
+                }
+                Ok(cost) => Verdict::Costlier(cost),
             },
         })
         .collect();
@@ -423,11 +425,11 @@ pub fn choose(
     if let Some(planned) =
         rotation.as_ref().filter(|_| own.is_some() && workers > 1 && nest.relaxed.is_empty())
     {
-        let free = Rotation { as_free: true, ..planned.clone() };
+        let free = Rotation { dynamic: true, ..planned.clone() };
         // Where that does not fit, blocks go around as planned.
         if let Ok(built) = build(nest, dependences, Plan::of(&free), cut, crew)
             && built.steps.len() * workers <= MOST_FREE
-            && verify_as_free(nest, dependences, &built.placement).is_ok()
+            && verify_dynamic(nest, dependences, &built.placement).is_ok()
         {
             return Ok(Choice::new(candidates, built, Some(free)));
         }

@@ -27,15 +27,15 @@ pub struct Rotation {
     pub dims: Vec<usize>,
     /// The cells at which the blocks of each begin, and where the last ends; equal numbers of cells if empty.
     pub bounds: Vec<Vec<usize>>,
-    /// Whether its blocks are taken as they come free ([`AsFree`](super::AsFree)). Then there are several for each worker in
+    /// Whether its blocks are taken as they come free ([`Dynamic`](super::Dynamic)). Then there are several for each worker in
     /// the first dimension, too, and the steps are what would be if all workers were equally fast.
-    pub as_free: bool,
+    pub dynamic: bool,
 }
 
 impl Rotation {
     /// A rotation over these dimensions, the one that stays first.
     pub fn over(dims: Vec<usize>) -> Rotation {
-        Rotation { dims, bounds: Vec::new(), as_free: false }
+        Rotation { dims, bounds: Vec::new(), dynamic: false }
     }
 
     /// Moves the bounds of the blocks so that the steps are short: `weights` says how many iterations lie in each
@@ -64,7 +64,7 @@ impl Rotation {
     /// Blocks for each worker in the dimension that stays. What is taken as it comes free is the finer the better, as far
     /// as cells go: who is slow has only a block in hand.
     fn shares(&self, workers: usize) -> usize {
-        if self.as_free && workers > 1 { (super::CELLS / workers).clamp(2, FREE_SHARES) } else { 1 }
+        if self.dynamic && workers > 1 { (super::CELLS / workers).clamp(2, FREE_SHARES) } else { 1 }
     }
 }
 

@@ -5,8 +5,8 @@
 //! arrays that its tile writes, and gets them from whoever used them last.
 mod choose;
 mod cost;
+mod dynamic;
 mod error;
-mod free;
 mod kinds;
 #[cfg(test)]
 mod simulation;
@@ -17,10 +17,10 @@ mod wavefront;
 
 pub use self::choose::{Candidate, Choice, Cut, Team, Verdict, choose};
 pub use self::cost::{Cost, iterations};
+pub use self::dynamic::Dynamic;
 pub use self::error::ScheduleError;
-pub use self::free::AsFree;
 pub use self::kinds::{Blocks, Rotation, Serial};
-pub use self::verify::{verify, verify_as_free};
+pub use self::verify::{verify, verify_dynamic};
 pub use self::wavefront::Wavefront;
 pub use crate::tiles::{Steps, Tile, cell_number, for_each_cell};
 
@@ -70,8 +70,8 @@ pub trait Schedule: Debug {
     /// The tiles.
     fn steps(&self, grid: &[usize], workers: usize) -> Steps;
 
-    /// Whether it is [`AsFree`]: the runtime's own choice, whose blocks are taken as they come free.
-    fn is_as_free(&self) -> bool {
+    /// Whether it is [`Dynamic`]: the runtime's own choice, whose blocks are taken as they come free.
+    fn is_dynamic(&self) -> bool {
         false
     }
 

@@ -242,7 +242,7 @@ fn links_decide_only_where_bits_do_not_depend_on_it() {
             let names = choice.candidates.iter().filter(|candidate| verdict(&candidate.verdict));
             names.map(|candidate| candidate.name.clone()).collect::<Vec<_>>()
         };
-        let better = of(|verdict| matches!(verdict, Verdict::OtherBits(_)));
+        let better = of(|verdict| matches!(verdict, Verdict::DifferentBits(_)));
         (of(|verdict| matches!(verdict, Verdict::Chosen(_))).concat(), better)
     };
     let rotation = chosen(&ring.nest(), false);

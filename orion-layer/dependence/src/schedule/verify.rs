@@ -53,7 +53,7 @@ pub fn verify(
 
 /// Refuses tiles that are run in any order, at any time, by whoever has the parts that they need, if two that share no part
 /// conflict. That each cell is run once, [`verify`] has found.
-pub fn verify_as_free(
+pub fn verify_dynamic(
     nest: &LoopNest,
     dependences: &Dependences,
     placement: &Placement,

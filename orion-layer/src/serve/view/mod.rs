@@ -16,7 +16,7 @@ use missed::Missed;
 ///
 /// A key that no slice has foreseen is looked up when it is used, and counted
 /// ([`Serving::read_misses`](super::Serving::read_misses)). An index outside of the array ends the loop with
-/// [`Error::Outside`](crate::Error::Outside).
+/// [`Error::OutOfBounds`](crate::Error::OutOfBounds).
 #[derive(Debug)]
 pub struct ServedView<'a, T: Additive, const N: usize, A: Apply<T>> {
     pub(super) keys: Window<N>,

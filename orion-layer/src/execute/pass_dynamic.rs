@@ -31,7 +31,7 @@ struct Turn<'t> {
 
 impl Context<'_> {
     /// [`Context::pass`], of a loop whose tiles are taken as they come free.
-    pub(super) fn pass_as_free<S, A, C, K, F>(
+    pub(super) fn pass_dynamic<S, A, C, K, F>(
         &mut self,
         called: &Called<'_, S, C, K, F>,
         plan: &LoopPlan,
@@ -71,10 +71,10 @@ impl Context<'_> {
         let turn = Turn { free, claims, clock_table: &clock_table, pass };
         let worked = guarded(&plan.nest, self.rank(), || {
             let cells = Cells::<S, F>::new(&placed, plan, called.body);
-            self.work_as_free::<S, A, C, F>(&cells, &turn, arrays, &mut tree, &mut spent)
+            self.work_dynamic::<S, A, C, F>(&cells, &turn, arrays, &mut tree, &mut spent)
         });
         let took = since.elapsed();
-        if let Err(error) = worked.and_then(|()| self.end_as_free(&turn, arrays)) {
+        if let Err(error) = worked.and_then(|()| self.end_dynamic(&turn, arrays)) {
             clock_table.set_failed(self.fabric.worker);
             let cause = error.to_string();
             arrays.each().iter_mut().for_each(|array| array.poison(&cause));
@@ -96,7 +96,7 @@ impl Context<'_> {
     }
 
     /// Runs tiles until all are run.
-    fn work_as_free<S, A, C, F>(
+    fn work_dynamic<S, A, C, F>(
         &mut self,
         cells: &Cells<'_, S, F>,
         turn: &Turn<'_>,
@@ -178,7 +178,7 @@ impl Context<'_> {
 
     /// Takes back what this worker owns at rest, and lends it. All tiles are run, but another worker that has not seen that
     /// may pick up a part and lay it down.
-    fn end_as_free<A: Arrays>(&mut self, turn: &Turn<'_>, arrays: &mut A) -> Result<()> {
+    fn end_dynamic<A: Arrays>(&mut self, turn: &Turn<'_>, arrays: &mut A) -> Result<()> {
         let me = self.rank();
         let what = || "a part of an array".to_owned();
         for array in arrays.each().iter_mut().filter(|array| array.is_written()) {

@@ -7,7 +7,7 @@ use common::hand::{access, blames, head, index, on_each};
 use hectare_orion::accumulate::Sum;
 use hectare_orion::execute::{IterationSpace, LoopHead, Of, Ranges, entry_parts};
 use hectare_orion::loop_nest::{Affine, Mode};
-use hectare_orion::schedule::AsFree;
+use hectare_orion::schedule::Dynamic;
 use hectare_orion::{Context, Error, parallel_for};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -30,7 +30,7 @@ fn square<S: IterationSpace>(
     let mut result = Ok(());
     for _ in 0..3 {
         let passed = w.run_loop(
-            &LoopHead { schedule: Some(&AsFree), ..head(&["i", "j"], &["a", "b"]) },
+            &LoopHead { schedule: Some(&Dynamic), ..head(&["i", "j"], &["a", "b"]) },
             space,
             (&mut a, &mut b),
             (Sum::<u64>::new(),),
@@ -64,7 +64,7 @@ fn square<S: IterationSpace>(
         }
     }
     result?;
-    assert!(w.explain().iter().all(|one| one.is_as_free));
+    assert!(w.explain().iter().all(|one| one.is_dynamic));
     let counts = [a.to_vec(w)?, b.to_vec(w)?];
     assert!(counts.iter().all(|counts| counts.iter().sum::<u64>() == counted));
     Ok(counts)
@@ -155,7 +155,7 @@ fn entries_may_move_between_loops() {
         let (mut u, mut v) = (w.zeros::<u64, 2>([90, 40])?, w.zeros::<u64, 2>([70, 40])?);
         let mut sums = Vec::new();
         for _ in 0..3 {
-            sums.push(parallel_for!(w, unordered, read r, write [u, v], sum all: u64, schedule = AsFree;
+            sums.push(parallel_for!(w, unordered, read r, write [u, v], sum all: u64, schedule = Dynamic;
             for ((i, j), x) in r {
                 u.row_mut(i)[0] += x;
                 v.row_mut(j)[1] += x;
@@ -169,7 +169,7 @@ fn entries_may_move_between_loops() {
         }
         let rows: u64 = u.to_vec(w)?.chunks(40).map(|row| row[0]).sum();
         let columns: u64 = v.to_vec(w)?.chunks(40).map(|row| row[1]).sum();
-        Ok((sums, rows, columns, w.explain().iter().filter(|one| one.is_as_free).count()))
+        Ok((sums, rows, columns, w.explain().iter().filter(|one| one.is_dynamic).count()))
     });
     let expected: u64 = (0..4000).map(|k| k % 13).sum();
     for result in results {
@@ -183,12 +183,12 @@ fn entries_with_other_values_are_run_as_planned() {
     let results = on_each(2, |w| {
         let r = w.entries([90, 70], 4000, |k| ([k * 7 % 90, k * 11 % 70], (k as u64, 1u8)))?;
         let (mut u, mut v) = (w.zeros::<u64, 2>([90, 40])?, w.zeros::<u64, 2>([70, 40])?);
-        parallel_for!(w, unordered, read r, write [u, v], schedule = AsFree;
+        parallel_for!(w, unordered, read r, write [u, v], schedule = Dynamic;
         for ((i, j), x) in r {
             u.row_mut(i)[0] += x.0;
             v.row_mut(j)[1] += x.0;
         })?;
-        Ok((u.to_vec(w)?.iter().sum::<u64>(), w.explain()[0].is_as_free))
+        Ok((u.to_vec(w)?.iter().sum::<u64>(), w.explain()[0].is_dynamic))
     });
     for result in results {
         assert_eq!(result.unwrap(), ((0..4000).sum(), false));

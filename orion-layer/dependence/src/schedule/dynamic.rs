@@ -12,10 +12,10 @@ use super::{Schedule, Serial, Steps};
 /// What a worker runs for another it reads from that one: entries that may be run elsewhere are in memory twice, and have
 /// numbers as values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AsFree;
+pub struct Dynamic;
 
 /// By itself it is serial; the runtime takes its own choice instead.
-impl Schedule for AsFree {
+impl Schedule for Dynamic {
     fn name(&self) -> String {
         "as free".into()
     }
@@ -28,7 +28,7 @@ impl Schedule for AsFree {
         Serial.steps(grid, workers)
     }
 
-    fn is_as_free(&self) -> bool {
+    fn is_dynamic(&self) -> bool {
         true
     }
 }
