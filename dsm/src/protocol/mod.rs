@@ -26,6 +26,7 @@ pub(crate) mod publication;
 pub(crate) mod record;
 pub(crate) mod round;
 pub(crate) mod standing;
+pub(crate) mod viewed;
 pub(crate) mod wish;
 pub(crate) mod word;
 pub(crate) mod words;
