@@ -279,6 +279,8 @@ impl Node {
         let inbound = self.inbound.get_mut(&area.group).expect("just seen");
         inbound.told[member] = Some(description);
         if inbound.told.iter().all(|told| *told == Some(None)) {
+            // That it is to come here was said before it was deleted, and is heard again by every agent.
+            self.handovers.expect_no_more(area.group);
             self.detach(cx, area.group);
             return;
         }

@@ -54,6 +54,11 @@ impl Handovers {
         self.expected.contains(&group)
     }
 
+    /// A group that was to come here is deleted.
+    pub(super) fn expect_no_more(&mut self, group: GroupId) {
+        self.expected.remove(&group);
+    }
+
     /// A group of this host is deleted.
     pub(super) fn forget(&mut self, group: GroupId) {
         self.leaving.remove(&group);

@@ -104,6 +104,12 @@ impl Outbound {
         subscriber.said.round >= round || is_newest
     }
 
+    /// Whether a subscriber has all that this round published, by its versions, and does not know of the round.
+    pub(super) fn has_without_round(&self, host: HostId, round: u64) -> bool {
+        self.subscribers.get(&host).is_some_and(|subscriber| subscriber.said.round < round)
+            && self.has(host, round)
+    }
+
     /// Whether hosts are sent it only when they ask, or are given it.
     pub(super) fn is_on_demand(&self) -> bool {
         self.members.iter().flatten().any(|description| description.on_demand)
