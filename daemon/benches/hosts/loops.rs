@@ -35,7 +35,7 @@ pub(crate) fn play() -> Result<()> {
         w.root(|| {
             println!("figure {seconds}");
             let said = w.explain().iter().find_map(|one| one.between_hosts.clone());
-            println!("said {}", said.map_or(0.0, |said| said.handed + said.written));
+            println!("said {}", said.map_or(0.0, |said| said.handed + said.begun));
         });
         let since = Instant::now();
         for _ in 0..100 {

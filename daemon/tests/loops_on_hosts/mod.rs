@@ -208,8 +208,8 @@ fn what_goes_wrong_on_one_host_is_told_on_all() {
         let fits = |line: &&str| line.starts_with(head) && parts.iter().all(|part| line.contains(part));
         assert_eq!(lines.filter(fits).count(), count, "{head}{parts:?}\n{said}");
     };
-    // Each of two other hosts gets 640 bytes of users and 480 of films at the end, and each row of films at each of two hand-overs.
-    let handed = "1.9 kB for parts that change hands, 2.2 kB for what is written";
+    // Each of 480 bytes of films is handed over twice, and goes back to where it begins.
+    let handed = "960 B for parts that change hands, 480 B for those that go back to where it begins";
     let said = run(&cluster, "explains", 1);
     told(&said, 3, "  Between 3 hosts, a pass: ", &[handed]);
     // Agents count what goes to and from their own hosts.
