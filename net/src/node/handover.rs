@@ -230,7 +230,8 @@ impl Node {
         let Some(owner) = inbound.moving.filter(|_| !matches!(inbound.phase, Phase::Arrived { .. })) else {
             return;
         };
-        let said = Subscription { stage: Stage::Free, cut: 0, round: 0, ..inbound.said() };
+        // Cuts from there are dropped until it is known to know of this (`go_over`): so it is to make none yet.
+        let said = Subscription { stage: Stage::Busy, cut: 0, round: 0, ..inbound.said() };
         if let Some(peer) = self.peers.get_mut(&owner.host)
             && peer.stated.insert(group)
         {
