@@ -74,11 +74,11 @@ fn who_waits_for_an_answer_sleeps_until_it_comes() {
     until("the wish", || {
         let mut events = Vec::new();
         agent.look(&mut events);
-        let wishes = events.into_iter().filter_map(|event| match event {
+        let mut wishes = events.into_iter().filter_map(|event| match event {
             Event::Wished { wish, .. } => Some(wish),
             _ => None,
         });
-        heard = wishes.last().or(heard);
+        heard = wishes.next_back().or(heard);
         heard.is_some()
     });
     std::thread::sleep(Duration::from_millis(5));
