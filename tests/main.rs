@@ -32,6 +32,7 @@ mod loops;
 mod many_areas;
 mod membership;
 mod observers;
+mod on_demand;
 mod orderings;
 mod outliving;
 mod ownership;

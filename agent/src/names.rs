@@ -18,7 +18,8 @@ pub(crate) fn description(area: &AreaDescription) -> Description {
     // A row that is longer than 2^32 elements is longer than an area of another host can be.
     let row = u32::try_from(area.row).unwrap_or(1);
     let group = area.group.clone().unwrap_or_default();
-    Description { name: area.name.clone(), group, element: ElementType { kind, size, align }, bytes, row }
+    let element = ElementType { kind, size, align };
+    Description { name: area.name.clone(), group, element, bytes, row, on_demand: area.on_demand }
 }
 
 /// The type and the number of elements; none if they are of no area.

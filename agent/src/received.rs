@@ -216,6 +216,7 @@ impl Received {
         // The areas of a group are received together, so they are one group here, too; of a name that no program uses.
         let spec = AreaSpec::new(&description.name).copies(3).row(description.row as usize);
         let spec = match description.group.is_empty() {
+            true if description.on_demand => spec.on_demand(),
             true => spec,
             false => spec.group(format!("{}, group {:x}", id.group.home(), id.group.0)),
         };

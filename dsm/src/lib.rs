@@ -20,6 +20,7 @@ pub(crate) mod segment;
 
 #[cfg(not(loom))]
 pub use self::{
+    api::area::ask::Asked,
     api::area::bytes::AreaBytes,
     api::area::cells::Cells,
     api::area::guard::WriteGuard,

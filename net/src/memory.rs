@@ -89,7 +89,7 @@ pub trait Memory {
     fn force(&mut self, group: GroupId);
 
     /// The answer to [`Event::Force`](crate::Event::Force) of this number and all before: what the subscriber asked for is
-    /// published here. At `as_of_ns` that was all that the owner had written; it may have been older if there is none. `put_off`
+    /// published here, or, of what is sent on demand, committed. At `as_of_ns` that was all that the owner had written; it may have been older if there is none. `put_off`
     /// says that the owner could not publish.
     fn answer(&mut self, group: GroupId, wish: u32, as_of_ns: Option<u64>, put_off: bool);
 

@@ -33,11 +33,15 @@ pub enum Mutant {
     EarlyAnswer,
     /// A host leaves a group that it gives away before all who have copies have gone over.
     HastyLeave,
+    /// What is sent on demand goes to all who lack it.
+    Unasked,
+    /// A host leaves what is sent on demand before the next owner's host has it.
+    BlindLeave,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 15] = [
+    pub const ALL: [Mutant; 17] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -53,5 +57,7 @@ impl Mutant {
         Mutant::ForgetRefused,
         Mutant::EarlyAnswer,
         Mutant::HastyLeave,
+        Mutant::Unasked,
+        Mutant::BlindLeave,
     ];
 }

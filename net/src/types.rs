@@ -78,6 +78,8 @@ pub struct Description {
     pub bytes: u64,
     /// Elements of a row.
     pub row: u32,
+    /// Whether a host is sent a state only when it asks, or its worker is given the area. Not in groups of several areas.
+    pub on_demand: bool,
 }
 
 /// Bytes of a line, the unit in which changes are sent.

@@ -322,12 +322,12 @@ impl fmt::Display for Explanation {
                 None => writeln!(f, "    - {name}: {}", placed(placement))?,
             }
         }
-        if let Some(BetweenHosts { hosts, handed, written, links, link }) = &self.between_hosts {
+        if let Some(BetweenHosts { hosts, handed, begun, links, link }) = &self.between_hosts {
             writeln!(
                 f,
-                "  Between {hosts} hosts, a pass: {} for parts that change hands, {} for what is written, at its end",
+                "  Between {hosts} hosts, a pass: {} for parts that change hands, {} for those that go back to where it begins",
                 size(*handed),
-                size(*written)
+                size(*begun)
             )?;
             for LinkBytes { from, to, predicted, measured } in links {
                 write!(f, "    - from host {from} to host {to}: {} predicted", size(*predicted))?;

@@ -31,6 +31,32 @@ pub(super) fn noted(
 impl SegmentMemory {
     /// A worker of this host has given an area to one of another.
     pub(super) fn given(&mut self, area: dsm::AreaId, to: dsm::Rank, epoch: u64) {
+        if self.agent.describe(area).is_some_and(|about| about.on_demand) {
+            // Its publication is waited for.
+            self.agent.choose(area);
+            self.going.insert(area, (to, epoch));
+        } else {
+            self.tell_given(area, to, epoch);
+        }
+    }
+
+    /// Tells of what was given to workers of other hosts and is published by now.
+    pub(super) fn let_go(&mut self) {
+        let agent = &self.agent;
+        let published: Vec<_> = self.going.extract_if(.., |area, _| agent.is_all_published(*area)).collect();
+        for (area, (to, epoch)) in published {
+            if let Some(id) = self.own.id_of(area) {
+                self.tell_state(id.group);
+                if self.untold.contains(&id.group) {
+                    self.going.insert(area, (to, epoch));
+                } else {
+                    self.tell_given(area, to, epoch);
+                }
+            }
+        }
+    }
+
+    fn tell_given(&mut self, area: dsm::AreaId, to: dsm::Rank, epoch: u64) {
         let host = self.ranks.iter().position(|ranks| ranks.contains(&to));
         let (Some(id), Some(host)) = (self.own.id_of(area), host) else {
             return warn!(?area, to, "an area was given to a worker of another host, and cannot go there");

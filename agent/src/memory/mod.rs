@@ -51,6 +51,9 @@ pub struct SegmentMemory {
     taken_for: BTreeSet<(AreaId, [u32; 3])>,
     is_new: bool,
     ranks: Vec<Range<u32>>,
+    /// Areas that are sent on demand and were given to workers of other hosts, until all that was written is published: what was
+    /// published before is sent to nobody.
+    going: BTreeMap<dsm::AreaId, (dsm::Rank, u64)>,
     /// Groups of this host whose newest state could not be told, since a round was publishing it.
     untold: BTreeSet<GroupId>,
     /// Clocks that are told after those.
@@ -83,6 +86,7 @@ impl SegmentMemory {
             taken_for: BTreeSet::new(),
             is_new: true,
             ranks,
+            going: BTreeMap::new(),
             untold: BTreeSet::new(),
             clocks: None,
             trace: Trace::default(),
@@ -92,7 +96,8 @@ impl SegmentMemory {
 
     /// The bell that rings when something changes in it.
     pub(crate) fn bell(&self) -> Bell {
-        self.agent.bell(self.received.waits() || self.forcing.waits() || !self.untold.is_empty())
+        let looks_again = !self.untold.is_empty() || !self.going.is_empty();
+        self.agent.bell(self.received.waits() || self.forcing.waits() || looks_again)
     }
 
     pub(crate) fn agent(&self) -> &Agent {
@@ -128,6 +133,7 @@ impl SegmentMemory {
         for group in std::mem::take(&mut self.untold) {
             self.tell_state(group);
         }
+        self.let_go();
         let made = self.forcing.take_made(|group| self.untold.contains(group));
         self.events.extend(made.into_iter().map(|(group, put_off)| Event::Forced { group, put_off }));
         if self.untold.is_empty()

@@ -3,6 +3,7 @@ mod program;
 
 use crate::common::cluster::{Cluster, Running};
 use crate::common::example;
+use hectare_hosts::Settings;
 use hectare_orion::array::text::whitespace;
 use hectare_orion::relax::{Consistency, Every};
 use hectare_orion::{Context, Error, Result, parallel_for};
@@ -13,6 +14,10 @@ use std::process::Command;
 const ROLE: &str = "LOOPS_ROLE";
 /// A file for them.
 const FILE: &str = "LOOPS_FILE";
+/// The arrays of the role that counts bytes.
+const USERS: usize = 3000;
+const FILMS: usize = 1200;
+const RANK: usize = 100;
 
 /// The lines about passes, without the times.
 fn passes(text: &str) -> Vec<String> {
@@ -96,6 +101,23 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
                 })?;
             }
             println!("{}", w.explain());
+        }
+        "counts" => {
+            let ratings = w.entries([USERS, FILMS], 9000, |k| ([k * 7 % USERS, k * 11 % FILMS], k))?;
+            let mut users = w.zeros::<f32, 2>([USERS, RANK])?;
+            let mut films = w.zeros::<f32, 2>([FILMS, RANK])?;
+            for _ in 0..17 {
+                parallel_for!(w, unordered, read ratings, write [users, films];
+                for ((user, film), k) in ratings {
+                    users.row_mut(user)[0] += *k as f32;
+                    films.row_mut(film)[0] += 1.0;
+                })?;
+            }
+            let between = w.explain().iter().find_map(|one| one.between_hosts.clone());
+            for link in between.into_iter().flat_map(|between| between.links) {
+                let measured = link.measured.map_or(-1.0, f64::round);
+                println!("bytes {} {} {} {measured}", link.from, link.to, link.predicted);
+            }
         }
         "reads" => {
             // Each host has a file of its own by this name, all of one length.
@@ -199,6 +221,33 @@ fn loops_of_every_kind_have_the_bits_of_one_host() {
     cluster.assert_nothing_is_left();
 }
 
+/// Films go around three hosts: each row crosses each link of the ring once in a pass, and nothing else has to cross.
+#[test]
+fn parts_cross_links_as_often_as_they_must() {
+    let Some(cluster) = Cluster::with(3, &Settings { mtu: 9000, ..Settings::default() }) else { return };
+    let said = run(&cluster, "counts", 1);
+    let must = (FILMS * RANK * size_of::<f32>()) as f64;
+    let mut counted = 0;
+    for line in said.lines().filter_map(|line| line.split_once("bytes ")) {
+        let figures: Vec<f64> = line.1.split(' ').map(|figure| figure.parse().unwrap()).collect();
+        let [from, to, predicted, measured] = figures[..] else { panic!("{said}") };
+        let is_next = (from + 2.0) % 3.0 == to;
+        assert_eq!(predicted, if is_next { must } else { 0.0 }, "{said}");
+        // Each host's first worker asks its agent.
+        if measured >= 0.0 {
+            counted += 1;
+            let most = if is_next { 1.05 * must } else { 0.05 * must };
+            assert!(
+                measured < most,
+                "{measured} bytes from host {from} to host {to}, where {predicted} have to go"
+            );
+            assert!(!is_next || measured > must, "{said}");
+        }
+    }
+    assert_eq!(counted, 12, "{said}");
+    cluster.assert_nothing_is_left();
+}
+
 #[test]
 fn what_goes_wrong_on_one_host_is_told_on_all() {
     let Some(cluster) = Cluster::new(3) else { return };
@@ -208,8 +257,8 @@ fn what_goes_wrong_on_one_host_is_told_on_all() {
         let fits = |line: &&str| line.starts_with(head) && parts.iter().all(|part| line.contains(part));
         assert_eq!(lines.filter(fits).count(), count, "{head}{parts:?}\n{said}");
     };
-    // Each of two other hosts gets 640 bytes of users and 480 of films at the end, and each row of films at each of two hand-overs.
-    let handed = "1.9 kB for parts that change hands, 2.2 kB for what is written";
+    // Each of 480 bytes of films is handed over twice, and goes back to where it begins.
+    let handed = "960 bytes for parts that change hands, 480 bytes for those that go back to where it begins";
     let said = run(&cluster, "explains", 1);
     told(&said, 3, "  Between 3 hosts, a pass: ", &[handed]);
     // Agents count what goes to and from their own hosts.

@@ -26,7 +26,7 @@ pub(crate) struct Arrived {
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct ArrivalRecord {
-    cut: AtomicU64,
+    pub(super) cut: AtomicU64,
     term: AtomicU64,
     counter: AtomicU64,
     clock: AtomicU64,
@@ -75,6 +75,13 @@ impl ArrivalRecord {
         (self.cut.load(Ordering::Relaxed) == cut).then_some(arrived)
     }
 
+    /// The same for who reads the lines where they arrived, and has said so (`viewed.rs`).
+    pub(crate) fn in_place(&self, complete: u64) -> Option<Arrived> {
+        // SeqCst: after the reader has said so (`Viewed::begin`); pairs with `reopen`.
+        let cut = self.cut.load(Ordering::SeqCst);
+        if cut == RECEIVING { None } else { self.arrived(complete) }
+    }
+
     fn read(&self) -> Arrived {
         let version = Version {
             term: self.term.load(Ordering::Relaxed),
@@ -96,7 +103,8 @@ impl ArrivalRecord {
 
     /// Goes on to the next version: what was handed over is published, and its round is past.
     pub(crate) fn reopen(&self) {
-        self.cut.store(RECEIVING, Ordering::Relaxed);
+        // SeqCst: before the look at who reads in place (`Viewed::is_over`); pairs with `in_place`.
+        self.cut.store(RECEIVING, Ordering::SeqCst);
         // Release: pairs with the acquire fence in `arrived`. Who sees anything of the next record sees that this is not the
         // same cut.
         fence(Ordering::Release);

@@ -27,6 +27,7 @@ pub(crate) mod record;
 pub(crate) mod round;
 pub(crate) mod standing;
 pub(crate) mod tasks;
+pub(crate) mod viewed;
 pub(crate) mod wish;
 pub(crate) mod word;
 pub(crate) mod words;

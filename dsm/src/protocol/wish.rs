@@ -49,6 +49,12 @@ impl WishRecord {
         self.answered.fetch_max(wish << 1 | u64::from(put_off), Ordering::SeqCst);
     }
 
+    /// The word that answers change, to sleep on.
+    #[cfg(not(loom))]
+    pub(crate) fn answers(&self) -> &AtomicU64 {
+        &self.answered
+    }
+
     /// The answer to a wish: whether the owner could not publish.
     pub(crate) fn answer_to(&self, wish: u64) -> Option<bool> {
         // SeqCst: after the worker has said that it waits (`Seat::set_waits`); pairs with `answer`. What was published here for

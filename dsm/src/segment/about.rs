@@ -6,6 +6,8 @@ use std::time::Duration;
 
 /// Bit of `AboutLines::flags`: the owner looks the area through before a round.
 const AUTOMATIC: u32 = 1;
+/// Another: other hosts are sent what they ask for.
+const ON_DEMAND: u32 = 2;
 
 /// The properties that do not change while an area lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub(crate) struct About {
     pub(crate) interval: Option<Duration>,
     /// Between publications that go to other hosts.
     pub(crate) external_interval: Option<Duration>,
+    /// [`AreaSpec::on_demand`](crate::AreaSpec::on_demand).
+    pub(crate) on_demand: bool,
 }
 
 impl About {
@@ -52,6 +56,7 @@ impl AboutLines {
             automatic: self.is_automatic(),
             interval: interval(&self.interval_ns),
             external_interval: interval(&self.external_interval_ns),
+            on_demand: self.flags.load(Ordering::Relaxed) & ON_DEMAND != 0,
         }
     }
 
@@ -65,7 +70,8 @@ impl AboutLines {
         large(&self.len, about.len as u64);
         small(&self.row_len, about.row as u32);
         small(&self.copies, about.copies);
-        small(&self.flags, if about.automatic { AUTOMATIC } else { 0 });
+        let flag = |is_set, bit| if is_set { bit } else { 0 };
+        small(&self.flags, flag(about.automatic, AUTOMATIC) | flag(about.on_demand, ON_DEMAND));
         for (word, interval) in
             [(&self.interval_ns, about.interval), (&self.external_interval_ns, about.external_interval)]
         {

@@ -24,6 +24,8 @@ pub enum Promise {
     Progress,
     /// Who asks for what a group is now is answered when that is there.
     Wishes,
+    /// What is sent on demand goes to who asks, and to who is given it.
+    Demand,
     /// A name has one area, and the areas of a group have one host; who asks gets the answer that fits.
     Names,
     /// Both hosts hear of what clashes.
@@ -80,6 +82,8 @@ pub(crate) struct Judge {
     heard: BTreeSet<(AreaId, HostId)>,
     ends: BTreeMap<HostId, PeerFailed>,
     deleted: BTreeSet<GroupId>,
+    /// To whose worker a group was given that is sent on demand, until that one has it.
+    given_to: BTreeMap<GroupId, HostId>,
     /// The host whose worker owns a group that is given from host to host; `None` while it is on its way.
     owners: BTreeMap<GroupId, Option<HostId>>,
 }
@@ -185,6 +189,37 @@ impl Judge {
     pub(crate) fn covers_of(&self, host: HostId, group: GroupId, round: Option<u64>, clock: u64) -> bool {
         let needed = self.at_clock.get(&(host, clock)).and_then(|rounds| rounds.get(&group)).copied();
         self.is_deleted(group) || needed.is_none_or(|needed| self.has(group, round, needed))
+    }
+
+    /// The state of a group that a host shows which has reached a clock of all and asks: the latest that its owners had published by
+    /// then.
+    pub(crate) fn at_clock(&self, group: GroupId, clock: u64) -> u64 {
+        let of = |host| self.at_clock.get(&(HostId(host), clock))?.get(&group).copied();
+        (0..self.hosts).filter_map(of).max().unwrap_or(0)
+    }
+
+    /// A group was given to a host's worker.
+    pub(crate) fn given(&mut self, group: GroupId, to: HostId) {
+        self.given_to.insert(group, to);
+    }
+
+    /// A host is sent a group on demand; `asked`: one of its workers has asked.
+    pub(crate) fn sent(&mut self, host: HostId, group: GroupId, asked: bool) {
+        if !asked && self.given_to.get(&group) != Some(&host) {
+            self.broke(Promise::Demand, format!("{host} is sent {group:?}, and did not ask"));
+        }
+    }
+
+    /// The order of the state that has these versions and bytes, of a group of one area.
+    pub(crate) fn arrived(
+        &mut self,
+        host: HostId,
+        group: GroupId,
+        versions: &[Version],
+        bytes: &[u8],
+    ) -> Option<u64> {
+        let none: &[Option<Version>] = &[None];
+        self.visible(host, group, none, versions, &[bytes])
     }
 
     /// A group has an owner from now on, or is on its way.

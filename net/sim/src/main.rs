@@ -21,6 +21,15 @@ struct Arguments {
     /// Of a thousand pairs of a host and a group of another, so many subscribe, whatever the seed says.
     #[arg(long)]
     attach: Option<u64>,
+    /// Of a thousand groups of one area, so many are sent on demand, whatever the seed says.
+    #[arg(long)]
+    on_demand: Option<u64>,
+    /// So many starts of agents anew, whatever the seed says.
+    #[arg(long)]
+    crashes: Option<u64>,
+    /// So many hand-overs of each host, whatever the seed says.
+    #[arg(long)]
+    handovers: Option<u64>,
     /// An error in the node, by name.
     #[arg(long)]
     mutant: Option<String>,
@@ -53,6 +62,9 @@ fn main() -> anyhow::Result<()> {
         options.verbose = arguments.verbose;
         options.hosts = arguments.hosts.unwrap_or(options.hosts);
         options.attach = arguments.attach.unwrap_or(options.attach);
+        options.on_demand = arguments.on_demand.unwrap_or(options.on_demand);
+        options.crashes = arguments.crashes.unwrap_or(options.crashes);
+        options.handovers = arguments.handovers.unwrap_or(options.handovers);
         if arguments.seed.is_some() {
             println!("{options:#?}");
         }

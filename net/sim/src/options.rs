@@ -1,6 +1,6 @@
 //! The settings of a run: a job, a network and its faults, all of which follow from the seed.
 use crate::random::Random;
-use hectare_net::Mutant;
+use hectare_net::{GroupId, Mutant};
 
 /// A millisecond of virtual time.
 pub const MS: u64 = 1_000_000;
@@ -73,6 +73,8 @@ pub struct Options {
     pub short: u64,
     /// Of a thousand rounds, so many find a worker that wants what a group of another host is now.
     pub wishes: u64,
+    /// Of a thousand groups of one area, so many are sent on demand.
+    pub on_demand: u64,
     /// A host sends cuts of groups that it does not own.
     pub impostor: bool,
     /// A host dies.
@@ -84,6 +86,18 @@ pub struct Options {
 }
 
 impl Options {
+    /// Whether nothing has agents begin anew, or sessions, or questions answered in vain: then nothing is sent twice.
+    #[must_use]
+    pub fn is_steady(&self) -> bool {
+        self.crashes + self.partitions + self.pauses + self.short == 0 && !self.death && !self.impostor
+    }
+
+    /// Whether a group of one area is sent on demand.
+    #[must_use]
+    pub fn is_on_demand(&self, group: GroupId) -> bool {
+        Random::new(self.seed ^ group.0.rotate_left(17)).chance(self.on_demand)
+    }
+
     /// The run of a seed.
     #[must_use]
     pub fn of(seed: u64) -> Options {
@@ -128,6 +142,7 @@ impl Options {
             short: if random.chance(200) { 500 } else { 0 },
             renewals: if random.chance(400) { random.between(1, 6) } else { 0 },
             handovers: if random.chance(500) { random.between(1, 12) } else { 0 },
+            on_demand: if random.chance(500) { 500 } else { 0 },
             mutant: None,
             verbose: false,
         }

@@ -143,3 +143,13 @@ fn a_group_that_is_left_behind_its_readers_backs() {
 fn answers_before_their_data() {
     is_found(Mutant::EarlyAnswer, &[Promise::Wishes]);
 }
+
+#[test]
+fn what_nobody_asked_for() {
+    is_found(Mutant::Unasked, &[Promise::Demand]);
+}
+
+#[test]
+fn a_group_that_is_left_before_the_next_owner_has_it() {
+    is_found(Mutant::BlindLeave, &[Promise::OneWriter]);
+}

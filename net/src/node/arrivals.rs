@@ -67,6 +67,27 @@ impl Inbound {
         matches!(self.have.get(usize::from(member)), Some(Some(_)))
     }
 
+    /// Whether this host is sent it only when it asks, or is given it.
+    pub(super) fn is_on_demand(&self) -> bool {
+        self.told.iter().flatten().flatten().any(|description| description.on_demand)
+    }
+
+    /// Whether who attaches to a member may have it: data of it is here, up to what clocks cover, or comes on demand.
+    pub(super) fn is_open(&self, member: u16) -> bool {
+        match self.is_on_demand() {
+            true => usize::from(member) < self.have.len(),
+            false => self.has(member) && self.round >= self.floor,
+        }
+    }
+
+    /// The owner's round of what is here, published or, of what is sent on demand, arrived.
+    pub(super) fn round_here(&self) -> u64 {
+        match self.phase {
+            Phase::Arrived { round, .. } if self.is_on_demand() => round.max(self.round),
+            _ => self.round,
+        }
+    }
+
     fn description(&self, member: u16) -> Option<&Description> {
         self.told.get(usize::from(member))?.as_ref()?.as_ref()
     }
@@ -88,7 +109,8 @@ impl Inbound {
             state: self.state,
             round: self.round,
             interval_us: self.interval_us,
-            forced: self.wishes.last(),
+            // Of what is sent on demand, the next owner's host is not asked for what was answered.
+            forced: if self.is_on_demand() { self.wishes.last_open() } else { self.wishes.last() },
             have: self.have.clone(),
         }
     }
@@ -257,6 +279,8 @@ impl Node {
         let inbound = self.inbound.get_mut(&area.group).expect("just seen");
         inbound.told[member] = Some(description);
         if inbound.told.iter().all(|told| *told == Some(None)) {
+            // That it is to come here was said before it was deleted, and is heard again by every agent.
+            self.handovers.expect_no_more(area.group);
             self.detach(cx, area.group);
             return;
         }
@@ -281,6 +305,7 @@ impl Node {
         }
         if inbound.have.len() > before {
             self.restate_subscription(group);
+            self.answer_attached(cx, group);
         }
         if let Some((area, error)) = refused {
             self.refuse_from(cx, area, error);
@@ -290,7 +315,15 @@ impl Node {
     /// The owner has no memory for the copies that it would send: whoever attaches to an area that has not come is told, and a
     /// group of which nothing has come is let go.
     pub(super) fn on_unsent(&mut self, cx: &mut Cx<'_>, group: GroupId, state: u64) {
-        let Some(inbound) = self.inbound.get(&group).filter(|inbound| inbound.state == state) else { return };
+        let Some(inbound) = self.inbound.get_mut(&group).filter(|inbound| inbound.state == state) else {
+            return;
+        };
+        if inbound.is_on_demand() {
+            if let Some(wish) = inbound.wishes.take_all() {
+                cx.memory.answer(group, wish, None, true);
+            }
+            return;
+        }
         let first =
             AreaId { group, member: inbound.have.iter().take_while(|have| have.is_some()).count() as u16 };
         // What is to come here stays subscribed to.
@@ -420,6 +453,8 @@ impl Node {
         cx.memory.commit(group, arrival);
         self.counters.arrivals += 1;
         self.restate_subscription(group);
+        // Of what is sent on demand, what has arrived is here.
+        self.answer_wishes(cx, group);
     }
 
     /// A round of this host published what was committed.

@@ -134,7 +134,7 @@ impl Node {
         let (lowest, subscriptions) = (self.clocks.lowest, peer.named.len() as u32);
         let named = peer.stated.len() as u32;
         let limit = peer.lowest.map_or(0, |lowest| lowest + 1);
-        let blocked = self.subscribed_by(host).any(|(_, outbound)| outbound.label() > limit);
+        let blocked = self.covered_for(host).any(|(_, outbound)| outbound.label() > limit);
         let clock = if blocked { clock.min(limit) } else { clock };
         let told = self.clocks.told.get(&host);
         let (last, known) = told.map_or((0, 0), |told| (told.clock, told.subscriptions));
@@ -142,7 +142,7 @@ impl Node {
         let mut next = told.filter(|_| known == subscriptions).and_then(|told| told.waiting.clone());
         if next.is_none() && (clock > last || known != subscriptions) {
             let covers = self
-                .subscribed_by(host)
+                .covered_for(host)
                 .filter_map(|(group, outbound)| Some((group, outbound.covered_round(clock)?)));
             next = Some((clock, covers.collect()));
         }
@@ -166,7 +166,10 @@ impl Node {
                 // The last one that was told may not cover all that was named since.
                 (told.clock, told.covers) = (0, Vec::new());
             }
-            None => {}
+            // What an agent before the peer's received has no round there, so that it cannot tell that it has this one.
+            None => told.covers.retain(|(group, round)| {
+                !self.outbound.get(group).is_some_and(|outbound| outbound.has_without_round(host, *round))
+            }),
         }
         let register =
             Register::Clock { clock: told.clock, lowest, subscriptions, named, covers: told.covers.clone() };

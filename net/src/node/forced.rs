@@ -70,6 +70,11 @@ impl Wishes {
         self.last
     }
 
+    /// The last one if it is not answered, else 0.
+    pub(super) fn last_open(&self) -> u32 {
+        self.open.back().map_or(0, |(wish, _)| *wish)
+    }
+
     /// The owner is on another host from now on.
     pub(super) fn go_over(&mut self) {
         self.answer = self.next.take();
@@ -113,11 +118,13 @@ impl Node {
     pub(super) fn answer_wishes(&mut self, cx: &mut Cx<'_>, group: GroupId) {
         let early = self.mutant(Mutant::EarlyAnswer);
         let Some(inbound) = self.inbound.get_mut(&group) else { return };
-        let is_here = |answer: &Forced| early || answer.round <= inbound.round;
+        let is_here = |answer: &Forced| early || answer.round <= inbound.round_here();
         let Some(answer) = inbound.wishes.answer.filter(is_here) else { return };
         inbound.wishes.answer = None;
+        // What has arrived and is not published here is not what readers see by rounds.
+        let is_published = answer.round <= inbound.round;
         if let Some(asked_ns) = inbound.wishes.answer(answer.forced) {
-            let is_all = answer.is_newest && !answer.put_off;
+            let is_all = answer.is_newest && !answer.put_off && (is_published || early);
             cx.memory.answer(group, answer.forced, is_all.then_some(asked_ns), answer.put_off);
         }
     }
@@ -137,6 +144,16 @@ impl Node {
             cx.memory.force(group);
         }
         for (host, answer) in answers {
+            self.tell(host, Register::Forced(group, answer));
+        }
+    }
+
+    /// Answers those who asked for a group that is sent on demand.
+    pub(super) fn answer_asked(&mut self, group: GroupId) {
+        let Some(outbound) = self.outbound.get_mut(&group).filter(|outbound| outbound.is_on_demand()) else {
+            return;
+        };
+        for (host, answer) in outbound.answer_asked() {
             self.tell(host, Register::Forced(group, answer));
         }
     }

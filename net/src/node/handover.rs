@@ -44,9 +44,19 @@ impl Handovers {
         self.leaving.keys().copied()
     }
 
+    /// The host of the worker that a group of this host was given to.
+    pub(super) fn next_host(&self, group: GroupId) -> Option<HostId> {
+        self.leaving.get(&group).map(|(to, _)| *to)
+    }
+
     /// Whether a group is to come here.
     pub(super) fn expects(&self, group: GroupId) -> bool {
         self.expected.contains(&group)
+    }
+
+    /// A group that was to come here is deleted.
+    pub(super) fn expect_no_more(&mut self, group: GroupId) {
+        self.expected.remove(&group);
     }
 
     /// A group of this host is deleted.
@@ -114,8 +124,10 @@ impl Node {
         if members.any(|area| self.is_unnamed(area)) {
             return;
         }
+        // Those who ask for it are told where it is when it has gone: clocks cover nothing of it.
+        let on_demand = outbound.is_on_demand();
         // Whether the next owner's host has all, others lack something, and who has all and is to go over.
-        let (mut is_there, mut lags, mut moves) = (false, false, Vec::new());
+        let (mut is_there, mut lags, mut moves, mut others) = (false, false, Vec::new(), Vec::new());
         for (&host, subscriber) in &outbound.subscribers {
             let said = &subscriber.said;
             let has_all = subscriber.ride.is_none()
@@ -124,7 +136,9 @@ impl Node {
                 && !said.have.contains(&None)
                 && !outbound.lacks(host);
             if host == to {
-                is_there = has_all;
+                is_there = has_all || (on_demand && self.mutant(Mutant::BlindLeave));
+            } else if on_demand {
+                others.push(host);
             } else if has_all {
                 moves.push(host);
             } else {
@@ -142,7 +156,7 @@ impl Node {
         }
         // Of one whose subscriptions an agent before this one knew, this one may not know yet.
         let waits = waits || self.peers.hosts().any(|host| !self.peers[&host].is_known_whole());
-        if waits && !self.mutant(Mutant::HastyLeave) {
+        if waits && !on_demand && !self.mutant(Mutant::HastyLeave) {
             return;
         }
         if !cx.memory.leave(group, to, handover, &versions) {
@@ -151,6 +165,16 @@ impl Node {
         }
         self.counters.left += 1;
         self.handovers.leaving.remove(&group);
+        for host in others {
+            self.abandon_ride(cx, group, host);
+            self.tell(host, Register::Moving(group, Owner { host: to, epoch: handover.epoch }));
+            // Until it says that it has gone over, it is a subscriber here: the group may come back before that.
+            let subscriber = &self.outbound[&group].subscribers[&host];
+            let is_open = subscriber.asked.is_some() || subscriber.wanted.is_some();
+            let forced = if is_open { subscriber.said.forced } else { 0 };
+            let said = Subscription { forced, ..subscriber.said.clone() };
+            self.handovers.early.insert((group, host), said);
+        }
         let outbound = self.outbound.remove(&group).expect("just seen");
         let mut inbound = self.new_inbound(0);
         inbound.told = outbound.members.into_iter().map(Some).collect();
@@ -206,7 +230,8 @@ impl Node {
         let Some(owner) = inbound.moving.filter(|_| !matches!(inbound.phase, Phase::Arrived { .. })) else {
             return;
         };
-        let said = Subscription { stage: Stage::Free, cut: 0, round: 0, ..inbound.said() };
+        // Cuts from there are dropped until it is known to know of this (`go_over`): so it is to make none yet.
+        let said = Subscription { stage: Stage::Busy, cut: 0, round: 0, ..inbound.said() };
         if let Some(peer) = self.peers.get_mut(&owner.host)
             && peer.stated.insert(group)
         {

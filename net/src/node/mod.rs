@@ -250,6 +250,7 @@ impl Node {
             }
             self.advance_clocks(cx);
             while let Some(group) = self.stirred.pop_first() {
+                self.answer_asked(group);
                 self.depart(cx, group);
                 self.part(cx, group);
                 self.take(cx, group);

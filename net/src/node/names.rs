@@ -203,10 +203,9 @@ impl Node {
 
     pub(super) fn answer_attached(&mut self, cx: &mut Cx<'_>, group: crate::GroupId) {
         let Some(inbound) = self.inbound.get(&group) else { return };
-        let late = inbound.round < inbound.floor;
         let found = self.names.lookups.values().filter_map(|lookup| lookup.found);
         let there: Vec<AreaId> =
-            found.filter(|area| area.group == group && inbound.has(area.member) && !late).collect();
+            found.filter(|area| area.group == group && inbound.is_open(area.member)).collect();
         for area in there {
             self.answer_lookups(cx, area, Ok(area));
         }

@@ -4,7 +4,7 @@ use crate::intervals::Intervals;
 use crate::lines::Lines;
 use crate::memory::{Pinned, State};
 use crate::types::{Description, HostId};
-use crate::wire::Subscription;
+use crate::wire::{Forced, Stage, Subscription};
 use std::collections::BTreeMap;
 
 pub(super) const EXPRESS: usize = 0;
@@ -50,6 +50,10 @@ pub(super) struct Subscriber {
     pub(super) departed_ns: Option<u64>,
     /// A forced sync waits for no interval.
     pub(super) hurry: bool,
+    /// Of a group that is sent on demand: the last question, until it is answered.
+    pub(super) asked: Option<u32>,
+    /// What was published by this round is to be sent for it.
+    pub(super) wanted: Option<u64>,
 }
 
 /// A subscriber's way through a train: a cursor, and what was lost.
@@ -98,6 +102,43 @@ impl Outbound {
         let Some(subscriber) = self.subscribers.get(&host) else { return true };
         let is_newest = self.newest.as_ref().is_some_and(|newest| said_has(&subscriber.said, newest));
         subscriber.said.round >= round || is_newest
+    }
+
+    /// Whether a subscriber has all that this round published, by its versions, and does not know of the round.
+    pub(super) fn has_without_round(&self, host: HostId, round: u64) -> bool {
+        self.subscribers.get(&host).is_some_and(|subscriber| subscriber.said.round < round)
+            && self.has(host, round)
+    }
+
+    /// Whether hosts are sent it only when they ask, or are given it.
+    pub(super) fn is_on_demand(&self) -> bool {
+        self.members.iter().flatten().any(|description| description.on_demand)
+    }
+
+    /// Answers those who have asked for a group that is sent on demand: with the round that each is to have, 0 if it has all. What
+    /// is published was published before the question came.
+    pub(super) fn answer_asked(&mut self) -> Vec<(HostId, Forced)> {
+        let Some(newest) = self.newest.as_ref().map(|newest| newest.round) else { return Vec::new() };
+        let asked = self.subscribers.iter_mut().filter_map(|(host, it)| Some((*host, it.asked.take()?)));
+        let asked: Vec<_> = asked.collect();
+        let answer = |(host, forced)| {
+            let round = if self.lacks(host) { newest } else { 0 };
+            let subscriber = self.subscribers.get_mut(&host).expect("it asks");
+            subscriber.wanted = Some(round).filter(|round| *round > 0);
+            (host, Forced { forced, round, is_newest: true, put_off: false })
+        };
+        asked.into_iter().map(answer).collect()
+    }
+
+    /// A host says that a cut has arrived, or what it has published: whether it has what it asked for.
+    pub(super) fn note_arrived(&mut self, host: HostId) {
+        let Some(subscriber) = self.subscribers.get_mut(&host) else { return };
+        let said = &subscriber.said;
+        let complete =
+            subscriber.ride.as_ref().filter(|ride| said.stage == Stage::Complete && ride.cut == said.cut);
+        let train = complete.and_then(|ride| self.trains[ride.slot].as_ref());
+        let has = train.map_or(0, |train| train.pinned.state.round).max(said.published());
+        subscriber.wanted = subscriber.wanted.filter(|round| *round > has);
     }
 
     pub(super) fn label(&self) -> u64 {

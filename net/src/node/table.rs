@@ -124,7 +124,7 @@ mod tests {
     fn description(name: u8, group: u8) -> Description {
         let group = if group == 0 { String::new() } else { format!("g{group}") };
         let element = ElementType { kind: 1, size: 8, align: 8 };
-        Description { name: format!("n{name}"), group, element, bytes: 8, row: 1 }
+        Description { name: format!("n{name}"), group, element, bytes: 8, row: 1, on_demand: false }
     }
 
     /// The same by walking over all there is.

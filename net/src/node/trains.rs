@@ -130,7 +130,11 @@ impl Node {
             }
             Err(_) => {
                 for &(host, _) in waiting {
-                    let state = self.outbound[&group].subscribers[&host].said.state;
+                    let outbound = self.outbound.get_mut(&group).expect("it is waited for");
+                    let subscriber = outbound.subscribers.get_mut(&host).expect("it waits");
+                    // Of what is sent on demand, this is the answer.
+                    subscriber.wanted = None;
+                    let state = subscriber.said.state;
                     self.tell(host, Register::Unsent(group, state, self.counters.pins_refused));
                 }
                 Err(self.config.alive_ns)
@@ -192,6 +196,7 @@ impl Node {
             return;
         };
         let (stage, cut, forced) = (said.stage, said.cut, said.forced);
+        let on_demand = outbound.is_on_demand();
         // One that has left and come back may not have been heard to leave; nothing is known there of the members.
         let is_new = outbound
             .subscribers
@@ -204,8 +209,11 @@ impl Node {
             slow: false,
             departed_ns: None,
             hurry: false,
+            asked: None,
+            wanted: None,
         });
-        if forced > subscriber.said.forced || (is_new && forced > 0) {
+        let asks = forced > subscriber.said.forced || (is_new && forced > 0);
+        if asks && !on_demand {
             subscriber.hurry = true;
             if outbound.forcing.ask(from, forced) {
                 cx.memory.force(group);
@@ -214,13 +222,19 @@ impl Node {
         let subscriber = outbound.subscribers.get_mut(&from).expect("just entered");
         // Who has gone from host to host with the group counts its cuts anew.
         let is_anew = subscriber.ride.is_none() && said.state != subscriber.said.state;
+        let state = said.state;
         subscriber.said = said;
         if stage == Stage::Free && subscriber.credit.is_some_and(|credit| credit <= cut || is_anew) {
             subscriber.credit = None;
         }
-        if subscriber.ride.as_ref().is_some_and(|ride| ride.cut <= cut) {
+        if asks && on_demand {
+            subscriber.asked = Some(forced);
+        }
+        outbound.note_arrived(from);
+        let ride = self.outbound[&group].subscribers[&from].ride.as_ref();
+        if ride.is_some_and(|ride| ride.cut <= cut) {
             self.get_off(cx, group, from, true);
-        } else if subscriber.ride.as_ref().is_some_and(|ride| ride.base != subscriber.said.state) {
+        } else if ride.is_some_and(|ride| ride.base != state) {
             // It has subscribed anew, or published what was given up before: the cut was made for another state.
             self.abandon_ride(cx, group, from);
         }
@@ -271,7 +285,7 @@ impl Node {
     }
 
     /// Ends a cut under way. The next one takes its place at the receiver.
-    fn abandon_ride(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
+    pub(super) fn abandon_ride(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
         self.get_off(cx, group, host, false);
         if let Some(subscriber) = self.outbound.get_mut(&group).and_then(|all| all.subscribers.get_mut(&host))
         {
@@ -294,9 +308,19 @@ impl Node {
             .map(|(group, outbound)| (*group, outbound))
     }
 
+    /// Those of them that clocks cover.
+    pub(super) fn covered_for(&self, host: HostId) -> impl Iterator<Item = (GroupId, &Outbound)> {
+        self.subscribed_by(host).filter(|(_, outbound)| !outbound.is_on_demand())
+    }
+
     /// Whether a host has still to get something: also what it cannot take yet, as its own clocks are not so far.
     pub(super) fn has_more(&self, host: HostId) -> bool {
-        let waits = |outbound: &Outbound| outbound.subscribers[&host].ride.is_some() || outbound.lacks(host);
+        let waits = |outbound: &Outbound| {
+            let subscriber = &outbound.subscribers[&host];
+            let is_owed =
+                !outbound.is_on_demand() || subscriber.wanted.is_some() || subscriber.asked.is_some();
+            subscriber.ride.is_some() || (is_owed && outbound.lacks(host))
+        };
         self.subscribed_by(host).any(|(_, outbound)| waits(outbound))
     }
 
@@ -346,8 +370,13 @@ impl Node {
         let no_labels = self.mutant(Mutant::NoLabels);
         let clock = self.clocks.own();
         let Some(outbound) = self.outbound.get(&group) else { return Vec::new() };
+        let (on_demand, next) = (outbound.is_on_demand(), self.handovers.next_host(group));
+        let unasked = self.mutant(Mutant::Unasked);
         let mut waiting = Vec::new();
         for (&host, subscriber) in &outbound.subscribers {
+            if on_demand && subscriber.wanted.is_none() && next != Some(host) && !unasked {
+                continue;
+            }
             let said = &subscriber.said;
             let is_slow = subscriber.slow || said.have.contains(&None);
             let free = subscriber.ride.is_none() && subscriber.credit.is_none() && said.stage == Stage::Free;
@@ -358,6 +387,10 @@ impl Node {
             }
             let lowest = if no_labels { Some(u64::MAX - 1) } else { peer.lowest };
             let Some(choice) = outbound.choose(host, lowest) else { continue };
+            // Who asks for it is sent no older state, nor the next owner's host: it waits for that host's clocks.
+            if on_demand && (choice.kept.is_some() || choice.label != outbound.label()) {
+                continue;
+            }
             let interval_us = said.interval_us.max(outbound.interval_us());
             let due_ns = subscriber
                 .departed_ns

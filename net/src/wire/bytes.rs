@@ -47,6 +47,14 @@ impl<'b> Reader<'b> {
         Ok(u128::from_le_bytes(self.array()?))
     }
 
+    pub(crate) fn bool(&mut self) -> Result<bool, FrameError> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(FrameError::Value { of: "a yes or a no" }),
+        }
+    }
+
     /// 0 or 1, which say whether `value` follows.
     pub(crate) fn option<T>(
         &mut self,
@@ -92,7 +100,8 @@ impl<'b> Reader<'b> {
         if bytes > crate::LINE << 32 {
             return Err(FrameError::Value { of: "an area's length" });
         }
-        Ok(Description { name, group, element, bytes, row })
+        let on_demand = self.bool()?;
+        Ok(Description { name, group, element, bytes, row, on_demand })
     }
 }
 
@@ -163,6 +172,7 @@ pub(crate) trait Put {
         self.element(description.element);
         self.u64(description.bytes);
         self.u32(description.row);
+        self.u8(description.on_demand.into());
     }
 }
 

@@ -309,7 +309,7 @@ impl Register {
             7 => Register::Lookup(from.u32()?, from.option(Wanted::get)?),
             8 => Register::Found(from.u32()?, from.u64()?, get_result(from, |from| from.area())?),
             9 => Register::Clash(from.area()?, from.host()?, get_name_error(from)?),
-            10 => Register::Suspect(from.host()?, get_bool(from)?),
+            10 => Register::Suspect(from.host()?, from.bool()?),
             11 => Register::Verdict(get_failed(from)?),
             12 => Register::Left,
             13 => Register::Forced(from.group()?, Forced::get(from)?),
@@ -335,7 +335,7 @@ impl Forced {
 
     fn get(from: &mut Reader<'_>) -> Result<Forced, FrameError> {
         let (forced, round) = (from.u32()?, from.u64()?);
-        Ok(Forced { forced, round, is_newest: get_bool(from)?, put_off: get_bool(from)? })
+        Ok(Forced { forced, round, is_newest: from.bool()?, put_off: from.bool()? })
     }
 }
 
@@ -347,7 +347,7 @@ impl Stated {
     }
 
     fn get(from: &mut Reader<'_>) -> Result<Stated, FrameError> {
-        let (description, accepted) = (from.description()?, get_bool(from)?);
+        let (description, accepted) = (from.description()?, from.bool()?);
         Ok(Stated { description, accepted, kept: get_result(from, |_| Ok(()))?.err() })
     }
 }
@@ -403,10 +403,6 @@ impl Subscription {
         let have = (0..members).map(|_| from.option(Reader::version)).collect::<Result<_, _>>()?;
         Ok(Subscription { stage, cut, state, round, interval_us, forced, have })
     }
-}
-
-fn get_bool(from: &mut Reader<'_>) -> Result<bool, FrameError> {
-    Ok(from.option(|_| Ok(()))?.is_some())
 }
 
 fn put_result<T>(to: &mut Vec<u8>, result: Result<&T, &NameError>, put: impl FnOnce(&mut Vec<u8>, &T)) {

@@ -132,6 +132,7 @@ impl Choices<'_> {
             element: self.element(),
             bytes: self.u64() >> 26,
             row: self.u32(),
+            on_demand: self.below(2) == 1,
         }
     }
 

@@ -3,10 +3,11 @@ use crate::contract::Layout;
 use crate::error::Result;
 use crate::fabric::shown::{self, Shown, read_shown};
 use crate::view::Window;
-use hectare_dsm::{Area, Cells, Element, Error, Opened, Owned, Rank, Recalled, Worker};
+use hectare_dsm::{Area, Asked, Cells, Element, Error, Opened, Owned, Rank, Recalled, Worker};
+use std::cell::Cell;
 use std::time::Duration;
 
-/// How long a worker waits for a partition that its owner has made.
+/// How long a worker waits for a partition that its owner has made, and for what is in it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The state of a partition on this worker.
@@ -29,19 +30,23 @@ pub(crate) enum Hold<T: Element> {
 pub(crate) struct Partition<T: Element> {
     area: Area<T>,
     hold: Hold<T>,
+    /// The question for what its owner's host has of it, since it was written last.
+    asked: Cell<Option<Asked>>,
     /// Whether workers of other hosts have to reach it.
     spans_hosts: bool,
 }
 
 impl<T: Element> Partition<T> {
-    /// The area of a partition: no log and, on one host, no reader copy.
+    /// The area of a partition: no log and, on one host, no reader copy; to other hosts it goes when it is given or asked for.
     pub(crate) fn create<const N: usize>(
         worker: &mut Worker,
         name: &str,
         window: &Window<N>,
     ) -> Result<Owned<T>> {
         let row = if N > 1 { window.row_len() } else { 1 };
-        let spec = shown::spec(name, shown::spans_hosts(worker)).row(row.max(1));
+        let spans_hosts = shown::spans_hosts(worker);
+        let spec = shown::spec(name, spans_hosts).row(row.max(1));
+        let spec = if spans_hosts { spec.on_demand() } else { spec };
         Ok(worker.create(spec, window.len())?)
     }
 
@@ -58,7 +63,7 @@ impl<T: Element> Partition<T> {
         for part in 0..layout.parts() {
             let area = worker.attach_within(&name(part), PATIENCE)?;
             let hold = mine.next_if(|(number, _)| *number == part).map_or(Hold::Elsewhere, |(_, hold)| hold);
-            parts.push(Partition { area, hold, spans_hosts });
+            parts.push(Partition { area, hold, asked: Cell::new(None), spans_hosts });
         }
         Ok(parts)
     }
@@ -68,8 +73,23 @@ impl<T: Element> Partition<T> {
     pub(crate) fn read<'w>(&'w self, worker: &'w Worker) -> Result<&'w [T]> {
         match &self.hold {
             Hold::Held(owned) | Hold::Shown(Shown::Published(owned)) => Ok(owned.read(worker)?),
-            _ => read_shown(&self.area, worker, self.spans_hosts),
+            _ if self.spans_hosts => {
+                self.ask(worker)?;
+                let asked = self.asked.get().expect("just asked");
+                Ok(self.area.read_asked(worker, asked, PATIENCE)?)
+            }
+            _ => read_shown(&self.area, worker, false),
         }
+    }
+
+    /// Asks the owner's host for its elements, if they may be other ones than those that are here; [`Partition::read`] waits for
+    /// them. Who is to read several parts asks for all first.
+    pub(crate) fn ask(&self, worker: &Worker) -> Result<()> {
+        let reads = !matches!(self.hold, Hold::Held(_) | Hold::Shown(_));
+        if self.spans_hosts && reads && self.asked.get().is_none() {
+            self.asked.set(Some(self.area.ask(worker)?));
+        }
+        Ok(())
     }
 
     /// Its elements, for writing; this worker must hold it.
@@ -96,6 +116,7 @@ impl<T: Element> Partition<T> {
 
     /// Takes it back from its readers, if this worker shows it.
     pub(crate) fn recall(&mut self, worker: &mut Worker) -> Result<()> {
+        self.asked.set(None);
         if matches!(self.hold, Hold::Shown(_))
             && let Hold::Shown(shown) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
         {
@@ -118,8 +139,9 @@ impl<T: Element> Partition<T> {
         Ok(())
     }
 
-    /// Lets everybody read it, if this worker holds it.
+    /// Lets everybody read it, if this worker holds it. Who does not asks for what it is by then, when it reads it.
     pub(crate) fn lend(&mut self, worker: &Worker) -> Result<()> {
+        self.asked.set(None);
         if matches!(self.hold, Hold::Held(_))
             && let Hold::Held(owned) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
         {

@@ -10,8 +10,8 @@ use std::time::Duration;
 /// How long an agent may take to say what it has counted.
 const ANSWER: Duration = Duration::from_secs(3);
 
-/// Bytes that the hosts of a program send each other in a pass of a loop, without what clocks of relaxed arrays add. Every host has
-/// copies of all arrays: each byte counts once for each other host.
+/// Bytes that the hosts of a program send each other in a pass of a loop, without what clocks of relaxed arrays add, and without parts
+/// that were written elsewhere since they were last read here: those go when they are read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct BetweenHosts {
@@ -19,8 +19,8 @@ pub struct BetweenHosts {
     pub hosts: usize,
     /// Of parts that workers of different hosts hand over.
     pub handed: f64,
-    /// Of what is written, at the end of the pass.
-    pub written: f64,
+    /// Of parts that begin with workers of another host than the last pass left them with.
+    pub begun: f64,
     /// The same by link.
     pub links: Vec<LinkBytes>,
     /// What links do, as workers measured it before the loop was planned.
@@ -46,8 +46,7 @@ impl BetweenHosts {
     pub(super) fn of(nest: &LoopNest, placement: &Placement, hosts: &Hosts) -> BetweenHosts {
         let traffic = Traffic::of(nest, placement, hosts);
         let count = hosts.count();
-        let copies = count.saturating_sub(1) as f64;
-        let sum = |bytes: &[f64]| bytes.iter().fold(0.0, |sum, bytes| sum + bytes) * copies;
+        let sum = |bytes: &[Vec<f64>]| bytes.iter().flatten().sum();
         let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
         let links = pairs.filter(|(from, to)| from != to).map(|(from, to)| LinkBytes {
             from,
@@ -58,7 +57,7 @@ impl BetweenHosts {
         BetweenHosts {
             hosts: count,
             handed: sum(&traffic.handed),
-            written: sum(&traffic.written),
+            begun: sum(&traffic.begun),
             links: links.collect(),
             link: hosts.link,
         }

@@ -219,14 +219,14 @@ impl Context<'_> {
             None => Work::even(&choice.steps, &choice.grid, workers, nanoseconds),
         };
         let traffic = Traffic::of(&plan.nest, &choice.placement, &on);
-        let handed = traffic.handed.iter().fold(0.0f64, |most, bytes| most.max(*bytes));
+        let handed = traffic.handed.iter().map(|to| to.iter().sum::<f64>()).fold(0.0, f64::max);
         Ok(Some(Forecast {
             hosts,
             workers,
             schedule: choice.chosen().into(),
             steps: choice.steps.len(),
             sent_bytes: traffic.busiest(),
-            handed_bytes: handed * hosts.saturating_sub(1) as f64,
+            handed_bytes: handed,
             imbalance: work.imbalance(),
             time: pass_time(&plan.nest, &choice.steps, &choice.placement, &work, &on),
         }))

@@ -28,6 +28,8 @@ pub struct AreaDescription {
     pub interval: Option<Duration>,
     /// Between versions that go to another host ([`AreaSpec::external_interval`](crate::AreaSpec::external_interval)).
     pub external_interval: Option<Duration>,
+    /// Whether other hosts are sent what they ask for ([`AreaSpec::on_demand`](crate::AreaSpec::on_demand)).
+    pub on_demand: bool,
     /// Whether its owner is on another host.
     pub remote: bool,
     /// The owner's host, if it is another one and known.
@@ -55,6 +57,7 @@ impl Agent {
             copies: about.copies,
             interval: about.interval,
             external_interval: about.external_interval,
+            on_demand: about.on_demand,
             remote: word.is_remote(),
             owner: segment.owner_host(word),
             left_to: word.left_to(),

@@ -53,6 +53,8 @@ pub(super) struct Desk {
     pub(super) receiving: RefCell<HashSet<AreaId>>,
     /// Of what source the lines are that are received of an area.
     pub(super) sources: RefCell<HashMap<AreaId, Source>>,
+    /// Areas that nobody reads in place, and nobody can, as nothing has arrived since that was found.
+    unviewed: RefCell<HashSet<AreaId>>,
     /// The labels of what was handed over and waits for the clocks here.
     pub(super) due_labels: RefCell<BTreeSet<u64>>,
     /// Room for what the agent does as whoever opens a round.
@@ -85,8 +87,19 @@ impl Desk {
         let _tenure = tenure.is(format!("the agent of {}", shared.name()));
         let due_labels = RefCell::new(go_on(shared));
         let (uses, receiving, sources) = (RefCell::default(), RefCell::default(), RefCell::default());
+        let unviewed = RefCell::default();
         let local = Local::new();
-        Ok(Desk { shared: shared.clone(), number, uses, receiving, sources, due_labels, local, _tenure })
+        Ok(Desk {
+            shared: shared.clone(),
+            number,
+            uses,
+            receiving,
+            sources,
+            unviewed,
+            due_labels,
+            local,
+            _tenure,
+        })
     }
 
     /// Of how many agents this is the last.
@@ -140,14 +153,30 @@ impl Desk {
     }
 
     /// Whether nothing is handed over of an area in use that rounds may still be at: what was is published, and the round
-    /// that did is past. Publication is repeatable, and clears the log.
+    /// that did is past. Publication is repeatable, and clears the log. If so, it is taken back; then it is waited for those who
+    /// read it in place.
     pub(super) fn may_receive(&self, area: AreaId) -> bool {
         let segment = &self.shared.segment;
-        let Some(arrived) = segment.areas()[area.index as usize].agent.arrival.handed_over() else {
-            return true;
-        };
-        let copies = Parts::of(segment, area.index as usize).reader_copies();
-        copies.published(arrived.version).is_some_and(|round| segment.rounds().load_total().is_past(round))
+        let line = &segment.areas()[area.index as usize].agent;
+        if let Some(arrived) = line.arrival.handed_over() {
+            let copies = Parts::of(segment, area.index as usize).reader_copies();
+            let round = copies.published(arrived.version);
+            if round.is_none_or(|round| !segment.rounds().load_total().is_past(round)) {
+                return false;
+            }
+            line.arrival.reopen();
+        }
+        let mut unviewed = self.unviewed.borrow_mut();
+        let is_over = unviewed.contains(&area) || line.viewed.is_over(&segment.rounds());
+        if is_over {
+            unviewed.insert(area);
+        }
+        is_over
+    }
+
+    /// Something arrives in an area, which workers may read in place from now on.
+    pub(super) fn may_be_viewed(&self, area: AreaId) {
+        self.unviewed.borrow_mut().remove(&area);
     }
 
     /// Whether an area in use, whose newest version is `version`, is not one whose round has still to end before the agent may

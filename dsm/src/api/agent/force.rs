@@ -1,6 +1,7 @@
 //! Publications that other hosts ask for, and the answers to what workers here ask other hosts for.
 use super::Agent;
 use crate::engine::directory::AreaId;
+use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::Result;
 use crate::memory::clock;
 use crate::protocol::word::Phase;
@@ -80,12 +81,16 @@ impl Agent {
     }
 
     /// Answers the wishes for an area up to number `wish` ([`Event::Wished`]): what its owner had written by the time of the
-    /// wish is published here, in a round that is past, unless `put_off` says that it could not be published there.
+    /// wish is published here, in a round that is past, unless `put_off` says that it could not be published there; or, of an area
+    /// that is sent on demand, what was published there has arrived here.
     ///
     /// [`Event::Wished`]: super::news::Event::Wished
     pub fn answer(&self, area: AreaId, wish: u64, put_off: bool) {
         if self.desk.hold(area).is_ok() {
-            self.desk.shared.segment.areas()[area.index as usize].agent.wish.answer(wish, put_off);
+            let record = &self.desk.shared.segment.areas()[area.index as usize].agent.wish;
+            record.answer(wish, put_off);
+            // Who reads outside of rounds sleeps on it.
+            futex_wake_all(low_half(record.answers()));
             let runtime = self.desk.runtime();
             self.desk.shared.segment.elsewhere().call(&runtime.rounds(), &runtime);
             self.desk.release(area);

@@ -51,16 +51,23 @@ impl Agent {
         Ok(left)
     }
 
-    fn leave_held(&self, area: AreaId, to: Rank, epoch: u64, version: Version) -> bool {
+    /// Whether all that was written of an area, which nobody writes any more, is published. Also of one that was deleted.
+    pub fn is_all_published(&self, area: AreaId) -> bool {
+        if self.desk.hold(area).is_err() {
+            return true;
+        }
         let segment = &self.desk.shared.segment;
-        let index = area.index as usize;
-        let parts = Parts::of(segment, index);
-        let copies = parts.reader_copies();
         // In this order: a round that has cleared the mark, and is past by the word, is seen to have published what is newest. A later
         // one finds no mark, as nobody writes.
-        let is_dirty = segment.dirty(index).is_set();
+        let is_dirty = segment.dirty(area.index as usize).is_set();
         let is_between = matches!(segment.rounds().load_total().phase(), Phase::Idle | Phase::Open);
-        if is_dirty || !is_between || copies.version() != Some(version) {
+        self.desk.release(area);
+        !is_dirty && is_between
+    }
+
+    fn leave_held(&self, area: AreaId, to: Rank, epoch: u64, version: Version) -> bool {
+        let parts = Parts::of(&self.desk.shared.segment, area.index as usize);
+        if !self.is_all_published(area) || parts.reader_copies().version() != Some(version) {
             return false;
         }
         // What arrives from now on is of another source than all before.
@@ -106,9 +113,6 @@ impl Agent {
         }
         let Some(gone) = self.is_gone_for_good(rank) else { return Ok(false) };
         let Some(version) = parts.reader_copies().version() else { return Ok(false) };
-        if parts.slot.agent.arrival.handed_over().is_some() {
-            parts.slot.agent.arrival.reopen();
-        }
         self.desk.sources.borrow_mut().remove(&area);
         // Of cuts that were never complete.
         restore(&parts, &self.desk.log(area));

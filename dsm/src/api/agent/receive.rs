@@ -97,10 +97,6 @@ impl Agent {
             }
         }
         for (area, source) in areas.iter().zip(sources) {
-            let slot = &segment.areas()[area.index as usize];
-            if slot.agent.arrival.handed_over().is_some() {
-                slot.agent.arrival.reopen();
-            }
             let last = desk.sources.borrow_mut().insert(*area, *source);
             if last != Some(*source) {
                 restore(&Parts::of(segment, area.index as usize), &desk.log(*area));
@@ -157,7 +153,8 @@ impl Receiving {
         compiler_fence(Ordering::SeqCst);
         fault_point();
         // SAFETY: the writer copy has `len` bytes, and stays mapped while the area is in use. The owner is on another host, so
-        // nobody here has a view of this copy; and no round reads it, since nothing is handed over (`may_receive`).
+        // nobody here has a view of this copy but of what had arrived, who was waited for; and no round reads it, since
+        // nothing is handed over (`may_receive`, for both).
         unsafe { parts.writer().add(start).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         fault_point();
         Ok(())
@@ -191,6 +188,7 @@ impl Receiving {
         // Arrivals that are published together have one label.
         let label = arrivals.iter().map(|arrival| arrival.label).max().unwrap_or(0);
         for arrival in arrivals {
+            self.desk.may_be_viewed(arrival.area);
             let as_of_ns = time.saturating_sub(clock::nanos(arrival.age));
             let arrived = Arrived { version: arrival.version, clock: arrival.clock, label, as_of_ns };
             segment.areas()[arrival.area.index as usize].agent.arrival.write(cut, &arrived);

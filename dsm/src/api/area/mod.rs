@@ -1,4 +1,5 @@
 //! Areas: the writer's and the readers' side, and how ownership passes.
+pub(crate) mod ask;
 mod attach;
 pub(crate) mod bytes;
 pub(crate) mod cells;

@@ -189,6 +189,7 @@ impl Directory<'_> {
             automatic: spec.tracking == Tracking::Automatic,
             interval: spec.interval,
             external_interval: spec.external_interval,
+            on_demand: spec.on_demand,
         });
         find::set_text(segment, false, index, &spec.name);
         let id = spec.group.as_ref().map_or(0, |group| {
@@ -213,6 +214,7 @@ impl Directory<'_> {
         slot.own.ownership.store(owner.0, Ordering::Relaxed);
         slot.agent.arrival.reset();
         slot.agent.wish.reset();
+        slot.agent.viewed.reset();
         slot.agent.clashes.reset();
         slot.agent.hidden.store(u32::from(draft.hidden.is_some()), Ordering::Relaxed);
         let note = draft.hidden.unwrap_or_default();

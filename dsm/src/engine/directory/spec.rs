@@ -31,6 +31,7 @@ pub struct AreaSpec {
     pub(crate) tracking: Tracking,
     pub(crate) interval: Option<Duration>,
     pub(crate) external_interval: Option<Duration>,
+    pub(crate) on_demand: bool,
     pub(crate) row: usize,
 }
 
@@ -46,6 +47,7 @@ impl AreaSpec {
             tracking: Tracking::Logged,
             interval: None,
             external_interval: None,
+            on_demand: false,
             row: 1,
         }
     }
@@ -87,6 +89,21 @@ impl AreaSpec {
         self
     }
 
+    /// Sends versions to another host only when a worker there asks ([`Area::ask`](crate::Area::ask),
+    /// [`Worker::sync_area`](crate::Worker::sync_area)), which brings what is published at the owner's host, or when the area is
+    /// given to one: then to that host alone. Until then readers there see an older version, zeros at first, and clocks do not
+    /// cover the area. For what few of those who could read it do read.
+    ///
+    /// ```
+    /// # use hectare_dsm::AreaSpec;
+    /// let spec = AreaSpec::new("part/3").on_demand();
+    /// # let _ = spec;
+    /// ```
+    pub fn on_demand(mut self) -> AreaSpec {
+        self.on_demand = true;
+        self
+    }
+
     /// Publishes the area in the same rounds as the others of this group, so that reading them together
     /// gives one consistent state: that of a moment at which all their living owners stood at a
     /// synchronization point. While one of them does not come, none is published. An area whose owner has
@@ -123,6 +140,9 @@ impl AreaSpec {
         }
         if self.group.is_some() && self.copies == 0 {
             return bad("a group without a reader copy to publish into".into());
+        }
+        if self.on_demand && (self.group.is_some() || self.copies == 0) {
+            return bad("sent on demand, and in a group or without a reader copy".into());
         }
         if self.row == 0 || u32::try_from(self.row).is_err() {
             return bad(format!("rows of {} elements", self.row));

@@ -12,7 +12,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 #[derive(Clone, Copy, PartialEq)]
-enum Mutant {
+pub(super) enum Mutant {
     None,
     /// Goes on as soon as it sees the version, before the round is past.
     GoesOnAtOnce,
@@ -28,7 +28,7 @@ fn arrived(counter: u64) -> Arrived {
     Arrived { version: version(counter), clock: counter, label: 0, as_of_ns: counter }
 }
 
-fn remote(workers: usize, copies: usize) -> Arc<Memory> {
+pub(super) fn remote(workers: usize, copies: usize) -> Arc<Memory> {
     let memory = Memory::new(workers, copies);
     memory.ownership.store(ownership::OwnershipWord::remote(None, 1).0, Ordering::SeqCst);
     Arc::new(memory)
@@ -61,7 +61,7 @@ fn restore(memory: &Memory) {
 }
 
 /// `Receiving::write` and `Receiving::commit`.
-fn deliver(memory: &Memory, counter: u64, mutant: Mutant) {
+pub(super) fn deliver(memory: &Memory, counter: u64, mutant: Mutant) {
     let write = || {
         put(&memory.log, counter);
         for cell in &memory.writer {

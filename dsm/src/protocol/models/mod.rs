@@ -15,6 +15,7 @@ mod elsewhere;
 mod generations;
 mod groups;
 mod handover;
+mod in_place;
 mod lateness;
 mod leaving;
 mod lending;
@@ -40,6 +41,7 @@ use super::publication::Publication;
 use super::record::{Copies, CopyRecord};
 use super::round::{Ended, Pause, Rounds, Seat, Work, slot_state};
 use super::standing::Standings;
+use super::viewed::Viewed;
 use super::word::{Phase, RoundWord};
 use super::{label, lock, pin};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point, model};
@@ -91,6 +93,8 @@ pub(crate) struct Memory {
     /// The arrival, if the area's owner is on another host, and up to which cut.
     pub(crate) arrival: ArrivalRecord,
     pub(crate) cuts: AtomicU64,
+    /// Who reads it in place.
+    pub(crate) viewed: Viewed,
     /// Of such an area: the lines that the agent has marked, and what the plan publishes.
     pub(crate) log: UnsafeCell<u64>,
     arrived: UnsafeCell<Option<Arrived>>,
@@ -131,6 +135,7 @@ impl Memory {
             lock: AtomicU64::new(0),
             arrival: ArrivalRecord::new(),
             cuts: AtomicU64::new(0),
+            viewed: Viewed::new(),
             log: UnsafeCell::new(0),
             arrived: UnsafeCell::new(None),
             pin: AtomicU64::new(0),

@@ -6,6 +6,7 @@ use crate::protocol::answers::Answers;
 use crate::protocol::arrival::ArrivalRecord;
 use crate::protocol::clash::Clashes;
 use crate::protocol::outlet::Outlet;
+use crate::protocol::viewed::Viewed;
 use crate::protocol::wish::WishRecord;
 
 /// The one agent of a job on this host.
@@ -49,7 +50,7 @@ impl AgentRecord {
     }
 }
 
-/// An area's words for the agent; only wishes are written by others, too.
+/// An area's words for the agent; only wishes and views are written by others, too.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct AgentLine {
@@ -63,6 +64,8 @@ pub(crate) struct AgentLine {
     pub(crate) hidden: AtomicU32,
     /// The requests of this host's workers, if the owner is on another host.
     pub(crate) wish: WishRecord,
+    /// Who may read in place what has arrived.
+    pub(crate) viewed: Viewed,
     /// The objections that its owner has not heard of yet.
     pub(crate) clashes: Clashes,
 }

@@ -88,6 +88,10 @@ impl Memory for HostMemory {
             return;
         }
         let Some(remote) = self.remote.get(&group) else { return };
+        if self.is_steady && remote.is_on_demand() {
+            let asked = !remote.wishes.are_answered();
+            self.judge.borrow_mut().sent(self.host, group, asked);
+        }
         if remote.arrival.is_some() || versions.len() > remote.members.len() {
             let what = format!("a cut of {group:?} begins that cannot be received: {versions:?}");
             self.broke(Promise::Contract, what);
@@ -127,7 +131,11 @@ impl Memory for HostMemory {
         for (group, remote) in &self.remote {
             let shows = remote.attached && remote.members.iter().any(|member| member.version.is_some());
             let may_own = group.home() == host || is_given(*group);
-            if may_own && shows && !self.judge.borrow().covers_of(host, *group, remote.round, clock) {
+            if may_own
+                && shows
+                && !remote.is_on_demand()
+                && !self.judge.borrow().covers_of(host, *group, remote.round, clock)
+            {
                 let what = format!(
                     "{} counts clock {clock} of {host} and shows round {:?} of {group:?}",
                     self.host, remote.round
@@ -153,10 +161,18 @@ impl Memory for HostMemory {
         let Some(newest) = remote.wishes.answer(wish) else {
             return self.broke(Promise::Contract, format!("{group:?} is answered, and nobody asked"));
         };
-        let shows = remote.round;
+        let on_demand = remote.is_on_demand();
+        // Workers read it where it arrived.
+        let arrived = remote.arrival.as_ref().filter(|_| on_demand).and_then(|arrival| {
+            let bytes = &remote.members[0].writer;
+            self.judge.borrow_mut().arrived(self.host, group, &arrival.versions, bytes)
+        });
+        let shows = remote.round.max(arrived);
         let is_older = !self.judge.borrow().has(group, shows, newest);
         // Where clocks keep what is newer, an answer says so.
-        if (is_older && (as_of_ns.is_some() || free)) || (free && as_of_ns.is_none() && !put_off) {
+        let is_undated = free && as_of_ns.is_none() && !put_off && !on_demand;
+        let is_late = is_older && (as_of_ns.is_some() || free || (on_demand && !put_off));
+        if is_late || is_undated {
             let what = format!(
                 "{} is answered {wish} (as of {as_of_ns:?}, put off {put_off}) and shows round {shows:?} of {group:?}: it was at {newest} when it asked",
                 self.host

@@ -25,7 +25,23 @@ impl HostMemory {
         let Some((&group, own)) = free.next().filter(|_| to != here) else { return };
         let epoch = self.owners.get(&group).map_or(0, |owner| owner.epoch) + 1;
         own.given = Some((to, epoch));
-        self.events.push_back(Event::Given { group, to, rank: to.0.into(), epoch });
+        own.given_is_told = !own.is_on_demand();
+        if own.given_is_told {
+            self.events.push_back(Event::Given { group, to, rank: to.0.into(), epoch });
+        } else {
+            self.judge.borrow_mut().given(group, to);
+        }
+    }
+
+    /// Tells of what is sent on demand and was given when all that was written is published.
+    pub(super) fn tell_given_on_demand(&mut self) {
+        for (&group, own) in &mut self.own {
+            let is_published = own.members.iter().all(|area| area.dirty.is_empty());
+            if let Some((to, epoch)) = own.given.filter(|_| is_published && !own.given_is_told) {
+                own.given_is_told = true;
+                self.events.push_back(Event::Given { group, to, rank: to.0.into(), epoch });
+            }
+        }
     }
 
     /// What a new agent is told first.
@@ -38,7 +54,7 @@ impl HostMemory {
     /// What a new agent is told after the areas.
     pub(super) fn tell_given(&mut self) {
         for (&group, own) in &self.own {
-            if let Some((to, epoch)) = own.given {
+            if let Some((to, epoch)) = own.given.filter(|_| own.given_is_told) {
                 self.events.push_back(Event::Given { group, to, rank: to.0.into(), epoch });
             }
         }
@@ -119,7 +135,7 @@ impl HostMemory {
         let first = Copied { published: Some(published), ..empty() };
         let copies = std::iter::once(first).chain((1..self.copies).map(|_| empty())).collect();
         let members = remote.members.into_iter().map(of).collect();
-        self.own.insert(group, Own { members, copies, newest: Some(0), given: None });
+        self.own.insert(group, Own { members, copies, newest: Some(0), given: None, given_is_told: false });
         self.owners.insert(group, Owner { host: self.host, epoch, given: None });
         self.judge.borrow_mut().owned(group, Some(self.host));
         self.events.push_back(Event::Published { group, state });

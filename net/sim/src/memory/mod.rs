@@ -25,6 +25,15 @@ pub(crate) struct Own {
     newest: Option<usize>,
     /// To whom the worker has given it.
     given: Option<(HostId, u64)>,
+    /// The agent was told so.
+    given_is_told: bool,
+}
+
+impl Own {
+    /// Whether it is sent on demand.
+    pub(crate) fn is_on_demand(&self) -> bool {
+        self.members.iter().any(|area| area.description.on_demand)
+    }
 }
 
 /// An area of this host.
@@ -70,6 +79,13 @@ pub(crate) struct Remote {
     pub(crate) interval_us: u64,
     /// Requests of workers.
     wishes: Wishes,
+}
+
+impl Remote {
+    /// Whether it is sent on demand.
+    pub(crate) fn is_on_demand(&self) -> bool {
+        self.members.iter().any(|area| area.description.on_demand)
+    }
 }
 
 /// An area that is received.
@@ -126,6 +142,8 @@ pub(crate) struct HostMemory {
     forcing: BTreeSet<GroupId>,
     /// Of a thousand rounds, so many find a worker that wants a group of another host.
     pub(crate) wishes: u64,
+    /// No agent and no session begins anew.
+    pub(crate) is_steady: bool,
     /// The worker.
     pub(crate) worker: Worker,
     round: u64,
@@ -169,6 +187,7 @@ impl HostMemory {
             clocks: others.map(|other| (other, 0)).collect(),
             forcing: BTreeSet::new(),
             wishes: 0,
+            is_steady: false,
             worker: Worker { iteration: 0, clock: 0, waits: false, started: false, writes_at: 0 },
             round: 0,
             local: 0,
@@ -430,6 +449,7 @@ impl HostMemory {
             self.judge.borrow_mut().published(group, published);
             self.events.push_back(Event::Published { group, state });
         }
+        self.tell_given_on_demand();
         for group in std::mem::take(&mut self.forcing) {
             self.events.push_back(Event::Forced { group, put_off: stuck.contains(&group) });
         }
@@ -465,9 +485,16 @@ impl HostMemory {
             return;
         }
         for (&group, remote) in &mut self.remote {
-            let shows = remote.attached && remote.members.iter().all(|member| member.version.is_some());
+            let on_demand = remote.is_on_demand();
+            let shows = remote.attached
+                && (on_demand || remote.members.iter().all(|member| member.version.is_some()));
             if shows && self.random.chance(self.wishes) {
-                let newest = self.judge.borrow().newest(group).map_or(0, |newest| key(group, &newest.state));
+                let judge = self.judge.borrow();
+                let newest = match on_demand {
+                    // The owner's agent need not have seen more than what clocks have told since.
+                    true => judge.at_clock(group, self.lowest),
+                    false => judge.newest(group).map_or(0, |newest| key(group, &newest.state)),
+                };
                 let wish = remote.wishes.make(newest);
                 self.events.push_back(Event::Force { group, wish });
             }
@@ -515,7 +542,7 @@ impl HostMemory {
             else {
                 continue;
             };
-            if !self.judge.borrow().covers(*group, remote.round, clock) {
+            if !remote.is_on_demand() && !self.judge.borrow().covers(*group, remote.round, clock) {
                 let what = format!(
                     "{} is at clock {clock} and shows round {:?} of {group:?}",
                     self.host, remote.round
@@ -546,13 +573,14 @@ impl HostMemory {
                 // Deleted areas are to be let go.
                 !judge.is_deleted(*group)
                     && remote.wishes.are_answered()
-                    && newest.is_none_or(|newest| {
-                        remote
-                            .members
-                            .iter()
-                            .zip(newest)
-                            .all(|(member, version)| member.version == Some(*version))
-                    })
+                    && (remote.is_on_demand()
+                        || newest.is_none_or(|newest| {
+                            remote
+                                .members
+                                .iter()
+                                .zip(newest)
+                                .all(|(member, version)| member.version == Some(*version))
+                        }))
             })
     }
 

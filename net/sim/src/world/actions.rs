@@ -1,6 +1,6 @@
 //! A node's actions: packets go on their way, and the judge hears what workers would be told.
 use super::{CLASHING, GROUPED, KEPT, LOCAL, What, World};
-use crate::groups::is_given;
+use crate::groups::{is_given, is_renewed};
 use crate::judge::Promise;
 use crate::options::MS;
 use hectare_net::{Action, AreaId, Counters, Description, ElementType, Event, GroupId, HostId, NameError};
@@ -76,8 +76,10 @@ impl World {
                         if self.random.chance(100) {
                             let element = ElementType { kind: 8, size: 8, align: 8 };
                             this.memory.events.push_back(Event::TakenFor { area, element });
-                            // What has come here meanwhile is nobody else's.
-                            if is_calm && !is_given(area.group) {
+                            // What has come here meanwhile is nobody else's. What is here before its data may be deleted before
+                            // that is told.
+                            let may_go = is_renewed(area.group) && self.options.is_on_demand(area.group);
+                            if is_calm && !is_given(area.group) && !may_go {
                                 self.judge.borrow_mut().must_hear(area, HostId(host));
                             }
                         }

@@ -136,6 +136,7 @@ impl World {
             let mut memory =
                 HostMemory::new(host, options.hosts, options.mode, options.iterations, judge.clone(), random);
             memory.wishes = options.wishes;
+            memory.is_steady = options.is_steady();
             let wanted = Vec::new();
             hosts.push(Host {
                 memory,
@@ -444,7 +445,9 @@ impl World {
                 this.renewals += 1;
                 let element = ElementType { kind: 1, size: 8, align: 8 };
                 let (name, bytes) = (World::renewed(host), 200);
-                let description = Description { name, group: String::new(), element, bytes, row: 1 };
+                let on_demand = self.options.is_on_demand(group);
+                let description =
+                    Description { name, group: String::new(), element, bytes, row: 1, on_demand };
                 this.memory.create(AreaId { group, member: 0 }, description, copies);
             }
         }

@@ -14,12 +14,14 @@ impl World {
         for host in 0..options.hosts {
             for group in 0..options.groups {
                 let id = GroupId::new(HostId(host), group);
-                for member in 0..self.random.between(1, options.members) {
+                let members = self.random.between(1, options.members);
+                let on_demand = members == 1 && self.options.is_on_demand(id);
+                for member in 0..members {
                     let name = format!("h{host}g{group}m{member}");
                     // The last line may be short.
                     let bytes = self.random.between(1, options.lines) * LINE - self.random.below(7) * 8;
-                    let description =
-                        Description { name: name.clone(), group: String::new(), element, bytes, row: 1 };
+                    let (name, group) = (name.clone(), String::new());
+                    let description = Description { name, group, element, bytes, row: 1, on_demand };
                     names.push((host, description.clone()));
                     let area = AreaId { group: id, member: member as u16 };
                     self.hosts[usize::from(host)].memory.create(area, description, options.copies);
@@ -28,9 +30,10 @@ impl World {
             if options.handovers > 0 {
                 let name = format!("given by {host}");
                 let bytes = self.random.between(1, options.lines) * LINE;
-                let description =
-                    Description { name: name.clone(), group: String::new(), element, bytes, row: 1 };
                 let area = AreaId { group: GroupId::new(HostId(host), GIVEN), member: 0 };
+                let on_demand = self.options.is_on_demand(area.group);
+                let description =
+                    Description { name, group: String::new(), element, bytes, row: 1, on_demand };
                 names.push((host, description.clone()));
                 self.hosts[usize::from(host)].memory.create(area, description, options.copies);
             }
@@ -41,6 +44,7 @@ impl World {
                 element,
                 bytes: 64,
                 row: 1,
+                on_demand: false,
             };
             let area = |serial| AreaId { group: GroupId::new(HostId(host), serial), member: 0 };
             let memory = &mut self.hosts[usize::from(host)].memory;

@@ -1,5 +1,6 @@
 //! How long a pass takes on several hosts: the longest chain of tiles, hand-overs and bytes.
-use super::{Hosts, Link, Traffic};
+use super::traffic::begun;
+use super::{Hosts, Link};
 use crate::cuts::BlockWeights;
 use crate::loop_nest::LoopNest;
 use crate::placement::Placement;
@@ -127,9 +128,9 @@ impl PassTime {
 /// How long a pass takes.
 ///
 /// A tile begins when its worker is free and has the tile's parts. A part that goes to another host is sent when the tile that
-/// used it ends and the host's link is free, and has come when its bytes have gone to all hosts; then its taker, once free, waits for the
-/// hand-over, of which rounds on its own host are a part: a worker is in a round between two tiles. At the end of the pass
-/// each host sends what its workers have written. Work runs beside the link: agents have processors of their own.
+/// used it ends and the host's link is free, and has come when its bytes have gone; then its taker, once free, waits for the
+/// hand-over, of which rounds on its own host are a part: a worker is in a round between two tiles. At the beginning of the pass
+/// each host sends what it has and others begin with. Work runs beside the link: agents have processors of their own.
 pub fn pass_time(
     nest: &LoopNest,
     steps: &Steps,
@@ -137,14 +138,11 @@ pub fn pass_time(
     work: &Work,
     hosts: &Hosts,
 ) -> PassTime {
-    let traffic = Traffic::of(nest, placement, hosts);
-    let writes =
-        placement.tiles.iter().flatten().any(|tile| tile.parts.iter().any(|parts| !parts.is_empty()))
-            || traffic.written.iter().any(|bytes| *bytes > 0.0);
+    let writes = (0..nest.arrays.len()).any(|array| nest.is_written(array));
     let barriers = if writes { BARRIERS } else { 1.0 };
     let run = |link: &Link, waits: bool| {
         let chain = Chain { nest, steps, placement, work, hosts, link, waits };
-        chain.length(&traffic) + if waits { barriers * link.barrier_ns + PASS_NS } else { 0.0 }
+        chain.length() + if waits { barriers * link.barrier_ns + PASS_NS } else { 0.0 }
     };
     let link = match hosts.count() {
         // There, a barrier is part of what each pass costs.
@@ -174,16 +172,19 @@ struct Chain<'c> {
 }
 
 impl Chain<'_> {
-    /// From the beginning of the pass until the last host has sent all.
-    fn length(&self, traffic: &Traffic) -> f64 {
+    /// From the beginning of the pass until the last worker has ended, and the last host has sent all.
+    fn length(&self) -> f64 {
         let Chain { placement, hosts, link, .. } = *self;
         let workers = placement.tiles.len();
-        let copies = hosts.count().saturating_sub(1) as f64;
         // When each part comes, and whether from another host.
         let mut ready: Vec<Vec<(f64, bool)>> =
             placement.first.iter().map(|parts| vec![(0.0, false); parts.len()]).collect();
         let (mut done, mut next) = (vec![0.0f64; workers], vec![0; workers]);
         let mut sent = vec![0.0f64; hosts.count()];
+        for (array, part, from, _) in begun(self.nest, placement, hosts) {
+            sent[from] += placement.part_bytes(self.nest, array, part) / link.bytes_per_ns;
+            ready[array][part] = (sent[from], true);
+        }
         for step in self.steps {
             let mut leaves = Vec::new();
             for (worker, _) in step.iter().enumerate().filter(|(_, tile)| tile.is_some()) {
@@ -216,15 +217,10 @@ impl Chain<'_> {
             // Who ends first sends first.
             leaves.sort_by(|a, b| a.0.total_cmp(&b.0));
             for (ended, host, bytes, array, part) in leaves {
-                sent[host] = sent[host].max(ended) + bytes * copies / link.bytes_per_ns;
+                sent[host] = sent[host].max(ended) + bytes / link.bytes_per_ns;
                 ready[array][part] = (sent[host], true);
             }
         }
-        for (worker, done) in done.iter().enumerate() {
-            let host = hosts.of(worker);
-            sent[host] = sent[host].max(*done);
-        }
-        let ends = sent.iter().zip(&traffic.written);
-        ends.map(|(sent, bytes)| sent + bytes * copies / link.bytes_per_ns).fold(0.0, f64::max)
+        done.into_iter().chain(sent).fold(0.0, f64::max)
     }
 }

@@ -34,8 +34,8 @@ enum Event {
     Comes(usize, usize),
 }
 
-/// Blocks that wait for a link: what is left of each, and to whom it goes; nobody for what is written.
-type Queue = VecDeque<(f64, Option<(usize, usize)>)>;
+/// Blocks that wait for a link: what is left of each, and to whom it goes.
+type Queue = VecDeque<(f64, (usize, usize))>;
 
 impl Ring {
     fn blocks(&self) -> usize {
@@ -46,8 +46,7 @@ impl Ring {
     fn simulate(&self) -> f64 {
         let (workers, blocks) = (self.workers, self.blocks());
         let hosts = workers / self.per_host;
-        let copies = (hosts - 1) as f64;
-        let packet = self.block_bytes * copies / PACKETS;
+        let packet = self.block_bytes / PACKETS;
         let host = |worker: usize| worker / self.per_host;
         let mut events: BinaryHeap<Reverse<(u64, Event)>> = BinaryHeap::new();
         // Worker w begins with blocks 2w and 2w + 1.
@@ -58,6 +57,14 @@ impl Ring {
         let mut links: Vec<Queue> = vec![Queue::new(); hosts];
         let mut sends = vec![false; hosts];
         let (mut now, mut ended) = (0, 0);
+        // The last pass left each block with the worker after the one that begins with it.
+        for first in (0..workers).filter(|first| host(*first) != host((first + 1) % workers)) {
+            let last = (first + 1) % workers;
+            for block in [2 * first, 2 * first + 1] {
+                has[first][block] = false;
+                links[host(last)].push_back((self.block_bytes, (first, block)));
+            }
+        }
         loop {
             for worker in 0..workers {
                 let block = (2 * worker + step[worker]) % blocks;
@@ -90,16 +97,7 @@ impl Ring {
                         let takes = 500.0 + self.block_bytes / 4.0;
                         events.push(Reverse((now + takes as u64, Event::Comes(next, block))));
                     } else if next != first {
-                        links[host(worker)].push_back((self.block_bytes * copies, Some((next, block))));
-                    }
-                    let here = host(worker) * self.per_host..(host(worker) + 1) * self.per_host;
-                    if here.clone().all(|worker| step[worker] == blocks) {
-                        let ends_with = |worker: usize| {
-                            (0..blocks).filter(move |block| (block / 2 + 1) % workers == worker)
-                        };
-                        let kept: usize = here.clone().map(|worker| ends_with(worker).count()).sum();
-                        let bytes = kept as f64 * self.block_bytes + here.len() as f64 * self.own_bytes;
-                        links[host(worker)].push_back((bytes * copies, None));
+                        links[host(worker)].push_back((self.block_bytes, (next, block)));
                     }
                 }
                 Event::Sent(number) => {
@@ -108,10 +106,9 @@ impl Ring {
                     ended = now;
                     match (left - packet, to) {
                         (left, to) if left > 0.0 => links[number].push_front((left, to)),
-                        (_, Some((worker, block))) => {
+                        (_, (worker, block)) => {
                             (has[worker][block], from_afar[worker][block]) = (true, true);
                         }
-                        (_, None) => {}
                     }
                 }
             }

@@ -98,6 +98,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         }
         let permutation = context.permutation(self.shape[dim], seed);
         DistArray::make_as(context, site, self.shape, self.layout.clone(), |worker, window, data| {
+            self.parts.iter().try_for_each(|old| old.ask(worker))?;
             let parts = self.parts.iter().enumerate();
             let parts = parts.map(|(part, old)| Ok((self.window(part), old.read(worker)?)));
             let parts = parts.collect::<Result<Vec<_>>>()?;

@@ -192,6 +192,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.check()?;
         let whole = Window::new(&self.shape, 0, &(0..self.shape[0]));
         let mut parts = Vec::with_capacity(self.parts.len());
+        self.parts.iter().try_for_each(|partition| partition.ask(worker))?;
         for (part, partition) in self.parts.iter().enumerate() {
             let window = self.window(part);
             if window.len() != 0 {

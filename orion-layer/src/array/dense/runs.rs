@@ -17,6 +17,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         mut visit: impl FnMut(&[T]) -> Result<()>,
     ) -> Result<()> {
         self.check()?;
+        self.parts.iter().try_for_each(|partition| partition.ask(context.fabric.worker))?;
         if self.layout.dim == 0 {
             return (0..self.parts.len()).try_for_each(|part| {
                 visit(&self.parts[part].read(context.fabric.worker)?[..self.window(part).len()])

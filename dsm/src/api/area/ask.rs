@@ -1,0 +1,107 @@
+//! Areas of other hosts that are sent on demand: a worker asks, and reads what has come where it arrived, outside of rounds.
+use super::handle::Area;
+use crate::api::worker::Worker;
+use crate::engine::wait::{futex_wait, low_half};
+use crate::error::{Error, Result};
+use crate::segment::element::Element;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Turns given to others before sleeping: the agent needs a processor.
+const YIELDS: u32 = 40;
+/// The longest sleep before it is looked whether the job has ended.
+const SLEEP: Duration = Duration::from_millis(16);
+
+/// A question for what an area is on its owner's host ([`Area::ask`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// The number of the wish; `None`: the owner is on this host.
+    wish: Option<u64>,
+}
+
+impl<T: Element> Area<T> {
+    /// Asks the owner's host for what it has published, if it is another one. Does not wait: [`Area::read_asked`] does. Several
+    /// areas may be asked for before one is read.
+    ///
+    /// ```
+    /// # use hectare_dsm::{AreaSpec, Job};
+    /// # use std::time::Duration;
+    /// # let job = Job::embedded()?;
+    /// # let mut worker = job.worker()?;
+    /// let owned = worker.create::<u64>(AreaSpec::new("part").on_demand(), 8)?;
+    /// let asked = owned.area().ask(&worker)?;
+    /// assert_eq!(owned.area().read_asked(&worker, asked, Duration::from_secs(1))?[0], 0);
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OtherJob`], [`Error::Deleted`], [`Error::ForkedChild`].
+    pub fn ask(&self, worker: &Worker) -> Result<Asked> {
+        self.core.check_job(worker.shared())?;
+        self.core.check_live()?;
+        let wish = self.core.ownership().is_remote().then(|| self.core.wish());
+        Ok(Asked { wish })
+    }
+
+    /// The area as its owner's host had published it when `asked` came there, or later; waits for it. Takes part in no round, so
+    /// that other views stay. The slice stays as it is until the worker's next synchronization point.
+    ///
+    /// Of an area that is not sent on demand ([`AreaSpec::on_demand`](crate::AreaSpec::on_demand)), questions are answered by
+    /// rounds, which this worker keeps waiting.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], [`Error::PeerFailed`], and those of [`Area::read`].
+    pub fn read_asked<'w>(&self, worker: &'w Worker, asked: Asked, limit: Duration) -> Result<&'w [T]> {
+        self.core.check_job(worker.shared())?;
+        if let Some(wish) = asked.wish
+            && self.core.answer_to(wish).is_none()
+        {
+            self.await_answer(worker, wish, limit)?;
+        }
+        self.newest_here(worker)
+    }
+
+    #[cold]
+    fn await_answer(&self, worker: &Worker, wish: u64, limit: Duration) -> Result<()> {
+        let since = Instant::now();
+        let answers = self.core.slot().agent.wish.answers();
+        for look in 0.. {
+            self.core.check_live()?;
+            // Relaxed: a value to sleep on; what an answer stands for is ordered by `answer_to`.
+            let seen = answers.load(Ordering::Relaxed);
+            if self.core.answer_to(wish).is_some() {
+                break;
+            }
+            worker.shared().check_ending()?;
+            if since.elapsed() >= limit {
+                return Err(Error::TimedOut {
+                    what: format!("what area {:?} is on its owner's host", self.name()),
+                    waited: since.elapsed(),
+                    missing: format!("an answer; it is {}", self.core.ownership()),
+                });
+            }
+            match look < YIELDS {
+                true => std::thread::yield_now(),
+                false => drop(futex_wait(low_half(answers), seen as u32, SLEEP)),
+            }
+        }
+        Ok(())
+    }
+
+    /// What has arrived, in place, if that is newer than what this worker sees.
+    fn newest_here<'w>(&self, worker: &'w Worker) -> Result<&'w [T]> {
+        let (seen, version) = (self.read(worker)?, self.version(worker)?);
+        let segment = &worker.shared().segment;
+        let (line, cuts) = (&self.core.slot().agent, &segment.header().agent.cuts);
+        if line.viewed.begin(version, &line.arrival, cuts, &segment.rounds()).is_none() {
+            return Ok(seen);
+        }
+        let data = self.core.parts().writer().cast::<T>();
+        // SAFETY: the writer copy has `len` elements of `T`, of which any bytes are one. The version is complete (`complete` acquired
+        // its lines), and rounds only read it. The agent writes it again, or hands it to an owner, when this worker has been at a
+        // synchronization point since `begin` (`Desk::may_receive`), which needs `&mut Worker` and so ends the slice's lifetime, or is
+        // gone, which its thread's end does not bring about before the process ends (`Tenure`). The mapping lives as long as
+        // the worker, which keeps the job.
+        Ok(unsafe { std::slice::from_raw_parts(data, self.core.len) })
+    }
+}
