@@ -312,6 +312,12 @@ pub enum Error {
         /// What keeps it from them.
         what: String,
     },
+    /// A worker has left a run of tasks before it had done all of its own, which others wait for.
+    #[error("worker {rank} has left a run of tasks, and those that come after its own will not be done")]
+    TaskLeft {
+        /// The worker.
+        rank: Rank,
+    },
     /// The caller does not own the area (any more).
     #[error("worker {rank} does not own area {name:?} (now: {owner}): it must be given the area first")]
     NotOwner {

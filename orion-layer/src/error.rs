@@ -231,6 +231,7 @@ impl Error {
                 | Error::Core(
                     Core::OwnerGone { .. }
                         | Core::NoSuchWorker { .. }
+                        | Core::TaskLeft { .. }
                         | Core::NotLent { .. }
                         | Core::NotOpen { .. }
                 )

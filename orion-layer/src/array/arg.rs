@@ -171,7 +171,7 @@ impl<T: Element, const N: usize> ArrayArg for &mut DistArray<T, N> {
         trace: ArrayTrace<'a>,
     ) -> Result<ViewMut<'a, T, N>> {
         match trace.task() {
-            Some(task) => self.view_in_place(worker, task),
+            Some(task) => self.view_in_place(task),
             None => self.view_mut_on(worker, parts, trace.recorder()),
         }
     }

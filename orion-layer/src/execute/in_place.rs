@@ -102,7 +102,7 @@ impl Context<'_> {
             plan.for_each_cell(number, &tile.tile, |cell| cells.run::<A, C>(cell, &mut views, tree));
             drop(views);
             progress.spent.compute += since.elapsed();
-            task.end(self.fabric.worker);
+            task.end();
             self.fabric.worker.service()?;
         }
         progress.begun = plan.tiles[self.rank() as usize].len();

@@ -93,7 +93,7 @@ struct Bounds<const N: usize> {
 
 impl<const N: usize> Bounds<N> {
     const NONE: Bounds<N> =
-        Bounds { base: [0; N], extent: [0; N], mask: 0, rows: 0, exact: [(0, 1); N], has_rows: false };
+        Bounds { base: [0; N], extent: [0; N], mask: 0, rows: 0, exact: [(0, 0); N], has_rows: false };
 
     /// The box of a region of an array with rows of `row_len` elements.
     fn of(region: &Region, row_len: usize) -> Bounds<N> {
@@ -103,7 +103,7 @@ impl<const N: usize> Bounds<N> {
             bounds.exact[dim] = (span.end.saturating_sub(span.start), span.step);
         }
         let (extent, step) = bounds.exact[N - 1];
-        bounds.has_rows = N == 1 || bounds.base[N - 1] == 0 && extent == row_len && step == 1;
+        bounds.has_rows = N > 1 && bounds.base[N - 1] == 0 && extent == row_len && step == 1;
         let is_plain = bounds.exact.iter().all(|(_, step)| *step == 1);
         if is_plain || N == 1 && step.is_power_of_two() {
             bounds.extent = bounds.exact.map(|(extent, _)| extent);
@@ -140,6 +140,9 @@ impl<const N: usize> Bounds<N> {
     #[inline(always)]
     #[expect(clippy::needless_range_loop, reason = "an iterator would keep the index in memory")]
     fn has_row(&self, row: [usize; N]) -> bool {
+        if N == 1 {
+            return false;
+        }
         for k in 0..N - 1 {
             let at = row[k].wrapping_sub(self.base[k]);
             if at >= if k == 0 { self.rows } else { self.extent[k] } {
@@ -169,7 +172,7 @@ impl<const N: usize> Bounds<N> {
 
 impl<T, const N: usize> Patch<T, N> {
     const NONE: Patch<T, N> =
-        Patch { origin: std::ptr::null_mut(), stride: [0; N], read: Bounds::NONE, write: Bounds::NONE };
+        Patch { origin: std::ptr::dangling_mut(), stride: [0; N], read: Bounds::NONE, write: Bounds::NONE };
 
     /// Boxes of the array of this shape that begins at `start`.
     ///
@@ -292,7 +295,7 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
         Ok(unsafe { &mut *element })
     }
 
-    /// The row of elements whose index is that of `row` in all dimensions but the last, if all may be read. The last number of
+    /// Of an array of several dimensions, the row of elements whose index is that of `row` in all dimensions but the last, if all may be read. The last number of
     /// `row` means nothing.
     #[inline(always)]
     pub fn row(&self, row: [usize; N]) -> Option<&[T]> {
@@ -461,6 +464,10 @@ impl<T> Rest<'_, T, 1> {
     #[inline(never)]
     fn find_range(&self, range: &Range<usize>, writes: bool) -> Option<*mut T> {
         self.tell(|| Elements::Range(range.clone()), writes);
+        if self.all.is_empty() && *range == (0..0) {
+            // All of an array without elements.
+            return Some(std::ptr::dangling_mut());
+        }
         Some(self.look(|patch| patch.bounds(writes).has_range(range))?.element([range.start]))
     }
 }

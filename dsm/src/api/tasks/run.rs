@@ -3,10 +3,11 @@ use super::patches::{Patch, Patches};
 use crate::api::area::handle::Area;
 use crate::api::worker::Worker;
 use crate::engine::area_core::AreaCore;
+use crate::engine::shared::Shared;
 use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
 use crate::protocol::ownership;
-use crate::protocol::tasks::{Access, TaskGraph, TaskWords};
+use crate::protocol::tasks::{Access, Done, TaskGraph, TaskWords};
 use crate::segment::element::Element;
 use fnv::FnvHasher;
 use std::cell::RefCell;
@@ -34,10 +35,10 @@ use std::sync::atomic::Ordering;
 /// let mut run = TaskRun::begin(&worker, graph, &[area.in_place()])?;
 /// while run.is_ready(&worker)? {
 ///     let task = run.next(&worker)?;
-///     let mut rows = task.patches::<f32, 2>(&worker, &area, 0)?;
+///     let mut rows = task.patches::<f32, 2>(&area, 0)?;
 ///     rows.row_mut([1, 0]).unwrap().fill(2.0);
 ///     assert!(rows.get_mut([0, 0]).is_err());
-///     task.end(&worker);
+///     task.end();
 /// }
 /// drop(run);
 /// let grid = opened.close(&mut worker)?.finish(&mut worker)?;
@@ -48,7 +49,10 @@ use std::sync::atomic::Ordering;
 pub struct TaskRun {
     graph: Arc<TaskGraph>,
     areas: Vec<InPlace>,
+    shared: Arc<Shared>,
     rank: Rank,
+    /// That of the worker: another may take the rank after it.
+    incarnation: u32,
     /// The number of the run, which no other has.
     number: u64,
     done: usize,
@@ -73,13 +77,20 @@ impl<T: Element> Area<T> {
 }
 
 /// The words of a worker.
-fn words(worker: &Worker, rank: Rank) -> &TaskWords {
-    &worker.shared().segment.all_seats()[rank as usize].tasks
+fn words(shared: &Shared, rank: Rank) -> &TaskWords {
+    &shared.segment.all_seats()[rank as usize].tasks
+}
+
+fn incarnation(shared: &Shared, rank: Rank) -> u32 {
+    // Relaxed: a worker's own does not change while it lives.
+    shared.segment.all_seats()[rank as usize].incarnation.load(Ordering::Relaxed)
 }
 
 impl TaskRun {
     /// Begins the part of this worker, which has a rank below [`TaskGraph::workers`]; the others do the same, with the same
-    /// graph and the same areas, one for each of [`TaskGraph::shapes`]. No task runs before all have begun.
+    /// graph and the same areas, one for each of [`TaskGraph::shapes`]. No task runs before all have begun. A worker is in one
+    /// run at a time: of one that it is in already it does no more tasks. It begins the next when the others have ended
+    /// this one.
     ///
     /// # Errors
     /// [`Error::NotOpen`] for an area that is not open to tasks, [`Error::Tasks`] when areas or workers do not fit the
@@ -88,10 +99,12 @@ impl TaskRun {
         let rank = worker.rank();
         let refuse = |what: String| Err(Error::Tasks { rank, what });
         let workers = graph.workers();
-        if rank as usize >= workers || worker.shared().segment.spans_hosts() {
+        let shared = worker.shared();
+        let seats = shared.segment.all_seats().len();
+        if rank as usize >= workers || workers > seats || shared.segment.spans_hosts() {
             return refuse(format!("they are for workers 0 to {} of one host", workers.saturating_sub(1)));
         }
-        if areas.len() != graph.shapes().len() {
+        if areas.is_empty() || areas.len() != graph.shapes().len() {
             return refuse(format!(
                 "they have {} arrays, and were given {} areas",
                 graph.shapes().len(),
@@ -139,12 +152,30 @@ impl TaskRun {
                 ));
             }
         }
-        let own = words(worker, rank);
+        let own = words(shared, rank);
         if own.begin(number) {
             futex_wake_all(low_half(own.futex()));
         }
         let seen = RefCell::new(vec![None; workers]);
-        Ok(TaskRun { graph, areas, rank, number, done: 0, seen, of_thread: PhantomData })
+        let (shared, incarnation) = (shared.clone(), incarnation(shared, rank));
+        Ok(TaskRun { graph, areas, shared, rank, incarnation, number, done: 0, seen, of_thread: PhantomData })
+    }
+
+    /// Refuses a worker that did not begin the run, or that has begun another since.
+    #[inline]
+    fn check(&self, worker: &Worker) -> Result<()> {
+        if self.is_of(worker.shared(), worker.rank()) && words(&self.shared, self.rank).is_in(self.number) {
+            return Ok(());
+        }
+        let what = "another worker has begun their run, or this one has begun another run since".into();
+        Err(Error::Tasks { rank: worker.rank(), what })
+    }
+
+    #[inline]
+    fn is_of(&self, shared: &Arc<Shared>, rank: Rank) -> bool {
+        Arc::ptr_eq(&self.shared, shared)
+            && rank == self.rank
+            && incarnation(&self.shared, rank) == self.incarnation
     }
 
     /// How many tasks this worker has done.
@@ -165,7 +196,8 @@ impl TaskRun {
     /// Whether this worker has a next task, and what comes before it is done.
     ///
     /// # Errors
-    /// [`Error::Tasks`] when a worker has left the run before it had done all its tasks.
+    /// [`Error::TaskLeft`] when a worker has left the run before it had done all its tasks, [`Error::Tasks`] for a worker that
+    /// has not begun the run.
     #[inline]
     pub fn is_ready(&self, worker: &Worker) -> Result<bool> {
         Ok(self.done < self.len() && self.behind(worker)?.is_none())
@@ -174,18 +206,19 @@ impl TaskRun {
     /// A worker that has something to do before the next task of this one.
     #[inline]
     fn behind(&self, worker: &Worker) -> Result<Option<Rank>> {
+        self.check(worker)?;
         let Some(task) = self.graph.of(self.rank).get(self.done) else { return Ok(None) };
         let mut seen = self.seen.borrow_mut();
         if self.done == 0 {
             // A run that not all have begun may be refused by one of them.
             for rank in 0..seen.len() {
-                if !self.has_done(worker, rank, 0, &mut seen)? {
+                if !self.has_done(rank, 0, &mut seen)? {
                     return Ok(Some(rank as Rank));
                 }
             }
         }
         for &(rank, count) in &task.after {
-            if !self.has_done(worker, rank as usize, count as u64, &mut seen)? {
+            if !self.has_done(rank as usize, count as u64, &mut seen)? {
                 return Ok(Some(rank));
             }
         }
@@ -212,12 +245,12 @@ impl TaskRun {
         }
         worker.forget_waiting();
         while let Some(rank) = self.behind(worker)? {
-            let shared = worker.shared().clone();
-            let theirs = &shared.segment.all_seats()[rank as usize].tasks;
+            let theirs = words(&self.shared, rank);
             let word = theirs.expect_sleep();
-            let waited = match self.behind(worker)? {
-                Some(_) => worker.wait_step(Some(word)).map(drop),
-                None => Ok(()),
+            let waited = match self.behind(worker) {
+                Ok(Some(other)) if other == rank => worker.wait_step(Some(word)).map(drop),
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
             };
             theirs.end_sleep();
             waited?;
@@ -227,44 +260,40 @@ impl TaskRun {
     }
 
     #[inline]
-    fn has_done(&self, worker: &Worker, rank: usize, count: u64, seen: &mut [Option<u64>]) -> Result<bool> {
+    fn has_done(&self, rank: usize, count: u64, seen: &mut [Option<u64>]) -> Result<bool> {
         if seen[rank].is_some_and(|done| done >= count) {
             return Ok(true);
         }
-        match words(worker, rank as Rank).done_in(self.number) {
-            Some(done) => {
-                seen[rank] = Some(done);
-                Ok(done >= count)
-            }
-            None if seen[rank].is_some() => {
-                let what = format!("worker {rank}, which was to do some before, has left");
-                Err(Error::Tasks { rank: self.rank, what })
-            }
-            None => Ok(false),
-        }
+        let done = match words(&self.shared, rank as Rank).done_in(self.number) {
+            Done::Some(done) => done,
+            Done::All => u64::MAX,
+            Done::NotBegun if seen[rank].is_none() => return Ok(false),
+            Done::NotBegun | Done::Left => return Err(Error::TaskLeft { rank: rank as Rank }),
+        };
+        seen[rank] = Some(done);
+        Ok(done >= count)
     }
 
     /// Begins the next task.
     ///
     /// # Errors
     /// [`Error::Tasks`] if there is none, or it is not ready ([`TaskRun::is_ready`]).
-    pub fn next(&mut self, worker: &Worker) -> Result<RunningTask<'_>> {
-        if worker.rank() != self.rank || !self.is_ready(worker)? {
+    pub fn next<'r>(&'r mut self, worker: &'r Worker) -> Result<RunningTask<'r>> {
+        if !self.is_ready(worker)? {
             let what = format!("task {} is not ready", self.done);
             return Err(Error::Tasks { rank: worker.rank(), what });
         }
         let taken = RefCell::new(vec![false; self.areas.len()]);
-        Ok(RunningTask { run: self, taken })
+        Ok(RunningTask { run: self, worker, taken })
     }
 }
 
 impl Drop for TaskRun {
     fn drop(&mut self) {
-        if self.done < self.graph.of(self.rank).len()
-            && let Some(area) = self.areas.first()
-        {
-            // Whoever waits for the tasks that were not done learns that they will not be.
-            area.core.shared.segment.all_seats()[self.rank as usize].tasks.leave();
+        // Whoever waits for tasks that were not done learns that they will not be. Not if the worker is gone, whose rank another
+        // may have, nor in a forked child.
+        if self.shared.check_process().is_ok() && incarnation(&self.shared, self.rank) == self.incarnation {
+            words(&self.shared, self.rank).leave(self.number);
         }
     }
 }
@@ -273,6 +302,7 @@ impl Drop for TaskRun {
 #[derive(Debug)]
 pub struct RunningTask<'r> {
     run: &'r mut TaskRun,
+    worker: &'r Worker,
     /// Arrays of which there are patches.
     taken: RefCell<Vec<bool>>,
 }
@@ -286,13 +316,11 @@ impl RunningTask<'_> {
     /// area, has another number of dimensions, or was asked for before.
     pub fn patches<'a, T: Element, const N: usize>(
         &'a self,
-        worker: &'a Worker,
         area: &Area<T>,
         array: usize,
     ) -> Result<Patches<'a, T, N>> {
         let run = &*self.run;
-        let held =
-            run.areas.get(array).filter(|held| held.core.id == area.core.id && worker.rank() == run.rank);
+        let held = run.areas.get(array).filter(|held| held.core.id == area.core.id);
         let shape = run.graph.shapes().get(array).and_then(|shape| <[usize; N]>::try_from(&shape[..]).ok());
         let (Some(held), Some(shape), Some(false)) = (held, shape, self.taken.borrow().get(array).copied())
         else {
@@ -300,7 +328,7 @@ impl RunningTask<'_> {
             return Err(Error::Tasks { rank: run.rank, what });
         };
         let core = &held.core;
-        core.check_job(worker.shared())?;
+        core.check_job(self.worker.shared())?;
         core.check_live()?;
         let word = ownership::load_to_read(&core.slot().own.ownership);
         if !word.is_open_to_tasks() || word.epoch() != held.epoch {
@@ -329,10 +357,15 @@ impl RunningTask<'_> {
     }
 
     /// The task is done: others that come after it may begin.
-    pub fn end(self, worker: &Worker) {
-        self.run.done += 1;
-        let own = words(worker, self.run.rank);
-        if own.advance() {
+    pub fn end(self) {
+        let RunningTask { run, worker, .. } = self;
+        // A worker that has begun another run since has left this one.
+        if run.check(worker).is_err() {
+            return;
+        }
+        run.done += 1;
+        let own = words(&run.shared, run.rank);
+        if own.advance(run.done == run.len()) {
             futex_wake_all(low_half(own.futex()));
         }
     }

@@ -12,16 +12,12 @@ fn access(reads: Vec<Region>, writes: Vec<Region>) -> Vec<Access> {
 }
 
 /// Runs all tasks of a worker.
-fn run_all(
-    worker: &mut Worker,
-    run: &mut TaskRun,
-    mut act: impl FnMut(&Worker, &crate::tasks::RunningTask<'_>),
-) {
+fn run_all(worker: &mut Worker, run: &mut TaskRun, mut act: impl FnMut(&crate::tasks::RunningTask<'_>)) {
     while run.done() < run.len() {
         run.wait::<Error>(worker, |_| Ok(())).unwrap();
         let task = run.next(worker).unwrap();
-        act(worker, &task);
-        task.end(worker);
+        act(&task);
+        task.end();
     }
 }
 
@@ -62,10 +58,10 @@ fn tasks_of_three_workers_see_what_those_before_them_wrote() {
         let area = worker.attach::<u64>("grid").unwrap();
         let mut run = TaskRun::begin(worker, graph.clone(), &[area.in_place()]).unwrap();
         let (rank, mut number) = (worker.rank() as usize, 0);
-        run_all(worker, &mut run, |worker, task| {
+        run_all(worker, &mut run, |task| {
             let (row, block) = (rank + number / blocks * 3, number % blocks);
             number += 1;
-            let mut grid: Patches<'_, u64, 2> = task.patches(worker, &area, 0).unwrap();
+            let mut grid: Patches<'_, u64, 2> = task.patches(&area, 0).unwrap();
             for column in block * width..(block + 1) * width {
                 let above = |column: usize| match row {
                     0 => 1,
@@ -135,16 +131,16 @@ fn an_area_that_is_open_to_tasks_is_open_to_nothing_else() {
     assert!(worker.claim::<u32>("a").is_err());
     let mut run = begin(&worker, &graph).unwrap();
     let task = run.next(&worker).unwrap();
-    let mut elements: Patches<'_, u32, 1> = task.patches(&worker, &area, 0).unwrap();
+    let mut elements: Patches<'_, u32, 1> = task.patches(&area, 0).unwrap();
     elements.slice_mut(3..8).unwrap().fill(5);
     assert!(elements.slice(2..4).is_none());
     assert!(elements.slice(4..9).is_none());
     assert_eq!(elements.slice(8..8), Some(&[][..]));
     // The same elements twice would be two ways to write one.
-    assert!(matches!(task.patches::<u32, 1>(&worker, &area, 0), Err(Error::Tasks { .. })));
-    assert!(matches!(task.patches::<u32, 1>(&worker, &area, 1), Err(Error::Tasks { .. })));
+    assert!(matches!(task.patches::<u32, 1>(&area, 0), Err(Error::Tasks { .. })));
+    assert!(matches!(task.patches::<u32, 1>(&area, 1), Err(Error::Tasks { .. })));
     drop(elements);
-    task.end(&worker);
+    task.end();
     assert!(!run.is_ready(&worker).unwrap());
     assert!(matches!(run.next(&worker), Err(Error::Tasks { .. })));
     drop(run);
@@ -257,4 +253,70 @@ fn rows_are_found_in_several_parts() {
     assert_eq!(parts.boxes().len(), 2);
     drop(parts);
     assert_eq!((a, b), ([1, 9, 5, 6], [3, 4]));
+}
+
+#[test]
+fn rows_are_of_arrays_with_several_dimensions() {
+    let mut elements = [1, 2, 3, 4];
+    let mut part = Patches::of_parts(&[9], vec![([4..8], &mut elements[..])]);
+    assert!(part.row([0]).is_none() && part.row([4]).is_none());
+    assert!(part.row_mut([0]).is_err() && part.row_mut([4]).is_err());
+    assert_eq!(part.slice(5..7), Some(&[2, 3][..]));
+    let mut none: Patches<'_, u32, 1> = Patches::of_parts(&[8], Vec::new());
+    assert_eq!(none.slice(0..0), Some(&[][..]));
+    assert!(none.slice_mut(0..0).is_ok_and(|slice| slice.is_empty()));
+    assert!(none.slice(3..3).is_none());
+}
+
+/// Two areas, each open to the tasks of one run. Of the first run, worker 0 has two tasks, and worker 1 one that comes after the
+/// second of them.
+#[test]
+fn a_worker_is_in_one_run_at_a_time() {
+    let job = Job::embedded().unwrap();
+    let write = |elements, after| Task { accesses: access(vec![], vec![line(elements)]), after };
+    let first = vec![vec![write(0..4, vec![]), write(4..8, vec![])], vec![write(0..8, vec![(0, 2)])]];
+    let first = Arc::new(TaskGraph::new(vec![vec![8]], first).unwrap());
+    let second = vec![vec![write(0..4, vec![]); 3]];
+    let second = Arc::new(TaskGraph::new(vec![vec![8]], second).unwrap());
+    let mut worker = job.worker().unwrap();
+    let open = |worker: &mut Worker, name: &str| {
+        worker.create::<u8>(AreaSpec::new(name).copies(0), 8).unwrap().open_to_tasks(worker).unwrap()
+    };
+    let (a, b) = (open(&mut worker, "a"), open(&mut worker, "b"));
+    let (begin, begun) = std::sync::mpsc::channel();
+    let (tell, told) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let (job, graph) = (&job, &first);
+        scope.spawn(move || {
+            let mut other = job.worker().unwrap();
+            let area = other.attach::<u8>("a").unwrap();
+            let run = TaskRun::begin(&other, graph.clone(), &[area.in_place()]).unwrap();
+            begin.send(()).unwrap();
+            while told.try_recv().is_err() {
+                other.service().unwrap();
+            }
+            // Worker 0 has done three tasks of another run, and one of this.
+            assert!(matches!(run.is_ready(&other), Err(Error::TaskLeft { rank: 0 })));
+            begin.send(()).unwrap();
+        });
+        begun.recv().unwrap();
+        let (a, b) = (a.area(), b.area());
+        let mut older = TaskRun::begin(&worker, first.clone(), &[a.in_place()]).unwrap();
+        older.next(&worker).unwrap().end();
+        let mut newer = TaskRun::begin(&worker, second.clone(), &[b.in_place()]).unwrap();
+        assert!(matches!(older.next(&worker), Err(Error::Tasks { .. })));
+        drop(older);
+        for _ in 0..3 {
+            newer.next(&worker).unwrap().end();
+        }
+        tell.send(()).unwrap();
+        begun.recv().unwrap();
+        // Nor are tasks those of a worker of another job, or of one that comes after.
+        let elsewhere = Job::embedded().unwrap();
+        let stranger = elsewhere.worker().unwrap();
+        assert!(matches!(newer.is_ready(&stranger), Err(Error::Tasks { .. })));
+        while job.workers().unwrap().len() > 1 {
+            worker.service().unwrap();
+        }
+    });
 }

@@ -3,7 +3,7 @@
 use super::{explore, get, put};
 use crate::primitive::model::{self, Access};
 use crate::primitive::{AtomicU32, Ordering};
-use crate::protocol::tasks::TaskWords;
+use crate::protocol::tasks::{Done, TaskWords};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
@@ -25,7 +25,10 @@ impl Pair {
     /// Whether worker `other` has done `count` tasks of the run, within a few looks.
     fn waits_for(&self, other: usize, run: u64, count: u64) -> bool {
         (0..LOOKS).any(|_| {
-            let done = self.words[other].done_in(run).is_some_and(|done| done >= count);
+            let done = match self.words[other].done_in(run) {
+                Done::Some(done) => done >= count,
+                found => found == Done::All,
+            };
             if !done {
                 thread::yield_now();
             }
@@ -46,16 +49,16 @@ fn by_turns(weaken: impl Fn(&Pair) + Sync + Send + 'static) {
                 if pair.waits_for(0, 6, 1) {
                     assert_eq!(get(&pair.element), 1);
                     put(&pair.element, 2);
-                    pair.words[1].advance();
+                    pair.words[1].advance(true);
                 }
             })
         };
         pair.words[0].begin(6);
         put(&pair.element, 1);
-        pair.words[0].advance();
+        pair.words[0].advance(false);
         if pair.waits_for(1, 6, 1) {
             put(&pair.element, get(&pair.element) + 1);
-            pair.words[0].advance();
+            pair.words[0].advance(true);
         }
         other.join().unwrap();
         assert!([1, 2, 3].contains(&get(&pair.element)));
@@ -84,15 +87,15 @@ fn begins_anew(weaken: impl Fn(&TaskWords) + Sync + Send + 'static) {
     explore(3, move || {
         let words = Arc::new(TaskWords::new());
         words.begin(6);
-        words.advance();
-        words.advance();
+        words.advance(false);
+        words.advance(true);
         weaken(&words);
         let other = {
             let words = words.clone();
             thread::spawn(move || words.done_in(8))
         };
         words.begin(8);
-        assert_ne!(other.join().unwrap(), Some(2), "tasks of the run before");
+        assert_ne!(other.join().unwrap(), Done::Some(2), "tasks of the run before");
     });
 }
 
@@ -113,6 +116,68 @@ fn mutant_a_run_that_is_read_weakly() {
     begins_anew(|words| words.run.weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
 }
 
+/// A worker gives up a run before it has done the second of its tasks, and does two of another: nobody takes these for the
+/// first two of the run that was given up.
+fn gives_up(weaken: impl Fn(&TaskWords) + Sync + Send + 'static) {
+    explore(3, move || {
+        let words = Arc::new(TaskWords::new());
+        words.begin(6);
+        words.advance(false);
+        weaken(&words);
+        let other = {
+            let words = words.clone();
+            thread::spawn(move || words.done_in(6))
+        };
+        words.begin(8);
+        words.advance(false);
+        words.advance(false);
+        let found = other.join().unwrap();
+        assert!(
+            matches!(found, Done::Some(0 | 1) | Done::Left | Done::NotBegun),
+            "tasks of the run after: {found:?}"
+        );
+        assert_eq!(words.done_in(6), Done::Left);
+    });
+}
+
+#[test]
+fn tasks_of_a_later_run_do_not_count() {
+    gives_up(|_| {});
+}
+
+#[test]
+#[should_panic(expected = "of the run after")]
+fn mutant_tasks_of_a_later_run_that_are_found_weakly() {
+    gives_up(|words| words.done.weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
+}
+
+/// A worker that has begun another run has finished this one: who finds that sees what its tasks wrote.
+fn finishes(weaken: impl Fn(&Pair) + Sync + Send + 'static) {
+    explore(3, move || {
+        let pair = Pair::new();
+        pair.words[0].begin(6);
+        weaken(&pair);
+        let other = {
+            let pair = pair.clone();
+            thread::spawn(move || {
+                if pair.waits_for(0, 6, 1) {
+                    assert_eq!(get(&pair.element), 1);
+                }
+            })
+        };
+        put(&pair.element, 1);
+        pair.words[0].advance(true);
+        pair.words[0].begin(8);
+        other.join().unwrap();
+        assert_eq!(pair.words[0].done_in(6), Done::All);
+    });
+}
+
+#[test]
+fn who_has_finished_a_run_may_begin_another() {
+    finishes(|_| {});
+}
+
 /// One worker sleeps until another has done a task, or begun its run.
 fn sleeps(begins: bool, with_fences: bool, weaken: impl Fn(&TaskWords) + Sync + Send + 'static) {
     // Of all threads of the model.
@@ -128,12 +193,15 @@ fn sleeps(begins: bool, with_fences: bool, weaken: impl Fn(&TaskWords) + Sync + 
         let other = {
             let (words, woken) = (words.clone(), woken.clone());
             thread::spawn(move || {
-                let wakes = if begins { words.begin(6) } else { words.advance() };
+                let wakes = if begins { words.begin(6) } else { words.advance(true) };
                 woken.store(u32::from(wakes), Ordering::Relaxed);
             })
         };
         let (word, seen) = words.expect_sleep();
-        let found = words.done_in(6).is_some_and(|done| begins || done > 0);
+        let found = match words.done_in(6) {
+            Done::Some(done) => begins || done > 0,
+            found => found == Done::All,
+        };
         // The kernel compares, and reads the newest value.
         let asleep = !found && word.load(Ordering::Relaxed) == seen;
         other.join().unwrap();

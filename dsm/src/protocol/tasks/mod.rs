@@ -12,4 +12,4 @@ pub use self::graph::{Access, Task, TaskError, TaskGraph};
 pub use self::region::{Region, Span, merged};
 #[cfg(not(loom))]
 pub(crate) use self::words::MOST_TASKS;
-pub(crate) use self::words::TaskWords;
+pub(crate) use self::words::{Done, TaskWords};

@@ -10,8 +10,25 @@ pub(crate) struct TaskWords {
     /// `turn << 24 | tasks`: how many tasks of that run it has done, and a number that differs from one run to the next. All
     /// in the lower half, so that whoever sleeps on it is woken by either.
     pub(crate) done: AtomicU64,
+    /// The last run of which it has done all tasks.
+    pub(crate) finished: AtomicU64,
+    /// The last run that it left before that.
+    left: AtomicU64,
     /// How many others may sleep until `done` changes.
     sleepers: AtomicU32,
+}
+
+/// How far a worker is in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// It has not begun it, as far as can be seen.
+    NotBegun,
+    /// It has done so many tasks.
+    Some(u64),
+    /// It has done all of them.
+    All,
+    /// It is in the run no more, and has not done all.
+    Left,
 }
 
 /// Tasks of one worker in a run.
@@ -21,12 +38,15 @@ const TURNS: u64 = 1 << 8;
 impl TaskWords {
     #[cfg(loom)]
     pub(crate) fn new() -> TaskWords {
-        TaskWords { run: AtomicU64::new(0), done: AtomicU64::new(0), sleepers: AtomicU32::new(0) }
+        let word = || AtomicU64::new(0);
+        TaskWords { run: word(), done: word(), finished: word(), left: word(), sleepers: AtomicU32::new(0) }
     }
 
-    /// The worker begins a run. True if others may sleep on the word that it has changed.
+    /// The worker begins a run; of one that it is in, it does no more tasks. True if others may sleep on the word that has
+    /// changed.
     pub(crate) fn begin(&self, run: u64) -> bool {
-        // Relaxed: a worker reads its own word.
+        self.leave(self.run.load(Ordering::Relaxed));
+        // Relaxed: a worker reads its own words.
         let turn = self.done.load(Ordering::Relaxed) / MOST_TASKS;
         let none_done = |turn: u64| turn % TURNS * MOST_TASKS;
         self.done.store(none_done(turn + 1), Ordering::Relaxed);
@@ -37,9 +57,20 @@ impl TaskWords {
         self.has_sleepers()
     }
 
-    /// The worker has done one more task of its run. True if others may sleep on the word that it has changed.
+    /// Whether the worker whose words these are, which asks, is in a run.
     #[inline]
-    pub(crate) fn advance(&self) -> bool {
+    pub(crate) fn is_in(&self, run: u64) -> bool {
+        // Relaxed: a worker reads its own word.
+        self.run.load(Ordering::Relaxed) == run
+    }
+
+    /// The worker has done one more task of its run, perhaps the last. True if others may sleep on the word that has changed.
+    #[inline]
+    pub(crate) fn advance(&self, is_last: bool) -> bool {
+        if is_last {
+            // Release: what the tasks wrote comes before; pairs with `done_in`.
+            self.finished.store(self.run.load(Ordering::Relaxed), Ordering::Release);
+        }
         // Relaxed: a worker reads its own word.
         let done = self.done.load(Ordering::Relaxed) + 1;
         // Release: what the task wrote comes before; pairs with `done_in`.
@@ -47,10 +78,14 @@ impl TaskWords {
         self.has_sleepers()
     }
 
-    /// The worker does no more tasks of its run. Who sleeps finds out when it looks again.
-    pub(crate) fn leave(&self) {
-        // Release: who finds that the worker has left sees what it did; pairs with `done_in`.
-        self.run.store(0, Ordering::Release);
+    /// The worker does no more tasks of a run, if it is in that one. Who sleeps finds out when it looks again.
+    pub(crate) fn leave(&self, run: u64) {
+        if run != 0 && self.is_in(run) && self.finished.load(Ordering::Relaxed) != run {
+            // Relaxed: who acquires the store below, or one after it, sees this.
+            self.left.store(run, Ordering::Relaxed);
+            // Release: who finds that the worker is in the run no more finds why; pairs with `done_in`.
+            self.run.store(0, Ordering::Release);
+        }
     }
 
     #[inline]
@@ -61,17 +96,24 @@ impl TaskWords {
         self.sleepers.load(Ordering::Relaxed) > 0
     }
 
-    /// How many tasks of `run` the worker has done, or more; `None` if it is not in that run. What the tasks wrote is seen
-    /// from here on.
+    /// How far the worker is in a run. What the tasks that it has done wrote is seen from here on.
     #[inline]
-    pub(crate) fn done_in(&self, run: u64) -> Option<u64> {
+    pub(crate) fn done_in(&self, run: u64) -> Done {
         // Acquire: pairs with `begin` and `leave`.
-        if self.run.load(Ordering::Acquire) != run {
-            return None;
+        if self.run.load(Ordering::Acquire) == run {
+            // Acquire: pairs with `advance`. If the number is one of a later run, that run is seen next.
+            let done = self.done.load(Ordering::Acquire) % MOST_TASKS;
+            // Acquire: as above.
+            if self.run.load(Ordering::Acquire) == run {
+                return Done::Some(done);
+            }
         }
-        // Acquire: pairs with `advance`. If the worker has begun another run since, it had done all tasks of this one, and
-        // what is found here may be the number of the other: none of this one is waited for that was not done.
-        Some(self.done.load(Ordering::Acquire) % MOST_TASKS)
+        // Acquire: pairs with the `advance` of the last task.
+        if self.finished.load(Ordering::Acquire) == run {
+            return Done::All;
+        }
+        // Relaxed: nothing is done on the strength of it but to give up.
+        if self.left.load(Ordering::Relaxed) == run { Done::Left } else { Done::NotBegun }
     }
 
     /// Somebody is about to sleep until `done` changes: the word, and its value. To be followed by a look at what the sleep is

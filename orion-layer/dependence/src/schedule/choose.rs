@@ -349,6 +349,8 @@ pub fn choose(
     let crew = Crew { workers, hosts, in_place: members.in_place.filter(|_| hosts.is_none()) };
     if let Some(schedule) = own.filter(|schedule| !schedule.is_dynamic()) {
         let wavefront = schedule.wavefront();
+        // The wavefront itself, and not what says that it is one.
+        let schedule = wavefront.map_or(schedule, |wavefront| wavefront as &dyn Schedule);
         let plan = Plan { schedule, wavefront, in_place: wavefront.is_some() };
         let built = build(nest, dependences, plan, cut, crew).or_else(|error| match error {
             ScheduleError::Placement(_) if can_lie_in_place(nest, crew) => {

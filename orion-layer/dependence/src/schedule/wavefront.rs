@@ -61,7 +61,7 @@ impl Wavefront {
     /// Blocks of the row before that a block has to be behind, beside those that come first in a row.
     fn blocks_ahead(&self, cuts: &[i64]) -> usize {
         let narrowest = cuts.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(1).max(1);
-        self.ahead.div_ceil(narrowest as usize)
+        self.ahead.div_ceil(narrowest as usize).min(cuts.len())
     }
 
     /// What tiles wait for; `cuts[d]` are the values of loop dimension `d` between the cells.

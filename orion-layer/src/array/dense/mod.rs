@@ -239,7 +239,6 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// What a task may touch of an array that lies in place, as number `array` of the task.
     pub(crate) fn view_in_place<'a>(
         &'a self,
-        worker: &'a Worker,
         (task, array): (&'a RunningTask<'a>, usize),
     ) -> Result<ViewMut<'a, T, N>> {
         let bounds = PartBounds { array: &self.name, shape: &self.shape, dim: self.layout.dim };
@@ -247,7 +246,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             let what = format!("it lies in {} parts, and not in place", self.parts.len());
             return Err(Error::Shape { array: self.name.clone(), what });
         };
-        Ok(ViewMut::new(bounds, task.patches(worker, area, array)?))
+        Ok(ViewMut::new(bounds, task.patches(area, array)?))
     }
 
     /// Cuts the array as in `to`, if it is not cut so already: new owners copy what their parts need from the
