@@ -44,6 +44,14 @@ impl<const N: usize> Window<N> {
         Window { base, extent, stride, rows }
     }
 
+    /// Whether both have elements in common.
+    pub(crate) fn meets(&self, other: &Window<N>) -> bool {
+        (0..N).all(|dim| {
+            let (a, b) = (self.range(dim), other.range(dim));
+            a.start.max(b.start) < a.end.min(b.end)
+        })
+    }
+
     /// Elements in the part.
     pub(crate) fn len(&self) -> usize {
         self.extent.iter().product()

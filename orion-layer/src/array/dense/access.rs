@@ -52,7 +52,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.check_ranges(context, "reads", &ranges)?;
         let to = Window::of_box(&ranges);
         let mut elements = vec![T::zeroed(); to.len()];
-        for (part, partition) in self.parts.iter().enumerate() {
+        let meets = |(part, _): &(usize, _)| self.window(*part).meets(&to);
+        let parts = || self.parts.iter().enumerate().filter(meets);
+        parts().try_for_each(|(_, partition)| partition.ask(context.fabric.worker))?;
+        for (part, partition) in parts() {
             copy_box(&self.window(part), partition.read(context.fabric.worker)?, &to, &mut elements);
         }
         Ok(elements)

@@ -285,7 +285,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         for part in (0..to.parts()).filter(|part| to.owners[*part] == me) {
             let window = Window::new(&self.shape, to.dim, &to.range(part));
             let mut owned = Partition::create(worker, &self.area_name(part), &window)?;
-            for (old, partition) in self.parts.iter().enumerate() {
+            let meets = |(old, _): &(usize, _)| self.window(*old).meets(&window);
+            let parts = || self.parts.iter().enumerate().filter(meets);
+            parts().try_for_each(|(_, partition)| partition.ask(worker))?;
+            for (old, partition) in parts() {
                 let from = self.window(old);
                 copy_box(&from, partition.read(worker)?, &window, owned.write_whole(worker)?);
             }
