@@ -258,7 +258,8 @@ fn rows_are_found_in_several_parts() {
 #[test]
 fn rows_are_of_arrays_with_several_dimensions() {
     let mut elements = [1, 2, 3, 4];
-    let mut part = Patches::of_parts(&[9], vec![([4..8], &mut elements[..])]);
+    let range = 4..8;
+    let mut part = Patches::of_parts(&[9], vec![([range], &mut elements[..])]);
     assert!(part.row([0]).is_none() && part.row([4]).is_none());
     assert!(part.row_mut([0]).is_err() && part.row_mut([4]).is_err());
     assert_eq!(part.slice(5..7), Some(&[2, 3][..]));
