@@ -2,11 +2,9 @@
 use crate::in_place::InPlace;
 use crate::loop_nest::{Affine, LoopNest, Subscript};
 use crate::mutant::{self, Mutant};
+pub use crate::tiles::Rank;
 use crate::tiles::{Steps, Tile};
 use std::ops::Range;
-
-/// The number of a worker.
-pub type Rank = u32;
 
 /// How one array of a loop is placed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]

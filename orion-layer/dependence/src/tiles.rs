@@ -1,6 +1,9 @@
 //! Boxes of cells, which workers run.
 use std::ops::Range;
 
+/// The number of a worker.
+pub type Rank = u32;
+
 /// A box of cells: one range per dimension of the loop.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Tile {

@@ -9,8 +9,7 @@ mod touched;
 pub use self::touched::{Span, Touched, touched};
 use crate::loop_nest::{LoopNest, Space};
 use crate::mutant::{self, Mutant};
-use crate::placement::Rank;
-use crate::tiles::{Steps, Tile};
+use crate::tiles::{Rank, Steps, Tile};
 
 /// What a tile has to do with others.
 #[derive(Clone, Debug, PartialEq, Eq)]
