@@ -47,15 +47,12 @@ fn a_program_is_planned_from_a_run_on_one_host() {
     // One host sends nothing, and two hosts of equal workers share the same work.
     assert_eq!((number(0, "sent_bytes"), part(0, "link_ns")), (0.0, 0.0));
     assert!((part(0, "compute_ns") / part(1, "compute_ns") - 2.0).abs() < 1e-6, "{found}");
-    // At the end of a pass each host sends what it has of both arrays, of which all rows are written. Of the one that goes around, a
-    // quarter of the blocks begins at each worker: the ways of half of them cross once between the hosts, those of the others twice.
+    // Of the array that goes around, a quarter of the blocks begins at each worker: the ways of half of them cross once between the hosts,
+    // those of the others twice. Those that end where they did not begin go back. The rows of the other array stay where they are.
     let rows = |rows: f64| rows * 8.0 * 4.0;
     let (sent, handed) = (number(1, "sent_bytes"), number(1, "handed_bytes"));
     assert!(handed >= rows(131.0) * 0.75 * 0.99 && handed < rows(131.0) * 1.1, "{handed}");
-    assert!(
-        sent >= (rows(331.0) + rows(131.0) * 1.5) / 2.0 * 0.99 && sent < rows(331.0) * 0.75 + handed,
-        "{sent}"
-    );
+    assert!(sent >= handed && sent < rows(131.0) * 1.5, "{sent}, {handed}");
     // Two passes are enough, and one.
     assert_eq!(training(&plan(&["--json"], "1"))["passes"], 1);
     let said = plan(&[], "2");

@@ -157,6 +157,9 @@ impl TaskRun {
             futex_wake_all(low_half(own.futex()));
         }
         let seen = RefCell::new(vec![None; workers]);
+        if graph.of(rank).is_empty() {
+            own.finish();
+        }
         let (shared, incarnation) = (shared.clone(), incarnation(shared, rank));
         Ok(TaskRun { graph, areas, shared, rank, incarnation, number, done: 0, seen, of_thread: PhantomData })
     }

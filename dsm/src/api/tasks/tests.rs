@@ -269,6 +269,34 @@ fn rows_are_of_arrays_with_several_dimensions() {
     assert!(none.slice(3..3).is_none());
 }
 
+#[test]
+fn a_worker_without_tasks_has_done_all_of_them() {
+    let job = Job::embedded().unwrap();
+    let write = |elements| Task { accesses: access(vec![], vec![line(elements)]), after: vec![] };
+    let graph =
+        Arc::new(TaskGraph::new(vec![vec![8]], vec![vec![write(0..4), write(4..8)], vec![]]).unwrap());
+    let mut worker = job.worker().unwrap();
+    let opened =
+        worker.create::<u8>(AreaSpec::new("a").copies(0), 8).unwrap().open_to_tasks(&worker).unwrap();
+    std::thread::scope(|scope| {
+        let (job, graph) = (&job, &graph);
+        let other = scope.spawn(move || {
+            let mut other = job.worker().unwrap();
+            let area = other.attach::<u8>("a").unwrap();
+            // It begins and is gone, as far as the run is concerned, before worker 0 looks.
+            drop(TaskRun::begin(&other, graph.clone(), &[area.in_place()]).unwrap());
+        });
+        while !other.is_finished() {
+            worker.service().unwrap();
+        }
+    });
+    let mut run = TaskRun::begin(&worker, graph, &[opened.area().in_place()]).unwrap();
+    for _ in 0..2 {
+        run.next(&worker).unwrap().end();
+    }
+    assert_eq!(run.done(), 2);
+}
+
 /// Two areas, each open to the tasks of one run. Of the first run, worker 0 has two tasks, and worker 1 one that comes after the
 /// second of them.
 #[test]

@@ -68,14 +68,19 @@ impl TaskWords {
     #[inline]
     pub(crate) fn advance(&self, is_last: bool) -> bool {
         if is_last {
-            // Release: what the tasks wrote comes before; pairs with `done_in`.
-            self.finished.store(self.run.load(Ordering::Relaxed), Ordering::Release);
+            self.finish();
         }
         // Relaxed: a worker reads its own word.
         let done = self.done.load(Ordering::Relaxed) + 1;
         // Release: what the task wrote comes before; pairs with `done_in`.
         self.done.store(done, Ordering::Release);
         self.has_sleepers()
+    }
+
+    /// The worker has no tasks left in its run.
+    pub(crate) fn finish(&self) {
+        // Release: what the tasks wrote comes before; pairs with `done_in`.
+        self.finished.store(self.run.load(Ordering::Relaxed), Ordering::Release);
     }
 
     /// The worker does no more tasks of a run, if it is in that one. Who sleeps finds out when it looks again.
