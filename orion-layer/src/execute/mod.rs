@@ -20,6 +20,7 @@ mod prefetch_plan;
 mod reports;
 mod run;
 mod staleness_meter;
+mod task_graph;
 #[cfg(test)]
 mod tests;
 mod timing;

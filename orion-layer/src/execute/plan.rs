@@ -4,7 +4,7 @@ use super::called::Called;
 use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
 use super::free::FreeTiles;
-use super::in_place;
+use super::task_graph;
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::context::Context;
 use crate::contract::Serving;
@@ -116,7 +116,7 @@ fn scheduled<S: IterationSpace>(
     let one_host = !context.fabric.spans_hosts();
     let own = head.schedule.filter(|own| !own.is_dynamic() || space.is_shareable() && one_host);
     let follows_links = context.follows_links();
-    let in_place = one_host.then_some(CheckTasks(&in_place::check));
+    let in_place = one_host.then_some(CheckTasks(&task_graph::check));
     let team = Team { workers, accumulates, hosts, follows_links, in_place };
     let mut choice = choose(nest, dependences, own, &cut, team).map_err(refused)?;
     // Who takes blocks as they come free balances them so.
@@ -192,7 +192,7 @@ impl LoopPlan {
         let choice = scheduled(head, space, &nest, &dependences, (accumulates, hosts.as_ref()), context)?;
         let treatments = treated.iter().map(|(_, how)| *how).collect();
         let mut plan = LoopPlan::new(head.site, nest, dependences, choice, treatments, context);
-        plan.tasks = in_place::tasks_of(&plan.nest, plan.choice.placement.in_place.as_ref())?;
+        plan.tasks = task_graph::tasks_of(&plan.nest, plan.choice.placement.in_place.as_ref())?;
         plan.accumulates = accumulates;
         plan.between_hosts = hosts.map(|hosts| BetweenHosts::of(&plan.nest, &plan.choice.placement, &hosts));
         plan.timing.get_mut().planning = since.elapsed();

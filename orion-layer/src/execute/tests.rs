@@ -109,7 +109,7 @@ fn random_schedules_notice_faults_of_the_verification() {
 /// A wavefront whose tiles begin one block too early is refused by the core, whatever the scheduler thinks of it.
 #[test]
 fn a_wavefront_that_waits_too_little_is_refused() {
-    use super::in_place;
+    use super::task_graph;
     use hectare_dependence::analysis::analyze;
     use hectare_dependence::in_place::CheckTasks;
     use hectare_dependence::loop_nest::{
@@ -128,7 +128,7 @@ fn a_wavefront_that_waits_too_little_is_refused() {
     }
     let dependences = analyze(&nest);
     let cut = |_: usize, cells: usize| (0..=cells).map(|cell| 1 + (998 * cell / cells) as i64).collect();
-    let team = Team { in_place: Some(CheckTasks(&in_place::check)), ..Team::of_one_host(3, false) };
+    let team = Team { in_place: Some(CheckTasks(&task_graph::check)), ..Team::of_one_host(3, false) };
     let choice =
         |mutant| of_schedules::with(mutant, || choose(&nest, &dependences, None, &cut, team).unwrap());
     let right = choice(None);
