@@ -38,6 +38,7 @@ use std::sync::atomic::Ordering;
 ///     let mut rows = task.patches::<f32, 2>(&area, 0)?;
 ///     rows.row_mut([1, 0]).unwrap().fill(2.0);
 ///     assert!(rows.get_mut([0, 0]).is_err());
+///     drop(rows);
 ///     task.end();
 /// }
 /// drop(run);
