@@ -34,7 +34,7 @@ const BLOCKS: [usize; 2] = [8, 64];
 const MOST_TILES: usize = 1 << 17;
 
 impl Wavefront {
-    /// The wavefronts that the dependences of a loop allow, of `row_ns` nanoseconds for an index of each dimension.
+    /// The wavefronts that the dependences of a loop allow, whose iterations take `work_ns` nanoseconds in all.
     pub(super) fn all(
         nest: &LoopNest,
         dependences: &Dependences,
@@ -53,7 +53,7 @@ impl Wavefront {
             let blocks = blocks.clamp(BLOCKS[0], BLOCKS[1]).min(extents[inner]).max(1);
             let fits = rows.checked_mul(blocks).is_some_and(|tiles| tiles <= MOST_TILES);
             let Reach { by_index, ahead } = reach;
-            (fits && outer != inner).then_some(Wavefront { outer, inner, by_index, ahead, blocks })
+            fits.then_some(Wavefront { outer, inner, by_index, ahead, blocks })
         };
         pairs.filter(|(outer, inner)| outer != inner).filter_map(of).collect()
     }
@@ -139,7 +139,7 @@ impl Schedule for Wavefront {
     fn grid(&self, extents: &[usize], workers: usize) -> Vec<usize> {
         let mut grid = vec![1; extents.len()];
         if self.outer.max(self.inner) >= extents.len() || self.outer == self.inner {
-            // Of another loop: refused with all cells.
+            // Not of this loop: a grid without dimensions is refused.
             return Vec::new();
         }
         grid[self.outer] = if self.by_index {
