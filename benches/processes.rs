@@ -17,7 +17,7 @@ use support::{Case, Report, Times, nanos};
 
 const ROLE: &str = "HECTARE_BENCH_ROLE";
 const RESERVE: u64 = 1 << 30;
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIME_LIMIT: Duration = Duration::from_secs(1);
 const WAIT: Duration = Duration::from_secs(20);
 /// Calls of `service()` that are timed together.
 const CALLS: usize = 1_000_000;
@@ -73,7 +73,7 @@ impl Host {
     fn make(&self, job: &str) {
         let settings = JobSettings {
             bytes: Some(RESERVE),
-            patience_ms: Some(PATIENCE.as_millis() as u64),
+            round_timeout_ms: Some(TIME_LIMIT.as_millis() as u64),
             ..JobSettings::default()
         };
         let create = Request::Create { job: job.into(), settings, keep: false };
@@ -175,7 +175,7 @@ fn measure(worker: &mut Worker, bytes: usize, turns: usize) -> f64 {
 }
 
 fn as_threads(bytes: usize, turns: usize) -> f64 {
-    let job = Job::builder().reserve(RESERVE).patience(PATIENCE).embedded().expect("a job");
+    let job = Job::builder().reserve(RESERVE).round_timeout(TIME_LIMIT).embedded().expect("a job");
     job.run(2, |worker| measure(worker, bytes, turns)).expect("no panics")[0]
 }
 
@@ -300,7 +300,7 @@ fn service(report: &mut Report, host: &Host) {
         daemons.push(number(&mut lines));
         assert!(child.wait().expect("its end").success());
         gone(host, "idle");
-        let job = Job::builder().reserve(RESERVE).patience(PATIENCE).embedded().expect("a job");
+        let job = Job::builder().reserve(RESERVE).round_timeout(TIME_LIMIT).embedded().expect("a job");
         std::thread::scope(|scope| {
             let measured = scope.spawn(|| {
                 let mut worker = job.worker().expect("a rank");

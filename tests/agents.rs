@@ -24,7 +24,7 @@ fn value(bytes: &[u8]) -> u64 {
 
 fn publish(owned: &mut Owned<u64>, worker: &mut Worker, value: u64) {
     fill(owned, worker, value);
-    assert_eq!(worker.sync().unwrap().put_off, 0);
+    assert_eq!(worker.sync().unwrap().postponed, 0);
 }
 
 #[test]
@@ -122,7 +122,8 @@ fn held_versions_stay_still_and_nobody_waits() {
         (3, StallPolicy::Pin { after: LONG }, 1),
         (4, StallPolicy::Pin { after: LONG }, 2),
     ] {
-        let job = Job::builder().reserve(1 << 28).stall_policy(policy).patience(LONG).embedded().unwrap();
+        let job =
+            Job::builder().reserve(1 << 28).stall_policy(policy).round_timeout(LONG).embedded().unwrap();
         let mut worker = job.worker().unwrap();
         let mut owned = worker.create::<u64>(AreaSpec::new("w").copies(copies), 5_000).unwrap();
         let agent = job.agent().unwrap();
@@ -315,7 +316,7 @@ fn an_agent_is_killed_at_any_step() {
         let mut round = |worker: &mut Worker| {
             turn += 1;
             areas.iter_mut().for_each(|area| fill(area, worker, turn));
-            assert_eq!(worker.sync().unwrap().put_off, 0, "never put off for an agent");
+            assert_eq!(worker.sync().unwrap().postponed, 0, "never postponed for an agent");
             turn
         };
         while !victim.has_ended() {
@@ -347,7 +348,7 @@ fn an_agent_is_killed_at_any_step() {
 
 #[test]
 fn notes_outlive_their_agent_and_hidden_areas_are_found_when_they_are_shown() {
-    let job = Job::builder().reserve(1 << 28).least_copies(3).embedded().unwrap();
+    let job = Job::builder().reserve(1 << 28).min_copies(3).embedded().unwrap();
     let mut worker = job.worker().unwrap();
     let owned = worker.create::<u64>("own", 9).unwrap();
     let agent = job.agent().unwrap();

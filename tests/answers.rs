@@ -8,7 +8,7 @@ const SHORT: Duration = Duration::from_millis(30);
 
 /// Host 1 of three: ranks 2 and 3 are here.
 fn job() -> Job {
-    let job = Job::builder().reserve(1 << 28).patience(LONG).hosts(&[2, 2, 1], 1).embedded().unwrap();
+    let job = Job::builder().reserve(1 << 28).round_timeout(LONG).hosts(&[2, 2, 1], 1).embedded().unwrap();
     job.agent().unwrap().name_host(2, "c (10.0.0.3:7400)").unwrap();
     job
 }

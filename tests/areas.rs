@@ -167,7 +167,7 @@ fn deletion_while_others_look() {
 /// another area's.
 #[test]
 fn deletion_while_the_owner_looks_through() {
-    deletion(Job::builder().reserve(1 << 30).patience(LONG).check(true).embedded().unwrap());
+    deletion(Job::builder().reserve(1 << 30).round_timeout(LONG).check(true).embedded().unwrap());
 }
 
 fn deletion(job: Job) {

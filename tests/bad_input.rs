@@ -10,7 +10,7 @@ fn settings_that_make_no_sense() {
     let bad: [(&str, JobBuilder); 12] = [
         ("reserve", Job::builder().reserve(0)),
         ("reserve", Job::builder().reserve(u64::MAX)),
-        ("patience", Job::builder().patience(zero)),
+        ("round_timeout", Job::builder().round_timeout(zero)),
         ("max_workers", Job::builder().max_workers(0)),
         ("max_workers", Job::builder().max_workers(u32::MAX)),
         ("max_areas", Job::builder().max_areas(0)),

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 #[test]
 fn copies_for_other_hosts_have_memory_when_they_are_needed() {
     const LARGE: usize = 1 << 17;
-    let memory = Job::builder().reserve(1 << 28).hosts(&[1, 1], 0).least_copies(4).memory().unwrap();
+    let memory = Job::builder().reserve(1 << 28).hosts(&[1, 1], 0).min_copies(4).memory().unwrap();
     let file = std::fs::File::from(memory.try_clone().unwrap());
     let job = Job::from_descriptor(memory).unwrap();
     let mut worker = job.worker().unwrap();

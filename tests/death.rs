@@ -93,7 +93,7 @@ fn killed_at_any_step() {
     for points in points {
         let job = Job::builder()
             .reserve(1 << 28)
-            .patience(Duration::from_millis(200))
+            .round_timeout(Duration::from_millis(200))
             .max_workers(3)
             .embedded()
             .unwrap();
@@ -137,7 +137,7 @@ fn killed_at_any_step() {
             fill(owned, &worker, value(*last) + 1);
         }
         // An area of one copy waits for a witness that is late.
-        while worker.sync().unwrap().put_off > 0 {}
+        while worker.sync().unwrap().postponed > 0 {}
         for (claimed, last) in claimed.into_iter().zip(&last) {
             let owned = claimed.owned;
             let version = owned.area().version(&worker).unwrap();
@@ -237,7 +237,7 @@ fn an_owner_dies_while_its_group_is_planned() {
     }
     let (mut before, mut meanwhile) = (0, 0);
     for points in 0..12 {
-        let job = Job::builder().reserve(1 << 26).patience(LONG).embedded().unwrap();
+        let job = Job::builder().reserve(1 << 26).round_timeout(LONG).embedded().unwrap();
         let _watch = watch(&job);
         let mut owner = spawn(NAME, "owner", &job);
         let area = job.attach_within::<u64>(NAMES[2], LONG).unwrap();

@@ -9,7 +9,7 @@ const LEN: usize = 100_000;
 const SHORT: Duration = Duration::from_millis(20);
 
 fn job() -> Job {
-    Job::builder().reserve(1 << 28).max_workers(4).patience(Duration::from_millis(5)).embedded().unwrap()
+    Job::builder().reserve(1 << 28).max_workers(4).round_timeout(Duration::from_millis(5)).embedded().unwrap()
 }
 
 /// Creates `big` on the way to fault point `points`, fills it, and serves until it is told to end.
@@ -168,7 +168,7 @@ fn repair_leaves_a_living_creator_its_memory() {
     assert_eq!(job.free_bytes().unwrap(), free);
 }
 
-/// A round is held open by a process that stands still, for as long as the job's patience: two minutes. Those who wait
+/// A round is held open by a process that stands still, for as long as the job's round timeout: two minutes. Those who wait
 /// with a limit of their own do not stay that long.
 #[test]
 fn waits_with_a_limit_do_not_share_the_patience_of_rounds() {
@@ -182,7 +182,7 @@ fn waits_with_a_limit_do_not_share_the_patience_of_rounds() {
     }
     let kept = LONG / 2;
     for what in ["take", "recall", "give"] {
-        let job = Job::builder().reserve(1 << 26).patience(LONG).embedded().unwrap();
+        let job = Job::builder().reserve(1 << 26).round_timeout(LONG).embedded().unwrap();
         let _watch = watch(&job);
         let mut worker = job.worker().unwrap();
         let held = worker.create::<u64>(AreaSpec::new("held").copies(1), 10).unwrap();
@@ -199,7 +199,7 @@ fn waits_with_a_limit_do_not_share_the_patience_of_rounds() {
             });
             match what {
                 "take" => {
-                    until("an open round", || job.stats().unwrap().given_up > 0 || is_open(&job));
+                    until("an open round", || job.stats().unwrap().abandoned > 0 || is_open(&job));
                     let late = held.area().take_within(&mut worker, SHORT);
                     assert!(matches!(late, Err(Error::TimedOut { .. })), "{late:?}");
                 }

@@ -87,7 +87,7 @@ fn try_everything(
         owned.log(worker, 0..1),
         observer.read(area),
     );
-    assert_eq!((area.newest_version(), area.put_off(), worker.clock()), (None, 0, 0));
+    assert_eq!((area.newest_version(), area.postponed(), worker.clock()), (None, 0, 0));
     area.seal();
     area.request_sync();
     worker.leave_clocks();

@@ -29,7 +29,7 @@ fn a_reused_slot_is_another_area() {
         worker.sync().unwrap();
     }
     drop(pinned);
-    assert_eq!((area.newest_version(), area.put_off()), (None, 0));
+    assert_eq!((area.newest_version(), area.postponed()), (None, 0));
     assert!(matches!(area.read(&worker), Err(Error::Deleted { .. })));
     assert!(matches!(observer.read(&area), Err(Error::Deleted { .. })));
     let before = fresh_area.newest_version();

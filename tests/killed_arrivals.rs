@@ -118,7 +118,8 @@ fn workers_are_killed_while_versions_arrive() {
         }
     }
     for points in 0..40 {
-        let job = Job::builder().reserve(1 << 28).patience(Duration::from_millis(200)).embedded().unwrap();
+        let job =
+            Job::builder().reserve(1 << 28).round_timeout(Duration::from_millis(200)).embedded().unwrap();
         let _watch = watch(&job);
         let mut worker = job.worker().unwrap();
         let mut agent = job.agent().unwrap();

@@ -12,7 +12,7 @@ const BARRIERS: u64 = 120;
 const LEN: usize = 300;
 
 fn job(here: usize, ranks: u32) -> Job {
-    Job::builder().reserve(1 << 28).patience(LONG).hosts(&[ranks, ranks], here).embedded().unwrap()
+    Job::builder().reserve(1 << 28).round_timeout(LONG).hosts(&[ranks, ranks], here).embedded().unwrap()
 }
 
 fn look(agent: &mut Agent) -> Vec<Event> {
@@ -219,7 +219,7 @@ fn an_arrival_waits_for_the_clock_of_its_label() {
 
 fn publish(owned: &mut Owned<u64>, worker: &mut Worker, value: u64) {
     fill(owned, worker, value);
-    assert_eq!(worker.sync().unwrap().put_off, 0);
+    assert_eq!(worker.sync().unwrap().postponed, 0);
 }
 
 fn kept(agent: &Agent, area: AreaId, label: u64) -> Option<u64> {

@@ -39,7 +39,7 @@ fn everybody_reads_what_the_owner_wrote_and_never_while_it_writes() {
 
 #[test]
 fn an_owner_that_recalls_waits_for_a_reader_with_a_view() {
-    let job = Job::builder().patience(std::time::Duration::from_millis(2)).embedded().unwrap();
+    let job = Job::builder().round_timeout(std::time::Duration::from_millis(2)).embedded().unwrap();
     let _watch = watch(&job);
     let step = AtomicU32::new(0);
     job.run(2, |worker| {

@@ -10,11 +10,11 @@ fn an_area_without_reader_copies_is_not_put_off_for_ever() -> Result<()> {
     for turn in 1..4 {
         local.write(&worker)?.fill(turn);
         public.write(&worker)?.fill(turn);
-        assert_eq!(worker.sync()?.put_off, 0);
+        assert_eq!(worker.sync()?.postponed, 0);
         assert_eq!(public.area().read(&worker)?[99], turn);
     }
     worker.barrier()?;
-    assert_eq!((local.area().put_off(), job.stats()?.put_off), (0, 0));
+    assert_eq!((local.area().postponed(), job.stats()?.postponed), (0, 0));
     assert_eq!(local.read(&worker)?[99], 3);
     Ok(())
 }

@@ -174,16 +174,16 @@ fn run(job: &Job, seed: u64, turns: usize) {
 #[test]
 fn readers_see_the_model() {
     for seed in 1..4 {
-        let job = Job::builder().reserve(1 << 30).patience(LONG).generations(3, 2).embedded().unwrap();
+        let job = Job::builder().reserve(1 << 30).round_timeout(LONG).generations(3, 2).embedded().unwrap();
         let _watch = watch(&job);
         run(&job, seed, 40);
-        assert_eq!(job.stats().unwrap().put_off, 0);
+        assert_eq!(job.stats().unwrap().postponed, 0);
     }
 }
 
 #[test]
 fn readers_see_the_model_in_check_mode() {
-    let job = Job::builder().reserve(1 << 30).patience(LONG).check(true).embedded().unwrap();
+    let job = Job::builder().reserve(1 << 30).round_timeout(LONG).check(true).embedded().unwrap();
     let _watch = watch(&job);
     run(&job, 9, 25);
     assert_eq!(job.stats().unwrap().unlogged_lines, 0, "everything that must be was logged");

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 fn job() -> Job {
-    Job::builder().reserve(1 << 30).max_areas(512).patience(LONG).embedded().unwrap()
+    Job::builder().reserve(1 << 30).max_areas(512).round_timeout(LONG).embedded().unwrap()
 }
 
 /// Names come and go at random: what is there is found and what is not is not, new areas are zero whatever lay there

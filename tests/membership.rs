@@ -5,8 +5,8 @@ use hectare::{AreaSpec, Error, Job, WorkerState, fault};
 use std::time::Duration;
 
 fn small_job(workers: u32) -> Job {
-    let patience = Duration::from_millis(2);
-    Job::builder().reserve(1 << 26).patience(patience).max_workers(workers).embedded().unwrap()
+    let timeout = Duration::from_millis(2);
+    Job::builder().reserve(1 << 26).round_timeout(timeout).max_workers(workers).embedded().unwrap()
 }
 
 /// Joins from a thread of its own and leaves again.

@@ -44,7 +44,7 @@ fn observers_see_whole_versions_and_block_nobody() {
             all.unwrap();
             stop.store(true, SeqCst);
         });
-        assert_eq!(job.stats().unwrap().given_up, 0);
+        assert_eq!(job.stats().unwrap().abandoned, 0);
     }
 }
 
@@ -63,10 +63,10 @@ fn pins_and_observer_slots_have_limits() {
     let two = first.read(&area).unwrap();
     assert!(matches!(first.read(&area), Err(Error::TooManyPins { max: 2 })));
     fill(&mut owned, &worker, 2);
-    assert_eq!(worker.sync().unwrap().put_off, 1, "both copies are pinned");
+    assert_eq!(worker.sync().unwrap().postponed, 1, "both copies are pinned");
     assert_eq!((uniform(&one), uniform(&two)), (0, 1));
     drop(one);
-    assert_eq!(worker.sync().unwrap().put_off, 0);
+    assert_eq!(worker.sync().unwrap().postponed, 0);
     assert_eq!(uniform(&first.read(&area).unwrap()), 2);
     drop((two, second));
     assert!(job.observer().is_ok());
@@ -94,12 +94,12 @@ fn the_pin_of_a_killed_process_is_forgotten() {
     // The child pins `w` first: once `signal` cannot be published, both are pinned.
     until("the child's pins", || {
         fill(&mut signal, &worker, 1);
-        worker.sync().unwrap().put_off == 1
+        worker.sync().unwrap().postponed == 1
     });
     fill(&mut owned, &worker, 5);
-    assert_eq!(worker.sync().unwrap().put_off, 2);
+    assert_eq!(worker.sync().unwrap().postponed, 2);
     assert_eq!(uniform(owned.area().read(&worker).unwrap()), 0);
     child.kill();
-    assert_eq!(worker.sync().unwrap().put_off, 0);
+    assert_eq!(worker.sync().unwrap().postponed, 0);
     assert_eq!(uniform(owned.area().read(&worker).unwrap()), 5);
 }

@@ -10,7 +10,7 @@ const LEN: usize = 40;
 
 /// The first of two hosts, the agent there, and an area of the other.
 fn host() -> (Job, Agent, AreaId) {
-    let job = Job::builder().hosts(&[2, 1], 0).patience(Duration::from_millis(20)).embedded().unwrap();
+    let job = Job::builder().hosts(&[2, 1], 0).round_timeout(Duration::from_millis(20)).embedded().unwrap();
     let agent = job.agent().unwrap();
     let spec = AreaSpec::new("part").copies(3).on_demand();
     let area = agent.create(&spec, ElementType::of::<u64>(), LEN).unwrap();

@@ -47,7 +47,7 @@ fn goes_on(name: &str, program: impl FnOnce()) {
 }
 
 fn job() -> Job {
-    Job::builder().reserve(64 << 20).patience(Duration::from_millis(20)).embedded().unwrap()
+    Job::builder().reserve(64 << 20).round_timeout(Duration::from_millis(20)).embedded().unwrap()
 }
 
 /// Runs `body` in a thread that ends before this returns, and returns what it left behind.

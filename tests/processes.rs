@@ -169,7 +169,8 @@ fn killed_at_random_times() {
             worker.sync().unwrap();
         }
     }
-    let job = Job::builder().reserve(1 << 28).patience(Duration::from_millis(200)).max_workers(3).embedded();
+    let job =
+        Job::builder().reserve(1 << 28).round_timeout(Duration::from_millis(200)).max_workers(3).embedded();
     let job = job.unwrap();
     let _watch = watch(&job);
     let mut worker = job.worker_at(0).unwrap();

@@ -80,7 +80,7 @@ fn serve(w: &mut Context<'_>, consistency: Consistency) -> Result<(Vec<u64>, Vec
     let reports = w.reports()?;
     let relax = Relax { consistency, ..Relax::default() };
     // The first of the two loops, under this consistency.
-    let report = reports.iter().find(|report| report.serving.lists_made > 0 && report.relax == Some(relax));
+    let report = reports.iter().find(|report| report.serving.plans_made > 0 && report.relax == Some(relax));
     let serving = &report.unwrap().serving;
     assert_eq!((serving.read_misses, serving.write_misses), (0, 0), "{serving:?}");
     Ok((sums.array().to_vec(w)?, looked.array().to_vec(w)?, bits))

@@ -9,7 +9,7 @@ const SHORT: Duration = Duration::from_millis(30);
 
 /// Host 1 of three: ranks 2 and 3 are here.
 fn job() -> Job {
-    Job::builder().reserve(1 << 28).patience(LONG).hosts(&[2, 2, 1], 1).embedded().unwrap()
+    Job::builder().reserve(1 << 28).round_timeout(LONG).hosts(&[2, 2, 1], 1).embedded().unwrap()
 }
 
 fn clocks(agent: &mut Agent) -> Option<(u64, u64)> {
@@ -63,7 +63,7 @@ fn workers_of_other_hosts_are_counted_and_their_ranks_kept() {
     let refused = owned.give(&worker, 1).unwrap_err();
     assert!(matches!(refused.error, Error::NoSuchWorker { rank: 1 }), "{}", refused.error);
     drop(other);
-    assert_eq!(worker.sync().unwrap().given_up, 0);
+    assert_eq!(worker.sync().unwrap().abandoned, 0);
     agent.set_worker(4, RemoteWorker::Dead).unwrap();
     agent.set_worker(0, RemoteWorker::Absent).unwrap();
     let state = job.workers().unwrap().iter().map(|worker| (worker.rank, worker.state)).collect::<Vec<_>>();

@@ -30,7 +30,7 @@ fn everybody_sees_everybody_at_every_barrier() {
         })
         .unwrap();
         let stats = job.stats().unwrap();
-        assert_eq!((stats.given_up, stats.put_off, stats.deaths), (0, 0, 0));
+        assert_eq!((stats.abandoned, stats.postponed, stats.deaths), (0, 0, 0));
     }
 }
 
@@ -50,7 +50,7 @@ fn sync_publishes_what_the_caller_owns_and_sync_area_what_another_does() {
             fill(&mut owned[1], worker, turn);
             if me == 0 {
                 let synced = worker.sync().unwrap();
-                assert_eq!((synced.given_up, synced.put_off), (0, 0));
+                assert_eq!((synced.abandoned, synced.postponed), (0, 0));
                 assert_eq!(uniform(owned[1].area().read(worker).unwrap()), turn);
                 fill(&mut owned[0], worker, turn + 1000);
                 worker.sync_area(&theirs).unwrap();
@@ -109,7 +109,7 @@ fn each_area_at_its_own_interval() {
 /// Two owners of one group: it is published when both have come, and not by halves before.
 #[test]
 fn groups_are_one_consistent_state() {
-    let job = Job::builder().reserve(1 << 28).patience(Duration::from_millis(5)).embedded().unwrap();
+    let job = Job::builder().reserve(1 << 28).round_timeout(Duration::from_millis(5)).embedded().unwrap();
     let _watch = watch(&job);
     let (written, free) = (AtomicU64::new(0), AtomicU64::new(0));
     let owners = [0, 0, 1];
@@ -137,7 +137,7 @@ fn groups_are_one_consistent_state() {
                     until("the other's write", || written.load(SeqCst) == turn);
                     for _ in 0..4 {
                         let synced = worker.sync().unwrap();
-                        assert_eq!((synced.put_off, look(worker)), (2, turn - 1));
+                        assert_eq!((synced.postponed, look(worker)), (2, turn - 1));
                     }
                     free.store(turn, SeqCst);
                 }
@@ -160,7 +160,7 @@ fn groups_are_one_consistent_state() {
 
 #[test]
 fn workers_join_and_leave_during_rounds() {
-    let job = Job::builder().reserve(1 << 28).max_workers(8).patience(LONG).embedded().unwrap();
+    let job = Job::builder().reserve(1 << 28).max_workers(8).round_timeout(LONG).embedded().unwrap();
     let _watch = watch(&job);
     let stop = AtomicBool::new(false);
     let (seated, crew) = (std::sync::Barrier::new(2), Crew::new());
@@ -200,7 +200,7 @@ fn workers_join_and_leave_during_rounds() {
     });
     assert!(job.workers().unwrap().is_empty());
     let stats = job.stats().unwrap();
-    assert_eq!((stats.deaths, stats.given_up), (0, 0));
+    assert_eq!((stats.deaths, stats.abandoned), (0, 0));
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_panic_is_an_error_with_the_rank_and_the_others_go_on() {
 
 #[test]
 fn a_worker_that_stays_away_is_named_and_not_waited_for_twice() {
-    let job = Job::builder().reserve(1 << 28).patience(Duration::from_millis(30)).embedded().unwrap();
+    let job = Job::builder().reserve(1 << 28).round_timeout(Duration::from_millis(30)).embedded().unwrap();
     let _watch = watch(&job);
     let (gone, away, back) = (AtomicBool::new(false), AtomicBool::new(true), AtomicBool::new(false));
     run(&job, 2, |worker| {
@@ -252,15 +252,15 @@ fn a_worker_that_stays_away_is_named_and_not_waited_for_twice() {
         let before = worker.job().stats().unwrap();
         fill(&mut mine, worker, 1);
         let first = worker.sync().unwrap();
-        assert_eq!(first.given_up, 1);
+        assert_eq!(first.abandoned, 1);
         for turn in 2..30 {
             fill(&mut mine, worker, turn);
             let synced = worker.sync().unwrap();
-            assert_eq!((synced.given_up, synced.put_off), (0, 0), "waited for once");
+            assert_eq!((synced.abandoned, synced.postponed), (0, 0), "waited for once");
         }
         let job = worker.job();
         let stats = job.stats().unwrap();
-        assert_eq!((stats.given_up - before.given_up, stats.late - before.late), (1, 1));
+        assert_eq!((stats.abandoned - before.abandoned, stats.late - before.late), (1, 1));
         let states: Vec<_> = job.workers().unwrap().iter().map(|info| (info.rank, info.state)).collect();
         assert_eq!(states, [(0, WorkerState::Live), (1, WorkerState::Straggler)]);
         let timed_out = worker.barrier_within(Duration::from_millis(20)).unwrap_err();

@@ -97,7 +97,7 @@ fn notification_by_descriptor() {
 #[test]
 fn nobody_is_more_than_s_clocks_behind() {
     for staleness in [0u64, 1, 3] {
-        let job = Job::builder().reserve(1 << 28).patience(Duration::from_millis(1)).embedded().unwrap();
+        let job = Job::builder().reserve(1 << 28).round_timeout(Duration::from_millis(1)).embedded().unwrap();
         let _watch = watch(&job);
         let ahead = AtomicU64::new(0);
         run(&job, 4, |worker| {

@@ -31,7 +31,7 @@ fn companion(job: &Job) {
 fn beat(name: &str, policy: StallPolicy, copies: u32, stops: u64, stopped: Duration) -> Job {
     let job = Job::builder()
         .reserve(1 << 28)
-        .patience(Duration::from_millis(5))
+        .round_timeout(Duration::from_millis(5))
         .stall_policy(policy)
         .embedded()
         .unwrap();
@@ -79,7 +79,7 @@ fn beat(name: &str, policy: StallPolicy, copies: u32, stops: u64, stopped: Durat
     }
     if job.stats().unwrap().kills == 0 {
         fill(&mut beat, &worker, u64::MAX);
-        while worker.sync().unwrap().put_off > 0 {}
+        while worker.sync().unwrap().postponed > 0 {}
     }
     assert!(child.wait() || job.stats().unwrap().kills > 0);
     drop((beat, worker));
@@ -119,7 +119,7 @@ fn look(view: &[u64]) -> u64 {
 
 /// Stops a process while it copies, for as long as `stopped`, again and again until `happened`.
 fn stop_a_copier(name: &str, policy: StallPolicy, stopped: Duration, happened: fn(&Stats) -> bool) -> Job {
-    let job = Job::builder().reserve(1 << 28).patience(LONG).stall_policy(policy).embedded().unwrap();
+    let job = Job::builder().reserve(1 << 28).round_timeout(LONG).stall_policy(policy).embedded().unwrap();
     let _watch = watch(&job);
     let mut worker = job.worker().unwrap();
     let mut large = worker.create::<u64>(AreaSpec::new("large").copies(3), LARGE).unwrap();
@@ -150,7 +150,7 @@ fn stop_a_copier(name: &str, policy: StallPolicy, stopped: Duration, happened: f
             });
             let synced = publish(&mut worker, value);
             let seen = look(area.read(&worker).unwrap());
-            assert_eq!(seen == value, synced.put_off == 0, "{seen} in turn {value}");
+            assert_eq!(seen == value, synced.postponed == 0, "{seen} in turn {value}");
             sniper.join().unwrap();
         });
         if happened(&stats()) {
@@ -158,8 +158,8 @@ fn stop_a_copier(name: &str, policy: StallPolicy, stopped: Duration, happened: f
             break;
         }
     }
-    // Areas that were put off come when the companion has moved on.
-    while publish(&mut worker, u64::MAX).put_off > 0 {}
+    // Areas that were postponed come when the companion has moved on.
+    while publish(&mut worker, u64::MAX).postponed > 0 {}
     assert_eq!(look(area.read(&worker).unwrap()), u64::MAX);
     if stats().kills == 0 {
         serve_until(&mut worker, "its end", |_| child.has_ended());

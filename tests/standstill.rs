@@ -40,8 +40,8 @@ fn look(worker: &Worker, area: &hectare::Area<u64>, last: &mut Version) -> u64 {
 
 /// Rounds with a companion that stands still at fault point `points` for as long as `stopped`.
 fn stand_still(name: &str, policy: StallPolicy, points: u32, stopped: Duration) -> Stats {
-    let patience = Duration::from_millis(5);
-    let job = Job::builder().reserve(1 << 28).patience(patience).stall_policy(policy).embedded().unwrap();
+    let timeout = Duration::from_millis(5);
+    let job = Job::builder().reserve(1 << 28).round_timeout(timeout).stall_policy(policy).embedded().unwrap();
     let _watch = watch(&job);
     let mut worker = job.worker().unwrap();
     let mut beat = worker.create::<u64>(grouped("beat"), LEN).unwrap();
@@ -83,7 +83,7 @@ fn stand_still(name: &str, policy: StallPolicy, points: u32, stopped: Duration) 
         child.has_ended() || job.workers().unwrap().iter().all(|info| info.state == WorkerState::Live)
     });
     fill(&mut beat, &worker, u64::MAX);
-    while worker.sync().unwrap().put_off > 0 {}
+    while worker.sync().unwrap().postponed > 0 {}
     if job.stats().unwrap().kills == 0 {
         // It may have to be asked for as long as it stands between rounds.
         serve_until(&mut worker, "its end", |_| child.has_ended());
@@ -127,7 +127,7 @@ fn copies_are_pinned_and_actors_passed_over() {
         );
         assert_eq!((stats.kills, stats.deaths), (0, 0), "point {points}");
         pinned += stats.pinned_copies;
-        passed += stats.passed_over;
+        passed += stats.replaced_actors;
     }
     assert!(pinned > 0 && passed > 0, "{pinned} copies pinned, {passed} actors passed over");
 }
@@ -162,7 +162,7 @@ fn a_reader_keeps_its_version_at_every_step_of_a_publication() {
         let mut own = worker.create::<u64>(AreaSpec::new("own").copies(COPIES), 5000).unwrap();
         for turn in 1.. {
             fill(&mut own, &worker, turn);
-            while worker.sync().unwrap().put_off > 0 {}
+            while worker.sync().unwrap().postponed > 0 {}
             if turn == 2 * u64::from(COPIES) {
                 worker.attach_within::<u64>("go", LONG).unwrap();
                 fault::stop_after(role.parse().unwrap());
@@ -173,7 +173,7 @@ fn a_reader_keeps_its_version_at_every_step_of_a_publication() {
     for points in 0..40 {
         let job = Job::builder()
             .reserve(1 << 28)
-            .patience(Duration::from_millis(5))
+            .round_timeout(Duration::from_millis(5))
             .stall_policy(StallPolicy::Pin { after: LONG })
             .embedded()
             .unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 fn impatient_job() -> Job {
-    Job::builder().reserve(1 << 28).patience(Duration::from_millis(10)).embedded().unwrap()
+    Job::builder().reserve(1 << 28).round_timeout(Duration::from_millis(10)).embedded().unwrap()
 }
 
 /// Writes at random places and remembers what every version was.
@@ -39,14 +39,14 @@ fn a_held_back_worker_keeps_its_version() {
                 for _ in 0..100 {
                     let model = churn(worker, &mut owned, &mut random);
                     let synced = worker.sync().unwrap();
-                    assert_eq!(synced.put_off, 0);
+                    assert_eq!(synced.postponed, 0);
                     assert_eq!(owned.area().read(worker).unwrap(), model);
                 }
                 free.store(true, SeqCst);
                 churn(worker, &mut owned, &mut random);
                 worker.barrier().unwrap();
                 worker.barrier().unwrap();
-                assert_eq!(worker.job().stats().unwrap().put_off, 0);
+                assert_eq!(worker.job().stats().unwrap().postponed, 0);
             } else {
                 worker.barrier().unwrap();
                 worker.barrier().unwrap();
@@ -82,10 +82,10 @@ fn with_one_copy_publication_is_put_off_and_counted() {
             until("the other holds a view", || held.load(SeqCst));
             for turn in 2..20 {
                 fill(&mut owned, worker, turn);
-                assert_eq!(worker.sync().unwrap().put_off, 1);
+                assert_eq!(worker.sync().unwrap().postponed, 1);
                 assert_eq!(uniform(owned.area().read(worker).unwrap()), 1);
             }
-            assert!(owned.area().put_off() >= 18 && worker.job().stats().unwrap().put_off >= 18);
+            assert!(owned.area().postponed() >= 18 && worker.job().stats().unwrap().postponed >= 18);
             free.store(true, SeqCst);
             worker.barrier().unwrap();
             assert_eq!(uniform(owned.area().read(worker).unwrap()), 19);
@@ -121,7 +121,7 @@ fn two_stragglers_at_different_versions() {
             until("the second stops", || holding.load(SeqCst) == 2);
             for turn in 3..60 {
                 fill(&mut owned, worker, turn);
-                assert_eq!(worker.sync().unwrap().put_off, 0);
+                assert_eq!(worker.sync().unwrap().postponed, 0);
                 assert_eq!(uniform(owned.area().read(worker).unwrap()), turn);
             }
             free.store(true, SeqCst);
@@ -151,7 +151,7 @@ fn two_stragglers_at_different_versions() {
 /// whole versions that do not change under them.
 #[test]
 fn stragglers_that_come_back_at_any_moment() {
-    let job = Job::builder().reserve(1 << 28).patience(Duration::from_micros(200)).embedded().unwrap();
+    let job = Job::builder().reserve(1 << 28).round_timeout(Duration::from_micros(200)).embedded().unwrap();
     let _watch = watch(&job);
     let stop = AtomicBool::new(false);
     run(&job, 3, |worker| {
@@ -188,8 +188,9 @@ fn the_first_version_is_held_too() {
     for copies in [3, 5] {
         // With this policy, no round writes the newest copy, so that all the others have their turn.
         let policy = StallPolicy::Pin { after: LONG };
-        let patience = Duration::from_millis(10);
-        let job = Job::builder().reserve(1 << 28).patience(patience).stall_policy(policy).embedded().unwrap();
+        let timeout = Duration::from_millis(10);
+        let job =
+            Job::builder().reserve(1 << 28).round_timeout(timeout).stall_policy(policy).embedded().unwrap();
         let _watch = watch(&job);
         let (held, free) = (AtomicBool::new(false), AtomicBool::new(false));
         run(&job, 2, |worker| {
@@ -200,7 +201,7 @@ fn the_first_version_is_held_too() {
                 until("the other holds a view", || held.load(SeqCst));
                 for turn in 1..10 {
                     fill(owned, worker, turn);
-                    assert_eq!(worker.sync().unwrap().put_off, 0);
+                    assert_eq!(worker.sync().unwrap().postponed, 0);
                 }
                 free.store(true, SeqCst);
             } else {

@@ -68,7 +68,7 @@ fn a_sync_of_an_area_of_another_host_brings_what_it_is_there() {
     let (told, thread) = work(&job, |worker| {
         let area = worker.attach_within::<u64>("w", LONG).unwrap();
         let synced = worker.sync_area(&area).unwrap();
-        (synced.put_off, area.read(worker).unwrap()[0])
+        (synced.postponed, area.read(worker).unwrap()[0])
     });
     let wish = hear(&mut agent, area);
     deliver(&mut agent, area, 1);
@@ -86,7 +86,7 @@ fn an_owner_that_could_not_publish_is_told_of() {
     let (mut agent, area) = agent_with_area(&job);
     let (told, thread) = work(&job, |worker| {
         let area = worker.attach_within::<u64>("w", LONG).unwrap();
-        [worker.sync_area(&area).unwrap().put_off, worker.sync_area(&area).unwrap().put_off]
+        [worker.sync_area(&area).unwrap().postponed, worker.sync_area(&area).unwrap().postponed]
     });
     let first = hear(&mut agent, area);
     agent.answer(area, first, true);
@@ -108,7 +108,7 @@ fn the_next_agent_hears_what_is_not_answered() {
     let (mut agent, area) = agent_with_area(&job);
     let (told, thread) = work(&job, |worker| {
         let area = worker.attach_within::<u64>("w", LONG).unwrap();
-        worker.sync_area(&area).unwrap().put_off
+        worker.sync_area(&area).unwrap().postponed
     });
     let wish = hear(&mut agent, area);
     drop(agent);

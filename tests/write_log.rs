@@ -239,9 +239,9 @@ fn automatic_tracking_in_a_round_that_others_asked_for() {
             } else {
                 let here = |rank: usize| worker.job().workers().unwrap()[rank].last_round > before;
                 until("the others in the round", || here(0) && here(1));
-                let mut put_off = worker.sync_area(&area).unwrap().put_off;
-                while put_off > 0 {
-                    put_off = worker.sync_area(&area).unwrap().put_off;
+                let mut postponed = worker.sync_area(&area).unwrap().postponed;
+                while postponed > 0 {
+                    postponed = worker.sync_area(&area).unwrap().postponed;
                 }
                 assert_eq!(area.read(worker).unwrap()[4000], turn);
             }

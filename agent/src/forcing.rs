@@ -9,7 +9,7 @@ use tracing::debug;
 #[derive(Debug, Default)]
 pub(crate) struct Forcing {
     groups: BTreeMap<GroupId, Vec<Forced>>,
-    /// Those that are made and not told yet: whether they were put off.
+    /// Those that are made and not told yet: whether they were postponed.
     made: BTreeMap<GroupId, bool>,
 }
 

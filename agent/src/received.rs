@@ -180,7 +180,7 @@ impl Received {
         id: GroupId,
         wish: u32,
         as_of: Option<Duration>,
-        put_off: bool,
+        postponed: bool,
     ) {
         let Some(group) = self.groups.get_mut(&id) else { return };
         for area in group.members.iter().flatten().filter(|_| as_of.is_some()) {
@@ -189,7 +189,7 @@ impl Received {
             }
         }
         for (area, wish) in group.wishes.answer(wish) {
-            agent.answer(area, wish, put_off);
+            agent.answer(area, wish, postponed);
         }
     }
 

@@ -2,7 +2,7 @@
 use crate::order::Order;
 use crate::relay::{Peer, Relay};
 use hectare_session::{LinkStatus, Suite, Time};
-use hectare_wire::{AgentStanding, Cipher, PeerStanding, SessionStanding, TraceAnswer};
+use hectare_wire::{AgentStatus, Cipher, PeerStanding, SessionStanding, TraceAnswer};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Headers of UDP and IP.
@@ -17,7 +17,7 @@ fn nanos(length: Duration) -> u64 {
 }
 
 /// How the agent that was started by `order` stands.
-pub(crate) fn standing(order: &Order, relay: &Relay, now: Time) -> AgentStanding {
+pub(crate) fn standing(order: &Order, relay: &Relay, now: Time) -> AgentStatus {
     let own = order.hosts.own();
     let name = |index: u16| order.hosts.hosts.get(usize::from(index)).map_or("", |host| &host.name);
     let peers = relay.peers().map(|(host, peer, status)| PeerStanding {
@@ -31,7 +31,7 @@ pub(crate) fn standing(order: &Order, relay: &Relay, now: Time) -> AgentStanding
         reason: peer.reason.map(|reason| reason.to_string()),
         session: session(peer, status, now),
     });
-    AgentStanding {
+    AgentStatus {
         job: order.job.clone(),
         pid: std::process::id(),
         host: order.hosts.index,

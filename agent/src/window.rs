@@ -22,7 +22,7 @@ use tracing::warn;
 /// So many may ask at once; for one more, who has said nothing for longest goes.
 const VISITORS: usize = 32;
 /// How long the agent's thread may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// Between two looks whether the agent has ended.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
@@ -74,7 +74,7 @@ impl Asker {
         // Release: pairs with the acquire in `Questions::answer`.
         self.asked.store(true, Ordering::Release);
         self.waker.wake();
-        told.recv_timeout(PATIENCE).ok()
+        told.recv_timeout(TIME_LIMIT).ok()
     }
 }
 
@@ -206,10 +206,10 @@ impl Visitors {
                 self.visitors[place].keeps = true;
                 AgentReply::Stays
             }
-            Ok(AgentRequest::Standing) => {
+            Ok(AgentRequest::Status) => {
                 let order = self.order.clone();
                 let standing = self.asker.ask(move |relay, now| standing(&order, relay, now));
-                standing.map_or(AgentReply::Busy, |standing| AgentReply::Standing(Box::new(standing)))
+                standing.map_or(AgentReply::Busy, |standing| AgentReply::Status(Box::new(standing)))
             }
             Ok(AgentRequest::Trace { area, after }) => {
                 let order = self.order.clone();

@@ -2,16 +2,16 @@
 use anyhow::{Result, bail};
 use hectare_dsm::{Job, Monitor};
 use hectare_wire::{
-    AgentConnection, AgentReply, AgentRequest, AgentStanding, ClientLine, Connection, Error, JobLine,
-    Refusal, Reply, Request, RunDir,
+    AgentConnection, AgentReply, AgentRequest, AgentStatus, ClientLine, Connection, Error, JobLine, Refusal,
+    Reply, Request, RunDir,
 };
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// How the agent stands that this is a connection to.
-pub(crate) fn standing_of(agent: &AgentConnection) -> Result<AgentStanding> {
-    match agent.ask(&AgentRequest::Standing)? {
-        AgentReply::Standing(standing) => Ok(*standing),
+pub(crate) fn standing_of(agent: &AgentConnection) -> Result<AgentStatus> {
+    match agent.ask(&AgentRequest::Status)? {
+        AgentReply::Status(standing) => Ok(*standing),
         AgentReply::Busy => {
             bail!("its thread did not answer within 2 s: it is stopped, or the host is overloaded")
         }
@@ -26,14 +26,14 @@ pub(crate) struct Reconnecting {
     connection: Option<Connection>,
     /// Since when there is no daemon.
     gone: Option<Instant>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Reconnecting {
     /// Connects to the daemon that runs; `patience` is for those after it.
-    pub(crate) fn open(dir: &RunDir, patience: Duration) -> Result<Reconnecting> {
+    pub(crate) fn open(dir: &RunDir, timeout: Duration) -> Result<Reconnecting> {
         let connection = Some(Connection::open(dir)?);
-        Ok(Reconnecting { dir: dir.clone(), connection, gone: None, patience })
+        Ok(Reconnecting { dir: dir.clone(), connection, gone: None, timeout })
     }
 
     /// Asks. `None` if there is no daemon now, but there may be one soon.
@@ -50,7 +50,7 @@ impl Reconnecting {
             }
             Err(error) if error.downcast_ref().is_some_and(Error::is_absence) => {
                 let gone = *self.gone.get_or_insert_with(Instant::now);
-                if gone.elapsed() < self.patience { Ok(None) } else { Err(error) }
+                if gone.elapsed() < self.timeout { Ok(None) } else { Err(error) }
             }
             Err(error) => Err(error),
         }

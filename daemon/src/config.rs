@@ -236,7 +236,10 @@ impl Config {
             }
         }
         self.check_transport()?;
-        ensure!(defaults.patience_ms != Some(0), "defaults.patience_ms is 0: every round would be abandoned");
+        ensure!(
+            defaults.round_timeout_ms != Some(0),
+            "defaults.round_timeout_ms is 0: every round would be abandoned"
+        );
         Ok(())
     }
 

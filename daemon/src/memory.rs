@@ -14,7 +14,7 @@ pub(crate) fn make(settings: &JobSettings, hosts: Option<&JobHosts>) -> Result<O
     let mut builder = Job::builder();
     if let Some(hosts) = hosts {
         let ranks: Vec<u32> = hosts.hosts.iter().map(|host| host.ranks).collect();
-        builder = builder.hosts(&ranks, hosts.index.into()).least_copies(COPIES);
+        builder = builder.hosts(&ranks, hosts.index.into()).min_copies(COPIES);
     }
     if let Some(bytes) = settings.bytes {
         builder = builder.reserve(bytes);
@@ -25,8 +25,8 @@ pub(crate) fn make(settings: &JobSettings, hosts: Option<&JobHosts>) -> Result<O
     if let Some(workers) = settings.workers {
         builder = builder.max_workers(workers);
     }
-    if let Some(patience) = settings.patience_ms {
-        builder = builder.patience(Duration::from_millis(patience));
+    if let Some(timeout) = settings.round_timeout_ms {
+        builder = builder.round_timeout(Duration::from_millis(timeout));
     }
     if let Some(stall) = settings.stall {
         builder = builder.stall_policy(match stall {

@@ -98,7 +98,10 @@ fn one_name_is_one_memory_and_a_rank_has_one_holder() {
     let again = job.try_clone().unwrap();
     assert_eq!(bring(&second, "j", Some(again.as_fd()), &[1, 2]).unwrap(), [2]);
     assert_eq!((host.jobs()[0].members, host.jobs()[0].ranks), (2, 3));
-    assert!(matches!(refused(bring(&second, "k", Some(job.as_fd()), &[])), Refusal::OutOfTurn { .. }));
+    assert!(matches!(
+        refused(bring(&second, "k", Some(job.as_fd()), &[])),
+        Refusal::UnexpectedRequest { .. }
+    ));
     // Whoever attaches gets this memory and the lowest rank that nobody holds.
     let (reply, memory) = third.ask(&Request::Attach { job: "j".into(), rank: None }).unwrap();
     assert_eq!(reply, Reply::Attached { rank: 3, created: false });
@@ -110,8 +113,8 @@ fn one_name_is_one_memory_and_a_rank_has_one_holder() {
         Refusal::RankTaken { rank: 0, .. }
     ));
     second.order(&Request::RankAt { rank: 1 }).unwrap();
-    second.order(&Request::GiveBack { rank: 0 }).unwrap();
-    first.order(&Request::GiveBack { rank: 0 }).unwrap();
+    second.order(&Request::ReleaseRank { rank: 0 }).unwrap();
+    first.order(&Request::ReleaseRank { rank: 0 }).unwrap();
     second.order(&Request::RankAt { rank: 0 }).unwrap();
     assert_eq!(host.jobs()[0].ranks, 4);
 }

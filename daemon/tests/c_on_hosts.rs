@@ -74,7 +74,7 @@ fn alone(program: &str, arguments: &[&str]) -> String {
 /// Its output as a process on each host.
 fn on_hosts(cluster: &Cluster, program: &str, arguments: &[&str]) -> String {
     let line = format!("exec {program} {}", arguments.join(" "));
-    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20", "--plain"], &line);
+    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20", "--no-prefix"], &line);
     assert_eq!(said.code, 0, "{said:?}");
     cluster.assert_nothing_is_left();
     said.out
@@ -99,7 +99,8 @@ fn cpp_has_the_bits_of_one_host_and_hears_of_a_lost_one() {
 
     let line = format!("exec {program} endless");
     let list = cluster.list(1);
-    let mut run = Running::start(cluster.command(&["--hosts", &list, "--timeout", "3", "--plain"], &line));
+    let mut run =
+        Running::start(cluster.command(&["--hosts", &list, "--timeout", "3", "--no-prefix"], &line));
     for _ in 0..HOSTS {
         read_until(&mut run, "under way");
     }

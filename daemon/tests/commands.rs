@@ -90,9 +90,9 @@ fn what_there_is_not_is_refused() {
     for args in &NEED_A_DAEMON[NEED_A_DAEMON.len() - 2..] {
         fails(&host, args, 4, "invalid job name \"a b\"");
     }
-    works(&host, &["wait", "nowhere", "--absent-ok"]);
-    works(&host, &["wait", "nowhere", "--absent-ok", "--timeout", "9"]);
-    assert_eq!(host.hectare(&["wait", "nowhere", "a", "--absent-ok"]).code, 2);
+    works(&host, &["wait", "nowhere", "--missing-ok"]);
+    works(&host, &["wait", "nowhere", "--missing-ok", "--timeout", "9"]);
+    assert_eq!(host.hectare(&["wait", "nowhere", "a", "--missing-ok"]).code, 2);
     works(&host, &["job", "create", "j", "--keep"]);
     fails(&host, &["job", "create", "j"], 4, "exists already");
     fails(&host, &["read", "j", "a"], 4, "there is no area \"a\"");
@@ -198,8 +198,8 @@ fn read_gives_one_version_in_each_form() {
     let read = |more: &[&str]| works(&host, &[&["read", "j", "m"], more].concat());
     assert_eq!(read(&[]), "0.5,1,1.5\n2,2.5,3\n");
     assert_eq!(read(&["--range", "3.."]), "2,2.5,3\n");
-    assert_eq!(read(&["--range", "1..3", "--form", "json"]), "[1.0,1.5]\n");
-    assert_eq!(read(&["--range", "..2", "--form", "hex"]), "0000003f0000803f\n");
+    assert_eq!(read(&["--range", "1..3", "--format", "json"]), "[1.0,1.5]\n");
+    assert_eq!(read(&["--range", "..2", "--format", "hex"]), "0000003f0000803f\n");
     let object: Value = serde_json::from_str(&read(&["--json", "--range", "4..5"])).unwrap();
     assert_eq!((&object["values"][0], &object["element"]), (&2.5.into(), &"f32".into()));
     assert_eq!((&object["version"]["counter"], &object["first"]), (&1.into(), &4.into()));
@@ -208,12 +208,12 @@ fn read_gives_one_version_in_each_form() {
     fails(&host, &["read", "j", "m", "--range", "4..9"], 1, "outside area \"m\" of 6 elements");
     assert_eq!(host.hectare(&["read", "j", "m", "--range", "9..4"]).code, 2);
     // Elements without a name are bytes.
-    assert_eq!(works(&host, &["read", "j", "pairs", "--form", "hex"]), "01000200\n");
-    fails(&host, &["read", "j", "pairs"], 1, "only --form hex");
+    assert_eq!(works(&host, &["read", "j", "pairs", "--format", "hex"]), "01000200\n");
+    fails(&host, &["read", "j", "pairs"], 1, "only --format hex");
     // NumPy reads it, where there is one.
     let file = host.top.path().join("m.npy");
     let output =
-        host.command(env!("CARGO_BIN_EXE_hectare")).args(["read", "j", "m", "--form", "npy"]).output();
+        host.command(env!("CARGO_BIN_EXE_hectare")).args(["read", "j", "m", "--format", "npy"]).output();
     std::fs::write(&file, output.unwrap().stdout).unwrap();
     let script = "import sys\ntry: import numpy\nexcept ImportError: sys.exit()\n\
                   assert numpy.load(sys.argv[1]).tolist() == [[0.5, 1, 1.5], [2, 2.5, 3]]";

@@ -29,7 +29,7 @@ fn ranks_are_contiguous_and_know_their_place() {
     let text = format!("# two\n{} slots=2\n{} slots=2\n", cluster.name(0), cluster.name(1));
     std::fs::write(&file, text).unwrap();
     let args =
-        ["-n", "3", "--hostfile", file.to_str().unwrap(), "--interface", "eth0", "--job", "j", "--plain"];
+        ["-n", "3", "--hostfile", file.to_str().unwrap(), "--interface", "eth0", "--job", "j", "--no-prefix"];
     let more = ["--directory", "/proc", "-x", "FIRST=a b", "-x", "HOME"];
     let script = "echo $HECTARE_JOB $HECTARE_RANK $PWD $FIRST $HOME";
     let said = cluster.run(&[&args[..], &more].concat(), script);
@@ -107,7 +107,7 @@ fn a_stopped_caller_stops_the_processes() {
     let Some(cluster) = Cluster::new(1) else { return };
     // Nothing is forked: who waits for a child that stopped before it began is not stopped itself.
     let script = "echo $$; exec sleep 1000";
-    let mut run = Running::start(cluster.command(&["--hosts", &cluster.list(2), "--plain"], script));
+    let mut run = Running::start(cluster.command(&["--hosts", &cluster.list(2), "--no-prefix"], script));
     let mut pids = run.lines(2);
     pids.push(run.child.id().to_string());
     let all = |state: &[&str]| {
@@ -134,8 +134,8 @@ fn one_other_host_is_enough() {
     assert_eq!((said.code, sorted(&said.out)), (0, vec!["[0] 0/2", "[1] 1/2"]), "{said:?}");
     assert_eq!(sorted(&said.err), ["[0] e", "[1] e"]);
     // As it is: no prefix, no line's end that was not there, bytes that are no text.
-    let said =
-        cluster.run(&["-n", "1", "--hosts", &list, "--plain"], "printf 'a\\nb'; head -c 300000 /dev/zero");
+    let said = cluster
+        .run(&["-n", "1", "--hosts", &list, "--no-prefix"], "printf 'a\\nb'; head -c 300000 /dev/zero");
     assert!(said.out.starts_with("a\nb\0") && said.out.len() == 3 + 300_000, "{}", said.out.len());
     let said = cluster.run(&["--hosts", &list], "[ $HECTARE_RANK = 1 ] && exit 7; exec sleep 1000");
     assert!(said.code == 7 && said.err.contains("rank 1 on host"), "{said:?}");

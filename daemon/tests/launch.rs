@@ -23,7 +23,7 @@ fn each_process_knows_its_place_and_its_output_has_its_rank() {
     assert_eq!(sorted(&said.err), ["[0] e", "[1] e", "[2] e"]);
     assert!(host.jobs().is_empty());
     // Lines without an end, bytes that are no text, and nothing.
-    let said = host.hectare(&sh("1", &["--plain"], "printf 'a\\nb'"));
+    let said = host.hectare(&sh("1", &["--no-prefix"], "printf 'a\\nb'"));
     assert_eq!(said.out, "a\nb");
     let said = host.hectare(&sh("1", &[], "printf 'a\\n\\nb'"));
     assert_eq!(said.out, "[0] a\n[0] \n[0] b\n");
@@ -36,7 +36,7 @@ fn the_first_word_without_a_dash_is_the_program() {
     let _daemon = host.daemon("");
     for dashes in [&[][..], &["--"]] {
         let words =
-            [&["run", "-n", "1", "--plain"], dashes, &["sh", "-c", "echo $0 $1 $2", "--job", "-n", "--"]];
+            [&["run", "-n", "1", "--no-prefix"], dashes, &["sh", "-c", "echo $0 $1 $2", "--job", "-n", "--"]];
         let said = host.hectare(&words.concat());
         assert_eq!((said.code, said.out.as_str()), (0, "--job -n --\n"), "{said:?}");
     }
@@ -151,7 +151,7 @@ fn a_killed_launcher_takes_its_processes_with_it() {
     let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
     let script = "trap '' TERM HUP; echo $$; while :; do sleep 0.05; done";
     let mut child =
-        command.args(sh("3", &["--plain", "--job", "j"], script)).stdout(Stdio::piped()).spawn().unwrap();
+        command.args(sh("3", &["--no-prefix", "--job", "j"], script)).stdout(Stdio::piped()).spawn().unwrap();
     let mut reader = std::io::BufReader::new(child.stdout.take().unwrap());
     let mut pids = Vec::new();
     while pids.len() < 3 {

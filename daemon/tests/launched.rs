@@ -131,7 +131,7 @@ fn torchrun_and_mpirun_say_ranks_and_hosts_too() {
     }
     cluster.assert_nothing_is_left();
     let meet = format!("{}:29777", cluster.network.address(0));
-    let args = ["--timeout", "15", "--job", "mpi", "--meet", &meet, "--interface", "eth0"];
+    let args = ["--timeout", "15", "--job", "mpi", "--rendezvous", &meet, "--interface", "eth0"];
     let all = launch(&cluster, 2, &args, "exit $HECTARE_RANK", open_mpi);
     for (rank, said) in all.iter().enumerate() {
         assert_eq!(said.code, rank as i32, "{all:#?}");
@@ -143,7 +143,10 @@ fn torchrun_and_mpirun_say_ranks_and_hosts_too() {
     assert_eq!(said.iter().map(|said| said.code).collect::<Vec<_>>(), [0, 1], "{said:#?}");
     // Without a launcher's variables, or without a place to meet, nothing begins.
     let said = launch(&cluster, 1, &["--job", "mpi"], "true", open_mpi);
-    assert!(said.iter().all(|said| said.code == 1 && said.err.contains("--meet HOST:PORT")), "{said:#?}");
+    assert!(
+        said.iter().all(|said| said.code == 1 && said.err.contains("--rendezvous HOST:PORT")),
+        "{said:#?}"
+    );
     let said = launch(&cluster, 1, &["--job", "mpi"], "true", |_| Vec::new());
     assert!(said.iter().all(|said| said.err.contains("no launcher started this process")), "{said:#?}");
 }

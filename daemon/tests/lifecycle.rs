@@ -102,7 +102,7 @@ fn quotas_are_refused_by_the_setting_that_set_them() {
     ));
     assert!(matches!(
         one.ask(&Request::Attach { job: "b".into(), rank: None }),
-        Err(Error::Refused(Refusal::OutOfTurn { .. }))
+        Err(Error::Refused(Refusal::UnexpectedRequest { .. }))
     ));
     // Connections: one is open, two more fit once the ones above are seen gone. Others may only look.
     until("the connections above to end", || {

@@ -223,8 +223,8 @@ fn what_was_published_can_be_read_from_outside() {
         said.out
     };
     assert_eq!(out(&["read", "j", "weights"]), "1.5\n2\n-3.25\n");
-    assert_eq!(out(&["read", "j", "weights", "--form", "json"]), "[1.5,2.0,-3.25]\n");
-    assert_eq!(out(&["read", "j", "weights", "--form", "hex"]), "0000c03f00000040000050c0\n");
+    assert_eq!(out(&["read", "j", "weights", "--format", "json"]), "[1.5,2.0,-3.25]\n");
+    assert_eq!(out(&["read", "j", "weights", "--format", "hex"]), "0000c03f00000040000050c0\n");
     let areas: serde_json::Value = serde_json::from_str(&out(&["areas", "j", "--json"])).unwrap();
     assert_eq!((&areas[0]["name"], &areas[0]["len"]), (&"weights".into(), &3.into()));
     let stat: serde_json::Value = serde_json::from_str(&out(&["stat", "j", "--json"])).unwrap();
@@ -269,7 +269,7 @@ fn no_message_does_harm() {
     refused.send(&vec![1; hectare_wire::MAX_MESSAGE + 1], None).unwrap();
     assert!(matches!(
         holder.ask(&Request::Attach { job: "held".into(), rank: None }),
-        Err(hectare_wire::Error::Refused(Refusal::OutOfTurn { .. }))
+        Err(hectare_wire::Error::Refused(Refusal::UnexpectedRequest { .. }))
     ));
     let held = |line: &hectare_wire::JobLine| line.job == "held" && line.members == 1;
     assert!(host.jobs().iter().any(held));

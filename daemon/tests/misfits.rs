@@ -5,7 +5,7 @@ use crate::common::cluster::{Cluster, Running};
 use crate::common::{role_here, until};
 use hectare_dsm::{Error, Job};
 use hectare_wire::{
-    AgentStanding, Cipher, Connection, JobHost, JobHosts, JobSettings, Member, Request, TransportChoice,
+    AgentStatus, Cipher, Connection, JobHost, JobHosts, JobSettings, Member, Request, TransportChoice,
 };
 use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
@@ -162,9 +162,9 @@ fn set_mtu(cluster: &Cluster, host: usize, mtu: u32) {
     assert!(Command::new("ip").args(set).status().unwrap().success());
 }
 
-fn standing(cluster: &Cluster, host: usize) -> AgentStanding {
+fn standing(cluster: &Cluster, host: usize) -> AgentStatus {
     let said = cluster.hectare(host, &["peers", "mtu", "--json"]);
-    let mut all: Vec<AgentStanding> = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+    let mut all: Vec<AgentStatus> = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
     all.remove(0)
 }
 

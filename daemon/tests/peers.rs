@@ -3,7 +3,7 @@ use crate::areas_on_hosts::{ends_well, in_role, read_until};
 use crate::common::cluster::{Cluster, Running};
 use crate::common::until;
 use hectare_hosts::Fault;
-use hectare_wire::{AgentStanding, Socket};
+use hectare_wire::{AgentStatus, Socket};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
@@ -19,10 +19,10 @@ fn start_with(cluster: &Cluster, job: &str, role: &str, options: &[&str]) -> Run
     run
 }
 
-pub(crate) fn standing(cluster: &Cluster, host: usize) -> AgentStanding {
+pub(crate) fn standing(cluster: &Cluster, host: usize) -> AgentStatus {
     let said = cluster.hectare(host, &["peers", "seen", "--json"]);
     assert_eq!(said.code, 0, "{said:?}");
-    let mut agents: Vec<AgentStanding> = serde_json::from_str(&said.out).unwrap();
+    let mut agents: Vec<AgentStatus> = serde_json::from_str(&said.out).unwrap();
     assert_eq!(agents.len(), 1);
     agents.remove(0)
 }

@@ -326,7 +326,7 @@ fn watchers_went_on() -> bool {
         let mut command = host.command(env!("CARGO_BIN_EXE_hectare"));
         Watcher(command.args(args).stdout(Stdio::piped()).spawn().unwrap())
     };
-    let patient = ["--daemon-within", "10000"];
+    let patient = ["--daemon-timeout", "10000"];
     let with = |args: &[&'static str]| [args, &patient].concat();
     let mut end = start(&with(&["wait", "j"]));
     let mut timed = start(&with(&["wait", "j", "--timeout", "100000"]));

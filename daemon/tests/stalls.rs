@@ -63,7 +63,8 @@ fn fill(values: &mut [u64], number: u64) {
 
 /// A job with a policy, and two members that publish in it.
 fn begin(host: &Host, policy: &[&str]) -> (Job, [Member; 2]) {
-    let create = [&["job", "create", "j", "--bytes", "268435456", "--patience-ms", "5"], policy].concat();
+    let create =
+        [&["job", "create", "j", "--bytes", "268435456", "--round-timeout-ms", "5"], policy].concat();
     let made = host.hectare(&create);
     assert_eq!(made.code, 0, "{made:?}");
     let members = ["0", "1"].map(|rank| {
@@ -160,7 +161,7 @@ fn a_member_that_stalls_for_long_is_killed_seen_dead_and_passed() {
     until("the other to go on", || published(&job, &alive) > before);
     let checked = host.hectare(&["check", "j"]);
     assert_eq!(checked.code, 1, "{checked:?}");
-    let left = host.hectare(&["read", "j", &format!("of/{dead}"), "--form", "hex"]);
+    let left = host.hectare(&["read", "j", &format!("of/{dead}"), "--format", "hex"]);
     assert_eq!(left.code, 0, "{left:?}");
     let digits: Vec<u8> = left.out.bytes().filter(u8::is_ascii_hexdigit).collect();
     let mut words = digits.chunks(16);

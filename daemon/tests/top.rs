@@ -167,7 +167,7 @@ fn a_terminal_is_given_back_however_it_ends() {
     assert!(!status.success());
     assert!(shown.find(LEAVE) < shown.find("in the middle of a picture"), "{shown:?}");
 
-    let orphan = top(&host, &["--interval", "0.1", "--daemon-within", "0"]);
+    let orphan = top(&host, &["--interval", "0.1", "--daemon-timeout", "0"]);
     orphan.shows("weights");
     daemon.kill();
     let (status, shown) = orphan.end();
@@ -177,7 +177,7 @@ fn a_terminal_is_given_back_however_it_ends() {
 
     // With patience, it says that there is none, and goes on with the next.
     let daemon = host.daemon("[defaults]\nbytes = 1048576\n");
-    let patient = top(&host, &["--interval", "0.1", "--daemon-within", "10000"]);
+    let patient = top(&host, &["--interval", "0.1", "--daemon-timeout", "10000"]);
     patient.shows("WAITED FOR");
     daemon.kill();
     // A picture changes by cell, and a blank does not.
@@ -345,7 +345,7 @@ fn what_cannot_be_shown_is_one_line_and_a_code() {
     let (code, said) = end(of_job);
     assert!(code == Some(0) && said.contains("job \"mf\" is gone"), "{code:?} {said}");
     // The daemon goes: that is.
-    let of_all = start(&["top", "--daemon-within", "0"]);
+    let of_all = start(&["top", "--daemon-timeout", "0"]);
     assert!(daemon.terminate().success());
     let (code, said) = end(of_all);
     assert!(code == Some(3) && said.lines().count() == 1, "{code:?} {said}");

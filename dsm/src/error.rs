@@ -417,7 +417,7 @@ pub enum Error {
     },
     /// A worker was waited for whose process has failed.
     #[error("worker {rank} will not come: according to the launcher, its process has failed")]
-    NotComing {
+    WorkerFailed {
         /// Its rank.
         rank: Rank,
     },

@@ -140,7 +140,7 @@ fn status_of(error: &Error) -> ha_status {
         Error::OwnerAlive { .. } | Error::OwnerElsewhere { .. } => HA_OWNER_ALIVE,
         Error::OwnerGone { .. } => HA_OWNER_GONE,
         Error::NoSuchWorker { .. }
-        | Error::NotComing { .. }
+        | Error::WorkerFailed { .. }
         | Error::WorkerElsewhere { .. }
         | Error::HostLeft { .. } => HA_NO_SUCH_WORKER,
         Error::OutOfRange { .. } => HA_OUT_OF_RANGE,

@@ -303,7 +303,7 @@ impl fmt::Display for Explanation {
                 }
                 Verdict::DifferentBits(c) => writeln!(
                     f,
-                    "    - {}: would be faster between these hosts, but would give other bits than one host (`follow_links`): {}",
+                    "    - {}: would be faster between these hosts, but would give other bits than one host (`allow_link_schedules`): {}",
                     candidate.name,
                     cost(c)
                 )?,

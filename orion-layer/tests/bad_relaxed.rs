@@ -64,7 +64,7 @@ fn a_worker_that_stands_still_is_named() {
         let mut bins = w.zeros::<u64, 1>([BINS])?;
         // Longer than a busy machine holds a worker up; the one that stands still waits for nobody.
         if *me == 0 {
-            w.set_patience(Duration::from_secs(2));
+            w.set_timeout(Duration::from_secs(2));
         }
         parallel_for!(w, unordered, relax bins, consistency = Consistency::Bounded(1);
         for k in 0..COUNT {

@@ -1,4 +1,4 @@
-//! Lazy pipelines against serial models, on 1, 2, 3 and 5 workers.
+//! Pipeline pipelines against serial models, on 1, 2, 3 and 5 workers.
 use crate::common;
 
 use common::Scratch;

@@ -2,7 +2,7 @@
 //! counts twice.
 use crate::common::relaxing;
 use hectare_orion::relax::{AdaGrad, AdaRevision, Consistency, Every, Sum};
-use hectare_orion::serve::Serving;
+use hectare_orion::serve::PrefetchStats;
 use hectare_orion::{Context, PerWorker, Result, parallel_for, run};
 use relaxing::{ALL, COUNT, bin, expected};
 use std::time::Duration;
@@ -13,7 +13,7 @@ const INTERVALS: [Every; 4] =
     [Every::PerPass(1), Every::PerPass(16), Every::Iterations(100), Every::Time(Duration::from_micros(50))];
 
 /// The cost of serving, over all loops.
-fn serving(w: &mut Context<'_>) -> Result<Serving> {
+fn serving(w: &mut Context<'_>) -> Result<PrefetchStats> {
     Ok(w.reports()?.swap_remove(0).serving)
 }
 
@@ -50,7 +50,7 @@ fn contributions_are_merged_exactly_once() {
                         (0, 0),
                         "{what}"
                     );
-                    assert_eq!(reports[0].serving.lists_made, workers as u64, "{what}");
+                    assert_eq!(reports[0].serving.plans_made, workers as u64, "{what}");
                     assert_eq!(reports[1].serving.write_misses, 3 * COUNT as u64, "{what}");
                 }
             }

@@ -3,13 +3,13 @@ use crate::common;
 
 use common::watchdog::watched;
 use hectare_orion::relax::{Apply, Consistency, Every, Sum};
-use hectare_orion::serve::Serving;
+use hectare_orion::serve::PrefetchStats;
 use hectare_orion::{Context, PerWorker, Result, parallel_for, run};
 use std::cell::Cell;
 
 const RELAXED: [Consistency; 3] = [Consistency::Bsp, Consistency::Bounded(1), Consistency::Async];
 
-fn serving(w: &mut Context<'_>) -> Result<Serving> {
+fn serving(w: &mut Context<'_>) -> Result<PrefetchStats> {
     Ok(w.reports()?.swap_remove(0).serving)
 }
 
@@ -120,7 +120,7 @@ fn lists_that_miss_much_are_made_anew() {
                 sums.add(place(k), 1);
             })?;
             let serving = serving(w)?;
-            misses.push((serving.write_misses, serving.lists_made));
+            misses.push((serving.write_misses, serving.plans_made));
         }
         let values = sums.array().to_vec(w)?;
         assert!((0..300).all(|k| values[k] == 2 && values[500 + k] == 3));

@@ -1,10 +1,10 @@
 //! Which keys of served arrays are fetched, how often, and whose they are.
 use hectare_orion::relax::{Every, Sum};
-use hectare_orion::serve::Serving;
+use hectare_orion::serve::PrefetchStats;
 use hectare_orion::{Context, PerWorker, Result, parallel_for, run};
 
 /// The cost of serving.
-fn serving(w: &mut Context<'_>) -> Result<Serving> {
+fn serving(w: &mut Context<'_>) -> Result<PrefetchStats> {
     Ok(w.reports()?.swap_remove(0).serving)
 }
 
@@ -27,7 +27,7 @@ fn lists_are_made_once_while_the_data_stay() {
             })?;
             let serving = serving(w)?;
             assert_eq!((serving.read_misses, serving.write_misses), (0, 0), "{pass}: {serving:?}");
-            counts.push(serving.lists_made);
+            counts.push(serving.plans_made);
         }
         assert_eq!(sums.array().to_vec(w)?.iter().sum::<u64>(), 6 * 480);
         Ok(counts)
@@ -57,7 +57,7 @@ fn values_from_outside_that_cannot_be_compared_make_lists_anew() {
         serving(w)
     });
     let serving = &found.unwrap()[0];
-    assert_eq!((serving.lists_made, serving.write_misses), (6, 0), "{serving:?}");
+    assert_eq!((serving.plans_made, serving.write_misses), (6, 0), "{serving:?}");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn intents_by_hand() {
                 sums.add(100 * ((k + next) % 10) + *me, 1);
             })?;
             let serving = serving(w)?;
-            counts.push((serving.read_misses, serving.write_misses, serving.lists_made));
+            counts.push((serving.read_misses, serving.write_misses, serving.plans_made));
         }
         assert_eq!(sums.array().to_vec(w)?.iter().sum::<u64>(), 3 * 960);
         Ok(counts)

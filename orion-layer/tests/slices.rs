@@ -27,7 +27,7 @@ fn foreseen(count: impl Fn(&mut Context<'_>, &mut Counts, Consistency) -> Result
             for report in reports.iter().filter(|_| consistency != Consistency::Serializable) {
                 let serving = &report.serving;
                 assert_eq!((serving.read_misses, serving.write_misses), (0, 0), "{report}");
-                assert!(serving.listed > 0, "{report}");
+                assert!(serving.planned_keys > 0, "{report}");
             }
             counts.array().to_vec(w)
         });
@@ -199,7 +199,7 @@ fn keys_by_way_of_a_map() {
             };
             assert_eq!(counted, (0..100).map(expected).collect::<Vec<_>>());
             let serving = &w.reports()?[0].serving;
-            assert_eq!((serving.lists_made, serving.read_misses), (3 * workers as u64, 0));
+            assert_eq!((serving.plans_made, serving.read_misses), (3 * workers as u64, 0));
             Ok(())
         });
         result.unwrap();

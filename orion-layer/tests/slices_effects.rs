@@ -194,6 +194,6 @@ fn slices_that_would_not_end_are_given_up() {
         let (counts, serving) = found.unwrap().swap_remove(0);
         assert_eq!(counts.iter().sum::<u64>(), ROWS as u64);
         // The slice was given up: every key was looked up.
-        assert_eq!((serving.listed, serving.write_misses), (0, ROWS as u64), "{serving:?}");
+        assert_eq!((serving.planned_keys, serving.write_misses), (0, ROWS as u64), "{serving:?}");
     });
 }

@@ -190,5 +190,5 @@ pub(crate) fn uniform(view: &[u64]) -> u64 {
 
 /// A job with patience for busy machines.
 pub(crate) fn patient_job() -> Job {
-    Job::builder().reserve(1 << 30).patience(LONG).embedded().unwrap()
+    Job::builder().reserve(1 << 30).round_timeout(LONG).embedded().unwrap()
 }

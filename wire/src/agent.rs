@@ -18,8 +18,8 @@ const DIRECTORY: &str = "agents";
 /// A request to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentRequest {
-    /// How it stands to the other hosts. Answered by [`AgentReply::Standing`].
-    Standing,
+    /// How it stands to the other hosts. Answered by [`AgentReply::Status`].
+    Status,
     /// It goes on, also while nobody is in the job, as long as this connection is open. Answered by [`AgentReply::Stays`]; if it
     /// ends and is not to be started again, by [`AgentReply::EndsForGood`] before.
     Stay,
@@ -37,7 +37,7 @@ pub enum AgentRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentReply {
     /// How it stands.
-    Standing(Box<AgentStanding>),
+    Status(Box<AgentStatus>),
     /// It stays.
     Stays,
     /// It ends, and the job needs no other.
@@ -55,7 +55,7 @@ pub enum AgentReply {
 
 /// How an agent stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentStanding {
+pub struct AgentStatus {
     /// The job.
     pub job: String,
     /// Its process.

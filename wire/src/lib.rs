@@ -19,7 +19,7 @@ mod socket;
 mod transport;
 
 pub use agent::{
-    AgentConnection, AgentReply, AgentRequest, AgentSocket, AgentStanding, PeerStanding, SessionStanding,
+    AgentConnection, AgentReply, AgentRequest, AgentSocket, AgentStatus, PeerStanding, SessionStanding,
     TraceAnswer, TraceStep, TraceWhat, listen_as_agent, remove_agents,
 };
 pub use client::Connection;
@@ -29,7 +29,7 @@ pub use hosts::{Cipher, JobHost, JobHosts, MAX_HOSTS, UnknownCipher};
 pub use launch::{Launch, LaunchError};
 pub use member::{Member, Membership};
 pub use message::{ClientLine, JobLine, Reply, Request};
-pub use page::{PAGE_BYTES, Page, Standing};
+pub use page::{MemberState, PAGE_BYTES, Page};
 pub use refusal::Refusal;
 pub use run_dir::{METRICS, RunDir, SOCKET};
 pub use settings::{JobSettings, Stall, check_job_name};

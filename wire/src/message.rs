@@ -79,7 +79,7 @@ pub enum Request {
         rank: u32,
     },
     /// The member does not want this rank. Answered by [`Reply::Done`].
-    GiveBack {
+    ReleaseRank {
         /// The rank.
         rank: u32,
     },

@@ -22,26 +22,26 @@ pub struct Page {
     pub boot: u64,
     /// The daemon's number of the connection.
     pub client: u64,
-    /// The member's standing with the daemon.
-    pub standing: Standing,
+    /// The member's state with the daemon.
+    pub state: MemberState,
     /// Whether the job stays when its last member has left.
     pub keep: bool,
 }
 
-/// A member's standing with the daemon.
+/// A member's state with the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum MemberState {
     /// It is a member.
     Member,
     /// Its job was removed on request. The member keeps the memory.
     Removed,
 }
 
-impl Standing {
+impl MemberState {
     fn word(self) -> u64 {
         match self {
-            Standing::Member => 1,
-            Standing::Removed => 2,
+            MemberState::Member => 1,
+            MemberState::Removed => 2,
         }
     }
 }
@@ -58,7 +58,7 @@ impl Page {
         rustix::fs::ftruncate(&page, PAGE_BYTES).map_err(os("ftruncate"))?;
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&page, seals).map_err(os("fcntl(F_ADD_SEALS)"))?;
-        let words = [MAGIC, self.boot, self.client, self.standing.word(), u64::from(self.keep)];
+        let words = [MAGIC, self.boot, self.client, self.state.word(), u64::from(self.keep)];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         rustix::io::pwrite(&page, &bytes, 0).map_err(os("pwrite"))?;
         let again = format!("/proc/self/fd/{}", page.as_raw_fd());
@@ -67,24 +67,24 @@ impl Page {
         Ok((page, reader))
     }
 
-    /// Writes another standing. The byte that differs changes at once for whoever reads.
+    /// Writes another state. The byte that differs changes at once for whoever reads.
     ///
     /// # Errors
     /// [`Error::Os`].
-    pub fn set_standing(page: &OwnedFd, standing: Standing) -> Result<()> {
-        let written = rustix::io::pwrite(page, &standing.word().to_le_bytes(), STANDING as u64 * 8);
+    pub fn set_state(page: &OwnedFd, state: MemberState) -> Result<()> {
+        let written = rustix::io::pwrite(page, &state.word().to_le_bytes(), STANDING as u64 * 8);
         written.map(drop).map_err(|error| Error::os("pwrite", error))
     }
 
     /// The contents of a page, read once; `None` if it is no page.
     ///
     /// ```
-    /// use hectare_wire::{Page, Standing};
-    /// let page = Page { boot: 1, client: 7, standing: Standing::Member, keep: true };
+    /// use hectare_wire::{Page, MemberState};
+    /// let page = Page { boot: 1, client: 7, state: MemberState::Member, keep: true };
     /// let (writer, reader) = page.make()?;
     /// assert_eq!(Page::read(&reader), Some(page));
-    /// Page::set_standing(&writer, Standing::Removed)?;
-    /// assert_eq!(Page::read(&reader).map(|page| page.standing), Some(Standing::Removed));
+    /// Page::set_state(&writer, MemberState::Removed)?;
+    /// assert_eq!(Page::read(&reader).map(|page| page.state), Some(MemberState::Removed));
     /// # Ok::<(), hectare_wire::Error>(())
     /// ```
     pub fn read(page: &OwnedFd) -> Option<Page> {
@@ -95,13 +95,13 @@ impl Page {
         }
         let mut words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
         let mut next = || words.next();
-        let (magic, boot, client, standing, keep) = (next()?, next()?, next()?, next()?, next()?);
-        let standing = match standing {
-            1 => Standing::Member,
-            2 => Standing::Removed,
+        let (magic, boot, client, state, keep) = (next()?, next()?, next()?, next()?, next()?);
+        let state = match state {
+            1 => MemberState::Member,
+            2 => MemberState::Removed,
             _ => return None,
         };
-        (magic == MAGIC && keep <= 1).then_some(Page { boot, client, standing, keep: keep == 1 })
+        (magic == MAGIC && keep <= 1).then_some(Page { boot, client, state, keep: keep == 1 })
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_is_no_page_says_nothing_and_members_cannot_write() {
-        let page = Page { boot: 3, client: 1 << 40, standing: Standing::Removed, keep: false };
+        let page = Page { boot: 3, client: 1 << 40, state: MemberState::Removed, keep: false };
         let (writer, reader) = page.make().unwrap();
         assert_eq!(Page::read(&reader), Some(page));
         assert!(rustix::io::pwrite(&reader, &[1], 0).is_err());

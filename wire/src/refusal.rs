@@ -68,13 +68,13 @@ pub enum Refusal {
     },
     /// The request is for members, or for connections that are not members yet.
     #[error("{what}")]
-    OutOfTurn {
+    UnexpectedRequest {
         /// The fault, in words.
         what: String,
     },
     /// The job's memory could not be made.
     #[error("job {job:?} could not be created: {what}")]
-    NotMade {
+    NotCreated {
         /// The job.
         job: String,
         /// The error of the system.
@@ -119,8 +119,8 @@ impl Refusal {
             Refusal::InvalidName { .. } => "invalid_name",
             Refusal::Quota { .. } => "quota",
             Refusal::RankTaken { .. } => "rank_taken",
-            Refusal::OutOfTurn { .. } => "out_of_turn",
-            Refusal::NotMade { .. } => "not_made",
+            Refusal::UnexpectedRequest { .. } => "unexpected_request",
+            Refusal::NotCreated { .. } => "not_created",
             Refusal::OtherJob { .. } => "other_job",
             Refusal::NotAdopted { .. } => "not_adopted",
             Refusal::Hosts { .. } => "hosts",

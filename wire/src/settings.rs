@@ -26,7 +26,7 @@ pub struct JobSettings {
     /// How many workers there may be at a time.
     pub workers: Option<u32>,
     /// How long a round waits for workers to arrive, in milliseconds.
-    pub patience_ms: Option<u64>,
+    pub round_timeout_ms: Option<u64>,
     /// The stall policy.
     pub stall: Option<Stall>,
     /// Check mode: owners compare what they publish with what was logged.
@@ -40,7 +40,7 @@ impl JobSettings {
             bytes: self.bytes.or(defaults.bytes),
             areas: self.areas.or(defaults.areas),
             workers: self.workers.or(defaults.workers),
-            patience_ms: self.patience_ms.or(defaults.patience_ms),
+            round_timeout_ms: self.round_timeout_ms.or(defaults.round_timeout_ms),
             stall: self.stall.or(defaults.stall),
             check: self.check.or(defaults.check),
         }

@@ -135,7 +135,7 @@ impl SegmentMemory {
         }
         self.let_go();
         let made = self.forcing.take_made(|group| self.untold.contains(group));
-        self.events.extend(made.into_iter().map(|(group, put_off)| Event::Forced { group, put_off }));
+        self.events.extend(made.into_iter().map(|(group, postponed)| Event::Forced { group, postponed }));
         if self.untold.is_empty()
             && let Some((clock, lowest)) = self.clocks.take()
         {
@@ -466,9 +466,9 @@ impl Memory for SegmentMemory {
         self.forcing.begin(&self.agent, group, &self.own.areas_of(group));
     }
 
-    fn answer(&mut self, group: GroupId, wish: u32, as_of_ns: Option<u64>, put_off: bool) {
+    fn answer(&mut self, group: GroupId, wish: u32, as_of_ns: Option<u64>, postponed: bool) {
         let as_of = as_of_ns.map(|as_of_ns| Duration::from_nanos(self.now_ns.saturating_sub(as_of_ns)));
-        self.received.answer(&self.agent, group, wish, as_of, put_off);
+        self.received.answer(&self.agent, group, wish, as_of, postponed);
     }
 
     fn leave(&mut self, group: GroupId, to: HostId, handover: Handover, versions: &[Version]) -> bool {

@@ -50,7 +50,7 @@ impl Host {
 
     pub(crate) fn write(&mut self, owned: &mut Owned<u64>, version: u64) {
         self.fill(owned, version);
-        assert_eq!(self.worker.sync().unwrap().put_off, 0);
+        assert_eq!(self.worker.sync().unwrap().postponed, 0);
     }
 
     /// Waits for a name, for a moment.
@@ -95,7 +95,7 @@ impl World {
     /// Hosts with so many bytes for areas.
     pub(crate) fn with_room(bytes: &[u64], seed: u64) -> World {
         let host = |bytes: &u64| {
-            let job = Job::builder().reserve(*bytes).least_copies(3).generations(5, 1).embedded().unwrap();
+            let job = Job::builder().reserve(*bytes).min_copies(3).generations(5, 1).embedded().unwrap();
             Host {
                 relay: None,
                 worker: job.worker().unwrap(),

@@ -134,7 +134,7 @@ pub(super) fn areas(connection: &Connection, job: &str, as_json: bool) -> Result
             json!({
                 "name": area.name, "group": area.group, "len": area.len, "bytes": area.bytes,
                 "footprint_bytes": area.footprint, "element": area.element, "copies": area.copies,
-                "owner": area.owner, "epoch": area.epoch, "put_off": area.put_off, "row": area.row,
+                "owner": area.owner, "epoch": area.epoch, "postponed": area.postponed, "row": area.row,
                 "interval_s": area.interval.map(|interval| interval.as_secs_f64()), "age_s": age_s(&area.name),
                 "version": area.version.map(|version| json!({ "term": version.term, "counter": version.counter })),
             })

@@ -25,7 +25,7 @@ pub(super) enum Job {
         workers: Option<u32>,
         /// How long a round waits for workers to arrive, in ms.
         #[arg(long)]
-        patience_ms: Option<u64>,
+        round_timeout_ms: Option<u64>,
         /// Kill a worker that stalls in a round for this many ms.
         #[arg(long)]
         kill_after_ms: Option<u64>,
@@ -70,11 +70,21 @@ pub(super) enum Config {
 
 pub(super) fn job(connection: &Connection, what: Job) -> Result<()> {
     let request = match what {
-        Job::Create { job, bytes, areas, workers, patience_ms, kill_after_ms, pin_after_ms, check, keep } => {
+        Job::Create {
+            job,
+            bytes,
+            areas,
+            workers,
+            round_timeout_ms,
+            kill_after_ms,
+            pin_after_ms,
+            check,
+            keep,
+        } => {
             let kill = kill_after_ms.map(Stall::KillAfterMs);
             let stall = kill.or(pin_after_ms.map(Stall::PinAfterMs));
             let check = check.then_some(true);
-            let settings = JobSettings { bytes, areas, workers, patience_ms, stall, check };
+            let settings = JobSettings { bytes, areas, workers, round_timeout_ms, stall, check };
             Request::Create { job, settings, keep }
         }
         Job::Remove { job, force } => Request::Remove { job, force },

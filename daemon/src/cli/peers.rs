@@ -2,14 +2,14 @@
 use super::output::{bytes, json, table_text};
 use crate::ask::{is_there, standing_of};
 use anyhow::{Result, bail};
-use hectare_wire::{AgentConnection, AgentStanding, Connection, PeerStanding, RunDir};
+use hectare_wire::{AgentConnection, AgentStatus, Connection, PeerStanding, RunDir};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 /// How long an agent may take to answer.
 const ANSWER: Duration = Duration::from_secs(3);
 /// How long one that is started again is waited for.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIME_LIMIT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) fn peers(dir: &RunDir, job: Option<&str>, as_json: bool) -> Result<()> {
@@ -28,7 +28,7 @@ pub(super) fn peers(dir: &RunDir, job: Option<&str>, as_json: bool) -> Result<()
 }
 
 /// How the agent of a job stands; one that has just ended is followed by another.
-pub(super) fn of_job(dir: &RunDir, job: &str) -> Result<AgentStanding> {
+pub(super) fn of_job(dir: &RunDir, job: &str) -> Result<AgentStatus> {
     dir.check()?;
     let since = Instant::now();
     loop {
@@ -50,17 +50,17 @@ pub(super) fn of_job(dir: &RunDir, job: &str) -> Result<AgentStanding> {
             }
             Err(error) => error.into(),
         };
-        if since.elapsed() > PATIENCE {
+        if since.elapsed() > TIME_LIMIT {
             return Err(why.context(format!("the agent of job {job:?} on this host cannot be asked")));
         }
         std::thread::sleep(PAUSE);
     }
 }
 
-fn text(agents: &[AgentStanding]) -> String {
+fn text(agents: &[AgentStatus]) -> String {
     let head = [
-        "JOB", "HOST", "ADDRESS", "STATE", "FOR/s", "HEARD/s", "RTT/us", "MTU", "SENT", "RECEIVED",
-        "PACKETS", "LOST", "SEAL", "LINK",
+        "JOB", "HOST", "ADDRESS", "STATE", "FOR/s", "IDLE/s", "RTT/us", "MTU", "SENT", "RECEIVED", "PACKETS",
+        "LOST", "SEAL", "LINK",
     ];
     let lines =
         agents.iter().flat_map(|agent| agent.peers.iter().map(|peer| line(&agent.job, peer))).collect();

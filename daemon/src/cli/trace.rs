@@ -5,7 +5,7 @@ use super::peers::of_job;
 use anyhow::{Result, bail};
 use clap::Args;
 use hectare_wire::{
-    AgentConnection, AgentReply, AgentRequest, AgentStanding, RunDir, TraceAnswer, TraceStep, TraceWhat,
+    AgentConnection, AgentReply, AgentRequest, AgentStatus, RunDir, TraceAnswer, TraceStep, TraceWhat,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    fn head(&self, standing: &AgentStanding, answer: &TraceAnswer) -> Result<()> {
+    fn head(&self, standing: &AgentStatus, answer: &TraceAnswer) -> Result<()> {
         if self.what.json {
             return Ok(());
         }

@@ -96,7 +96,7 @@ fn listed(out: &mut Exposition, line: &JobLine) {
 fn seen(out: &mut Exposition, job: &str, snapshot: &Snapshot) {
     stats(out, job, &snapshot.stats);
     let left_out = "Areas that this scrape leaves out (metrics.areas).";
-    out.add(Gauge, "hectare_job_areas_left_out", left_out, &[("job", job)], snapshot.areas_left_out);
+    out.add(Gauge, "hectare_job_areas_left_out", left_out, &[("job", job)], snapshot.areas_omitted);
     for worker in &snapshot.workers {
         of_worker(out, job, worker);
     }
@@ -111,8 +111,8 @@ fn stats(out: &mut Exposition, job: &str, stats: &Stats) {
         out.add(Counter, &format!("hectare_job_{name}_total"), help, &one, value);
     };
     count("rounds", "Rounds that began.", stats.rounds);
-    count("given_up_rounds", "Rounds given up because somebody did not come.", stats.given_up);
-    count("late_workers", "Workers left behind by rounds that were given up.", stats.late);
+    count("abandoned_rounds", "Rounds abandoned because somebody did not come.", stats.abandoned);
+    count("late_workers", "Workers left behind by rounds that were abandoned.", stats.late);
     count("published_versions", "Versions published.", stats.published);
     count("copied_chunks", "Pieces of areas copied into reader copies.", stats.chunks);
     count("copied_bytes", "Bytes copied into reader copies.", stats.copied_bytes);
@@ -125,17 +125,17 @@ fn stats(out: &mut Exposition, job: &str, stats: &Stats) {
             out.add(Counter, &format!("hectare_job_{name}_total"), help, &labels, value);
         }
     };
-    let put_off = [
+    let postponed = [
         ("pinned", stats.put_off_pinned),
         ("group", stats.put_off_group),
         ("owner_away", stats.put_off_owner),
         ("unscanned", stats.put_off_unscanned),
     ];
-    causes("put_off_publications", "Publications put off, by cause.", &put_off);
+    causes("postponed_publications", "Publications postponed, by cause.", &postponed);
     let taken = [
         ("dead_copier", stats.takeovers),
         ("dead_actor", stats.round_takeovers),
-        ("stalled_actor", stats.passed_over),
+        ("stalled_actor", stats.replaced_actors),
     ];
     causes("takeovers", "Work of the dead, and of who stood still, that others took over, by cause.", &taken);
     let evicted = [("stall_kill", stats.kills), ("stall_pin", stats.pinned_copies)];
@@ -181,8 +181,8 @@ fn of_worker(out: &mut Exposition, job: &str, worker: &WorkerSnapshot) {
         out.add(Counter, &format!("hectare_worker_{name}_total"), help, &labels, value);
     };
     count("rounds", "Rounds completed with it.", worker.rounds);
-    count("abandoned_rounds", "Rounds that it waited in until they were given up.", worker.abandoned);
-    count("late", "Rounds given up because of it.", worker.late);
+    count("abandoned_rounds", "Rounds that it waited in until they were abandoned.", worker.abandoned);
+    count("late", "Rounds abandoned because of it.", worker.late);
     count("planned_rounds", "Rounds that it planned.", worker.planned);
     count("published_versions", "Versions that it published.", worker.published);
     count("copied_chunks", "Pieces of areas that it copied.", worker.chunks);
@@ -205,6 +205,6 @@ fn of_area(out: &mut Exposition, job: &str, area: &AreaSnapshot) {
     out.add(Gauge, "hectare_area_dirty", help, &labels, u8::from(area.dirty));
     let owned = u8::from(area.owner.is_some());
     out.add(Gauge, "hectare_area_owned", "0 when it can be claimed.", &labels, owned);
-    let help = "Publications put off: copies pinned, or its group.";
-    out.add(Counter, "hectare_area_put_off_publications_total", help, &labels, area.put_off);
+    let help = "Publications postponed: copies pinned, or its group.";
+    out.add(Counter, "hectare_area_postponed_publications_total", help, &labels, area.postponed);
 }

@@ -35,7 +35,7 @@ impl Registry {
     /// connection of the same process, which ended: its ranks go to this one.
     ///
     /// # Errors
-    /// [`Refusal::OutOfTurn`] for members, [`Refusal::InvalidName`], [`Refusal::NotAdopted`] if what was brought
+    /// [`Refusal::UnexpectedRequest`] for members, [`Refusal::InvalidName`], [`Refusal::NotAdopted`] if what was brought
     /// is no memory of a job of this user's, [`Refusal::OtherJob`] if the job of this name has other memory,
     /// [`Refusal::Quota`].
     pub fn adopt(

@@ -27,7 +27,7 @@ impl Registry {
     /// was made.
     ///
     /// # Errors
-    /// [`Refusal::OutOfTurn`] for members, [`Refusal::RankTaken`], [`Refusal::Quota`], and those of
+    /// [`Refusal::UnexpectedRequest`] for members, [`Refusal::RankTaken`], [`Refusal::Quota`], and those of
     /// [`Registry::create`].
     pub fn attach(
         &mut self,
@@ -58,7 +58,7 @@ impl Registry {
     /// Makes a client a member of a job without a rank; the job is made if there is none.
     ///
     /// # Errors
-    /// [`Refusal::OutOfTurn`] for members, and those of [`Registry::create`].
+    /// [`Refusal::UnexpectedRequest`] for members, and those of [`Registry::create`].
     pub fn hold(&mut self, client: ClientId, pid: u32, job: &str) -> Result<(), Refusal> {
         self.not_a_member(client)?;
         if !self.has(job) {
@@ -74,7 +74,9 @@ impl Registry {
 
     pub(super) fn not_a_member(&self, client: ClientId) -> Result<(), Refusal> {
         self.members.get(&client).map_or(Ok(()), |member| {
-            Err(Refusal::OutOfTurn { what: format!("this connection is a member of {:?}", member.job) })
+            Err(Refusal::UnexpectedRequest {
+                what: format!("this connection is a member of {:?}", member.job),
+            })
         })
     }
 
@@ -90,7 +92,7 @@ impl Registry {
     /// granted again.
     ///
     /// # Errors
-    /// [`Refusal::OutOfTurn`] for clients that are no members, [`Refusal::NoSuchJob`] if the job was removed,
+    /// [`Refusal::UnexpectedRequest`] for clients that are no members, [`Refusal::NoSuchJob`] if the job was removed,
     /// [`Refusal::RankTaken`], [`Refusal::Quota`].
     pub fn rank(&mut self, client: ClientId, wanted: Option<u32>) -> Result<u32, Refusal> {
         let job = self.job_of(client)?;
@@ -106,7 +108,7 @@ impl Registry {
     /// Takes a rank back that a member does not want; nothing if it does not hold it.
     ///
     /// # Errors
-    /// [`Refusal::OutOfTurn`] for clients that are no members, [`Refusal::NoSuchJob`] if the job was removed.
+    /// [`Refusal::UnexpectedRequest`] for clients that are no members, [`Refusal::NoSuchJob`] if the job was removed.
     pub fn give_back(&mut self, client: ClientId, rank: u32) -> Result<(), Refusal> {
         let job = self.job_of(client)?;
         let entry = self.entry(&job)?;
@@ -119,7 +121,7 @@ impl Registry {
     /// The job of a member, if it is there.
     fn job_of(&self, client: ClientId) -> Result<String, Refusal> {
         let Some(member) = self.members.get(&client) else {
-            return Err(Refusal::OutOfTurn { what: "this connection is no member of a job".into() });
+            return Err(Refusal::UnexpectedRequest { what: "this connection is no member of a job".into() });
         };
         let job = member.job.clone();
         if self.jobs.get(&job).is_none_or(|entry| entry.serial != member.serial) {

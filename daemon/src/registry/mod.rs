@@ -134,7 +134,7 @@ impl Registry {
     /// Makes a job.
     ///
     /// # Errors
-    /// [`Refusal::InvalidName`], [`Refusal::JobExists`], [`Refusal::Quota`], [`Refusal::NotMade`].
+    /// [`Refusal::InvalidName`], [`Refusal::JobExists`], [`Refusal::Quota`], [`Refusal::NotCreated`].
     pub fn create(&mut self, job: &str, settings: JobSettings, keep: bool) -> Result<(), Refusal> {
         self.make(job, settings, keep, None)
     }
@@ -203,7 +203,7 @@ impl Registry {
         let mut settings = settings.or(&self.defaults);
         let (workers, areas) = (settings.workers.unwrap_or(WORKERS), settings.areas.unwrap_or(AREAS));
         self.room_for(settings.bytes.unwrap_or(0), areas, workers)?;
-        let failed = |what: String| Refusal::NotMade { job: job.into(), what };
+        let failed = |what: String| Refusal::NotCreated { job: job.into(), what };
         let make = |settings: &JobSettings| {
             let memory = memory::make(settings, hosts).map_err(|error| failed(error.to_string()))?;
             memory::check(&memory).map(|about| (memory, about)).map_err(|error| failed(error.to_string()))

@@ -4,7 +4,7 @@ use crate::metrics::counts::COUNTS;
 use crate::peer;
 use crate::registry::{BroughtJob, ClientId};
 use crate::truncated::Truncated;
-use hectare_wire::{Page, Refusal, Reply, Standing};
+use hectare_wire::{MemberState, Page, Refusal, Reply};
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use tracing::{info, warn};
@@ -13,8 +13,8 @@ impl Server {
     /// Makes the control page of a client anew; what to read it by.
     pub(super) fn make_page(&mut self, id: ClientId) -> Result<OwnedFd, Refusal> {
         let keep = self.registry.is_kept(id);
-        let page = Page { boot: self.boot, client: id, standing: Standing::Member, keep };
-        let failed = |error: hectare_wire::Error| Refusal::OutOfTurn {
+        let page = Page { boot: self.boot, client: id, state: MemberState::Member, keep };
+        let failed = |error: hectare_wire::Error| Refusal::UnexpectedRequest {
             what: format!("no control page could be made: {error}"),
         };
         let (writer, reader) = page.make().map_err(failed)?;
@@ -27,7 +27,7 @@ impl Server {
     /// Tells the members of a job that was removed on request.
     pub(super) fn tell_removed(&self, members: &BTreeSet<ClientId>) {
         for client in members.iter().filter_map(|id| self.clients.get(id)) {
-            let told = client.page.as_ref().map(|page| Page::set_standing(page, Standing::Removed));
+            let told = client.page.as_ref().map(|page| Page::set_state(page, MemberState::Removed));
             if let Some(Err(error)) = told {
                 warn!(pid = client.pid, %error, "a member could not be told that its job is removed");
             }
@@ -46,7 +46,7 @@ impl Server {
     /// Makes a client a member of the job that it brings.
     pub(super) fn adopt(&mut self, id: ClientId, brought: BroughtJob) -> Result<Reply, Refusal> {
         let Some(pid) = self.clients.get(&id).map(|client| client.pid) else {
-            return Err(Refusal::OutOfTurn { what: "this connection has ended".into() });
+            return Err(Refusal::UnexpectedRequest { what: "this connection has ended".into() });
         };
         let job = brought.job.clone();
         // As long as the process of an earlier connection lives, its id means it.

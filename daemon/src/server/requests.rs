@@ -197,7 +197,7 @@ impl Server {
                 self.if_room(|registry| registry.rank(id, Some(rank)))?;
                 Ok(alone(Reply::Done))
             }
-            Request::GiveBack { rank } => self.registry.give_back(id, rank).map(|()| alone(Reply::Done)),
+            Request::ReleaseRank { rank } => self.registry.give_back(id, rank).map(|()| alone(Reply::Done)),
             Request::Page => Ok((Reply::Page, Passed::Page(self.make_page(id)?))),
             Request::Adopt { job, keep, ranks } => match descriptor {
                 Some(memory) => self.adopt(id, BroughtJob { job, memory, keep, ranks }).map(alone),

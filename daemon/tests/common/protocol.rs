@@ -85,8 +85,8 @@ fn kind(refusal: &Refusal) -> &'static str {
         Refusal::InvalidName { .. } => "name",
         Refusal::Quota { .. } => "quota",
         Refusal::RankTaken { .. } => "taken",
-        Refusal::OutOfTurn { .. } => "turn",
-        Refusal::NotMade { .. } => "not made",
+        Refusal::UnexpectedRequest { .. } => "turn",
+        Refusal::NotCreated { .. } => "not created",
         Refusal::NotAdopted { .. } => "not adopted",
         Refusal::OtherJob { .. } => "other job",
         other => panic!("a registry does not say {other:?}"),
@@ -105,7 +105,7 @@ impl Model {
             return Err("quota");
         }
         if workers == 0 || areas == 0 || bytes == 0 {
-            return Err("not made");
+            return Err("not created");
         }
         self.insert(job, self.serial + 1, keep, workers);
         Ok(())

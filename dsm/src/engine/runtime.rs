@@ -7,8 +7,8 @@ use crate::engine::scan::Scanned;
 use crate::engine::shared::Shared;
 use crate::error::Rank;
 use crate::protocol::clash::Heard;
+use crate::protocol::presence::Presences;
 use crate::protocol::round::{Pause, Rounds, Work};
-use crate::protocol::standing::Standings;
 use crate::protocol::word::{Phase, RoundWord};
 use crate::protocol::{abandon, claim};
 use crate::segment::layout::{STALL_KILL, STALL_PIN};
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Scratch {
     pub(crate) selected: Vec<u32>,
     /// Where each worker stands.
-    pub(crate) standings: Standings,
+    pub(crate) presences: Presences,
     /// The ranks of this host: the first, and one past the last.
     pub(crate) here: (u32, u32),
     pub(crate) stuck: Vec<Stuck>,
@@ -31,7 +31,7 @@ pub(crate) struct Scratch {
     /// The lowest clock before the round.
     pub(crate) lowest: u64,
     pub(crate) groups: Vec<u32>,
-    /// Whether a publication is put off because of a worker outside of the round, or because its owner could not
+    /// Whether a publication is postponed because of a worker outside of the round, or because its owner could not
     /// look the area through: the clocks wait for it.
     pub(crate) held_back: bool,
     /// Bytes to copy, by plan entry.
@@ -137,7 +137,7 @@ impl Runtime<'_> {
     fn leave(&self, round: u64, entry: usize, rank: Rank) {
         let planned = Planned::of(&self.shared.segment);
         for left in abandon::abandon(&planned, round, entry) {
-            planned.parts(left).slot.round.put_off.fetch_add(1, Ordering::Relaxed);
+            planned.parts(left).slot.round.postponed.fetch_add(1, Ordering::Relaxed);
             count(&self.shared.segment.header().counters.pinned_copies, 1);
             let area = planned.area(left);
             tracing::warn!(rank, area, round, "worker stalled while copying; the copy is pinned");
@@ -182,7 +182,7 @@ impl Work for Runtime<'_> {
                     // has replaced it and gone on.
                     STALL_PIN if self.rounds().take_up(me, round) => {
                         self.leave(round, chunk.entry.load(Ordering::Relaxed) as usize, rank);
-                        self.rounds().lay_down(me, round);
+                        self.rounds().step_down(me, round);
                     }
                     _ => {}
                 }
@@ -228,15 +228,15 @@ impl Work for Runtime<'_> {
         self.may_pass_over() && self.stalled_for(seen.round()) >= longest
     }
 
-    fn passed_over(&self, rank: u32) {
-        count(&self.shared.segment.header().counters.passed_over, 1);
+    fn replaced_actor(&self, rank: u32) {
+        count(&self.shared.segment.header().counters.replaced_actors, 1);
         tracing::warn!(rank, "round taken over from an actor that stands still");
     }
 
     fn pause(&self, seen: RoundWord) -> Pause {
         let shared = self.shared;
-        let patience = Duration::from_nanos(shared.segment.config().patience_ns);
-        self.local.waiter.pause(&shared.segment.header().sync.word, seen, None, shared.is_crowded(), patience)
+        let timeout = Duration::from_nanos(shared.segment.config().round_timeout_ns);
+        self.local.waiter.pause(&shared.segment.header().sync.word, seen, None, shared.is_crowded(), timeout)
     }
 
     fn wake(&self) {
@@ -245,7 +245,7 @@ impl Work for Runtime<'_> {
 
     fn gave_up(&self, round: u64, missing: &mut dyn Iterator<Item = u32>) {
         let segment = &self.shared.segment;
-        count(&segment.header().counters.given_up, 1);
+        count(&segment.header().counters.abandoned, 1);
         let mut missing = missing.peekable();
         if missing.peek().is_none() {
             tracing::debug!(

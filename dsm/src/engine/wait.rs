@@ -34,7 +34,7 @@ impl Waiter {
         seen: RoundWord,
         other: Option<(&AtomicU64, u64)>,
         crowded: bool,
-        patience: Duration,
+        timeout: Duration,
     ) -> Pause {
         if self.seen.get() != seen.0 & !SLEEP {
             self.seen.set(seen.0 & !SLEEP);
@@ -76,7 +76,7 @@ impl Waiter {
         }
         let sleeps = self.sleeps.get();
         self.sleeps.set(sleeps + 1);
-        let length = (FIRST_SLEEP * (1 << sleeps.min(5))).min(LONGEST_SLEEP).min(patience.max(FIRST_SLEEP));
+        let length = (FIRST_SLEEP * (1 << sleeps.min(5))).min(LONGEST_SLEEP).min(timeout.max(FIRST_SLEEP));
         let length = left.map_or(length, |left| length.min(left));
         let woken = match other {
             None => futex_wait(low_half(word), sleeping.0 as u32, length),
@@ -85,7 +85,7 @@ impl Waiter {
                 length,
             ),
         };
-        if since.elapsed() >= patience {
+        if since.elapsed() >= timeout {
             Pause::OutOfPatience
         } else if woken {
             Pause::Again

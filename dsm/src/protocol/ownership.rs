@@ -21,7 +21,7 @@ const RANK: u64 = (1 << 20) - 1;
 const GIVEN: u64 = 1 << 19;
 /// In an OPEN word: to tasks that were checked ([`super::tasks`]), and not by atomics.
 const TASKS: u64 = 1 << 19;
-/// In the place of the rank of a TRANSIT word: no worker has it. The area was laid down, and whoever is first picks it up.
+/// In the place of the rank of a TRANSIT word: no worker has it. The area was released, and whoever is first acquires it.
 const ANYBODY: u32 = RANK as u32;
 
 impl OwnershipWord {
@@ -115,14 +115,14 @@ impl OwnershipWord {
     /// Who of this host is responsible for the area: its owner, or the recipient while it is in transit.
     pub(crate) const fn holder(self) -> Option<u32> {
         match self.0 & STATE {
-            TRANSIT if self.is_laid_down() => None,
+            TRANSIT if self.is_released() => None,
             HELD | TRANSIT | LENT | OPEN => Some(self.rank()),
             _ => None,
         }
     }
 
-    /// Whether it was laid down, and nobody has picked it up.
-    pub(crate) const fn is_laid_down(self) -> bool {
+    /// Whether it was released, and nobody has acquired it.
+    pub(crate) const fn is_released(self) -> bool {
         self.is_transit() && self.rank() == ANYBODY
     }
 
@@ -148,7 +148,7 @@ impl std::fmt::Display for OwnershipWord {
         let (rank, epoch) = (self.rank(), self.epoch());
         match self.0 & STATE {
             HELD => write!(f, "owned by worker {rank}, epoch {epoch}"),
-            TRANSIT if self.is_laid_down() => write!(f, "laid down for anybody, epoch {epoch}"),
+            TRANSIT if self.is_released() => write!(f, "released, epoch {epoch}"),
             TRANSIT => write!(f, "on its way to worker {rank}, epoch {epoch}"),
             CLAIMABLE => write!(f, "claimable, last owned by worker {rank}, epoch {epoch}"),
             LENT => write!(f, "lent to all readers by worker {rank}, epoch {epoch}"),
@@ -212,19 +212,19 @@ pub(crate) fn give(word: &AtomicU64, me: u32, to: u32, epoch: u64) -> Option<boo
 
 /// Lays the area down for anybody, if `me` has it under `epoch`; whether somebody sleeps on the word. `None` if it is not this
 /// worker's any more.
-pub(crate) fn lay_down(word: &AtomicU64, me: u32, epoch: u64) -> Option<bool> {
+pub(crate) fn release(word: &AtomicU64, me: u32, epoch: u64) -> Option<bool> {
     give(word, me, ANYBODY, epoch)
 }
 
-/// Picks up an area that was laid down; the new epoch, or `None` if somebody was faster, or it was not laid down.
-pub(crate) fn pick_up(word: &AtomicU64, me: u32) -> Option<u64> {
+/// Acquires an area that was released; the new epoch, or `None` if somebody was faster, or it was not released.
+pub(crate) fn acquire(word: &AtomicU64, me: u32) -> Option<u64> {
     // Relaxed: nothing is done on the strength of this look alone.
     let mut seen = OwnershipWord(word.load(Ordering::Relaxed));
-    while seen.is_laid_down() {
+    while seen.is_released() {
         let epoch = seen.epoch() + 1;
         // Whoever sleeps on the word is woken when the area goes on.
         let next = OwnershipWord::held(me, epoch).0 | seen.0 & SLEEP;
-        // Compare and swap: of those who are here at once, one gets it. Acquire: pairs with the release of `lay_down`, so
+        // Compare and swap: of those who are here at once, one gets it. Acquire: pairs with the release of `release`, so
         // that the new owner sees the writer copy. AcqRel, and not Acquire: what was written before stays before.
         match word.compare_exchange(seen.0, next, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => {

@@ -11,7 +11,7 @@ use crate::primitive::{AtomicU64, Ordering};
 pub(crate) struct WishRecord {
     /// How many wishes there were. Written by workers.
     made: AtomicU64,
-    /// `wish << 1 | put off`. Written by the agent.
+    /// `wish << 1 | postponed`. Written by the agent.
     answered: AtomicU64,
 }
 
@@ -42,11 +42,11 @@ impl WishRecord {
         (made > self.answered.load(Ordering::Relaxed) >> 1).then_some(made)
     }
 
-    /// Answers all wishes up to this one; `put_off` says that the owner could not publish. Who waits is to be looked for after
+    /// Answers all wishes up to this one; `postponed` says that the owner could not publish. Who waits is to be looked for after
     /// this.
-    pub(crate) fn answer(&self, wish: u64, put_off: bool) {
+    pub(crate) fn answer(&self, wish: u64, postponed: bool) {
         // SeqCst: before the look at who waits (`Elsewhere::call`); pairs with the load in `answer_to`.
-        self.answered.fetch_max(wish << 1 | u64::from(put_off), Ordering::SeqCst);
+        self.answered.fetch_max(wish << 1 | u64::from(postponed), Ordering::SeqCst);
     }
 
     /// The word that answers change, to sleep on.

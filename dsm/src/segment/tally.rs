@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Tally {
     /// Rounds that were completed with this worker in them.
     pub(crate) rounds: AtomicU64,
-    /// Rounds that this worker waited in until they were given up.
+    /// Rounds that this worker waited in until they were abandoned.
     pub(crate) abandoned: AtomicU64,
     /// Rounds that it planned.
     pub(crate) planned: AtomicU64,
@@ -33,8 +33,8 @@ pub(crate) fn add(word: &AtomicU64, count: u64) {
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct Counters {
-    pub(crate) given_up: AtomicU64,
-    /// Publications put off because every reader copy was pinned.
+    pub(crate) abandoned: AtomicU64,
+    /// Publications postponed because every reader copy was pinned.
     pub(crate) put_off_pinned: AtomicU64,
     /// Because another area of the group could not be published.
     pub(crate) put_off_group: AtomicU64,
@@ -47,7 +47,7 @@ pub(crate) struct Counters {
     /// Rounds taken over from a dead actor.
     pub(crate) round_takeovers: AtomicU64,
     /// Rounds taken over from an actor that lives and stands still.
-    pub(crate) passed_over: AtomicU64,
+    pub(crate) replaced_actors: AtomicU64,
     pub(crate) deaths: AtomicU64,
     pub(crate) claims: AtomicU64,
     pub(crate) kills: AtomicU64,

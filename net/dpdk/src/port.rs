@@ -134,7 +134,7 @@ impl Port {
         &mut self,
         count: usize,
         longest: usize,
-        patience: Duration,
+        timeout: Duration,
         mut write: impl FnMut(usize, &mut [u8]) -> usize,
     ) -> usize {
         assert!(count <= BURST, "{count} frames in a burst");
@@ -162,7 +162,7 @@ impl Port {
             };
             held.from += taken;
             if taken == 0 {
-                if *deadline.get_or_insert_with(|| Instant::now() + patience) <= Instant::now() {
+                if *deadline.get_or_insert_with(|| Instant::now() + timeout) <= Instant::now() {
                     break;
                 }
                 std::thread::yield_now();

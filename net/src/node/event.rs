@@ -222,7 +222,7 @@ pub enum Event<'b> {
         /// The group.
         group: GroupId,
         /// It could not: the owner was not there, or there was no copy to publish into.
-        put_off: bool,
+        postponed: bool,
     },
     /// This host's part of the program has ended; its areas are gone.
     Left,

@@ -124,20 +124,20 @@ impl Node {
         // What has arrived and is not published here is not what readers see by rounds.
         let is_published = answer.round <= inbound.round;
         if let Some(asked_ns) = inbound.wishes.answer(answer.forced) {
-            let is_all = answer.is_newest && !answer.put_off && (is_published || early);
-            cx.memory.answer(group, answer.forced, is_all.then_some(asked_ns), answer.put_off);
+            let is_all = answer.is_newest && !answer.postponed && (is_published || early);
+            cx.memory.answer(group, answer.forced, is_all.then_some(asked_ns), answer.postponed);
         }
     }
 
     /// A round of this host has published what was asked for.
-    pub(super) fn forced(&mut self, cx: &mut Cx<'_>, group: GroupId, put_off: bool) {
+    pub(super) fn forced(&mut self, cx: &mut Cx<'_>, group: GroupId, postponed: bool) {
         let Some(outbound) = self.outbound.get_mut(&group) else { return };
         let mut answers = Vec::new();
         for (host, forced) in outbound.forcing.answer() {
             let lowest = self.peers.get(&host).and_then(|peer| peer.lowest);
             if outbound.is_subscriber(host) {
                 let (round, is_newest) = outbound.best_for(host, lowest);
-                answers.push((host, Forced { forced, round, is_newest, put_off }));
+                answers.push((host, Forced { forced, round, is_newest, postponed }));
             }
         }
         if outbound.forcing.go_on() {

@@ -229,7 +229,7 @@ impl Node {
             Event::Attach { ticket, wanted, interval_us } => self.attach(cx, ticket, wanted, interval_us),
             Event::Detach { group } => self.detach(cx, group),
             Event::Force { group, wish } => self.force(cx, group, wish),
-            Event::Forced { group, put_off } => self.forced(cx, group, put_off),
+            Event::Forced { group, postponed } => self.forced(cx, group, postponed),
             Event::Left => {
                 for host in self.peers.hosts() {
                     self.tell(host, Register::Left);

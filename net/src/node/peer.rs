@@ -150,7 +150,7 @@ pub(super) struct Peer {
 }
 
 /// For so long, in nanoseconds, what can wait is kept back for the next packet.
-const PATIENCE_NS: u64 = 200_000;
+const ACK_DELAY_NS: u64 = 200_000;
 
 impl Peer {
     /// Whether all its subscriptions to groups of this host are known.
@@ -164,12 +164,12 @@ impl Peer {
             self.patient_since = None;
             return self.outbox.is_urgent();
         }
-        now >= self.patient_since.get_or_insert(now).saturating_add(PATIENCE_NS)
+        now >= self.patient_since.get_or_insert(now).saturating_add(ACK_DELAY_NS)
     }
 
     /// By when what waits for company is said without.
     pub(super) fn patient_until(&self) -> Option<u64> {
-        self.patient_since.map(|since| since.saturating_add(PATIENCE_NS))
+        self.patient_since.map(|since| since.saturating_add(ACK_DELAY_NS))
     }
 
     /// The next group to be served, in turn.

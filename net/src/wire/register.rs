@@ -129,7 +129,7 @@ pub struct Forced {
     /// That is what the owner had written when it was asked, and not an older state, after which the subscriber's clocks keep it.
     pub is_newest: bool,
     /// The owner could not publish.
-    pub put_off: bool,
+    pub postponed: bool,
 }
 
 /// How far a subscriber is with the last cut.
@@ -330,12 +330,12 @@ impl Forced {
         to.u32(self.forced);
         to.u64(self.round);
         to.u8(u8::from(self.is_newest));
-        to.u8(u8::from(self.put_off));
+        to.u8(u8::from(self.postponed));
     }
 
     fn get(from: &mut Reader<'_>) -> Result<Forced, FrameError> {
         let (forced, round) = (from.u32()?, from.u64()?);
-        Ok(Forced { forced, round, is_newest: from.bool()?, put_off: from.bool()? })
+        Ok(Forced { forced, round, is_newest: from.bool()?, postponed: from.bool()? })
     }
 }
 

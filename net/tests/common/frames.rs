@@ -231,7 +231,7 @@ impl Choices<'_> {
                     forced: self.u32(),
                     round: self.u64(),
                     is_newest: self.below(2) == 0,
-                    put_off: self.below(2) == 0,
+                    postponed: self.below(2) == 0,
                 },
             ),
             12 => Register::Unsent(self.group(), self.u64(), self.u64()),

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// So long a datagram may take on a busy machine before it counts as lost.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs all checks, each with two transports that `pair` makes and that reach each other.
 ///
@@ -40,7 +40,7 @@ fn send(from: &mut impl Transport, to: SocketAddr, bytes: &[u8], segment: usize)
 fn receive(at: &mut impl Transport, count: usize) -> Came {
     let (mut came, start) = (Came::new(), Instant::now());
     while came.len() < count {
-        assert!(start.elapsed() < PATIENCE, "{} of {count} datagrams came", came.len());
+        assert!(start.elapsed() < TIME_LIMIT, "{} of {count} datagrams came", came.len());
         at.wait(Duration::from_millis(50)).expect("the transport works");
         let given = came.len();
         let said =
@@ -98,7 +98,7 @@ fn nobody_there_is_no_error<T: Transport>(a: &mut T, b: &mut T) {
     // Word of the loss may be told in place of the next sending; the one after goes.
     let start = Instant::now();
     while !send(a, to, &[2; 100], 100) {
-        assert!(start.elapsed() < PATIENCE, "it sends no more");
+        assert!(start.elapsed() < TIME_LIMIT, "it sends no more");
     }
     assert_eq!(receive(b, 1)[0].1, [2; 100]);
 }
@@ -118,8 +118,8 @@ fn a_wait_ends_with_a_datagram<T: Transport>(a: &mut T, b: &mut T) {
     for _ in 0..20 {
         assert!(send(a, to, &[4; 10], 10));
         let start = Instant::now();
-        b.wait(PATIENCE * 2).expect("it works");
-        assert!(start.elapsed() < PATIENCE, "it slept over a datagram");
+        b.wait(TIME_LIMIT * 2).expect("it works");
+        assert!(start.elapsed() < TIME_LIMIT, "it slept over a datagram");
         assert_eq!(receive(b, 1).len(), 1);
     }
 }
@@ -128,7 +128,7 @@ fn a_wait_ends_with_its_time<T: Transport>(a: &mut T, _: &mut T) {
     let start = Instant::now();
     a.wait(Duration::from_millis(5)).expect("it works");
     a.wait(Duration::ZERO).expect("it works");
-    assert!(start.elapsed() < PATIENCE);
+    assert!(start.elapsed() < TIME_LIMIT);
 }
 
 fn a_wait_ends_with_a_waker<T: Transport>(a: &mut T) {
@@ -141,8 +141,8 @@ fn a_wait_ends_with_a_waker<T: Transport>(a: &mut T) {
             }
             waker.wake();
         });
-        a.wait(PATIENCE * 2).expect("it works");
-        assert!(start.elapsed() < PATIENCE, "it slept over a waker");
+        a.wait(TIME_LIMIT * 2).expect("it works");
+        assert!(start.elapsed() < TIME_LIMIT, "it slept over a waker");
         other.join().expect("it only wakes");
     }
 }

@@ -22,7 +22,7 @@ const SLOT: usize = 65_536;
 /// The wanted buffer of the socket in each direction. The system gives what `net.core.rmem_max` permits.
 const SOCKET_BUFFER: usize = 4 << 20;
 /// For how long a full queue is waited for before a burst is dropped.
-const PATIENCE: Duration = Duration::from_millis(2);
+const TIME_LIMIT: Duration = Duration::from_millis(2);
 
 /// A UDP socket.
 pub struct Udp {
@@ -86,7 +86,7 @@ impl Transport for Udp {
                 Ok(()) => return Ok(true),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if !self.is_writable_within(PATIENCE) {
+                    if !self.is_writable_within(TIME_LIMIT) {
                         return Ok(false);
                     }
                 }

@@ -122,12 +122,12 @@ impl<T: Element, const N: usize> LoopArray for &mut DistArray<T, N> {
         self.partitions()[part].give(worker, to)
     }
 
-    fn lay_down(&mut self, worker: &Worker, part: usize) -> Result<()> {
-        self.partitions()[part].lay_down(worker)
+    fn release(&mut self, worker: &Worker, part: usize) -> Result<()> {
+        self.partitions()[part].release(worker)
     }
 
-    fn pick_up(&mut self, worker: &Worker, part: usize) -> Result<bool> {
-        self.partitions()[part].pick_up(worker)
+    fn acquire(&mut self, worker: &Worker, part: usize) -> Result<bool> {
+        self.partitions()[part].acquire(worker)
     }
 
     fn open_to_tasks(&mut self, worker: &Worker) -> Result<()> {

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 /// How long a worker waits for a partition that its owner has made, and for what is in it.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// The state of a partition on this worker.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl<T: Element> Partition<T> {
         let mut mine = mine.into_iter().peekable();
         let mut parts = Vec::with_capacity(layout.parts());
         for part in 0..layout.parts() {
-            let area = worker.attach_within(&name(part), PATIENCE)?;
+            let area = worker.attach_within(&name(part), TIME_LIMIT)?;
             let hold = mine.next_if(|(number, _)| *number == part).map_or(Hold::Elsewhere, |(_, hold)| hold);
             parts.push(Partition { area, hold, asked: Cell::new(None), spans_hosts });
         }
@@ -76,7 +76,7 @@ impl<T: Element> Partition<T> {
             _ if self.spans_hosts => {
                 self.ask(worker)?;
                 let asked = self.asked.get().expect("just asked");
-                Ok(self.area.read_asked(worker, asked, PATIENCE)?)
+                Ok(self.area.read_asked(worker, asked, TIME_LIMIT)?)
             }
             _ => read_shown(&self.area, worker, false),
         }
@@ -217,11 +217,11 @@ impl<T: Element> Partition<T> {
         Ok(true)
     }
 
-    /// Leaves it to whoever picks it up first.
+    /// Leaves it to whoever acquires it first.
     #[inline]
-    pub(crate) fn lay_down(&mut self, worker: &Worker) -> Result<()> {
+    pub(crate) fn release(&mut self, worker: &Worker) -> Result<()> {
         match std::mem::replace(&mut self.hold, Hold::Elsewhere) {
-            Hold::Held(owned) => Ok(owned.lay_down(worker).map_err(Error::from)?),
+            Hold::Held(owned) => Ok(owned.release(worker).map_err(Error::from)?),
             other => {
                 self.hold = other;
                 Err(self.not_held(worker).into())
@@ -229,11 +229,11 @@ impl<T: Element> Partition<T> {
         }
     }
 
-    /// Picks it up, unless this worker holds it; false if another has it.
+    /// Acquires it, unless this worker holds it; false if another has it.
     #[inline]
-    pub(crate) fn pick_up(&mut self, worker: &Worker) -> Result<bool> {
+    pub(crate) fn acquire(&mut self, worker: &Worker) -> Result<bool> {
         if !self.is_held() {
-            let Some(owned) = self.area.try_pick_up(worker)? else { return Ok(false) };
+            let Some(owned) = self.area.try_acquire(worker)? else { return Ok(false) };
             self.hold = Hold::Held(owned);
         }
         Ok(true)

@@ -7,15 +7,15 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::lazy::gather::{gather, meet};
 use crate::lazy::spread::scatter;
-use crate::lazy::{Duplicates, Lazy, Pipe};
+use crate::lazy::{Duplicates, Pipeline, Stage};
 use crate::site::Site;
 use hectare_dsm::Rank;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-impl<P, D> Lazy<P, D>
+impl<P, D> Pipeline<P, D>
 where
-    P: Pipe<Key: Key, Value: Value>,
+    P: Stage<Key: Key, Value: Value>,
     D: Duplicates<P::Value, Out: Value>,
 {
     /// Runs the pipeline and makes a map of what comes out of it; `rule` is for what is contributed later. Collective.
@@ -39,8 +39,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// Those of [`Lazy::materialize`]; [`Error::Entry`] also for several values of a key that the pipeline keeps
-    /// ([`Lazy::keep_all`]).
+    /// Those of [`Pipeline::materialize`]; [`Error::Entry`] also for several values of a key that the pipeline keeps
+    /// ([`Pipeline::keep_all`]).
     #[track_caller]
     pub fn to_map<M: Merge<D::Out>>(
         self,
@@ -48,7 +48,7 @@ where
         rule: M,
     ) -> Result<DistMap<P::Key, D::Out, M>> {
         let site = Site::here();
-        let Lazy { pipe, mut duplicates } = self;
+        let Pipeline { pipe, mut duplicates } = self;
         let (name, worker, size) = (pipe.name(), context.rank(), context.size());
         let items = gather(pipe, worker, (&mut duplicates, true), |key| Ok(Coded(key)));
         let items = scatter(context, site, &name, items, |key| owner(hash(&key.0), size))?;

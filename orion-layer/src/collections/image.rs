@@ -14,7 +14,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 /// How long a worker waits for what another publishes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 /// Bytes of the number of slots, which comes first.
 const HEAD: usize = 8;
 /// Bytes of a slot: a hash, and where its entry is. 0 is nowhere, for the head is there.
@@ -123,7 +123,7 @@ impl Images {
         let found = context.agree_on_same(site, shown).and_then(|()| {
             let worker = context.worker();
             let all: Result<Vec<_>> =
-                (0..size).map(|rank| Ok(worker.attach_within::<u8>(&name(rank), PATIENCE)?)).collect();
+                (0..size).map(|rank| Ok(worker.attach_within::<u8>(&name(rank), TIME_LIMIT)?)).collect();
             context.agree_on_same(site, all)
         });
         // Of the two, nobody reads the one before any more, or the one that not all have found.

@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 /// How long workers wait for each other when a program begins.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// One worker of an SPMD program: every worker runs the same program, and makes the same collective calls in the same
 /// order. Each runs its share of a loop.
@@ -42,7 +42,7 @@ pub struct Context<'w> {
     /// What the planner asks for, as worker 0 was asked.
     pub(crate) plan_request: Option<PlanRequest>,
     pub(crate) checking: bool,
-    pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
     /// The error with which the program has ended.
     failed: Option<String>,
 }
@@ -70,7 +70,7 @@ impl<'w> Context<'w> {
             )));
         }
         let checking = std::env::var_os("HECTARE_CHECK").is_some_and(|value| value == "1");
-        let fabric = SharedMemory::meet(worker, size, mailbox::FRAME_BYTES, PATIENCE)?;
+        let fabric = SharedMemory::meet(worker, size, mailbox::FRAME_BYTES, TIME_LIMIT)?;
         let mut context = Context {
             fabric,
             mailbox: Mailbox::default(),
@@ -80,7 +80,7 @@ impl<'w> Context<'w> {
             follows_links: false,
             plan_request: None,
             checking,
-            patience: PATIENCE,
+            timeout: TIME_LIMIT,
             failed: None,
         };
         context.plan_request = context.asked_by_planner()?;
@@ -116,11 +116,11 @@ impl<'w> Context<'w> {
     /// Lets the measured links between hosts choose schedules even where that changes the bits of results; off by
     /// default. Every worker must call it with the same value. On one host nothing changes, and loops whose bits do not
     /// depend on their schedule follow the links anyway. [`Context::explain`] says which loops would be faster.
-    pub fn follow_links(&mut self, follow: bool) {
+    pub fn allow_link_schedules(&mut self, follow: bool) {
         self.follows_links = follow;
     }
 
-    /// The last setting of [`Context::follow_links`].
+    /// The last setting of [`Context::allow_link_schedules`].
     pub(crate) fn follows_links(&self) -> bool {
         self.follows_links
     }

@@ -67,19 +67,19 @@ pub trait LoopArray {
     fn give(&mut self, _worker: &Worker, _part: usize, _to: Rank) -> Result<()> {
         Ok(())
     }
-    /// Leaves a part to whoever picks it up first.
+    /// Leaves a part to whoever acquires it first.
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
-    fn lay_down(&mut self, _worker: &Worker, _part: usize) -> Result<()> {
+    fn release(&mut self, _worker: &Worker, _part: usize) -> Result<()> {
         Ok(())
     }
-    /// Picks up a part that was laid down, unless this worker holds it; false if another has it. As it is here, for arrays
+    /// Acquires a part that was released, unless this worker holds it; false if another has it. As it is here, for arrays
     /// that lie in no parts.
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
-    fn pick_up(&mut self, _worker: &Worker, _part: usize) -> Result<bool> {
+    fn acquire(&mut self, _worker: &Worker, _part: usize) -> Result<bool> {
         Ok(true)
     }
     /// Lends all that this worker holds.

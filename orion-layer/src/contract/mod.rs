@@ -24,6 +24,6 @@ pub use self::loop_array::LoopArray;
 pub use self::notes::{ArrayTrace, PassTrace};
 pub use self::rule::Rule;
 pub use self::serves::{NoKeyView, NoKeyViewFamily, Serves};
-pub use self::serving::Serving;
+pub use self::serving::PrefetchStats;
 pub use self::space::{IterationSpace, Ranges, Visit, entry_parts};
 pub use self::treatment::{PassParams, Traffic, Treatment};

@@ -1,5 +1,5 @@
 //! Served arrays, whatever their types, and arrays that slices cannot see.
-use super::{Family, Serving};
+use super::{Family, PrefetchStats};
 use crate::error::Result;
 use hectare_dsm::Worker;
 
@@ -35,7 +35,7 @@ pub trait Serves {
     /// [`Error::Core`](crate::Error::Core).
     fn prefetch(&mut self, worker: &Worker, interval: usize) -> Result<()>;
     /// Takes what has been counted.
-    fn take_tally(&mut self) -> Serving;
+    fn take_tally(&mut self) -> PrefetchStats;
     /// Takes the keys that the slice has named, in a loop that is checked.
     fn take_keys(&mut self) -> Vec<u32>;
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// [`LoopReport`](crate::relax::LoopReport)). A key is an element of an array of one dimension, else a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Serving {
+pub struct PrefetchStats {
     /// Keys that were fetched in bulk.
     pub fetched: u64,
     /// Bytes of these, and of what a rule remembers of their states.
@@ -24,10 +24,10 @@ pub struct Serving {
     /// Keys that are refreshed at every clock: in the last pass, summed over the workers.
     pub replicated: u64,
     /// Keys in the prefetch plans of the last pass, summed over the workers: each counts in every interval that uses it.
-    pub listed: u64,
+    pub planned_keys: u64,
     /// How often prefetch plans were made: once for each worker, as long as the inputs of the subscripts stay the same.
-    pub lists_made: u64,
-    /// Passes with a prefetch plan, summed over the workers: as many as `lists_made` if plans are made in every pass.
+    pub plans_made: u64,
+    /// Passes with a prefetch plan, summed over the workers: as many as `plans_made` if plans are made in every pass.
     pub listed_passes: u64,
     /// Time for running slices and making plans.
     pub slicing: Duration,
@@ -35,8 +35,8 @@ pub struct Serving {
     pub fetching: Duration,
 }
 
-impl Serving {
-    pub(crate) fn merge(&mut self, other: &Serving) {
+impl PrefetchStats {
+    pub(crate) fn merge(&mut self, other: &PrefetchStats) {
         self.fetched += other.fetched;
         self.bytes += other.bytes;
         self.hits += other.hits;
@@ -44,8 +44,8 @@ impl Serving {
         self.write_misses += other.write_misses;
         self.relocated += other.relocated;
         self.replicated += other.replicated;
-        self.listed += other.listed;
-        self.lists_made += other.lists_made;
+        self.planned_keys += other.planned_keys;
+        self.plans_made += other.plans_made;
         self.listed_passes += other.listed_passes;
         self.slicing += other.slicing;
         self.fetching += other.fetching;
@@ -54,7 +54,7 @@ impl Serving {
     /// Advice, in words.
     pub(crate) fn advice(&self, passes: u64) -> Option<String> {
         let (looks, served) = (self.read_misses + self.write_misses, self.fetched + self.hits);
-        if looks > 0 && self.lists_made == 0 {
+        if looks > 0 && self.plans_made == 0 {
             return Some(format!(
                 "{} looked up one by one: let the macro find keys out before (without `prefetch = false`), or \
                  name them by `intend`",
@@ -69,7 +69,7 @@ impl Serving {
             ));
         }
         // Both are sums over the workers.
-        let anew = passes > 1 && 2 * self.lists_made > self.listed_passes;
+        let anew = passes > 1 && 2 * self.plans_made > self.listed_passes;
         (anew && 4 * self.slicing > self.fetching).then(|| {
             "key lists are made in many passes: what subscripts are computed from changes, or cannot be compared. Values that \
              implement `Hash`, and arrays of the program, can"
@@ -82,7 +82,7 @@ fn were(keys: u64) -> String {
     format!("{} {}", counted(keys, "key"), if keys == 1 { "was" } else { "were" })
 }
 
-impl fmt::Display for Serving {
+impl fmt::Display for PrefetchStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -96,10 +96,10 @@ impl fmt::Display for Serving {
         writeln!(
             f,
             "  keys in lists: {}, relocated {}, replicated {}; lists made {}; slicing {:.3} s, fetching {:.3} s",
-            self.listed,
+            self.planned_keys,
             self.relocated,
             self.replicated,
-            counted(self.lists_made, "time"),
+            counted(self.plans_made, "time"),
             self.slicing.as_secs_f64(),
             self.fetching.as_secs_f64()
         )
@@ -110,10 +110,11 @@ impl fmt::Display for Serving {
 mod tests {
     use super::*;
 
-    fn advice(passes: u64, workers: u64, lists_made: u64) -> Option<String> {
+    fn advice(passes: u64, workers: u64, plans_made: u64) -> Option<String> {
         let slicing = Duration::from_secs(2);
         let listed_passes = passes * workers;
-        let tally = Serving { hits: 1_000_000, lists_made, listed_passes, slicing, ..Serving::default() };
+        let tally =
+            PrefetchStats { hits: 1_000_000, plans_made, listed_passes, slicing, ..PrefetchStats::default() };
         tally.advice(passes)
     }
 

@@ -122,7 +122,7 @@ impl Context<'_> {
         }
         let job = std::env::var("HECTARE_JOB").ok()?;
         let agent = AgentConnection::open(&RunDir::of_user(), &job, Some(ANSWER)).ok()??;
-        let Ok(AgentReply::Standing(standing)) = agent.ask(&AgentRequest::Standing) else { return None };
+        let Ok(AgentReply::Status(standing)) = agent.ask(&AgentRequest::Status) else { return None };
         let count = |peer: &hectare_dsm::wire::PeerStanding| {
             let session = peer.session.as_ref()?;
             Some((peer.host as usize, [session.sent_bytes, session.received_bytes]))

@@ -91,10 +91,10 @@ impl Context<'_> {
             false => Ok(None),
         };
         let mut mine = self.agree_on(site, made.map_err(Into::into))?;
-        let patience = self.patience;
+        let timeout = self.timeout;
         let others = leaders.iter().filter(|rank| leads && **rank != me);
         let seen: Result<Vec<_>> =
-            others.map(|rank| Ok(self.fabric.worker.attach_within::<u8>(&name(*rank), patience)?)).collect();
+            others.map(|rank| Ok(self.fabric.worker.attach_within::<u8>(&name(*rank), timeout)?)).collect();
         let seen = self.agree_on(site, seen)?;
         // At first an area goes whole to who has not had it.
         let touched = mine.as_mut().map_or(Ok(()), |mine| {
@@ -140,9 +140,9 @@ impl Context<'_> {
             None => Ok(None),
         };
         let mut mine = self.agree_on(site, made.map_err(Into::into))?;
-        let patience = self.patience;
+        let timeout = self.timeout;
         let areas: Result<Vec<_>> = (0..own.map_or(0, |_| leaders.len()))
-            .map(|at| Ok(self.fabric.worker.attach_within::<u8>(&name(at), patience)?))
+            .map(|at| Ok(self.fabric.worker.attach_within::<u8>(&name(at), timeout)?))
             .collect();
         let areas = self.agree_on(site, areas)?;
         let mut times = Vec::new();
@@ -153,7 +153,7 @@ impl Context<'_> {
                     let next = leaders[(at + 1) % leaders.len()];
                     // That of the host before this one, which has had it for `turn` turns less.
                     let comes = &areas[(at + leaders.len() * (turn + 1) - turn - 1) % leaders.len()];
-                    self.hand_over(held, next, |worker| comes.take_within(worker, patience)).map(Some)
+                    self.hand_over(held, next, |worker| comes.take_within(worker, timeout)).map(Some)
                 }
                 _ => Ok(None),
             };

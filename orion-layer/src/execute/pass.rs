@@ -206,7 +206,7 @@ impl Context<'_> {
         let params = PassParams { relax: head.relax, in_copies, me, workers };
         // The rules see the values of before the pass.
         let entered = guarded(&plan.nest, me as Rank, || {
-            Clocks::enter(clock_table, params, self.patience, self.fabric.worker, &mut relaxed)
+            Clocks::enter(clock_table, params, self.timeout, self.fabric.worker, &mut relaxed)
         });
         self.agree_on(head.site, entered)
     }

@@ -15,7 +15,7 @@ use hectare_dsm::Worker;
 use std::time::{Duration, Instant};
 
 /// A worker that finds nothing free looks again after this time, should nobody end a tile meanwhile: another may have
-/// picked up a part, and laid it down because it lacked a second. Then after twice the time, and so on.
+/// acquired a part, and released it because it lacked a second. Then after twice the time, and so on.
 const PAUSE: Duration = Duration::from_micros(50);
 /// The longest such time: long enough that it is seen meanwhile whether others live and have not failed.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
@@ -92,7 +92,7 @@ impl Context<'_> {
         let me = self.rank();
         let owners = array.layout().owners.clone();
         let mut own = (0..owners.len()).filter(|part| owners[*part] == me);
-        own.try_for_each(|part| array.lay_down(self.fabric.worker, part))
+        own.try_for_each(|part| array.release(self.fabric.worker, part))
     }
 
     /// Runs tiles until all are run.
@@ -121,14 +121,14 @@ impl Context<'_> {
             }
             let mut taken = None;
             for number in outlook.candidates {
-                if !pick_up(self.fabric.worker, arrays, &free.tiles[number])? {
+                if !acquire(self.fabric.worker, arrays, &free.tiles[number])? {
                     continue;
                 }
                 if claims.begin(self.fabric.worker, pass, number, outlook.begun)? {
                     taken = Some(number);
                     break;
                 }
-                lay_down(self.fabric.worker, arrays, &free.tiles[number])?;
+                release(self.fabric.worker, arrays, &free.tiles[number])?;
             }
             let Some(number) = taken else {
                 self.wait_for_tiles(turn, outlook.done, pause)?;
@@ -152,9 +152,9 @@ impl Context<'_> {
             }
             drop(views);
             spent.compute += since.elapsed();
-            lay_down(self.fabric.worker, arrays, tile)?;
+            release(self.fabric.worker, arrays, tile)?;
             claims.end(self.fabric.worker, number)?;
-            clock_table.ring(self.fabric.worker)?;
+            clock_table.notify(self.fabric.worker)?;
             self.fabric.worker.service()?;
         }
     }
@@ -177,7 +177,7 @@ impl Context<'_> {
     }
 
     /// Takes back what this worker owns at rest, and lends it. All tiles are run, but another worker that has not seen that
-    /// may pick up a part and lay it down.
+    /// may acquire a part and release it.
     fn end_dynamic<A: Arrays>(&mut self, turn: &Turn<'_>, arrays: &mut A) -> Result<()> {
         let me = self.rank();
         let what = || "a part of an array".to_owned();
@@ -189,7 +189,7 @@ impl Context<'_> {
                     Duration::MAX,
                     what,
                     |_, _| Ok(false),
-                    |worker| array.pick_up(worker, part),
+                    |worker| array.acquire(worker, part),
                 )?;
             }
             array.lend(self.fabric.worker)?;
@@ -198,14 +198,14 @@ impl Context<'_> {
     }
 }
 
-/// Picks up all parts that a tile needs, or none.
-fn pick_up<A: Arrays>(worker: &Worker, arrays: &mut A, tile: &FreeTile) -> Result<bool> {
+/// Acquires all parts that a tile needs, or none.
+fn acquire<A: Arrays>(worker: &Worker, arrays: &mut A, tile: &FreeTile) -> Result<bool> {
     let mut each = arrays.each();
     let mut held: Vec<(usize, usize)> = Vec::new();
     for (number, parts) in tile.parts.iter().enumerate() {
         for part in parts.clone() {
-            if !each[number].pick_up(worker, part)? {
-                held.iter().try_for_each(|(number, part)| each[*number].lay_down(worker, *part))?;
+            if !each[number].acquire(worker, part)? {
+                held.iter().try_for_each(|(number, part)| each[*number].release(worker, *part))?;
                 return Ok(false);
             }
             held.push((number, part));
@@ -215,12 +215,12 @@ fn pick_up<A: Arrays>(worker: &Worker, arrays: &mut A, tile: &FreeTile) -> Resul
 }
 
 /// Lays all of them down.
-fn lay_down<A: Arrays>(worker: &Worker, arrays: &mut A, tile: &FreeTile) -> Result<()> {
+fn release<A: Arrays>(worker: &Worker, arrays: &mut A, tile: &FreeTile) -> Result<()> {
     let mut each = arrays.each();
     let mut parts = tile
         .parts
         .iter()
         .enumerate()
         .flat_map(|(number, parts)| parts.clone().map(move |part| (number, part)));
-    parts.try_for_each(|(number, part)| each[number].lay_down(worker, part))
+    parts.try_for_each(|(number, part)| each[number].release(worker, part))
 }

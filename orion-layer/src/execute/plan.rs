@@ -7,7 +7,7 @@ use super::free::FreeTiles;
 use super::task_graph;
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::context::Context;
-use crate::contract::Serving;
+use crate::contract::PrefetchStats;
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
 use crate::relax::{Every, LoopReport, Relax, Sharing, Treatment, Trials};
@@ -272,11 +272,11 @@ impl LoopPlan {
     pub(super) fn note(&self, relax: Relax, spent: &LoopReport, clocks: Option<LoopReport>) {
         let mut report = self.report(relax);
         report.passes += 1;
-        let Serving { relocated, replicated, listed, .. } = spent.serving;
+        let PrefetchStats { relocated, replicated, planned_keys, .. } = spent.serving;
         report.merge(spent);
         // Of these, the last pass counts.
-        (report.serving.relocated, report.serving.replicated, report.serving.listed) =
-            (relocated, replicated, listed);
+        (report.serving.relocated, report.serving.replicated, report.serving.planned_keys) =
+            (relocated, replicated, planned_keys);
         if let Some(clocks) = clocks {
             // The last clock waits for all.
             report.merge(&clocks);

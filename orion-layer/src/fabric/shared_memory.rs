@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// How long a worker waits for the parcels that another has said to offer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 /// How long a worker waits for the exit notice of one of another host.
 const NOTICE: Duration = Duration::from_secs(2);
 
@@ -38,13 +38,13 @@ impl<'w> SharedMemory<'w> {
         worker: &'w mut Worker,
         size: usize,
         longest: usize,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<SharedMemory<'w>> {
-        worker.wait_for_workers(size, patience)?;
+        worker.wait_for_workers(size, timeout)?;
         let mine = worker.create::<u8>(AreaSpec::new(mailbox(worker.rank() as usize)), longest)?;
         let mut frames = Vec::with_capacity(size);
         for rank in 0..size {
-            frames.push(worker.attach_within::<u8>(&mailbox(rank), patience)?);
+            frames.push(worker.attach_within::<u8>(&mailbox(rank), timeout)?);
         }
         let mut hosts = worker.job().hosts();
         if hosts.is_empty() {
@@ -193,7 +193,7 @@ impl Fabric for SharedMemory<'_> {
             Parcel::ForAll => (None, 0, self.spans_hosts()),
             Parcel::Mine => (Some(here), me - self.hosts[here].start as usize, self.host_of(rank) != here),
         };
-        let area = self.worker.attach_within::<u8>(&area_name(name, rank, host), PATIENCE)?;
+        let area = self.worker.attach_within::<u8>(&area_name(name, rank, host), TIME_LIMIT)?;
         let bytes = read_shown(&area, self.worker, comes)?;
         visit(&bytes[word(bytes, number)..word(bytes, number + 1)])
     }

@@ -6,7 +6,7 @@ use hectare_dsm::{Area, AreaSpec, Cells, Element, Error, Opened, Owned, Worker};
 use std::time::Duration;
 
 /// How long a worker waits for the areas of the others.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// An area of each worker, as one of them has them.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl<T: Element> Watched<T> {
         };
         let mut all = Vec::with_capacity(workers);
         for rank in 0..workers {
-            all.push(worker.attach_within(&name(rank), PATIENCE)?);
+            all.push(worker.attach_within(&name(rank), TIME_LIMIT)?);
         }
         Ok(Watched { mine, all, me })
     }

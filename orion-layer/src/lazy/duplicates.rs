@@ -33,9 +33,9 @@ pub trait Duplicates<V> {
 
 /// An error that names the key.
 #[derive(Clone, Copy, Debug)]
-pub struct Refuse;
+pub struct RejectDuplicates;
 
-impl<V> Duplicates<V> for Refuse {
+impl<V> Duplicates<V> for RejectDuplicates {
     type Out = V;
     const KEEPS: bool = true;
 

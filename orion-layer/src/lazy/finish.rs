@@ -2,15 +2,15 @@
 use super::duplicates::Duplicates;
 use super::gather::{KeyError, gather, meet};
 use super::spread::spread;
-use super::{Lazy, Pipe};
+use super::{Pipeline, Stage};
 use crate::array::{Entries, Entry, SparseArray, Value};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::site::Site;
 
-impl<P, D, const N: usize> Lazy<P, D>
+impl<P, D, const N: usize> Pipeline<P, D>
 where
-    P: Pipe<Key = [usize; N]>,
+    P: Stage<Key = [usize; N]>,
     D: Duplicates<P::Value>,
     P::Value: Value,
     D::Out: Value,
@@ -30,10 +30,10 @@ where
         self.run(context, Site::here(), None)
     }
 
-    /// [`Lazy::materialize`] with a given shape, so that two arrays fit each other. Collective.
+    /// [`Pipeline::materialize`] with a given shape, so that two arrays fit each other. Collective.
     ///
     /// # Errors
-    /// Those of [`Lazy::materialize`]; a key outside of the shape is an [`Error::Entry`] as well.
+    /// Those of [`Pipeline::materialize`]; a key outside of the shape is an [`Error::Entry`] as well.
     #[track_caller]
     pub fn materialize_in(
         self,
@@ -49,7 +49,7 @@ where
         site: Site,
         shape: Option<[usize; N]>,
     ) -> Result<SparseArray<D::Out, N>> {
-        let Lazy { pipe, mut duplicates } = self;
+        let Pipeline { pipe, mut duplicates } = self;
         let (name, worker) = (pipe.name(), context.rank());
         // Entries with the keys of the source stay where they are, in their order.
         let source = pipe.shape().and_then(|shape| <[usize; N]>::try_from(shape).ok());

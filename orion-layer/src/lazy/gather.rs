@@ -1,6 +1,6 @@
 //! Running a pipeline on one worker, and bringing what comes out of it into the order of its keys.
 use super::duplicates::{Duplicates, Resolution};
-use super::pipe::{Origin, Pipe};
+use super::stage::{Origin, Stage};
 use crate::error::{Error, Result};
 use crate::panics::caught;
 use hectare_dsm::Rank;
@@ -27,7 +27,7 @@ pub(crate) enum KeyError {
 }
 
 /// The items that a pipeline makes.
-pub(crate) type Items<K, P> = Vec<Item<K, <P as Pipe>::Origin, <P as Pipe>::Value>>;
+pub(crate) type Items<K, P> = Vec<Item<K, <P as Stage>::Origin, <P as Stage>::Value>>;
 
 /// By key; those of one key by where they come from, and else as they were.
 pub(super) fn sort<K: Ord, O: Origin, V>(items: &mut [Item<K, O, V>]) {
@@ -36,7 +36,7 @@ pub(super) fn sort<K: Ord, O: Origin, V>(items: &mut [Item<K, O, V>]) {
 
 /// Runs a pipeline over this worker's entries, once; `key` says what the key of an item is. The items
 /// are sorted, or in the order of the source.
-pub(crate) fn gather<P: Pipe, K: Ord + Hash + Debug, D: Duplicates<P::Value>>(
+pub(crate) fn gather<P: Stage, K: Ord + Hash + Debug, D: Duplicates<P::Value>>(
     pipe: P,
     worker: Rank,
     (duplicates, sorted): (&mut D, bool),

@@ -1,4 +1,4 @@
-//! Lazy transformations: pipelines over entries that run when their result is requested.
+//! Pipeline transformations: pipelines over entries that run when their result is requested.
 //!
 //! `map`, `filter`, `filter_map`, `flat_map` and `rekey` only record the stages. `materialize` runs them: one pass
 //! over each worker's entries, in which every entry goes through all stages before the next one, without intermediate
@@ -31,7 +31,7 @@
 //! # Order
 //! Entries with the same key are combined in the order of their keys in the source (for lines of a file, in the order
 //! of the file), and entries that are made from one entry in the order in which they were made. So groups and the
-//! results of [`Lazy::combine`] have the same bits on any number of workers.
+//! results of [`Pipeline::combine`] have the same bits on any number of workers.
 //!
 //! # When it runs
 //! A pipeline runs when `materialize` is called, which is collective, and each time: nothing is cached. Loops and
@@ -39,36 +39,36 @@
 mod duplicates;
 mod finish;
 pub(crate) mod gather;
-pub(crate) mod pipe;
 mod source;
 pub(crate) mod spread;
+pub(crate) mod stage;
 
-pub use self::duplicates::{Combine, Duplicates, Group, KeepAll, Reduce, Refuse, Resolution};
-pub use self::pipe::{FilterMap, FlatMap, Map, Origin, Pipe, Rekey};
-pub use self::source::{Emitting, FromEntries, FromLines};
+pub use self::duplicates::{Combine, Duplicates, Group, KeepAll, Reduce, RejectDuplicates, Resolution};
+pub use self::source::{Emitter, FromEntries, FromLines};
+pub use self::stage::{FilterMap, FlatMap, Map, Origin, Rekey, Stage};
 
 /// A pipeline over entries: a source, stages, and what becomes of entries that get the same key. Made by
 /// [`LocalEntries::lazy`](crate::array::LocalEntries::lazy) and [`Context::lazy_text`](crate::Context::lazy_text).
 #[derive(Debug)]
 #[must_use = "a pipeline does nothing until it is materialized"]
-pub struct Lazy<P, D = Refuse> {
+pub struct Pipeline<P, D = RejectDuplicates> {
     pub(crate) pipe: P,
     pub(crate) duplicates: D,
 }
 
-impl<P, D> Lazy<P, D> {
-    pub(crate) fn new(pipe: P, duplicates: D) -> Lazy<P, D> {
-        Lazy { pipe, duplicates }
+impl<P, D> Pipeline<P, D> {
+    pub(crate) fn new(pipe: P, duplicates: D) -> Pipeline<P, D> {
+        Pipeline { pipe, duplicates }
     }
 }
 
-impl<P: Pipe> Lazy<P> {
-    fn then<Q: Pipe>(self, stage: impl FnOnce(P) -> Q) -> Lazy<Q> {
-        Lazy::new(stage(self.pipe), Refuse)
+impl<P: Stage> Pipeline<P> {
+    fn then<Q: Stage>(self, stage: impl FnOnce(P) -> Q) -> Pipeline<Q> {
+        Pipeline::new(stage(self.pipe), RejectDuplicates)
     }
 
     /// Other values at the same keys.
-    pub fn map<V, F: FnMut(&P::Key, P::Value) -> V>(self, value: F) -> Lazy<Map<P, F>> {
+    pub fn map<V, F: FnMut(&P::Key, P::Value) -> V>(self, value: F) -> Pipeline<Map<P, F>> {
         self.then(|pipe| Map(pipe, value))
     }
 
@@ -76,17 +76,20 @@ impl<P: Pipe> Lazy<P> {
     pub fn filter(
         self,
         mut keep: impl FnMut(&P::Key, &P::Value) -> bool,
-    ) -> Lazy<impl Pipe<Origin = P::Origin, Key = P::Key, Value = P::Value>> {
+    ) -> Pipeline<impl Stage<Origin = P::Origin, Key = P::Key, Value = P::Value>> {
         self.filter_map(move |key, value| keep(key, &value).then_some(value))
     }
 
     /// Other values at the same keys, or none.
-    pub fn filter_map<V, F: FnMut(&P::Key, P::Value) -> Option<V>>(self, value: F) -> Lazy<FilterMap<P, F>> {
+    pub fn filter_map<V, F: FnMut(&P::Key, P::Value) -> Option<V>>(
+        self,
+        value: F,
+    ) -> Pipeline<FilterMap<P, F>> {
         self.then(|pipe| FilterMap(pipe, value))
     }
 
     /// Any number of entries with new keys for each entry.
-    pub fn flat_map<K, V, I, F>(self, entries: F) -> Lazy<FlatMap<P, F>>
+    pub fn flat_map<K, V, I, F>(self, entries: F) -> Pipeline<FlatMap<P, F>>
     where
         I: IntoIterator<Item = (K, V)>,
         F: FnMut(P::Key, P::Value) -> I,
@@ -95,7 +98,7 @@ impl<P: Pipe> Lazy<P> {
     }
 
     /// The same values at other keys.
-    pub fn rekey<K, F: FnMut(&P::Key, &P::Value) -> K>(self, key: F) -> Lazy<Rekey<P, F>> {
+    pub fn rekey<K, F: FnMut(&P::Key, &P::Value) -> K>(self, key: F) -> Pipeline<Rekey<P, F>> {
         self.then(|pipe| Rekey(pipe, key))
     }
 
@@ -116,15 +119,15 @@ impl<P: Pipe> Lazy<P> {
     /// })?;
     /// # Ok::<(), hectare_orion::Error>(())
     /// ```
-    pub fn group_by<K, F: FnMut(&P::Key, &P::Value) -> K>(self, key: F) -> Lazy<Rekey<P, F>, Group> {
-        Lazy::new(Rekey(self.pipe, key), Group)
+    pub fn group_by<K, F: FnMut(&P::Key, &P::Value) -> K>(self, key: F) -> Pipeline<Rekey<P, F>, Group> {
+        Pipeline::new(Rekey(self.pipe, key), Group)
     }
 
     /// One entry of those that have the same key: the first combined with the second, that with the third, and so on,
     /// in order ([above](self#order)). All of them move before they meet; if order is of no importance, see
-    /// [`Lazy::reduce`].
-    pub fn combine<F: FnMut(P::Value, P::Value) -> P::Value>(self, combine: F) -> Lazy<P, Combine<F>> {
-        Lazy::new(self.pipe, Combine(combine))
+    /// [`Pipeline::reduce`].
+    pub fn combine<F: FnMut(P::Value, P::Value) -> P::Value>(self, combine: F) -> Pipeline<P, Combine<F>> {
+        Pipeline::new(self.pipe, Combine(combine))
     }
 
     /// One entry of those that have the same key, by a function that is exactly associative and commutative (sums of
@@ -141,19 +144,19 @@ impl<P: Pipe> Lazy<P> {
     /// })?;
     /// # Ok::<(), hectare_orion::Error>(())
     /// ```
-    pub fn reduce<F: FnMut(P::Value, P::Value) -> P::Value>(self, combine: F) -> Lazy<P, Reduce<F>> {
-        Lazy::new(self.pipe, Reduce(combine))
+    pub fn reduce<F: FnMut(P::Value, P::Value) -> P::Value>(self, combine: F) -> Pipeline<P, Reduce<F>> {
+        Pipeline::new(self.pipe, Reduce(combine))
     }
 
     /// Lets several entries have one key.
-    pub fn keep_all(self) -> Lazy<P, KeepAll> {
-        Lazy::new(self.pipe, KeepAll)
+    pub fn keep_all(self) -> Pipeline<P, KeepAll> {
+        Pipeline::new(self.pipe, KeepAll)
     }
 }
 
-impl<'a, T: Clone + 'a, P: Pipe<Value = &'a T>> Lazy<P> {
+impl<'a, T: Clone + 'a, P: Stage<Value = &'a T>> Pipeline<P> {
     /// Copies of the values.
-    pub fn cloned(self) -> Lazy<impl Pipe<Origin = P::Origin, Key = P::Key, Value = T>> {
+    pub fn cloned(self) -> Pipeline<impl Stage<Origin = P::Origin, Key = P::Key, Value = T>> {
         self.map(|_, value| value.clone())
     }
 }

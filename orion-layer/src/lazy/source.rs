@@ -1,5 +1,5 @@
 //! Where pipelines begin: entries of sparse arrays, lines of text files.
-use super::{Lazy, Pipe, Refuse};
+use super::{Pipeline, RejectDuplicates, Stage};
 use crate::array::{LocalEntries, Value};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 pub struct FromEntries<'a, T, const N: usize>(&'a LocalEntries<T, N>);
 
 impl<T: Value, const N: usize> LocalEntries<T, N> {
-    /// A pipeline over the entries of the array ([`Lazy`]). Values are references at first.
-    pub fn lazy(&self) -> Lazy<FromEntries<'_, T, N>, Refuse> {
-        Lazy::new(FromEntries(self), Refuse)
+    /// A pipeline over the entries of the array ([`Pipeline`]). Values are references at first.
+    pub fn lazy(&self) -> Pipeline<FromEntries<'_, T, N>, RejectDuplicates> {
+        Pipeline::new(FromEntries(self), RejectDuplicates)
     }
 }
 
-impl<'a, T: Value, const N: usize> Pipe for FromEntries<'a, T, N> {
+impl<'a, T: Value, const N: usize> Stage for FromEntries<'a, T, N> {
     type Origin = [u32; N];
     type Key = [usize; N];
     type Value = &'a T;
@@ -60,7 +60,7 @@ impl<F> std::fmt::Debug for FromLines<F> {
 }
 
 impl Context<'_> {
-    /// A pipeline over the lines of a text file ([`Lazy`]): `parser` gets each line without its end, the byte of the
+    /// A pipeline over the lines of a text file ([`Pipeline`]): `parser` gets each line without its end, the byte of the
     /// file at which it begins, and a function that it calls with every entry that it makes of the line, as many as
     /// there are. The file is read when the pipeline is run, by each worker its share, in blocks; no line is kept.
     ///
@@ -90,21 +90,21 @@ impl Context<'_> {
         &self,
         path: impl AsRef<Path>,
         parser: F,
-    ) -> Lazy<FromLines<Emitting<F, K, V>>, Refuse>
+    ) -> Pipeline<FromLines<Emitter<F, K, V>>, RejectDuplicates>
     where
         F: FnMut(&str, usize, &mut dyn FnMut(K, V)) -> Result<(), LineError>,
     {
         let share = Share { part: self.rank() as usize, of: self.size() };
-        let parser = Emitting(parser, std::marker::PhantomData);
-        Lazy::new(FromLines { path: path.as_ref().to_owned(), share, parser }, Refuse)
+        let parser = Emitter(parser, std::marker::PhantomData);
+        Pipeline::new(FromLines { path: path.as_ref().to_owned(), share, parser }, RejectDuplicates)
     }
 }
 
 /// A parser that emits entries of these types.
 #[derive(Debug)]
-pub struct Emitting<F, K, V>(F, std::marker::PhantomData<fn() -> (K, V)>);
+pub struct Emitter<F, K, V>(F, std::marker::PhantomData<fn() -> (K, V)>);
 
-impl<K, V, F> Pipe for FromLines<Emitting<F, K, V>>
+impl<K, V, F> Stage for FromLines<Emitter<F, K, V>>
 where
     F: FnMut(&str, usize, &mut dyn FnMut(K, V)) -> Result<(), LineError>,
 {
@@ -113,7 +113,7 @@ where
     type Value = V;
 
     fn drive(self, at: &Cell<Option<u64>>, mut sink: impl FnMut(u64, K, V) -> Result<()>) -> Result<()> {
-        let FromLines { path, share, parser: Emitting(mut parser, _) } = self;
+        let FromLines { path, share, parser: Emitter(mut parser, _) } = self;
         let mut sunk = Ok(());
         let read = for_each_line(&path, share, |line, offset| {
             let origin = offset as u64;

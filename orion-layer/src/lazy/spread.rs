@@ -4,7 +4,7 @@
 //! Parallel sorting by regular sampling (Shi and Schaeffer, 1992): every worker sorts its own items and shows evenly
 //! spaced keys of them to all; keys that cut the samples of all into equal shares cut the items nearly so.
 use super::gather::{Item, sort};
-use super::pipe::Origin;
+use super::stage::Origin;
 use crate::array::Value;
 use crate::array::exchange::exchange_parcels;
 use crate::array::wire;

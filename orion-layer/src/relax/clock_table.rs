@@ -100,7 +100,7 @@ impl ClockTable {
     /// This worker has published so many, and had run so many cells: who sees the clock sees the number.
     pub(crate) fn set_clock(&self, worker: &Worker, clock: u64, done: bool, cells: u64) -> Result<()> {
         self.change(worker, |words| CLOCKS.set(words, clock, done, cells))?;
-        self.ring(worker)
+        self.notify(worker)
     }
 
     /// How many clocks of `of` worker `server` has applied.
@@ -113,7 +113,7 @@ impl ClockTable {
         self.publish(worker, APPLIED + of, clocks)?;
         // Those who wait for room are told before this worker's next clock.
         self.words.borrow().request_sync();
-        self.ring(worker)
+        self.notify(worker)
     }
 
     /// How many cells a worker has run.
@@ -145,7 +145,7 @@ impl ClockTable {
     /// Tells those who wait for this worker that it has failed.
     pub(crate) fn set_failed(&self, worker: &Worker) {
         // A worker whose words cannot be written is not among the living; others notice that.
-        let _ = self.publish(worker, FAILED, 1).and_then(|()| self.ring(worker));
+        let _ = self.publish(worker, FAILED, 1).and_then(|()| self.notify(worker));
         self.words.borrow().request_sync();
     }
 
@@ -155,9 +155,9 @@ impl ClockTable {
     }
 
     /// Lets those who sleep in [`ClockTable::wait`] look again.
-    pub(crate) fn ring(&self, worker: &Worker) -> Result<()> {
+    pub(crate) fn notify(&self, worker: &Worker) -> Result<()> {
         if self.size > 1 && !self.is_published() {
-            self.look(worker, 0, |words| words.ring(bell(self.size)))?;
+            self.look(worker, 0, |words| words.notify(bell(self.size)))?;
         }
         Ok(())
     }
@@ -167,7 +167,7 @@ impl ClockTable {
     pub(crate) fn wait(
         &self,
         worker: &mut Worker,
-        patience: Duration,
+        timeout: Duration,
         what: impl Fn() -> String,
         behind: impl Fn(&Worker, usize) -> Result<bool>,
         mut is_done: impl FnMut(&Worker) -> Result<bool>,
@@ -184,7 +184,7 @@ impl ClockTable {
             }
             looked = now;
             self.check_peers(worker)?;
-            if now - since <= patience {
+            if now - since <= timeout {
                 return Ok(None);
             }
             let mut late = Vec::new();
@@ -199,7 +199,7 @@ impl ClockTable {
         if self.is_published() {
             return worker.wait_in_rounds(look);
         }
-        match worker.wait_on_bell(&self.bell, bell(self.size), look) {
+        match worker.wait_for_event(&self.bell, bell(self.size), look) {
             // The bell is open for as long as worker 0 lives.
             Err(Error::Core(hectare_dsm::Error::NotOpen { .. })) => Err(lost(0)),
             waited => waited,
@@ -244,7 +244,7 @@ impl Context<'_> {
     /// How long a worker waits for others at a clock of a relaxed loop, before it takes them to stand still and the
     /// loop ends with an error that names them; a minute unless this is called. To be called by every worker with the
     /// same value.
-    pub fn set_patience(&mut self, patience: Duration) {
-        self.patience = patience;
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
     }
 }

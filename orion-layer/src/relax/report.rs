@@ -1,6 +1,6 @@
 //! The cost of a relaxed loop, and how stale its reads were.
 use super::Relax;
-use crate::contract::Serving;
+use crate::contract::PrefetchStats;
 use crate::text::counted;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -97,7 +97,7 @@ pub struct LoopReport {
     /// How often this was measured.
     pub stale_samples: u64,
     /// The cost of serving arrays; fetching and slicing are part of `moving`. Zero for loops without served arrays.
-    pub serving: Serving,
+    pub serving: PrefetchStats,
 }
 
 impl LoopReport {
@@ -211,7 +211,7 @@ impl fmt::Display for LoopReport {
             }
             writeln!(f)?;
         }
-        if self.serving != Serving::default() {
+        if self.serving != PrefetchStats::default() {
             write!(f, "{}", self.serving)?;
         }
         if let Some(most) = self.staleness.most() {

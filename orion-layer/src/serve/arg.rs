@@ -2,7 +2,7 @@
 use super::keys::{KeyView, KeyViewFamily, key_window};
 use super::state::{Home, State};
 use super::view::ServedView;
-use super::{Serves, Serving};
+use super::{PrefetchStats, Serves};
 use crate::array::{DistArray, Layout};
 use crate::context::Context;
 use crate::contract::{ArrayArg, ArrayTrace, Family, LoopArray, Rule};
@@ -189,9 +189,9 @@ impl<T: Additive, const N: usize, A: Apply<T>> Serves for ServedArg<'_, T, N, A>
         self.state.prefetch(worker, &home, interval)
     }
 
-    fn take_tally(&mut self) -> Serving {
+    fn take_tally(&mut self) -> PrefetchStats {
         let tally = std::mem::take(&mut self.state.tally);
-        Serving { read_misses: self.state.read_misses.take(), ..tally }
+        PrefetchStats { read_misses: self.state.read_misses.take(), ..tally }
     }
 
     fn take_keys(&mut self) -> Vec<u32> {

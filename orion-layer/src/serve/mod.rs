@@ -42,4 +42,4 @@ pub(crate) use self::arg::ServedArg;
 pub use self::keys::KeyView;
 pub use self::served::Served;
 pub use self::view::ServedView;
-pub use crate::contract::{NoKeyView, NoKeyViewFamily, Serves, Serving};
+pub use crate::contract::{NoKeyView, NoKeyViewFamily, PrefetchStats, Serves};

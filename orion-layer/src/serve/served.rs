@@ -42,7 +42,7 @@ use crate::site::Site;
 ///     assert!((score - 1.0).abs() < 0.01);
 ///     // The lists of keys were made once, and nothing had to be looked up one by one.
 ///     let serving = &w.reports()?[0].serving;
-///     assert_eq!((serving.lists_made, serving.read_misses), (2, 0));
+///     assert_eq!((serving.plans_made, serving.read_misses), (2, 0));
 ///     Ok(())
 /// })?;
 /// # Ok::<(), hectare_orion::Error>(())

@@ -5,7 +5,7 @@ use super::carrier::{self, Carrier};
 use super::homes::{Homes, Versions};
 use super::intend::Intents;
 use super::lookaside::{LookasideTable, PendingUpdates};
-use crate::contract::Serving;
+use crate::contract::PrefetchStats;
 use crate::error::{Error, Result};
 use crate::relax::{Additive, Apply, Consistency};
 use hectare_dsm::bytemuck::Zeroable;
@@ -100,7 +100,7 @@ pub(super) struct State<T: Additive, A: Apply<T>> {
     pub(super) named: Vec<u32>,
     pub(super) lists: Vec<Vec<u32>>,
     pub(super) intents: Intents,
-    pub(super) tally: Serving,
+    pub(super) tally: PrefetchStats,
     pub(super) read_misses: Cell<u64>,
     pub(super) workers: usize,
 }
@@ -128,7 +128,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
             named: Vec::new(),
             lists: Vec::new(),
             intents: Intents::default(),
-            tally: Serving::default(),
+            tally: PrefetchStats::default(),
             read_misses: Cell::new(0),
             workers: 0,
         }
@@ -168,7 +168,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         let lists = std::mem::take(&mut self.lists);
         let (basis, always) = ((basis, self.intents.generation), self.intents.keys());
         let (unit, table) = (self.blocks.unit, &mut self.table[..]);
-        self.tally.lists_made += u64::from(!lists.is_empty());
+        self.tally.plans_made += u64::from(!lists.is_empty());
         let mut cache = Cache::make(lists, &always, basis, unit, Self::REMEMBERS, table);
         self.made_lists += 1;
         cache.generation = self.made_lists;
@@ -248,7 +248,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         let standing = &cache.relocated[..cache.standing as usize];
         self.tally.relocated = cache.relocated.iter().filter(|only| **only).count() as u64;
         self.tally.replicated = standing.iter().filter(|only| !**only).count() as u64;
-        self.tally.listed = cache.listed();
+        self.tally.planned_keys = cache.listed();
         self.tally.listed_passes += u64::from(!cache.lists.is_empty());
         Ok(())
     }

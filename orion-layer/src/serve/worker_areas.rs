@@ -3,7 +3,7 @@ use crate::error::Result;
 use hectare_dsm::{Area, AreaSpec, Cells, Element, Opened, Worker};
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// The part of this worker, and those of all.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl<T: Element> WorkerAreas<T> {
         let mut areas = WorkerAreas { mine: None, all: Vec::new() };
         areas.renew(worker, name, len)?;
         for rank in 0..workers {
-            areas.all.push(worker.attach_within(&part(name, rank), PATIENCE)?);
+            areas.all.push(worker.attach_within(&part(name, rank), TIME_LIMIT)?);
         }
         Ok(areas)
     }
@@ -34,7 +34,7 @@ impl<T: Element> WorkerAreas<T> {
         if worker.rank() == 0 {
             areas.renew(worker, name, len)?;
         }
-        areas.all.push(worker.attach_within(&part(name, 0), PATIENCE)?);
+        areas.all.push(worker.attach_within(&part(name, 0), TIME_LIMIT)?);
         Ok(areas)
     }
 

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const SPOILED: &str = "spoiled";
 
 fn small() -> JobSettings {
-    JobSettings { bytes: Some(8 << 20), patience_ms: Some(100), ..crate::stage::settings() }
+    JobSettings { bytes: Some(8 << 20), round_timeout_ms: Some(100), ..crate::stage::settings() }
 }
 
 /// A job's memory, asked for as a client does.

@@ -10,7 +10,7 @@ use hectare_wire::{JobSettings, Request};
 use std::time::{Duration, Instant};
 
 /// How long a round of the load waits for those who do not come: the time-out of promise D.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
+pub(crate) const TIME_LIMIT: Duration = Duration::from_millis(500);
 
 /// The outcome of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(crate) fn settings() -> JobSettings {
         bytes: Some(64 << 20),
         areas: Some(32),
         workers: Some(16),
-        patience_ms: Some(PATIENCE.as_millis() as u64),
+        round_timeout_ms: Some(TIME_LIMIT.as_millis() as u64),
         ..JobSettings::default()
     }
 }
@@ -106,7 +106,7 @@ impl Stage {
     pub(crate) fn survivors_go_on(&mut self, since: Instant, except: &[usize]) -> Result<Duration> {
         let took = self.load.all_go_on(since, except)?;
         self.slowest = self.slowest.max(took);
-        let limit = 2 * PATIENCE;
+        let limit = 2 * TIME_LIMIT;
         if !self.short && took > limit {
             let what = format!("the survivors went on after {took:?}, later than {limit:?}");
             return Err(Violation::new(Promise::D, what).into());

@@ -2,7 +2,7 @@
 use crate::host::{WATCHDOG, until};
 use crate::load::Load;
 use crate::promises::{Promise, Violation};
-use crate::stage::{PATIENCE, Stage, Verdict};
+use crate::stage::{Stage, TIME_LIMIT, Verdict};
 use crate::system;
 use anyhow::{Result, ensure};
 use hectare_dsm::WorkerState;
@@ -24,8 +24,8 @@ fn passed_over(stage: &mut Stage, index: usize, stop: impl FnOnce(&mut Stage) ->
     let since = Instant::now();
     stop(stage)?;
     let mut passed = false;
-    while since.elapsed() < 9 * PATIENCE {
-        std::thread::sleep(PATIENCE / 4);
+    while since.elapsed() < 9 * TIME_LIMIT {
+        std::thread::sleep(TIME_LIMIT / 4);
         let late = stage.stats()?.late > before.late;
         if late && named(stage, pid)? {
             passed = true;
@@ -48,8 +48,8 @@ pub(crate) fn long(stage: &mut Stage) -> Result<Verdict> {
         passed += usize::from(held?);
         stage.load.all_go_on(since, &[])?;
     }
-    let killed = under_policy(stage, Stall::KillAfterMs(PATIENCE.as_millis() as u64))?;
-    let pinned = under_policy(stage, Stall::PinAfterMs(PATIENCE.as_millis() as u64))?;
+    let killed = under_policy(stage, Stall::KillAfterMs(TIME_LIMIT.as_millis() as u64))?;
+    let pinned = under_policy(stage, Stall::PinAfterMs(TIME_LIMIT.as_millis() as u64))?;
     Ok(Verdict::Held(format!(
         "wait: {passed} of {times} passed over, the others waited for; kill: {killed}; pin: {pinned}"
     )))
@@ -71,16 +71,16 @@ fn under_policy(stage: &mut Stage, stall: Stall) -> Result<String> {
         std::thread::sleep(Duration::from_micros(stage.random.below(3000) as u64));
         system::signal(pid, libc::SIGSTOP)?;
         // They may go on a little before it really stands still.
-        std::thread::sleep(PATIENCE / 4);
+        std::thread::sleep(TIME_LIMIT / 4);
         let since = Instant::now();
         // `pin` has a way around who stands still in a round, but for the microseconds in which the actor is at
         // work and for areas of one copy or two; an actor with a claim takes two time-outs.
         let pins = matches!(stall, Stall::PinAfterMs(_));
-        let limit = if pins { 3 * PATIENCE } else { WATCHDOG };
+        let limit = if pins { 3 * TIME_LIMIT } else { WATCHDOG };
         let went_on = load.go_on_within(limit, since, &[index]);
         system::signal(pid, libc::SIGCONT)?;
         let (mut late, took) = went_on?;
-        std::thread::sleep(PATIENCE / 4);
+        std::thread::sleep(TIME_LIMIT / 4);
         // Who was sent the signal may take its time to die. On a busy machine that may be somebody else, who lost its
         // core inside a round for as long as the policy allows.
         let mut dead = Vec::new();
@@ -91,10 +91,10 @@ fn under_policy(stage: &mut Stage, stall: Stall) -> Result<String> {
         until("who was killed to die", all_seen)?;
         late.retain(|area| !dead.iter().any(|index| load.members[*index].areas.contains(area)));
         waited += u32::from(!late.is_empty());
-        // Who stands outside of a round holds it up for the job's patience, who stands inside for the policy's
+        // Who stands outside of a round holds it up for the job's round timeout, who stands inside for the policy's
         // time-out, which is as long here; never for both. As much again for a busy machine.
         let alone = dead.iter().all(|dead| *dead == index);
-        let in_time = late.is_empty() && (stage.short || !alone || took < 2 * PATIENCE);
+        let in_time = late.is_empty() && (stage.short || !alone || took < 2 * TIME_LIMIT);
         ensure!(
             pins || in_time,
             Violation::new(Promise::D, format!("areas {late:?} of a {stall:?} job went on after {took:?}"))
@@ -131,7 +131,7 @@ pub(crate) fn brief(stage: &mut Stage) -> Result<Verdict> {
         let index = stage.any();
         let pid = stage.load.members[index].pid();
         system::signal(pid, libc::SIGSTOP)?;
-        std::thread::sleep(PATIENCE / 4);
+        std::thread::sleep(TIME_LIMIT / 4);
         let since = Instant::now();
         system::signal(pid, libc::SIGCONT)?;
         stage.load.all_go_on(since, &[])?;
@@ -151,7 +151,7 @@ pub(crate) fn brief(stage: &mut Stage) -> Result<Verdict> {
 pub(crate) fn deaf(stage: &mut Stage) -> Result<Verdict> {
     // A process of one worker: the order is for one.
     let index = stage.random.below(2);
-    let ms = 10 * PATIENCE.as_millis();
+    let ms = 10 * TIME_LIMIT.as_millis();
     let mut passed = false;
     // A busy machine may hold the others up for as long.
     for _ in 0..if stage.short { 20 } else { 1 } {

@@ -1,7 +1,7 @@
 //! A membership in a job that outlives the daemon.
 mod keeper;
 
-use crate::{Connection, Error, Page, Refusal, Reply, Request, Result, RunDir, Standing};
+use crate::{Connection, Error, MemberState, Page, Refusal, Reply, Request, Result, RunDir};
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -189,7 +189,7 @@ impl Member {
         drop(now);
         // A daemon that is gone has forgotten it.
         if let Some(connection) = connection {
-            let _ = connection.order(&Request::GiveBack { rank });
+            let _ = connection.order(&Request::ReleaseRank { rank });
         }
     }
 
@@ -256,7 +256,7 @@ impl Inner {
 impl Now {
     fn is_removed(&self) -> bool {
         let page = self.page.as_ref().and_then(Page::read);
-        page.is_some_and(|page| page.standing == Standing::Removed)
+        page.is_some_and(|page| page.state == MemberState::Removed)
     }
 }
 

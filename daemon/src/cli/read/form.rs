@@ -34,7 +34,7 @@ macro_rules! by_type {
             "i128" => $call::<i128>($($argument),*),
             "f32" => $call::<f32>($($argument),*),
             "f64" => $call::<f64>($($argument),*),
-            _ => bail!("area {:?} holds elements of {}: only --form hex writes those", $area, $read.element),
+            _ => bail!("area {:?} holds elements of {}: only --format hex writes those", $area, $read.element),
         }
     };
 }
@@ -122,7 +122,7 @@ fn npy(area: &str, read: &AreaBytes) -> Result<Vec<u8>> {
         "f32" => "<f4",
         "f64" => "<f8",
         other => {
-            bail!("area {area:?} holds elements of {other}, which NumPy has no type for: use --form hex")
+            bail!("area {area:?} holds elements of {other}, which NumPy has no type for: use --format hex")
         }
     };
     let mut file = npy_header(kind, read.range.len(), row(read));

@@ -221,7 +221,7 @@ impl Supervisor<'_> {
         self.first_failure = self.first_failure.or(Some(code_of(status)));
         if self.keep_going {
             // The others go on: those who wait for this one to join need not wait any longer.
-            let _ = self.shared.note_absence(rank);
+            let _ = self.shared.note_failure(rank);
         }
         if let Some(on_failure) = self.on_failure {
             return on_failure(rank, status);

@@ -41,10 +41,10 @@ pub struct JobSample {
     pub copied_bytes: u64,
     /// Each second.
     pub bytes_per_s: Option<f64>,
-    /// Rounds given up because somebody did not come.
-    pub given_up: u64,
-    /// Publications put off.
-    pub put_off: u64,
+    /// Rounds abandoned because somebody did not come.
+    pub abandoned: u64,
+    /// Publications postponed.
+    pub postponed: u64,
     /// The other hosts that it is on.
     pub peers: Vec<PeerSample>,
     /// Its workers, in the order of their ranks.
@@ -52,7 +52,7 @@ pub struct JobSample {
     /// Its areas, the stalest first.
     pub areas: Vec<AreaSample>,
     /// Areas that there are besides.
-    pub areas_left_out: usize,
+    pub areas_omitted: usize,
 }
 
 /// A worker.
@@ -76,7 +76,7 @@ pub struct WorkerSample {
     pub bytes_per_s: Option<f64>,
     /// How many rounds began since it last came to one.
     pub behind_rounds: u64,
-    /// Rounds given up because of it.
+    /// Rounds abandoned because of it.
     pub late: u64,
     /// In how many of the samples since the last sample a round waited for it, from 0 to 1.
     pub waited_for: Option<f64>,
@@ -271,12 +271,12 @@ fn job_sample(line: &JobLine, snapshot: &Snapshot, now: Instant, watched: &Watch
         rounds_per_s: rate(stats.rounds, then.map(|then| then.rounds)),
         copied_bytes: stats.copied_bytes,
         bytes_per_s: rate(stats.copied_bytes, then.map(|then| then.copied_bytes)),
-        given_up: stats.given_up,
-        put_off: stats.put_off,
+        abandoned: stats.abandoned,
+        postponed: stats.postponed,
         peers: Vec::new(),
         workers: snapshot.workers.iter().map(worker).collect(),
         areas,
-        areas_left_out: snapshot.areas_left_out,
+        areas_omitted: snapshot.areas_omitted,
     }
 }
 

@@ -42,8 +42,8 @@ fn sample() -> Sample {
         rounds_per_s: Some(1234.5),
         copied_bytes: 0,
         bytes_per_s: Some(5e6),
-        given_up: 2,
-        put_off: 0,
+        abandoned: 2,
+        postponed: 0,
         peers: Vec::new(),
         workers: vec![
             worker(0, "live", 5.0, 300.0, 0),
@@ -51,7 +51,7 @@ fn sample() -> Sample {
             worker(2, "dead", 3.0, 700.0, 1),
         ],
         areas: vec![area("users/0", 90.0), AreaSample { dirty: true, ..area("items/0", 75.0) }],
-        areas_left_out: 0,
+        areas_omitted: 0,
     };
     Sample { time_s: 0.0, interval_s: 1.0, jobs: vec![job] }
 }
@@ -75,7 +75,7 @@ fn everything_is_in_the_picture() {
         lines[..8],
         [
             "hectare top: 1 job, 3 workers, 2 not at work, every 1.0 s",
-            "JOB  MEMBERS  RANKS  DIED  MEMORY   ROUNDS/s  BYTES/s    GIVEN UP  PUT OFF",
+            "JOB  MEMBERS  RANKS  DIED  MEMORY   ROUNDS/s  BYTES/s    ABANDONED  POSTPONED",
             "mf   3        3      1     3.0 MiB  1234      4.8 MiB/s  2         0",
             "",
             "JOB  RANK  PID   STATE      ROUNDS/s  BYTES/s  BEHIND  LATE  WAITED FOR",

@@ -29,7 +29,7 @@ pub struct View {
 
 /// Heads of the tables of jobs, their other hosts, workers and areas.
 pub(super) const JOBS: [&str; 9] =
-    ["JOB", "MEMBERS", "RANKS", "DIED", "MEMORY", "ROUNDS/s", "BYTES/s", "GIVEN UP", "PUT OFF"];
+    ["JOB", "MEMBERS", "RANKS", "DIED", "MEMORY", "ROUNDS/s", "BYTES/s", "ABANDONED", "POSTPONED"];
 pub(super) const PEERS: [&str; 9] =
     ["JOB", "HOST", "ADDRESS", "STATE", "FOR", "ROUND TRIP", "SENT/s", "RECEIVED/s", "LOST"];
 pub(super) const WORKERS: [&str; 9] =
@@ -67,8 +67,8 @@ pub(super) fn job_cells(job: &JobSample) -> [String; 9] {
         bytes(job.resident_bytes),
         rate(job.rounds_per_s),
         byte_rate(job.bytes_per_s),
-        job.given_up.to_string(),
-        job.put_off.to_string(),
+        job.abandoned.to_string(),
+        job.postponed.to_string(),
     ]
 }
 

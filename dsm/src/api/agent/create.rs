@@ -73,11 +73,11 @@ impl Agent {
     }
 
     /// Gives memory to all reader copies of an area, of which a job on several hosts leaves some without until another host wants
-    /// the area ([`JobBuilder::least_copies`](crate::JobBuilder::least_copies)). Does nothing if all have it.
+    /// the area ([`JobBuilder::min_copies`](crate::JobBuilder::min_copies)). Does nothing if all have it.
     ///
     /// ```
     /// use hectare_dsm::Job;
-    /// let job = Job::builder().hosts(&[1, 1], 0).least_copies(3).embedded()?;
+    /// let job = Job::builder().hosts(&[1, 1], 0).min_copies(3).embedded()?;
     /// let (agent, mut worker) = (job.agent()?, job.worker()?);
     /// let owned = worker.create::<u64>("a", 100_000)?;
     /// assert_eq!(job.areas()?[0].copies, 1);

@@ -81,14 +81,14 @@ impl Agent {
     }
 
     /// Answers the wishes for an area up to number `wish` ([`Event::Wished`]): what its owner had written by the time of the
-    /// wish is published here, in a round that is past, unless `put_off` says that it could not be published there; or, of an area
+    /// wish is published here, in a round that is past, unless `postponed` says that it could not be published there; or, of an area
     /// that is sent on demand, what was published there has arrived here.
     ///
     /// [`Event::Wished`]: super::news::Event::Wished
-    pub fn answer(&self, area: AreaId, wish: u64, put_off: bool) {
+    pub fn answer(&self, area: AreaId, wish: u64, postponed: bool) {
         if self.desk.hold(area).is_ok() {
             let record = &self.desk.shared.segment.areas()[area.index as usize].agent.wish;
-            record.answer(wish, put_off);
+            record.answer(wish, postponed);
             // Who reads outside of rounds sleeps on it.
             futex_wake_all(low_half(record.answers()));
             let runtime = self.desk.runtime();

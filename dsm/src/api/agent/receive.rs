@@ -36,7 +36,7 @@ pub struct Arrival {
 
 /// The agent's hand on areas that it receives into.
 ///
-/// A cut that is given up needs no repair: what was written stays logged, and the next cut of the same source goes on. So a
+/// A cut that is abandoned needs no repair: what was written stays logged, and the next cut of the same source goes on. So a
 /// cut has every line that changed since the version published here.
 #[derive(Debug)]
 pub struct Receiving {

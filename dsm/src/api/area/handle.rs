@@ -208,10 +208,10 @@ impl<T: Element> Area<T> {
         }
     }
 
-    /// How often a publication of the area was put off because every copy was pinned, because a worker stood
+    /// How often a publication of the area was postponed because every copy was pinned, because a worker stood
     /// still while it copied it (`StallPolicy::Pin`), or for the sake of its group.
-    pub fn put_off(&self) -> u64 {
-        if self.core.is_there() { self.core.slot().round.put_off.load(Ordering::Relaxed) } else { 0 }
+    pub fn postponed(&self) -> u64 {
+        if self.core.is_there() { self.core.slot().round.postponed.load(Ordering::Relaxed) } else { 0 }
     }
 
     /// Detaches from the area. The same as dropping the handle.

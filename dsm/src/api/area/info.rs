@@ -37,8 +37,8 @@ pub struct AreaInfo {
     pub epoch: u64,
     /// The newest published version; `None` without reader copies.
     pub version: Option<Version>,
-    /// Publications put off: see [`Area::put_off`](crate::Area::put_off).
-    pub put_off: u64,
+    /// Publications postponed: see [`Area::postponed`](crate::Area::postponed).
+    pub postponed: u64,
 }
 
 impl AreaInfo {
@@ -49,7 +49,7 @@ impl AreaInfo {
         let word = ownership::load(&slot.own.ownership);
         let about = slot.about.about();
         let (name, group) = (find::name(segment, index), find::group(segment, index));
-        let put_off = slot.round.put_off.load(Ordering::Relaxed);
+        let postponed = slot.round.postponed.load(Ordering::Relaxed);
         let (layout, offset) = (slot.layout_copy(), slot.about.extent_offset.load(Ordering::Relaxed));
         // All of this is of that area, and not of another one that took its slot meanwhile.
         if !find::unchanged(id, slot) {
@@ -71,7 +71,7 @@ impl AreaInfo {
             remote: word.is_remote(),
             epoch: word.epoch(),
             version: parts.copies().get(parts.current()).map(|record| record.version()),
-            put_off,
+            postponed,
         })
     }
 }

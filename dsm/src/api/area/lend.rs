@@ -190,13 +190,13 @@ impl<T: Element> Area<T> {
 }
 
 /// How long an owner waits for readers of an area that it recalled.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 impl Worker {
     /// Waits until every other worker has stood at a synchronization point in `round` or later: then none
     /// holds a view that it took before the caller saw `round`.
     pub(crate) fn wait_for_readers(&mut self, core: &AreaCore, round: u64) -> Result<()> {
-        self.within(Some(PATIENCE), |worker| worker.wait_for_late_readers(core, round))
+        self.within(Some(TIME_LIMIT), |worker| worker.wait_for_late_readers(core, round))
     }
 
     fn wait_for_late_readers(&mut self, core: &AreaCore, round: u64) -> Result<()> {
@@ -206,7 +206,7 @@ impl Worker {
             if late.is_empty() {
                 return Ok(());
             }
-            if since.elapsed() > PATIENCE {
+            if since.elapsed() > TIME_LIMIT {
                 return Err(Error::TimedOut {
                     what: format!("the readers of area {:?} to pass a synchronization point", core.name),
                     waited: since.elapsed(),

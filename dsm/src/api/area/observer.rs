@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 ///
 /// It is tied to the thread that made it, which must not end before it is dropped, as with a
 /// [`Worker`](crate::Worker). Reading with it never delays a worker: at most, publications of
-/// an area are put off while all of its copies are pinned (see [`AreaSpec::copies`](crate::AreaSpec::copies)).
+/// an area are postponed while all of its copies are pinned (see [`AreaSpec::copies`](crate::AreaSpec::copies)).
 #[derive(Debug)]
 pub struct Observer {
     shared: Arc<Shared>,

@@ -341,7 +341,7 @@ impl<T: Element> Owned<T> {
     /// owners.
     ///
     /// # Errors
-    /// Those of [`Owned::give`] and of [`Worker::sync`]; [`Error::TimedOut`] if the publication is put off
+    /// Those of [`Owned::give`] and of [`Worker::sync`]; [`Error::TimedOut`] if the publication is postponed
     /// for ten seconds because every reader copy is pinned.
     pub fn give_published(self, worker: &mut Worker, to: Rank) -> Result<(), GiveError<T>> {
         let checked = self.check(worker).and_then(|()| worker.check_peer(to));

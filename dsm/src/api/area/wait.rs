@@ -22,29 +22,29 @@ impl Worker {
             return self.sync_from_host(&area.core);
         }
         area.core.force();
-        let (round, given_up) = self.complete_round(false);
+        let (round, abandoned) = self.complete_round(false);
         self.complain_at_end()?;
         let forced = self.shared().segment.forced(area.core.id.index as usize);
-        Ok(Synced { round, given_up, put_off: u32::from(forced.is_set()) })
+        Ok(Synced { round, abandoned, postponed: u32::from(forced.is_set()) })
     }
 
     /// Waits until the host of the owner has answered, and for the round after.
     fn sync_from_host(&mut self, core: &AreaCore) -> Result<Synced> {
         self.forget_waiting();
-        let put_off = self.within(None, |worker| -> Result<bool> {
+        let postponed = self.within(None, |worker| -> Result<bool> {
             let wish = core.wish();
             loop {
                 core.check_live()?;
-                if let Some(put_off) = core.answer_to(wish) {
-                    return Ok(put_off);
+                if let Some(postponed) = core.answer_to(wish) {
+                    return Ok(postponed);
                 }
                 worker.shared().check_ending()?;
                 worker.wait_step(None)?;
             }
         })?;
-        let (round, given_up) = self.complete_round(false);
+        let (round, abandoned) = self.complete_round(false);
         self.complain_at_end()?;
-        Ok(Synced { round, given_up, put_off: u32::from(put_off) })
+        Ok(Synced { round, abandoned, postponed: u32::from(postponed) })
     }
 
     /// Waits until this worker sees version `version` of `area`, or a later one; takes part in rounds

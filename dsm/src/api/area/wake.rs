@@ -9,11 +9,11 @@ use std::sync::atomic::AtomicU64;
 
 impl Cells<'_, u64> {
     /// Adds one to an element, after all that this worker wrote before, and wakes all workers that sleep on it
-    /// ([`Worker::wait_on_bell`]): a system call, of some hundred nanoseconds if nobody does. Several workers may ring one bell.
+    /// ([`Worker::wait_for_event`]): a system call, of some hundred nanoseconds if nobody does. Several workers may ring one bell.
     ///
     /// # Panics
     /// If there is no element at `index`.
-    pub fn ring(&self, index: usize) {
+    pub fn notify(&self, index: usize) {
         let word = self.word(index);
         words::ring(word);
         futex_wake_all(low_half(word));
@@ -22,7 +22,7 @@ impl Cells<'_, u64> {
 
 impl Worker {
     /// Calls `look` until it has found something, and serves rounds meanwhile. Between two looks the worker spins, if there
-    /// is a core for every worker, then sleeps until somebody rings ([`Cells::ring`]) at element `index` of an area that is
+    /// is a core for every worker, then sleeps until somebody rings ([`Cells::notify`]) at element `index` of an area that is
     /// open ([`Owned::open`](crate::Owned::open)), or for some milliseconds.
     ///
     /// Whoever makes `look` find something writes that first, then rings. The bell is read before every look, so that no
@@ -34,9 +34,9 @@ impl Worker {
     /// # let mut worker = job.worker()?;
     /// let words = worker.create::<u64>(AreaSpec::new("words").copies(0), 2)?.open(&worker)?;
     /// words.area().cells(&worker)?.publish(0, 7);
-    /// words.area().cells(&worker)?.ring(1);
+    /// words.area().cells(&worker)?.notify(1);
     /// let area = words.area();
-    /// let found = worker.wait_on_bell(&area, 1, |worker| {
+    /// let found = worker.wait_for_event(&area, 1, |worker| {
     ///     let value = area.cells(worker)?.observe(0);
     ///     Ok::<_, Error>((value != 0).then_some(value))
     /// })?;
@@ -49,7 +49,7 @@ impl Worker {
     ///
     /// # Panics
     /// If there is no element at `index`.
-    pub fn wait_on_bell<R, E: From<Error>>(
+    pub fn wait_for_event<R, E: From<Error>>(
         &mut self,
         area: &Area<u64>,
         index: usize,

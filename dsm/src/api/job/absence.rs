@@ -14,9 +14,9 @@ impl Job {
     /// use std::time::Duration;
     /// let job = Job::embedded()?;
     /// let mut worker = job.worker()?;
-    /// assert!(!job.note_absence(0)? && job.note_absence(2)? && job.note_absence(1)?);
+    /// assert!(!job.note_failure(0)? && job.note_failure(2)? && job.note_failure(1)?);
     /// let waited = worker.wait_for_workers(3, Duration::MAX);
-    /// assert!(matches!(waited, Err(Error::NotComing { rank: 2 }))); // the first that failed
+    /// assert!(matches!(waited, Err(Error::WorkerFailed { rank: 2 }))); // the first that failed
     /// job.expect(1)?;
     /// assert!(matches!(worker.wait_for_workers(2, Duration::ZERO), Err(Error::TimedOut { .. })));
     /// # Ok::<(), Error>(())
@@ -24,7 +24,7 @@ impl Job {
     ///
     /// # Errors
     /// [`Error::NoSuchWorker`] for a rank that the job has no room for, [`Error::ForkedChild`].
-    pub fn note_absence(&self, rank: Rank) -> Result<bool> {
+    pub fn note_failure(&self, rank: Rank) -> Result<bool> {
         let marks = self.shared.segment.workers().iter().map(|record| record.absent.load(Ordering::Relaxed));
         // The first is the one to name: others may have failed because of it.
         let order = marks.max().unwrap_or(0).saturating_add(1);
@@ -38,10 +38,10 @@ impl Job {
     }
 
     /// For launchers: worker `rank` is about to be started, whatever became of an earlier one
-    /// ([`Job::note_absence`]).
+    /// ([`Job::note_failure`]).
     ///
     /// # Errors
-    /// Those of [`Job::note_absence`].
+    /// Those of [`Job::note_failure`].
     pub fn expect(&self, rank: Rank) -> Result<()> {
         self.set_absent(rank, 0)
     }

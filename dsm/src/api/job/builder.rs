@@ -48,7 +48,7 @@ pub enum HugePages {
 /// let job = Job::builder()
 ///     .reserve(1 << 30)
 ///     .max_workers(16)
-///     .patience(Duration::from_millis(50))
+///     .round_timeout(Duration::from_millis(50))
 ///     .stall_policy(StallPolicy::Kill { after: Duration::from_secs(10) })
 ///     .embedded()?;
 /// # let _ = job;
@@ -59,14 +59,14 @@ pub struct JobBuilder {
     reserve: Option<u64>,
     huge_pages: HugePages,
     stall_policy: StallPolicy,
-    patience: Duration,
+    round_timeout: Duration,
     pin_cores: bool,
     check: bool,
     max_workers: u32,
     max_observers: u32,
     pins_per_observer: u32,
     max_areas: u32,
-    least_copies: u32,
+    min_copies: u32,
     max_name_bytes: u32,
     generations: u32,
     seal_every: u32,
@@ -80,14 +80,14 @@ impl Default for JobBuilder {
             reserve: None,
             huge_pages: HugePages::Auto,
             stall_policy: StallPolicy::Wait,
-            patience: Duration::from_millis(100),
+            round_timeout: Duration::from_millis(100),
             pin_cores: false,
             check: false,
             max_workers: 256,
             max_observers: 64,
             pins_per_observer: 16,
             max_areas: 4096,
-            least_copies: 1,
+            min_copies: 1,
             max_name_bytes: 255,
             generations: 4,
             seal_every: 16,
@@ -119,8 +119,8 @@ impl JobBuilder {
 
     /// How long a round waits for workers to arrive before it is abandoned; later rounds do not wait for the missing
     /// workers until they are back. Default: 100 ms.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn round_timeout(mut self, round_timeout: Duration) -> Self {
+        self.round_timeout = round_timeout;
         self
     }
 
@@ -202,8 +202,8 @@ impl JobBuilder {
     /// beyond those that it asked for have no memory, and are not used, before
     /// [`Agent::complete`](crate::agent::Agent::complete); but those of small areas, of up to 64 KiB with all that
     /// belongs to them, have.
-    pub fn least_copies(mut self, copies: u32) -> Self {
-        self.least_copies = copies;
+    pub fn min_copies(mut self, copies: u32) -> Self {
+        self.min_copies = copies;
         self
     }
 
@@ -233,7 +233,7 @@ impl JobBuilder {
             ("max_observers", self.max_observers, 0, 1 << 16),
             ("pins_per_observer", self.pins_per_observer, 1, 1 << 16),
             ("max_areas", self.max_areas, 1, 1 << 22),
-            ("least_copies", self.least_copies, 1, 64),
+            ("min_copies", self.min_copies, 1, 64),
             ("max_name_bytes", self.max_name_bytes, 1, 4096),
             ("generations", self.generations, 3, 64),
             ("seal_every", self.seal_every, 1, u32::MAX),
@@ -243,8 +243,8 @@ impl JobBuilder {
                 return bad(format!("{name} is {value}, it must be from {low} to {high}"));
             }
         }
-        if self.patience.is_zero() {
-            return bad("patience is zero: every round would be abandoned".into());
+        if self.round_timeout.is_zero() {
+            return bad("round_timeout is zero: every round would be abandoned".into());
         }
         if !self.hosts.is_empty() {
             if self.here >= self.hosts.len() || self.hosts.len() > 1 << 16 {
@@ -266,7 +266,7 @@ impl JobBuilder {
         };
         Ok(Config {
             reserve_bytes,
-            patience_ns: nanos(self.patience),
+            round_timeout_ns: nanos(self.round_timeout),
             stall_after_ns: nanos(stall_after),
             max_workers: self.max_workers,
             max_observers: self.max_observers,
@@ -280,7 +280,7 @@ impl JobBuilder {
             check: u32::from(self.check || check_is_asked_for()),
             hosts: self.hosts.len() as u32,
             here: self.here as u32,
-            least_copies: self.least_copies,
+            min_copies: self.min_copies,
             _spare: 0,
         })
     }

@@ -46,14 +46,14 @@ pub struct WorkerInfo {
 pub struct Stats {
     /// Rounds that began.
     pub rounds: u64,
-    /// Rounds given up because somebody did not come.
-    pub given_up: u64,
+    /// Rounds abandoned because somebody did not come.
+    pub abandoned: u64,
     /// How often a worker was left behind by a round that was given up.
     pub late: u64,
     /// Versions published.
     pub published: u64,
-    /// Publications put off, for any of the four causes that follow.
-    pub put_off: u64,
+    /// Publications postponed, for any of the four causes that follow.
+    pub postponed: u64,
     /// Because every reader copy was pinned by a straggler or an observer.
     pub put_off_pinned: u64,
     /// Because another area of the group could not be published.
@@ -71,7 +71,7 @@ pub struct Stats {
     /// Rounds taken over from a dead worker that ran them.
     pub round_takeovers: u64,
     /// Rounds taken over from a worker that ran them and stood still, by the stall policy `pin`.
-    pub passed_over: u64,
+    pub replaced_actors: u64,
     /// Workers seen dead.
     pub deaths: u64,
     /// Areas claimed.
@@ -108,7 +108,7 @@ impl Stats {
         let sum = |word: fn(&Tally) -> &AtomicU64| {
             tallies.clone().fold(0u64, |sum, tally| sum.wrapping_add(read(word(tally))))
         };
-        let put_off = [
+        let postponed = [
             read(&counters.put_off_pinned),
             read(&counters.put_off_group),
             read(&counters.put_off_owner),
@@ -116,19 +116,19 @@ impl Stats {
         ];
         Stats {
             rounds,
-            given_up: read(&counters.given_up),
+            abandoned: read(&counters.abandoned),
             late: seats.iter().fold(0u64, |sum, seat| sum.wrapping_add(read(&seat.late))),
             published: sum(|tally| &tally.published),
-            put_off: put_off.into_iter().fold(0u64, u64::wrapping_add),
-            put_off_pinned: put_off[0],
-            put_off_group: put_off[1],
-            put_off_owner: put_off[2],
-            put_off_unscanned: put_off[3],
+            postponed: postponed.into_iter().fold(0u64, u64::wrapping_add),
+            put_off_pinned: postponed[0],
+            put_off_group: postponed[1],
+            put_off_owner: postponed[2],
+            put_off_unscanned: postponed[3],
             chunks: sum(|tally| &tally.chunks),
             copied_bytes: sum(|tally| &tally.copied_bytes),
             takeovers: read(&counters.takeovers),
             round_takeovers: read(&counters.round_takeovers),
-            passed_over: read(&counters.passed_over),
+            replaced_actors: read(&counters.replaced_actors),
             deaths: read(&counters.deaths),
             claims: read(&counters.claims),
             kills: read(&counters.kills),
@@ -147,10 +147,10 @@ impl Stats {
     pub fn named(&self) -> [(&'static str, u64); 25] {
         [
             ("rounds", self.rounds),
-            ("given_up", self.given_up),
+            ("abandoned", self.abandoned),
             ("late", self.late),
             ("published", self.published),
-            ("put_off", self.put_off),
+            ("postponed", self.postponed),
             ("put_off_pinned", self.put_off_pinned),
             ("put_off_group", self.put_off_group),
             ("put_off_owner", self.put_off_owner),
@@ -159,7 +159,7 @@ impl Stats {
             ("copied_bytes", self.copied_bytes),
             ("takeovers", self.takeovers),
             ("round_takeovers", self.round_takeovers),
-            ("passed_over", self.passed_over),
+            ("replaced_actors", self.replaced_actors),
             ("deaths", self.deaths),
             ("claims", self.claims),
             ("kills", self.kills),

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// How often `service` looks at the clock, in time: it adapts the number of calls in between to this.
 const LOOK_EVERY_NS: u64 = 20_000;
 const LONGEST_STRIDE: u32 = 1024;
-/// How long an area that is to be given published may be put off.
+/// How long an area that is to be given published may be postponed.
 const LONGEST_PUBLICATION: Duration = Duration::from_secs(10);
 
 /// The outcome of a forced sync.
@@ -33,10 +33,10 @@ pub struct Synced {
     /// The round that was completed.
     pub round: u64,
     /// How many rounds before it were abandoned because a worker did not arrive.
-    pub given_up: u32,
+    pub abandoned: u32,
     /// How many of the requested areas stay dirty, because every reader copy is pinned by a straggler or an observer, or
     /// because their owner did not take part. They are published in a later round.
-    pub put_off: u32,
+    pub postponed: u32,
 }
 
 /// A thread that is registered with a job.
@@ -178,7 +178,7 @@ impl Worker {
         if let Some(Ended::GivenUp(_)) = self.take_part() {
             // Back off: those who came wait for nobody again before this long.
             let sync = &self.shared.segment.header().sync;
-            let later = clock::now_ns().saturating_add(self.shared.segment.config().patience_ns);
+            let later = clock::now_ns().saturating_add(self.shared.segment.config().round_timeout_ns);
             if sync.next_due_ns.load(Ordering::Relaxed) != u64::MAX {
                 sync.next_due_ns.fetch_max(later, Ordering::Relaxed);
             }
@@ -259,17 +259,17 @@ impl Worker {
 
     /// Publishes what this worker wrote, now: forces a round of the areas that it owns, and waits for it.
     ///
-    /// Workers that do not arrive within the job's patience are left out; [`Worker::barrier`] waits for all.
+    /// Workers that do not arrive within the job's round timeout are left out; [`Worker::barrier`] waits for all.
     ///
     /// # Errors
     /// [`Error::ForkedChild`].
     pub fn sync(&mut self) -> Result<Synced> {
         self.shared.check_process()?;
         self.force_owned();
-        let (round, given_up) = self.complete_round(false);
-        let put_off = self.put_off_areas();
+        let (round, abandoned) = self.complete_round(false);
+        let postponed = self.put_off_areas();
         self.complain_at_end()?;
-        Ok(Synced { round, given_up, put_off })
+        Ok(Synced { round, abandoned, postponed })
     }
 
     /// Marks the areas that this worker owns to be published in the next round: those that can be.
@@ -298,13 +298,13 @@ impl Worker {
 
     /// Opens rounds until one is completed; returns it and how many were given up.
     pub(crate) fn complete_round(&mut self, all: bool) -> (u64, u32) {
-        let mut given_up = 0;
+        let mut abandoned = 0;
         loop {
             let runtime = self.runtime();
             runtime.rounds().open(all, &runtime);
             match self.take_part() {
-                Some(Ended::Completed(round)) => return (round, given_up),
-                Some(Ended::GivenUp(_)) => given_up += 1,
+                Some(Ended::Completed(round)) => return (round, abandoned),
+                Some(Ended::GivenUp(_)) => abandoned += 1,
                 // A round that began without this worker, a straggler until now, is under way.
                 None => {
                     let runtime = self.runtime();

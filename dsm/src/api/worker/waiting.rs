@@ -128,8 +128,8 @@ impl Worker {
     /// Waits until `count` workers are in the job, this one and those of other hosts included; takes part in rounds meanwhile.
     ///
     /// # Errors
-    /// [`Error::TimedOut`]; [`Error::NotComing`] at once when the launcher says that one of the first `count` has
-    /// failed before it came ([`Job::note_absence`](crate::Job::note_absence)), as `hectare run --keep-going` does.
+    /// [`Error::TimedOut`]; [`Error::WorkerFailed`] at once when the launcher says that one of the first `count` has
+    /// failed before it came ([`Job::note_failure`](crate::Job::note_failure)), as `hectare run --keep-going` does.
     pub fn wait_for_workers(&mut self, count: usize, timeout: Duration) -> Result<()> {
         let live = |worker: &Worker| {
             worker.shared.segment.seats_of_all_hosts().iter().filter(|seat| seat.is_there()).count()
@@ -138,9 +138,10 @@ impl Worker {
             timeout,
             |worker| match live(worker) >= count {
                 true => Ok(Some(())),
-                false => {
-                    worker.shared.absent_worker(count).map_or(Ok(None), |rank| Err(Error::NotComing { rank }))
-                }
+                false => worker
+                    .shared
+                    .absent_worker(count)
+                    .map_or(Ok(None), |rank| Err(Error::WorkerFailed { rank })),
             },
             |worker, waited| Error::TimedOut {
                 what: format!("{count} workers"),

@@ -56,7 +56,7 @@ impl Draft<'_> {
         config: &Config,
     ) -> Result<Draft<'s>> {
         spec.check(config.max_name_bytes as usize)?;
-        let copies = if spec.copies == 0 { 0 } else { spec.copies.max(config.least_copies) };
+        let copies = if spec.copies == 0 { 0 } else { spec.copies.max(config.min_copies) };
         let logged = spec.tracking != Tracking::Whole;
         let layout = (len as u64)
             .checked_mul(u64::from(element.size))
@@ -202,7 +202,7 @@ impl Directory<'_> {
         round.term.store(1, Ordering::Relaxed);
         round.lock.store(0, Ordering::Relaxed);
         round.generations.reset();
-        round.put_off.store(0, Ordering::Relaxed);
+        round.postponed.store(0, Ordering::Relaxed);
         round.kept.store(label::NONE, Ordering::Relaxed);
         slot.own.raw.store(0, Ordering::Relaxed);
         slot.own.scanned.store(0, Ordering::Relaxed);
@@ -293,7 +293,7 @@ impl Directory<'_> {
         self.give_up_creations(|creator| !lives(self.shared, creator));
     }
 
-    fn give_up_creations(&self, is_given_up: impl Fn(u64) -> bool) {
+    fn give_up_creations(&self, is_abandoned: impl Fn(u64) -> bool) {
         let segment = self.segment();
         let header = segment.header();
         if header.creations.load(Ordering::Relaxed) == 0 {
@@ -307,7 +307,7 @@ impl Directory<'_> {
                 state_of(slot) == CREATING && slot.about.creator.load(Ordering::Relaxed) as u32 == rank
             });
             if let Some(slot) = under_way {
-                if !is_given_up(slot.about.creator.load(Ordering::Relaxed)) {
+                if !is_abandoned(slot.about.creator.load(Ordering::Relaxed)) {
                     left = 1;
                     continue;
                 }

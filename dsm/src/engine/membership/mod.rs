@@ -125,7 +125,7 @@ fn try_slot(shared: &Shared, rank: Rank) -> bool {
     if !is_taken {
         return false;
     }
-    // SeqCst: after the seat's state; pairs with `Job::note_absence`, which stores and then looks at the state.
+    // SeqCst: after the seat's state; pairs with `Job::note_failure`, which stores and then looks at the state.
     record.absent.store(0, Ordering::SeqCst);
     fault_point();
     shared.recount();

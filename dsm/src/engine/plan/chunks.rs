@@ -1,6 +1,6 @@
 //! Cutting what a round copies into chunks, and whose they are.
 use super::super::runtime::{Runtime, Scratch};
-use crate::protocol::consider::ELSEWHERE;
+use crate::protocol::plan_checks::ELSEWHERE;
 use crate::protocol::{claim, division};
 use crate::segment::parts::Parts;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! Planning a round: which areas, into which copies, with which versions, in which chunks.
 mod chunks;
 mod planned;
+mod presence;
 mod select;
-mod standing;
 mod target;
 
 use self::chunks::ALONE_BYTES;
@@ -13,9 +13,9 @@ use super::runtime::{Runtime, Scratch, Stuck};
 use crate::engine::scan::is_scanned;
 use crate::memory::copy::Kernels;
 use crate::protocol::arrival::{self, Arrived};
-use crate::protocol::consider::{ELSEWHERE, Found, Owning};
 use crate::protocol::label;
 use crate::protocol::pin;
+use crate::protocol::plan_checks::{ELSEWHERE, Found, Owning};
 use crate::protocol::publication::{Publication, Version};
 use crate::segment::layout::AreaSlot;
 use crate::segment::parts::Parts;
@@ -29,7 +29,7 @@ impl Runtime<'_> {
         let mut scratch = self.local.scratch.borrow_mut();
         scratch.held_back = false;
         // Before areas are looked at: of a worker that is found here, they find the areas.
-        let mut local = self.look_around(round, &mut scratch.standings);
+        let mut local = self.look_around(round, &mut scratch.presences);
         let some = self.plan_areas(round, me, &mut scratch);
         if scratch.held_back {
             local = local.min(acting.local_clock.load(Ordering::Relaxed));
@@ -110,7 +110,7 @@ impl Runtime<'_> {
         let (mut arrived, mut kept) = (None, label::NONE);
         let found = owning.consider(
             round,
-            &scratch.standings,
+            &scratch.presences,
             || self.is_unscanned(&parts, round),
             || segment.dirty(index).is_set(),
             || {
@@ -126,7 +126,7 @@ impl Runtime<'_> {
             },
         );
         let Found::Planned { owner, copy: target } = found else {
-            self.put_off(area, round, now, found, scratch);
+            self.postponed(area, round, now, found, scratch);
             return false;
         };
         let newest = &parts.copies()[parts.current()];
@@ -175,7 +175,7 @@ impl Runtime<'_> {
     }
 
     /// Notes why an area is not planned.
-    fn put_off(&self, area: u32, round: u64, now: u64, found: Found, scratch: &mut Scratch) {
+    fn postponed(&self, area: u32, round: u64, now: u64, found: Found, scratch: &mut Scratch) {
         let segment = &self.shared.segment;
         let (slot, counters) = (&segment.areas()[area as usize], &segment.header().counters);
         let mut stuck = |holds_clocks| scratch.stuck.push(Stuck { area, holds_clocks });
@@ -189,7 +189,7 @@ impl Runtime<'_> {
                 stuck(true);
                 if segment.dirty(area as usize).is_set() {
                     count(&counters.put_off_owner, 1);
-                    tracing::debug!(area, round, owner, "put off: the owner is not in the round");
+                    tracing::debug!(area, round, owner, "postponed: the owner is not in the round");
                 }
             }
             Found::Unscanned { owner } => {
@@ -200,7 +200,7 @@ impl Runtime<'_> {
                 stuck(true);
                 scratch.held_back = true;
                 count(&counters.put_off_unscanned, 1);
-                tracing::debug!(area, round, owner, "put off: the owner has not looked the area through");
+                tracing::debug!(area, round, owner, "postponed: the owner has not looked the area through");
             }
             Found::Clean => {
                 segment.forced(area as usize).clear();
@@ -212,9 +212,9 @@ impl Runtime<'_> {
                 let behind = behind && owner != ELSEWHERE;
                 stuck(behind);
                 scratch.held_back |= behind;
-                slot.round.put_off.fetch_add(1, Ordering::Relaxed);
+                slot.round.postponed.fetch_add(1, Ordering::Relaxed);
                 count(&counters.put_off_pinned, 1);
-                tracing::debug!(area, round, owner, "put off: every reader copy is pinned");
+                tracing::debug!(area, round, owner, "postponed: every reader copy is pinned");
                 self.postpone(slot, now);
             }
         }
@@ -260,9 +260,9 @@ impl Runtime<'_> {
                 let copy = table[entry].copy.load(Ordering::Relaxed) as usize;
                 let parts = Parts::of(segment, area as usize);
                 pin::unmark(&parts.copies()[copy].state);
-                parts.slot.round.put_off.fetch_add(1, Ordering::Relaxed);
+                parts.slot.round.postponed.fetch_add(1, Ordering::Relaxed);
                 count(&segment.header().counters.put_off_group, 1);
-                tracing::debug!(area, "put off: another area of its group cannot be published");
+                tracing::debug!(area, "postponed: another area of its group cannot be published");
                 continue;
             }
             table[kept].copy_from(&table[entry]);

@@ -116,7 +116,7 @@ fn a_plan_that_is_made_again_takes_every_mark_back() {
 #[test]
 fn an_area_whose_copies_appear_in_the_middle_is_waited_for() {
     let mut scene = Scene::new(0, PIN);
-    let builder = || Job::builder().reserve(1 << 28).stall_policy(PIN).hosts(&[2, 1], 0).least_copies(4);
+    let builder = || Job::builder().reserve(1 << 28).stall_policy(PIN).hosts(&[2, 1], 0).min_copies(4);
     scene.job = builder().embedded().unwrap();
     scene.workers = (0..2).map(|_| scene.job.worker().unwrap()).collect();
     let agent = scene.job.agent().unwrap();

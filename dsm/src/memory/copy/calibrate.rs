@@ -37,7 +37,7 @@ const PROBE_BYTES: usize = 16 * MIB;
 const REPEATS: usize = 3;
 
 /// When this much time has passed, no further copy is measured.
-const PATIENCE: Duration = Duration::from_millis(20);
+const TIME_LIMIT: Duration = Duration::from_millis(20);
 
 /// Bytes that are flushed and copied to compare lists with full copies.
 const COLD_BYTES: usize = 2 * MIB;
@@ -167,7 +167,7 @@ fn non_temporal_speed(kernels: &Kernels, bytes: usize) -> Option<f64> {
                     *best = best.min(copying.elapsed().as_secs_f64());
                 }
             }
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > TIME_LIMIT {
                 break;
             }
         }
@@ -202,7 +202,7 @@ fn full_copy_share(kernels: &Kernels) -> Option<f32> {
                 }
             }
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > TIME_LIMIT {
             break;
         }
     }

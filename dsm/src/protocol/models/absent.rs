@@ -37,7 +37,7 @@ fn appearing(weaken: impl Fn(&Memory) + Sync + Send + 'static) {
         agent.join().unwrap();
         memory.write(9);
         hand.sync(0);
-        assert_eq!(memory.read(0), 9, "it is put off no more");
+        assert_eq!(memory.read(0), 9, "it is postponed no more");
     });
 }
 

@@ -156,7 +156,7 @@ impl Work for Impatient<'_> {
             .each_ref()
             .map(|area| area.copies().target(&rounds, round, true, u64::MAX, &mut Vec::new(), |_| false));
         let [Ok(first), Ok(second)] = targets else {
-            // The group is put off.
+            // The group is postponed.
             group.areas.iter().for_each(|area| area.copies().take_marks_back());
             return false;
         };
@@ -192,7 +192,7 @@ impl Work for Impatient<'_> {
             } else if rounds.take_up(me, round) {
                 let entry = usize::from(std::ptr::eq(area, &self.group.areas[1]));
                 abandon::abandon(self.group, round, entry);
-                rounds.lay_down(me, round);
+                rounds.release(me, round);
             }
         }
     }

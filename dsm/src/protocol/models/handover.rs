@@ -48,7 +48,7 @@ fn what_a_giver_wrote_the_taker_sees() {
     });
 }
 
-/// Two who pick up what a third lays down: one after the other, and each sees what was written before.
+/// Two who acquire what a third releases: one after the other, and each sees what was written before.
 fn picked_up(weaken: impl Fn(&AtomicU64) + Sync + Send + 'static) {
     super::explore(3, move || {
         let area = Arc::new(Handed {
@@ -58,35 +58,35 @@ fn picked_up(weaken: impl Fn(&AtomicU64) + Sync + Send + 'static) {
         weaken(&area.word);
         let add = |area: &Handed, me: u32| {
             let epoch = loop {
-                match ownership::pick_up(&area.word, me) {
+                match ownership::acquire(&area.word, me) {
                     Some(epoch) => break epoch,
                     None => thread::yield_now(),
                 }
             };
             put(&area.bytes, get(&area.bytes) + 1);
-            assert!(ownership::lay_down(&area.word, me, epoch).is_some());
+            assert!(ownership::release(&area.word, me, epoch).is_some());
         };
         let other = {
             let area = area.clone();
             thread::spawn(move || add(&area, 1))
         };
         put(&area.bytes, 5);
-        assert!(ownership::lay_down(&area.word, 0, 1).is_some());
+        assert!(ownership::release(&area.word, 0, 1).is_some());
         add(&area, 0);
         other.join().unwrap();
-        assert_eq!(ownership::pick_up(&area.word, 2), Some(7));
+        assert_eq!(ownership::acquire(&area.word, 2), Some(7));
         assert_eq!(get(&area.bytes), 7);
     });
 }
 
 #[test]
-fn what_is_laid_down_one_picks_up() {
+fn what_is_released_one_acquires() {
     picked_up(|_| {});
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn mutant_an_area_that_is_laid_down_weakly() {
+fn mutant_an_area_that_is_released_weakly() {
     picked_up(|word| word.weaken(Access::Change, Ordering::AcqRel, Ordering::Acquire));
 }
 

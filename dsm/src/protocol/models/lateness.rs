@@ -42,7 +42,7 @@ fn a_late_comer_with_two_copies() {
 fn a_straggler_comes_back() {
     explore(3, || {
         let memory = Arc::new(Memory::new(2, 2));
-        // A round was given up because of worker 1; the next ones do not wait for it.
+        // A round was abandoned because of worker 1; the next ones do not wait for it.
         memory.seats[1].missed.store(1, Ordering::Relaxed);
         memory.word.store(super::RoundWord::new(2, super::Phase::Idle).0, Ordering::Relaxed);
         let other = {

@@ -24,11 +24,11 @@ mod observers;
 mod opening;
 mod outlets;
 mod passing;
+mod presence;
 mod records;
 mod rings;
 mod rounds;
 mod slots;
-mod standing;
 mod tasks;
 mod told;
 mod waking;
@@ -36,11 +36,11 @@ mod weakened;
 
 use super::arrival::{self, ArrivalRecord, Arrived};
 use super::claim::{self, Claim};
-use super::consider::{Found, Owning};
+use super::plan_checks::{Found, Owning};
+use super::presence::Presences;
 use super::publication::Publication;
 use super::record::{Copies, CopyRecord};
 use super::round::{Ended, Pause, Rounds, Seat, Work, slot_state};
-use super::standing::Standings;
 use super::viewed::Viewed;
 use super::word::{Phase, RoundWord};
 use super::{label, lock, pin};
@@ -273,8 +273,8 @@ impl Work for Hand<'_> {
         put(&memory.acting, round);
         memory.copies().take_marks_back();
         let (rounds, copies) = (memory.rounds(), memory.copies());
-        let mut standings = Standings::default();
-        standings.look_around(&rounds, round, |rank| self.is_dead(rank), |_, _| {});
+        let mut presences = Presences::default();
+        presences.look_around(&rounds, round, |rank| self.is_dead(rank), |_, _| {});
         let is_dirty = || memory.dirty.load(Ordering::Relaxed) != 0;
         let is_observed = |copy| pin::is_at(&memory.pin, copy as u64 + 1);
         let target = || copies.target(&rounds, round, false, label::NONE, &mut Vec::new(), is_observed);
@@ -285,7 +285,7 @@ impl Work for Hand<'_> {
             arrived = memory.arrival.arrived(complete);
             arrived.is_some_and(|arrived| arrived.version > memory.records[copies.newest()].version())
         };
-        let found = owning.consider(round, &standings, || false, is_dirty, has_arrived, target);
+        let found = owning.consider(round, &presences, || false, is_dirty, has_arrived, target);
         let Found::Planned { copy: target, .. } = found else { return false };
         fault_point();
         put(&memory.arrived, arrived);

@@ -29,7 +29,7 @@ struct Words {
 }
 
 impl Words {
-    /// `Cells::publish` of what is waited for, then `Cells::ring`.
+    /// `Cells::publish` of what is waited for, then `Cells::notify`.
     fn tell(&self, me: usize, mutant: Mutant) {
         if mutant != Mutant::RingsEarly {
             words::publish(&self.awaited[me], 1);
@@ -43,7 +43,7 @@ impl Words {
         }
     }
 
-    /// `Worker::wait_on_bell`, to where it first sleeps: the value that it sleeps on.
+    /// `Worker::wait_for_event`, to where it first sleeps: the value that it sleeps on.
     fn wait(&self, mutant: Mutant) -> Option<u64> {
         let look = |_: &mut ()| {
             let found = self.awaited.iter().all(|word| words::observe(word) == 1);

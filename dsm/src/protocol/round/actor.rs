@@ -19,7 +19,7 @@ impl Rounds<'_> {
     }
 
     /// The round is complete: elects an actor, which shifts it to Plan. One that does not is given time, and then the
-    /// round is given up: its shift will fail.
+    /// round is abandoned: its shift will fail.
     pub(crate) fn lead(&self, me: u32, seen: RoundWord, work: &impl Work) {
         let round = seen.round();
         let now = self.actor();
@@ -66,7 +66,7 @@ impl Rounds<'_> {
             self.shift(here, RoundWord::new(round, Phase::Copy), work);
             if work.may_pass_over() {
                 fault_point();
-                self.lay_down(me, round);
+                self.step_down(me, round);
             }
         } else {
             self.finish(here, work);
@@ -110,7 +110,7 @@ impl Rounds<'_> {
     }
 
     /// Ends what [`Rounds::take_up`] began: from now on the actor may be replaced if it stands still.
-    pub(crate) fn lay_down(&self, me: u32, round: u64) {
+    pub(crate) fn step_down(&self, me: u32, round: u64) {
         let (rest, work) = (Actor::new(round, me), Actor::new(round, me).at_work());
         self.change_actor(work, rest);
         fault_point();
@@ -143,7 +143,7 @@ impl Rounds<'_> {
         let mine = Actor::new(round, me);
         let ok = self.change_actor(now, mine);
         if ok {
-            work.passed_over(now.rank());
+            work.replaced_actor(now.rank());
         }
         ok
     }

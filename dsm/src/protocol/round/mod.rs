@@ -1,7 +1,7 @@
 //! The round: arrive, plan, copy, publish. See `SYNC.md` beside this file for the protocol and its argument.
 mod actor;
-mod burial;
 mod life;
+mod reap;
 mod seat;
 mod work;
 

@@ -8,7 +8,7 @@ pub(crate) enum Pause {
     Again,
     /// Long enough to ask whether the ones waited for are alive.
     Check,
-    /// Longer than the job's patience.
+    /// Longer than the job's round timeout.
     OutOfPatience,
     /// Longer than the limit that the waiting worker was given.
     OutOfTime,
@@ -50,7 +50,7 @@ pub(crate) trait Work {
         false
     }
     /// Hears that an actor was passed over.
-    fn passed_over(&self, _rank: u32) {}
+    fn replaced_actor(&self, _rank: u32) {}
     /// Waits a little for the word to differ from `seen`.
     fn pause(&self, seen: RoundWord) -> Pause;
     /// Wakes whoever sleeps on the word.

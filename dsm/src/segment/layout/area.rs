@@ -91,7 +91,7 @@ pub(crate) struct RoundLine {
     /// Monotonic nanoseconds at which the newest copy was last known to equal the writer's.
     pub(crate) confirmed_ns: AtomicU64,
     pub(crate) generations: GenerationWords,
-    pub(crate) put_off: AtomicU64,
+    pub(crate) postponed: AtomicU64,
     /// The round of the last state of the label before the newest, in a job on several hosts; `label::NONE`: there is none.
     pub(crate) kept: AtomicU64,
 }

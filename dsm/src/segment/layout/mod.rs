@@ -72,7 +72,7 @@ pub(crate) const STALL_PIN: u32 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub(crate) struct Config {
     pub(crate) reserve_bytes: u64,
-    pub(crate) patience_ns: u64,
+    pub(crate) round_timeout_ns: u64,
     pub(crate) stall_after_ns: u64,
     pub(crate) max_workers: u32,
     pub(crate) max_observers: u32,
@@ -88,7 +88,7 @@ pub(crate) struct Config {
     pub(crate) hosts: u32,
     pub(crate) here: u32,
     /// The fewest reader copies of an area that has any.
-    pub(crate) least_copies: u32,
+    pub(crate) min_copies: u32,
     pub(crate) _spare: u32,
 }
 

@@ -1,6 +1,6 @@
 //! The handshakes: what a greeting leads to.
 use super::peer::{Peer, Pending, refused};
-use super::{Endpoint, PATIENCE, YIELDS};
+use super::{Endpoint, TIME_LIMIT, YIELDS};
 use crate::cipher::Suite;
 use crate::config::HostId;
 use crate::event::Event;
@@ -160,7 +160,7 @@ impl Endpoint {
             None
         };
         if let Some(why) = why {
-            peer.attempt_at = now + PATIENCE;
+            peer.attempt_at = now + TIME_LIMIT;
             self.events.push_back(refused(host, from, why));
             self.counters.refused(why);
             return self.answer(from, greeting::refusal(opening.token, why));
@@ -233,7 +233,7 @@ impl Endpoint {
             if let Some(pending) = peer.pending.take() {
                 self.sessions.remove(&pending.link.local);
             }
-            peer.attempt_at = now + PATIENCE;
+            peer.attempt_at = now + TIME_LIMIT;
             self.counters.refused_by_peer += 1;
             return self.events.push_back(refused(host, from, why));
         }

@@ -25,7 +25,7 @@ use std::time::Duration;
 /// The most answers to greetings that wait to be sent.
 const MAX_ANSWERS: usize = 256;
 /// After how long a peer that refused, or that closed the session, is called again.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// The sessions of this host with the other hosts of a job.
 ///
@@ -155,7 +155,7 @@ impl Endpoint {
                 self.wake(now, host);
                 return Some(Received { peer: host, payload });
             }
-            Opened::End(reason) => self.end(now, host, reason, PATIENCE),
+            Opened::End(reason) => self.end(now, host, reason, TIME_LIMIT),
             Opened::Nothing | Opened::Refused => self.wake(now, host),
         }
         None
@@ -168,9 +168,9 @@ impl Endpoint {
     }
 
     /// The session with `host` is over; it is called again after `patience`.
-    fn end(&mut self, now: Time, host: HostId, reason: Reason, patience: Duration) {
+    fn end(&mut self, now: Time, host: HostId, reason: Reason, timeout: Duration) {
         let Some(peer) = self.peers.get_mut(&host) else { return };
-        peer.attempt_at = now + patience;
+        peer.attempt_at = now + timeout;
         if let Some(link) = peer.link.take() {
             self.sessions.remove(&link.local);
             link.end(reason, &mut self.events);

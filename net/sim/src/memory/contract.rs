@@ -152,7 +152,7 @@ impl Memory for HostMemory {
         }
     }
 
-    fn answer(&mut self, group: GroupId, wish: u32, as_of_ns: Option<u64>, put_off: bool) {
+    fn answer(&mut self, group: GroupId, wish: u32, as_of_ns: Option<u64>, postponed: bool) {
         if !self.works() {
             return;
         }
@@ -170,11 +170,11 @@ impl Memory for HostMemory {
         let shows = remote.round.max(arrived);
         let is_older = !self.judge.borrow().has(group, shows, newest);
         // Where clocks keep what is newer, an answer says so.
-        let is_undated = free && as_of_ns.is_none() && !put_off && !on_demand;
-        let is_late = is_older && (as_of_ns.is_some() || free || (on_demand && !put_off));
+        let is_undated = free && as_of_ns.is_none() && !postponed && !on_demand;
+        let is_late = is_older && (as_of_ns.is_some() || free || (on_demand && !postponed));
         if is_late || is_undated {
             let what = format!(
-                "{} is answered {wish} (as of {as_of_ns:?}, put off {put_off}) and shows round {shows:?} of {group:?}: it was at {newest} when it asked",
+                "{} is answered {wish} (as of {as_of_ns:?}, postponed {postponed}) and shows round {shows:?} of {group:?}: it was at {newest} when it asked",
                 self.host
             );
             self.broke(Promise::Wishes, what);

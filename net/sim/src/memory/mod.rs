@@ -392,7 +392,7 @@ impl HostMemory {
         self.round += 1;
         let lowest = self.lowest;
         let label = if self.mode == Mode::Free { 0 } else { lowest + 1 };
-        let mut put_off = false;
+        let mut postponed = false;
         let mut stuck = BTreeSet::new();
         for (&group, own) in &mut self.own {
             if own.members.iter().all(|area| area.dirty.is_empty()) {
@@ -421,7 +421,7 @@ impl HostMemory {
             let oldest =
                 |index: &usize| own.copies[*index].published.as_ref().map(|published| published.state.round);
             let Some(target) = (0..own.copies.len()).filter(free).min_by_key(oldest) else {
-                put_off = true;
+                postponed = true;
                 stuck.insert(group);
                 continue;
             };
@@ -451,11 +451,11 @@ impl HostMemory {
         }
         self.tell_given_on_demand();
         for group in std::mem::take(&mut self.forcing) {
-            self.events.push_back(Event::Forced { group, put_off: stuck.contains(&group) });
+            self.events.push_back(Event::Forced { group, postponed: stuck.contains(&group) });
         }
-        put_off |= self.publish_arrivals(lowest);
+        postponed |= self.publish_arrivals(lowest);
         self.wish();
-        if put_off {
+        if postponed {
             return;
         }
         let local = self.worker.clock;
@@ -501,9 +501,9 @@ impl HostMemory {
         }
     }
 
-    /// Publishes what arrived and may be. Whether anything was put off.
+    /// Publishes what arrived and may be. Whether anything was postponed.
     fn publish_arrivals(&mut self, lowest: u64) -> bool {
-        let mut put_off = false;
+        let mut postponed = false;
         for (&group, remote) in &mut self.remote {
             let Some(arrival) = &remote.arrival else { continue };
             if arrival.label > lowest + 1 {
@@ -511,7 +511,7 @@ impl HostMemory {
             }
             // A reader holds the copy.
             if self.random.chance(50) {
-                put_off = true;
+                postponed = true;
                 continue;
             }
             let arrival = remote.arrival.take().expect("just seen");
@@ -531,7 +531,7 @@ impl HostMemory {
             remote.first_round = remote.first_round.or(remote.round);
             self.events.push_back(Event::Visible { group, versions: arrival.versions });
         }
-        put_off
+        postponed
     }
 
     /// Checks what workers may rely on when a clock of all is reached.

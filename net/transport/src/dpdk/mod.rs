@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 /// The bytes of a burst.
 const BUFFER: usize = 65_536;
 /// For how long a device whose queue is full is waited for before a burst is dropped.
-const PATIENCE: Duration = Duration::from_millis(2);
+const TIME_LIMIT: Duration = Duration::from_millis(2);
 /// Between two looks of who waits: at first, and at last.
 const SHORT_NAP: Duration = Duration::from_micros(20);
 const LONG_NAP: Duration = Duration::from_micros(500);
@@ -181,7 +181,7 @@ impl Dpdk {
         let (port, from, macs) = (&mut self.port, self.settings.address, (self.mac, arp.from.0));
         for burst in waiting.chunks(BURST) {
             let longest = burst.iter().map(|datagram| datagram.payload.len()).max().unwrap_or(0);
-            let sent = port.send(burst.len(), room(longest), PATIENCE, |at, frame| {
+            let sent = port.send(burst.len(), room(longest), TIME_LIMIT, |at, frame| {
                 frame::write(frame, macs, from, burst[at].to, &burst[at].payload)
             });
             self.counts.unsent += (burst.len() - sent) as u64;
@@ -193,7 +193,7 @@ impl Dpdk {
         let mut unsent = 0;
         for burst in datagrams.chunks(segment * BURST) {
             let (count, macs, from) = (burst.len().div_ceil(segment), (self.mac, mac), self.settings.address);
-            let sent = self.port.send(count, room(segment), PATIENCE, |at, frame| {
+            let sent = self.port.send(count, room(segment), TIME_LIMIT, |at, frame| {
                 let payload = &burst[at * segment..burst.len().min((at + 1) * segment)];
                 frame::write(frame, macs, from, to, payload)
             });

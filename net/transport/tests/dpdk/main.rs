@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const PORT: u16 = 7000;
 /// No test lasts so long, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// Two hosts, if there can be any.
 fn network(mtu: u32) -> Option<Network> {
@@ -38,7 +38,7 @@ fn pair(network: &Network, mtu: u32) -> (Dpdk, Dpdk) {
     let (mut a, mut b) = (open(network, 0, mtu), open(network, 1, mtu));
     let start = Instant::now();
     while !(a.reaches(*address(1).ip()) && b.reaches(*address(0).ip())) {
-        assert!(start.elapsed() < PATIENCE, "no answer: {:?}, {:?}", a.counts(), b.counts());
+        assert!(start.elapsed() < TIME_LIMIT, "no answer: {:?}, {:?}", a.counts(), b.counts());
         for dpdk in [&mut a, &mut b] {
             dpdk.wait(Duration::from_millis(1)).unwrap();
         }
@@ -70,7 +70,7 @@ fn send(from: &mut impl Transport, to: SocketAddr, bytes: &[u8]) -> bool {
 fn receive(at: &mut impl Transport, count: usize) -> Vec<(SocketAddr, Vec<u8>)> {
     let (mut came, start) = (Vec::new(), Instant::now());
     while came.len() < count {
-        assert!(start.elapsed() < PATIENCE, "{} of {count} datagrams came", came.len());
+        assert!(start.elapsed() < TIME_LIMIT, "{} of {count} datagrams came", came.len());
         at.wait(Duration::from_millis(20)).unwrap();
         at.receive(&mut |from, _, datagram| came.push((from, datagram.to_vec()))).unwrap();
     }
@@ -89,7 +89,7 @@ fn the_first_datagrams_wait_for_their_neighbour() {
     let start = Instant::now();
     let mut came = Vec::new();
     while came.len() < 10 {
-        assert!(start.elapsed() < PATIENCE, "{} came", came.len());
+        assert!(start.elapsed() < TIME_LIMIT, "{} came", came.len());
         a.wait(Duration::from_millis(1)).unwrap();
         b.wait(Duration::from_millis(1)).unwrap();
         b.receive(&mut |from, _, datagram| came.push((from, datagram.to_vec()))).unwrap();
@@ -114,7 +114,7 @@ fn a_peer_may_use_the_systems_network_stack() {
         assert!(send(&mut dpdk, there, &bytes));
         let start = Instant::now();
         while !dpdk.reaches(network.address(1)) {
-            assert!(start.elapsed() < PATIENCE, "the other host's system answers");
+            assert!(start.elapsed() < TIME_LIMIT, "the other host's system answers");
             dpdk.wait(Duration::from_millis(1)).unwrap();
         }
         assert_eq!(receive(&mut udp, 1), [(address(0).into(), bytes.clone())]);
@@ -165,7 +165,7 @@ fn an_address_of_two_hosts_is_noticed() {
     let _second = network.run_on(1, || Dpdk::open(&again).unwrap()).unwrap();
     let start = Instant::now();
     while first.counts().clashes == 0 {
-        assert!(start.elapsed() < PATIENCE, "{:?}", first.counts());
+        assert!(start.elapsed() < TIME_LIMIT, "{:?}", first.counts());
         first.wait(Duration::from_millis(1)).unwrap();
     }
 }
@@ -188,7 +188,7 @@ fn a_link_that_comes_back_is_used_again() {
     set("up");
     let (start, mut came) = (Instant::now(), Vec::new());
     while !came.contains(&vec![2; 100]) {
-        assert!(start.elapsed() < PATIENCE, "it sends no more: {:?}", a.counts());
+        assert!(start.elapsed() < TIME_LIMIT, "it sends no more: {:?}", a.counts());
         send(&mut a, address(1).into(), &[2; 100]);
         b.wait(Duration::from_millis(10)).unwrap();
         b.receive(&mut |_, _, datagram| came.push(datagram.to_vec())).unwrap();

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Clocks {
     clock_table: Rc<ClockTable>,
     params: PassParams,
-    patience: Duration,
+    timeout: Duration,
     /// Whether any array takes part in clocks.
     ticks: bool,
     /// Whether any array is buffered.
@@ -41,7 +41,7 @@ impl Clocks {
     pub(super) fn enter(
         clock_table: Rc<ClockTable>,
         params: PassParams,
-        patience: Duration,
+        timeout: Duration,
         worker: &mut Worker,
         arrays: &mut [&mut dyn LoopArray],
     ) -> Result<Clocks> {
@@ -54,7 +54,7 @@ impl Clocks {
         let measures = ticks && matches!(params.relax.every, Every::Staleness(_));
         let meter = measures.then(|| StalenessMeter::new(buffers));
         let report = LoopReport::default();
-        Ok(Clocks { clock_table, params, patience, ticks, buffers, clock: 0, applied, meter, report })
+        Ok(Clocks { clock_table, params, timeout, ticks, buffers, clock: 0, applied, meter, report })
     }
 
     pub(super) fn every(&self) -> Every {
@@ -288,13 +288,13 @@ impl Clocks {
         is_done: impl Fn(&Clocks, &Worker, &[&mut dyn LoopArray]) -> Result<bool>,
     ) -> Result<()> {
         let (since, applying) = (Instant::now(), self.report.apply);
-        let (clock_table, own, patience) = (self.clock_table.clone(), self.clock, self.patience);
+        let (clock_table, own, timeout) = (self.clock_table.clone(), self.clock, self.timeout);
         let what = || format!("{what} at clock {own} of a relaxed loop");
         let behind = |worker: &Worker, rank: usize| {
             let (clock, done) = clock_table.clock(worker, rank)?;
             Ok::<_, Error>(!done && clock < own)
         };
-        clock_table.wait(worker, patience, what, behind, |worker| {
+        clock_table.wait(worker, timeout, what, behind, |worker| {
             self.apply(worker, arrays)?;
             is_done(self, worker, arrays)
         })?;

@@ -4,7 +4,7 @@ use hectare_dsm::{Area, AreaSpec, Opened, Worker};
 use std::time::Duration;
 
 /// How long a worker waits for the words that worker 0 has made.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// The words of one loop.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Claims {
             }
             _ => None,
         };
-        Ok(Claims { _mine: mine, words: worker.attach_within(&name, PATIENCE)?, tiles })
+        Ok(Claims { _mine: mine, words: worker.attach_within(&name, TIME_LIMIT)?, tiles })
     }
 
     /// How far each tile is in pass `pass`, which is not 0. Of a tile whose parts this worker holds it is the truth: who
@@ -74,7 +74,7 @@ impl Claims {
         Ok(is_left)
     }
 
-    /// Notes that a tile that this worker has begun was run, and its parts laid down.
+    /// Notes that a tile that this worker has begun was run, and its parts released.
     pub(in crate::execute) fn end(&self, worker: &Worker, tile: usize) -> Result<()> {
         let words = self.words.cells(worker)?;
         words.publish(tile, words.observe(tile) | 1);

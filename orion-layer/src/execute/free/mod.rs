@@ -1,6 +1,6 @@
 //! Tiles that are taken as they come free ([`Dynamic`](hectare_dependence::schedule::Dynamic)).
 //!
-//! All parts that a pass writes are laid down when it begins. A worker that wants to run a tile picks up the parts that the tile
+//! All parts that a pass writes are released when it begins. A worker that wants to run a tile acquires the parts that the tile
 //! needs, all or none: two tiles that conflict share a part (`verify_dynamic`), and the ownership word of a part lets one worker
 //! have it. Which tiles were run is in words that all see (`claims.rs`), written by who has the parts. So what
 //! is chosen (`choose.rs`) is a matter of speed alone, and may be a guess; that no tile runs twice, and no two at once that

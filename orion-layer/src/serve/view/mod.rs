@@ -15,7 +15,7 @@ use missed::Missed;
 /// checked, all are.
 ///
 /// A key that no slice has foreseen is looked up when it is used, and counted
-/// ([`Serving::read_misses`](super::Serving::read_misses)). An index outside of the array ends the loop with
+/// ([`PrefetchStats::read_misses`](super::PrefetchStats::read_misses)). An index outside of the array ends the loop with
 /// [`Error::OutOfBounds`](crate::Error::OutOfBounds).
 #[derive(Debug)]
 pub struct ServedView<'a, T: Additive, const N: usize, A: Apply<T>> {

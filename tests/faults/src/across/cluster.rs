@@ -5,7 +5,7 @@ use hectare_hosts::{Network, Settings};
 use hectare_session::ClusterKey;
 use hectare_testing::Random;
 use hectare_wire::{
-    AgentConnection, AgentReply, AgentRequest, AgentStanding, Cipher, Connection, JobHost, JobHosts, JobLine,
+    AgentConnection, AgentReply, AgentRequest, AgentStatus, Cipher, Connection, JobHost, JobHosts, JobLine,
     JobSettings, Reply, Request, RunDir, TransportChoice,
 };
 use std::net::SocketAddr;
@@ -229,11 +229,11 @@ impl Cluster {
     }
 
     /// How the agents of a host stand, of which one may be about to end.
-    pub(crate) fn standings(&self, host: usize) -> Result<Vec<AgentStanding>> {
+    pub(crate) fn standings(&self, host: usize) -> Result<Vec<AgentStatus>> {
         let dir = self.run_dir(host);
         let mut all = Vec::new();
         for agent in AgentConnection::all(&dir, Some(Duration::from_secs(2)))? {
-            if let Ok(AgentReply::Standing(standing)) = agent.ask(&AgentRequest::Standing) {
+            if let Ok(AgentReply::Status(standing)) = agent.ask(&AgentRequest::Status) {
                 all.push(*standing);
             }
         }

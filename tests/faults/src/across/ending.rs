@@ -67,7 +67,7 @@ impl Ending {
 }
 
 fn leave(stage: &mut Stage, killed: &[usize]) -> Result<()> {
-    let limit = stage.patience();
+    let limit = stage.timeout();
     let load = stage.load()?;
     load.leave(limit, killed)
 }
@@ -79,7 +79,7 @@ fn worker_killed(stage: &mut Stage) -> Result<()> {
     let pid = stage.load()?.pid(rank);
     system::signal(pid, libc::SIGKILL)?;
     stage.load()?.wait_for(rank)?;
-    let limit = stage.patience();
+    let limit = stage.timeout();
     stage.load()?.goes_on(limit, &[rank])?;
     leave(stage, &[rank])
 }
@@ -87,7 +87,7 @@ fn worker_killed(stage: &mut Stage) -> Result<()> {
 /// The workers of all other hosts hear in time that `host` has failed.
 fn others_hear(stage: &mut Stage, host: usize, since: Instant) -> Result<Duration> {
     let address = stage.cluster.network.address(host).to_string();
-    let limit = stage.patience();
+    let limit = stage.timeout();
     let (took, said) = stage.load()?.hear_of_the_end(limit, since, |other| other != host)?;
     for (rank, text) in said {
         let names = text.contains(&format!("host {host} ")) && text.contains(&address);
@@ -98,7 +98,7 @@ fn others_hear(stage: &mut Stage, host: usize, since: Instant) -> Result<Duratio
 }
 
 fn hears(stage: &mut Stage, host: usize, since: Instant) -> Result<()> {
-    let limit = stage.patience();
+    let limit = stage.timeout();
     stage.load()?.hear_of_the_end(limit, since, |other| other == host).map(drop)
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn nothing_is_left(stage: &mut Stage) -> Result<()> {
     stage.sightings += stage.load.take().map_or(0, |load| load.sightings());
     for host in 0..stage.cluster.count() {
         stage.cluster.start_daemon(host)?;
-        let limit = stage.patience();
+        let limit = stage.timeout();
         let gone = || {
             stage.cluster.jobs(host).is_ok_and(|jobs| jobs.is_empty())
                 && stage.cluster.network.processes(host).is_ok_and(|pids| pids.len() == 1)

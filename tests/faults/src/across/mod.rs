@@ -81,13 +81,13 @@ impl Stage {
     }
 
     /// How long anything may take that has to happen: twice the time-out.
-    fn patience(&self) -> Duration {
+    fn timeout(&self) -> Duration {
         SILENCE * 2
     }
 
     /// Everybody sees something new of everybody.
     fn goes_on(&mut self) -> Result<()> {
-        let limit = self.patience();
+        let limit = self.timeout();
         let took = self.load()?.goes_on(limit, &[])?;
         self.slowest = self.slowest.max(took);
         Ok(())

@@ -217,7 +217,7 @@ fn overhear(stage: &mut Stage, host: usize, most: usize) -> Result<(File, Vec<Ve
     let std::net::IpAddr::V4(address) = to.ip() else { anyhow::bail!("{to}") };
     let (since, mut frames, mut bytes) = (Instant::now(), Vec::new(), vec![0; 1 << 16]);
     while frames.len() < most {
-        ensure!(since.elapsed() < stage.patience(), "nothing goes to host {host}");
+        ensure!(since.elapsed() < stage.timeout(), "nothing goes to host {host}");
         let length = match socket.read(&mut bytes) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 std::thread::sleep(Duration::from_millis(1));
@@ -283,10 +283,10 @@ pub(crate) fn control(stage: &mut Stage) -> Result<()> {
     stage.goes_on()?;
     drop(idle);
     let answers = || stage.cluster.jobs(host).is_ok_and(|jobs| jobs.len() == 1);
-    crate::host::within(stage.patience(), "the daemon", answers)
+    crate::host::within(stage.timeout(), "the daemon", answers)
         .map_err(|_| Violation::new(Promise::E, format!("the daemon of host {host} does not answer")))?;
     let stands = || stage.cluster.standings(host).is_ok_and(|all| !all.is_empty());
-    crate::host::within(stage.patience(), "the agent", stands)
+    crate::host::within(stage.timeout(), "the agent", stands)
         .map_err(|_| Violation::new(Promise::E, format!("the agent of host {host} does not answer")))?;
     Ok(())
 }

@@ -324,10 +324,7 @@ fn betray(stage: &mut Stage, means: Means) -> Result<()> {
                 traitor.send(&bytes, greets);
             }
         }
-        ensure!(
-            since.elapsed() < stage.patience() * 2,
-            "the hostile host {from} gets no session with {host}"
-        );
+        ensure!(since.elapsed() < stage.timeout() * 2, "the hostile host {from} gets no session with {host}");
         std::thread::sleep(Duration::from_millis(1));
     }
     let counted = stage.cluster.counted(host, "bad_packets", "malformed")?
@@ -335,7 +332,7 @@ fn betray(stage: &mut Stage, means: Means) -> Result<()> {
     // An agent whose job has ended is gone with its counts.
     let ends = |line: &str| line.contains("the job ends") && line.contains(&own.to_string());
     let named = stage.cluster.said(host).lines().any(ends);
-    kept.judge(stage.patience())?;
+    kept.judge(stage.timeout())?;
     let restarted = |line: &str| line.contains(&job) && line.contains("is started again");
     if let Some(line) = stage.cluster.said(host).lines().find(|line| restarted(line)) {
         let what = format!("frames of another host ended the agent of host {host}: {line}");
@@ -355,8 +352,8 @@ fn betray(stage: &mut Stage, means: Means) -> Result<()> {
         cluster.jobs(host).is_ok_and(|jobs| jobs.len() == 1)
             && cluster.agents(host).is_ok_and(|agents| agents.len() == 1)
     };
-    let patience = SILENCE * 2;
-    within(patience, "the end of a job", gone).map(drop).map_err(|_| {
+    let timeout = SILENCE * 2;
+    within(timeout, "the end of a job", gone).map(drop).map_err(|_| {
         Violation::new(
             Promise::E,
             format!("{job} does not end on host {host}: {:?}", stage.cluster.jobs(host)),

@@ -123,8 +123,9 @@ fn make(connection: &Connection, seat: &Seat, on: &HostOptions, job: &str, deadl
     };
     let Agreed { id, hosts, .. } = if seat.rank == 0 {
         let any: IpAddr = if address.is_ipv4() { [0, 0, 0, 0].into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let listener = TcpListener::bind((any, address.port()))
-            .with_context(|| format!("port {} cannot be used here: --meet names another", address.port()))?;
+        let listener = TcpListener::bind((any, address.port())).with_context(|| {
+            format!("port {} cannot be used here: --rendezvous names another", address.port())
+        })?;
         hold(listener, &key, deadline, seat.local_size, seat.size, reserve)?
     } else {
         go((&place, address), &key, deadline, reserve)?
@@ -154,13 +155,15 @@ fn meeting_place(seat: &Seat, on: &HostOptions) -> Result<(String, SocketAddr)> 
     let (host, port) = match (&on.meet, &seat.first_host) {
         (Some(meet), _) => match meet.rsplit_once(':') {
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
-                let port = port.parse().with_context(|| format!("--meet {meet}: {port} is no port"))?;
+                let port = port.parse().with_context(|| format!("--rendezvous {meet}: {port} is no port"))?;
                 (host.trim_matches(['[', ']']).to_owned(), port)
             }
             _ => (meet.clone(), seat.port),
         },
         (None, Some(host)) => (host.clone(), seat.port),
-        (None, None) => bail!("the launcher does not say which host has rank 0: say it by --meet HOST:PORT"),
+        (None, None) => {
+            bail!("the launcher does not say which host has rank 0: say it by --rendezvous HOST:PORT")
+        }
     };
     let found = (host.as_str(), port).to_socket_addrs();
     let found: Vec<SocketAddr> = found.with_context(|| format!("{host} is unknown here"))?.collect();

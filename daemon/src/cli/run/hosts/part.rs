@@ -233,7 +233,7 @@ fn obey(orders: &mut Orders, signals: &Signals, shared: &Job) {
                     signals.raise(signal);
                 }
             }
-            Ok(Some(Order::Absent(rank))) => drop(shared.note_absence(rank)),
+            Ok(Some(Order::Absent(rank))) => drop(shared.note_failure(rank)),
             Ok(Some(Order::Leave)) => return,
             Ok(Some(Order::Kill)) => kill(),
             Ok(Some(Order::Prepare(_) | Order::Make(_) | Order::Go)) => {}

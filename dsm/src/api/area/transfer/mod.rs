@@ -184,7 +184,7 @@ impl Worker {
         // another claimer may have died here.
         let differs = differs(&parts);
         if was_dirty || differs || parts.layout.copies == 0 {
-            loss.lost_writers = lost_writers(&parts, (!last.is_laid_down()).then(|| last.rank()));
+            loss.lost_writers = lost_writers(&parts, (!last.is_released()).then(|| last.rank()));
         }
         if differs {
             restore(&parts);

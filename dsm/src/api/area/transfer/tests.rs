@@ -57,7 +57,7 @@ fn publication_forgets_who_had_written() {
 /// not published is lost, also if rounds go on meanwhile.
 #[test]
 fn a_claim_waits_for_the_readers_of_a_lent_area() {
-    let job = Job::builder().reserve(1 << 24).patience(Duration::from_millis(2)).embedded().unwrap();
+    let job = Job::builder().reserve(1 << 24).round_timeout(Duration::from_millis(2)).embedded().unwrap();
     let step = AtomicU32::new(0);
     let until = |wanted: u32| {
         while step.load(Ordering::SeqCst) < wanted {

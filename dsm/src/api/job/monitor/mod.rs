@@ -100,7 +100,7 @@ impl Monitor {
         let last = map.tallies + u64::from(config.max_workers) * size_of::<Tally>() as u64;
         tallies.extend(tables.one::<Tally>(last)?);
         let stats = Stats::of(get(&sync.acting.rounds), &header.counters, tallies.iter(), &seats);
-        let (areas, areas_left_out) = self.areas(&header, max_areas)?;
+        let (areas, areas_omitted) = self.areas(&header, max_areas)?;
         Ok(Snapshot {
             stats,
             round: word.round(),
@@ -109,7 +109,7 @@ impl Monitor {
             reserve_bytes: config.reserve_bytes,
             workers,
             areas,
-            areas_left_out,
+            areas_omitted,
         })
     }
 
@@ -178,7 +178,7 @@ impl Monitor {
                 .then(|| Duration::from_nanos(now.saturating_sub(confirmed))),
             interval: about.interval,
             dirty,
-            put_off: get(&slot.round.put_off),
+            postponed: get(&slot.round.postponed),
         })
     }
 }

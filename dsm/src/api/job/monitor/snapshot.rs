@@ -23,7 +23,7 @@ pub struct Snapshot {
     /// The areas, in the order of their slots.
     pub areas: Vec<AreaSnapshot>,
     /// Areas beyond those that were asked for.
-    pub areas_left_out: usize,
+    pub areas_omitted: usize,
 }
 
 /// A worker at one moment. Its counters go on when another worker takes its rank.
@@ -45,11 +45,11 @@ pub struct WorkerSnapshot {
     pub last_round: u64,
     /// Its clock.
     pub clock: u64,
-    /// How often a round was given up because of it.
+    /// How often a round was abandoned because of it.
     pub late: u64,
     /// Rounds that were completed with it.
     pub rounds: u64,
-    /// Rounds that it waited in until they were given up.
+    /// Rounds that it waited in until they were abandoned.
     pub abandoned: u64,
     /// Rounds that it planned.
     pub planned: u64,
@@ -87,6 +87,6 @@ pub struct AreaSnapshot {
     pub interval: Option<Duration>,
     /// Whether its owner wrote something that is not published.
     pub dirty: bool,
-    /// Publications put off because every copy was pinned, or because of its group.
-    pub put_off: u64,
+    /// Publications postponed because every copy was pinned, or because of its group.
+    pub postponed: u64,
 }

@@ -18,7 +18,7 @@ fn scribble(job: &Job, bytes: &[u8], at: u64) {
 #[test]
 fn it_sees_what_the_job_says_of_itself() {
     // Nobody is late, however long a busy machine holds a worker up.
-    let job = Job::builder().patience(Duration::from_secs(120)).embedded().unwrap();
+    let job = Job::builder().round_timeout(Duration::from_secs(120)).embedded().unwrap();
     let before = monitor(&job).snapshot(9).unwrap();
     assert_eq!((before.workers.len(), before.areas.len(), before.waits), (0, 0, false));
     let both = std::sync::Barrier::new(2);
@@ -33,7 +33,7 @@ fn it_sees_what_the_job_says_of_itself() {
         let snapshot = monitor(&job).snapshot(9).unwrap();
         both.wait();
         check(&snapshot, worker.rank());
-        assert_eq!(monitor(&job).snapshot(0).unwrap().areas_left_out, 2);
+        assert_eq!(monitor(&job).snapshot(0).unwrap().areas_omitted, 2);
     })
     .unwrap();
     let snapshot = monitor(&job).snapshot(9).unwrap();
@@ -58,7 +58,7 @@ fn check(snapshot: &Snapshot, rank: Rank) {
 
 #[test]
 fn a_late_worker_is_named() {
-    let job = Job::builder().patience(Duration::from_millis(5)).embedded().unwrap();
+    let job = Job::builder().round_timeout(Duration::from_millis(5)).embedded().unwrap();
     let (mut one, hold) = (job.worker().unwrap(), std::sync::Barrier::new(2));
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -69,10 +69,10 @@ fn a_late_worker_is_named() {
         hold.wait();
         let mut area = one.create::<u8>(AreaSpec::new("a"), 10).unwrap();
         area.write(&one).unwrap().set(0, 1);
-        assert_eq!(one.sync().unwrap().given_up, 1);
+        assert_eq!(one.sync().unwrap().abandoned, 1);
         let snapshot = monitor(&job).snapshot(9).unwrap();
         assert_eq!((snapshot.workers[1].state, snapshot.workers[1].late), (WorkerState::Straggler, 1));
-        assert_eq!((snapshot.workers[0].abandoned, snapshot.stats.late, snapshot.stats.given_up), (1, 1, 1));
+        assert_eq!((snapshot.workers[0].abandoned, snapshot.stats.late, snapshot.stats.abandoned), (1, 1, 1));
         hold.wait();
     });
     assert_eq!(job.stats().unwrap().late, 1, "the counter stays when the worker has left");
@@ -125,7 +125,7 @@ fn rubbish_makes_the_numbers_wrong_and_nothing_else() {
     // Nobody makes room for what it says, either: where the tables are was asked once.
     scribble(&job, &vec![0xff; end as usize], 0);
     let snapshot = monitor.snapshot(1000).unwrap();
-    assert!(snapshot.workers.len() <= 4 && snapshot.areas.len() + snapshot.areas_left_out <= 64);
+    assert!(snapshot.workers.len() <= 4 && snapshot.areas.len() + snapshot.areas_omitted <= 64);
     scribble(&job, &vec![0; end as usize], 0);
     assert!(monitor.snapshot(1000).unwrap().workers.is_empty());
     std::mem::forget(job);

@@ -42,7 +42,7 @@ impl Origin for u64 {
 }
 
 /// A source of entries, or a stage that makes others of them.
-pub trait Pipe: Sized {
+pub trait Stage: Sized {
     /// Where entries come from.
     type Origin: Origin;
     /// The key of an entry: indices for an array, anything else for a map.
@@ -72,7 +72,7 @@ pub trait Pipe: Sized {
 #[derive(Debug)]
 pub struct Map<P, F>(pub(super) P, pub(super) F);
 
-impl<P: Pipe, V, F: FnMut(&P::Key, P::Value) -> V> Pipe for Map<P, F> {
+impl<P: Stage, V, F: FnMut(&P::Key, P::Value) -> V> Stage for Map<P, F> {
     type Origin = P::Origin;
     type Key = P::Key;
     type Value = V;
@@ -102,7 +102,7 @@ impl<P: Pipe, V, F: FnMut(&P::Key, P::Value) -> V> Pipe for Map<P, F> {
 #[derive(Debug)]
 pub struct FilterMap<P, F>(pub(super) P, pub(super) F);
 
-impl<P: Pipe, V, F: FnMut(&P::Key, P::Value) -> Option<V>> Pipe for FilterMap<P, F> {
+impl<P: Stage, V, F: FnMut(&P::Key, P::Value) -> Option<V>> Stage for FilterMap<P, F> {
     type Origin = P::Origin;
     type Key = P::Key;
     type Value = V;
@@ -132,9 +132,9 @@ impl<P: Pipe, V, F: FnMut(&P::Key, P::Value) -> Option<V>> Pipe for FilterMap<P,
 #[derive(Debug)]
 pub struct FlatMap<P, F>(pub(super) P, pub(super) F);
 
-impl<P, K, V, I, F> Pipe for FlatMap<P, F>
+impl<P, K, V, I, F> Stage for FlatMap<P, F>
 where
-    P: Pipe,
+    P: Stage,
     I: IntoIterator<Item = (K, V)>,
     F: FnMut(P::Key, P::Value) -> I,
 {
@@ -166,7 +166,7 @@ where
 #[derive(Debug)]
 pub struct Rekey<P, F>(pub(super) P, pub(super) F);
 
-impl<P: Pipe, K, F: FnMut(&P::Key, &P::Value) -> K> Pipe for Rekey<P, F> {
+impl<P: Stage, K, F: FnMut(&P::Key, &P::Value) -> K> Stage for Rekey<P, F> {
     type Origin = P::Origin;
     type Key = K;
     type Value = P::Value;

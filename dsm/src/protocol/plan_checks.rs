@@ -1,6 +1,6 @@
 //! One area of a plan: whether it is published, and into which copy.
 use super::lock;
-use super::standing::{Standing, Standings};
+use super::presence::{Presence, Presences};
 use crate::primitive::AtomicU64;
 
 /// In place of an owner's rank: that of an area whose owner is on another host. Everybody copies it.
@@ -43,7 +43,7 @@ impl Owning<'_> {
     pub(crate) fn consider(
         self,
         round: u64,
-        standings: &Standings,
+        presences: &Presences,
         is_unscanned: impl FnOnce() -> bool,
         is_dirty: impl FnOnce() -> bool,
         has_arrived: impl FnOnce() -> bool,
@@ -59,10 +59,10 @@ impl Owning<'_> {
         }
         let Some(owner) = word.holder() else { return Found::Ownerless };
         let is_away = word.is_transit() && !(self.here.0..self.here.1).contains(&owner);
-        match if is_away { Standing::Present } else { standings.of(owner) } {
-            Standing::Gone => return Found::Ownerless,
-            Standing::Outside => return Found::Outside { owner },
-            Standing::Present => {}
+        match if is_away { Presence::Present } else { presences.of(owner) } {
+            Presence::Gone => return Found::Ownerless,
+            Presence::Outside => return Found::Outside { owner },
+            Presence::Present => {}
         }
         if !word.is_transit() && is_unscanned() {
             return Found::Unscanned { owner };

@@ -1,10 +1,10 @@
 //! Where workers stand is asked once per plan (`protocol/standing.rs`): a worker that has died in the round is noted dead while
 //! the round is planned. Of its two areas, of a group, both are published or none.
-use super::super::consider::{Found, Owning};
+use super::super::plan_checks::{Found, Owning};
+use super::super::presence::Presences;
 use super::super::publication::{Publication, Version};
 use super::super::record::{Copies, CopyRecord};
 use super::super::round::{Pause, Work};
-use super::super::standing::Standings;
 use super::super::word::{Actor, Phase, RoundWord};
 use super::{Hand, Memory, explore, lives};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
@@ -65,18 +65,18 @@ impl Group {
     /// `Runtime::make_plan`, as far as it goes over areas.
     fn plan(&self) -> [Found; 2] {
         let (rounds, hand) = (self.memory.rounds(), self.hand());
-        let mut standings = Standings::default();
-        let look = |standings: &mut Standings| {
-            standings.look_around(&rounds, ROUND, |rank| hand.is_dead(rank), |_, _| {});
+        let mut presences = Presences::default();
+        let look = |presences: &mut Presences| {
+            presences.look_around(&rounds, ROUND, |rank| hand.is_dead(rank), |_, _| {});
         };
-        look(&mut standings);
+        look(&mut presences);
         self.areas.each_ref().map(|area| {
             if self.asks_per_area {
-                look(&mut standings);
+                look(&mut presences);
             }
             let owning = Owning { lock: &area.lock, ownership: &area.ownership, here: (0, u32::MAX) };
             let target = || area.copies().target(&rounds, ROUND, false, u64::MAX, &mut Vec::new(), |_| false);
-            owning.consider(ROUND, &standings, || false, || true, || false, target)
+            owning.consider(ROUND, &presences, || false, || true, || false, target)
         })
     }
 
@@ -84,7 +84,7 @@ impl Group {
         Hand { memory: &self.memory, pause: Pause::Check }
     }
 
-    /// `Runtime::publish_plan`: none of a group that an area was put off of.
+    /// `Runtime::publish_plan`: none of a group that an area was postponed of.
     fn publish(&self, found: [Found; 2]) {
         if found.iter().any(|found| matches!(found, Found::Outside { .. } | Found::Pinned { .. })) {
             return;

@@ -4,7 +4,7 @@ use super::round::{Rounds, Seat};
 
 /// Where a worker stood when a round was planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Presence {
     /// Inside the round: what it wrote is published. It may have died there.
     Present,
     /// It lives and is not in the round.
@@ -15,9 +15,9 @@ pub(crate) enum Standing {
 
 /// Where each worker stood.
 #[derive(Debug, Default)]
-pub(crate) struct Standings(Vec<Standing>);
+pub(crate) struct Presences(Vec<Presence>);
 
-impl Standings {
+impl Presences {
     /// Asks where every worker stands. `each` hears of those that live, and whether they take part.
     pub(crate) fn look_around(
         &mut self,
@@ -32,16 +32,16 @@ impl Standings {
             // Nobody waits for a known straggler, so nobody else asks whether it is dead; its pins and its
             // clock would stay.
             if !takes_part && (!seat.is_live() || is_dead(rank)) {
-                self.0.push(Standing::Gone);
+                self.0.push(Presence::Gone);
                 continue;
             }
             each(seat, takes_part);
-            self.0.push(if takes_part { Standing::Present } else { Standing::Outside });
+            self.0.push(if takes_part { Presence::Present } else { Presence::Outside });
         }
     }
 
     /// Where a worker stood. Who came after the look around is outside.
-    pub(crate) fn of(&self, rank: u32) -> Standing {
-        self.0.get(rank as usize).copied().unwrap_or(Standing::Outside)
+    pub(crate) fn of(&self, rank: u32) -> Presence {
+        self.0.get(rank as usize).copied().unwrap_or(Presence::Outside)
     }
 }
