@@ -1,6 +1,6 @@
 //! An agent's answers to workers about names and areas: why a name is not to be had, and what other hosts have against an area.
 use crate::common::*;
-use hectare::agent::{Agent, Clash, Event, Over, Refusal};
+use hectare::agent::{Agent, Conflict, Event, Over, Refusal};
 use hectare::{AreaSpec, ElementType, Error, Job, Owned, Unshared, Worker};
 use std::time::Duration;
 
@@ -93,8 +93,8 @@ fn complaints(worker: &mut Worker) -> Vec<Error> {
     std::iter::from_fn(|| worker.sync().err()).take(100).collect()
 }
 
-fn over(over: Over, host: usize) -> Clash {
-    Clash { over, host, is_known: true }
+fn over(over: Over, host: usize) -> Conflict {
+    Conflict { over, host, is_known: true }
 }
 
 #[test]
@@ -113,10 +113,10 @@ fn an_owner_hears_of_each_host_that_clashes() {
         over(Over::Type(asked.to_parts()), 0),
         over(Over::Type(ElementType::of::<u8>().to_parts()), 0),
     ];
-    for clash in all {
-        agent.tell_clash(area, clash);
+    for conflict in all {
+        agent.tell_conflict(area, conflict);
         // The same is not told twice.
-        agent.tell_clash(area, clash);
+        agent.tell_conflict(area, conflict);
     }
     let mut said: Vec<Error> = Vec::new();
     until("all are heard", || {
@@ -146,8 +146,8 @@ fn what_other_hosts_cannot_have_is_an_error_for_its_owner() {
     let mut worker = job.worker().unwrap();
     let _owned = worker.create::<u64>("mine", 1).unwrap();
     let area = agent.find("mine").unwrap();
-    agent.tell_clash(area, over(Over::Members, 1));
-    agent.tell_clash(area, over(Over::Length, 1));
+    agent.tell_conflict(area, over(Over::Members, 1));
+    agent.tell_conflict(area, over(Over::Length, 1));
     let said = complaints(&mut worker);
     for (error, expected) in said.iter().zip([Unshared::Members, Unshared::Length]) {
         assert!(matches!(error, Error::NotShared { name, why, .. } if name == "mine" && *why == expected));
@@ -168,7 +168,7 @@ fn a_clash_is_heard_by_whoever_the_area_is_handed_to() {
         let agent = job.agent().unwrap();
         let [mut first, mut second] = [2, 3].map(|rank| job.worker_at(rank).unwrap());
         let mine = first.create::<u64>("mine", 1).unwrap();
-        agent.tell_clash(agent.find("mine").unwrap(), over(Over::Name, 0));
+        agent.tell_conflict(agent.find("mine").unwrap(), over(Over::Name, 0));
         assert_eq!(complaints_in_passing(&mut second).len(), 0);
         let owned: Owned<u64> = if is_claimed {
             drop(mine);

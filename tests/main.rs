@@ -16,6 +16,7 @@ mod death;
 mod directory;
 mod factorize;
 mod failing;
+mod force_requests;
 mod fork;
 mod handles;
 mod interrupted;
@@ -50,7 +51,6 @@ mod stalls;
 mod standstill;
 mod stragglers;
 mod tensor;
-mod wishes;
 mod word2vec;
 mod write_log;
 

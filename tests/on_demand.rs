@@ -27,11 +27,11 @@ fn arrive(agent: &Agent, area: AreaId, counter: u64) -> bool {
     true
 }
 
-fn wish(agent: &mut Agent, area: AreaId) -> u64 {
+fn request(agent: &mut Agent, area: AreaId) -> u64 {
     let mut events = Vec::new();
     agent.look(&mut events);
     let of = |event| match event {
-        Event::Wished { area: wished, wish } if wished == area => Some(wish),
+        Event::Requested { area: requested, request } if requested == area => Some(request),
         _ => None,
     };
     events.into_iter().find_map(of).expect("somebody asked")
@@ -47,10 +47,10 @@ fn what_was_asked_for_is_read_without_a_round() {
     let asked = part.ask(&worker).unwrap();
     let late = part.read_asked(&worker, asked, Duration::from_millis(30));
     assert!(matches!(late, Err(Error::TimedOut { .. })), "{late:?}");
-    let wish = wish(&mut agent, area);
+    let request = request(&mut agent, area);
     assert!(arrive(&agent, area, 1));
     assert_eq!(part.read(&worker).unwrap()[0], 0, "no round has published it");
-    agent.answer(area, wish, false);
+    agent.answer(area, request, false);
     let rounds = job.stats().unwrap().rounds;
     assert_eq!(part.read_asked(&worker, asked, LONG).unwrap(), [1; LEN]);
     assert_eq!(job.stats().unwrap().rounds, rounds);
@@ -71,14 +71,14 @@ fn who_waits_for_an_answer_sleeps_until_it_comes() {
         part.read_asked(&worker, asked, LONG).unwrap().to_vec()
     });
     let mut heard = None;
-    until("the wish", || {
+    until("the request", || {
         let mut events = Vec::new();
         agent.look(&mut events);
-        let mut wishes = events.into_iter().filter_map(|event| match event {
-            Event::Wished { wish, .. } => Some(wish),
+        let mut requests = events.into_iter().filter_map(|event| match event {
+            Event::Requested { request, .. } => Some(request),
             _ => None,
         });
-        heard = wishes.next_back().or(heard);
+        heard = requests.next_back().or(heard);
         heard.is_some()
     });
     std::thread::sleep(Duration::from_millis(5));
@@ -94,9 +94,9 @@ fn the_agent_waits_for_who_reads_in_place_and_was_passed_over() {
     let (mut reader, mut other) = (job.worker().unwrap(), job.worker().unwrap());
     let part = reader.attach_within::<u64>("part", LONG).unwrap();
     let asked = part.ask(&reader).unwrap();
-    let wish = wish(&mut agent, area);
+    let request = request(&mut agent, area);
     assert!(arrive(&agent, area, 1));
-    agent.answer(area, wish, false);
+    agent.answer(area, request, false);
     let view = part.read_asked(&reader, asked, LONG).unwrap();
     // Gives a round up, and goes on without the reader in the next.
     until("a round without the reader", || {

@@ -13,6 +13,7 @@
 //! Not here yet: hand-overs and claims between hosts.
 #![forbid(unsafe_code)]
 mod failure;
+mod force_requests;
 mod forcing;
 mod links;
 mod local;
@@ -29,7 +30,6 @@ mod serve;
 mod standing;
 mod trace;
 mod window;
-mod wishes;
 
 pub use failure::Failure;
 pub use memory::SegmentMemory;

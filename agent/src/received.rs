@@ -2,8 +2,8 @@
 //!
 //! An area is hidden until data of it is published here, so that nobody finds zeros where its owner has more. Its note says what
 //! it is called between hosts.
+use crate::force_requests::Requests;
 use crate::names;
-use crate::wishes::Wishes;
 use hectare_dsm as dsm;
 use hectare_dsm::AreaSpec;
 use hectare_dsm::agent::{Agent, Receiving, Refusal, Source};
@@ -34,7 +34,7 @@ struct Group {
     failed: bool,
     /// Something is handed over and not published.
     waits: bool,
-    wishes: Wishes,
+    requests: Requests,
 }
 
 /// A group that an agent before this one received.
@@ -167,18 +167,18 @@ impl Received {
 
     /// A worker of this host wants what an area is now: the group, and the number by which it is asked for. None if the area is
     /// of no other host.
-    pub(crate) fn wish(&mut self, area: dsm::AreaId, wish: u64) -> Option<(GroupId, u32)> {
+    pub(crate) fn request(&mut self, area: dsm::AreaId, request: u64) -> Option<(GroupId, u32)> {
         let id = self.areas.get(&area)?.group;
-        Some((id, self.groups.get_mut(&id)?.wishes.make(area, wish)))
+        Some((id, self.groups.get_mut(&id)?.requests.make(area, request)))
     }
 
-    /// All wishes for a group up to that number are answered. At `as_of` before now, what is published here was all that the owner
+    /// All requests for a group up to that number are answered. At `as_of` before now, what is published here was all that the owner
     /// had written.
     pub(crate) fn answer(
         &mut self,
         agent: &Agent,
         id: GroupId,
-        wish: u32,
+        request: u32,
         as_of: Option<Duration>,
         postponed: bool,
     ) {
@@ -188,8 +188,8 @@ impl Received {
                 agent.confirm(*area, version, age);
             }
         }
-        for (area, wish) in group.wishes.answer(wish) {
-            agent.answer(area, wish, postponed);
+        for (area, request) in group.requests.answer(request) {
+            agent.answer(area, request, postponed);
         }
     }
 

@@ -342,7 +342,7 @@ impl Relay {
                 Action::Accepted { area } => self.memory.accepted(area),
                 Action::Refused { area, error } => self.memory.refused(area, error),
                 Action::Attached { ticket, result, found } => self.memory.attached(ticket, result, found),
-                Action::Clash { area, by, error } => self.memory.clashed(area, by, error),
+                Action::Conflict { area, by, error } => self.memory.conflicted(area, by, error),
                 Action::Deleted { area } => self.memory.deleted(area),
                 Action::PeerRefused { peer, error } => error!(%peer, %error, "a host was refused"),
                 Action::End(failed) => {

@@ -107,7 +107,7 @@ fn counters(relay: &Relay) -> Vec<(String, String, u64)> {
         ("lines", "received", node.lines_received),
         ("lines", "stale", node.stale_lines),
         ("names", "refused", node.names_refused),
-        ("names", "clashed", node.clashes),
+        ("names", "conflicted", node.conflicts),
         ("handed_over", "left", node.left),
         ("handed_over", "taken", node.taken),
         ("skipped_labels", "", node.skipped_labels),

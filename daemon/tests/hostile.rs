@@ -121,7 +121,7 @@ fn who_sends_descriptors_that_nobody_asked_for_is_named_and_given_up() {
 
 /// Unread messages in the connection of a member that broke the rules do not stay in flight; its ranks stay its own.
 #[test]
-fn a_member_that_is_given_up_has_no_queue() {
+fn a_member_that_is_dropped_has_no_queue() {
     let host = Host::new();
     let _daemon = host.daemon(SMALL);
     let socket = socket(&host);

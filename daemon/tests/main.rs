@@ -6,9 +6,9 @@
 mod adoption;
 mod areas_on_hosts;
 mod c_on_hosts;
-mod clashes;
 mod commands;
 mod common;
+mod conflicts;
 mod crowd;
 #[cfg(feature = "dpdk")]
 mod dpdk;

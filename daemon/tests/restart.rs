@@ -276,7 +276,7 @@ fn a_kept_job_stays_kept() {
 }
 
 #[test]
-fn a_stopped_daemon_is_given_up_in_time() {
+fn a_stopped_daemon_is_dropped_in_time() {
     let host = Host::new();
     let daemon = host.daemon("");
     let mut member = Member::start(&host, "beat");

@@ -55,14 +55,14 @@ pub mod agent {
         Agent,
         bell::Bell,
         describe::AreaDescription,
-        elsewhere::RemoteWorker,
         force::{Forced, Published},
         held::{Held, LineSet, State},
         news::Event,
         receive::{Arrival, Receiving, Source},
+        remote_clocks::RemoteWorker,
     };
     pub use crate::engine::refusal::Refusal;
-    pub use crate::protocol::clash::{Clash, Over};
+    pub use crate::protocol::conflict::{Conflict, Over};
 }
 /// Tasks of several workers over areas in place: checked before they run, so that each may write what lies between what others
 /// write.

@@ -81,7 +81,7 @@ impl Revised {
         let e = revise(o, a, b, x, &mut self.gradient);
         let states = &mut self.states[j * o.rank..][..o.rank];
         for ((b, state), gradient) in b.iter_mut().zip(states).zip(&self.gradient) {
-            let seen = Apply::<f32>::see(&self.rule, state);
+            let seen = Apply::<f32>::snapshot(&self.rule, state);
             self.rule.apply(b, state, *gradient, seen);
         }
         e

@@ -58,7 +58,7 @@ pub(crate) fn revised_pass(
     step: &Step,
 ) -> f64 {
     pass(rows, weights, step, |weights, at, gradient| {
-        let seen = Apply::<f32>::see(&rule, &states[at]);
+        let seen = Apply::<f32>::snapshot(&rule, &states[at]);
         rule.apply(&mut weights[at], &mut states[at], gradient, seen);
     })
 }

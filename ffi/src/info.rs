@@ -16,13 +16,13 @@ pub struct ha_stats {
     /// Rounds that began.
     pub rounds: u64,
     /// Rounds abandoned because a worker did not arrive.
-    pub abandoned: u64,
+    pub given_up: u64,
     /// How often a worker was late, so that a round was abandoned.
     pub late: u64,
     /// Versions published.
     pub published: u64,
     /// Publications postponed because every reader copy was in use, or because a group was not complete.
-    pub postponed: u64,
+    pub put_off: u64,
     /// Bytes copied into reader copies.
     pub copied_bytes: u64,
     /// Chunks of a copy taken over from dead workers.
@@ -34,7 +34,7 @@ pub struct ha_stats {
     /// Processes killed by the stall policy.
     pub kills: u64,
     /// Reader copies pinned by the stall policy (`pinned_copies` of `hectare stat`).
-    pub pinned_copies: u64,
+    pub quarantines: u64,
     /// Unlogged 64-byte lines that check mode found written.
     pub unlogged_lines: u64,
 }
@@ -58,16 +58,16 @@ pub unsafe extern "C" fn ha_job_stats(job: *mut ha_job, stats: *mut ha_stats) ->
         let out = ha_stats {
             size: 0,
             rounds: now.rounds,
-            abandoned: now.abandoned,
+            given_up: now.abandoned,
             late: now.late,
             published: now.published,
-            postponed: now.postponed,
+            put_off: now.postponed,
             copied_bytes: now.copied_bytes,
             takeovers: now.takeovers,
             deaths: now.deaths,
             claims: now.claims,
             kills: now.kills,
-            pinned_copies: now.pinned_copies,
+            quarantines: now.pinned_copies,
             unlogged_lines: now.unlogged_lines,
         };
         // SAFETY: the header's contract.
@@ -208,7 +208,7 @@ pub struct ha_area_info {
     /// The newest published version; 0.0 without reader copies.
     pub version: ha_version,
     /// Publications postponed because every reader copy was in use.
-    pub postponed: u64,
+    pub put_off: u64,
     /// Reader copies.
     pub copies: u32,
     /// The rank that owns it, or to which it is being given; -1 if it can be claimed.
@@ -228,7 +228,7 @@ impl Default for ha_area_info {
             interval_ns: 0,
             epoch: 0,
             version: ha_version::default(),
-            postponed: 0,
+            put_off: 0,
             copies: 0,
             owner: 0,
         }
@@ -272,7 +272,7 @@ pub unsafe extern "C" fn ha_job_areas(
                 interval_ns: area.interval.map_or(0, |interval| interval.as_nanos() as u64),
                 epoch: area.epoch,
                 version: area.version.unwrap_or_default().into(),
-                postponed: area.postponed,
+                put_off: area.postponed,
                 copies: area.copies,
                 owner: area.owner.map_or(-1, |rank| rank as i32),
             })

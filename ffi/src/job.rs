@@ -67,7 +67,7 @@ pub struct ha_job_options {
     /// Address space for areas, in bytes; memory is taken only for areas that exist. Default: twice the host's memory.
     pub reserve_bytes: u64,
     /// How long a round waits for workers before it continues without them, in nanoseconds. Default: 100 ms.
-    pub round_timeout_ns: u64,
+    pub patience_ns: u64,
     /// Worker slots. Default: 256.
     pub max_workers: u32,
     /// Area slots. Default: 4096.
@@ -119,8 +119,8 @@ fn builder(options: &ha_job_options) -> Outcome<JobBuilder> {
     if options.reserve_bytes != 0 {
         builder = builder.reserve(options.reserve_bytes);
     }
-    if options.round_timeout_ns != 0 {
-        builder = builder.round_timeout(Duration::from_nanos(options.round_timeout_ns));
+    if options.patience_ns != 0 {
+        builder = builder.round_timeout(Duration::from_nanos(options.patience_ns));
     }
     if options.max_workers != 0 {
         builder = builder.max_workers(options.max_workers);

@@ -26,9 +26,9 @@ pub struct ha_synced {
     /// The round that was completed.
     pub round: u64,
     /// How many rounds before it were abandoned because a worker did not arrive.
-    pub abandoned: u32,
+    pub given_up: u32,
     /// How many of the requested areas are published in a later round, because every reader copy is in use.
-    pub postponed: u32,
+    pub put_off: u32,
 }
 
 // SAFETY: `repr(C)`, begins with its size, integers.
@@ -39,7 +39,7 @@ unsafe impl crate::argument::Sized0 for ha_synced {
 
 impl ha_synced {
     pub(crate) fn of(synced: Synced) -> ha_synced {
-        ha_synced { size: 0, round: synced.round, abandoned: synced.abandoned, postponed: synced.postponed }
+        ha_synced { size: 0, round: synced.round, given_up: synced.abandoned, put_off: synced.postponed }
     }
 }
 
@@ -300,7 +300,7 @@ pub unsafe extern "C" fn ha_service(worker: *mut ha_worker) -> ha_status {
 }
 
 /// Publishes what this worker wrote, now: forces a round of the areas that it owns, and waits for it. A
-/// synchronization point. Workers that do not come within the job's round timeout are left out; `ha_barrier` waits for
+/// synchronization point. Workers that do not come within the job's patience are left out; `ha_barrier` waits for
 /// everybody.
 ///
 /// Pointers: `worker` an open worker; `synced` null, or a place for the outcome, its `size` set.

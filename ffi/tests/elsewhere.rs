@@ -2,7 +2,7 @@
 mod common;
 
 use common::{build, compiler, program};
-use hectare_dsm::agent::{Agent, Clash, Event, Over, Refusal, RemoteWorker};
+use hectare_dsm::agent::{Agent, Conflict, Event, Over, Refusal, RemoteWorker};
 use hectare_dsm::{AreaSpec, ElementType, Job, Unshared};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
@@ -57,9 +57,9 @@ fn what_cannot_cross_hosts_is_refused() {
         assert_eq!(child.try_wait().unwrap(), None);
         std::thread::yield_now();
     };
-    agent.tell_clash(mine, Clash { over: Over::Name, host: 1, is_known: false });
+    agent.tell_conflict(mine, Conflict { over: Over::Name, host: 1, is_known: false });
     let asked = ElementType::of::<f32>().to_parts();
-    agent.tell_clash(mine, Clash { over: Over::Type(asked), host: 1, is_known: true });
+    agent.tell_conflict(mine, Conflict { over: Over::Type(asked), host: 1, is_known: true });
     let ended = loop {
         answer(&mut agent);
         if let Some(ended) = child.try_wait().unwrap() {

@@ -91,7 +91,7 @@ pub trait Memory {
     /// The answer to [`Event::Force`](crate::Event::Force) of this number and all before: what the subscriber asked for is
     /// published here, or, of what is sent on demand, committed. At `as_of_ns` that was all that the owner had written; it may have been older if there is none. `postponed`
     /// says that the owner could not publish.
-    fn answer(&mut self, group: GroupId, wish: u32, as_of_ns: Option<u64>, postponed: bool);
+    fn answer(&mut self, group: GroupId, request: u32, as_of_ns: Option<u64>, postponed: bool);
 
     /// Leaves a group of this host that a worker has given to one of another ([`Event::Given`](crate::Event::Given)), if these
     /// versions of its members are published and nothing newer is written: from then on it is received. False if it is not so far;

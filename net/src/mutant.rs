@@ -25,7 +25,7 @@ pub enum Mutant {
     NameTwice,
     /// The directory accepts areas of one group from two hosts.
     GroupTwice,
-    /// The directory tells of a clash only the host that asked.
+    /// The directory tells of a conflict only the host that asked.
     OneSided,
     /// A new directory does not hear of names that the one before it refused.
     ForgetRefused,

@@ -11,6 +11,25 @@ pub enum Error {
     /// The runtime core refused an operation.
     #[error(transparent)]
     Core(#[from] hectare_dsm::Error),
+    /// There is not enough memory for an array or a collection.
+    #[error(
+        "{array} needs {asked} bytes for {what}, {free} are free (limit {limit} bytes, set by {payer}): make it smaller, drop \
+         others, or raise the limit"
+    )]
+    OutOfMemory {
+        /// The array or the collection.
+        array: String,
+        /// What of it: a part, or what workers need for it in a loop.
+        what: String,
+        /// Bytes needed.
+        asked: u64,
+        /// Bytes that were free.
+        free: u64,
+        /// The limit that binds.
+        limit: u64,
+        /// Whose limit: the host's, a cgroup's, or the job's reserved range.
+        payer: String,
+    },
     /// The body named an element, a row or a slice outside of the array, or outside of what its worker holds.
     #[error("loop {loop_name}, worker {worker}{}: index {index:?} of {array} is {what}", at(iteration))]
     OutOfBounds {
@@ -220,6 +239,17 @@ impl fmt::Debug for Error {
 }
 
 impl Error {
+    /// The same for lack of memory as an error of the array: areas inside of one have names of their own, which its user does
+    /// not know.
+    pub(crate) fn of_array(self, array: &str, what: impl fmt::Display) -> Error {
+        match self {
+            Error::Core(hectare_dsm::Error::OutOfMemory { asked, free, limit, payer, .. }) => {
+                Error::OutOfMemory { array: array.into(), what: what.to_string(), asked, free, limit, payer }
+            }
+            other => other,
+        }
+    }
+
     /// Whether this tells of another worker's failure.
     pub(crate) fn is_consequence(&self) -> bool {
         use hectare_dsm::Error as Core;

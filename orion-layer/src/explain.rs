@@ -10,6 +10,7 @@ use hectare_dependence::placement::ArrayPlacement;
 use hectare_dependence::schedule::{Candidate, Cost, Team, Verdict, choose};
 use serde::Serialize;
 use std::fmt::{self, Write};
+use std::mem::discriminant;
 use std::ops::{Deref, DerefMut};
 
 /// The explanation of one loop: [`fmt::Display`] for people, serde for programs.
@@ -49,22 +50,37 @@ pub struct Explanation {
     pub advice: Option<String>,
 }
 
-/// The explanations of a program's loops, which are printed one below the other.
+/// The explanations of a program's loops, which are printed one below the other. Of a loop that was planned for many ranges, as
+/// one inside of another loop whose variable bounds it, those that run alike are printed once, with all their ranges.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Explanations(pub Vec<Explanation>);
 
 impl fmt::Display for Explanations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut printed = vec![false; self.0.len()];
         for (number, one) in self.0.iter().enumerate() {
+            if std::mem::replace(&mut printed[number], true) {
+                continue;
+            }
             if number > 0 {
                 f.write_char('\n')?;
             }
             write!(f, "{one}")?;
+            let like: Vec<usize> =
+                (number + 1..self.0.len()).filter(|other| one.runs_like(&self.0[*other])).collect();
+            if like.len() >= MANY {
+                let (first, last) = (&self.0[like[0]].space, &self.0[like[like.len() - 1]].space);
+                writeln!(f, "  {} other ranges run alike, from {first} to {last}.", like.len())?;
+                like.into_iter().for_each(|other| printed[other] = true);
+            }
         }
         Ok(())
     }
 }
+
+/// From so many ranges on, those that run like another are not printed each.
+const MANY: usize = 3;
 
 impl Deref for Explanations {
     type Target = Vec<Explanation>;
@@ -210,7 +226,8 @@ impl Context<'_> {
                 None => all.push(one),
             }
         }
-        all.sort_by(|a, b| by_place(&a.loop_name, &b.loop_name).then_with(|| a.space.cmp(&b.space)));
+        // Those of one place in the order in which they were planned.
+        all.sort_by(|a, b| by_place(&a.loop_name, &b.loop_name));
         Explanations(all)
     }
 
@@ -224,6 +241,23 @@ impl Context<'_> {
 }
 
 impl Explanation {
+    /// Whether two plans of a loop differ in nothing but their ranges and what follows from their lengths.
+    fn runs_like(&self, other: &Explanation) -> bool {
+        let chosen = |of: &Explanation| {
+            let chosen = of.candidates.iter().find(|one| matches!(one.verdict, Verdict::Chosen(_)));
+            chosen.map(|one| one.name.clone())
+        };
+        let arrays = |of: &Explanation| -> Vec<_> {
+            of.arrays.iter().map(|(name, placement)| (name.clone(), discriminant(placement))).collect()
+        };
+        self.loop_name == other.loop_name
+            && self.space != other.space
+            && self.relaxes == other.relaxes
+            && self.conflicts.is_empty() == other.conflicts.is_empty()
+            && chosen(self) == chosen(other)
+            && arrays(self) == arrays(other)
+    }
+
     /// Whether nothing differs between two plans of a loop but what it promised.
     fn says_the_same(&self, other: &Explanation) -> bool {
         let alike = || Explanation { relaxes: self.relaxes.clone(), ..other.clone() };

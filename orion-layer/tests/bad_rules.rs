@@ -183,13 +183,13 @@ struct Blind;
 
 impl Apply<f64> for Blind {
     type State = u64;
-    type Seen = u64;
+    type Snapshot = u64;
 
     fn initial(&self) -> u64 {
         0
     }
 
-    fn see(&self, _state: &u64) -> u64 {
+    fn snapshot(&self, _state: &u64) -> u64 {
         panic!("cannot see")
     }
 

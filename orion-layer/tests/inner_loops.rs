@@ -85,3 +85,23 @@ fn a_serial_loop_without_conflicts_is_explained() {
         assert!(text.contains("1 step, 0 bytes change hands"), "{text}");
     }
 }
+
+/// A loop that an outer one bounds is planned for each range, and explained once for those that run alike.
+#[test]
+fn ranges_that_run_alike_are_explained_once() {
+    let texts = run(2, |w| {
+        let mut a = w.zeros::<u64, 1>([200])?;
+        for k in 0..100 {
+            parallel_for!(w, unordered, write a; for i in k..200 { a[i] += 1; })?;
+        }
+        let all = w.explain();
+        Ok((all.len(), all.to_string()))
+    });
+    let (plans, text) = texts.unwrap().remove(0);
+    assert_eq!((plans, text.matches("loop ").count()), (100, 1), "{text}");
+    assert!(
+        text.contains("i in 0..200")
+            && text.contains("99 other ranges run alike, from i in 1..200 to i in 99..200."),
+        "{text}"
+    );
+}

@@ -5,7 +5,7 @@ use common::Scratch;
 use hectare_dsm::AreaInfo;
 use hectare_orion::array::Entry;
 use hectare_orion::array::text::{libsvm, whitespace};
-use hectare_orion::{Context, run};
+use hectare_orion::{Context, run, run_on};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -157,4 +157,22 @@ fn rows_cost_their_own_size() {
         })
         .unwrap();
     }
+}
+
+/// Whoever has too little memory hears of the array, and not of the areas inside of it.
+#[test]
+fn lack_of_memory_names_the_array() {
+    let job = || hectare_dsm::Job::builder().reserve(32 << 20).embedded().unwrap();
+    let made = run_on(&job(), 2, |w| w.zeros::<f64, 2>([1 << 12, 1 << 12]).map(drop));
+    let array = "array 1 (orion-layer/tests/memory.rs:";
+    let text = made.unwrap_err().to_string();
+    assert!(text.contains(array) && text.contains("for part 1 of 2") && !text.contains("orion/"), "{text}");
+    // The array fits, the copies of the workers do not.
+    let trained = run_on(&job(), 2, |w| {
+        let mut model = w.zeros::<f64, 1>([1 << 21])?.named("model");
+        hectare_orion::parallel_for!(w, ordered, relax model; for i in 0..100 { model.add(i % 7, 1.0); })?;
+        Ok(())
+    });
+    let text = trained.unwrap_err().to_string();
+    assert!(text.contains("model needs") && !text.contains("orion/"), "{text}");
 }

@@ -66,9 +66,9 @@ struct Lag;
 
 impl Apply<u64> for Lag {
     type State = u64;
-    type Seen = u64;
+    type Snapshot = u64;
 
-    fn see(&self, state: &u64) -> u64 {
+    fn snapshot(&self, state: &u64) -> u64 {
         *state
     }
 

@@ -7,7 +7,7 @@ use crate::own::{Entered, Own};
 use crate::received::{Committed, Received};
 use crate::trace::Trace;
 use hectare_dsm as dsm;
-use hectare_dsm::agent::{Agent, Bell, Clash, Over, Refusal, RemoteWorker};
+use hectare_dsm::agent::{Agent, Bell, Conflict, Over, Refusal, RemoteWorker};
 use hectare_dsm::{ElementType, Unshared};
 use hectare_net::wire::{Handover, Stage, Wanted};
 use hectare_net::{
@@ -225,10 +225,10 @@ impl SegmentMemory {
             dsm::agent::Event::Given { area, to, epoch } => self.given(area, to, epoch),
             dsm::agent::Event::Wanted { name } => self.want(name),
             dsm::agent::Event::TakenFor { name, element } => self.taken_for(&name, element),
-            dsm::agent::Event::Wished { area, wish } => match self.received.wish(area, wish) {
-                Some((group, wish)) => self.events.push_back(Event::Force { group, wish }),
+            dsm::agent::Event::Requested { area, request } => match self.received.request(area, request) {
+                Some((group, request)) => self.events.push_back(Event::Force { group, request }),
                 // It is gone, or was never another host's.
-                None => self.agent.answer(area, wish, true),
+                None => self.agent.answer(area, request, true),
             },
             dsm::agent::Event::Clock { local, lowest } => self.clocks = Some((local, lowest)),
             _ => {}
@@ -289,12 +289,12 @@ impl SegmentMemory {
             _ => return,
         };
         error!(area = self.name_of(area), %error, "an area of this host is not to be had from other hosts");
-        self.tell_clash(area, Clash { over, host: usize::from(by.0), is_known: false });
+        self.tell_conflict(area, Conflict { over, host: usize::from(by.0), is_known: false });
     }
 
     /// Another host's area was refused because of this one, or it asked for this one as something else: its owner is told, too.
     /// That others cannot have it is known to its owner.
-    pub(crate) fn clashed(&mut self, area: AreaId, by: HostId, error: NameError) {
+    pub(crate) fn conflicted(&mut self, area: AreaId, by: HostId, error: NameError) {
         warn!(area = self.name_of(area), %by, %error, "another host asked for an area");
         let over = match error {
             NameError::Taken { .. } => Over::Name,
@@ -302,7 +302,7 @@ impl SegmentMemory {
             NameError::Type { here, .. } => Over::Type([here.size, here.align, here.kind]),
             _ => return,
         };
-        self.tell_clash(area, Clash { over, host: usize::from(by.0), is_known: true });
+        self.tell_conflict(area, Conflict { over, host: usize::from(by.0), is_known: true });
     }
 
     fn name_of(&self, id: AreaId) -> String {
@@ -310,9 +310,9 @@ impl SegmentMemory {
         area.and_then(|area| self.agent.describe(area)).map_or_else(String::new, |about| about.name)
     }
 
-    fn tell_clash(&self, id: AreaId, clash: Clash) {
+    fn tell_conflict(&self, id: AreaId, conflict: Conflict) {
         if let Some(area) = self.own.area(id) {
-            self.agent.tell_clash(area, clash);
+            self.agent.tell_conflict(area, conflict);
         }
     }
 
@@ -466,9 +466,9 @@ impl Memory for SegmentMemory {
         self.forcing.begin(&self.agent, group, &self.own.areas_of(group));
     }
 
-    fn answer(&mut self, group: GroupId, wish: u32, as_of_ns: Option<u64>, postponed: bool) {
+    fn answer(&mut self, group: GroupId, request: u32, as_of_ns: Option<u64>, postponed: bool) {
         let as_of = as_of_ns.map(|as_of_ns| Duration::from_nanos(self.now_ns.saturating_sub(as_of_ns)));
-        self.received.answer(&self.agent, group, wish, as_of, postponed);
+        self.received.answer(&self.agent, group, request, as_of, postponed);
     }
 
     fn leave(&mut self, group: GroupId, to: HostId, handover: Handover, versions: &[Version]) -> bool {

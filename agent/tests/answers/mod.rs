@@ -46,7 +46,7 @@ fn an_area_without_reader_copies_is_refused_at_once() {
     }
     assert!(world.hosts.iter().all(|host| host.complaints.is_empty() && host.counters().names_refused == 0));
     // Its host counts who asked.
-    assert!(world.hosts[1].counters().clashes > 0);
+    assert!(world.hosts[1].counters().conflicts > 0);
     // When it is gone, the name is free for all.
     mine.delete(&mut world.hosts[1].worker).unwrap();
     assert!(matches!(world.ask(2, "mine", SHORT), Err(Error::TimedOut { .. })));
@@ -165,7 +165,7 @@ fn both_sides_hear_and_count_that_an_area_is_taken_for_something_else() {
             if name == "w" && asked.starts_with("f32") && found.starts_with("u64")),
         "{said:?}"
     );
-    assert_eq!(world.hosts.iter().map(|host| host.counters().clashes).collect::<Vec<_>>(), [0, 1, 0]);
+    assert_eq!(world.hosts.iter().map(|host| host.counters().conflicts).collect::<Vec<_>>(), [0, 1, 0]);
 }
 
 /// Areas of one name and of one group, which two hosts make before they know of each other.
@@ -196,7 +196,7 @@ fn clashes_are_counted_on_both_sides_and_heard_by_all() {
         for host in &world.hosts {
             let counters = host.counters();
             let known = host.complaints.iter().filter(|error| known(error)).count();
-            assert_eq!(counters.clashes as usize, known, "each is counted where it is heard");
+            assert_eq!(counters.conflicts as usize, known, "each is counted where it is heard");
             assert_eq!(counters.names_refused as usize, host.complaints.len() - known);
             seen.push((known, host.complaints.len() - known));
         }

@@ -26,7 +26,7 @@ pub(super) struct Wait {
     area: Option<String>,
     /// Treat a job that does not exist as ended: for one that may end before this command starts.
     #[arg(long, conflicts_with = "area")]
-    absent_ok: bool,
+    missing_ok: bool,
     /// Wait until this version or a later one is published.
     #[arg(long, requires = "area", value_name = "TERM.COUNTER")]
     version: Option<VersionArgument>,
@@ -38,7 +38,7 @@ pub(super) struct Wait {
     timeout: Option<Duration>,
     /// Seconds to wait for a new daemon when this one ends.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
-    daemon_within: Duration,
+    daemon_timeout: Duration,
     /// As JSON.
     #[arg(long)]
     json: bool,
@@ -56,7 +56,7 @@ impl WaitFailed {
 }
 
 pub(super) fn wait(dir: &RunDir, what: &Wait) -> Result<()> {
-    let mut daemon = Reconnecting::open(dir, what.daemon_within)?;
+    let mut daemon = Reconnecting::open(dir, what.daemon_timeout)?;
     match &what.area {
         Some(area) => wait_for_area(&mut daemon, what, area),
         None => wait_for_end(&mut daemon, what),
@@ -86,7 +86,7 @@ fn wait_for_end(daemon: &mut Reconnecting, what: &Wait) -> Result<()> {
             // It ended while it was waited for.
             Some(true) if what.timeout.is_none() => break,
             // From the first look on, its absence is what is waited for.
-            Some(false) if seen || what.absent_ok => break,
+            Some(false) if seen || what.missing_ok => break,
             Some(false) => return Err(Error::Refused(Refusal::NoSuchJob { job: what.job.clone() }).into()),
             _ => {}
         }

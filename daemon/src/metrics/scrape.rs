@@ -96,7 +96,7 @@ fn listed(out: &mut Exposition, line: &JobLine) {
 fn seen(out: &mut Exposition, job: &str, snapshot: &Snapshot) {
     stats(out, job, &snapshot.stats);
     let left_out = "Areas that this scrape leaves out (metrics.areas).";
-    out.add(Gauge, "hectare_job_areas_left_out", left_out, &[("job", job)], snapshot.areas_omitted);
+    out.add(Gauge, "hectare_job_areas_omitted", left_out, &[("job", job)], snapshot.areas_omitted);
     for worker in &snapshot.workers {
         of_worker(out, job, worker);
     }
@@ -126,10 +126,10 @@ fn stats(out: &mut Exposition, job: &str, stats: &Stats) {
         }
     };
     let postponed = [
-        ("pinned", stats.put_off_pinned),
-        ("group", stats.put_off_group),
-        ("owner_away", stats.put_off_owner),
-        ("unscanned", stats.put_off_unscanned),
+        ("pinned", stats.postponed_pinned),
+        ("group", stats.postponed_group),
+        ("owner_away", stats.postponed_owner),
+        ("unscanned", stats.postponed_unscanned),
     ];
     causes("postponed_publications", "Publications postponed, by cause.", &postponed);
     let taken = [

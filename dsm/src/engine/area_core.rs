@@ -3,7 +3,7 @@ use super::directory::{AreaId, find};
 use super::shared::{Shared, check_is_asked_for};
 use crate::error::{Error, Result, Unshared};
 use crate::log::bitmap::Log;
-use crate::protocol::clash::{Clash, Over};
+use crate::protocol::conflict::{Conflict, Over};
 use crate::protocol::ownership;
 use crate::protocol::publication::Version;
 use crate::segment::about::About;
@@ -188,11 +188,12 @@ impl AreaCore {
 
     /// The error that tells its owner an objection of other hosts.
     #[cold]
-    pub(crate) fn clash(&self, clash: Clash) -> Error {
+    pub(crate) fn conflict(&self, conflict: Conflict) -> Error {
         let segment = &self.shared.segment;
         let here = segment.host_text(Some(segment.config().here as usize));
-        let (name, host, is_known) = (self.name.clone(), segment.host_text(Some(clash.host)), clash.is_known);
-        let error = match clash.over {
+        let (name, host, is_known) =
+            (self.name.clone(), segment.host_text(Some(conflict.host)), conflict.is_known);
+        let error = match conflict.over {
             Over::Name => Error::NameClash { name, here, host, is_known },
             Over::Type([size, align, kind]) => {
                 let asked = ElementType { size, align, kind }.to_string().into();
@@ -206,7 +207,7 @@ impl AreaCore {
                 Error::GroupClash { name, group, here, host, is_known }
             }
         };
-        tracing::warn!(%error, "a clash with another host");
+        tracing::warn!(%error, "a conflict with another host");
         error
     }
 
@@ -261,15 +262,15 @@ impl AreaCore {
         self.shared.segment.forced(self.id.index as usize).set();
     }
 
-    /// Asks the owner's host for what the area is there now; the number of the wish.
-    pub(crate) fn wish(&self) -> u64 {
-        let wish = self.slot().agent.wish.make();
+    /// Asks the owner's host for what the area is there now; the number of the request.
+    pub(crate) fn request(&self) -> u64 {
+        let request = self.slot().agent.request.make();
         self.shared.tell_agent(self.id.index as usize);
-        wish
+        request
     }
 
-    /// Whether a wish is answered, and the owner could not publish.
-    pub(crate) fn answer_to(&self, wish: u64) -> Option<bool> {
-        self.slot().agent.wish.answer_to(wish)
+    /// Whether a request is answered, and the owner could not publish.
+    pub(crate) fn answer_to(&self, request: u64) -> Option<bool> {
+        self.slot().agent.request.answer_to(request)
     }
 }

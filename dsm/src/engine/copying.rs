@@ -7,7 +7,7 @@ use crate::memory::copy::{Kernels, LineBuffer, words};
 use crate::protocol::claim;
 use crate::protocol::claim::Claim;
 use crate::protocol::division::{LEAST_BYTES, Speeds};
-use crate::protocol::plan_checks::ELSEWHERE;
+use crate::protocol::plan_checks::OTHER_HOST;
 use crate::segment::layout::{Chunk, LINE};
 use crate::segment::parts::Parts;
 use crate::segment::tally::add;
@@ -83,7 +83,7 @@ impl Runtime<'_> {
         let owner = chunk.owner.load(Ordering::Relaxed);
         // Of an area whose owner is elsewhere, nobody here has the lines in his cache.
         let of_speed =
-            owner != ELSEWHERE && (LEAST_BYTES..=OWNER_BYTES).contains(&(parts.padded_bytes() as u64));
+            owner != OTHER_HOST && (LEAST_BYTES..=OWNER_BYTES).contains(&(parts.padded_bytes() as u64));
         let since = (of_speed && piece.workers > 1 && Speeds::are_noted(round)).then(clock::now_ns);
         let bytes = copying.run(piece.first, piece.words, &mut self.local.copy_scratch.borrow_mut());
         // Of sparse chunks the bitmaps cost as much as the lines.

@@ -77,7 +77,7 @@ impl OwnedSet {
         entry.epoch = epoch;
         let bit = u64::from(core.layout.copies != 0) << (index % 64);
         published[index / 64] = published[index / 64] & !(1 << (index % 64)) | bit;
-        local.heard.owns_more(&core.shared.segment.header().agent.clashes, &core.slot.agent.clashes);
+        local.heard.owns_more(&core.shared.segment.header().agent.conflicts, &core.slot.agent.conflicts);
         Some(match known {
             Some(known) => known.clone(),
             None => entry.take_hand(local, rank, core),

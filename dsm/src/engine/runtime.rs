@@ -6,7 +6,7 @@ use crate::engine::owned_set::OwnedSet;
 use crate::engine::scan::Scanned;
 use crate::engine::shared::Shared;
 use crate::error::Rank;
-use crate::protocol::clash::Heard;
+use crate::protocol::conflict::Heard;
 use crate::protocol::presence::Presences;
 use crate::protocol::round::{Pause, Rounds, Work};
 use crate::protocol::word::{Phase, RoundWord};

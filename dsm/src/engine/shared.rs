@@ -47,7 +47,7 @@ impl Shared {
 
     /// Why nothing can be done here with a rank that is not of this host.
     #[cold]
-    pub(crate) fn elsewhere(&self, rank: Rank) -> Error {
+    pub(crate) fn on_other_host(&self, rank: Rank) -> Error {
         match self.segment.host_of(rank) {
             Some(host) => Error::WorkerElsewhere { rank, host: self.segment.host_text(Some(host)) },
             None => Error::NoSuchWorker { rank },

@@ -4,7 +4,7 @@ use super::presence::{Presence, Presences};
 use crate::primitive::AtomicU64;
 
 /// In place of an owner's rank: that of an area whose owner is on another host. Everybody copies it.
-pub(crate) const ELSEWHERE: u32 = u32::MAX;
+pub(crate) const OTHER_HOST: u32 = u32::MAX;
 
 /// A plan's finding on an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Owning<'_> {
         let word = lock::lock_for_round(self.lock, self.ownership, round);
         if word.is_remote() {
             return match has_arrived() {
-                true => found_target(ELSEWHERE, target()),
+                true => found_target(OTHER_HOST, target()),
                 false => Found::Awaited,
             };
         }

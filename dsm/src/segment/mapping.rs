@@ -5,10 +5,10 @@ use super::layout::{
 };
 use crate::error::Error;
 use crate::memory::mutex::RobustMutex;
-use crate::protocol::elsewhere::{Elsewhere, HostRecord};
 use crate::protocol::index::Index;
 use crate::protocol::outlet::Outlet;
 use crate::protocol::ownership::OwnershipWord;
+use crate::protocol::remote_clocks::{HostRecord, RemoteClocks};
 use crate::protocol::round::{Rounds, Seat, slot_state};
 use crate::segment::tally::Tally;
 use std::ops::Range;
@@ -208,10 +208,10 @@ impl Segment {
 
     /// The hosts of the job, if it is on several.
     #[inline]
-    pub(crate) fn elsewhere(&self) -> Elsewhere<'_> {
+    pub(crate) fn remote_clocks(&self) -> RemoteClocks<'_> {
         // SAFETY: `Map::of` places `hosts` records there.
         let hosts: &[HostRecord] = unsafe { self.table(self.map.hosts, self.config.hosts as usize) };
-        Elsewhere { hosts, here: self.config.here as usize }
+        RemoteClocks { hosts, here: self.config.here as usize }
     }
 
     /// The names of the job's hosts.
@@ -237,7 +237,7 @@ impl Segment {
 
     /// The ranks of a host of the job.
     pub(crate) fn ranks_of(&self, host: usize) -> Range<u32> {
-        let record = &self.elsewhere().hosts[host];
+        let record = &self.remote_clocks().hosts[host];
         // Relaxed: they do not change.
         let first = record.first.load(Ordering::Relaxed);
         first..first + record.ranks.load(Ordering::Relaxed)
@@ -266,7 +266,7 @@ impl Segment {
     /// The clock of a rank: of one of another host, its host's.
     pub(crate) fn clock_of(&self, rank: u32) -> u64 {
         let clock = match self.host_of(rank) {
-            Some(host) => &self.elsewhere().hosts[host].clock,
+            Some(host) => &self.remote_clocks().hosts[host].clock,
             None => &self.all_seats()[rank as usize].clock,
         };
         clock.load(Ordering::Relaxed)
@@ -285,7 +285,7 @@ impl Segment {
     /// Writes the hosts of a segment that was just made, of so many ranks each.
     fn place_hosts(&self, ranks: &[u32]) {
         let mut first = 0;
-        for (host, (record, ranks)) in self.elsewhere().hosts.iter().zip(ranks).enumerate() {
+        for (host, (record, ranks)) in self.remote_clocks().hosts.iter().zip(ranks).enumerate() {
             record.first.store(first, Ordering::Relaxed);
             record.ranks.store(*ranks, Ordering::Relaxed);
             if *ranks == 0 {

@@ -2,8 +2,8 @@
 //! memory, truncating and scribbling included, can stop the reader.
 use super::layout::{AreaSlot, Config, Header, Map, Marks, WorkerRecord};
 use crate::error::Error;
-use crate::protocol::elsewhere::HostRecord;
 use crate::protocol::record::CopyRecord;
+use crate::protocol::remote_clocks::HostRecord;
 use crate::protocol::round::Seat;
 use crate::segment::mapping::Segment;
 use crate::segment::tally::Tally;

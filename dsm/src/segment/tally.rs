@@ -35,13 +35,13 @@ pub(crate) fn add(word: &AtomicU64, count: u64) {
 pub(crate) struct Counters {
     pub(crate) abandoned: AtomicU64,
     /// Publications postponed because every reader copy was pinned.
-    pub(crate) put_off_pinned: AtomicU64,
+    pub(crate) postponed_pinned: AtomicU64,
     /// Because another area of the group could not be published.
-    pub(crate) put_off_group: AtomicU64,
+    pub(crate) postponed_group: AtomicU64,
     /// Because the owner was not in the round.
-    pub(crate) put_off_owner: AtomicU64,
+    pub(crate) postponed_owner: AtomicU64,
     /// Because the owner had not looked the area through.
-    pub(crate) put_off_unscanned: AtomicU64,
+    pub(crate) postponed_unscanned: AtomicU64,
     /// Chunks taken over from the dead.
     pub(crate) takeovers: AtomicU64,
     /// Rounds taken over from a dead actor.

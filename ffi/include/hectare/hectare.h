@@ -330,7 +330,7 @@ typedef struct ha_job_options {
     // Address space for areas, in bytes; memory is taken only for areas that exist. Default: twice the host's memory.
     uint64_t reserve_bytes;
     // How long a round waits for workers before it continues without them, in nanoseconds. Default: 100 ms.
-    uint64_t round_timeout_ns;
+    uint64_t patience_ns;
     // Worker slots. Default: 256.
     uint32_t max_workers;
     // Area slots. Default: 4096.
@@ -368,9 +368,9 @@ typedef struct ha_synced {
     // The round that was completed.
     uint64_t round;
     // How many rounds before it were abandoned because a worker did not arrive.
-    uint32_t abandoned;
+    uint32_t given_up;
     // How many of the requested areas are published in a later round, because every reader copy is in use.
-    uint32_t postponed;
+    uint32_t put_off;
 } ha_synced;
 
 // Options of an area. Zero in a field is the default; `ha_area_options_init` sets all to it.
@@ -456,13 +456,13 @@ typedef struct ha_stats {
     // Rounds that began.
     uint64_t rounds;
     // Rounds abandoned because a worker did not arrive.
-    uint64_t abandoned;
+    uint64_t given_up;
     // How often a worker was late, so that a round was abandoned.
     uint64_t late;
     // Versions published.
     uint64_t published;
     // Publications postponed because every reader copy was in use, or because a group was not complete.
-    uint64_t postponed;
+    uint64_t put_off;
     // Bytes copied into reader copies.
     uint64_t copied_bytes;
     // Chunks of a copy taken over from dead workers.
@@ -474,7 +474,7 @@ typedef struct ha_stats {
     // Processes killed by the stall policy.
     uint64_t kills;
     // Reader copies pinned by the stall policy (`pinned_copies` of `hectare stat`).
-    uint64_t pinned_copies;
+    uint64_t quarantines;
     // Unlogged 64-byte lines that check mode found written.
     uint64_t unlogged_lines;
 } ha_stats;
@@ -520,7 +520,7 @@ typedef struct ha_area_info {
     // The newest published version; 0.0 without reader copies.
     struct ha_version version;
     // Publications postponed because every reader copy was in use.
-    uint64_t postponed;
+    uint64_t put_off;
     // Reader copies.
     uint32_t copies;
     // The rank that owns it, or to which it is being given; -1 if it can be claimed.
@@ -714,7 +714,7 @@ ha_status ha_worker_rank(struct ha_worker *worker,
 ha_status ha_service(struct ha_worker *worker);
 
 // Publishes what this worker wrote, now: forces a round of the areas that it owns, and waits for it. A
-// synchronization point. Workers that do not come within the job's round timeout are left out; `ha_barrier` waits for
+// synchronization point. Workers that do not come within the job's patience are left out; `ha_barrier` waits for
 // everybody.
 //
 // Pointers: `worker` an open worker; `synced` null, or a place for the outcome, its `size` set.

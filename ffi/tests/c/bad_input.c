@@ -238,7 +238,7 @@ static void old_header(void)
     struct {
         size_t size;
         uint64_t round;
-        uint32_t abandoned, postponed;
+        uint32_t given_up, put_off;
         unsigned char canary[64];
     } synced;
     ha_job *made;
@@ -247,7 +247,7 @@ static void old_header(void)
     size_t count, i;
     struct {
         size_t size;
-        uint64_t reserve_bytes, round_timeout_ns;
+        uint64_t reserve_bytes, patience_ns;
         uint32_t max_workers, max_areas, max_observers, stall_policy;
         uint64_t stall_after_ns;
         uint32_t pin_cores, check, no_huge_pages, generations, seal_every, reserved;
@@ -262,7 +262,7 @@ static void old_header(void)
     memset(&synced, 0x55, sizeof synced);
     synced.size = 24;
     OK(ha_sync(worker, (ha_synced *)(void *)&synced));
-    CHECK(synced.size == 24 && synced.abandoned == 0);
+    CHECK(synced.size == 24 && synced.given_up == 0);
     for (i = 0; i < sizeof synced.canary; i++)
         CHECK(synced.canary[i] == 0x55);
     /* A newer program's list: the items' stride is its own, and what the library does not know is zero. */

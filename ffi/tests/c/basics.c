@@ -37,7 +37,7 @@ static void one_worker(void)
     OK(ha_area_version(reader, &before));
     synced.size = sizeof synced;
     OK(ha_sync(worker, &synced));
-    CHECK(synced.size == sizeof synced && synced.round > 0 && synced.abandoned == 0 && synced.postponed == 0);
+    CHECK(synced.size == sizeof synced && synced.round > 0 && synced.given_up == 0 && synced.put_off == 0);
     OK(ha_area_reader(reader, &seen));
     CHECK(memcmp(seen, data, 8000) == 0);
     OK(ha_area_version(reader, &version));

@@ -127,7 +127,7 @@ static void child(int descriptor)
     synced.size = sizeof synced;
     do
         OK(ha_sync(worker, &synced));
-    while (synced.postponed != 0);
+    while (synced.put_off != 0);
     OK(ha_area_store(estate, 1, 1, &value, sizeof value));
     OK(ha_area_give_published(gift, 0));
     if (failures != 0)

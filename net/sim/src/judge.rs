@@ -23,12 +23,12 @@ pub enum Promise {
     /// After the faults, everybody gets on and has the newest version in time.
     Progress,
     /// Who asks for what a group is now is answered when that is there.
-    Wishes,
+    Requests,
     /// What is sent on demand goes to who asks, and to who is given it.
     Demand,
     /// A name has one area, and the areas of a group have one host; who asks gets the answer that fits.
     Names,
-    /// Both hosts hear of what clashes.
+    /// Both hosts hear of what conflicts.
     Told,
     /// One host decides who failed, and all end by that.
     OneDecision,
@@ -77,7 +77,7 @@ pub(crate) struct Judge {
     at_clock: BTreeMap<(HostId, u64), BTreeMap<GroupId, u64>>,
     names: BTreeMap<String, AreaId>,
     groups: BTreeMap<String, HostId>,
-    /// Which host has still to hear that another one clashes with an area.
+    /// Which host has still to hear that another one conflicts with an area.
     unheard: BTreeSet<(AreaId, HostId)>,
     heard: BTreeSet<(AreaId, HostId)>,
     ends: BTreeMap<HostId, PeerFailed>,
@@ -280,14 +280,14 @@ impl Judge {
         self.names.get(name).copied()
     }
 
-    /// The first accepted area of a host that another host's clashes with, by what the latter was told.
+    /// The first accepted area of a host that another host's conflicts with, by what the latter was told.
     pub(crate) fn must_hear(&mut self, area: AreaId, by: HostId) {
         if !self.heard.contains(&(area, by)) {
             self.unheard.insert((area, by));
         }
     }
 
-    /// A host heard that another one clashes with its area.
+    /// A host heard that another one conflicts with its area.
     pub(crate) fn heard(&mut self, area: AreaId, by: HostId) {
         self.unheard.remove(&(area, by));
         self.heard.insert((area, by));

@@ -3,13 +3,13 @@
 //!
 //! All of a run follows from its seed. Seeds with a broken promise are replayed by `cargo run --release -p hectare-sim -- --seed N`.
 #![forbid(unsafe_code)]
+mod force_requests;
 mod groups;
 mod judge;
 mod memory;
 mod network;
 mod options;
 mod random;
-mod wishes;
 mod world;
 
 pub use judge::{Broken, Promise};

@@ -72,7 +72,7 @@ pub struct Options {
     /// Of a thousand hosts, so many have at first no memory for the copies that they would send.
     pub short: u64,
     /// Of a thousand rounds, so many find a worker that wants what a group of another host is now.
-    pub wishes: u64,
+    pub requests: u64,
     /// Of a thousand groups of one area, so many are sent on demand.
     pub on_demand: u64,
     /// A host sends cuts of groups that it does not own.
@@ -138,7 +138,7 @@ impl Options {
             crashes,
             impostor,
             death,
-            wishes: if random.chance(400) { random.between(1, 200) } else { 0 },
+            requests: if random.chance(400) { random.between(1, 200) } else { 0 },
             short: if random.chance(200) { 500 } else { 0 },
             renewals: if random.chance(400) { random.between(1, 6) } else { 0 },
             handovers: if random.chance(500) { random.between(1, 12) } else { 0 },

@@ -51,7 +51,7 @@ fn the_faults_happen() {
     assert!(sum(|counters| counters.left) > 100, "groups go from host to host");
     assert!(sum(|counters| counters.taken) > 100);
     assert!(
-        sum(|counters| counters.clashes) > sum(|counters| counters.names_refused),
+        sum(|counters| counters.conflicts) > sum(|counters| counters.names_refused),
         "names, groups and questions"
     );
     assert_eq!(sum(|counters| counters.malformed), 0);
@@ -141,7 +141,7 @@ fn a_group_that_is_left_behind_its_readers_backs() {
 
 #[test]
 fn answers_before_their_data() {
-    is_found(Mutant::EarlyAnswer, &[Promise::Wishes]);
+    is_found(Mutant::EarlyAnswer, &[Promise::Requests]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Groups of other hosts to which this one subscribes: cuts are received and committed.
-use super::forced::Wishes;
+use super::forced::Requests;
 use super::{Action, Cx, Mutant, Node};
 use crate::intervals::Intervals;
 use crate::memory::Arrival;
@@ -28,7 +28,7 @@ pub(super) struct Inbound {
     /// The terms of a cut of which lines are written and not published.
     pub(super) partial: Option<Vec<u64>>,
     interval_us: u64,
-    pub(super) wishes: Wishes,
+    pub(super) requests: Requests,
     /// Nobody wants it any more; it goes when what was committed is published.
     leaving: bool,
     /// Where it is to be subscribed to when what was committed is published.
@@ -110,7 +110,7 @@ impl Inbound {
             round: self.round,
             interval_us: self.interval_us,
             // Of what is sent on demand, the next owner's host is not asked for what was answered.
-            forced: if self.is_on_demand() { self.wishes.last_open() } else { self.wishes.last() },
+            forced: if self.is_on_demand() { self.requests.last_open() } else { self.requests.last() },
             have: self.have.clone(),
         }
     }
@@ -130,7 +130,7 @@ impl Node {
             phase: Phase::Idle,
             partial: None,
             interval_us,
-            wishes: Wishes::default(),
+            requests: Requests::default(),
             leaving: false,
             moving: None,
             floor: 0,
@@ -319,8 +319,8 @@ impl Node {
             return;
         };
         if inbound.is_on_demand() {
-            if let Some(wish) = inbound.wishes.take_all() {
-                cx.memory.answer(group, wish, None, true);
+            if let Some(request) = inbound.requests.take_all() {
+                cx.memory.answer(group, request, None, true);
             }
             return;
         }

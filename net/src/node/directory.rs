@@ -130,7 +130,7 @@ impl Node {
             }
             match holder.filter(|_| of_same.is_none()).filter(is_real) {
                 // By the directory before this one, which may not have told the other side.
-                Some((holder, error)) if was_refused => self.tell_clash(holder, area.group.home(), error),
+                Some((holder, error)) if was_refused => self.tell_conflict(holder, area.group.home(), error),
                 None if was_refused => {}
                 None => {
                     directory.enter(area, stated);
@@ -138,16 +138,16 @@ impl Node {
                 }
                 Some((holder, error)) => {
                     self.tell(area.group.home(), Register::Named(area, Err(error)));
-                    self.tell_clash(holder, area.group.home(), error);
+                    self.tell_conflict(holder, area.group.home(), error);
                 }
             }
         }
         self.answer_waiting(cx);
     }
 
-    fn tell_clash(&mut self, area: AreaId, by: HostId, error: NameError) {
+    fn tell_conflict(&mut self, area: AreaId, by: HostId, error: NameError) {
         if !self.mutant(Mutant::OneSided) {
-            self.tell(area.group.home(), Register::Clash(area, by, error));
+            self.tell(area.group.home(), Register::Conflict(area, by, error));
         }
     }
 
@@ -190,7 +190,7 @@ impl Node {
         }
         for (from, index, serial, area, result) in answers {
             if let Err(error) = result {
-                self.tell_clash(area, from, error);
+                self.tell_conflict(area, from, error);
             }
             self.tell(from, Register::Found(index, serial, result));
         }

@@ -215,7 +215,7 @@ pub enum Event<'b> {
         /// The group.
         group: GroupId,
         /// Rises with each, from 1 on.
-        wish: u32,
+        request: u32,
     },
     /// A round of this host has published what [`Memory::force`](crate::Memory::force) asked for. Comes after the events of what it published.
     Forced {
@@ -257,7 +257,7 @@ pub enum Action {
         found: Option<AreaId>,
     },
     /// Another host asked for an area of this host as something else than it is, or wanted its name.
-    Clash {
+    Conflict {
         /// The area.
         area: AreaId,
         /// Who.
@@ -308,5 +308,5 @@ pub struct Counters {
     pub names_refused: u64,
     /// Areas of other hosts that were refused because of one of this host, and questions for one of this host that is something
     /// else, or that other hosts cannot have.
-    pub clashes: u64,
+    pub conflicts: u64,
 }

@@ -55,7 +55,7 @@ impl Forcing {
 
 /// Requests of this host's workers to a group of another host.
 #[derive(Debug, Default)]
-pub(super) struct Wishes {
+pub(super) struct Requests {
     last: u32,
     /// When those were made that are not answered.
     open: VecDeque<(u32, u64)>,
@@ -65,14 +65,14 @@ pub(super) struct Wishes {
     next: Option<Forced>,
 }
 
-impl Wishes {
+impl Requests {
     pub(super) fn last(&self) -> u32 {
         self.last
     }
 
     /// The last one if it is not answered, else 0.
     pub(super) fn last_open(&self) -> u32 {
-        self.open.back().map_or(0, |(wish, _)| *wish)
+        self.open.back().map_or(0, |(request, _)| *request)
     }
 
     /// The owner is on another host from now on.
@@ -82,24 +82,24 @@ impl Wishes {
 
     /// Takes all that are not answered: the last of them, if there are some.
     pub(super) fn take_all(&mut self) -> Option<u32> {
-        let last = self.open.back().map(|(wish, _)| *wish);
+        let last = self.open.back().map(|(request, _)| *request);
         self.open.clear();
         last
     }
 
     /// Takes what an answer answers; when the last of them was made.
     fn answer(&mut self, forced: u32) -> Option<u64> {
-        let count = self.open.partition_point(|(wish, _)| *wish <= forced);
+        let count = self.open.partition_point(|(request, _)| *request <= forced);
         self.open.drain(..count).next_back().map(|(_, at_ns)| at_ns)
     }
 }
 
 impl Node {
     /// A worker of this host wants what a group of another is now.
-    pub(super) fn force(&mut self, cx: &mut Cx<'_>, group: GroupId, wish: u32) {
+    pub(super) fn force(&mut self, cx: &mut Cx<'_>, group: GroupId, request: u32) {
         let Some(inbound) = self.inbound.get_mut(&group) else { return };
-        inbound.wishes.last = wish;
-        inbound.wishes.open.push_back((wish, cx.now));
+        inbound.requests.last = request;
+        inbound.requests.open.push_back((request, cx.now));
         self.restate_subscription(group);
     }
 
@@ -107,9 +107,9 @@ impl Node {
     pub(super) fn on_forced(&mut self, cx: &mut Cx<'_>, from: HostId, group: GroupId, forced: Forced) {
         let Some(inbound) = self.inbound.get_mut(&group) else { return };
         if inbound.moving.is_some_and(|owner| owner.host == from) {
-            inbound.wishes.next = Some(forced);
+            inbound.requests.next = Some(forced);
         } else {
-            inbound.wishes.answer = Some(forced);
+            inbound.requests.answer = Some(forced);
             self.answer_wishes(cx, group);
         }
     }
@@ -119,11 +119,11 @@ impl Node {
         let early = self.mutant(Mutant::EarlyAnswer);
         let Some(inbound) = self.inbound.get_mut(&group) else { return };
         let is_here = |answer: &Forced| early || answer.round <= inbound.round_here();
-        let Some(answer) = inbound.wishes.answer.filter(is_here) else { return };
-        inbound.wishes.answer = None;
+        let Some(answer) = inbound.requests.answer.filter(is_here) else { return };
+        inbound.requests.answer = None;
         // What has arrived and is not published here is not what readers see by rounds.
         let is_published = answer.round <= inbound.round;
-        if let Some(asked_ns) = inbound.wishes.answer(answer.forced) {
+        if let Some(asked_ns) = inbound.requests.answer(answer.forced) {
             let is_all = answer.is_newest && !answer.postponed && (is_published || early);
             cx.memory.answer(group, answer.forced, is_all.then_some(asked_ns), answer.postponed);
         }

@@ -257,7 +257,7 @@ impl Node {
         // What the new owner has is newer than all that clocks covered before.
         inbound.floor = 0;
         inbound.phase = Phase::Idle;
-        inbound.wishes.go_over();
+        inbound.requests.go_over();
         if inbound.partial.take().is_some() {
             cx.memory.restore(group);
         }
@@ -322,8 +322,9 @@ impl Node {
         };
         let is_whole = !matches!(inbound.phase, Phase::Arrived { .. });
         // As it is here is all that was written.
-        if is_whole && let Some(wish) = self.inbound.get_mut(&group).and_then(|it| it.wishes.take_all()) {
-            cx.memory.answer(group, wish, Some(cx.now), false);
+        if is_whole && let Some(request) = self.inbound.get_mut(&group).and_then(|it| it.requests.take_all())
+        {
+            cx.memory.answer(group, request, Some(cx.now), false);
         }
         if !is_whole || !cx.memory.take(group, handover) {
             self.alarms.insert((cx.now + AGAIN_NS, group));

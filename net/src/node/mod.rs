@@ -228,7 +228,7 @@ impl Node {
             Event::Clocks { clock, lowest } => self.local_clocks(clock, lowest),
             Event::Attach { ticket, wanted, interval_us } => self.attach(cx, ticket, wanted, interval_us),
             Event::Detach { group } => self.detach(cx, group),
-            Event::Force { group, wish } => self.force(cx, group, wish),
+            Event::Force { group, request } => self.force(cx, group, request),
             Event::Forced { group, postponed } => self.forced(cx, group, postponed),
             Event::Left => {
                 for host in self.peers.hosts() {
@@ -443,12 +443,12 @@ impl Node {
             Register::Found(index, serial, result) if from == HostId::FIRST => {
                 self.on_found(cx, index, serial, result)
             }
-            Register::Clash(area, by, error)
+            Register::Conflict(area, by, error)
                 if from == HostId::FIRST
                     || by == from && matches!(error, NameError::Type { .. } | NameError::Length { .. }) =>
             {
-                self.counters.clashes += 1;
-                cx.out.push(Action::Clash { area, by, error });
+                self.counters.conflicts += 1;
+                cx.out.push(Action::Conflict { area, by, error });
             }
             Register::Forced(group, forced) if self.moves_to(group, from) => {
                 self.on_forced(cx, from, group, forced);
@@ -466,7 +466,7 @@ impl Node {
                     peer.left = true;
                 }
             }
-            Register::Named(..) | Register::Found(..) | Register::Clash(..) => {
+            Register::Named(..) | Register::Found(..) | Register::Conflict(..) => {
                 self.counters.violations += 1;
             }
         }

@@ -198,7 +198,7 @@ impl Node {
         };
         let asked_by = self.config.host;
         let error = NameError::Type { there, here, asked_by };
-        self.tell(self.owner_of(area.group), Register::Clash(area, asked_by, error));
+        self.tell(self.owner_of(area.group), Register::Conflict(area, asked_by, error));
     }
 
     pub(super) fn answer_attached(&mut self, cx: &mut Cx<'_>, group: crate::GroupId) {

@@ -38,7 +38,7 @@ pub enum Register {
     Found(u32, u64, Result<AreaId, NameError>),
     /// To the owner: another host asked for its area with another name, type or length, or for one that it keeps. From the
     /// directory, or, of a type or length, from that host.
-    Clash(AreaId, HostId, NameError),
+    Conflict(AreaId, HostId, NameError),
     /// To the directory: the sender has heard nothing of a host for the time-out (`true`), or does again.
     Suspect(HostId, bool),
     /// The directory's decision: the job ends.
@@ -160,7 +160,7 @@ pub enum Key {
     Named(AreaId),
     Lookup(u32),
     Found(u32),
-    Clash(AreaId, HostId),
+    Conflict(AreaId, HostId),
     Forced(GroupId),
     Unsent(GroupId),
     Moving(GroupId),
@@ -181,7 +181,7 @@ impl Register {
             Register::Named(area, _) => Key::Named(*area),
             Register::Lookup(index, _) => Key::Lookup(*index),
             Register::Found(index, ..) => Key::Found(*index),
-            Register::Clash(area, host, _) => Key::Clash(*area, *host),
+            Register::Conflict(area, host, _) => Key::Conflict(*area, *host),
             Register::Suspect(host, _) => Key::Suspect(*host),
             Register::Verdict(_) => Key::Verdict,
             Register::Left => Key::Left,
@@ -242,7 +242,7 @@ impl Register {
                 to.u64(*serial);
                 put_result(to, result.as_ref(), |to, area| to.area(*area));
             }
-            Register::Clash(area, host, error) => {
+            Register::Conflict(area, host, error) => {
                 to.u8(9);
                 to.area(*area);
                 to.host(*host);
@@ -308,7 +308,7 @@ impl Register {
             6 => Register::Named(from.area()?, get_result(from, |_| Ok(()))?),
             7 => Register::Lookup(from.u32()?, from.option(Wanted::get)?),
             8 => Register::Found(from.u32()?, from.u64()?, get_result(from, |from| from.area())?),
-            9 => Register::Clash(from.area()?, from.host()?, get_name_error(from)?),
+            9 => Register::Conflict(from.area()?, from.host()?, get_name_error(from)?),
             10 => Register::Suspect(from.host()?, from.bool()?),
             11 => Register::Verdict(get_failed(from)?),
             12 => Register::Left,

@@ -222,7 +222,7 @@ impl Choices<'_> {
             5 => Register::Named(self.area(), self.result(|_| ())),
             6 => Register::Lookup(self.u32(), self.option(Choices::wanted)),
             7 => Register::Found(self.u32(), self.u64(), self.result(Choices::area)),
-            8 => Register::Clash(self.area(), self.host(), self.name_error()),
+            8 => Register::Conflict(self.area(), self.host(), self.name_error()),
             9 => Register::Suspect(self.host(), self.below(2) == 0),
             10 => Register::Verdict(PeerFailed { host: self.host(), cause: self.cause() }),
             11 => Register::Forced(

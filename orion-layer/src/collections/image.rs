@@ -119,6 +119,7 @@ impl Images {
         let (me, size, number) = (context.rank() as usize, context.size(), context.next_number());
         let name = |rank: usize| format!("orion/map/{number}/{rank}");
         let mine = bytes.and_then(|bytes| show(context.worker(), &name(me), &bytes));
+        let mine = mine.map_err(|error| error.of_array(&site.to_string(), "a worker's entries"));
         let (mine, shown) = mine.map_or_else(|error| (None, Err(error)), |mine| (Some(mine), Ok(())));
         let found = context.agree_on_same(site, shown).and_then(|()| {
             let worker = context.worker();

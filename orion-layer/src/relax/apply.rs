@@ -26,9 +26,9 @@ use hectare_dsm::bytemuck::Zeroable;
 ///
 /// impl Apply<f32> for Momentum {
 ///     type State = f32;
-///     type Seen = ();
+///     type Snapshot = ();
 ///
-///     fn see(&self, _velocity: &f32) {}
+///     fn snapshot(&self, _velocity: &f32) {}
 ///
 ///     fn apply(&self, target: &mut f32, velocity: &mut f32, gradient: f32, _seen: ()) {
 ///         *velocity = self.keep * *velocity - self.rate * gradient;
@@ -64,7 +64,7 @@ pub trait Apply<T: Element>: std::fmt::Debug {
     type State: Element + std::fmt::Debug;
     /// The part of the state that a worker remembers of its last read of the element, and sends with its contribution;
     /// `()` if that does not matter.
-    type Seen: Element + std::fmt::Debug;
+    type Snapshot: Element + std::fmt::Debug;
 
     /// The initial state of an element; zero by default.
     fn initial(&self) -> Self::State {
@@ -72,11 +72,11 @@ pub trait Apply<T: Element>: std::fmt::Debug {
     }
 
     /// The state that a worker remembers.
-    fn see(&self, state: &Self::State) -> Self::Seen;
+    fn snapshot(&self, state: &Self::State) -> Self::Snapshot;
 
     /// Merges `update`, from a worker that had `seen` this part of the state. A panic ends the loop with
     /// [`Error::RulePanicked`](crate::Error::RulePanicked), and poisons the array.
-    fn apply(&self, target: &mut T, state: &mut Self::State, update: T, seen: Self::Seen);
+    fn apply(&self, target: &mut T, state: &mut Self::State, update: T, seen: Self::Snapshot);
 }
 
 /// Adds contributions to the element; integers wrap.
@@ -85,9 +85,9 @@ pub struct Sum;
 
 impl<T: Additive> Apply<T> for Sum {
     type State = ();
-    type Seen = ();
+    type Snapshot = ();
 
-    fn see(&self, _state: &()) {}
+    fn snapshot(&self, _state: &()) {}
 
     fn apply(&self, target: &mut T, _state: &mut (), update: T, _seen: ()) {
         *target = target.plus(update);
@@ -147,15 +147,15 @@ impl AdaRevision {
 }
 
 /// The sum of all gradients of an element, as a worker last saw it.
-pub type Seen<T> = T;
+pub type Snapshot<T> = T;
 
 macro_rules! floats {
     ($($of:ident)*) => {$(
         impl Apply<$of> for Mean {
             type State = ();
-            type Seen = ();
+            type Snapshot = ();
 
-            fn see(&self, _state: &()) {}
+            fn snapshot(&self, _state: &()) {}
 
             fn apply(&self, target: &mut $of, _state: &mut (), update: $of, _seen: ()) {
                 *target += update / self.workers as $of;
@@ -165,13 +165,13 @@ macro_rules! floats {
         impl Apply<$of> for AdaGrad {
             /// The sum of squares.
             type State = $of;
-            type Seen = ();
+            type Snapshot = ();
 
             fn initial(&self) -> $of {
                 self.initial as $of
             }
 
-            fn see(&self, _state: &$of) {}
+            fn snapshot(&self, _state: &$of) {}
 
             fn apply(&self, target: &mut $of, squares: &mut $of, gradient: $of, _seen: ()) {
                 *squares += gradient * gradient;
@@ -182,13 +182,13 @@ macro_rules! floats {
         impl Apply<$of> for AdaRevision {
             /// The sum of gradients, the sum of squares with its corrections, and the greatest that this has been.
             type State = [$of; 3];
-            type Seen = Seen<$of>;
+            type Snapshot = Snapshot<$of>;
 
             fn initial(&self) -> [$of; 3] {
                 [0.0, self.initial as $of, self.initial as $of]
             }
 
-            fn see(&self, [sum, ..]: &[$of; 3]) -> $of {
+            fn snapshot(&self, [sum, ..]: &[$of; 3]) -> $of {
                 *sum
             }
 
@@ -218,7 +218,7 @@ mod tests {
         let (mut a, mut b) = (2.0f64, 2.0f64);
         let (mut state, mut squares) = (Apply::<f64>::initial(&late), Apply::<f64>::initial(&soon));
         for gradient in [1.0, -0.5, 2.0, 0.25] {
-            let seen = Apply::<f64>::see(&late, &state);
+            let seen = Apply::<f64>::snapshot(&late, &state);
             late.apply(&mut a, &mut state, gradient, seen);
             soon.apply(&mut b, &mut squares, gradient, ());
             assert!((a - b).abs() < 1e-12, "{a} {b}");
@@ -231,7 +231,7 @@ mod tests {
         // the fact, are as if the gradients had been one of twice the size.
         let rule = AdaRevision::new(1.0);
         let (mut target, mut state) = (0.0f64, Apply::<f64>::initial(&rule));
-        let seen = Apply::<f64>::see(&rule, &state);
+        let seen = Apply::<f64>::snapshot(&rule, &state);
         rule.apply(&mut target, &mut state, 3.0, seen);
         rule.apply(&mut target, &mut state, 3.0, seen);
         let at_once = 6.0 / (1.0f64 + 36.0).sqrt();

@@ -25,21 +25,21 @@ fn unprepared() -> Error {
 /// The state of a buffered array on this worker.
 #[derive(Debug)]
 pub(super) struct Contributions<T: Additive, A: Apply<T>> {
-    ring: Option<Ring<T, A::Seen>>,
+    ring: Option<Ring<T, A::Snapshot>>,
     /// The array as the body sees it, and the contributions of the body since the last clock.
     pub(super) beside: Beside<T>,
     /// Which elements it contributed to.
     pub(super) touched: Touched,
     /// The remembered state of when `values` was read.
-    seen: Vec<A::Seen>,
+    seen: Vec<A::Snapshot>,
     /// The elements whose values are not those of the array any more.
     news: News,
     /// What is published at a clock.
-    list: List<T, A::Seen>,
+    list: List<T, A::Snapshot>,
 }
 
 impl<T: Additive, A: Apply<T>> Contributions<T, A> {
-    const REMEMBERS: bool = size_of::<A::Seen>() > 0;
+    const REMEMBERS: bool = size_of::<A::Snapshot>() > 0;
 
     pub(super) fn new() -> Self {
         Contributions {
@@ -74,7 +74,7 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         ring.enter(worker)?;
         self.beside.reset(len, has_rows);
         self.touched.reset(len);
-        self.seen.resize(if Self::REMEMBERS { len } else { 0 }, A::Seen::zeroed());
+        self.seen.resize(if Self::REMEMBERS { len } else { 0 }, A::Snapshot::zeroed());
         self.news.reset(params.workers);
         Ok(())
     }
@@ -162,10 +162,10 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
                 let at = *element as usize;
                 beside.set(at, target.get(at));
                 if let Some(state) = state {
-                    seen[at] = rule.see(&state.get(at));
+                    seen[at] = rule.snapshot(&state.get(at));
                 }
             }
-            traffic.bytes += (elements.len() * (size_of::<T>() + size_of::<A::Seen>())) as u64;
+            traffic.bytes += (elements.len() * (size_of::<T>() + size_of::<A::Snapshot>())) as u64;
         });
         traffic
     }
@@ -174,14 +174,14 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
 /// Reads all elements, and what is remembered of their helper values.
 fn load<T: Additive, A: Apply<T>>(
     rule: &A,
-    (beside, seen): (&mut Beside<T>, &mut [A::Seen]),
+    (beside, seen): (&mut Beside<T>, &mut [A::Snapshot]),
     target: Cells<'_, T>,
     state: Option<Cells<'_, A::State>>,
 ) -> Traffic {
     beside.values().enumerate().for_each(|(at, value)| *value = target.get(at));
     if let Some(state) = state {
         for (at, seen) in seen.iter_mut().enumerate() {
-            *seen = rule.see(&state.get(at));
+            *seen = rule.snapshot(&state.get(at));
         }
     }
     Traffic { bytes: (target.len() * size_of::<T>() + size_of_val(seen)) as u64, ..Traffic::default() }

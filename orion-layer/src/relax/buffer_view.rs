@@ -143,6 +143,6 @@ fn merge<T: Additive, A: Apply<T>>(rule: &A, target: &mut T, state: Option<&mut 
     }
     let mut none = A::State::zeroed();
     let state = state.unwrap_or(&mut none);
-    let seen = rule.see(state);
+    let seen = rule.snapshot(state);
     rule.apply(target, state, contribution, seen);
 }

@@ -129,6 +129,11 @@ impl<T: Additive, const N: usize, A: Apply<T> + 'static> Family for BufferViewFa
 }
 
 impl<T: Additive, const N: usize, A: Apply<T>> BufferArg<'_, T, N, A> {
+    /// The name of the array.
+    pub(crate) fn name(&self) -> &str {
+        self.all.target.name()
+    }
+
     /// The array with all that belongs to it.
     pub(crate) fn all(&self) -> &Buffered<T, N, A> {
         self.all
@@ -268,7 +273,8 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
         self.params = Some(*params);
         let all = &mut *self.all;
         let (number, len) = (all.target.number(), all.target.len());
-        all.contributions.prepare(worker, number, (len, N > 1), params)?;
+        let prepared = all.contributions.prepare(worker, number, (len, N > 1), params);
+        prepared.map_err(|error| error.of_array(all.target.name(), "what a worker contributes to it"))?;
         self.copy_from_others(worker)?;
         let Buffered { target, state, rule, contributions } = &mut *self.all;
         let (elements, states) = places_of(target, state.as_ref(), &mut self.mirror, worker)?;

@@ -26,7 +26,7 @@ pub(crate) mod ring;
 mod touched;
 mod trials;
 
-pub use self::apply::{AdaGrad, AdaRevision, Apply, Mean, Seen, Sum};
+pub use self::apply::{AdaGrad, AdaRevision, Apply, Mean, Snapshot, Sum};
 pub use self::buffer_view::BufferView;
 pub(crate) use self::buffered::BufferArg;
 pub use self::buffered::Buffered;

@@ -181,7 +181,8 @@ impl<T: Additive, const N: usize, A: Apply<T>> Serves for ServedArg<'_, T, N, A>
     }
 
     fn announce(&mut self, worker: &mut Worker, plan: u64, workers: usize) -> Result<()> {
-        self.state.announce(worker, plan, workers)
+        let announced = self.state.announce(worker, plan, workers);
+        announced.map_err(|error| error.of_array(self.base.name(), "what workers send to each other"))
     }
 
     fn prefetch(&mut self, worker: &Worker, interval: usize) -> Result<()> {

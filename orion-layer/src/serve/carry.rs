@@ -115,7 +115,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
 
     /// Merges the contribution at `place` into the array.
     #[inline(always)]
-    fn merge(&self, home: &Home<'_, T, A>, batch: &Batch<'_, T, A::Seen>, place: usize, key: u32) {
+    fn merge(&self, home: &Home<'_, T, A>, batch: &Batch<'_, T, A::Snapshot>, place: usize, key: u32) {
         let unit = self.blocks.unit;
         for at in 0..unit {
             let (update, element) = (batch.updates.get(place * unit + at), key as usize * unit + at);
@@ -127,7 +127,13 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
     }
 
     /// Merges a contribution that no slice had foreseen: into the value that this worker holds, if that is newer.
-    fn merge_missed(&mut self, home: &Home<'_, T, A>, batch: &Batch<'_, T, A::Seen>, place: usize, key: u32) {
+    fn merge_missed(
+        &mut self,
+        home: &Home<'_, T, A>,
+        batch: &Batch<'_, T, A::Snapshot>,
+        place: usize,
+        key: u32,
+    ) {
         let unit = self.blocks.unit;
         let slot = self.slot_of(key as usize);
         let slot = slot.filter(|slot| self.cache.states[*slot] & RELOCATED != 0);
@@ -204,7 +210,7 @@ fn empty<T: Additive, S: Element>(
 fn merge_sent<T: Additive, A: Apply<T>>(
     home: &Home<'_, T, A>,
     keys: &[u32],
-    sent: &Sent<'_, T, A::Seen>,
+    sent: &Sent<'_, T, A::Snapshot>,
     versions: &Versions<'_>,
     blocks: Blocks,
 ) {

@@ -39,7 +39,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
             for slots in own.chunks(BATCH) {
                 fetched += self.fetch(&versions, home, slots);
             }
-            let remembered = if Self::REMEMBERS { size_of::<A::Seen>() } else { 0 };
+            let remembered = if Self::REMEMBERS { size_of::<A::Snapshot>() } else { 0 };
             self.tally.fetched += fetched as u64;
             self.tally.hits += (keys - fetched) as u64;
             self.tally.bytes += (fetched * self.blocks.unit * (size_of::<T>() + remembered)) as u64;
@@ -86,7 +86,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         }
         // Unpublished contributions go with the state that was seen when the first of them was computed.
         if Self::REMEMBERS && cache.states[at] & TOUCHED == 0 {
-            home.see(first, &mut cache.seen[at * unit..][..unit]);
+            home.snapshot(first, &mut cache.seen[at * unit..][..unit]);
         }
     }
 }

@@ -36,7 +36,7 @@ impl<T: Additive, A: Apply<T>> Home<'_, T, A> {
             return;
         }
         let mut state = self.state.map_or_else(A::State::zeroed, |state| state.get(place));
-        let seen = self.rule.see(&state);
+        let seen = self.rule.snapshot(&state);
         self.rule.apply(value, &mut state, contribution, seen);
         if let Some(all) = self.state {
             all.set(place, state);
@@ -45,7 +45,7 @@ impl<T: Additive, A: Apply<T>> Home<'_, T, A> {
 
     /// The same by one who has seen something.
     #[inline]
-    pub(super) fn merge_seen(&self, value: &mut T, place: usize, contribution: T, seen: A::Seen) {
+    pub(super) fn merge_seen(&self, value: &mut T, place: usize, contribution: T, seen: A::Snapshot) {
         if contribution.is_zero() {
             return;
         }
@@ -66,13 +66,13 @@ impl<T: Additive, A: Apply<T>> Home<'_, T, A> {
     }
 
     /// Notes what the rule remembers of the states of elements from `first` on.
-    pub(super) fn see(&self, first: usize, seen: &mut [A::Seen]) {
+    pub(super) fn snapshot(&self, first: usize, seen: &mut [A::Snapshot]) {
         let Some(state) = self.state else { return };
-        seen.iter_mut().enumerate().for_each(|(at, seen)| *seen = self.rule.see(&state.get(first + at)));
+        seen.iter_mut().enumerate().for_each(|(at, seen)| *seen = self.rule.snapshot(&state.get(first + at)));
     }
 }
 
-/// See above. `A::Seen` is what a rule remembers.
+/// See above. `A::Snapshot` is what a rule remembers.
 #[derive(Debug)]
 pub(super) struct State<T: Additive, A: Apply<T>> {
     pub(super) blocks: Blocks,
@@ -82,12 +82,12 @@ pub(super) struct State<T: Additive, A: Apply<T>> {
     /// That loop.
     mapped: Option<u64>,
     /// That of the loop that runs.
-    pub(super) cache: Cache<T, A::Seen>,
+    pub(super) cache: Cache<T, A::Snapshot>,
     active: Option<u64>,
     /// The interval whose keys were fetched last.
     pub(super) interval: u32,
-    caches: HashMap<u64, Cache<T, A::Seen>>,
-    pub(super) shared: Option<(Homes, Carrier<T, A::Seen>)>,
+    caches: HashMap<u64, Cache<T, A::Snapshot>>,
+    pub(super) shared: Option<(Homes, Carrier<T, A::Snapshot>)>,
     /// The last announcement: loop and generation of its lists.
     announced: Option<(u64, u64)>,
     made_lists: u64,
@@ -95,7 +95,7 @@ pub(super) struct State<T: Additive, A: Apply<T>> {
     /// Passes that have begun since the last that fetched anything.
     pub(super) begun: u32,
     pub(super) lookaside: LookasideTable<T>,
-    pub(super) pending: PendingUpdates<T, A::Seen>,
+    pub(super) pending: PendingUpdates<T, A::Snapshot>,
     /// Keys that the slice has named for the present interval, and those of the intervals before.
     pub(super) named: Vec<u32>,
     pub(super) lists: Vec<Vec<u32>>,
@@ -106,7 +106,7 @@ pub(super) struct State<T: Additive, A: Apply<T>> {
 }
 
 impl<T: Additive, A: Apply<T>> State<T, A> {
-    pub(super) const REMEMBERS: bool = size_of::<A::Seen>() > 0;
+    pub(super) const REMEMBERS: bool = size_of::<A::Snapshot>() > 0;
 
     pub(super) fn new(blocks: Blocks, number: u64) -> State<T, A> {
         State {
@@ -176,7 +176,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
     }
 
     /// Keeps the cache of a loop, for those that were not used for longest. What `table` maps stays.
-    fn keep(&mut self, plan: u64, mut cache: Cache<T, A::Seen>) {
+    fn keep(&mut self, plan: u64, mut cache: Cache<T, A::Snapshot>) {
         cache.used = self.passes;
         self.caches.insert(plan, cache);
         while self.caches.len() > LOOPS {

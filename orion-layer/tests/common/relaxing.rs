@@ -32,9 +32,9 @@ pub struct Touchy;
 
 impl Apply<u64> for Touchy {
     type State = ();
-    type Seen = ();
+    type Snapshot = ();
 
-    fn see(&self, _state: &()) {}
+    fn snapshot(&self, _state: &()) {}
 
     fn apply(&self, target: &mut u64, _state: &mut (), update: u64, _seen: ()) {
         assert!(update < 1000, "an update of {update}");

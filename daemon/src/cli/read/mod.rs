@@ -19,7 +19,7 @@ pub(super) struct Read {
     area: String,
     /// How to write it.
     #[arg(long, value_enum, default_value_t = Form::Csv)]
-    form: Form,
+    format: Form,
     /// Only these elements: FIRST..END, FIRST.. or ..END, without END.
     #[arg(long)]
     range: Option<Range>,
@@ -27,7 +27,7 @@ pub(super) struct Read {
     #[arg(long, value_name = "TERM.COUNTER")]
     version: Option<VersionArgument>,
     /// Print a JSON object with the values and their area, version and type.
-    #[arg(long, conflicts_with = "form")]
+    #[arg(long, conflicts_with = "format")]
     json: bool,
 }
 
@@ -55,5 +55,5 @@ pub(super) fn read(connection: &Connection, what: &Read) -> Result<()> {
     if what.json {
         return super::output::json(&form::object(&what.job, &what.area, &read)?);
     }
-    print(&form::written(what.form, &what.area, &read)?)
+    print(&form::written(what.format, &what.area, &read)?)
 }

@@ -42,7 +42,7 @@ pub struct Run {
     job: Option<String>,
     /// Print the processes' output unchanged, without their ranks.
     #[arg(long)]
-    plain: bool,
+    no_prefix: bool,
     /// When one process fails, let the others continue. Those that wait for it to join the job get an error.
     #[arg(long)]
     keep_going: bool,
@@ -76,7 +76,7 @@ pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
     check_job_name(&job).map_err(hectare_wire::Error::Refused)?;
     // The job is there before the first process and until after the last, whoever comes and goes.
     let member = Member::hold(dir, &job)?;
-    start(dir, what, &job, (0..processes, processes, what.plain), member)
+    start(dir, what, &job, (0..processes, processes, what.no_prefix), member)
 }
 
 /// Starts ranks of a job, of so many in all, and waits for them. Whether they write themselves, or what they print is copied.

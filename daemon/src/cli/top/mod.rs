@@ -61,7 +61,7 @@ pub(super) struct Top {
     once: bool,
     /// Seconds to wait for a new daemon when this one ends.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
-    daemon_within: Duration,
+    daemon_timeout: Duration,
 }
 
 fn interval(text: &str) -> Result<f64, ArgumentError> {
@@ -76,7 +76,7 @@ fn interval(text: &str) -> Result<f64, ArgumentError> {
 /// # Errors
 /// No daemon, or one that ends and is not followed in time; no such job; no terminal. The terminal is given back before.
 pub(super) fn top(dir: &RunDir, what: &Top) -> Result<u8> {
-    let daemon = Reconnecting::open(dir, what.daemon_within)?;
+    let daemon = Reconnecting::open(dir, what.daemon_timeout)?;
     let mut sampler = Sampler::new(dir, daemon, what.job.clone(), MOST_AREAS);
     let first = loop {
         match sampler.sample()? {

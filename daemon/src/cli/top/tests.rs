@@ -76,7 +76,7 @@ fn everything_is_in_the_picture() {
         [
             "hectare top: 1 job, 3 workers, 2 not at work, every 1.0 s",
             "JOB  MEMBERS  RANKS  DIED  MEMORY   ROUNDS/s  BYTES/s    ABANDONED  POSTPONED",
-            "mf   3        3      1     3.0 MiB  1234      4.8 MiB/s  2         0",
+            "mf   3        3      1     3.0 MiB  1234      4.8 MiB/s  2          0",
             "",
             "JOB  RANK  PID   STATE      ROUNDS/s  BYTES/s  BEHIND  LATE  WAITED FOR",
             "mf   0     4000  live       5.0       300 B/s  0       0     25 %",

@@ -255,7 +255,7 @@ impl Desk {
         if now {
             self.shared.segment.header().sync.request();
             let runtime = self.runtime();
-            self.shared.segment.elsewhere().call(&runtime.rounds(), &runtime);
+            self.shared.segment.remote_clocks().call(&runtime.rounds(), &runtime);
         }
     }
 
@@ -300,9 +300,9 @@ fn go_on(shared: &Shared) -> BTreeSet<u64> {
     let complete = arrival::complete(&segment.header().agent.cuts);
     for (index, slot) in segment.areas()[..segment.used_areas()].iter().enumerate() {
         let is_live = AreaId::of(index, &slot.read.state).is_some();
-        if is_live && slot.agent.clashes.are_any() {
+        if is_live && slot.agent.conflicts.are_any() {
             // The agent may have died before it counted what it had told. Release: pairs with the acquire in `Heard::begin`.
-            segment.header().agent.clashes.fetch_add(1, Ordering::Release);
+            segment.header().agent.conflicts.fetch_add(1, Ordering::Release);
         }
         if !is_live || !ownership::load(&slot.own.ownership).is_remote() {
             continue;

@@ -80,19 +80,19 @@ impl Agent {
         is_over.then_some(Published::PutOff)
     }
 
-    /// Answers the wishes for an area up to number `wish` ([`Event::Wished`]): what its owner had written by the time of the
-    /// wish is published here, in a round that is past, unless `postponed` says that it could not be published there; or, of an area
+    /// Answers the requests for an area up to number `request` ([`Event::Requested`]): what its owner had written by the time of the
+    /// request is published here, in a round that is past, unless `postponed` says that it could not be published there; or, of an area
     /// that is sent on demand, what was published there has arrived here.
     ///
-    /// [`Event::Wished`]: super::news::Event::Wished
-    pub fn answer(&self, area: AreaId, wish: u64, postponed: bool) {
+    /// [`Event::Requested`]: super::news::Event::Requested
+    pub fn answer(&self, area: AreaId, request: u64, postponed: bool) {
         if self.desk.hold(area).is_ok() {
-            let record = &self.desk.shared.segment.areas()[area.index as usize].agent.wish;
-            record.answer(wish, postponed);
+            let record = &self.desk.shared.segment.areas()[area.index as usize].agent.request;
+            record.answer(request, postponed);
             // Who reads outside of rounds sleeps on it.
             futex_wake_all(low_half(record.answers()));
             let runtime = self.desk.runtime();
-            self.desk.shared.segment.elsewhere().call(&runtime.rounds(), &runtime);
+            self.desk.shared.segment.remote_clocks().call(&runtime.rounds(), &runtime);
             self.desk.release(area);
         }
     }

@@ -7,13 +7,13 @@ pub(crate) mod bell;
 mod create;
 pub(crate) mod describe;
 mod desk;
-pub(crate) mod elsewhere;
 pub(crate) mod force;
 mod handover;
 pub(crate) mod held;
 pub(crate) mod news;
 pub(crate) mod notes;
 pub(crate) mod receive;
+pub(crate) mod remote_clocks;
 
 use self::bell::Bell;
 use self::desk::Desk;
@@ -21,7 +21,7 @@ use self::news::Known;
 use crate::api::job::Job;
 use crate::engine::directory::AreaId;
 use crate::error::Result;
-use crate::protocol::clash::Clash;
+use crate::protocol::conflict::Conflict;
 use crate::protocol::outlet::RING;
 use crate::protocol::word::RoundWord;
 use crate::segment::layout::Mark;
@@ -64,7 +64,7 @@ use std::time::Duration;
 pub struct Agent {
     desk: Rc<Desk>,
     /// Objections of other hosts to areas whose owners have not heard all earlier ones.
-    untold: RefCell<Vec<(AreaId, Clash)>>,
+    untold: RefCell<Vec<(AreaId, Conflict)>>,
     /// The state of each slot that was reported last.
     known: Vec<Known>,
     /// Slots to look at again: what was found there is in the middle of a change.

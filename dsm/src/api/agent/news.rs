@@ -36,11 +36,11 @@ pub enum Event {
         label: u64,
     },
     /// A worker of this host wants what an area is on its owner's host now: to be answered with [`Agent::answer`].
-    Wished {
+    Requested {
         /// The area.
         area: AreaId,
-        /// The number of the last wish.
-        wish: u64,
+        /// The number of the last request.
+        request: u64,
     },
     /// A worker of this host has given an area to one of another. What it had written is published by the next round.
     Given {
@@ -78,8 +78,8 @@ pub enum Event {
 pub(super) struct Known {
     area: Option<AreaId>,
     version: Option<Version>,
-    /// The last wish that was told.
-    wished: u64,
+    /// The last request that was told.
+    requested: u64,
     /// The last epoch in which it was given away, as was told.
     given: u64,
 }
@@ -185,11 +185,11 @@ impl Agent {
         if self.desk.hold(area).is_err() {
             return self.again.push(index);
         }
-        if let Some(wish) = slot.agent.wish.open()
-            && wish > known.wished
+        if let Some(request) = slot.agent.request.open()
+            && request > known.requested
         {
-            known.wished = wish;
-            events.push(Event::Wished { area, wish });
+            known.requested = request;
+            events.push(Event::Requested { area, request });
         }
         let word = ownership::load(&slot.own.ownership);
         if word.is_transit() && word.epoch() > known.given && segment.host_of(word.rank()).is_some() {

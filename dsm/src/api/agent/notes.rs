@@ -2,7 +2,7 @@
 use super::Agent;
 use crate::engine::directory::AreaId;
 use crate::engine::refusal::Refusal;
-use crate::protocol::clash::Clash;
+use crate::protocol::conflict::Conflict;
 use crate::protocol::index::hash;
 use crate::segment::layout::AreaSlot;
 use std::sync::atomic::Ordering;
@@ -41,25 +41,27 @@ impl Agent {
 
     /// Tells the owner of an area of this host another host's objection, by its next synchronization point. If there are more than
     /// the owner has room for, a later [`Agent::look`] tells the rest.
-    pub fn tell_clash(&self, area: AreaId, clash: Clash) {
-        if !self.has_told(area, clash) {
-            self.untold.borrow_mut().push((area, clash));
+    pub fn tell_conflict(&self, area: AreaId, conflict: Conflict) {
+        if !self.has_told(area, conflict) {
+            self.untold.borrow_mut().push((area, conflict));
         }
     }
 
     /// Says what the owners of areas had no room for.
     pub(super) fn tell_untold(&self) {
-        self.untold.borrow_mut().retain(|(area, clash)| !self.has_told(*area, *clash));
+        self.untold.borrow_mut().retain(|(area, conflict)| !self.has_told(*area, *conflict));
     }
 
-    fn has_told(&self, area: AreaId, clash: Clash) -> bool {
+    fn has_told(&self, area: AreaId, conflict: Conflict) -> bool {
         // In use, so that the slot is no other area's meanwhile.
         if self.desk.hold(area).is_err() {
             return true;
         }
         let segment = &self.desk.shared.segment;
-        let has_told =
-            segment.areas()[area.index as usize].agent.clashes.tell(clash, &segment.header().agent.clashes);
+        let has_told = segment.areas()[area.index as usize]
+            .agent
+            .conflicts
+            .tell(conflict, &segment.header().agent.conflicts);
         self.desk.release(area);
         has_told
     }

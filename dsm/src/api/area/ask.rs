@@ -15,8 +15,8 @@ const SLEEP: Duration = Duration::from_millis(16);
 /// A question for what an area is on its owner's host ([`Area::ask`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// The number of the wish; `None`: the owner is on this host.
-    wish: Option<u64>,
+    /// The number of the request; `None`: the owner is on this host.
+    request: Option<u64>,
 }
 
 impl<T: Element> Area<T> {
@@ -39,8 +39,8 @@ impl<T: Element> Area<T> {
     pub fn ask(&self, worker: &Worker) -> Result<Asked> {
         self.core.check_job(worker.shared())?;
         self.core.check_live()?;
-        let wish = self.core.ownership().is_remote().then(|| self.core.wish());
-        Ok(Asked { wish })
+        let request = self.core.ownership().is_remote().then(|| self.core.request());
+        Ok(Asked { request })
     }
 
     /// The area as its owner's host had published it when `asked` came there, or later; waits for it. Takes part in no round, so
@@ -53,23 +53,23 @@ impl<T: Element> Area<T> {
     /// [`Error::TimedOut`], [`Error::PeerFailed`], and those of [`Area::read`].
     pub fn read_asked<'w>(&self, worker: &'w Worker, asked: Asked, limit: Duration) -> Result<&'w [T]> {
         self.core.check_job(worker.shared())?;
-        if let Some(wish) = asked.wish
-            && self.core.answer_to(wish).is_none()
+        if let Some(request) = asked.request
+            && self.core.answer_to(request).is_none()
         {
-            self.await_answer(worker, wish, limit)?;
+            self.await_answer(worker, request, limit)?;
         }
         self.newest_here(worker)
     }
 
     #[cold]
-    fn await_answer(&self, worker: &Worker, wish: u64, limit: Duration) -> Result<()> {
+    fn await_answer(&self, worker: &Worker, request: u64, limit: Duration) -> Result<()> {
         let since = Instant::now();
-        let answers = self.core.slot().agent.wish.answers();
+        let answers = self.core.slot().agent.request.answers();
         for look in 0.. {
             self.core.check_live()?;
             // Relaxed: a value to sleep on; what an answer stands for is ordered by `answer_to`.
             let seen = answers.load(Ordering::Relaxed);
-            if self.core.answer_to(wish).is_some() {
+            if self.core.answer_to(request).is_some() {
                 break;
             }
             worker.shared().check_ending()?;

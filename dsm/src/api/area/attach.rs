@@ -8,7 +8,7 @@ use crate::segment::element::Element;
 use std::time::Duration;
 
 /// The longest wait for the other hosts' answer whether they have an area.
-const ELSEWHERE: Duration = Duration::from_secs(60);
+const OTHER_HOST: Duration = Duration::from_secs(60);
 
 impl Worker {
     /// Attaches to an area that exists. See also [`Worker::attach_within`].
@@ -42,7 +42,7 @@ impl Worker {
     fn attach_elsewhere<T: Element>(&mut self, name: &str) -> Result<Area<T>> {
         let mut wanting = Wanting::default();
         self.wait_until(
-            ELSEWHERE,
+            OTHER_HOST,
             |worker| {
                 worker.shared().check_ending()?;
                 match worker.attach_here(name) {

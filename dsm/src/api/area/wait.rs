@@ -32,10 +32,10 @@ impl Worker {
     fn sync_from_host(&mut self, core: &AreaCore) -> Result<Synced> {
         self.forget_waiting();
         let postponed = self.within(None, |worker| -> Result<bool> {
-            let wish = core.wish();
+            let request = core.request();
             loop {
                 core.check_live()?;
-                if let Some(postponed) = core.answer_to(wish) {
+                if let Some(postponed) = core.answer_to(request) {
                     return Ok(postponed);
                 }
                 worker.shared().check_ending()?;
@@ -83,7 +83,7 @@ impl Worker {
         age: Duration,
         timeout: Duration,
     ) -> Result<()> {
-        let mut wish = None;
+        let mut request = None;
         self.wait_until(
             timeout,
             |worker| {
@@ -92,8 +92,8 @@ impl Worker {
                 }
                 if area.core.ownership().is_remote() {
                     // One at a time. The answer came with a round that this worker was in.
-                    let is_open = wish.is_some_and(|wish| area.core.answer_to(wish).is_none());
-                    wish = wish.filter(|_| is_open).or_else(|| Some(area.core.wish()));
+                    let is_open = request.is_some_and(|request| area.core.answer_to(request).is_none());
+                    request = request.filter(|_| is_open).or_else(|| Some(area.core.request()));
                     return Ok(None);
                 }
                 area.core.force();

@@ -55,13 +55,13 @@ pub struct Stats {
     /// Publications postponed, for any of the four causes that follow.
     pub postponed: u64,
     /// Because every reader copy was pinned by a straggler or an observer.
-    pub put_off_pinned: u64,
+    pub postponed_pinned: u64,
     /// Because another area of the group could not be published.
-    pub put_off_group: u64,
+    pub postponed_group: u64,
     /// Because the owner was not in the round.
-    pub put_off_owner: u64,
+    pub postponed_owner: u64,
     /// Because the owner had not looked an area through that is tracked automatically or checked.
-    pub put_off_unscanned: u64,
+    pub postponed_unscanned: u64,
     /// Pieces of areas that were copied into reader copies.
     pub chunks: u64,
     /// Bytes copied into reader copies.
@@ -109,10 +109,10 @@ impl Stats {
             tallies.clone().fold(0u64, |sum, tally| sum.wrapping_add(read(word(tally))))
         };
         let postponed = [
-            read(&counters.put_off_pinned),
-            read(&counters.put_off_group),
-            read(&counters.put_off_owner),
-            read(&counters.put_off_unscanned),
+            read(&counters.postponed_pinned),
+            read(&counters.postponed_group),
+            read(&counters.postponed_owner),
+            read(&counters.postponed_unscanned),
         ];
         Stats {
             rounds,
@@ -120,10 +120,10 @@ impl Stats {
             late: seats.iter().fold(0u64, |sum, seat| sum.wrapping_add(read(&seat.late))),
             published: sum(|tally| &tally.published),
             postponed: postponed.into_iter().fold(0u64, u64::wrapping_add),
-            put_off_pinned: postponed[0],
-            put_off_group: postponed[1],
-            put_off_owner: postponed[2],
-            put_off_unscanned: postponed[3],
+            postponed_pinned: postponed[0],
+            postponed_group: postponed[1],
+            postponed_owner: postponed[2],
+            postponed_unscanned: postponed[3],
             chunks: sum(|tally| &tally.chunks),
             copied_bytes: sum(|tally| &tally.copied_bytes),
             takeovers: read(&counters.takeovers),
@@ -151,10 +151,10 @@ impl Stats {
             ("late", self.late),
             ("published", self.published),
             ("postponed", self.postponed),
-            ("put_off_pinned", self.put_off_pinned),
-            ("put_off_group", self.put_off_group),
-            ("put_off_owner", self.put_off_owner),
-            ("put_off_unscanned", self.put_off_unscanned),
+            ("postponed_pinned", self.postponed_pinned),
+            ("postponed_group", self.postponed_group),
+            ("postponed_owner", self.postponed_owner),
+            ("postponed_unscanned", self.postponed_unscanned),
             ("chunks", self.chunks),
             ("copied_bytes", self.copied_bytes),
             ("takeovers", self.takeovers),

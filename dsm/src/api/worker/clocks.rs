@@ -151,7 +151,7 @@ impl Worker {
     fn is_done_here(&self, wanted: u64) -> bool {
         let segment = &self.shared.segment;
         segment.header().sync.acting.local_clock.load(Ordering::Relaxed) >= wanted
-            && segment.elsewhere().lowest_clock() < wanted
+            && segment.remote_clocks().lowest_clock() < wanted
     }
 
     pub(crate) fn lowest_clock(&self) -> u64 {
@@ -170,8 +170,8 @@ impl Worker {
                 format!("worker {rank} (process {pid}) is at {}", seat.clock.load(Ordering::Relaxed))
             })
             .collect();
-        let others = segment.elsewhere().hosts.iter().enumerate();
-        let is_late = |(host, clock): &(usize, u64)| *host != segment.elsewhere().here && *clock < wanted;
+        let others = segment.remote_clocks().hosts.iter().enumerate();
+        let is_late = |(host, clock): &(usize, u64)| *host != segment.remote_clocks().here && *clock < wanted;
         let clocks = others.map(|(host, record)| (host, record.clock.load(Ordering::Relaxed)));
         late.extend(clocks.filter(is_late).map(|(host, clock)| {
             let ranks = segment.ranks_of(host);

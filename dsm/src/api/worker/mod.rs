@@ -102,7 +102,7 @@ impl Worker {
         if self.serve_if_due()? { self.complain_at_end() } else { Ok(()) }
     }
 
-    /// [`Worker::service`] in the middle of something else: clashes are told at its end.
+    /// [`Worker::service`] in the middle of something else: conflicts are told at its end.
     #[inline]
     pub(crate) fn service_within(&mut self) -> Result<()> {
         if self.serve_if_due()? { self.complain() } else { Ok(()) }
@@ -122,24 +122,24 @@ impl Worker {
         Ok(true)
     }
 
-    /// The errors of a synchronization point that has done all it does: also that an area of this worker clashes with one of
+    /// The errors of a synchronization point that has done all it does: also that an area of this worker conflicts with one of
     /// another host.
     #[inline]
     pub(crate) fn complain_at_end(&self) -> Result<()> {
         self.complain()?;
-        let count = &self.shared.segment.header().agent.clashes;
+        let count = &self.shared.segment.header().agent.conflicts;
         if self.local.heard.has_news(count) { self.complain_of_clash() } else { Ok(()) }
     }
 
     #[cold]
     #[inline(never)]
     fn complain_of_clash(&self) -> Result<()> {
-        let count = self.local.heard.begin(&self.shared.segment.header().agent.clashes);
+        let count = self.local.heard.begin(&self.shared.segment.header().agent.conflicts);
         let mut found = None;
         self.local.owned.for_each(|core| {
             // One that is deleted has left its slot.
             if found.is_none() && core.id.is_live(core.slot) {
-                found = core.slot.agent.clashes.take().map(|clash| core.clash(clash));
+                found = core.slot.agent.conflicts.take().map(|conflict| core.conflict(conflict));
             }
         });
         // There may be more of them: then it looks again.
@@ -267,7 +267,7 @@ impl Worker {
         self.shared.check_process()?;
         self.force_owned();
         let (round, abandoned) = self.complete_round(false);
-        let postponed = self.put_off_areas();
+        let postponed = self.postponed_areas();
         self.complain_at_end()?;
         Ok(Synced { round, abandoned, postponed })
     }
@@ -287,7 +287,7 @@ impl Worker {
     }
 
     #[inline]
-    fn put_off_areas(&self) -> u32 {
+    fn postponed_areas(&self) -> u32 {
         let marks = self.shared.segment.marks();
         let mut count = 0;
         self.local.owned.for_each_word(|word, owned| {

@@ -213,9 +213,9 @@ impl Directory<'_> {
         };
         slot.own.ownership.store(owner.0, Ordering::Relaxed);
         slot.agent.arrival.reset();
-        slot.agent.wish.reset();
+        slot.agent.request.reset();
         slot.agent.viewed.reset();
-        slot.agent.clashes.reset();
+        slot.agent.conflicts.reset();
         slot.agent.hidden.store(u32::from(draft.hidden.is_some()), Ordering::Relaxed);
         let note = draft.hidden.unwrap_or_default();
         slot.agent.note.iter().zip(note).for_each(|(place, word)| place.store(word, Ordering::Relaxed));

@@ -50,7 +50,7 @@ pub(crate) fn take_slot(shared: &Shared, wanted: Option<Rank>) -> Result<Rank> {
         }
         Some(rank) if !here.contains(&rank) => {
             return Err(match shared.segment.host_of(rank) {
-                Some(_) => shared.elsewhere(rank),
+                Some(_) => shared.on_other_host(rank),
                 // More than the job's hosts have in all.
                 None => {
                     let max = shared.segment.hosts_end() as usize;

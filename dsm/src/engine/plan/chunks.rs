@@ -1,6 +1,6 @@
 //! Cutting what a round copies into chunks, and whose they are.
 use super::super::runtime::{Runtime, Scratch};
-use crate::protocol::plan_checks::ELSEWHERE;
+use crate::protocol::plan_checks::OTHER_HOST;
 use crate::protocol::{claim, division};
 use crate::segment::parts::Parts;
 use std::ops::Range;
@@ -59,7 +59,7 @@ impl Runtime<'_> {
                 let share = if room < workers { 0 } else { self.share(&parts, round, workers) };
                 let owned = words - share * (workers - 1);
                 let claim =
-                    if owner == ELSEWHERE { claim::free(round) } else { claim::claimed(round, owner) };
+                    if owner == OTHER_HOST { claim::free(round) } else { claim::claimed(round, owner) };
                 add(0..owned, claim);
                 if share > 0 {
                     (0..workers - 1).for_each(|other| {

@@ -15,7 +15,7 @@ use crate::memory::copy::Kernels;
 use crate::protocol::arrival::{self, Arrived};
 use crate::protocol::label;
 use crate::protocol::pin;
-use crate::protocol::plan_checks::{ELSEWHERE, Found, Owning};
+use crate::protocol::plan_checks::{Found, OTHER_HOST, Owning};
 use crate::protocol::publication::{Publication, Version};
 use crate::segment::layout::AreaSlot;
 use crate::segment::parts::Parts;
@@ -158,7 +158,7 @@ impl Runtime<'_> {
             timestamp_ns: as_of_ns,
         };
         // Nobody here has the lines of one that is given away in his cache, as far as is known.
-        let owner = if (here.0..here.1).contains(&owner) { owner } else { ELSEWHERE };
+        let owner = if (here.0..here.1).contains(&owner) { owner } else { OTHER_HOST };
         segment.plan_entries()[entry].enter(&publication, owner);
         // A small area goes through the caches and to its owner however much of it is dirty: not counted.
         let all = parts.padded_bytes() as u64;
@@ -188,7 +188,7 @@ impl Runtime<'_> {
                 // A group waits for an owner that lives; what a dead one had not published is lost.
                 stuck(true);
                 if segment.dirty(area as usize).is_set() {
-                    count(&counters.put_off_owner, 1);
+                    count(&counters.postponed_owner, 1);
                     tracing::debug!(area, round, owner, "postponed: the owner is not in the round");
                 }
             }
@@ -199,7 +199,7 @@ impl Runtime<'_> {
                 segment.header().sync.request();
                 stuck(true);
                 scratch.held_back = true;
-                count(&counters.put_off_unscanned, 1);
+                count(&counters.postponed_unscanned, 1);
                 tracing::debug!(area, round, owner, "postponed: the owner has not looked the area through");
             }
             Found::Clean => {
@@ -209,11 +209,11 @@ impl Runtime<'_> {
             }
             Found::Pinned { owner, behind } => {
                 // Areas that others publish elsewhere hold no clocks here.
-                let behind = behind && owner != ELSEWHERE;
+                let behind = behind && owner != OTHER_HOST;
                 stuck(behind);
                 scratch.held_back |= behind;
                 slot.round.postponed.fetch_add(1, Ordering::Relaxed);
-                count(&counters.put_off_pinned, 1);
+                count(&counters.postponed_pinned, 1);
                 tracing::debug!(area, round, owner, "postponed: every reader copy is pinned");
                 self.postpone(slot, now);
             }
@@ -261,7 +261,7 @@ impl Runtime<'_> {
                 let parts = Parts::of(segment, area as usize);
                 pin::unmark(&parts.copies()[copy].state);
                 parts.slot.round.postponed.fetch_add(1, Ordering::Relaxed);
-                count(&segment.header().counters.put_off_group, 1);
+                count(&segment.header().counters.postponed_group, 1);
                 tracing::debug!(area, "postponed: another area of its group cannot be published");
                 continue;
             }

@@ -46,7 +46,7 @@ impl Runtime<'_> {
     fn lowest_with_others(&self, local: u64) -> u64 {
         let segment = &self.shared.segment;
         let known = segment.header().sync.acting.lowest_clock.load(Ordering::Relaxed);
-        let lowest = local.min(segment.elsewhere().lowest_clock());
+        let lowest = local.min(segment.remote_clocks().lowest_clock());
         if known == u64::MAX { lowest } else { lowest.max(known) }
     }
 }

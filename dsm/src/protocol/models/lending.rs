@@ -149,7 +149,7 @@ fn mutant_an_owner_that_does_not_wait() {
 }
 
 /// A reader arrives in round 1, which is given up, and reads again. An owner that finds it late does not write.
-fn recalled_in_a_round_given_up(mutant: Mutant) {
+fn recalled_in_an_abandoned_round(mutant: Mutant) {
     explore(4, move || {
         let lent = Arc::new(Lent::mutated(2, mutant));
         lent.lend(7);
@@ -174,26 +174,26 @@ fn recalled_in_a_round_given_up(mutant: Mutant) {
 }
 
 #[test]
-fn a_recalled_area_is_not_written_under_who_was_in_a_round_given_up() {
-    recalled_in_a_round_given_up(Mutant::None);
+fn a_recalled_area_is_not_written_under_who_was_in_an_abandoned_round() {
+    recalled_in_an_abandoned_round(Mutant::None);
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn mutant_an_owner_that_looks_at_the_round_before_it_recalls() {
-    recalled_in_a_round_given_up(Mutant::LooksEarly);
+    recalled_in_an_abandoned_round(Mutant::LooksEarly);
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn mutant_an_owner_that_looks_at_the_round_weakly() {
-    recalled_in_a_round_given_up(Mutant::LooksWeakly);
+    recalled_in_an_abandoned_round(Mutant::LooksWeakly);
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn mutant_an_owner_that_recalls_weakly() {
-    recalled_in_a_round_given_up(Mutant::RecallsWeakly);
+    recalled_in_an_abandoned_round(Mutant::RecallsWeakly);
 }
 
 /// A reader that comes while the area is lent sees nothing yet, or what the owner wrote before.

@@ -157,7 +157,7 @@ fn mutant_an_owner_that_does_not_wait() {
 }
 
 /// A worker arrives in round 1, which is given up, and goes on. An owner that finds it late does not touch the area.
-fn closed_in_a_round_given_up(mutant: Mutant) {
+fn closed_in_an_abandoned_round(mutant: Mutant) {
     explore(4, move || {
         let opened = Arc::new(Opened::new(2));
         opened.memory.word.store(RoundWord::new(1, Phase::Open).0, Ordering::SeqCst);
@@ -179,18 +179,18 @@ fn closed_in_a_round_given_up(mutant: Mutant) {
 }
 
 #[test]
-fn who_closes_an_area_waits_for_who_was_in_a_round_given_up() {
-    closed_in_a_round_given_up(Mutant::None);
+fn who_closes_an_area_waits_for_who_was_in_an_abandoned_round() {
+    closed_in_an_abandoned_round(Mutant::None);
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn mutant_an_owner_that_looks_at_the_round_before_it_closes() {
-    closed_in_a_round_given_up(Mutant::LooksEarly);
+    closed_in_an_abandoned_round(Mutant::LooksEarly);
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn mutant_an_owner_that_looks_at_the_round_weakly() {
-    closed_in_a_round_given_up(Mutant::LooksWeakly);
+    closed_in_an_abandoned_round(Mutant::LooksWeakly);
 }

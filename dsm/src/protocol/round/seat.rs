@@ -40,7 +40,7 @@ pub(crate) struct Seat {
     pub(crate) state: AtomicU32,
     /// Rises with every worker that takes the slot.
     pub(crate) incarnation: AtomicU32,
-    /// Not 0: the worker waits for something that may come from other hosts. See `protocol/elsewhere.rs`.
+    /// Not 0: the worker waits for something that may come from other hosts. See `protocol/remote_clocks.rs`.
     pub(crate) waits: AtomicU32,
     /// How far the worker is in tasks, on a line of its own.
     pub(crate) tasks: TaskWords,

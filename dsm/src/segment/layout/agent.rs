@@ -4,10 +4,10 @@ use crate::memory::mutex::RobustMutex;
 use crate::primitive::{AtomicU32, AtomicU64};
 use crate::protocol::answers::Answers;
 use crate::protocol::arrival::ArrivalRecord;
-use crate::protocol::clash::Clashes;
+use crate::protocol::conflict::Conflicts;
+use crate::protocol::force_request::ForceRequest;
 use crate::protocol::outlet::Outlet;
 use crate::protocol::viewed::Viewed;
-use crate::protocol::wish::WishRecord;
 
 /// The one agent of a job on this host.
 #[repr(C, align(128))]
@@ -36,8 +36,8 @@ pub(crate) struct AgentRecord {
     pub(crate) answers: Answers<16, ANSWER_WORDS>,
     /// Not 0: the other hosts are told that no worker of this one will come any more.
     pub(crate) deserted: AtomicU32,
-    /// How many [`Clash`](crate::agent::Clash)es workers of this host were told.
-    pub(crate) clashes: Padded<AtomicU64>,
+    /// How many [`Conflict`](crate::agent::Conflict)es workers of this host were told.
+    pub(crate) conflicts: Padded<AtomicU64>,
 }
 
 /// Words of an answer: see `engine/refusal.rs`.
@@ -50,7 +50,7 @@ impl AgentRecord {
     }
 }
 
-/// An area's words for the agent; only wishes and views are written by others, too.
+/// An area's words for the agent; only requests and views are written by others, too.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct AgentLine {
@@ -63,9 +63,9 @@ pub(crate) struct AgentLine {
     /// Not 0: whoever looks for the area's name finds nothing.
     pub(crate) hidden: AtomicU32,
     /// The requests of this host's workers, if the owner is on another host.
-    pub(crate) wish: WishRecord,
+    pub(crate) request: ForceRequest,
     /// Who may read in place what has arrived.
     pub(crate) viewed: Viewed,
     /// The objections that its owner has not heard of yet.
-    pub(crate) clashes: Clashes,
+    pub(crate) conflicts: Conflicts,
 }

@@ -37,7 +37,7 @@ use crate::memory::mutex::RobustMutex;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::protocol::division::Speeds;
 use crate::protocol::due::Due;
-use crate::protocol::elsewhere::HostRecord;
+use crate::protocol::remote_clocks::HostRecord;
 use crate::protocol::round::Seat;
 use crate::segment::tally::{Counters, Tally};
 

@@ -41,7 +41,7 @@ pub(crate) struct PlanEntry {
 }
 
 impl PlanEntry {
-    /// Enters a publication of an area of worker `owner`, or `ELSEWHERE`.
+    /// Enters a publication of an area of worker `owner`, or `OTHER_HOST`.
     pub(crate) fn enter(&self, publication: &Publication, owner: u32) {
         let Publication { area, copy, whole, version, clock, timestamp_ns, label, kept, .. } = *publication;
         self.area.store(area, Relaxed);

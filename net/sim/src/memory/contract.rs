@@ -89,7 +89,7 @@ impl Memory for HostMemory {
         }
         let Some(remote) = self.remote.get(&group) else { return };
         if self.is_steady && remote.is_on_demand() {
-            let asked = !remote.wishes.are_answered();
+            let asked = !remote.requests.are_answered();
             self.judge.borrow_mut().sent(self.host, group, asked);
         }
         if remote.arrival.is_some() || versions.len() > remote.members.len() {
@@ -152,13 +152,13 @@ impl Memory for HostMemory {
         }
     }
 
-    fn answer(&mut self, group: GroupId, wish: u32, as_of_ns: Option<u64>, postponed: bool) {
+    fn answer(&mut self, group: GroupId, request: u32, as_of_ns: Option<u64>, postponed: bool) {
         if !self.works() {
             return;
         }
         let free = self.mode == Mode::Free;
         let Some(remote) = self.remote.get_mut(&group) else { return };
-        let Some(newest) = remote.wishes.answer(wish) else {
+        let Some(newest) = remote.requests.answer(request) else {
             return self.broke(Promise::Contract, format!("{group:?} is answered, and nobody asked"));
         };
         let on_demand = remote.is_on_demand();
@@ -174,10 +174,10 @@ impl Memory for HostMemory {
         let is_late = is_older && (as_of_ns.is_some() || free || (on_demand && !postponed));
         if is_late || is_undated {
             let what = format!(
-                "{} is answered {wish} (as of {as_of_ns:?}, postponed {postponed}) and shows round {shows:?} of {group:?}: it was at {newest} when it asked",
+                "{} is answered {request} (as of {as_of_ns:?}, postponed {postponed}) and shows round {shows:?} of {group:?}: it was at {newest} when it asked",
                 self.host
             );
-            self.broke(Promise::Wishes, what);
+            self.broke(Promise::Requests, what);
         }
     }
 

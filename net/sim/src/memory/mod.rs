@@ -3,11 +3,11 @@ mod contract;
 mod handover;
 
 use self::handover::Owner;
+use crate::force_requests::Requests;
 use crate::groups::{is_given, is_renewed};
 use crate::judge::{Judge, Promise, Published, key};
 use crate::options::{MS, Mode};
 use crate::random::Random;
-use crate::wishes::Wishes;
 use hectare_net::{AreaId, Arrival, Description, Event, GroupId, HostId, LINE, PinId, State, Version};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -78,7 +78,7 @@ pub(crate) struct Remote {
     /// Between the beginnings of cuts.
     pub(crate) interval_us: u64,
     /// Requests of workers.
-    wishes: Wishes,
+    requests: Requests,
 }
 
 impl Remote {
@@ -141,7 +141,7 @@ pub(crate) struct HostMemory {
     /// Groups of this host that others want published.
     forcing: BTreeSet<GroupId>,
     /// Of a thousand rounds, so many find a worker that wants a group of another host.
-    pub(crate) wishes: u64,
+    pub(crate) requests: u64,
     /// No agent and no session begins anew.
     pub(crate) is_steady: bool,
     /// The worker.
@@ -186,7 +186,7 @@ impl HostMemory {
             remote: BTreeMap::new(),
             clocks: others.map(|other| (other, 0)).collect(),
             forcing: BTreeSet::new(),
-            wishes: 0,
+            requests: 0,
             is_steady: false,
             worker: Worker { iteration: 0, clock: 0, waits: false, started: false, writes_at: 0 },
             round: 0,
@@ -309,8 +309,8 @@ impl HostMemory {
                 arrived: remote.arrival.is_some(),
                 interval_us: remote.interval_us,
             });
-            let again = remote.wishes.restart();
-            self.events.extend(again.map(|wish| Event::Force { group, wish }));
+            let again = remote.requests.restart();
+            self.events.extend(again.map(|request| Event::Force { group, request }));
         }
         self.tell_given();
         self.events.push_back(Event::Clocks { clock: self.local, lowest: self.lowest });
@@ -454,7 +454,7 @@ impl HostMemory {
             self.events.push_back(Event::Forced { group, postponed: stuck.contains(&group) });
         }
         postponed |= self.publish_arrivals(lowest);
-        self.wish();
+        self.request();
         if postponed {
             return;
         }
@@ -479,24 +479,24 @@ impl HostMemory {
     }
 
     /// A worker may want what a group of another host is now.
-    fn wish(&mut self) {
+    fn request(&mut self) {
         // None of them at the end, so that there is one.
-        if self.wishes == 0 || self.worker.iteration == self.iterations {
+        if self.requests == 0 || self.worker.iteration == self.iterations {
             return;
         }
         for (&group, remote) in &mut self.remote {
             let on_demand = remote.is_on_demand();
             let shows = remote.attached
                 && (on_demand || remote.members.iter().all(|member| member.version.is_some()));
-            if shows && self.random.chance(self.wishes) {
+            if shows && self.random.chance(self.requests) {
                 let judge = self.judge.borrow();
                 let newest = match on_demand {
                     // The owner's agent need not have seen more than what clocks have told since.
                     true => judge.at_clock(group, self.lowest),
                     false => judge.newest(group).map_or(0, |newest| key(group, &newest.state)),
                 };
-                let wish = remote.wishes.make(newest);
-                self.events.push_back(Event::Force { group, wish });
+                let request = remote.requests.make(newest);
+                self.events.push_back(Event::Force { group, request });
             }
         }
     }
@@ -572,7 +572,7 @@ impl HostMemory {
                 let newest = judge.newest(*group).map(|newest| &newest.state.versions);
                 // Deleted areas are to be let go.
                 !judge.is_deleted(*group)
-                    && remote.wishes.are_answered()
+                    && remote.requests.are_answered()
                     && (remote.is_on_demand()
                         || newest.is_none_or(|newest| {
                             remote
@@ -598,7 +598,7 @@ impl HostMemory {
                 group.0,
                 remote.round,
                 remote.arrival,
-                remote.wishes.are_answered()
+                remote.requests.are_answered()
             );
         }
         text += &format!(" {:?}", self.owners);

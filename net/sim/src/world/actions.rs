@@ -109,7 +109,7 @@ impl World {
                 *answer = Some(result);
                 this.memory.worker.started |= this.wanted.iter().all(|(_, answer)| answer.is_some());
             }
-            Action::Clash { area, by, .. } => self.judge.borrow_mut().heard(area, by),
+            Action::Conflict { area, by, .. } => self.judge.borrow_mut().heard(area, by),
             Action::Deleted { area } if self.judge.borrow().is_deleted(area.group) => {
                 let of_it = |(_, answer): &(_, Option<Result<AreaId, NameError>>)| *answer == Some(Ok(area));
                 let tickets = this.wanted.iter().enumerate().filter(|(_, it)| of_it(it));
@@ -144,5 +144,5 @@ pub(super) fn add(to: &mut Counters, more: &Counters) {
     to.left += more.left;
     to.taken += more.taken;
     to.names_refused += more.names_refused;
-    to.clashes += more.clashes;
+    to.conflicts += more.conflicts;
 }

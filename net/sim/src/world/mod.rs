@@ -23,7 +23,7 @@ use std::rc::Rc;
 
 /// After the faults, everybody has the newest version within this.
 const BOUND: u64 = 5000 * MS;
-/// Groups of areas whose names clash, whose groups do, and that their hosts keep.
+/// Groups of areas whose names conflict, whose groups do, and that their hosts keep.
 const CLASHING: u64 = 1 << 20;
 const GROUPED: u64 = 1 << 21;
 const LOCAL: u64 = 1 << 22;
@@ -135,7 +135,7 @@ impl World {
             let random = Random::new(random.next());
             let mut memory =
                 HostMemory::new(host, options.hosts, options.mode, options.iterations, judge.clone(), random);
-            memory.wishes = options.wishes;
+            memory.requests = options.requests;
             memory.is_steady = options.is_steady();
             let wanted = Vec::new();
             hosts.push(Host {
@@ -237,7 +237,7 @@ impl World {
             && self.hosts.iter().all(|host| answered(host) && host.memory.is_done())
     }
 
-    /// Whether all have heard of all that clashes with what is theirs.
+    /// Whether all have heard of all that conflicts with what is theirs.
     fn is_told(&self) -> bool {
         self.judge.borrow().unheard().is_empty()
     }

@@ -45,7 +45,7 @@ pub struct Counts {
     /// Frames for this transport whose headers are broken.
     pub broken: u64,
     /// Frames of others that claim to have this transport's address: two hosts were given the same.
-    pub clashes: u64,
+    pub conflicts: u64,
     /// Datagrams that could not be sent: no way, no answer, no buffer, or a full queue.
     pub unsent: u64,
 }
@@ -166,7 +166,7 @@ impl Dpdk {
     fn hear(&mut self, arp: &Arp) {
         let me = *self.settings.address.ip();
         if arp.from.1 == me {
-            self.counts.clashes += u64::from(arp.from.0 != self.mac);
+            self.counts.conflicts += u64::from(arp.from.0 != self.mac);
             return;
         }
         if !self.settings.is_on_link(arp.from.1) {
@@ -280,7 +280,7 @@ impl Transport for Dpdk {
             ("port_lost", "unsent", counts.unsent),
             ("port_ignored", "foreign", counts.foreign),
             ("port_ignored", "broken", counts.broken),
-            ("port_ignored", "address_clash", counts.clashes),
+            ("port_ignored", "address_clash", counts.conflicts),
         ]
     }
 

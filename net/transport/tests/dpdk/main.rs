@@ -164,7 +164,7 @@ fn an_address_of_two_hosts_is_noticed() {
     // It tells the link of itself.
     let _second = network.run_on(1, || Dpdk::open(&again).unwrap()).unwrap();
     let start = Instant::now();
-    while first.counts().clashes == 0 {
+    while first.counts().conflicts == 0 {
         assert!(start.elapsed() < TIME_LIMIT, "{:?}", first.counts());
         first.wait(Duration::from_millis(1)).unwrap();
     }

@@ -2,6 +2,7 @@
 use super::budget::Budget;
 use super::lattice::Overflow;
 use super::linear::{Row, ceil_div, floor_div, gcd};
+use super::pool::Pool;
 
 /// Inequalities `row >= 0` in levels, one per variable: those of a level bound its variable once the variables of the
 /// levels before have values.
@@ -29,19 +30,18 @@ pub(super) fn project(
     keep: usize,
     budget: &mut Budget,
 ) -> Option<Projection> {
-    let (mut pool, mut complete) = (Vec::new(), true);
+    let (mut pool, mut complete) = (Pool::default(), true);
     for row in rows {
         match row {
-            Some(row) => insert(&mut pool, row)?,
+            Some(row) => pool.insert(row)?,
             None => complete = false,
         }
     }
     let mut levels = Vec::with_capacity(variables);
     let mut open: Vec<usize> = (0..variables).collect();
-    while let Some(next) = next_variable(&open, keep, &pool) {
+    while let Some(next) = next_variable(&open, keep, pool.rows()) {
         let variable = open.remove(next);
-        let (rows, rest) = pool.into_iter().partition::<Vec<Row>, _>(|row| row.coefficients[variable] != 0);
-        pool = rest;
+        let rows = pool.take(|row| row.coefficients[variable] != 0);
         eliminate(variable, &rows, &mut pool, budget)?;
         levels.push(Level { variable, rows });
     }
@@ -60,7 +60,7 @@ fn next_variable(open: &[usize], keep: usize, pool: &[Row]) -> Option<usize> {
 }
 
 /// Adds what the bounds of a variable say about the others.
-fn eliminate(variable: usize, rows: &[Row], pool: &mut Vec<Row>, budget: &mut Budget) -> Option<()> {
+fn eliminate(variable: usize, rows: &[Row], pool: &mut Pool, budget: &mut Budget) -> Option<()> {
     let (lower, upper): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.coefficients[variable] > 0);
     for (low, high) in lower.iter().flat_map(|low| upper.iter().map(move |high| (low, high))) {
         if !budget.spend(2 * low.coefficients.len() + 2) {
@@ -69,21 +69,8 @@ fn eliminate(variable: usize, rows: &[Row], pool: &mut Vec<Row>, budget: &mut Bu
         let (a, b) = (low.coefficients[variable], -high.coefficients[variable]);
         let divisor = gcd(a, b);
         if let Some(row) = low.combine(b / divisor, high, a / divisor) {
-            insert(pool, row)?;
+            pool.insert(row)?;
         }
-    }
-    Some(())
-}
-
-/// Adds an inequality, keeping the tightest of parallel ones; `None` if it is never true.
-fn insert(pool: &mut Vec<Row>, mut row: Row) -> Option<()> {
-    row.tighten();
-    if row.coefficients.iter().all(|c| *c == 0) {
-        return (row.constant >= 0).then_some(());
-    }
-    match pool.iter_mut().find(|other| other.coefficients == row.coefficients) {
-        Some(other) => other.constant = other.constant.min(row.constant),
-        None => pool.push(row),
     }
     Some(())
 }

@@ -78,8 +78,20 @@ impl Lattice {
 
     /// A form over the variables as a form over `t`.
     pub(super) fn substitute(&self, form: &Row) -> Option<Row> {
-        let coefficients = self.basis.iter().map(|column| dot(&form.coefficients, column));
-        Some(Row { constant: form.eval(&self.origin)?, coefficients: coefficients.collect::<Option<_>>()? })
+        // Of a bound one or two are not zero.
+        let terms = form.coefficients.iter().enumerate().filter(|(_, factor)| **factor != 0);
+        let mut along = Row { constant: form.constant, coefficients: vec![0; self.basis.len()] };
+        for (variable, factor) in terms {
+            along.constant = add_product(along.constant, *factor, self.origin[variable])?;
+            for (sum, column) in along.coefficients.iter_mut().zip(&self.basis) {
+                match column[variable] {
+                    0 => {}
+                    1 => *sum = sum.checked_add(*factor)?,
+                    other => *sum = add_product(*sum, *factor, other)?,
+                }
+            }
+        }
+        Some(along)
     }
 
     /// The value of a variable where the first few of `t` are these and the others do not matter to it.

@@ -37,6 +37,7 @@ mod linear;
 mod merge;
 mod mutant;
 mod points;
+mod pool;
 mod rotation;
 mod search;
 mod system;

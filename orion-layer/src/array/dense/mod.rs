@@ -15,7 +15,7 @@ use crate::site::Site;
 use crate::view::copy_box;
 use crate::view::{Gathered, PartBounds, Recorder, View, ViewMut, Window};
 use hectare_dsm::tasks::{Patches, RunningTask};
-use hectare_dsm::{Area, Element, Worker};
+use hectare_dsm::{Area, Element, Owned, Worker};
 use std::ops::Range;
 
 /// An n-dimensional array of plain old data, cut along one dimension into partitions, one owner each.
@@ -99,6 +99,17 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         format!("orion/{}/{}/{part}", self.number, self.generation)
     }
 
+    /// One of so many parts.
+    fn create_part(
+        &self,
+        worker: &mut Worker,
+        (part, parts): (usize, usize),
+        window: &Window<N>,
+    ) -> Result<Owned<T>> {
+        let made = Partition::create(worker, &self.area_name(part), window);
+        made.map_err(|error| error.of_array(&self.name, format_args!("part {} of {parts}", part + 1)))
+    }
+
     /// Creates, fills and lends the parts that this worker owns, and adds them to `holds`.
     fn make_parts(
         &self,
@@ -109,7 +120,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let (me, spans_hosts) = (worker.rank(), spans_hosts(worker));
         for part in (0..self.layout.parts()).filter(|part| self.layout.owners[*part] == me) {
             let window = self.window(part);
-            let mut owned = Partition::create(worker, &self.area_name(part), &window)?;
+            let mut owned = self.create_part(worker, (part, self.layout.parts()), &window)?;
             let filled = owned.write_whole(worker).map_err(Error::from);
             let filled = filled.and_then(|data| fill(worker, &window, &mut data[..window.len()]));
             if let Err(error) = filled {
@@ -284,7 +295,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let (me, spans_hosts, mut holds) = (worker.rank(), spans_hosts(worker), Vec::new());
         for part in (0..to.parts()).filter(|part| to.owners[*part] == me) {
             let window = Window::new(&self.shape, to.dim, &to.range(part));
-            let mut owned = Partition::create(worker, &self.area_name(part), &window)?;
+            let mut owned = self.create_part(worker, (part, to.parts()), &window)?;
             let meets = |(old, _): &(usize, _)| self.window(*old).meets(&window);
             let parts = || self.parts.iter().enumerate().filter(meets);
             parts().try_for_each(|(_, partition)| partition.ask(worker))?;

@@ -48,6 +48,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let mut replica = std::mem::take(&mut self.replica);
         let entered = replica
             .prepare(worker, number, len, params)
+            .map_err(|error| error.of_array(&self.name, "the copy of a worker"))
             .and_then(|()| replica.enter(worker, self.in_one_piece(worker)?, params));
         self.replica = replica;
         entered

@@ -24,10 +24,10 @@ pub(in super::super) struct Missed<'a, T: Additive, const N: usize, A: Apply<T>>
     pub(in super::super) known: &'a [u32],
     /// The versions of the slots.
     pub(in super::super) fetched: &'a mut [u64],
-    pub(in super::super) seen: &'a mut [A::Seen],
+    pub(in super::super) seen: &'a mut [A::Snapshot],
     pub(in super::super) dirty: &'a mut Vec<u32>,
     pub(in super::super) lookaside: &'a mut LookasideTable<T>,
-    pub(in super::super) pending: &'a mut PendingUpdates<T, A::Seen>,
+    pub(in super::super) pending: &'a mut PendingUpdates<T, A::Snapshot>,
     pub(in super::super) read_misses: &'a Cell<u64>,
     pub(in super::super) write_misses: &'a mut u64,
     /// Whether no other worker could use a key.
@@ -60,8 +60,8 @@ impl<T: Additive, const N: usize, A: Apply<T>> Missed<'_, T, N, A> {
         }
         let home = &self.home;
         let update = self.pending.entry(key as u32).or_insert_with(|| {
-            let mut seen = vec![A::Seen::zeroed(); if State::<T, A>::REMEMBERS { unit } else { 0 }];
-            home.see(first, &mut seen);
+            let mut seen = vec![A::Snapshot::zeroed(); if State::<T, A>::REMEMBERS { unit } else { 0 }];
+            home.snapshot(first, &mut seen);
             PendingUpdate { sums: vec![T::default(); unit].into(), seen: seen.into() }
         });
         for (sum, contribution) in update.sums[within..].iter_mut().zip(contributions) {
@@ -166,7 +166,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> ServedView<'_, T, N, A> {
             let (unit, first) = (self.unit, key * self.unit);
             missed.home.target.part(first, unit).load(&mut self.values[slot * unit..][..unit]);
             if State::<T, A>::REMEMBERS && state & TOUCHED == 0 {
-                missed.home.see(first, &mut missed.seen[slot * unit..][..unit]);
+                missed.home.snapshot(first, &mut missed.seen[slot * unit..][..unit]);
             }
         }
         self.states[slot] = fetched_for(self.interval, state);

@@ -140,7 +140,7 @@ fn prepare_make(what: &Run, plan: &Plan, job: String, id: [u8; 16]) -> Result<Ma
         program: what.program.clone(),
         directory,
         variables: what.on.variables.iter().map(variable).collect::<Result<_>>()?,
-        plain: what.plain,
+        plain: what.no_prefix,
         keep_going: what.keep_going,
         grace_s: what.grace_s,
     })

@@ -152,7 +152,7 @@ fn reserve(on: &HostOptions, address: IpAddr) -> Result<Place> {
 
 /// Where the hosts meet: the host of rank 0.
 fn meeting_place(seat: &Seat, on: &HostOptions) -> Result<(String, SocketAddr)> {
-    let (host, port) = match (&on.meet, &seat.first_host) {
+    let (host, port) = match (&on.rendezvous, &seat.first_host) {
         (Some(meet), _) => match meet.rsplit_once(':') {
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
                 let port = port.parse().with_context(|| format!("--rendezvous {meet}: {port} is no port"))?;

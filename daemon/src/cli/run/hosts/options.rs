@@ -28,7 +28,7 @@ pub(in super::super) struct HostOptions {
     /// With --launched, the rendezvous: the host of rank 0, and a TCP port there. Default: MASTER_ADDR, else the first
     /// node of SLURM's list; a port derived from MASTER_PORT or SLURM's job id.
     #[arg(long, value_name = "HOST[:PORT]", requires = "launched")]
-    pub(super) meet: Option<String>,
+    pub(super) rendezvous: Option<String>,
     /// The command that runs another command on a host; {host} in it is replaced by the host's name, which is otherwise
     /// appended. It must forward standard input and output. Default: `ssh -o BatchMode=yes`; with --slurm, an srun of one
     /// task on the host.
@@ -59,7 +59,7 @@ pub(in super::super) struct HostOptions {
     #[arg(long, value_name = "PATH")]
     pub(super) directory: Option<PathBuf>,
     /// Add to the environment of all processes: NAME=VALUE, or NAME with its value here. May be repeated.
-    #[arg(short = 'x', long = "variable", value_name = "NAME[=VALUE]")]
+    #[arg(short = 'x', long = "env", value_name = "NAME[=VALUE]")]
     pub(super) variables: Vec<String>,
 }
 

@@ -23,14 +23,14 @@ pub(crate) struct HostRecord {
 
 /// The hosts of a job.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Elsewhere<'s> {
+pub(crate) struct RemoteClocks<'s> {
     /// All of them, in the order of their ranks; none if the job is on this host alone.
     pub(crate) hosts: &'s [HostRecord],
     /// Which one this is.
     pub(crate) here: usize,
 }
 
-impl Elsewhere<'_> {
+impl RemoteClocks<'_> {
     /// The lowest clock of the other hosts, as far as it is known here; `u64::MAX` if there are none.
     pub(crate) fn lowest_clock(self) -> u64 {
         let others = self.hosts.iter().enumerate().filter(|(host, _)| *host != self.here);

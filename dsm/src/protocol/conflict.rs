@@ -25,7 +25,7 @@ pub enum Over {
 
 /// Something between an area of this host and other hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clash {
+pub struct Conflict {
     /// Its kind.
     pub over: Over,
     /// The other host; this one if other hosts cannot have the area.
@@ -40,7 +40,7 @@ const PLACES: usize = 3;
 /// The objections that the owner of an area has not heard yet. Zeros are none.
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct Clashes {
+pub(crate) struct Conflicts {
     places: [Place; PLACES],
 }
 
@@ -52,7 +52,7 @@ struct Place {
     element: [AtomicU64; 2],
 }
 
-impl Clash {
+impl Conflict {
     fn to_words(self) -> (u64, [u64; 2]) {
         let (kind, [size, align, of]) = match self.over {
             Over::Name => (0, [0; 3]),
@@ -65,7 +65,7 @@ impl Clash {
         (head, [u64::from(size) << 32 | u64::from(align), u64::from(of)])
     }
 
-    fn of_words(head: u64, [sizes, of]: [u64; 2]) -> Clash {
+    fn of_words(head: u64, [sizes, of]: [u64; 2]) -> Conflict {
         let over = match head >> 2 & 7 {
             0 => Over::Name,
             1 => Over::Group,
@@ -73,15 +73,15 @@ impl Clash {
             3 => Over::Members,
             _ => Over::Length,
         };
-        Clash { over, host: (head >> 8) as usize, is_known: head & 2 != 0 }
+        Conflict { over, host: (head >> 8) as usize, is_known: head & 2 != 0 }
     }
 }
 
-impl Clashes {
+impl Conflicts {
     #[cfg(loom)]
-    pub(crate) fn new() -> Clashes {
+    pub(crate) fn new() -> Conflicts {
         let place = || Place { head: AtomicU64::new(0), element: [AtomicU64::new(0), AtomicU64::new(0)] };
-        Clashes { places: std::array::from_fn(|_| place()) }
+        Conflicts { places: std::array::from_fn(|_| place()) }
     }
 
     /// The same, in place, of an area that is being created.
@@ -90,8 +90,8 @@ impl Clashes {
     }
 
     /// Tells whoever owns the area, unless all places are taken; what is there already is not told twice. For the agent.
-    pub(crate) fn tell(&self, clash: Clash, count: &AtomicU64) -> bool {
-        let (head, element) = clash.to_words();
+    pub(crate) fn tell(&self, conflict: Conflict, count: &AtomicU64) -> bool {
+        let (head, element) = conflict.to_words();
         let mut free = None;
         for place in &self.places {
             // Acquire: pairs with the release in `take`: who took it has read it.
@@ -124,7 +124,7 @@ impl Clashes {
     }
 
     /// Something that the owner has not heard yet.
-    pub(crate) fn take(&self) -> Option<Clash> {
+    pub(crate) fn take(&self) -> Option<Conflict> {
         self.places.iter().find_map(|place| {
             // Acquire: pairs with the release in `tell`.
             let head = place.head.load(Ordering::Acquire);
@@ -134,7 +134,7 @@ impl Clashes {
             let element = place.element.each_ref().map(|word| word.load(Ordering::Relaxed));
             // Release: the agent writes the place after this has read it. Of two who take it, one has it.
             let taken = place.head.compare_exchange(head, 0, Ordering::Release, Ordering::Relaxed);
-            taken.is_ok().then(|| Clash::of_words(head, element))
+            taken.is_ok().then(|| Conflict::of_words(head, element))
         })
     }
 }
@@ -156,9 +156,9 @@ impl Heard {
 
     /// The worker owns an area from now on, of which the last owner may not have heard all.
     #[inline]
-    pub(crate) fn owns_more(&self, count: &AtomicU64, of_it: &Clashes) {
+    pub(crate) fn owns_more(&self, count: &AtomicU64, of_it: &Conflicts) {
         // Relaxed, both: this worker has looked at a count with an acquire, and sees what was told up to that; what came later
-        // makes `has_news` true by itself. Where nothing ever clashed, one load is all.
+        // makes `has_news` true by itself. Where nothing ever conflicted, one load is all.
         if count.load(Ordering::Relaxed) != 0 && of_it.are_any() {
             self.0.set(LOOK);
         }
@@ -177,7 +177,7 @@ impl Heard {
 }
 
 #[cfg(all(test, loom))]
-impl Clashes {
+impl Conflicts {
     /// Makes accesses to the heads of places weaker.
     pub(crate) fn weaken(&self, access: crate::primitive::model::Access, from: Ordering, to: Ordering) {
         self.places.iter().for_each(|place| place.head.weaken(access, from, to));

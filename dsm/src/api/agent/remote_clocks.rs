@@ -66,7 +66,7 @@ impl Agent {
         shared.check_process()?;
         self.check_host(host)?;
         let runtime = self.desk.runtime();
-        shared.segment.elsewhere().tell(host, clock, &runtime.rounds(), &runtime);
+        shared.segment.remote_clocks().tell(host, clock, &runtime.rounds(), &runtime);
         Ok(())
     }
 
@@ -125,8 +125,8 @@ impl Agent {
     }
 
     fn check_host(&self, host: usize) -> Result<()> {
-        let elsewhere = self.desk.shared.segment.elsewhere();
-        if host >= elsewhere.hosts.len() || host == elsewhere.here {
+        let clocks = self.desk.shared.segment.remote_clocks();
+        if host >= clocks.hosts.len() || host == clocks.here {
             return Err(Error::InvalidConfig { what: format!("host {host} is no other host of this job") });
         }
         Ok(())

@@ -1,40 +1,41 @@
 //! Workers of a host want what a group of another is now.
 
-/// A wish that is not answered.
+/// A request that is not answered.
 #[derive(Debug)]
-struct Wish {
+struct Request {
     /// Its number; several may have one, after a start of the agent.
     number: u32,
     /// The owner's round of what was the newest then.
     newest: u64,
 }
 
-/// The wishes for a group.
+/// The requests for a group.
 #[derive(Debug, Default)]
-pub(crate) struct Wishes {
+pub(crate) struct Requests {
     last: u32,
-    open: Vec<Wish>,
+    open: Vec<Request>,
 }
 
-impl Wishes {
-    /// Somebody wants the group, of which the owner's round `newest` is the newest; the number of the wish.
+impl Requests {
+    /// Somebody wants the group, of which the owner's round `newest` is the newest; the number of the request.
     pub(crate) fn make(&mut self, newest: u64) -> u32 {
         self.last += 1;
-        self.open.push(Wish { number: self.last, newest });
+        self.open.push(Request { number: self.last, newest });
         self.last
     }
 
     /// Another agent counts anew; the number of what it is to ask again, if there is anything.
     pub(crate) fn restart(&mut self) -> Option<u32> {
         self.last = u32::from(!self.open.is_empty());
-        self.open.iter_mut().for_each(|wish| wish.number = 1);
+        self.open.iter_mut().for_each(|request| request.number = 1);
         (self.last > 0).then_some(self.last)
     }
 
-    /// All wishes up to this number are answered: the newest round that they have to have; none if there are no such wishes.
+    /// All requests up to this number are answered: the newest round that they have to have; none if there are no such requests.
     pub(crate) fn answer(&mut self, number: u32) -> Option<u64> {
-        let newest = self.open.iter().filter(|wish| wish.number <= number).map(|wish| wish.newest).max();
-        self.open.retain(|wish| wish.number > number);
+        let newest =
+            self.open.iter().filter(|request| request.number <= number).map(|request| request.newest).max();
+        self.open.retain(|request| request.number > number);
         newest
     }
 

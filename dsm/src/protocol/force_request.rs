@@ -1,25 +1,25 @@
-//! Wishes: a worker asks the host that has an area's owner for its state of now, and hears when that is here. Written over bare
+//! Requests: a worker asks the host that has an area's owner for its state of now, and hears when that is here. Written over bare
 //! words, so that the models run it.
 //!
-//! Wishes are counted, and an answer is the number of the last wish that it is for. So nobody takes the answer to an earlier
+//! Requests are counted, and an answer is the number of the last request that it is for. So nobody takes the answer to an earlier
 //! question for one to his own, and an agent that has just come sees what its predecessor left open.
 use crate::primitive::{AtomicU64, Ordering};
 
-/// An area's wishes and answers.
+/// An area's requests and answers.
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct WishRecord {
-    /// How many wishes there were. Written by workers.
+pub(crate) struct ForceRequest {
+    /// How many requests there were. Written by workers.
     made: AtomicU64,
-    /// `wish << 1 | postponed`. Written by the agent.
+    /// `request << 1 | postponed`. Written by the agent.
     answered: AtomicU64,
 }
 
-impl WishRecord {
+impl ForceRequest {
     /// That of an area that nobody has asked for.
     #[cfg(loom)]
-    pub(crate) fn new() -> WishRecord {
-        WishRecord { made: AtomicU64::new(0), answered: AtomicU64::new(0) }
+    pub(crate) fn new() -> ForceRequest {
+        ForceRequest { made: AtomicU64::new(0), answered: AtomicU64::new(0) }
     }
 
     /// The same, in place, of an area that is being created.
@@ -29,24 +29,24 @@ impl WishRecord {
         self.answered.store(0, Ordering::Relaxed);
     }
 
-    /// Makes a wish; its number, from 1 on. News are to be left after this.
+    /// Makes a request; its number, from 1 on. News are to be left after this.
     pub(crate) fn make(&self) -> u64 {
         // Relaxed: the news that follow order it (`outlet::leave_news`).
         self.made.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The last wish, if it is not answered; for the agent, after it took the news.
+    /// The last request, if it is not answered; for the agent, after it took the news.
     pub(crate) fn open(&self) -> Option<u64> {
         // Relaxed, both: the agent itself writes the answers, or did before it died.
         let made = self.made.load(Ordering::Relaxed);
         (made > self.answered.load(Ordering::Relaxed) >> 1).then_some(made)
     }
 
-    /// Answers all wishes up to this one; `postponed` says that the owner could not publish. Who waits is to be looked for after
+    /// Answers all requests up to this one; `postponed` says that the owner could not publish. Who waits is to be looked for after
     /// this.
-    pub(crate) fn answer(&self, wish: u64, postponed: bool) {
-        // SeqCst: before the look at who waits (`Elsewhere::call`); pairs with the load in `answer_to`.
-        self.answered.fetch_max(wish << 1 | u64::from(postponed), Ordering::SeqCst);
+    pub(crate) fn answer(&self, request: u64, postponed: bool) {
+        // SeqCst: before the look at who waits (`RemoteClocks::call`); pairs with the load in `answer_to`.
+        self.answered.fetch_max(request << 1 | u64::from(postponed), Ordering::SeqCst);
     }
 
     /// The word that answers change, to sleep on.
@@ -55,11 +55,11 @@ impl WishRecord {
         &self.answered
     }
 
-    /// The answer to a wish: whether the owner could not publish.
-    pub(crate) fn answer_to(&self, wish: u64) -> Option<bool> {
+    /// The answer to a request: whether the owner could not publish.
+    pub(crate) fn answer_to(&self, request: u64) -> Option<bool> {
         // SeqCst: after the worker has said that it waits (`Seat::set_waits`); pairs with `answer`. What was published here for
         // the answer was published before.
         let answered = self.answered.load(Ordering::SeqCst);
-        (answered >> 1 >= wish).then_some(answered & 1 != 0)
+        (answered >> 1 >= request).then_some(answered & 1 != 0)
     }
 }

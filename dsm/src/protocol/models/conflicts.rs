@@ -1,17 +1,17 @@
-//! Objections reach owners (`protocol/clash.rs`): each once and whole, whatever is told beside it, and whoever owns
+//! Objections reach owners (`protocol/conflict.rs`): each once and whole, whatever is told beside it, and whoever owns
 //! the area by then.
-use super::super::clash::{Clash, Clashes, Heard, Over};
+use super::super::conflict::{Conflict, Conflicts, Heard, Over};
 use super::{explore, lives};
 use crate::primitive::model::Access;
 use crate::primitive::{AtomicU64, Ordering};
 use loom::sync::Arc;
 use loom::thread;
 
-const TYPE: Clash = Clash { over: Over::Type([4, 4, 11]), host: 1, is_known: true };
-const NAME: Clash = Clash { over: Over::Name, host: 2, is_known: false };
+const TYPE: Conflict = Conflict { over: Over::Type([4, 4, 11]), host: 1, is_known: true };
+const NAME: Conflict = Conflict { over: Over::Name, host: 2, is_known: false };
 
 struct Area {
-    clashes: Clashes,
+    conflicts: Conflicts,
     /// In the header.
     count: AtomicU64,
     /// Who owns it: 0 or 1.
@@ -22,7 +22,7 @@ struct Area {
 #[derive(Default)]
 struct Worker {
     heard: Heard,
-    said: Vec<Clash>,
+    said: Vec<Conflict>,
 }
 
 impl Worker {
@@ -32,8 +32,8 @@ impl Worker {
             return;
         }
         let count = self.heard.begin(&area.count);
-        match owns.then(|| area.clashes.take()).flatten() {
-            Some(clash) => self.said.push(clash),
+        match owns.then(|| area.conflicts.take()).flatten() {
+            Some(conflict) => self.said.push(conflict),
             None => self.heard.end(count),
         }
     }
@@ -47,7 +47,7 @@ impl Worker {
 }
 
 fn area() -> Area {
-    Area { clashes: Clashes::new(), count: AtomicU64::new(0), owner: AtomicU64::new(0) }
+    Area { conflicts: Conflicts::new(), count: AtomicU64::new(0), owner: AtomicU64::new(0) }
 }
 
 /// The agent tells two things while the owner syncs; it dies after `steps` fault points, and the next tells them again, since
@@ -66,14 +66,14 @@ fn told(steps: u32, weaken: impl Fn(&Area) + Sync + Send + 'static) {
             })
         };
         let tell = || {
-            for clash in [NAME, TYPE] {
-                assert!(area.clashes.tell(clash, &area.count));
+            for conflict in [NAME, TYPE] {
+                assert!(area.conflicts.tell(conflict, &area.count));
             }
         };
         let lives = lives(steps, tell);
         if !lives {
             // As `go_on` of the next agent.
-            if area.clashes.are_any() {
+            if area.conflicts.are_any() {
                 area.count.fetch_add(1, Ordering::Release);
             }
             tell();
@@ -81,10 +81,10 @@ fn told(steps: u32, weaken: impl Fn(&Area) + Sync + Send + 'static) {
         let mut worker = owner.join().unwrap();
         worker.settle(&area);
         assert!(worker.said.iter().all(|said| [NAME, TYPE].contains(said)), "mixed: {:?}", worker.said);
-        for clash in [NAME, TYPE] {
-            let times = worker.said.iter().filter(|said| **said == clash).count();
-            assert!(times >= 1, "not heard: {clash:?} in {:?}", worker.said);
-            assert!(times == 1 || !lives, "heard twice: {clash:?}");
+        for conflict in [NAME, TYPE] {
+            let times = worker.said.iter().filter(|said| **said == conflict).count();
+            assert!(times >= 1, "not heard: {conflict:?} in {:?}", worker.said);
+            assert!(times == 1 || !lives, "heard twice: {conflict:?}");
         }
     });
 }
@@ -97,7 +97,7 @@ fn each_is_heard_once_and_whole() {
 #[test]
 #[should_panic(expected = "mixed")]
 fn mutant_a_clash_that_is_told_weakly() {
-    told(6, |area| area.clashes.weaken(Access::Store, Ordering::Release, Ordering::Relaxed));
+    told(6, |area| area.conflicts.weaken(Access::Store, Ordering::Release, Ordering::Relaxed));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn handed_over(looks: bool) {
         let area = Arc::new(area());
         let agent = {
             let area = area.clone();
-            thread::spawn(move || assert!(area.clashes.tell(NAME, &area.count)))
+            thread::spawn(move || assert!(area.conflicts.tell(NAME, &area.count)))
         };
         let giver = {
             let area = area.clone();
@@ -132,7 +132,7 @@ fn handed_over(looks: bool) {
             if !owns && area.owner.load(Ordering::Acquire) == 1 {
                 owns = true;
                 if looks {
-                    worker.heard.owns_more(&area.count, &area.clashes);
+                    worker.heard.owns_more(&area.count, &area.conflicts);
                 }
             }
             worker.sync(&area, owns);
@@ -140,7 +140,7 @@ fn handed_over(looks: bool) {
         agent.join().unwrap();
         let giver = giver.join().unwrap();
         if !owns && looks {
-            worker.heard.owns_more(&area.count, &area.clashes);
+            worker.heard.owns_more(&area.count, &area.conflicts);
         }
         worker.settle(&area);
         let all = [giver.said, worker.said].concat();
@@ -164,19 +164,19 @@ fn mutant_a_new_owner_that_does_not_look() {
 fn a_place_is_used_again() {
     explore(3, move || {
         let area = Arc::new(area());
-        let other = |of| Clash { over: Over::Type([of; 3]), host: 1, is_known: true };
+        let other = |of| Conflict { over: Over::Type([of; 3]), host: 1, is_known: true };
         // All places are taken.
-        (1..4).for_each(|of| assert!(area.clashes.tell(other(of), &area.count)));
+        (1..4).for_each(|of| assert!(area.conflicts.tell(other(of), &area.count)));
         let agent = {
             let area = area.clone();
-            thread::spawn(move || area.clashes.tell(other(4), &area.count))
+            thread::spawn(move || area.conflicts.tell(other(4), &area.count))
         };
         let mut said = Vec::new();
-        said.extend(area.clashes.take());
+        said.extend(area.conflicts.take());
         let has_told = agent.join().unwrap();
-        said.extend(std::iter::from_fn(|| area.clashes.take()));
-        let mut expected: Vec<Clash> = (1..4 + u32::from(has_told)).map(other).collect();
-        let key = |clash: &Clash| format!("{clash:?}");
+        said.extend(std::iter::from_fn(|| area.conflicts.take()));
+        let mut expected: Vec<Conflict> = (1..4 + u32::from(has_told)).map(other).collect();
+        let key = |conflict: &Conflict| format!("{conflict:?}");
         said.sort_by_key(key);
         expected.sort_by_key(key);
         assert_eq!(said, expected, "mixed");

@@ -32,14 +32,14 @@ fn deliver(agent: &mut Agent, area: AreaId, counter: u64) {
     until("the publication", || agent.may_receive(area));
 }
 
-/// The next wish that the agent hears.
+/// The next request that the agent hears.
 fn hear(agent: &mut Agent, area: AreaId) -> u64 {
     let (mut events, mut heard) = (Vec::new(), None);
-    until("a wish", || {
+    until("a request", || {
         agent.wait(Duration::from_millis(10));
         agent.look(&mut events);
         heard = events.drain(..).find_map(|event| match event {
-            Event::Wished { area: wished, wish } if wished == area => Some(wish),
+            Event::Requested { area: requested, request } if requested == area => Some(request),
             _ => None,
         });
         heard.is_some()
@@ -70,11 +70,11 @@ fn a_sync_of_an_area_of_another_host_brings_what_it_is_there() {
         let synced = worker.sync_area(&area).unwrap();
         (synced.postponed, area.read(worker).unwrap()[0])
     });
-    let wish = hear(&mut agent, area);
+    let request = hear(&mut agent, area);
     deliver(&mut agent, area, 1);
     assert!(told.try_recv().is_err(), "it was not answered yet");
     deliver(&mut agent, area, 2);
-    agent.answer(area, wish, false);
+    agent.answer(area, request, false);
     assert_eq!(told.recv().unwrap(), (0, 2));
     thread.join().unwrap();
 }
@@ -110,17 +110,17 @@ fn the_next_agent_hears_what_is_not_answered() {
         let area = worker.attach_within::<u64>("w", LONG).unwrap();
         worker.sync_area(&area).unwrap().postponed
     });
-    let wish = hear(&mut agent, area);
+    let request = hear(&mut agent, area);
     drop(agent);
     let mut agent = job.agent().unwrap();
-    assert_eq!(hear(&mut agent, area), wish);
-    agent.answer(area, wish, false);
+    assert_eq!(hear(&mut agent, area), request);
+    agent.answer(area, request, false);
     assert_eq!(told.recv().unwrap(), 0);
     thread.join().unwrap();
     drop(agent);
     let (mut agent, mut events) = (job.agent().unwrap(), Vec::new());
     agent.look(&mut events);
-    assert!(!events.iter().any(|event| matches!(event, Event::Wished { .. })), "{events:?}");
+    assert!(!events.iter().any(|event| matches!(event, Event::Requested { .. })), "{events:?}");
 }
 
 #[test]
@@ -137,13 +137,13 @@ fn what_is_confirmed_is_fresh() {
         (late, in_time, worker.wait_fresher_than(&area, Duration::from_nanos(1), Duration::ZERO))
     });
     // Nothing is said in time.
-    let wish = hear(&mut agent, area);
+    let request = hear(&mut agent, area);
     let (late, in_time, never) = told.recv().unwrap();
     assert!(late.unwrap_err().to_string().contains("its age is"));
     in_time.unwrap();
     assert!(matches!(never, Err(Error::TimedOut { .. })));
     thread.join().unwrap();
-    agent.answer(area, wish, false);
+    agent.answer(area, request, false);
 
     let (told, thread) = work(&job, |worker| {
         let area = worker.attach_within::<u64>("w", LONG).unwrap();

@@ -2,25 +2,25 @@
 use hectare_dsm::AreaId;
 use std::collections::VecDeque;
 
-/// The wishes for the areas of one group, which are asked for together.
+/// The requests for the areas of one group, which are asked for together.
 #[derive(Debug, Default)]
-pub(crate) struct Wishes {
+pub(crate) struct Requests {
     last: u32,
-    /// The number between hosts; the area, and the number of the wish there.
+    /// The number between hosts; the area, and the number of the request there.
     open: VecDeque<(u32, AreaId, u64)>,
 }
 
-impl Wishes {
-    /// Enters a wish; its number between hosts.
-    pub(crate) fn make(&mut self, area: AreaId, wish: u64) -> u32 {
+impl Requests {
+    /// Enters a request; its number between hosts.
+    pub(crate) fn make(&mut self, area: AreaId, request: u64) -> u32 {
         self.last += 1;
-        self.open.push_back((self.last, area, wish));
+        self.open.push_back((self.last, area, request));
         self.last
     }
 
     /// Takes those up to a number.
     pub(crate) fn answer(&mut self, number: u32) -> impl Iterator<Item = (AreaId, u64)> {
         let count = self.open.partition_point(|(other, ..)| *other <= number);
-        self.open.drain(..count).map(|(_, area, wish)| (area, wish))
+        self.open.drain(..count).map(|(_, area, request)| (area, request))
     }
 }

@@ -1,4 +1,4 @@
-//! Sleeping until other hosts have reached a clock (`protocol/elsewhere.rs`): either the worker sees the clock before it sleeps,
+//! Sleeping until other hosts have reached a clock (`protocol/remote_clocks.rs`): either the worker sees the clock before it sleeps,
 //! or the agent sees the worker and opens a round, which changes the word that the worker sleeps on.
 //!
 //! The kernel compares the word and puts the caller to sleep in one step, as far as those who change it can see.
@@ -7,8 +7,8 @@ use super::super::word::Phase;
 use super::{Hand, Memory, explore};
 use crate::primitive::model::Access;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
-use crate::protocol::elsewhere::{Elsewhere, HostRecord};
-use crate::protocol::wish::WishRecord;
+use crate::protocol::force_request::ForceRequest;
+use crate::protocol::remote_clocks::{HostRecord, RemoteClocks};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -37,8 +37,8 @@ impl Scene {
         Scene { memory: Memory::new(1, 2), hosts: [host(), host()] }
     }
 
-    fn elsewhere(&self) -> Elsewhere<'_> {
-        Elsewhere { hosts: &self.hosts, here: 0 }
+    fn remote_clocks(&self) -> RemoteClocks<'_> {
+        RemoteClocks { hosts: &self.hosts, here: 0 }
     }
 
     /// `Worker::wait_clocks`, to where it first sleeps: the word that it sleeps on.
@@ -47,7 +47,7 @@ impl Scene {
         if mutant != Mutant::SaysLate {
             seat.set_waits(true);
         }
-        let is_reached = self.elsewhere().lowest_clock() >= 1;
+        let is_reached = self.remote_clocks().lowest_clock() >= 1;
         if mutant == Mutant::SaysLate {
             seat.set_waits(true);
         }
@@ -77,10 +77,10 @@ fn told(mutant: Mutant) {
                 let hand = Hand { memory: &scene.memory, pause: Pause::Again };
                 let rounds = scene.memory.rounds();
                 if mutant == Mutant::AsksEarly {
-                    scene.elsewhere().call(&rounds, &hand);
+                    scene.remote_clocks().call(&rounds, &hand);
                     scene.hosts[1].clock.fetch_max(1, Ordering::SeqCst);
                 } else {
-                    scene.elsewhere().tell(1, 1, &rounds, &hand);
+                    scene.remote_clocks().tell(1, 1, &rounds, &hand);
                 }
             })
         };
@@ -123,34 +123,34 @@ fn mutant_an_agent_that_asks_before_it_tells() {
     told(Mutant::AsksEarly);
 }
 
-/// The same of the answer to a wish (`protocol/wish.rs`): `Worker::sync_area` of an area of another host, and `Agent::answer`.
+/// The same of the answer to a request (`protocol/force_request.rs`): `Worker::sync_area` of an area of another host, and `Agent::answer`.
 fn answered(says_late: bool) {
     explore(3, move || {
-        let (scene, wish) = (Arc::new(Scene::new()), Arc::new(WishRecord::new()));
+        let (scene, request) = (Arc::new(Scene::new()), Arc::new(ForceRequest::new()));
         let agent = {
-            let (scene, wish) = (scene.clone(), wish.clone());
+            let (scene, request) = (scene.clone(), request.clone());
             thread::spawn(move || {
                 let hand = Hand { memory: &scene.memory, pause: Pause::Again };
                 let rounds = scene.memory.rounds();
-                let Some(open) = wish.open() else { return };
-                wish.answer(open, false);
-                scene.elsewhere().call(&rounds, &hand);
+                let Some(open) = request.open() else { return };
+                request.answer(open, false);
+                scene.remote_clocks().call(&rounds, &hand);
             })
         };
         let (rounds, seat) = (scene.memory.rounds(), &scene.memory.seats[0]);
         if !says_late {
             seat.set_waits(true);
         }
-        let number = wish.make();
-        let is_answered = wish.answer_to(number).is_some();
+        let number = request.make();
+        let is_answered = request.answer_to(number).is_some();
         if says_late {
             seat.set_waits(true);
         }
         let seen = rounds.load();
         let sleeps = seen.phase() == Phase::Idle && scene.memory.word.load(Ordering::Relaxed) == seen.0;
         agent.join().unwrap();
-        // An agent that has not heard of the wish is rung for.
-        if sleeps && !is_answered && wish.open().is_none() {
+        // An agent that has not heard of the request is rung for.
+        if sleeps && !is_answered && request.open().is_none() {
             assert_ne!(scene.memory.word.load(Ordering::Relaxed), seen.0, "asleep, and no round opens");
         }
     });

@@ -10,7 +10,7 @@ const ROLE: &str = "CLASH_ROLE";
 const LONG: Duration = Duration::from_secs(60);
 
 /// One of two ranks, each on a host of its own. Both create an area of one name, or of one group.
-fn clash(over: &str) -> Result<(), Error> {
+fn conflict(over: &str) -> Result<(), Error> {
     let launch = Launch::from_environment().unwrap().expect("a launcher");
     let mut worker = Job::connect(&launch.job)?.worker()?;
     worker.wait_for_workers(2, LONG)?;
@@ -146,7 +146,7 @@ fn role() {
     match std::env::var(ROLE).as_deref() {
         Ok("short") => short().unwrap(),
         Ok("misfit") => misfit().unwrap(),
-        Ok(over) => clash(over).unwrap(),
+        Ok(over) => conflict(over).unwrap(),
         Err(_) => return,
     }
     println!("went on");
