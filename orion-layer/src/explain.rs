@@ -7,7 +7,7 @@ use crate::text::counted;
 use hectare_dependence::analysis::analyze;
 use hectare_dependence::loop_nest::{LoopNest, Order, Space};
 use hectare_dependence::placement::ArrayPlacement;
-use hectare_dependence::schedule::{Candidate, Cost, Team, Verdict, choose};
+use hectare_dependence::schedule::{Candidate, Cost, Steps, Team, Verdict, choose};
 use serde::Serialize;
 use std::fmt::{self, Write};
 use std::mem::discriminant;
@@ -36,8 +36,17 @@ pub struct Explanation {
     pub candidates: Vec<Candidate>,
     /// Whether the blocks of a rotation are taken as they come free, and not step by step.
     pub is_dynamic: bool,
+    /// The loop's variables: dimensions of the space.
+    pub dims: Vec<String>,
     /// Cells per dimension.
     pub grid: Vec<usize>,
+    /// For each dimension, the values between its cells, the first and the last included: cell `c` has those from `cuts[c]` up to
+    /// `cuts[c + 1]`.
+    pub cuts: Vec<Vec<i64>>,
+    /// What each worker runs in each step: `tiles[step][worker]` are boxes of cells. With `cuts` that is the whole schedule, as it can
+    /// be checked from outside. Steps of a wavefront need not follow each other: a tile runs when those are done that it depends on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tiles: Steps,
     /// Steps of a pass.
     pub steps: usize,
     /// Each array: its name, and where it is.
@@ -133,7 +142,10 @@ impl LoopPlan {
             vectors: self.dependences.list.iter().map(|dependence| dependence.describe(nest)).collect(),
             candidates: self.choice.candidates.clone(),
             is_dynamic: self.choice.is_dynamic(),
+            dims: nest.dims.iter().map(|dim| dim.name.clone()).collect(),
             grid: self.choice.grid.clone(),
+            cuts: self.choice.cuts.clone(),
+            tiles: self.choice.steps.clone(),
             steps: self.choice.steps.len(),
             arrays: arrays.zip(self.choice.placement.arrays.iter().cloned()).collect(),
             shared: shared.collect(),

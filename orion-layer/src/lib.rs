@@ -79,6 +79,7 @@ mod mutant;
 mod panics;
 mod parallel_for;
 mod per_worker;
+mod picture;
 pub mod relax;
 mod replica;
 pub mod serve;

@@ -24,6 +24,7 @@ mod measured_staleness;
 mod memory;
 mod npy_files;
 mod parallel_for;
+mod pictures;
 mod random_loops;
 mod relaxed;
 mod relaxed_blocks;

@@ -170,7 +170,7 @@ fn lack_of_memory_names_the_array() {
     // The array fits, the copies of the workers do not.
     let trained = run_on(&job(), 2, |w| {
         let mut model = w.zeros::<f64, 1>([1 << 21])?.named("model");
-        hectare_orion::parallel_for!(w, ordered, relax model; for i in 0..100 { model.add(i % 7, 1.0); })?;
+        hectare_orion::parallel_for!(w, unordered, relax model; for i in 0..100 { model.add(i % 7, 1.0); })?;
         Ok(())
     });
     let text = trained.unwrap_err().to_string();
