@@ -73,7 +73,7 @@ fn all() -> Vec<(&'static str, &'static str, Explanation)> {
 }
 
 /// The rectangles of a picture that have a title which begins like this, and the titles.
-fn rects<'a>(svg: &'a str) -> Vec<([f64; 4], &'a str)> {
+fn rects(svg: &str) -> Vec<([f64; 4], &str)> {
     let number = |line: &str, name: &str| -> f64 {
         let from = line.find(&format!(" {name}='")).unwrap() + name.len() + 3;
         line[from..].split('\'').next().unwrap().parse().unwrap()
