@@ -14,6 +14,8 @@ mod in_place;
 mod links;
 mod pass;
 mod pass_dynamic;
+#[cfg(test)]
+mod placement_tests;
 mod places;
 mod plan;
 mod prefetch_plan;
