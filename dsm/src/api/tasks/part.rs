@@ -190,6 +190,11 @@ impl Part {
             && incarnation(&self.shared, rank) == self.incarnation
     }
 
+    /// Whether a worker has begun the run; it may have left it since.
+    pub(super) fn has_begun(&self, rank: Rank) -> bool {
+        words(&self.shared, rank).done_in(self.number) != Done::NotBegun
+    }
+
     /// A worker that has something to do before the next task of this one, which comes after `after`: so many tasks of each
     /// of these.
     #[inline]
