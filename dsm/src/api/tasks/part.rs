@@ -263,8 +263,10 @@ impl Part {
         let done = match words(&self.shared, rank as Rank).done_in(self.number) {
             Done::Some(done) => done,
             Done::All => u64::MAX,
+            // It leaves when it has nothing more to do, as far as this worker is concerned.
+            Done::Left(done) if done >= count => done,
             Done::NotBegun if seen[rank].is_none() => return Ok(false),
-            Done::NotBegun | Done::Left => return Err(Error::TaskLeft { rank: rank as Rank }),
+            Done::NotBegun | Done::Left(_) => return Err(Error::TaskLeft { rank: rank as Rank }),
         };
         seen[rank] = Some(done);
         Ok(done >= count)
