@@ -1,7 +1,8 @@
 //! What views know of the pass in which they are made: where they note what is touched, and the task under way.
 use crate::view::{Recorder, Recording};
+use hectare_dependence::inspect::{Key, TooMany, Touched};
 use hectare_dsm::tasks::RunningTask;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 /// What the view of an array knows of the pass.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +66,69 @@ impl<'a> PassTrace<'a> {
             recorder: self.recording.map(|list| Recorder { array, list }),
             cell: self.cell,
             task: self.task.and_then(in_task),
+        }
+    }
+}
+
+/// What the iterations of a loop touch of the arrays that it writes, as its slice names it.
+#[derive(Debug)]
+pub struct Noted {
+    touched: RefCell<Touched>,
+    /// The number of the first row of each array, among those of all; `None` for arrays that are not written.
+    firsts: Vec<Option<usize>>,
+}
+
+impl Noted {
+    /// Of arrays with so many rows each; `None` for arrays that are not written.
+    pub(crate) fn new(rows: &[Option<usize>], iterations: usize) -> Result<Noted, TooMany> {
+        let written: Vec<usize> = rows.iter().flatten().copied().collect();
+        let mut first = 0;
+        let firsts = rows.iter().map(|rows| {
+            let own = rows.map(|_| first);
+            first += rows.unwrap_or(0);
+            own
+        });
+        let firsts = firsts.collect();
+        let mut touched = Touched::new(&written)?;
+        touched.reserve(iterations);
+        Ok(Noted { touched: RefCell::new(touched), firsts })
+    }
+
+    /// Ends an iteration.
+    #[inline]
+    pub(crate) fn end_iteration(&self) -> Result<(), TooMany> {
+        self.touched.borrow_mut().end_iteration()
+    }
+
+    /// All iterations.
+    pub(crate) fn into_touched(self) -> Touched {
+        self.touched.into_inner()
+    }
+}
+
+/// Where the keys of an array are noted, if its loop is inspected.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyNotes<'a>(Option<(&'a Noted, usize)>);
+
+impl<'a> KeyNotes<'a> {
+    /// Of a loop whose slice tells served arrays of their keys.
+    pub(crate) const NONE: KeyNotes<'static> = KeyNotes(None);
+
+    /// Of a loop that is inspected.
+    pub(crate) fn of(noted: &'a Noted) -> KeyNotes<'a> {
+        KeyNotes(Some((noted, 0)))
+    }
+
+    /// Of array number `array`.
+    pub fn array(self, array: usize) -> KeyNotes<'a> {
+        KeyNotes(self.0.and_then(|(noted, _)| Some((noted, noted.firsts.get(array).copied()??))))
+    }
+
+    /// Notes that the iteration touches a row of the array.
+    #[inline(always)]
+    pub fn note(self, row: usize, writes: bool) {
+        if let Some((noted, first)) = self.0 {
+            noted.touched.borrow_mut().note(Key::new(first + row, writes));
         }
     }
 }

@@ -4,6 +4,7 @@ use super::plan::LoopPlan;
 use super::work::relaxed;
 use super::{Arrays, IterationSpace};
 use crate::context::Context;
+use crate::contract::KeyNotes;
 use crate::error::Result;
 use crate::relax::{Every, LoopReport};
 use hectare_dependence::schedule::cell_number;
@@ -44,7 +45,7 @@ impl Context<'_> {
             if let Some(keys) = slice.keys {
                 for interval in self.intervals(plan, every) {
                     let named = {
-                        let mut views = arrays.keys(self.fabric.worker)?;
+                        let mut views = arrays.keys(self.fabric.worker, KeyNotes::NONE)?;
                         // A slice may fail under conditions that it does not know, where the body does not. Then
                         // the body looks keys up, and if it fails too, says so.
                         let run = || {

@@ -15,8 +15,8 @@ fn any_touched() -> impl Strategy<Value = Touched> {
 fn touched(rows: &[usize], all: &[Vec<(usize, bool)>]) -> Touched {
     let mut touched = Touched::new(rows).unwrap();
     for keys in all {
-        let keys = keys.iter().map(|(number, writes)| Key::new(*number, *writes));
-        touched.push(|list| list.extend(keys)).unwrap();
+        keys.iter().for_each(|(number, writes)| touched.note(Key::new(*number, *writes)));
+        touched.end_iteration().unwrap();
     }
     touched
 }

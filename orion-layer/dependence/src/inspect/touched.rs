@@ -63,42 +63,32 @@ impl Touched {
     /// Makes room for so many iterations.
     pub fn reserve(&mut self, iterations: usize) {
         self.starts.reserve(iterations);
+        self.keys.reserve(2 * iterations);
     }
 
-    /// Adds an iteration, whose keys `add` appends.
+    /// Adds a key of the iteration under way.
+    #[inline]
+    pub fn note(&mut self, key: Key) {
+        let begun = self.starts[self.starts.len() - 1] as usize;
+        let near = begun.max(self.keys.len().saturating_sub(NEAR));
+        match self.keys[near..].iter_mut().find(|known| known.number() == key.number()) {
+            Some(known) => known.0 |= key.0 & 1,
+            None => self.keys.push(key),
+        }
+    }
+
+    /// Ends the iteration under way.
     ///
     /// # Errors
-    /// If there are too many accesses.
+    /// If there are too many accesses or iterations.
     #[inline]
-    pub fn push(&mut self, add: impl FnOnce(&mut Vec<Key>)) -> Result<(), TooMany> {
-        let before = self.keys.len();
-        add(&mut self.keys);
-        if self.keys.len() > before + 1 && self.keys.len() - before <= SHORT {
-            self.merge_last(before);
-        }
+    pub fn end_iteration(&mut self) -> Result<(), TooMany> {
         let end = u32::try_from(self.keys.len()).map_err(|_| TooMany(self.keys.len(), "accesses"))?;
         if self.starts.len() >= u32::MAX as usize {
             return Err(TooMany(self.starts.len(), "iterations"));
         }
         self.starts.push(end);
         Ok(())
-    }
-
-    /// One key for each row, from `before` on.
-    #[inline]
-    fn merge_last(&mut self, before: usize) {
-        let mut kept = before + 1;
-        for at in before + 1..self.keys.len() {
-            let key = self.keys[at];
-            match self.keys[before..kept].iter().position(|known| known.number() == key.number()) {
-                Some(known) => self.keys[before + known].0 |= key.0 & 1,
-                None => {
-                    self.keys[kept] = key;
-                    kept += 1;
-                }
-            }
-        }
-        self.keys.truncate(kept);
     }
 
     /// How many iterations.
@@ -149,5 +139,5 @@ impl Touched {
     }
 }
 
-/// Of more keys of one iteration it is not looked which are the same.
-const SHORT: usize = 16;
+/// Among so many keys it is looked for one of the same row.
+const NEAR: usize = 4;
