@@ -69,10 +69,14 @@ pub mod agent {
 #[cfg(not(loom))]
 pub mod tasks {
     pub use crate::api::tasks::{
+        part::InPlace,
         patches::{Asked, Elements, Patches, Watch},
-        run::{InPlace, RunningTask, TaskRun},
+        rows::{RowBatch, RowRun, Rows},
+        run::{RunningTask, TaskRun},
     };
-    pub use crate::protocol::tasks::{Access, Region, Span, Task, TaskError, TaskGraph, merged};
+    pub use crate::protocol::tasks::{
+        Access, Region, RowError, RowList, RowPlan, Span, Task, TaskError, TaskGraph, Touched, merged,
+    };
 }
 /// The traits and derives of plain old data, for element types of one's own.
 #[cfg(not(loom))]

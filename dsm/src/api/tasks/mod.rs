@@ -1,5 +1,9 @@
 //! Tasks over areas in place: the graph of what runs when is checked (`protocol/tasks`), then each worker runs its own.
+pub(crate) mod part;
 pub(crate) mod patches;
+pub(crate) mod rows;
+#[cfg(test)]
+mod rows_tests;
 pub(crate) mod run;
 #[cfg(test)]
 mod tests;

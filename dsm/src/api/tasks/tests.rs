@@ -209,7 +209,7 @@ fn what_does_not_fit_the_graph_is_refused() {
     let short =
         worker.create::<u8>(AreaSpec::new("short").copies(0), 7).unwrap().open_to_tasks(&worker).unwrap();
     let text =
-        |areas: &[super::run::InPlace]| TaskRun::begin(&worker, alone(0), areas).unwrap_err().to_string();
+        |areas: &[crate::tasks::InPlace]| TaskRun::begin(&worker, alone(0), areas).unwrap_err().to_string();
     assert!(text(&[short.area().in_place()]).contains("\"short\" has 7 elements"));
     assert!(text(&[]).contains("1 arrays, and were given 0 areas"));
     let two = Arc::new(TaskGraph::new(vec![vec![2], vec![2]], vec![vec![]]).unwrap());

@@ -1,15 +1,19 @@
 //! Tasks over areas in place: which elements each task reads and writes, which tasks come before it, and a proof that no
-//! two that may run at once touch the same element. See `SYNC.md`, "tasks".
+//! two that may run at once touch the same element; and the same of rows, batch by batch. See `SYNC.md`, "tasks".
 #[cfg(not(loom))]
 mod graph;
 #[cfg(not(loom))]
 mod region;
+#[cfg(not(loom))]
+mod rows;
 mod words;
 
 #[cfg(not(loom))]
 pub use self::graph::{Access, Task, TaskError, TaskGraph};
 #[cfg(not(loom))]
 pub use self::region::{Region, Span, merged};
+#[cfg(not(loom))]
+pub use self::rows::{RowError, RowList, RowPlan, Touched};
 #[cfg(not(loom))]
 pub(crate) use self::words::MOST_TASKS;
 pub(crate) use self::words::{Done, TaskWords};

@@ -1,0 +1,305 @@
+//! One worker's part in a run over areas in place, whatever each of its tasks may touch: who is in the run, how far each is,
+//! and who waits for whom.
+use crate::api::area::handle::Area;
+use crate::api::worker::Worker;
+use crate::engine::area_core::AreaCore;
+use crate::engine::shared::Shared;
+use crate::engine::wait::{futex_wake_all, low_half};
+use crate::error::{Error, Rank, Result};
+use crate::protocol::ownership;
+use crate::protocol::tasks::{Done, TaskWords};
+use crate::segment::element::Element;
+use fnv::FnvHasher;
+use std::cell::RefCell;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// An area that is open to tasks, of whatever elements ([`Area::in_place`]).
+#[derive(Clone, Debug)]
+pub struct InPlace {
+    core: Arc<AreaCore>,
+    epoch: u64,
+}
+
+impl<T: Element> Area<T> {
+    /// The area, for [`TaskRun::begin`](super::run::TaskRun::begin) and [`RowRun::begin`](super::rows::RowRun::begin).
+    pub fn in_place(&self) -> InPlace {
+        InPlace { core: self.core.clone(), epoch: 0 }
+    }
+}
+
+impl InPlace {
+    pub(super) fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// How many elements it has.
+    pub(super) fn len(&self) -> usize {
+        self.core.len
+    }
+}
+
+/// What is to be run, as far as its order is concerned.
+pub(super) struct Order {
+    /// Workers `0..workers` of one host.
+    pub(super) workers: usize,
+    /// The same for the same tasks, whatever they are.
+    pub(super) digest: u64,
+    /// Tasks of this worker.
+    pub(super) tasks: u64,
+    /// How many areas they use.
+    pub(super) arrays: usize,
+}
+
+/// See the head of the file.
+#[derive(Debug)]
+pub(super) struct Part {
+    areas: Vec<InPlace>,
+    shared: Arc<Shared>,
+    rank: Rank,
+    /// That of the worker: another may take the rank after it.
+    incarnation: u32,
+    /// The number of the run, which no other has.
+    number: u64,
+    done: u64,
+    tasks: u64,
+    /// Which workers were seen in the run, and by how many tasks.
+    seen: RefCell<Vec<Option<u64>>>,
+    /// Workers do not go to other threads.
+    of_thread: PhantomData<*const ()>,
+}
+
+/// The words of a worker.
+fn words(shared: &Shared, rank: Rank) -> &TaskWords {
+    &shared.segment.all_seats()[rank as usize].tasks
+}
+
+/// Which of those who had the rank one after the other has it.
+pub(super) fn incarnation(shared: &Shared, rank: Rank) -> u32 {
+    // Relaxed: a worker's own does not change while it lives.
+    shared.segment.all_seats()[rank as usize].incarnation.load(Ordering::Relaxed)
+}
+
+impl Part {
+    /// Begins; `misfit` says what is wrong with the area of an array.
+    pub(super) fn begin(
+        worker: &Worker,
+        order: &Order,
+        areas: &[InPlace],
+        misfit: impl Fn(usize, &InPlace) -> Option<String>,
+    ) -> Result<Part> {
+        let rank = worker.rank();
+        let refuse = |what: String| Err(Error::Tasks { rank, what });
+        let workers = order.workers;
+        let shared = worker.shared();
+        let seats = shared.segment.all_seats().len();
+        if rank as usize >= workers || workers > seats || shared.segment.spans_hosts() {
+            return refuse(format!("they are for workers 0 to {} of one host", workers.saturating_sub(1)));
+        }
+        if areas.is_empty() || areas.len() != order.arrays {
+            return refuse(format!(
+                "they have {} arrays, and were given {} areas",
+                order.arrays,
+                areas.len()
+            ));
+        }
+        let mut hash = FnvHasher::default();
+        order.digest.hash(&mut hash);
+        let mut areas = areas.to_vec();
+        for (at, area) in areas.iter_mut().enumerate() {
+            let core = &area.core;
+            core.check_job(worker.shared())?;
+            core.check_live()?;
+            let word = ownership::load_to_read(&core.slot().own.ownership);
+            if !word.is_open_to_tasks() {
+                return Err(Error::NotOpen { name: core.name.clone(), owner: word.to_string() });
+            }
+            if let Some(what) = misfit(at, area) {
+                return refuse(what);
+            }
+            area.epoch = word.epoch();
+            (at, core.id.index, core.id.generation, area.epoch).hash(&mut hash);
+        }
+        if let Some(twice) =
+            (1..areas.len()).find(|at| areas[..*at].iter().any(|a| a.core.id == areas[*at].core.id))
+        {
+            return refuse(format!("area {:?} stands for two arrays", areas[twice].core.name));
+        }
+        // Not 0, which is no run.
+        let number = hash.finish().max(1);
+        for area in &areas {
+            let own = &area.core.slot().own;
+            // Relaxed: these only say who may begin. What tasks have written is ordered by the words of the workers.
+            let used = own.run.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
+            let is_of_run = used.is_ok() || used == Err(number);
+            // Whoever has done its tasks does not begin again.
+            if !is_of_run || own.begun.fetch_add(1, Ordering::Relaxed) >= workers as u64 {
+                return refuse(format!(
+                    "other tasks use area {:?} in place: it is to be closed and opened anew for these",
+                    area.core.name
+                ));
+            }
+        }
+        let own = words(shared, rank);
+        if own.begin(number) {
+            futex_wake_all(low_half(own.futex()));
+        }
+        if order.tasks == 0 {
+            own.finish();
+        }
+        let (shared, incarnation) = (shared.clone(), incarnation(shared, rank));
+        let seen = RefCell::new(vec![None; workers]);
+        let (tasks, of_thread) = (order.tasks, PhantomData);
+        Ok(Part { areas, shared, rank, incarnation, number, done: 0, tasks, seen, of_thread })
+    }
+
+    pub(super) fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// How many tasks this worker has done.
+    pub(super) fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// How many tasks this worker has in all.
+    pub(super) fn tasks(&self) -> u64 {
+        self.tasks
+    }
+
+    /// Refuses a worker that did not begin the run, or that has begun another since.
+    #[inline]
+    pub(super) fn check(&self, worker: &Worker) -> Result<()> {
+        if self.is_of(worker.shared(), worker.rank()) && words(&self.shared, self.rank).is_in(self.number) {
+            return Ok(());
+        }
+        let what = "another worker has begun their run, or this one has begun another run since".into();
+        Err(Error::Tasks { rank: worker.rank(), what })
+    }
+
+    #[inline]
+    fn is_of(&self, shared: &Arc<Shared>, rank: Rank) -> bool {
+        Arc::ptr_eq(&self.shared, shared)
+            && rank == self.rank
+            && incarnation(&self.shared, rank) == self.incarnation
+    }
+
+    /// A worker that has something to do before the next task of this one, which comes after `after`: so many tasks of each
+    /// of these.
+    #[inline]
+    pub(super) fn behind(
+        &self,
+        worker: &Worker,
+        after: impl Iterator<Item = (Rank, u64)>,
+    ) -> Result<Option<Rank>> {
+        self.check(worker)?;
+        if self.done >= self.tasks {
+            return Ok(None);
+        }
+        let mut seen = self.seen.borrow_mut();
+        if self.done == 0 {
+            // A run that not all have begun may be refused by one of them.
+            for rank in 0..seen.len() {
+                if !self.has_done(rank, 0, &mut seen)? {
+                    return Ok(Some(rank as Rank));
+                }
+            }
+        }
+        for (rank, count) in after {
+            if !self.has_done(rank as usize, count, &mut seen)? {
+                return Ok(Some(rank));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Waits until nobody is behind, and serves rounds meanwhile: spins, if there is a core for every worker, then sleeps.
+    /// `look` is called every few milliseconds with whom is waited for.
+    pub(super) fn wait<E: From<Error>>(
+        &self,
+        worker: &mut Worker,
+        after: impl Iterator<Item = (Rank, u64)> + Clone,
+        mut look: impl FnMut(&Worker, Rank) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for _ in 0..worker.spins() {
+            if self.behind(worker, after.clone())?.is_none() {
+                return Ok(());
+            }
+            worker.service()?;
+            std::hint::spin_loop();
+        }
+        worker.forget_waiting();
+        while let Some(rank) = self.behind(worker, after.clone())? {
+            let theirs = words(&self.shared, rank);
+            let word = theirs.expect_sleep();
+            let waited = match self.behind(worker, after.clone()) {
+                Ok(Some(other)) if other == rank => worker.wait_step(Some(word)).map(drop),
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            };
+            theirs.end_sleep();
+            waited?;
+            look(worker, rank)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn has_done(&self, rank: usize, count: u64, seen: &mut [Option<u64>]) -> Result<bool> {
+        if seen[rank].is_some_and(|done| done >= count) {
+            return Ok(true);
+        }
+        let done = match words(&self.shared, rank as Rank).done_in(self.number) {
+            Done::Some(done) => done,
+            Done::All => u64::MAX,
+            Done::NotBegun if seen[rank].is_none() => return Ok(false),
+            Done::NotBegun | Done::Left => return Err(Error::TaskLeft { rank: rank as Rank }),
+        };
+        seen[rank] = Some(done);
+        Ok(done >= count)
+    }
+
+    /// The task is done: others that come after it may begin. Not by a worker that has begun another run since, and so has
+    /// left this one.
+    pub(super) fn end_task(&mut self, worker: &Worker) -> Result<()> {
+        self.check(worker)?;
+        self.done += 1;
+        let own = words(&self.shared, self.rank);
+        if own.advance(self.done == self.tasks) {
+            futex_wake_all(low_half(own.futex()));
+        }
+        Ok(())
+    }
+
+    /// Where the elements of the area that stands for an array begin, if it still is open in the epoch of the run.
+    pub(super) fn start<T: Element>(&self, area: &Area<T>, array: usize) -> Result<*mut T> {
+        let Some(held) = self.areas.get(array).filter(|held| held.core.id == area.core.id) else {
+            let what = format!("area {:?} is not array {array} of the run", area.name());
+            return Err(Error::Tasks { rank: self.rank, what });
+        };
+        let core = &held.core;
+        core.check_job(&self.shared)?;
+        core.check_live()?;
+        let word = ownership::load_to_read(&core.slot().own.ownership);
+        if !word.is_open_to_tasks() || word.epoch() != held.epoch {
+            return Err(Error::NotOpen { name: core.name.clone(), owner: word.to_string() });
+        }
+        Ok(core.parts().writer().cast::<T>())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // Whoever waits for tasks that were not done learns that they will not be. Not if the worker is gone, whose rank another
+        // may have, nor in a forked child.
+        if self.shared.check_process().is_ok() && incarnation(&self.shared, self.rank) == self.incarnation {
+            words(&self.shared, self.rank).leave(self.number);
+        }
+    }
+}
