@@ -171,9 +171,10 @@ impl<T: Element, const N: usize> ArrayArg for &mut DistArray<T, N> {
         parts: Range<usize>,
         trace: ArrayTrace<'a>,
     ) -> Result<ViewMut<'a, T, N>> {
-        match trace.task() {
-            Some(task) => self.view_in_place(task),
-            None => self.view_mut_on(worker, parts, trace.recorder()),
+        match (trace.task(), trace.rows()) {
+            (Some(task), _) => self.view_in_place(task),
+            (None, Some(rows)) => self.view_rows(rows),
+            (None, None) => self.view_mut_on(worker, parts, trace.recorder()),
         }
     }
 }

@@ -11,6 +11,7 @@ mod findings;
 mod forecast;
 mod free;
 mod in_place;
+mod inspect;
 mod links;
 mod pass;
 mod pass_dynamic;
@@ -27,10 +28,11 @@ mod timing;
 mod work;
 
 pub use self::between_hosts::{BetweenHosts, LinkBytes};
+pub use self::inspect::Inspected;
 pub use self::plan::LoopPlan;
 pub use self::timing::Timing;
 pub use crate::contract::{
-    ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, LoopArray, Of, PassTrace, Ranges, Rule, Visit,
+    ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, KeyNotes, LoopArray, Of, PassTrace, Ranges, Rule, Visit,
     entry_parts,
 };
 #[doc(hidden)]

@@ -1,4 +1,6 @@
 //! What a worker may touch of an array that lies in one piece: boxes of its elements, each for reading, writing or both.
+use super::places::{Listed, RowPlaces};
+use super::rows::Rows;
 use crate::protocol::tasks::Region;
 use std::cell::Cell;
 use std::marker::PhantomData;

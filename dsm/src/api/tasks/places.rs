@@ -64,6 +64,11 @@ impl<'a, T, const N: usize> Listed<'a, T, N> {
     /// Where a row begins, and how many elements it has, if it is in a list and may be used so.
     #[inline(always)]
     pub(super) fn row(&self, index: [usize; N], writes: bool) -> Option<(*mut T, usize)> {
+        if N == 1 { None } else { self.find(index, writes) }
+    }
+
+    #[inline(always)]
+    fn find(&self, index: [usize; N], writes: bool) -> Option<(*mut T, usize)> {
         let number = self.number(index)?;
         let place = *self.places.get(number)?;
         self.rows.find(number, (place >> 1) as usize, writes, place & 1 == 0)
@@ -71,7 +76,7 @@ impl<'a, T, const N: usize> Listed<'a, T, N> {
 
     #[inline(never)]
     pub(super) fn element(&self, index: [usize; N], writes: bool) -> Option<*mut T> {
-        let (start, len) = self.row(index, writes)?;
+        let (start, len) = self.find(index, writes)?;
         let within = if N == 1 { 0 } else { index[N - 1] };
         (within < len).then(|| start.wrapping_add(within))
     }
@@ -82,8 +87,8 @@ impl<T> Listed<'_, T, 1> {
     pub(super) fn range(&self, range: &Range<usize>, writes: bool) -> Option<*mut T> {
         let (start, _) = match range.is_empty() {
             true => return (range.start <= range.end && range.end <= self.shape[0]).then(std::ptr::dangling_mut),
-            false => self.row([range.start], writes)?,
+            false => self.find([range.start], writes)?,
         };
-        range.clone().all(|at| self.row([at], writes).is_some()).then_some(start)
+        range.clone().all(|at| self.find([at], writes).is_some()).then_some(start)
     }
 }
