@@ -61,14 +61,14 @@ impl Context<'_> {
     {
         let Some(inspection) = &plan.inspection else { return Ok(Rc::new(Found::Serial)) };
         let Slice { keys: Some(keys), basis } = called.slice else { return Ok(Rc::new(Found::Serial)) };
+        let since = Instant::now();
         let basis = basis.map(|basis| with_versions(basis, arrays));
-        if let Some(known) = inspection.borrow_mut().reuse(basis) {
+        if let Some(known) = inspection.borrow_mut().reuse(basis, since) {
             return Ok(known);
         }
         if !inspection.borrow_mut().is_worthwhile(basis) {
             return Ok(Rc::new(Found::Serial));
         }
-        let since = Instant::now();
         let brought = self.bring_all(called, plan, placed);
         let touched = brought.and_then(|brought| match brought {
             Ok(()) => self.touched::<S, A, K>(plan, placed, arrays, keys),

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How a pass runs.
 #[derive(Debug)]
@@ -70,6 +70,9 @@ pub struct Inspected {
     /// How long the last inspection took on this worker.
     #[serde(skip)]
     pub took: Duration,
+    /// How long this worker has looked, all in all, whether what was found earlier still holds.
+    #[serde(skip)]
+    pub looked: Duration,
 }
 
 /// More passes than these in advance are not paid for by inspections that were used again.
@@ -94,12 +97,13 @@ impl Default for Inspection {
 
 impl Inspection {
     /// What is known, if it was found by the same data.
-    pub(super) fn reuse(&mut self, basis: Option<u64>) -> Option<Rc<Found>> {
+    pub(super) fn reuse(&mut self, basis: Option<u64>, since: Instant) -> Option<Rc<Found>> {
         let (of, found) = self.known.as_ref()?;
         if basis.is_none() || *of != basis {
             return None;
         }
         self.said.reused += 1;
+        self.said.looked += since.elapsed();
         self.credit = MOST_CREDIT.min(self.credit + 1);
         Some(found.clone())
     }
@@ -123,8 +127,8 @@ impl Inspection {
 
     /// Keeps what was found.
     pub(super) fn keep(&mut self, basis: Option<u64>, found: Rc<Found>, said: Inspected) {
-        let (made, reused) = (self.said.made + 1, self.said.reused);
-        self.said = Inspected { made, reused, ..said };
+        let (made, reused, looked) = (self.said.made + 1, self.said.reused, self.said.looked);
+        self.said = Inspected { made, reused, looked, ..said };
         self.known = Some((basis, found));
     }
 }
