@@ -56,7 +56,9 @@ impl Table {
 }
 
 #[inline(always)]
-fn step(user: &mut [f32], item: &mut [f32], rating: f32) {
+fn step<const RANK: usize>(user: &mut [f32], item: &mut [f32], rating: f32) {
+    // So that the compiler knows how long they are, on both sides.
+    let (user, item) = (&mut user[..RANK], &mut item[..RANK]);
     let error = rating - hectare::orion::dot(user, item);
     for (a, b) in user.iter_mut().zip(item) {
         (*a, *b) = (*a + 0.01 * (error * *b - 0.05 * *a), *b + 0.01 * (error * *a - 0.05 * *b));
@@ -71,7 +73,7 @@ fn start(row: usize, k: usize) -> f32 {
 fn serial<const RANK: usize>(table: &Table, users: &mut [f32], items: &mut [f32]) {
     for ((u, i), rating) in table.users.iter().zip(&table.items).zip(&table.ratings) {
         let (u, i) = (*u as usize * RANK, *i as usize * RANK);
-        step(&mut users[u..u + RANK], &mut items[i..i + RANK], *rating);
+        step::<RANK>(&mut users[u..u + RANK], &mut items[i..i + RANK], *rating);
     }
 }
 
@@ -88,20 +90,20 @@ fn column<T: Element>(w: &mut Context<'_>, values: &[T]) -> Result<DistArray<T, 
     w.from_fn([values.len()], |[e]| values[e])
 }
 
-fn pass(w: &mut Context<'_>, order: Order, arrays: &mut Arrays, count: usize) -> Result<()> {
+fn pass<const RANK: usize>(w: &mut Context<'_>, order: Order, arrays: &mut Arrays, count: usize) -> Result<()> {
     let Arrays { users, items, user_of, item_of, ratings } = arrays;
     match order {
         Order::Ordered => parallel_for!(w, ordered, read [user_of, item_of, ratings], write [users, items];
             for e in 0..count {
                 let user = users.row_mut(user_of[e] as usize);
                 let item = items.row_mut(item_of[e] as usize);
-                step(user, item, ratings[e]);
+                step::<RANK>(user, item, ratings[e]);
             }),
         Order::Unordered => parallel_for!(w, unordered, read [user_of, item_of, ratings], write [users, items];
             for e in 0..count {
                 let user = users.row_mut(user_of[e] as usize);
                 let item = items.row_mut(item_of[e] as usize);
-                step(user, item, ratings[e]);
+                step::<RANK>(user, item, ratings[e]);
             }),
     }
 }
@@ -136,7 +138,7 @@ fn run<const RANK: usize>(table: &Table, order: Order, repeats: usize) -> Sides 
             }
             gate.wait();
             let mut ended = Ok(());
-            ours.push(nanos(|| ended = pass(w, order, &mut arrays, count)));
+            ours.push(nanos(|| ended = pass::<RANK>(w, order, &mut arrays, count)));
             ended?;
             if repeat == 0 && w.rank() == 0 && std::env::var_os("EXPLAIN").is_some() {
                 println!("{}", w.explain());
@@ -157,8 +159,8 @@ fn run<const RANK: usize>(table: &Table, order: Order, repeats: usize) -> Sides 
         for _ in 0..repeats / 2 {
             // The same values, but who knows.
             arrays.user_of.for_each_mut(w, |_, _| {})?;
-            pass(w, order, &mut arrays, count)?;
-            pass(w, order, &mut arrays, count)?;
+            pass::<RANK>(w, order, &mut arrays, count)?;
+            pass::<RANK>(w, order, &mut arrays, count)?;
             made.push(found(w).took.as_nanos() as f64);
         }
         let kind = first.kind.map_or("serial".into(), |kind| kind.to_string());

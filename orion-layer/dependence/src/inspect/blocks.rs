@@ -75,6 +75,17 @@ impl Tiles {
         let mut free: Vec<u32> = vec![NONE; parts];
         let mut own: Vec<u32> = Vec::new();
         for iteration in 0..touched.len() {
+            if let [a, b] = touched.of(iteration) {
+                let (a, b) = (blocks[a.number()], blocks[b.number()]);
+                if a < b && b != NONE {
+                    // Most often it is known.
+                    let known = pairs[a as usize * (side + 1) + b as usize];
+                    if known != NONE {
+                        tiles.of.push(known);
+                        continue;
+                    }
+                }
+            }
             own.clear();
             for key in touched.of(iteration) {
                 let block = blocks[key.number()];

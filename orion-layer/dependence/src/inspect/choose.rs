@@ -24,10 +24,10 @@ pub enum Kind {
     Components(usize),
     /// Levels of the graph.
     Levels,
-    /// Blocks of rows, coloured: ranges of rows.
-    Ranges,
-    /// Blocks of rows, coloured: rows spread by their weight.
-    Spread,
+    /// Blocks of rows, coloured: so many ranges of neighbours of each array.
+    Ranges(usize),
+    /// Blocks of rows, coloured: so many of each array, over which rows are spread by their weight.
+    Spread(usize),
 }
 
 impl fmt::Display for Kind {
@@ -35,8 +35,8 @@ impl fmt::Display for Kind {
         match self {
             Kind::Components(size) => write!(f, "components of batches of {size} iterations"),
             Kind::Levels => f.write_str("levels of the graph of dependences"),
-            Kind::Ranges => f.write_str("blocks of neighbouring rows"),
-            Kind::Spread => f.write_str("blocks of rows, spread by weight"),
+            Kind::Ranges(parts) => write!(f, "{parts} blocks of neighbouring rows of each array"),
+            Kind::Spread(parts) => write!(f, "{parts} blocks of rows of each array, spread by weight"),
         }
     }
 }
@@ -70,11 +70,11 @@ pub struct Inspected {
 /// What is left of the serial loop's time has to be less than so much of it.
 const PAYS: f64 = 0.9;
 
-/// How many sizes of batches are tried.
-const SIZES: usize = 2;
+/// How near to the number of workers it is that runs at once, for blocks that are taken without looking for others.
+const EVEN: f64 = 0.93;
 
-/// Chooses batches for a loop, for `team` workers; blocks are at least as many as there are workers, `parts`.
-pub fn choose(touched: &Touched, order: Order, team: usize, parts: usize, pace: Pace) -> Inspected {
+/// Chooses batches for a loop, for `team` workers.
+pub fn choose(touched: &Touched, order: Order, team: usize, pace: Pace) -> Inspected {
     let total = touched.total_weight() as f64;
     let per_weight = (pace.iteration_ns + pace.overhead_ns) * touched.len() as f64 / total.max(1.0);
     let serial_ns = pace.iteration_ns * touched.len() as f64;
@@ -96,11 +96,14 @@ pub fn choose(touched: &Touched, order: Order, team: usize, parts: usize, pace: 
         return Inspected { batches: None, tried: Vec::new(), growth: Vec::new(), serial_ns };
     }
     if order == Order::Unordered {
-        let ranges = blocks(touched, parts, Cut::Ranges).map(|batches| built(Kind::Ranges, batches));
-        // Ranges that are even need no other blocks: neighbours lie side by side.
-        let is_even = |tried: Tried| tried.parallelism > 0.85 * team as f64;
-        if !ranges.is_some_and(is_even) {
-            blocks(touched, parts, Cut::Spread).map(|batches| built(Kind::Spread, batches));
+        // The larger the blocks, the more of the arrays that are only read is read in a row; and ranges of neighbours lie side by
+        // side. Where that is even, nothing else is looked for.
+        for (parts, cut) in [(team, Cut::Ranges), (2 * team, Cut::Ranges), (2 * team, Cut::Spread)] {
+            let kind = if cut == Cut::Ranges { Kind::Ranges(parts) } else { Kind::Spread(parts) };
+            let tried = blocks(touched, parts, cut).map(|batches| built(kind, batches));
+            if tried.is_some_and(|tried| tried.parallelism > EVEN * team as f64) {
+                break;
+            }
         }
     }
     let best = |found: &[(Tried, Option<Batches>)]| {
@@ -112,14 +115,15 @@ pub fn choose(touched: &Touched, order: Order, team: usize, parts: usize, pace: 
         growth = Growth::measure(touched);
         let mut sizes: Vec<(f64, usize)> = growth.iter().map(|one| (estimate(one, touched, team, &time), one.batch)).collect();
         sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for (_, size) in sizes.into_iter().take(SIZES).filter(|(time, _)| *time < serial_ns) {
+        if let Some((_, size)) = sizes.into_iter().next().filter(|(time, _)| *time < serial_ns) {
             let batches = components(touched, size);
             let longest = deal(touched, &batches, team).longest as f64;
             found.push((tried(Kind::Components(size), longest, batches.len()), Some(batches)));
         }
         // Levels that are too many take longer to wait for than the loop.
         let most = (serial_ns / pace.batch_ns.max(1.0)) as usize;
-        if let Some(levels) = Levels::of(touched, most) {
+        let is_even = found.iter().any(|(tried, _)| tried.parallelism > EVEN * team as f64);
+        if let Some(levels) = (!is_even).then(|| Levels::of(touched, most)).flatten() {
             let longest: f64 = levels.weights.iter().map(|weight| (*weight as f64 / team as f64).ceil()).sum();
             let batches = (time(longest, levels.weights.len()) < best(&found)).then(|| levels.batches(touched));
             found.push((tried(Kind::Levels, longest, levels.weights.len()), batches));

@@ -26,7 +26,7 @@ pub use self::components::{Growth, components};
 pub use self::deal::{Dealt, deal};
 pub use self::levels::levels;
 pub use self::touched::{Key, TooMany, Touched};
-pub use self::verify::{Broken, verify};
+pub use self::verify::{Broken, once, verify};
 
 /// Iterations in groups, in batches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

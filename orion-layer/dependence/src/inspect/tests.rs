@@ -159,7 +159,7 @@ const PACE: Pace = Pace { iteration_ns: 50.0, overhead_ns: 5.0, batch_ns: 1500.0
 fn the_largest_component_decides_on_the_batch() {
     // Of the random graph, components are small up to about 45 * 45 / 2 iterations, and then all is one.
     let touched = pairs(400_000, [10_000, 10_000]);
-    let found = choose(&touched, Order::Ordered, 2, 12, PACE);
+    let found = choose(&touched, Order::Ordered, 2, PACE);
     let Some((Kind::Components(size), batches)) = &found.batches else { panic!("{:?}", found.tried) };
     assert!((1024..16_384).contains(size), "{:?} {:?}", found.tried, found.growth);
     assert!(batches.len() > 20);
@@ -171,26 +171,26 @@ fn the_largest_component_decides_on_the_batch() {
 fn a_chain_stays_serial() {
     let all: Vec<_> = (0..5000).map(|at| vec![(at, false), (at + 1, true)]).collect();
     let touched = touched(&[5001], &all);
-    let found = choose(&touched, Order::Ordered, 2, 12, PACE);
+    let found = choose(&touched, Order::Ordered, 2, PACE);
     assert!(found.batches.is_none(), "{:?}", found.tried);
     assert!(found.growth.iter().all(|one| one.largest > 0.99));
     // In any order, blocks of it run side by side.
-    let found = choose(&touched, Order::Unordered, 2, 12, PACE);
-    assert!(matches!(found.batches, Some((Kind::Ranges, _))), "{:?}", found.tried);
+    let found = choose(&touched, Order::Unordered, 2, PACE);
+    assert!(matches!(found.batches, Some((Kind::Ranges(_), _))), "{:?}", found.tried);
 }
 
 #[test]
 fn a_graph_of_few_levels_runs_by_levels() {
-    // Every iteration reads rows of the level before: one component, and ten levels.
-    let row = |level: usize, at: usize| level * 2000 + at % 2000;
+    // Every iteration reads rows of the level before: one component, and a hundred levels.
+    let row = |level: usize, at: usize| level * 200 + at % 200;
     let all: Vec<_> = (0..20_000)
         .map(|at| {
-            let (level, at) = (at / 2000, at % 2000);
+            let (level, at) = (at / 200, at % 200);
             let above = |salt: usize| (row(level, at * salt + level), false);
-            vec![(row(level + 1, at), true), above(1), above(38), above(1009)]
+            vec![(row(level + 1, at), true), above(1), above(38), above(109), above(17)]
         })
         .collect();
-    let found = choose(&touched(&[22_000], &all), Order::Ordered, 2, 12, PACE);
+    let found = choose(&touched(&[20_200], &all), Order::Ordered, 2, PACE);
     assert!(matches!(found.batches, Some((Kind::Levels, _))), "{:?}", found.tried);
     assert!(found.tried[0].parallelism > 1.9);
 }
@@ -199,7 +199,7 @@ fn a_graph_of_few_levels_runs_by_levels() {
 fn one_row_of_one_array_is_dealt_by_weight() {
     let all: Vec<_> = (0..30_000).map(|at| vec![(at % 613 * (at % 3) / 2, true)]).collect();
     for order in [Order::Ordered, Order::Unordered] {
-        let found = choose(&touched(&[1000], &all), order, 2, 12, PACE);
+        let found = choose(&touched(&[1000], &all), order, 2, PACE);
         assert!(found.batches.is_some_and(|(_, batches)| batches.len() == 1), "{:?}", found.tried);
     }
 }

@@ -51,6 +51,15 @@ const MANY: u32 = u32::MAX;
 /// # Errors
 /// [`Broken`].
 pub fn verify(touched: &Touched, batches: &Batches, order: Order) -> Result<(), Broken> {
+    once(touched, batches)?;
+    conflicts(touched, batches, order)
+}
+
+/// Refuses batches that do not have every iteration once.
+///
+/// # Errors
+/// [`Broken::NotOnce`].
+pub fn once(touched: &Touched, batches: &Batches) -> Result<(), Broken> {
     let mut seen = vec![false; touched.len()];
     for iteration in &batches.iterations {
         let seen = seen.get_mut(*iteration as usize).ok_or(Broken::NotOnce(*iteration as usize))?;
@@ -61,6 +70,10 @@ pub fn verify(touched: &Touched, batches: &Batches, order: Order) -> Result<(), 
     if let Some(missing) = seen.iter().position(|seen| !seen) {
         return Err(Broken::NotOnce(missing));
     }
+    Ok(())
+}
+
+fn conflicts(touched: &Touched, batches: &Batches, order: Order) -> Result<(), Broken> {
     let is_ordered = order == Order::Ordered;
     let mut last = vec![Last::default(); touched.rows()];
     for batch in 0..batches.len() {

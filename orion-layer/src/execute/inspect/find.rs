@@ -8,7 +8,7 @@ use super::{Called, Context};
 use crate::contract::{Arrays, IterationSpace, KeyNotes, Noted};
 use crate::error::{Error, Result};
 use crate::panics::unwound;
-use hectare_dependence::inspect::{Batches, Dealt, Pace, Touched, choose, deal, verify};
+use hectare_dependence::inspect::{Batches, Dealt, Pace, Touched, choose, deal, once, verify};
 use hectare_dependence::loop_nest::{LoopNest, Order};
 use hectare_dependence::schedule::iterations;
 use hectare_dsm::tasks::{RowList, RowPlaces, RowPlan, Touched as TouchedRows};
@@ -18,23 +18,26 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Blocks of each array, if blocks are coloured: so many workers get equal shares of them.
-const PARTS: usize = 12;
-
 /// The workers for which batches are chosen, where the choice must not depend on how many there are.
 const TEAM: usize = 2;
 
 /// Bytes of rows that a core gets through in a nanosecond.
-const BYTES_PER_NS: f64 = 8.0;
+const BYTES_PER_NS: f64 = 16.0;
 
 /// What an iteration takes besides its rows.
-const ITERATION_NS: f64 = 8.0;
+const ITERATION_NS: f64 = 10.0;
 
 /// What it takes longer where its rows are found in the lists of a batch.
-const OVERHEAD_NS: f64 = 5.0;
+const OVERHEAD_NS: f64 = 2.0;
 
 /// From one batch to the next.
 const BATCH_NS: f64 = 1_500.0;
+
+/// To get at a row that another worker has used, besides its bytes.
+const MOVED_NS: f64 = 50.0;
+
+/// What is left of the serial loop's time has to be less than so much of it.
+const PAYS: f64 = 0.9;
 
 /// Why a loop is not inspected after all.
 type Why = String;
@@ -163,9 +166,10 @@ impl Context<'_> {
             Err(why) => return serial(why, Inspected::default()),
         };
         let workers = self.size();
-        let fixed = plan.accumulates || nest.order == Order::Unordered;
+        let fixed = plan.accumulates && nest.order == Order::Ordered;
         let team = if fixed { TEAM } else { workers.max(TEAM) };
-        let found = choose(&touched, nest.order, team, PARTS.max(workers), pace(nest, &touched));
+        let row_bytes = row_bytes(nest);
+        let found = choose(&touched, nest.order, team, pace(row_bytes, &touched));
         let mut said = Inspected {
             iterations: touched.len(),
             accesses: touched.accesses(),
@@ -181,13 +185,33 @@ impl Context<'_> {
         let invalid = |what: String| {
             Err(Error::InvalidSchedule { loop_name: nest.name.clone(), schedule: kind.to_string(), what })
         };
-        if let Err(broken) = verify(&touched, &batches, nest.order) {
+        // That workers do not conflict is found by the core, which refuses the rows otherwise.
+        let verified = match nest.order {
+            Order::Ordered => verify(&touched, &batches, nest.order),
+            Order::Unordered => once(&touched, &batches),
+        };
+        if let Err(broken) = verified {
             return invalid(broken.to_string());
         }
         said.chosen(kind, &batches);
         let dealt = deal(&touched, &batches, workers);
         let mut made = lists(&batches, &dealt, workers, self.rank() as usize, plan.accumulates);
         let of_rows = row_lists(&touched, &made.all, workers, batches.len());
+        said.moved = moved(&touched, &of_rows, batches.len());
+        let own_ns = said.tried.first().map_or(0.0, |best| best.nanoseconds);
+        let moved_ns = said.moved as f64 / workers as f64 * (MOVED_NS + row_bytes / BYTES_PER_NS);
+        // Whether one worker runs it must not depend on how many there are, if sums would.
+        if own_ns + moved_ns > PAYS * said.serial_ns && !fixed {
+            let why = format!(
+                "{kind} would take {:.3} ms of {:.3} ms on {workers} workers, and {:.3} ms more for {} rows that change hands",
+                own_ns / 1e6,
+                said.serial_ns / 1e6,
+                moved_ns / 1e6,
+                said.moved
+            );
+            said.kind = None;
+            return serial(why, said);
+        }
         let arrays = touched.arrays().map(|rows| rows.len()).collect();
         let rows = match RowPlan::new(arrays, batches.len(), of_rows) {
             Ok(rows) => Arc::new(rows),
@@ -202,20 +226,39 @@ impl Context<'_> {
     }
 }
 
-/// How long iterations take, by the bytes of the rows that they touch.
-fn pace(nest: &LoopNest, touched: &Touched) -> Pace {
-    let written = (0..nest.arrays.len()).filter(|array| nest.is_written(*array));
-    let bytes = written.map(|array| {
-        let array = &nest.arrays[array];
+/// Bytes of a row that the loop writes: all are held to be as long as the mean of the arrays'.
+fn row_bytes(nest: &LoopNest) -> f64 {
+    let written = nest.arrays.iter().enumerate().filter(|(array, _)| nest.is_written(*array));
+    let bytes = written.map(|(_, array)| {
         let row = if array.shape.len() > 1 { array.shape[array.shape.len() - 1] } else { 1 };
         (row * array.element_bytes) as f64
     });
-    // All rows are held to be as long as the mean of the arrays'.
     let bytes: Vec<f64> = bytes.collect();
-    let row = bytes.iter().sum::<f64>() / bytes.len().max(1) as f64;
+    bytes.iter().sum::<f64>() / bytes.len().max(1) as f64
+}
+
+/// How long iterations take, by the bytes of the rows that they touch.
+fn pace(row_bytes: f64, touched: &Touched) -> Pace {
     let each = touched.accesses() as f64 / touched.len().max(1) as f64;
-    let iteration_ns = ITERATION_NS + each * 2.0 * row / BYTES_PER_NS;
+    let iteration_ns = ITERATION_NS + each * row_bytes / BYTES_PER_NS;
     Pace { iteration_ns, overhead_ns: OVERHEAD_NS, batch_ns: BATCH_NS }
+}
+
+/// How often rows are used by another worker than before.
+fn moved(touched: &Touched, of_rows: &[Vec<TouchedRows>], batches: usize) -> usize {
+    let mut moved = 0;
+    for (array, rows) in touched.arrays().enumerate() {
+        let mut last = vec![u32::MAX; rows.len()];
+        for batch in 0..batches {
+            for (worker, lists) in (0u32..).zip(of_rows) {
+                for row in lists[array].writes.of(batch) {
+                    let before = std::mem::replace(&mut last[*row as usize], worker);
+                    moved += usize::from(before != worker && before != u32::MAX);
+                }
+            }
+        }
+    }
+    moved
 }
 
 /// Why no batches pay, in figures.

@@ -14,6 +14,7 @@ use super::called::Called;
 use super::plan::LoopPlan;
 use crate::context::Context;
 use crate::relax::Treatment;
+use hectare_dependence::loop_nest::Order;
 use hectare_dependence::schedule::Verdict;
 
 impl LoopPlan {
@@ -32,7 +33,7 @@ impl LoopPlan {
         let exact = self.sharing.treatments.iter().all(|treatment| *treatment == Treatment::Exact);
         let is_irregular = called.slice.keys.is_some() && called.head.schedule.is_none() && exact;
         // One worker runs the loop as it is, unless what is accumulated would be combined otherwise than by several.
-        let helps = context.size() > 1 || self.accumulates;
+        let helps = context.size() > 1 || self.accumulates && self.nest.order == Order::Ordered;
         let one_host = !context.fabric.spans_hosts();
         let wanted = is_irregular && self.is_serial() && !self.dependences.is_empty();
         (wanted && helps && one_host).then(Inspection::default)

@@ -57,6 +57,8 @@ pub struct Inspected {
     pub batches: usize,
     /// Groups that stay together, in all batches.
     pub groups: usize,
+    /// How often, in a pass, a row is used by another worker than before.
+    pub moved: usize,
     /// What was tried, with its estimated time, the fastest first.
     pub tried: Vec<Tried>,
     /// How the largest component grows with the batch, if that was measured.
@@ -143,7 +145,7 @@ impl Inspected {
 
 impl fmt::Display for Inspected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inspected { iterations, accesses, batches, groups, made, reused, .. } = self;
+        let Inspected { iterations, accesses, batches, groups, moved, made, reused, .. } = self;
         writeln!(f, "  Its subscripts come from data, and were computed before it ran:")?;
         if *iterations > 0 {
             writeln!(f, "    {iterations} iterations touch {accesses} rows and elements, those that several touch counted several times;")?;
@@ -152,6 +154,7 @@ impl fmt::Display for Inspected {
             (Some(kind), _) => {
                 let what = if *batches == 1 { "batch" } else { "batches" };
                 writeln!(f, "    it runs in {batches} {what} of {groups} groups, whose iterations stay together: {kind}.")?;
+                writeln!(f, "    Rows are used by another worker than before {moved} times.")?;
             }
             (None, Some(why)) => writeln!(f, "    it runs on one worker: {why}.")?,
             (None, None) => {}
