@@ -1,6 +1,6 @@
 //! Areas: creating, attaching, and what a handle of one is.
 use crate::argument::{Sized0, present, put, take_sized, text, timeout};
-use crate::element::{self, AnyArea, AnyLent, AnyOwned, ha_type_in};
+use crate::element::{self, AnyArea, AnyLent, AnyOpened, AnyOwned, ha_type_in};
 use crate::handle::{Kind, Pool, Shell};
 use crate::status::{Failure, Outcome, enter, ha_status, ha_status::*};
 use crate::worker::{Home, ha_worker, home};
@@ -69,6 +69,8 @@ pub(crate) enum Right {
     Read,
     Write(Box<dyn AnyOwned>),
     Lend(Box<dyn AnyLent>),
+    /// To a run of rows.
+    Open(Box<dyn AnyOpened>),
 }
 
 /// The body of an `ha_area`.
@@ -128,6 +130,11 @@ pub(crate) fn open(home: &Rc<Home>, worker: &Worker, right: Right, area: Box<dyn
 }
 
 impl Held<'_> {
+    /// The handle itself.
+    pub(crate) fn handle(&self) -> *const ha_area {
+        self.shell.cast()
+    }
+
     pub(crate) fn right(&self) -> Outcome<RefMut<'_, Right>> {
         let text = "the area is in the middle of another call: this one came from its callback";
         self.body.right.try_borrow_mut().map_err(|_| Failure::new(HA_BUSY, text))
@@ -137,7 +144,7 @@ impl Held<'_> {
     pub(crate) fn owned(&self) -> Outcome<RefMut<'_, Box<dyn AnyOwned>>> {
         RefMut::filter_map(self.right()?, |right| match right {
             Right::Write(owned) => Some(owned),
-            Right::Read | Right::Lend(_) => None,
+            Right::Read | Right::Lend(_) | Right::Open(_) => None,
         })
         .map_err(|_| self.not_owned())
     }
@@ -391,7 +398,8 @@ pub unsafe extern "C" fn ha_area_detach(area: *mut ha_area) -> ha_status {
 ///
 /// Pointers: `area` an open area.
 /// Thread: that of its worker.
-/// Fails: `HA_NOT_OWNER`, `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`; the handle stays open then.
+/// Fails: `HA_NOT_OWNER`, `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`, `HA_BUSY` for an area that is open to a run of rows; the
+/// handle stays open then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_area_delete(area: *mut ha_area) -> ha_status {
     enter(|| {
@@ -402,6 +410,11 @@ pub unsafe extern "C" fn ha_area_delete(area: *mut ha_area) -> ha_status {
             Right::Read => return Err(held.not_owned()),
             Right::Write(owned) => owned.delete(&mut worker)?,
             Right::Lend(lent) => lent.delete(&mut worker)?,
+            Right::Open(opened) => {
+                held.set(&worker, Right::Open(opened));
+                let text = format!("area {:?} is in a run of rows: end that first", held.area.name());
+                return Err(Failure::new(HA_BUSY, text));
+            }
         }
         drop(worker);
         close(held);

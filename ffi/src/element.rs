@@ -1,6 +1,9 @@
 //! Element types, and areas whose element type is known at run time only.
 use crate::status::{Failure, Outcome, ha_status::*};
-use hectare_dsm::{Area, AreaSpec, Error, Lent, Number, Owned, Rank, RawLog, Synced, Version, Worker};
+use hectare_dsm::tasks::{InPlace, RowRun};
+use hectare_dsm::{
+    Area, AreaSpec, Error, Lent, Number, Opened, Owned, Rank, RawLog, Synced, Version, Worker,
+};
 use std::any::Any;
 use std::ops::Range;
 use std::time::Duration;
@@ -89,6 +92,9 @@ pub(crate) trait AnyArea {
     fn changed_since(&self, worker: &Worker, since: Version) -> Result<Vec<Range<usize>>, Error>;
     fn seal(&self);
     fn request_sync(&self);
+    fn in_place(&self) -> InPlace;
+    /// Where it begins, while it is array `array` of a run.
+    fn start_of_rows(&self, run: &RowRun, array: usize) -> Result<*mut u8, Error>;
 
     fn sync(&self, worker: &mut Worker) -> Result<Synced, Error>;
     fn wait_for(&self, worker: &mut Worker, version: Version, limit: Duration) -> Result<Version, Error>;
@@ -109,6 +115,7 @@ pub(crate) trait AnyOwned {
     fn give(self: Box<Self>, worker: &Worker, to: Rank) -> Result<(), Refused>;
     fn give_published(self: Box<Self>, worker: &mut Worker, to: Rank) -> Result<(), Refused>;
     fn lend(self: Box<Self>, worker: &Worker) -> Result<Box<dyn AnyLent>, Refused>;
+    fn open_to_tasks(self: Box<Self>, worker: &Worker) -> Result<Box<dyn AnyOpened>, Refused>;
     fn delete(self: Box<Self>, worker: &mut Worker) -> Result<(), Error>;
 }
 
@@ -119,6 +126,11 @@ pub(crate) struct Refused(pub(crate) Error, pub(crate) Box<dyn AnyOwned>);
 pub(crate) trait AnyLent {
     fn recall(self: Box<Self>, worker: &mut Worker) -> Result<Box<dyn AnyOwned>, Error>;
     fn delete(self: Box<Self>, worker: &mut Worker) -> Result<(), Error>;
+}
+
+/// An area that is open to a run, of whatever type.
+pub(crate) trait AnyOpened {
+    fn close(self: Box<Self>, worker: &mut Worker) -> Result<Box<dyn AnyOwned>, Error>;
 }
 
 impl<T: Number> AnyArea for Area<T> {
@@ -166,6 +178,12 @@ impl<T: Number> AnyArea for Area<T> {
     }
     fn request_sync(&self) {
         Area::request_sync(self);
+    }
+    fn in_place(&self) -> InPlace {
+        Area::in_place(self)
+    }
+    fn start_of_rows(&self, run: &RowRun, array: usize) -> Result<*mut u8, Error> {
+        Ok(run.as_ptr(self, array)?.cast())
     }
     fn sync(&self, worker: &mut Worker) -> Result<Synced, Error> {
         worker.sync_area(self)
@@ -218,6 +236,10 @@ impl<T: Number> AnyOwned for Owned<T> {
         let lent = (*self).lend(worker).map_err(|refused| Refused(refused.error, Box::new(refused.owned)))?;
         Ok(Box::new(lent))
     }
+    fn open_to_tasks(self: Box<Self>, worker: &Worker) -> Result<Box<dyn AnyOpened>, Refused> {
+        let opened = (*self).open_to_tasks(worker);
+        Ok(Box::new(opened.map_err(|refused| Refused(refused.error, Box::new(refused.owned)))?))
+    }
     fn delete(self: Box<Self>, worker: &mut Worker) -> Result<(), Error> {
         (*self).delete(worker)
     }
@@ -229,6 +251,12 @@ impl<T: Number> AnyLent for Lent<T> {
     }
     fn delete(self: Box<Self>, worker: &mut Worker) -> Result<(), Error> {
         (*self).delete(worker)
+    }
+}
+
+impl<T: Number> AnyOpened for Opened<T> {
+    fn close(self: Box<Self>, worker: &mut Worker) -> Result<Box<dyn AnyOwned>, Error> {
+        Ok(Box::new((*self).close(worker)?.finish(worker)?))
     }
 }
 

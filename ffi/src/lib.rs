@@ -46,6 +46,10 @@ pub mod reduce;
 
 pub mod array;
 
+pub mod row_plan;
+
+pub mod rows;
+
 pub mod observer;
 
 pub mod info;

@@ -78,7 +78,7 @@ fn written(held: &crate::area::Held<'_>) -> Outcome<Box<dyn AnyOwned>> {
     }
     match held.take_right()? {
         Right::Write(owned) => Ok(owned),
-        Right::Read | Right::Lend(_) => Err(held.not_owned()),
+        Right::Read | Right::Lend(_) | Right::Open(_) => Err(held.not_owned()),
     }
 }
 

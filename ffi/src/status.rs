@@ -87,6 +87,10 @@ pub enum ha_status {
     /// Another host has the area and this one cannot get it, for instance because it has no reader copies, or cannot be
     /// stored here.
     HA_NOT_SHARED = 37,
+    /// Lists of rows that are no plan: two workers touch a row in one batch and one writes it, a row that is not there.
+    HA_BAD_PLAN = 38,
+    /// A worker that others wait for has left their run of rows, did not begin it, or has died.
+    HA_WORKER_LEFT = 39,
 }
 
 use ha_status::*;
@@ -130,7 +134,12 @@ fn status_of(error: &Error) -> ha_status {
         Error::Deleted { .. } => HA_DELETED,
         Error::OutOfMemory { .. } => HA_OUT_OF_MEMORY,
         Error::WrongType { .. } | Error::TypeClash { .. } => HA_WRONG_TYPE,
-        Error::InvalidArea { .. } | Error::GroupClash { .. } | Error::CannotLeave { .. } => HA_INVALID_AREA,
+        Error::InvalidArea { .. }
+        | Error::GroupClash { .. }
+        | Error::CannotLeave { .. }
+        | Error::NotOpen { .. } => HA_INVALID_AREA,
+        Error::Tasks { .. } => HA_BAD_ARGUMENT,
+        Error::TaskLeft { .. } => HA_WORKER_LEFT,
         Error::NotShared { .. } | Error::NotReceived { .. } => HA_NOT_SHARED,
         Error::OtherJob { .. } => HA_OTHER_JOB,
         Error::NoReaderCopy { .. } => HA_NO_READER_COPY,
@@ -159,7 +168,7 @@ pub extern "C" fn ha_status_message(status: i32) -> *const c_char {
     MESSAGES.get(status as usize).map_or(c"unknown status", |text| *text).as_ptr()
 }
 
-const MESSAGES: [&CStr; 38] = [
+const MESSAGES: [&CStr; 40] = [
     c"success",
     c"a pointer that must not be null is null",
     c"not an open handle of this kind",
@@ -198,6 +207,8 @@ const MESSAGES: [&CStr; 38] = [
     c"something was written and not logged",
     c"the job has ended: a host has failed",
     c"the area is of another host alone",
+    c"lists of rows that are no plan",
+    c"a worker has left a run of rows",
 ];
 
 /// The longest text of a failure, its zero byte included.
@@ -265,7 +276,7 @@ mod tests {
 
     #[test]
     fn every_status_has_a_message() {
-        assert_eq!(MESSAGES.len(), HA_NOT_SHARED as usize + 1);
+        assert_eq!(MESSAGES.len(), HA_WORKER_LEFT as usize + 1);
         let text = |status| {
             // SAFETY: static text that ends in a zero byte.
             unsafe { CStr::from_ptr(ha_status_message(status)) }.to_str().unwrap()
@@ -273,7 +284,7 @@ mod tests {
         assert_eq!(text(HA_TIMED_OUT as i32), "timed out");
         assert_eq!(text(HA_WRONG_THREAD as i32), "a handle of another thread");
         assert_eq!(text(-1), "unknown status");
-        assert_eq!(text(38), "unknown status");
+        assert_eq!(text(40), "unknown status");
     }
 
     #[test]

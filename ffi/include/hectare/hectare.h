@@ -59,7 +59,7 @@
 
 // The version of this interface. Its major part, `HA_ABI_VERSION / 1000`, is the number of the shared library
 // (`libhectare.so.0`) and changes when a program has to be compiled again; the rest grows with what is added.
-#define HA_ABI_VERSION 3
+#define HA_ABI_VERSION 4
 
 // The outcome of a call. `HA_OK` is 0; every other value is a failure, after which nothing has changed unless
 // the function says so. `ha_last_error` has the details.
@@ -146,6 +146,10 @@ enum ha_status
     // Another host has the area and this one cannot get it, for instance because it has no reader copies, or cannot be
     // stored here.
     HA_NOT_SHARED = 37,
+    // Lists of rows that are no plan: two workers touch a row in one batch and one writes it, a row that is not there.
+    HA_BAD_PLAN = 38,
+    // A worker that others wait for has left their run of rows, did not begin it, or has died.
+    HA_WORKER_LEFT = 39,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -288,6 +292,25 @@ typedef uint32_t ha_stall_policy;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// What a worker does with rows.
+enum ha_row_access
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // It may read them.
+    HA_ROWS_READ = 1,
+    // It may read and write them.
+    HA_ROWS_WRITE = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum ha_row_access ha_row_access;
+#else
+typedef uint32_t ha_row_access;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // A worker's handle of an area: attached for reading, or owned, which is the right to write it.
 //
 // The handle belongs to the worker, and so to its thread. It stays the same when ownership changes.
@@ -316,6 +339,19 @@ typedef struct ha_observer ha_observer;
 // Combines areas of equal length into one result, cooperatively: each member reduces its share of the elements into its
 // own area.
 typedef struct ha_reducer ha_reducer;
+
+// Which rows of which arrays each worker touches in each of a number of batches. In a batch, a row that one worker writes is
+// touched by no other, which `ha_row_plan_build` checks; from one batch to the next, rows go to other workers, and
+// `ha_rows_next` waits for those alone who had them before.
+//
+// A plan belongs to no worker: once it is built, all threads of a program can run it. Each process builds its own, of the
+// same lists.
+typedef struct ha_row_plan ha_row_plan;
+
+// A worker's part in a run of an `ha_row_plan` over areas, one for each of its arrays. Rows stay where they are: the workers
+// write them in place, each its own of the batch.
+// `ha_rows_next` takes the place of a barrier between batches.
+typedef struct ha_rows ha_rows;
 
 // A worker: a thread that is registered with a job, owns areas, and takes part in publications.
 //
@@ -839,7 +875,8 @@ ha_status ha_area_detach(struct ha_area *area);
 //
 // Pointers: `area` an open area.
 // Thread: that of its worker.
-// Fails: `HA_NOT_OWNER`, `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`; the handle stays open then.
+// Fails: `HA_NOT_OWNER`, `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`, `HA_BUSY` for an area that is open to a run of rows; the
+// handle stays open then.
 ha_status ha_area_delete(struct ha_area *area);
 
 // Elements in the area; 0 if `area` is not a handle of this thread.
@@ -1252,6 +1289,107 @@ ha_status ha_array_map(struct ha_array *array,
 // Pointers: `array` an open array, or null, which does nothing.
 // Thread: that of its worker.
 ha_status ha_array_close(struct ha_array *array);
+
+// Begins a plan for workers 0 to `workers - 1` of one host, of `batches` batches, over `array_count` arrays, of which array
+// `a` has `rows[a]` rows.
+//
+// Pointers: `rows` readable for `array_count` numbers; `plan` a place for the handle.
+// Thread: any.
+// Fails: `HA_BAD_PLAN` for more workers, batches or rows than there can be.
+ha_status ha_row_plan_new(const size_t *rows,
+                          size_t array_count,
+                          size_t batches,
+                          uint32_t workers,
+                          struct ha_row_plan **plan);
+
+// Says that a worker touches these rows of an array in a batch. For each worker, array and access, batches come in
+// their order; a batch may be added to, and a row may come several times.
+//
+// Pointers: `plan` an open plan that was not built; `rows` readable for `count` numbers, each `stride` bytes behind the one
+// before, so that they may be fields of structs (0 for numbers that follow each other).
+// Thread: any, one at a time.
+// Fails: `HA_OUT_OF_RANGE` for a worker or array that the plan does not have, or a batch before the last; `HA_BAD_PLAN` for a
+// plan that was built.
+ha_status ha_row_plan_add(struct ha_row_plan *plan,
+                          uint32_t worker,
+                          size_t array,
+                          size_t batch,
+                          ha_row_access access,
+                          const uint32_t *rows,
+                          size_t count,
+                          size_t stride);
+
+// Checks the plan, and finds who waits for whom: linear in the lengths of the lists.
+//
+// Pointers: `plan` an open plan.
+// Thread: any, one at a time.
+// Fails: `HA_BAD_PLAN`, with array, row, batch and both workers in `ha_last_error`, when two workers touch a row in one batch and
+// one of them writes it, or when an array does not have a row; also for a plan that was built. The plan is of no use then but to
+// be closed.
+ha_status ha_row_plan_build(struct ha_row_plan *plan);
+
+// Closes the handle. Runs that have begun go on.
+//
+// Pointers: `plan` an open plan that no other thread uses at the time, or null, which does nothing.
+// Thread: any.
+ha_status ha_row_plan_close(struct ha_row_plan *plan);
+
+// Begins a run of `passes` passes through the plan's batches, without a barrier between them. All workers of the plan call it with
+// the same arguments, and all workers of the job meet in it: it has two barriers (`ha_barrier`). `areas` has an area for each
+// array, created with `no_copies`, that one of the workers owns; its length is a multiple of the array's number of rows. The
+// area is open to the run until `ha_rows_end`: its owner cannot write it meanwhile but by the plan. A worker is in one
+// run at a time. A synchronization point.
+//
+// Pointers: `worker` an open worker; `plan` an open plan that was built; `areas` readable for `area_count` open areas of
+// this worker; `rows` a place for the handle.
+// Thread: that of the worker.
+// Fails: on all workers if it fails on one, and nobody begins (but if `worker` is no worker of this thread, or has views).
+// `HA_BAD_PLAN`, `HA_BAD_ARGUMENT` if workers or areas do not fit the
+// plan, and on several hosts; `HA_INVALID_AREA` for an area with reader copies, or that nobody has opened; `HA_WORKER_LEFT` if
+// another worker did not begin; `HA_BUSY` for an area in another run; `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
+ha_status ha_rows_begin(struct ha_worker *worker,
+                        const struct ha_row_plan *plan,
+                        size_t passes,
+                        struct ha_area *const *areas,
+                        size_t area_count,
+                        struct ha_rows **rows);
+
+// Where row 0 of an array lies; the others follow. Valid until `ha_rows_end` or `ha_rows_close`. Between two calls of
+// `ha_rows_next`, the worker touches only the rows that the plan gives it in the batch, which nothing checks.
+//
+// Pointers: `rows` open rows; `data` a place for the pointer.
+// Thread: that of its worker.
+// Fails: `HA_OUT_OF_RANGE` for an array that the plan does not have; `HA_INVALID_AREA` if the area is open no more, `HA_DELETED`.
+ha_status ha_rows_data(struct ha_rows *rows,
+                       size_t array,
+                       void **data);
+
+// Ends the batch that the worker is in, if it is in one, and begins the next: waits until those have done theirs who touched its
+// rows before, and takes part in publications meanwhile. To be called before each batch of each pass. A synchronization point.
+//
+// Pointers: `rows` open rows.
+// Thread: that of its worker.
+// Fails: `HA_WORKER_LEFT` if a worker that is waited for has died, or has left the run before its end; `HA_OUT_OF_RANGE` after
+// the last batch of the last pass, which has ended then; `HA_VIEW_OPEN`, `HA_FORKED`.
+ha_status ha_rows_next(struct ha_rows *rows);
+
+// Ends the batch that the worker is in, and the run, and closes the handle, also after a failure of `ha_rows_next`. All workers of
+// the job meet in it: it has two barriers (`ha_barrier`). Then the areas belong to their owners again, who see what all have
+// written. A synchronization point.
+//
+// Pointers: `rows` open rows.
+// Thread: that of its worker.
+// Fails: `HA_VIEW_OPEN`, and nothing has ended; `HA_TIMED_OUT` if a worker does not come to a synchronization point for ten seconds,
+// `HA_DELETED`, `HA_FORKED`, after which the areas are claimable.
+ha_status ha_rows_end(struct ha_rows *rows);
+
+// Leaves the run without waiting for anybody, and closes the handle: for a worker that has failed. The batch that it is in is not
+// done, and others that wait for it get `HA_WORKER_LEFT`. The areas that it has opened stay open until they are detached, which
+// makes them claimable.
+//
+// Pointers: `rows` open rows, or null, which does nothing.
+// Thread: that of its worker.
+ha_status ha_rows_close(struct ha_rows *rows);
 
 // Registers the calling thread as an observer.
 //

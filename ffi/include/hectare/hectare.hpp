@@ -450,6 +450,103 @@ public:
 #endif
 };
 
+// Which rows of which arrays each worker touches in each batch: see ha_row_plan. All threads may run it once it is built.
+class row_plan : public detail::handle<ha_row_plan, ha_row_plan_close> {
+    using base = detail::handle<ha_row_plan, ha_row_plan_close>;
+
+public:
+    using base::base;
+
+    // `rows` has the number of rows of each array.
+    static row_plan make(status &out, span<const std::size_t> rows, std::size_t batches, std::uint32_t workers)
+    {
+        ha_row_plan *made = nullptr;
+        out = ha_row_plan_new(rows.data(), rows.size(), batches, workers, &made);
+        return row_plan(made);
+    }
+    // `count` numbers of rows, each `stride` bytes behind the one before: fields of structs, for instance.
+    ha_status try_add(std::uint32_t worker, std::size_t array, std::size_t batch, ha_row_access access,
+                      const std::uint32_t *rows, std::size_t count, std::size_t stride = sizeof(std::uint32_t)) noexcept
+    {
+        return ha_row_plan_add(this->get(), worker, array, batch, access, rows, count, stride);
+    }
+    ha_status try_build() noexcept { return ha_row_plan_build(this->get()); }
+
+#ifndef HECTARE_NO_EXCEPTIONS
+    static row_plan make(span<const std::size_t> rows, std::size_t batches, std::uint32_t workers)
+    {
+        ha_row_plan *made = nullptr;
+        detail::check(ha_row_plan_new(rows.data(), rows.size(), batches, workers, &made));
+        return row_plan(made);
+    }
+    void writes(std::uint32_t worker, std::size_t array, std::size_t batch, const std::uint32_t *rows,
+                std::size_t count, std::size_t stride = sizeof(std::uint32_t))
+    {
+        detail::check(try_add(worker, array, batch, HA_ROWS_WRITE, rows, count, stride));
+    }
+    void reads(std::uint32_t worker, std::size_t array, std::size_t batch, const std::uint32_t *rows,
+               std::size_t count, std::size_t stride = sizeof(std::uint32_t))
+    {
+        detail::check(try_add(worker, array, batch, HA_ROWS_READ, rows, count, stride));
+    }
+    void build() { detail::check(try_build()); }
+#endif
+};
+
+// A worker's part in a run of a plan, over one area for each of its arrays: see ha_rows. The destructor leaves the run
+// without waiting, as after a failure; end() ends it with all others.
+class rows : public detail::handle<ha_rows, ha_rows_close> {
+    using base = detail::handle<ha_rows, ha_rows_close>;
+
+public:
+    using base::base;
+
+    template <class... T>
+    static rows begin(status &out, worker &worker, const row_plan &plan, std::size_t passes, const area<T> &...areas)
+    {
+        ha_area *const list[] = {areas.get()..., nullptr};
+        ha_rows *made = nullptr;
+        out = ha_rows_begin(worker.get(), plan.get(), passes, list, sizeof...(T), &made);
+        return rows(made);
+    }
+    // Row 0 of an array of elements of type T; the others follow. The worker touches those of its batch.
+    template <class T> T *data(status &out, std::size_t array) noexcept
+    {
+        void *start = nullptr;
+        out = ha_rows_data(this->get(), array, &start);
+        return static_cast<T *>(start);
+    }
+    // Ends the batch, and begins the next.
+    ha_status try_next() noexcept { return ha_rows_next(this->get()); }
+    // Ends the run, and empties this, but if a view is open.
+    ha_status try_end() noexcept
+    {
+        const ha_status code = ha_rows_end(this->get());
+        if (code != HA_VIEW_OPEN)
+            this->release();
+        return code;
+    }
+
+#ifndef HECTARE_NO_EXCEPTIONS
+    template <class... T>
+    static rows begin(worker &worker, const row_plan &plan, std::size_t passes, const area<T> &...areas)
+    {
+        ha_area *const list[] = {areas.get()..., nullptr};
+        ha_rows *made = nullptr;
+        detail::check(ha_rows_begin(worker.get(), plan.get(), passes, list, sizeof...(T), &made));
+        return rows(made);
+    }
+    template <class T> T *data(std::size_t array)
+    {
+        void *start = nullptr;
+        detail::check(ha_rows_data(this->get(), array, &start));
+        return static_cast<T *>(start);
+    }
+    void next() { detail::check(try_next()); }
+    void end() { detail::check(try_end()); }
+#endif
+};
+
 // The rank of this process according to its launcher; 0 of 1 without one.
 struct launched {
     std::uint32_t rank = 0;

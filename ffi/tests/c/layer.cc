@@ -1,6 +1,7 @@
 // The C++ layer: handles, views, exceptions, statuses, and a vector that is an area.
 #include <hectare/hectare.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -187,11 +188,62 @@ void vectors()
     REQUIRE(ha_area_reader(area, &seen) == HA_OK && static_cast<const float *>(seen)[75] == 2.0f);
 }
 
+// Three workers have each row in turn, and read the row behind it in the batch after.
+void rows_in_batches()
+{
+    constexpr std::uint32_t WORKERS = 3, ROWS = 6;
+    auto job = hectare::job::embedded(small());
+    const std::size_t counts[] = {ROWS};
+    auto plan = hectare::row_plan::make(hectare::span<const std::size_t>(counts, 1), 2 * WORKERS, WORKERS);
+    for (std::uint32_t batch = 0; batch < 2 * WORKERS; batch++) {
+        for (std::uint32_t worker = 0; worker < WORKERS; worker++) {
+            const std::uint32_t row = (worker + batch) % ROWS, read = (row + 3) % ROWS;
+            plan.writes(worker, 0, batch, &row, 1);
+            plan.reads(worker, 0, batch, &read, 1);
+        }
+    }
+    REQUIRE(code_of([&] { plan.writes(9, 0, 5, nullptr, 0); }) == HA_OUT_OF_RANGE);
+    plan.build();
+    std::vector<double> expected(ROWS * 2);
+    for (std::uint32_t batch = 0; batch < 4 * WORKERS; batch++) {
+        for (std::uint32_t worker = 0; worker < WORKERS; worker++) {
+            const std::uint32_t row = (worker + batch % (2 * WORKERS)) % ROWS;
+            expected[2 * row] = expected[2 * row] * 0.5 + expected[2 * ((row + 3) % ROWS)] + worker + 1;
+        }
+    }
+    job.run(WORKERS, [&](hectare::worker &worker) {
+        const auto rank = worker.rank();
+        hectare::area<double> model;
+        if (rank == 0)
+            model = worker.create<double>("model", 2 * ROWS, hectare::area_options().without_copies());
+        worker.barrier();
+        if (rank != 0)
+            model = worker.attach<double>("model");
+        auto rows = hectare::rows::begin(worker, plan, 2, model);
+        double *const data = rows.data<double>(0);
+        for (std::uint32_t batch = 0; batch < 4 * WORKERS; batch++) {
+            rows.next();
+            const std::uint32_t row = (rank + batch % (2 * WORKERS)) % ROWS;
+            data[2 * row] = data[2 * row] * 0.5 + data[2 * ((row + 3) % ROWS)] + rank + 1;
+        }
+        REQUIRE(code_of([&] { rows.next(); }) == HA_OUT_OF_RANGE);
+        rows.end();
+        REQUIRE(!rows && code_of([&] { rows.data<double>(0); }) == HA_NULL);
+        if (rank == 0)
+            REQUIRE(std::equal(expected.begin(), expected.end(), model.writer().begin()));
+        worker.barrier();
+    });
+    hectare::status out;
+    auto none = hectare::row_plan::make(out, hectare::span<const std::size_t>(counts, 1), 1, 1);
+    REQUIRE(out.ok() && none.try_build() == HA_OK && none.try_build() == HA_BAD_PLAN);
+}
+
 } // namespace
 
 int main()
 {
     exchange();
+    rows_in_batches();
     statuses();
     places();
     vectors();

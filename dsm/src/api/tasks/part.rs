@@ -190,6 +190,11 @@ impl Part {
             && incarnation(&self.shared, rank) == self.incarnation
     }
 
+    /// Whether a worker has begun the run; it may have left it since.
+    pub(super) fn has_begun(&self, rank: Rank) -> bool {
+        words(&self.shared, rank).done_in(self.number) != Done::NotBegun
+    }
+
     /// A worker that has something to do before the next task of this one, which comes after `after`: so many tasks of each
     /// of these.
     #[inline]
@@ -258,8 +263,10 @@ impl Part {
         let done = match words(&self.shared, rank as Rank).done_in(self.number) {
             Done::Some(done) => done,
             Done::All => u64::MAX,
+            // It leaves when it has nothing more to do, as far as this worker is concerned.
+            Done::Left(done) if done >= count => done,
             Done::NotBegun if seen[rank].is_none() => return Ok(false),
-            Done::NotBegun | Done::Left => return Err(Error::TaskLeft { rank: rank as Rank }),
+            Done::NotBegun | Done::Left(_) => return Err(Error::TaskLeft { rank: rank as Rank }),
         };
         seen[rank] = Some(done);
         Ok(done >= count)

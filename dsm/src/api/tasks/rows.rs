@@ -99,6 +99,39 @@ impl RowRun {
         &self.plan
     }
 
+    /// Finds out whether all have begun, when they have met since they did, in [`Worker::barrier`] for instance. Without this, the
+    /// first batch waits for those who live and have not begun.
+    ///
+    /// # Errors
+    /// [`Error::TaskLeft`] for one that has not; [`Error::Tasks`] as of [`RowRun::next`].
+    pub fn check_begun(&self, worker: &Worker) -> Result<()> {
+        self.part.check(worker)?;
+        let missing = (0..self.plan.workers() as Rank).find(|rank| !self.part.has_begun(*rank));
+        missing.map_or(Ok(()), |rank| Err(Error::TaskLeft { rank }))
+    }
+
+    /// Where row 0 of an array lies, for programs that see to it themselves that they touch only what the plan gives them in the
+    /// batch that they have begun. `area` is the one that the run was begun with, and `array` its place there.
+    ///
+    /// # Errors
+    /// Those of [`RowBatch::rows`].
+    pub fn as_ptr<T: Element>(&self, area: &Area<T>, array: usize) -> Result<*mut T> {
+        self.part.start(area, array)
+    }
+
+    /// The batch that was handed out is done, and the run ends. If it was not the last, others that wait for this worker
+    /// are told that it has left.
+    ///
+    /// # Errors
+    /// [`Error::Tasks`] as of [`RowRun::next`].
+    pub fn end(mut self, worker: &Worker) -> Result<()> {
+        self.end_batch(worker)
+    }
+
+    fn end_batch(&mut self, worker: &Worker) -> Result<()> {
+        if std::mem::take(&mut self.is_under_way) { self.part.end_task(worker) } else { Ok(()) }
+    }
+
     /// The batch that was handed out is done. Gives the next one, or nothing after the last of the last pass: waits until those
     /// have done theirs who touched its rows before, and serves rounds meanwhile.
     ///
@@ -106,9 +139,7 @@ impl RowRun {
     /// [`Error::TaskLeft`] when a worker that this one waits for has died, or has left the run before its end;
     /// [`Error::Tasks`] for a worker that has not begun the run, or has begun another since; those of [`Worker::service`].
     pub fn next<'r>(&'r mut self, worker: &'r mut Worker) -> Result<Option<RowBatch<'r>>> {
-        if std::mem::take(&mut self.is_under_way) {
-            self.part.end_task(worker)?;
-        }
+        self.end_batch(worker)?;
         worker.service()?;
         let (plan, part, incarnations) = (&self.plan, &self.part, &self.incarnations);
         part.check(worker)?;

@@ -133,10 +133,10 @@ fn gives_up(weaken: impl Fn(&TaskWords) + Sync + Send + 'static) {
         words.advance(false);
         let found = other.join().unwrap();
         assert!(
-            matches!(found, Done::Some(0 | 1) | Done::Left | Done::NotBegun),
+            matches!(found, Done::Some(0 | 1) | Done::Left(0 | 1) | Done::NotBegun),
             "tasks of the run after: {found:?}"
         );
-        assert_eq!(words.done_in(6), Done::Left);
+        assert_eq!(words.done_in(6), Done::Left(0));
     });
 }
 
@@ -149,6 +149,63 @@ fn tasks_of_a_later_run_do_not_count() {
 #[should_panic(expected = "of the run after")]
 fn mutant_tasks_of_a_later_run_that_are_found_weakly() {
     gives_up(|words| words.done.weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
+}
+
+/// A worker leaves a run after the first of its tasks, and may leave another after that: who finds so sees what the task wrote, and
+/// how many there were.
+fn leaves(again: bool, weaken: impl Fn(&Pair) + Sync + Send + 'static) {
+    explore(3, move || {
+        let pair = Pair::new();
+        weaken(&pair);
+        let other = {
+            let pair = pair.clone();
+            thread::spawn(move || {
+                let found = pair.words[0].done_in(6);
+                match found {
+                    Done::Some(1) | Done::Left(1) => assert_eq!(get(&pair.element), 1),
+                    Done::Some(0) | Done::NotBegun => {}
+                    Done::Left(0) => assert!(again, "a task that was done is not counted"),
+                    other => panic!("tasks of the run after: {other:?}"),
+                }
+            })
+        };
+        pair.words[0].begin(6);
+        put(&pair.element, 1);
+        pair.words[0].advance(false);
+        pair.words[0].leave(6);
+        if again {
+            pair.words[0].begin(8);
+            pair.words[0].advance(false);
+            pair.words[0].advance(false);
+            pair.words[0].leave(8);
+        }
+        other.join().unwrap();
+        assert_eq!(pair.words[0].done_in(6) == Done::Left(1), !again);
+    });
+}
+
+#[test]
+fn who_leaves_has_done_what_it_has_done() {
+    leaves(false, |_| {});
+    leaves(true, |_| {});
+}
+
+#[test]
+#[should_panic(expected = "not counted")]
+fn mutant_a_run_that_is_left_weakly() {
+    leaves(false, |pair| pair.words[0].left.weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
+}
+
+#[test]
+#[should_panic(expected = "of the run after")]
+fn mutant_another_run_that_is_read_weakly() {
+    leaves(true, |pair| pair.words[0].run.weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
+}
+
+#[test]
+#[should_panic]
+fn mutant_tasks_of_who_has_left_that_are_found_weakly() {
+    leaves(true, |pair| pair.words[0].done.weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
 }
 
 /// A worker that has begun another run has finished this one: who finds that sees what its tasks wrote.

@@ -13,7 +13,7 @@ pub(crate) struct TaskWords {
     /// The last run of which it has done all tasks.
     pub(crate) finished: AtomicU64,
     /// The last run that it left before that.
-    left: AtomicU64,
+    pub(crate) left: AtomicU64,
     /// How many others may sleep until `done` changes.
     sleepers: AtomicU32,
 }
@@ -27,8 +27,8 @@ pub(crate) enum Done {
     Some(u64),
     /// It has done all of them.
     All,
-    /// It is in the run no more, and has not done all.
-    Left,
+    /// It is in the run no more, and has done so many of its tasks, not all. 0 if it has begun another run since.
+    Left(u64),
 }
 
 /// Tasks of one worker in a run.
@@ -86,8 +86,8 @@ impl TaskWords {
     /// The worker does no more tasks of a run, if it is in that one. Who sleeps finds out when it looks again.
     pub(crate) fn leave(&self, run: u64) {
         if run != 0 && self.is_in(run) && self.finished.load(Ordering::Relaxed) != run {
-            // Relaxed: who acquires the store below, or one after it, sees this.
-            self.left.store(run, Ordering::Relaxed);
+            // Release: who finds that it has left finds how many tasks it had done; pairs with `done_in`.
+            self.left.store(run, Ordering::Release);
             // Release: who finds that the worker is in the run no more finds why; pairs with `done_in`.
             self.run.store(0, Ordering::Release);
         }
@@ -117,8 +117,16 @@ impl TaskWords {
         if self.finished.load(Ordering::Acquire) == run {
             return Done::All;
         }
-        // Relaxed: nothing is done on the strength of it but to give up.
-        if self.left.load(Ordering::Relaxed) == run { Done::Left } else { Done::NotBegun }
+        // Acquire: pairs with `leave`.
+        if self.left.load(Ordering::Acquire) != run {
+            return Done::NotBegun;
+        }
+        // Acquire: pairs with `advance`. If the number is one of a later run, that run is seen next, or that it was left.
+        let done = self.done.load(Ordering::Acquire) % MOST_TASKS;
+        // Acquire: pairs with `begin` and `leave`. Not 0 if the worker is about to leave.
+        let now = self.run.load(Ordering::Acquire);
+        let is_of_run = (now == 0 || now == run) && self.left.load(Ordering::Relaxed) == run;
+        Done::Left(if is_of_run { done } else { 0 })
     }
 
     /// Somebody is about to sleep until `done` changes: the word, and its value. To be followed by a look at what the sleep is

@@ -39,10 +39,29 @@ impl<L: AsRef<[u32]>> FromIterator<L> for RowList {
 }
 
 impl RowList {
-    /// The rows of all batches, one batch after the other: those of batch `b` are `rows[starts[b]..starts[b + 1]]`. What does not fit
-    /// each other is found by [`RowPlan::new`](super::RowPlan::new).
+    /// The rows of all batches, one batch after the other: those of batch `b` are `rows[starts[b]..starts[b + 1]]`, and batches
+    /// behind the last have none. What does not fit each other is found by [`RowPlan::new`](super::RowPlan::new).
     pub fn new(starts: Vec<usize>, rows: Vec<u32>) -> RowList {
         RowList { starts, rows }
+    }
+
+    /// Adds rows to a batch, the last that has some or one behind it; false if it is one before.
+    ///
+    /// ```
+    /// # use hectare_dsm::tasks::RowList;
+    /// let mut list = RowList::default();
+    /// assert!(list.add(1, [7]) && list.add(1, [8]) && list.add(4, [7]));
+    /// assert!(!list.add(3, [9]));
+    /// assert_eq!((list.of(1), list.of(3), list.of(4)), (&[7, 8][..], &[][..], &[7][..]));
+    /// ```
+    pub fn add(&mut self, batch: usize, rows: impl IntoIterator<Item = u32>) -> bool {
+        if batch + 2 < self.starts.len() {
+            return false;
+        }
+        self.starts.resize(batch + 2, self.rows.len());
+        self.rows.extend(rows);
+        self.starts[batch + 1] = self.rows.len();
+        true
     }
 
     /// The rows of a batch; none of what is no batch.
@@ -58,7 +77,7 @@ impl RowList {
         let is_empty = self.starts.is_empty() && self.rows.is_empty();
         let ends = (self.starts.first(), self.starts.last());
         is_empty
-            || self.starts.len() == batches + 1
+            || self.starts.len() <= batches + 1
                 && ends == (Some(&0), Some(&self.rows.len()))
                 && self.starts.is_sorted()
     }
