@@ -71,6 +71,7 @@ pub mod tasks {
     pub use crate::api::tasks::{
         part::InPlace,
         patches::{Asked, Elements, Patches, Watch},
+        places::RowPlaces,
         rows::{RowBatch, RowRun, Rows},
         run::{RunningTask, TaskRun},
     };

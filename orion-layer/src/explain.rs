@@ -1,6 +1,6 @@
 //! Why a loop runs as it does, in words for people who never heard of dependence vectors.
 use crate::context::Context;
-use crate::execute::{BetweenHosts, LinkBytes, LoopPlan};
+use crate::execute::{BetweenHosts, Inspected, LinkBytes, LoopPlan};
 use crate::relax::{Relax, explained};
 use crate::site::by_place;
 use crate::text::counted;
@@ -55,6 +55,8 @@ pub struct Explanation {
     pub shared: Vec<(String, String)>,
     /// What hosts send each other in a pass, if the program is on several.
     pub between_hosts: Option<BetweenHosts>,
+    /// If its subscripts come from data, what the iterations touch, as far as it has been found out.
+    pub inspected: Option<Inspected>,
     /// Advice, if only a serial run is possible.
     pub advice: Option<String>,
 }
@@ -150,19 +152,29 @@ impl LoopPlan {
             arrays: arrays.zip(self.choice.placement.arrays.iter().cloned()).collect(),
             shared: shared.collect(),
             between_hosts: self.between_hosts.as_ref().map(|planned| planned.with(&self.link_meter.borrow())),
+            inspected: self.inspected(),
             advice: self.advice(),
         }
     }
 
-    fn is_serial(&self) -> bool {
-        self.choice
-            .candidates
-            .iter()
-            .all(|candidate| candidate.name == "serial" || matches!(candidate.verdict, Verdict::Refused(_)))
+    /// What was found of the loop's iterations, if it has run.
+    fn inspected(&self) -> Option<Inspected> {
+        let said = self.inspection.as_ref()?.borrow().said.clone();
+        (said.made > 0 || said.why_serial.is_some()).then_some(said)
+    }
+
+    /// Why the iterations are not inspected, though their subscripts come from data.
+    fn uninspected(&self) -> Option<String> {
+        match &self.nest.uninspected {
+            Some(why) => Some(why.clone()),
+            None if !self.sharing.has_slice || self.inspection.is_some() => None,
+            None if self.sharing.spans_hosts => Some("that is done on one host only".into()),
+            None => None,
+        }
     }
 
     fn advice(&self) -> Option<String> {
-        if !self.is_serial() {
+        if !self.is_serial() || self.inspected().is_some_and(|inspected| inspected.kind.is_some()) {
             return None;
         }
         let nest = &self.nest;
@@ -183,6 +195,9 @@ impl LoopPlan {
         let mut advice = format!("the iterations depend on each other through {}", accesses.join(", "));
         if nest.order == Order::Ordered {
             advice.push_str("; if any serial order of the iterations will do, use `unordered`");
+        }
+        if let Some(why) = self.uninspected() {
+            advice.push_str(&format!("; what they touch comes from data, and is not found out: {why}"));
         }
         advice.push_str(&self.gain().unwrap_or_default());
         Some(advice)
@@ -367,6 +382,9 @@ impl fmt::Display for Explanation {
                 Some((_, how)) => writeln!(f, "    - {name}: {how}")?,
                 None => writeln!(f, "    - {name}: {}", placed(placement))?,
             }
+        }
+        if let Some(inspected) = &self.inspected {
+            write!(f, "{inspected}")?;
         }
         if let Some(BetweenHosts { hosts, handed, begun, links, link }) = &self.between_hosts {
             writeln!(

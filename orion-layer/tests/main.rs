@@ -19,6 +19,7 @@ mod dynamic;
 mod ended;
 mod in_place;
 mod inner_loops;
+mod inspect;
 mod lazy_arrays;
 mod measured_staleness;
 mod memory;

@@ -9,6 +9,7 @@
 //!   that any schedule has to pass.
 //! - [`placement`] says which parts of which array each worker needs under a schedule, and who hands them to whom.
 //! - [`in_place`] says which elements each tile touches of arrays that are not cut into parts.
+//! - [`inspect`] groups the iterations of a loop whose subscripts come from data, by what each of them touches.
 //! - [`hosts`] predicts how long a pass takes on several hosts.
 //! - [`cuts`] and [`histogram`] cut a dimension into parts of equal weight.
 //!
@@ -26,6 +27,7 @@ pub mod cuts;
 pub mod histogram;
 pub mod hosts;
 pub mod in_place;
+pub mod inspect;
 pub mod loop_nest;
 #[doc(hidden)]
 pub mod mutant;

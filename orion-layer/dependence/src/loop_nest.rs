@@ -173,6 +173,10 @@ pub struct LoopNest {
     pub relaxed: Vec<usize>,
     /// Into how many cells the dimension that is cut is cut at least: 0 where that does not matter.
     pub least_cells: usize,
+    /// Why what its iterations touch cannot be found out before it runs, if some subscripts of written arrays come from data and
+    /// it cannot: in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uninspected: Option<String>,
 }
 
 impl LoopNest {
@@ -180,7 +184,18 @@ impl LoopNest {
     pub fn new(name: impl Into<String>, order: Order, space: Space, dims: Vec<LoopVar>) -> LoopNest {
         let (name, inner, arrays, accesses, relaxed) =
             (name.into(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        LoopNest { name, order, space, dims, inner, arrays, accesses, relaxed, least_cells: 0 }
+        LoopNest {
+            name,
+            order,
+            space,
+            dims,
+            inner,
+            arrays,
+            accesses,
+            relaxed,
+            least_cells: 0,
+            uninspected: None,
+        }
     }
 
     /// The accesses to one array.

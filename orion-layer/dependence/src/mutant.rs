@@ -21,6 +21,8 @@ pub enum Mutant {
     WavefrontEarly,
     /// A tile of arrays in place is held to touch less than it does: nothing with its last access.
     TouchedForgotten,
+    /// Conflicts through all but the first row of an iteration are not seen.
+    EdgeDropped,
 }
 
 #[cfg(any(test, feature = "faults"))]

@@ -1,7 +1,8 @@
 //! Dense arrays as loops read and write them.
 use super::DistArray;
+use super::noted::{NotedView, NotedViewFamily};
 use crate::context::Context;
-use crate::contract::{ArrayArg, ArrayTrace, Family, Layout, LoopArray, NoKeyView, NoKeyViewFamily};
+use crate::contract::{ArrayArg, ArrayTrace, Family, KeyNotes, Layout, LoopArray};
 use crate::error::Result;
 use crate::site::Site;
 use crate::view::{View, ViewMut};
@@ -63,7 +64,7 @@ impl<T: Element, const N: usize> ArrayArg for &DistArray<T, N> {
     type View = ViewFamily<T, N>;
     type Keys = ViewFamily<T, N>;
 
-    fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<View<'a, T, N>> {
+    fn keys<'a>(&'a mut self, worker: &'a Worker, _notes: KeyNotes<'a>) -> Result<View<'a, T, N>> {
         self.view_on(worker, None)
     }
 
@@ -158,10 +159,10 @@ impl<T: Element, const N: usize> LoopArray for &mut DistArray<T, N> {
 
 impl<T: Element, const N: usize> ArrayArg for &mut DistArray<T, N> {
     type View = ViewMutFamily<T, N>;
-    type Keys = NoKeyViewFamily;
+    type Keys = NotedViewFamily<N>;
 
-    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<NoKeyView> {
-        Ok(NoKeyView)
+    fn keys<'a>(&'a mut self, _worker: &'a Worker, notes: KeyNotes<'a>) -> Result<NotedView<'a, N>> {
+        Ok(NotedView::new(self.shape(), notes))
     }
 
     fn view<'a>(
@@ -170,9 +171,10 @@ impl<T: Element, const N: usize> ArrayArg for &mut DistArray<T, N> {
         parts: Range<usize>,
         trace: ArrayTrace<'a>,
     ) -> Result<ViewMut<'a, T, N>> {
-        match trace.task() {
-            Some(task) => self.view_in_place(task),
-            None => self.view_mut_on(worker, parts, trace.recorder()),
+        match (trace.task(), trace.rows()) {
+            (Some(task), _) => self.view_in_place(task),
+            (None, Some(rows)) => self.view_rows(rows),
+            (None, None) => self.view_mut_on(worker, parts, trace.recorder()),
         }
     }
 }

@@ -3,6 +3,7 @@ pub(crate) mod arg;
 mod dense;
 pub(crate) mod exchange;
 mod make;
+mod noted;
 mod npy;
 mod npy_as;
 mod partition;

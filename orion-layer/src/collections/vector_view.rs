@@ -3,7 +3,7 @@ use super::loop_array::control;
 use super::vector::{DistVec, Pushed, element};
 use crate::array::Value;
 use crate::context::Context;
-use crate::contract::{ArrayArg, ArrayTrace, Family, NoKeyView, NoKeyViewFamily};
+use crate::contract::{ArrayArg, ArrayTrace, Family, KeyNotes, NoKeyView, NoKeyViewFamily};
 use crate::error::Result;
 use crate::panics::Missing;
 use crate::site::Site;
@@ -130,7 +130,7 @@ impl<T: Value> ArrayArg for VecRead<'_, T> {
     type View = VecReadViewFamily<T>;
     type Keys = VecReadViewFamily<T>;
 
-    fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<VecReadView<'a, T>> {
+    fn keys<'a>(&'a mut self, worker: &'a Worker, _notes: KeyNotes<'a>) -> Result<VecReadView<'a, T>> {
         let DistVec { name, images, .. } = self.0;
         Ok(VecReadView { name, images: images.read(worker)?, of: PhantomData })
     }
@@ -141,7 +141,7 @@ impl<T: Value> ArrayArg for VecRead<'_, T> {
         _parts: Range<usize>,
         _note: ArrayTrace<'a>,
     ) -> Result<VecReadView<'a, T>> {
-        self.keys(worker)
+        self.keys(worker, KeyNotes::NONE)
     }
 }
 
@@ -149,7 +149,7 @@ impl<T: Value> ArrayArg for VecArg<'_, T> {
     type View = VecViewFamily<T>;
     type Keys = NoKeyViewFamily;
 
-    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<NoKeyView> {
+    fn keys<'a>(&'a mut self, _worker: &'a Worker, _notes: KeyNotes<'a>) -> Result<NoKeyView> {
         Ok(NoKeyView)
     }
 

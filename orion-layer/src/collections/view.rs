@@ -6,7 +6,7 @@ use super::pending::Pending;
 use super::{Key, Merge};
 use crate::array::Value;
 use crate::context::Context;
-use crate::contract::{ArrayArg, ArrayTrace, Family, NoKeyView, NoKeyViewFamily, Rule};
+use crate::contract::{ArrayArg, ArrayTrace, Family, KeyNotes, NoKeyView, NoKeyViewFamily, Rule};
 use crate::error::Result;
 use crate::panics::Missing;
 use crate::site::Site;
@@ -169,7 +169,7 @@ impl<K: Key, V: Value, M: Merge<V>> ArrayArg for MapRead<'_, K, V, M> {
     type View = MapReadViewFamily<K, V>;
     type Keys = MapReadViewFamily<K, V>;
 
-    fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<MapReadView<'a, K, V>> {
+    fn keys<'a>(&'a mut self, worker: &'a Worker, _notes: KeyNotes<'a>) -> Result<MapReadView<'a, K, V>> {
         self.0.read_view(worker)
     }
 
@@ -187,7 +187,7 @@ impl<K: Key, V: Value, M: Merge<V>> ArrayArg for MapArg<'_, K, V, M> {
     type View = MapViewFamily<K, V, M>;
     type Keys = NoKeyViewFamily;
 
-    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<NoKeyView> {
+    fn keys<'a>(&'a mut self, _worker: &'a Worker, _notes: KeyNotes<'a>) -> Result<NoKeyView> {
         Ok(NoKeyView)
     }
 

@@ -1,5 +1,5 @@
 //! The arrays of a loop, whatever their types.
-use super::{ArrayTrace, LoopArray, PassTrace};
+use super::{ArrayTrace, KeyNotes, LoopArray, PassTrace};
 use crate::error::Result;
 use hectare_dsm::Worker;
 use std::ops::Range;
@@ -18,14 +18,15 @@ pub trait Family {
 pub trait ArrayArg: LoopArray {
     /// The view of the body.
     type View: Family;
-    /// The view of a slice of the body, which says before the body runs which keys of served arrays it uses.
+    /// The view of a slice of the body, which says before the body runs which keys of served arrays it uses, or of written arrays
+    /// whose subscripts come from data.
     type Keys: Family;
 
-    /// Makes what a slice sees.
+    /// Makes what a slice sees. Of a loop that is inspected, what it names is noted in `notes`.
     ///
     /// # Errors
     /// Those of [`ArrayArg::view`].
-    fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<Of<'a, Self::Keys>>;
+    fn keys<'a>(&'a mut self, worker: &'a Worker, notes: KeyNotes<'a>) -> Result<Of<'a, Self::Keys>>;
 
     /// Makes the view of these parts. A view that notes what is touched is of one part.
     ///
@@ -46,11 +47,11 @@ pub trait Arrays {
     /// The views of a slice of the body.
     type Keys: Family;
 
-    /// Makes what a slice sees.
+    /// Makes what a slice sees. Of a loop that is inspected, what it names is noted in `notes`.
     ///
     /// # Errors
     /// Those of [`ArrayArg::view`].
-    fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<Of<'a, Self::Keys>>;
+    fn keys<'a>(&'a mut self, worker: &'a Worker, notes: KeyNotes<'a>) -> Result<Of<'a, Self::Keys>>;
 
     /// Makes the views; `parts` says which parts of each.
     ///
@@ -81,8 +82,8 @@ macro_rules! tuples {
             type Keys = ($($name::Keys,)*);
 
             #[allow(unused_variables, clippy::unused_unit)]
-            fn keys<'a>(&'a mut self, worker: &'a Worker) -> Result<Of<'a, Self::Keys>> {
-                Ok(($(self.$index.keys(worker)?,)*))
+            fn keys<'a>(&'a mut self, worker: &'a Worker, notes: KeyNotes<'a>) -> Result<Of<'a, Self::Keys>> {
+                Ok(($(self.$index.keys(worker, notes.array($index))?,)*))
             }
 
             #[allow(unused_variables, clippy::unused_unit)]

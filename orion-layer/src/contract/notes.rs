@@ -1,7 +1,8 @@
 //! What views know of the pass in which they are made: where they note what is touched, and the task under way.
 use crate::view::{Recorder, Recording};
-use hectare_dsm::tasks::RunningTask;
-use std::cell::Cell;
+use hectare_dependence::inspect::{Key, TooMany, Touched};
+use hectare_dsm::tasks::{RowBatch, RowPlaces, RunningTask};
+use std::cell::{Cell, RefCell};
 
 /// What the view of an array knows of the pass.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +10,7 @@ pub struct ArrayTrace<'a> {
     recorder: Option<Recorder<'a>>,
     cell: &'a Cell<usize>,
     task: Option<(&'a RunningTask<'a>, usize)>,
+    rows: Option<(&'a RowBatch<'a>, usize, &'a RowPlaces)>,
 }
 
 impl<'a> ArrayTrace<'a> {
@@ -19,6 +21,12 @@ impl<'a> ArrayTrace<'a> {
     /// If the array lies in place: the task that is under way, and the number of the array in it.
     pub(crate) fn task(self) -> Option<(&'a RunningTask<'a>, usize)> {
         self.task
+    }
+
+    /// If rows of the array are lent batch by batch: the batch that is under way, the number of the array in it, and where its rows
+    /// are.
+    pub(crate) fn rows(self) -> Option<(&'a RowBatch<'a>, usize, &'a RowPlaces)> {
+        self.rows
     }
 
     /// The number of the cell of the loop that is under way.
@@ -34,12 +42,14 @@ pub struct PassTrace<'a> {
     cell: &'a Cell<usize>,
     /// The task that is under way, and which arrays of the loop are in it.
     task: Option<(&'a RunningTask<'a>, &'a [usize])>,
+    /// The batch that is under way, which arrays of the loop are in it, and where their rows are.
+    rows: Option<(&'a RowBatch<'a>, &'a [usize], &'a [RowPlaces])>,
 }
 
 impl<'a> PassTrace<'a> {
     /// `cell` is the cell of the loop that is under way.
     pub(crate) fn new(cell: &'a Cell<usize>) -> PassTrace<'a> {
-        PassTrace { recording: None, cell, task: None }
+        PassTrace { recording: None, cell, task: None, rows: None }
     }
 
     /// For views that note what is touched.
@@ -56,15 +66,93 @@ impl<'a> PassTrace<'a> {
         PassTrace { task: Some((task, arrays)), ..PassTrace::new(cell) }
     }
 
+    /// For a batch in which rows of these arrays of the loop are lent.
+    pub(crate) fn of_rows(
+        cell: &'a Cell<usize>,
+        batch: &'a RowBatch<'a>,
+        arrays: &'a [usize],
+        places: &'a [RowPlaces],
+    ) -> PassTrace<'a> {
+        PassTrace { rows: Some((batch, arrays, places)), ..PassTrace::new(cell) }
+    }
+
     /// What the view of array number `array` knows.
     pub fn of(self, array: usize) -> ArrayTrace<'a> {
         let in_task = |(task, arrays): (&'a RunningTask<'a>, &[usize])| {
             Some((task, arrays.iter().position(|other| *other == array)?))
         };
+        let in_rows = |(batch, arrays, places): (&'a RowBatch<'a>, &[usize], &'a [RowPlaces])| {
+            let at = arrays.iter().position(|other| *other == array)?;
+            Some((batch, at, places.get(at)?))
+        };
         ArrayTrace {
             recorder: self.recording.map(|list| Recorder { array, list }),
             cell: self.cell,
             task: self.task.and_then(in_task),
+            rows: self.rows.and_then(in_rows),
+        }
+    }
+}
+
+/// What the iterations of a loop touch of the arrays that it writes, as its slice names it.
+#[derive(Debug)]
+pub(crate) struct Noted {
+    touched: RefCell<Touched>,
+    /// The number of the first row of each array, among those of all; `None` for arrays that are not written.
+    firsts: Vec<Option<usize>>,
+}
+
+impl Noted {
+    /// Of arrays with so many rows each; `None` for arrays that are not written.
+    pub(crate) fn new(rows: &[Option<usize>], iterations: usize) -> Result<Noted, TooMany> {
+        let written: Vec<usize> = rows.iter().flatten().copied().collect();
+        let mut first = 0;
+        let firsts = rows.iter().map(|rows| {
+            let own = rows.map(|_| first);
+            first += rows.unwrap_or(0);
+            own
+        });
+        let firsts = firsts.collect();
+        let mut touched = Touched::new(&written)?;
+        touched.reserve(iterations);
+        Ok(Noted { touched: RefCell::new(touched), firsts })
+    }
+
+    /// Ends an iteration.
+    #[inline]
+    pub(crate) fn end_iteration(&self) -> Result<(), TooMany> {
+        self.touched.borrow_mut().end_iteration()
+    }
+
+    /// All iterations.
+    pub(crate) fn into_touched(self) -> Touched {
+        self.touched.into_inner()
+    }
+}
+
+/// Where the keys of an array are noted, if its loop is inspected.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyNotes<'a>(Option<(&'a Noted, usize)>);
+
+impl<'a> KeyNotes<'a> {
+    /// Of a loop whose slice tells served arrays of their keys.
+    pub(crate) const NONE: KeyNotes<'static> = KeyNotes(None);
+
+    /// Of a loop that is inspected.
+    pub(crate) fn of(noted: &'a Noted) -> KeyNotes<'a> {
+        KeyNotes(Some((noted, 0)))
+    }
+
+    /// Of array number `array`.
+    pub fn array(self, array: usize) -> KeyNotes<'a> {
+        KeyNotes(self.0.and_then(|(noted, _)| Some((noted, noted.firsts.get(array).copied()??))))
+    }
+
+    /// Notes that the iteration touches a row of the array.
+    #[inline(always)]
+    pub fn note(self, row: usize, writes: bool) {
+        if let Some((noted, first)) = self.0 {
+            noted.touched.borrow_mut().note(Key::new(first + row, writes));
         }
     }
 }

@@ -88,6 +88,13 @@ pub trait IterationSpace {
         number: usize,
     ) -> Of<'a, Self::Chunks>;
 
+    /// The iterations `range` of a space that is placed in one cell, which this worker has or has brought, by their numbers in the
+    /// order in which they lie; no more than [`LONGEST_PIECE`](IterationSpace::LONGEST_PIECE).
+    fn piece<'a>(placed: &'a Self::Placed, cuts: &[Vec<i64>], range: Range<usize>) -> Of<'a, Self::Chunks>;
+
+    /// How many iterations [`piece`](IterationSpace::piece) gives at most.
+    const LONGEST_PIECE: usize;
+
     /// Calls `visit` with each iteration that this worker has: its index, and a chunk of it alone. `cuts` are those
     /// of [`place`](IterationSpace::place), one cell.
     fn one_by_one<'a>(placed: &'a Self::Placed, cuts: &[Vec<i64>], visit: &mut Visit<'_, 'a, Self::Chunks>);
@@ -146,6 +153,22 @@ impl<const D: usize> IterationSpace for Ranges<D> {
     #[inline]
     fn chunk(_placed: &(), cuts: &[Vec<i64>], cell: &[usize], _number: usize) -> [Range<usize>; D] {
         std::array::from_fn(|dim| cuts[dim][cell[dim]] as usize..cuts[dim][cell[dim] + 1] as usize)
+    }
+
+    const LONGEST_PIECE: usize = if D == 1 { usize::MAX } else { 1 };
+
+    #[inline(always)]
+    fn piece<'a>(_placed: &'a (), cuts: &[Vec<i64>], range: Range<usize>) -> [Range<usize>; D] {
+        let mut rest = range.start;
+        let mut piece = std::array::from_fn(|_| 0..0);
+        for dim in (0..D).rev() {
+            let (start, extent) = (cuts[dim][0] as usize, (cuts[dim][1] - cuts[dim][0]) as usize);
+            // Of one dimension there may be several.
+            let at = if D == 1 { rest } else { rest % extent };
+            piece[dim] = start + at..start + at + range.len();
+            rest = if D == 1 { 0 } else { rest / extent };
+        }
+        piece
     }
 
     fn one_by_one<'a>(_placed: &'a (), cuts: &[Vec<i64>], visit: &mut Visit<'_, 'a, RangesFamily<D>>) {

@@ -23,6 +23,11 @@ pub fn turn(turns: u32) -> u32 {
     turns + 1
 }
 
+/// Notes why the loop is not inspected, whose subscripts come from data.
+pub fn uninspected(nest: &mut LoopNest, why: &str) {
+    nest.uninspected = Some(why.to_owned());
+}
+
 /// A sum of products: a number, and values from outside the loop.
 pub type Products<'a> = &'a [(i64, &'a [Option<i64>])];
 

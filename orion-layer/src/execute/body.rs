@@ -20,7 +20,7 @@ pub(super) fn guarded<R>(
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(explain(nest, worker, payload)))
 }
 
-fn explain(nest: &LoopNest, worker: Rank, payload: Box<dyn Any + Send>) -> Error {
+pub(super) fn explain(nest: &LoopNest, worker: Rank, payload: Box<dyn Any + Send>) -> Error {
     let loop_name = nest.name.clone();
     let index = unwound::iteration();
     let variables = nest.dims.iter().zip(index).map(|(variable, at)| format!("{} = {at}", variable.name));

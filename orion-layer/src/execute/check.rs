@@ -6,7 +6,7 @@ use super::plan::LoopPlan;
 use super::{Arrays, IterationSpace, LoopHead, PassTrace};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Outcome};
-use crate::contract::Layout;
+use crate::contract::{KeyNotes, Layout};
 use crate::error::{Error, Result};
 use crate::view::Recording;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -148,7 +148,7 @@ impl Context<'_> {
         let Some(keys) = slice.keys else { return Ok(prefetched) };
         let mut result = Ok(());
         S::one_by_one(iterations.placed, iterations.whole, &mut |_, chunk| {
-            let run = arrays.keys(self.fabric.worker).map(|mut views| {
+            let run = arrays.keys(self.fabric.worker, KeyNotes::NONE).map(|mut views| {
                 // Of a slice that fails, what it named until then counts.
                 let _ = catch_unwind(AssertUnwindSafe(|| keys(chunk, &mut views)));
             });

@@ -11,6 +11,7 @@ mod findings;
 mod forecast;
 mod free;
 mod in_place;
+mod inspect;
 mod links;
 mod pass;
 mod pass_dynamic;
@@ -29,11 +30,12 @@ mod timing;
 mod work;
 
 pub use self::between_hosts::{BetweenHosts, LinkBytes};
+pub use self::inspect::Inspected;
 pub use self::plan::LoopPlan;
 pub use self::timing::Timing;
 pub use crate::contract::{
-    ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, LoopArray, Of, PassTrace, Ranges, Rule, Visit,
-    entry_parts,
+    ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, KeyNotes, LoopArray, Of, PassTrace, Ranges, Rule,
+    Visit, entry_parts,
 };
 #[doc(hidden)]
 pub use crate::panics::begin_iteration;

@@ -38,6 +38,14 @@ impl Context<'_> {
             space.place(self, head.site, &plan.choice.cuts, &plan.owners, plan.is_sorted())
         })?;
         drop(timing);
+        if plan.inspection.is_some() {
+            let found = self.inspected::<S, A, C, K, F>(called, plan, &placed, arrays)?;
+            let fingerprint = self.set_fingerprint(0);
+            self.set_fingerprint(found.digest(fingerprint));
+            if let Some(batched) = found.batched() {
+                return self.pass_in_batches::<S, A, C, K, F>(called, plan, batched, &placed, arrays);
+            }
+        }
         let mut spent = LoopReport::default();
         self.begin(head, plan, arrays)?;
         let since = Instant::now();
@@ -74,7 +82,8 @@ impl Context<'_> {
             self.abandon(plan, arrays, begun, &error.to_string());
             return Err(self.fail(head.site, error));
         }
-        let (values, longest) = self.combine(head.site, accumulators, plan, tree, [took, spent.compute])?;
+        let (values, longest) =
+            self.combine(head.site, accumulators, plan, plan.cells, tree, [took, spent.compute])?;
         spent.wait += waited.elapsed();
         if clocks.is_some() {
             plan.trials.borrow_mut().note(longest);
@@ -111,19 +120,20 @@ impl Context<'_> {
         self.open(head, plan, arrays, planned).map(Some)
     }
 
-    /// Adds up what the cells of all workers gave; how long the slowest worker took. `took` says how long this one did, and how
+    /// Adds up what the cells of all workers gave, `cells` of them; how long the slowest worker took. `took` says how long this one did, and how
     /// much of it went into iterations. Collective.
     pub(super) fn combine<C: Accumulators>(
         &mut self,
         site: Site,
         accumulators: &C,
         plan: &LoopPlan,
+        cells: usize,
         mut tree: Tree<'_, C>,
         took: [Duration; 2],
     ) -> Result<(C::Values, Duration)> {
         let mut bytes = took.map(|time| (time.as_nanos() as u64).to_le_bytes()).concat();
         tree.encode(&mut bytes);
-        let (mut all, mut longest) = (Tree::new(accumulators, plan.cells), 0);
+        let (mut all, mut longest) = (Tree::new(accumulators, cells), 0);
         let mut computes = plan.computes.borrow_mut();
         computes.clear();
         self.exchange(site, Outcome::Value(&bytes), |_, bytes| {

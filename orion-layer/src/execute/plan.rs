@@ -4,6 +4,7 @@ use super::called::Called;
 use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
 use super::free::FreeTiles;
+use super::inspect::Inspection;
 use super::task_graph;
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::context::Context;
@@ -167,6 +168,8 @@ pub struct LoopPlan {
     pub(super) free: Option<FreeTiles>,
     /// If arrays lie in place: what tiles touch, and which come before which.
     pub(super) tasks: Option<Arc<TaskGraph>>,
+    /// If its subscripts come from data: what its iterations touch.
+    pub(crate) inspection: Option<RefCell<Inspection>>,
     pub(super) site: Site,
     /// If workers are on several hosts.
     pub(crate) between_hosts: Option<BetweenHosts>,
@@ -194,6 +197,7 @@ impl LoopPlan {
         let mut plan = LoopPlan::new(head.site, nest, dependences, choice, treatments, context);
         plan.tasks = task_graph::tasks_of(&plan.nest, plan.choice.placement.in_place.as_ref())?;
         plan.accumulates = accumulates;
+        plan.inspection = plan.inspection(called, context).map(RefCell::new);
         plan.between_hosts = hosts.map(|hosts| BetweenHosts::of(&plan.nest, &plan.choice.placement, &hosts));
         plan.timing.get_mut().planning = since.elapsed();
         plan.digest = digest(&plan);
@@ -250,6 +254,7 @@ impl LoopPlan {
             free,
             site,
             tasks: None,
+            inspection: None,
             between_hosts: None,
             link_meter: RefCell::default(),
             computes: RefCell::default(),

@@ -4,6 +4,7 @@ use super::plan::LoopPlan;
 use super::work::relaxed;
 use super::{Arrays, IterationSpace};
 use crate::context::Context;
+use crate::contract::KeyNotes;
 use crate::error::Result;
 use crate::relax::{Every, LoopReport};
 use hectare_dependence::schedule::cell_number;
@@ -44,7 +45,7 @@ impl Context<'_> {
             if let Some(keys) = slice.keys {
                 for interval in self.intervals(plan, every) {
                     let named = {
-                        let mut views = arrays.keys(self.fabric.worker)?;
+                        let mut views = arrays.keys(self.fabric.worker, KeyNotes::NONE)?;
                         // A slice may fail under conditions that it does not know, where the body does not. Then
                         // the body looks keys up, and if it fails too, says so.
                         let run = || {
@@ -125,7 +126,7 @@ fn for_each_served<A: Arrays>(
 }
 
 /// With the versions of the arrays that the loop reads.
-fn with_versions<A: Arrays>(basis: u64, arrays: &mut A) -> u64 {
+pub(super) fn with_versions<A: Arrays>(basis: u64, arrays: &mut A) -> u64 {
     let mut hash = FxHasher::default();
     basis.hash(&mut hash);
     for array in arrays.each() {

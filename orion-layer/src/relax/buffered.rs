@@ -5,7 +5,7 @@ use super::buffer_view::{BufferView, Sink};
 use super::{Additive, Applied, Apply, PassParams, Traffic, Treatment};
 use crate::array::{DistArray, Layout};
 use crate::context::Context;
-use crate::contract::{ArrayArg, ArrayTrace, Family, LoopArray, NoKeyView, NoKeyViewFamily, Rule};
+use crate::contract::{ArrayArg, ArrayTrace, Family, KeyNotes, LoopArray, NoKeyView, NoKeyViewFamily, Rule};
 use crate::error::Result;
 use crate::fabric::watched::Reading;
 use crate::panics::merging;
@@ -356,7 +356,7 @@ impl<T: Additive, const N: usize, A: Apply<T> + 'static> ArrayArg for BufferArg<
     type View = BufferViewFamily<T, N, A>;
     type Keys = NoKeyViewFamily;
 
-    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<NoKeyView> {
+    fn keys<'a>(&'a mut self, _worker: &'a Worker, _notes: KeyNotes<'a>) -> Result<NoKeyView> {
         Ok(NoKeyView)
     }
 

@@ -2,7 +2,7 @@
 use super::{Additive, Applied, PassParams, RelaxedView, Traffic, Treatment};
 use crate::array::{DistArray, Layout};
 use crate::context::Context;
-use crate::contract::{ArrayArg, ArrayTrace, Family, LoopArray, NoKeyView, NoKeyViewFamily};
+use crate::contract::{ArrayArg, ArrayTrace, Family, KeyNotes, LoopArray, NoKeyView, NoKeyViewFamily};
 use crate::error::Result;
 use crate::site::Site;
 use hectare_dependence::loop_nest::NamedArray;
@@ -162,7 +162,7 @@ impl<T: Additive, const N: usize> ArrayArg for Relaxed<'_, T, N> {
     type View = RelaxedViewFamily<T, N>;
     type Keys = NoKeyViewFamily;
 
-    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<NoKeyView> {
+    fn keys<'a>(&'a mut self, _worker: &'a Worker, _notes: KeyNotes<'a>) -> Result<NoKeyView> {
         Ok(NoKeyView)
     }
 

@@ -5,7 +5,7 @@ use super::view::ServedView;
 use super::{PrefetchStats, Serves};
 use crate::array::{DistArray, Layout};
 use crate::context::Context;
-use crate::contract::{ArrayArg, ArrayTrace, Family, LoopArray, Rule};
+use crate::contract::{ArrayArg, ArrayTrace, Family, KeyNotes, LoopArray, Rule};
 use crate::error::Result;
 use crate::panics::merging;
 use crate::relax::{Additive, Apply, BufferArg, PassParams, Traffic, Treatment};
@@ -205,7 +205,7 @@ impl<T: Additive, const N: usize, A: Apply<T> + 'static> ArrayArg for ServedArg<
     type View = ServedViewFamily<T, N, A>;
     type Keys = KeyViewFamily<N>;
 
-    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<KeyView<'a, N>> {
+    fn keys<'a>(&'a mut self, _worker: &'a Worker, _notes: KeyNotes<'a>) -> Result<KeyView<'a, N>> {
         self.state.prepare();
         let window = key_window(&self.base.all().array().shape());
         let State { table, named, .. } = &mut *self.state;

@@ -58,7 +58,7 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
     }
 
     /// A row, for writing.
-    #[inline]
+    #[inline(always)]
     pub fn row_mut<R: RowIndex<N>>(&mut self, row: R) -> &mut [T] {
         match self.patches.row_mut(in_row(row)) {
             Ok(found) => found,

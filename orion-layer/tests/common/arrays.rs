@@ -1,6 +1,6 @@
 //! Arrays whose number of dimensions is known only at run time.
 use hectare_dsm::Worker;
-use hectare_orion::execute::{ArrayArg, ArrayTrace, Arrays, Family, LoopArray, Of, PassTrace};
+use hectare_orion::execute::{ArrayArg, ArrayTrace, Arrays, Family, KeyNotes, LoopArray, Of, PassTrace};
 use hectare_orion::serve::{NoKeyView, NoKeyViewFamily};
 use hectare_orion::{Context, DistArray, Result, View, ViewMut};
 use std::ops::Range;
@@ -138,7 +138,7 @@ impl Arrays for Arguments<'_> {
     type Views = ManySeen;
     type Keys = NoKeyViewFamily;
 
-    fn keys<'a>(&'a mut self, _worker: &'a Worker) -> Result<NoKeyView> {
+    fn keys<'a>(&'a mut self, _worker: &'a Worker, _notes: KeyNotes<'a>) -> Result<NoKeyView> {
         Ok(NoKeyView)
     }
 

@@ -1,6 +1,7 @@
 //! Tasks over areas in place: the graph of what runs when is checked (`protocol/tasks`), then each worker runs its own.
 pub(crate) mod part;
 pub(crate) mod patches;
+pub(crate) mod places;
 pub(crate) mod rows;
 #[cfg(test)]
 mod rows_tests;

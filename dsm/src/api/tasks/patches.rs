@@ -1,4 +1,6 @@
 //! What a worker may touch of an array that lies in one piece: boxes of its elements, each for reading, writing or both.
+use super::places::{Listed, RowPlaces};
+use super::rows::Rows;
 use crate::protocol::tasks::Region;
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -26,6 +28,8 @@ struct Rest<'a, T, const N: usize> {
     /// The one in which something was found last.
     last: Cell<usize>,
     watch: Option<Watch<'a, N>>,
+    /// Rows of a list, instead of patches.
+    listed: Option<Listed<'a, T, N>>,
 }
 
 /// Is told what is asked for.
@@ -219,7 +223,7 @@ fn strides<const N: usize>(extent: &[usize; N]) -> [usize; N] {
 impl<'a, T, const N: usize> Patches<'a, T, N> {
     pub(super) fn new(all: Vec<Patch<T, N>>) -> Patches<'a, T, N> {
         let first = all.first().copied().unwrap_or(Patch::NONE);
-        let rest = Box::new(Rest { all, last: Cell::new(0), watch: None });
+        let rest = Box::new(Rest { all, last: Cell::new(0), watch: None, listed: None });
         Patches { first, rest, elements: PhantomData }
     }
 
@@ -255,6 +259,14 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
             Patch { origin, stride, read: bounds, write: bounds }
         };
         Patches::new(parts.into_iter().map(patch).collect())
+    }
+
+    /// Rows of an array of this shape that a batch lends: those in the lists of `rows`, which are found by `places`
+    /// ([`RowPlaces`](super::places::RowPlaces)). In one dimension, rows are elements.
+    pub fn of_rows(shape: &[usize; N], rows: Rows<'a, T>, places: &'a RowPlaces) -> Patches<'a, T, N> {
+        let mut patches = Patches::new(Vec::new());
+        patches.rest.listed = Some(Listed::new(*shape, rows, places));
+        patches
     }
 
     /// The same, with somebody who is told whatever is asked for, found or not. Each look takes the slow way.
@@ -319,7 +331,10 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
     fn place_of_row_to_read(&self, row: [usize; N]) -> Option<(*mut T, usize)> {
         match self.first.read.has_row(row) {
             true => Some((self.first.row(row), self.first.read.row_len())),
-            false => self.rest.find_row(row, false),
+            false => match &self.rest.listed {
+                Some(listed) => listed.row(row, false),
+                None => self.rest.find_row(row, false),
+            },
         }
     }
 
@@ -327,13 +342,17 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
     fn place_of_row(&self, row: [usize; N]) -> Option<(*mut T, usize)> {
         match self.first.write.has_row(row) {
             true => Some((self.first.row(row), self.first.write.row_len())),
-            false => self.rest.find_row(row, true),
+            false => match &self.rest.listed {
+                Some(listed) => listed.row(row, true),
+                None => self.rest.find_row(row, true),
+            },
         }
     }
 
     /// Whether all of a row may be written.
     pub fn may_write_row(&self, row: [usize; N]) -> bool {
-        self.rest.all.iter().any(|patch| patch.write.has_row_exactly(row))
+        self.rest.listed.as_ref().is_some_and(|listed| listed.row(row, true).is_some())
+            || self.rest.all.iter().any(|patch| patch.write.has_row_exactly(row))
     }
 
     /// Two different rows, if both may be written.
@@ -400,6 +419,9 @@ impl<T, const N: usize> Rest<'_, T, N> {
 
     #[inline(never)]
     fn find_in(&self, index: [usize; N], writes: bool) -> Option<*mut T> {
+        if let Some(listed) = &self.listed {
+            return listed.element(index, writes);
+        }
         self.tell(|| Elements::One(index), writes);
         let found = self.look(|patch| patch.bounds(writes).has_exactly(index))?;
         Some(found.element(index))
@@ -463,6 +485,9 @@ impl<T> Patches<'_, T, 1> {
 impl<T> Rest<'_, T, 1> {
     #[inline(never)]
     fn find_range(&self, range: &Range<usize>, writes: bool) -> Option<*mut T> {
+        if let Some(listed) = &self.listed {
+            return listed.range(range, writes);
+        }
         self.tell(|| Elements::Range(range.clone()), writes);
         if self.all.is_empty() && *range == (0..0) {
             // All of an array without elements.

@@ -194,6 +194,18 @@ impl RowBatch<'_> {
         self.pass
     }
 
+    /// The worker.
+    pub fn worker(&self) -> &Worker {
+        self.worker
+    }
+
+    /// The numbers of the rows of array number `array` of the plan that this worker may write in the batch, and of those that it may
+    /// read besides.
+    pub fn lists(&self, array: usize) -> (&[u32], &[u32]) {
+        let (plan, rank) = (&self.run.plan, self.run.part.rank());
+        (plan.writes(rank, array, self.number), plan.reads(rank, array, self.number))
+    }
+
     /// The rows of an array that this worker touches in the batch. `area` is the one that the run was begun with, and `array` its
     /// place there.
     ///
@@ -241,6 +253,24 @@ impl<T> Rows<'_, T> {
     /// The numbers of the rows that may be read besides.
     pub fn reads(&self) -> &[u32] {
         self.reads
+    }
+
+    /// Where row `number` begins, and how many elements it has, if it is at this place in the list of those that may be written,
+    /// or of those that may be read besides, and may be used so.
+    #[inline(always)]
+    pub(super) fn find(
+        &self,
+        number: usize,
+        place: usize,
+        writes: bool,
+        in_writes: bool,
+    ) -> Option<(*mut T, usize)> {
+        let row = match (in_writes, writes) {
+            (true, _) => *self.writes.get(place)?,
+            (false, false) => *self.reads.get(place)?,
+            (false, true) => return None,
+        };
+        (row as usize == number).then(|| (self.place(row), self.len))
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@ mod head;
 use super::accumulators::{is, tuple};
 use super::clauses::Input;
 use super::nest::Nest;
-use super::slice::slice;
+use super::slice::{Sliced, slice};
 use super::walk::Walker;
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -23,7 +23,7 @@ struct Loop<'a> {
     invariants: Vec<Expr>,
     /// The variables from outside that the body uses, and fields of them.
     captured: Vec<Expr>,
-    /// The statements that name the keys of served arrays, if there are any.
+    /// The statements that name the keys of served arrays, or of written ones whose subscripts come from data, if there are any.
     slice: Option<Block>,
 }
 
@@ -41,8 +41,17 @@ impl<'a> Loop<'a> {
     fn of(input: &'a Input, nest: &'a Nest<'a>) -> Result<Loop<'a>> {
         let mut walker = Walker::new(input, nest);
         let invariants = walker.walk(nest.body)?;
-        let Walker { description, captured, .. } = walker;
-        Ok(Loop { input, nest, description, invariants, captured, slice: slice(input, nest)? })
+        let Walker { mut description, captured, is_irregular, .. } = walker;
+        let slice = match slice(input, nest, is_irregular)? {
+            Sliced::Nothing => None,
+            Sliced::Keys(slice) => Some(slice),
+            Sliced::Refused(why) => {
+                let root = &input.root;
+                description.push(quote!(#root::describe::uninspected(__nest, #why);));
+                None
+            }
+        };
+        Ok(Loop { input, nest, description, invariants, captured, slice })
     }
 
     /// The names of the arrays, as parameters of the closures.

@@ -216,7 +216,10 @@ impl Walker<'_> {
                 let (first, last) = (first.code(root, &mut self.used), last.code(root, &mut self.used));
                 quote!(#root::describe::range(#first, #last))
             }
-            _ => quote!(#root::describe::anything()),
+            _ => {
+                self.is_irregular |= self.input.arrays[number].written;
+                quote!(#root::describe::anything())
+            }
         };
         self.push(number, &[subscript], Rest::Exact, mode, access);
     }
@@ -231,6 +234,7 @@ impl Walker<'_> {
     ) {
         let root = self.root;
         let forms: Vec<_> = subscripts.iter().map(|subscript| form(subscript, &mut self.scopes)).collect();
+        self.is_irregular |= self.input.arrays[number].written && forms.iter().any(Option::is_none);
         // A single index that is not followed may be an array of indices.
         if let ([None], [single]) = (&forms[..], subscripts)
             && !matches!(single, Expr::Array(_))

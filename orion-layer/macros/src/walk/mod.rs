@@ -41,6 +41,8 @@ pub(crate) struct Walker<'a> {
     inner: usize,
     /// Whether the place is among the arguments of a macro.
     in_macro: bool,
+    /// Whether subscripts of written arrays come from data.
+    pub(crate) is_irregular: bool,
     errors: Option<Error>,
     control: control::Control,
     read: Vec<bool>,
@@ -61,6 +63,7 @@ impl<'a> Walker<'a> {
             unseen: 0,
             inner: 0,
             in_macro: false,
+            is_irregular: false,
             errors: None,
             control: control::Control::default(),
             read: vec![false; arrays],

@@ -14,7 +14,7 @@ use crate::replica::Replica;
 use crate::site::Site;
 use crate::view::copy_box;
 use crate::view::{Gathered, PartBounds, Recorder, View, ViewMut, Window};
-use hectare_dsm::tasks::{Patches, RunningTask};
+use hectare_dsm::tasks::{Patches, RowBatch, RowPlaces, RunningTask};
 use hectare_dsm::{Area, Element, Owned, Worker};
 use std::ops::Range;
 
@@ -247,17 +247,27 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         }
     }
 
+    /// The only area, of an array that is to lie in place.
+    fn area_in_place(&self) -> Result<&Area<T>> {
+        let what = || format!("it lies in {} parts, and not in place", self.parts.len());
+        self.only_area().ok_or_else(|| Error::Shape { array: self.name.clone(), what: what() })
+    }
+
+    /// The rows of an array that lies in place which a batch lends, as array number `array` of the batch.
+    pub(crate) fn view_rows<'a>(
+        &'a self,
+        (batch, array, places): (&'a RowBatch<'a>, usize, &'a RowPlaces),
+    ) -> Result<ViewMut<'a, T, N>> {
+        let rows = batch.rows(self.area_in_place()?, array)?;
+        Ok(ViewMut::new(self.bounds(), Patches::of_rows(&self.shape, rows, places)))
+    }
+
     /// What a task may touch of an array that lies in place, as number `array` of the task.
     pub(crate) fn view_in_place<'a>(
         &'a self,
         (task, array): (&'a RunningTask<'a>, usize),
     ) -> Result<ViewMut<'a, T, N>> {
-        let bounds = PartBounds { array: &self.name, shape: &self.shape, dim: self.layout.dim };
-        let Some(area) = self.only_area() else {
-            let what = format!("it lies in {} parts, and not in place", self.parts.len());
-            return Err(Error::Shape { array: self.name.clone(), what });
-        };
-        Ok(ViewMut::new(bounds, task.patches(area, array)?))
+        Ok(ViewMut::new(self.bounds(), task.patches(self.area_in_place()?, array)?))
     }
 
     /// Cuts the array as in `to`, if it is not cut so already: new owners copy what their parts need from the

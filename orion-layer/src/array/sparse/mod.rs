@@ -19,6 +19,7 @@ use crate::contract::{Family, IterationSpace, Of, Visit};
 use hectare_dependence::loop_nest::Space;
 use std::cell::{OnceCell, RefCell};
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -268,6 +269,20 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
     ) -> Of<'a, EntriesFamily<T, N>> {
         let own = &placed.entries[placed.starts[number]..placed.starts[number + 1]];
         if own.is_empty() { placed.shared.get().map_or(own, |shared| shared.brought(number)) } else { own }
+    }
+
+    const LONGEST_PIECE: usize = usize::MAX;
+
+    #[inline(always)]
+    fn piece<'a>(
+        placed: &'a Rc<PlacedEntries<T, N>>,
+        _cuts: &[Vec<i64>],
+        range: Range<usize>,
+    ) -> Of<'a, EntriesFamily<T, N>> {
+        let own = &placed.entries[..];
+        let all =
+            if own.is_empty() { placed.shared.get().map_or(own, |shared| shared.brought(0)) } else { own };
+        &all[range]
     }
 
     fn is_shareable(&self) -> bool {

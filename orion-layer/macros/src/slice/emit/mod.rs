@@ -2,6 +2,7 @@
 mod branches;
 mod children;
 mod jumps;
+mod places;
 mod turns;
 mod uses;
 
@@ -33,6 +34,8 @@ struct Around {
 /// Goes through the body until it knows all variables that subscripts and conditions need.
 pub(super) struct Emitter<'a> {
     input: &'a Input,
+    /// The slice names the keys of arrays of this treatment: of those that are kept, of the written ones.
+    of: Treatment,
     taint: &'a Taint,
     mutable: &'a Mutable,
     needed: HashSet<String>,
@@ -45,9 +48,14 @@ pub(super) struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    pub(super) fn new(input: &'a Input, taint: &'a Taint, mutable: &'a Mutable) -> Emitter<'a> {
+    pub(super) fn new(
+        input: &'a Input,
+        of: Treatment,
+        taint: &'a Taint,
+        mutable: &'a Mutable,
+    ) -> Emitter<'a> {
         let (needed, around) = (HashSet::new(), Vec::new());
-        Emitter { input, taint, mutable, needed, dropped: 0, around, substance: 0, errors: None }
+        Emitter { input, of, taint, mutable, needed, dropped: 0, around, substance: 0, errors: None }
     }
 
     pub(super) fn run(mut self, body: &Block) -> Result<Block> {
@@ -86,6 +94,11 @@ impl<'a> Emitter<'a> {
         self.needed.extend(names(tokens));
     }
 
+    /// Whether the slice names the keys of an array.
+    fn is_named(&self, array: &Array) -> bool {
+        array.treatment == self.of && array.written
+    }
+
     fn served(&self, expr: &Expr) -> Option<&'a Array> {
         let Expr::Path(path) = expr else {
             return match expr {
@@ -95,13 +108,13 @@ impl<'a> Emitter<'a> {
             };
         };
         let name = path.path.get_ident()?;
-        self.input.arrays.iter().find(|array| array.treatment == Treatment::Served && array.name == *name)
+        self.input.arrays.iter().find(|array| self.is_named(array) && array.name == *name)
     }
 
     fn mentions_served(&self, tokens: &impl ToTokens) -> bool {
         let names = names(tokens);
-        let served = self.input.arrays.iter().filter(|array| array.treatment == Treatment::Served);
-        served.into_iter().any(|array| names.iter().any(|name| array.name == name))
+        let mut served = self.input.arrays.iter().filter(|array| self.is_named(array));
+        served.any(|array| names.iter().any(|name| array.name == name))
     }
 
     /// Whether an expression changes something that is needed.
@@ -266,6 +279,7 @@ impl<'a> Emitter<'a> {
                     self.expr(&argument, out);
                 }
             }
+            other if self.of == Treatment::Kept => self.place(other, false, out),
             other => children(other).into_iter().for_each(|child| self.expr(child, out)),
         }
     }

@@ -1,10 +1,14 @@
 //! Calls of methods: uses of served arrays, and of iterators whose closures use them.
+use super::super::super::clauses::Treatment;
 use super::Emitter;
 use syn::{Expr, ExprMethodCall, Stmt, parse_quote};
 
 impl Emitter<'_> {
     pub(super) fn method(&mut self, call: &ExprMethodCall, out: &mut Vec<Stmt>) {
         if let Some(array) = self.served(&call.receiver) {
+            if self.of == Treatment::Kept {
+                return self.rows(array, call, out);
+            }
             let (name, key) = (&array.name, &call.args[0]);
             let others = call.args.iter().skip(usize::from(self.taint.is_free(key)));
             let mut after = Vec::new();
@@ -33,7 +37,10 @@ impl Emitter<'_> {
         }
         let for_each = |argument: &Expr| matches!(argument, Expr::Closure(closure) if self.mentions_served(&closure.body));
         if !call.args.iter().any(for_each) || !self.taint.is_free(&call.receiver) {
-            self.expr(&call.receiver, out);
+            match self.of {
+                Treatment::Kept => self.receiver(call, out),
+                _ => self.expr(&call.receiver, out),
+            }
         }
         for argument in &call.args {
             match argument {

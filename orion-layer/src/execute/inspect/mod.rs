@@ -1,0 +1,41 @@
+//! Loops whose subscripts come from data: what the slice finds of them, kept while the data stay (inspector), and passes in
+//! batches that touch nothing in common (executor).
+//!
+//! All workers inspect the same iterations and find the same; nothing is exchanged for it. The pass runs on arrays that lie in
+//! place, row by row as the plan says, which the core has checked (`hectare_dsm::tasks::RowPlan`).
+mod find;
+mod run;
+mod state;
+
+pub use self::state::Inspected;
+pub(crate) use self::state::Inspection;
+
+use super::called::Called;
+use super::plan::LoopPlan;
+use crate::context::Context;
+use crate::relax::Treatment;
+use hectare_dependence::loop_nest::Order;
+use hectare_dependence::schedule::Verdict;
+
+impl LoopPlan {
+    /// Whether no schedule but the serial one was possible.
+    pub(crate) fn is_serial(&self) -> bool {
+        let candidates = &self.choice.candidates;
+        candidates.iter().all(|one| one.name == "serial" || matches!(one.verdict, Verdict::Refused(_)))
+    }
+
+    /// What is known of what the iterations of the loop touch, if it is to be inspected.
+    pub(super) fn inspection<S, C, K, F>(
+        &self,
+        called: &Called<'_, S, C, K, F>,
+        context: &Context<'_>,
+    ) -> Option<Inspection> {
+        let exact = self.sharing.treatments.iter().all(|treatment| *treatment == Treatment::Exact);
+        let is_irregular = called.slice.keys.is_some() && called.head.schedule.is_none() && exact;
+        // One worker runs the loop as it is, unless what is accumulated would be combined otherwise than by several.
+        let helps = context.size() > 1 || self.accumulates && self.nest.order == Order::Ordered;
+        let one_host = !context.fabric.spans_hosts();
+        let wanted = is_irregular && self.is_serial() && !self.dependences.is_empty();
+        (wanted && helps && one_host).then(Inspection::default)
+    }
+}

@@ -1,0 +1,218 @@
+//! A pass in batches.
+use super::super::body::guarded;
+use super::super::called::Body;
+use super::super::plan::LoopPlan;
+use super::state::{Batched, Found};
+use super::{Called, Context};
+use crate::accumulate::{Accumulators, Tree};
+use crate::context::Outcome;
+use crate::contract::{Arrays, IterationSpace, Layout, LoopArray, Of, PassTrace};
+use crate::error::{Error, Result};
+use crate::panics::unwound::end_iterations;
+use crate::relax::LoopReport;
+use hectare_dsm::tasks::RowRun;
+use rustc_hash::FxHasher;
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
+use std::time::Instant;
+
+fn written<A: Arrays>(arrays: &mut A) -> Vec<&mut dyn LoopArray> {
+    arrays.each().into_iter().filter(|array| array.is_written()).collect()
+}
+
+impl Found {
+    /// How it runs in batches, if it does.
+    pub(in super::super) fn batched(&self) -> Option<&Batched> {
+        match self {
+            Found::Serial => None,
+            Found::Batched(batched) => Some(batched),
+        }
+    }
+
+    /// A number for what workers do.
+    pub(in super::super) fn digest(&self, fingerprint: u64) -> u64 {
+        let mut hash = FxHasher::default();
+        (fingerprint, self.batched().map(|batched| batched.rows.digest())).hash(&mut hash);
+        hash.finish()
+    }
+}
+
+impl Context<'_> {
+    /// Runs a pass of a loop that was inspected. Collective.
+    pub(in super::super) fn pass_in_batches<S, A, C, K, F>(
+        &mut self,
+        called: &Called<'_, S, C, K, F>,
+        plan: &LoopPlan,
+        batched: &Batched,
+        placed: &S::Placed,
+        arrays: &mut A,
+    ) -> Result<C::Values>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        F: Body<S, A, C>,
+    {
+        let (head, me) = (called.head, self.rank());
+        let mut spent = LoopReport::default();
+        self.lay_in_place(plan, arrays)?;
+        let since = Instant::now();
+        let cells = if plan.accumulates { batched.group_count } else { 1 };
+        let mut tree = Tree::new(called.accumulators, cells);
+        let worked = guarded(&plan.nest, me, || {
+            self.work_in_batches(called, plan, batched, placed, arrays, &mut tree, &mut spent)
+        });
+        let waited = Instant::now();
+        if worked.is_ok() {
+            // Whoever is not here yet may still write. One who has failed says so here, and calls once, as this does.
+            if let Err(error) = self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(())) {
+                arrays.each().iter_mut().for_each(|array| array.poison(&error.to_string()));
+                return Err(error);
+            }
+        }
+        let took = since.elapsed();
+        let ended = worked.map_err(|error| unforeseen(error)).and_then(|()| {
+            written(arrays).into_iter().try_for_each(|array| {
+                array.close(self.fabric.worker)?;
+                array.finish_recall(self.fabric.worker)?;
+                array.lend(self.fabric.worker)
+            })
+        });
+        if let Err(error) = ended {
+            self.clock_table()?.set_failed(self.fabric.worker);
+            arrays.each().iter_mut().for_each(|array| array.poison(&error.to_string()));
+            return Err(self.fail(head.site, error));
+        }
+        let times = [took, spent.compute];
+        let (values, _) = self.combine(head.site, called.accumulators, plan, cells, tree, times)?;
+        spent.wait += waited.elapsed();
+        plan.note(head.relax, &spent, None);
+        Ok(values)
+    }
+
+    /// Brings every written array into one piece, and opens it to all workers.
+    fn lay_in_place<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
+        for (array, described) in arrays.each().into_iter().zip(&plan.nest.arrays) {
+            if array.is_written() && array.layout().parts() > 1 {
+                let whole =
+                    Layout { dim: 0, bounds: vec![0, described.shape[0]], owners: vec![plan.only_worker()] };
+                array.rearrange(self, plan.site, &whole)?;
+            }
+        }
+        // Whoever is not here yet may still read what the last loop left.
+        self.exchange(plan.site, Outcome::Value(&[]), |_, _| Ok(()))?;
+        let mut each = written(arrays);
+        let recalled = each.iter_mut().try_for_each(|array| array.recall(self.fabric.worker));
+        self.agree_on(plan.site, recalled)?;
+        each.iter_mut().try_for_each(|array| array.finish_recall(self.fabric.worker))?;
+        let clock_table = self.clock_table()?;
+        let opened = each.iter_mut().try_for_each(|array| array.open_to_tasks(self.fabric.worker));
+        let opened = opened.and_then(|()| clock_table.reset(self.fabric.worker));
+        self.agree_on(plan.site, opened)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn work_in_batches<S, A, C, K, F>(
+        &mut self,
+        called: &Called<'_, S, C, K, F>,
+        plan: &LoopPlan,
+        batched: &Batched,
+        placed: &S::Placed,
+        arrays: &mut A,
+        tree: &mut Tree<'_, C>,
+        spent: &mut LoopReport,
+    ) -> Result<()>
+    where
+        S: IterationSpace,
+        A: Arrays,
+        C: Accumulators,
+        F: Body<S, A, C>,
+    {
+        let all = arrays.each().into_iter().enumerate();
+        let numbers: Vec<usize> =
+            all.filter(|(_, array)| array.is_written()).map(|(number, _)| number).collect();
+        let areas: Vec<_> = written(arrays).iter().filter_map(|array| array.in_place()).collect();
+        let (cell, parts) = (Cell::new(0), vec![0..0; plan.nest.arrays.len()]);
+        let (mut places, cuts) = (batched.places.borrow_mut(), &plan.choice.cuts);
+        let mut groups = batched.groups.iter();
+        // If it ends before all batches are run, those who wait for them learn that they will not be.
+        let mut run = RowRun::begin(self.fabric.worker, batched.rows.clone(), 1, &areas)?;
+        let mut since = Instant::now();
+        while let Some(batch) = run.next(self.fabric.worker)? {
+            let begun = Instant::now();
+            spent.wait += begun - since;
+            places.iter_mut().enumerate().for_each(|(array, places)| places.set(&batch, array));
+            let trace = PassTrace::of_rows(&cell, &batch, &numbers, &places);
+            let mut views = arrays.views(batch.worker(), &parts, trace)?;
+            let range = batched.of(batch.number());
+            if plan.accumulates {
+                let mut start = range.start;
+                while start < range.end
+                    && let Some(&(group, end)) = groups.next()
+                {
+                    cell.set(group);
+                    let values = run_list::<S, A, C, F>(
+                        called,
+                        placed,
+                        cuts,
+                        &batched.iterations[start..end],
+                        &mut views,
+                    );
+                    tree.add(group, values);
+                    start = end;
+                }
+            } else {
+                run_list::<S, A, C, F>(called, placed, cuts, &batched.iterations[range], &mut views);
+            }
+            end_iterations();
+            drop(views);
+            since = Instant::now();
+            spent.compute += since - begun;
+        }
+        Ok(())
+    }
+}
+
+/// Runs iterations in the order of a list; neighbours in one call.
+#[inline]
+fn run_list<'a, S, A, C, F>(
+    called: &Called<'_, S, C, impl Sized, F>,
+    placed: &'a S::Placed,
+    cuts: &[Vec<i64>],
+    list: &[u32],
+    views: &mut Of<'a, A::Views>,
+) -> C::Values
+where
+    S: IterationSpace,
+    A: Arrays,
+    C: Accumulators,
+    F: Body<S, A, C>,
+{
+    let mut sum = called.accumulators.identities();
+    let mut at = 0;
+    while at < list.len() {
+        let first = list[at] as usize;
+        let mut end = at + 1;
+        while end < list.len() && list[end] as usize == first + (end - at) && end - at < S::LONGEST_PIECE {
+            end += 1;
+        }
+        let values = (called.body)(S::piece(placed, cuts, first..first + (end - at)), views);
+        sum = called.accumulators.combine(sum, values);
+        at = end;
+    }
+    sum
+}
+
+/// An access that the slice did not name is the fault of subscripts that change.
+fn unforeseen(error: Error) -> Error {
+    match error {
+        Error::OutOfBounds { loop_name, array, index, what, worker, iteration }
+            if what.starts_with("not with this worker") =>
+        {
+            let what = "which the loop's inspection did not foresee: a subscript has another value when it is computed \
+                        again; compute subscripts into an array before the loop, or run it with `schedule = Serial`";
+            Error::OutOfBounds { loop_name, array, index, what: what.into(), worker, iteration }
+        }
+        other => other,
+    }
+}
