@@ -53,18 +53,36 @@ fn rows_beside_other_accumulators_and_over_entries() {
                 let row = [*x, 1, u64::MAX];
                 sums.add_row(3 * column, &row);
                 most = most.max(*x);
+                let mut view = sums.view(3 * column, 2);
+                view.add(0, 5);
+                view.add_row(1, &[2]);
                 nothing.add_row(0, &[]);
             })?;
             Ok((sums.into_vec(), most, nothing.len()))
         });
         let column = |c: u64| {
             let values = (0..100).filter(|k| k % 5 == c);
-            [values.clone().sum(), values.clone().count() as u64, (values.count() as u64).wrapping_neg()]
+            {
+                let count = values.clone().count() as u64;
+                [values.sum::<u64>() + 5 * count, 3 * count, count.wrapping_neg()]
+            }
         };
         let wanted: Vec<u64> = (0..5).flat_map(column).collect();
         for found in all.unwrap() {
             assert_eq!(found, (wanted.clone(), 99, 0), "{workers} workers");
         }
+    }
+}
+
+#[test]
+fn sums_of_nothing_are_zeros() {
+    for workers in 1..=4 {
+        let all = run(workers, |w| {
+            let none = parallel_for!(w, unordered, sum none: [i64; 3]; for i in 0..0 { none[i] += 1; })?;
+            let few = parallel_for!(w, unordered, sum few: [f32; 3]; for i in 0..2 { few[i] += 1.0; })?;
+            Ok((none.into_vec(), few.into_vec()))
+        });
+        assert_eq!(all.unwrap(), vec![(vec![0; 3], vec![1.0, 1.0, 0.0]); workers as usize]);
     }
 }
 
@@ -108,6 +126,7 @@ fn partials_that_are_cut_off_are_not_read() {
     let mut bytes = Vec::new();
     sums.write(&value, &mut bytes);
     assert_eq!(sums.read(&mut &bytes[..]), Some(value));
-    assert_eq!(sums.read(&mut &bytes[..11]), None);
+    assert_eq!(sums.read(&mut &bytes[..12]), None);
+    assert_eq!(sums.read(&mut &[][..]), None);
     assert_eq!(ArraySum::<u32>::new(usize::MAX).read(&mut &bytes[..]), None);
 }

@@ -15,8 +15,8 @@ impl Accumulator {
             Kind::Fold { .. } => format!("{name} = fold({name}, value)"),
             Kind::Array { .. } => {
                 return format!(
-                    "the body adds to `{name}` by `{name}[place] += value;`, `{name}.add(place, value)` and \
-                     `{name}.add_row(first, &values)`, and by nothing else: what it holds in between depends on who runs \
+                    "the body adds to `{name}` by `{name}[place] += value;`, `{name}.add(place, value)`, \
+                     `{name}.add_row(first, &values)` and `{name}.view(first, len)`, and by nothing else: what it holds in between depends on who runs \
                      which iteration"
                 );
             }
@@ -48,7 +48,8 @@ impl Accumulator {
                 _ => None,
             },
             Expr::MethodCall(call) if is(&call.receiver, &self.name) => {
-                let fits = (call.method == "add" || call.method == "add_row") && call.args.len() == 2;
+                let fits =
+                    ["add", "add_row", "view"].iter().any(|name| call.method == name) && call.args.len() == 2;
                 fits.then(|| Added::Called { place: &call.args[0], value: &call.args[1] })
             }
             _ => None,

@@ -8,7 +8,7 @@
 mod array_sum;
 mod tree;
 
-pub use self::array_sum::{ArraySum, Sums};
+pub use self::array_sum::{ArraySum, Sums, SumsView};
 pub(crate) use self::tree::Tree;
 
 use hectare_dsm::Element;
@@ -25,6 +25,13 @@ pub trait Accumulator {
 
     /// Combines two values. Must be associative as far as the program cares; it need not commute.
     fn combine(&self, first: Self::Value, second: Self::Value) -> Self::Value;
+
+    /// Keeps a value that a cell has added up for the next cell of this worker, and leaves something neutral. For values that are
+    /// large, and the same in whatever order they are combined; others stay as they are.
+    fn set_aside(&self, _value: &mut Self::Value) {}
+
+    /// Adds what was set aside, if anything was, and makes the value whole if it is only something neutral.
+    fn take_back(&self, _value: &mut Self::Value) {}
 
     /// Appends the bytes of a value, for other workers: [`write_one`] of plain numbers.
     fn write(&self, value: &Self::Value, bytes: &mut Vec<u8>);
@@ -113,6 +120,8 @@ pub trait Number: Element + Debug + Default {
     const HIGHEST: Self;
     /// Below all others.
     const LOWEST: Self;
+    /// Whether sums are the same in any order.
+    const IS_EXACT: bool;
     /// The sum; integers wrap.
     fn plus(self, other: Self) -> Self;
     /// Whether this is lower than `other`, or NaN.
@@ -122,10 +131,11 @@ pub trait Number: Element + Debug + Default {
 }
 
 macro_rules! numbers {
-    ($($t:ident: $low:ident $high:ident, $a:ident $b:ident, $plus:expr, $lower:expr, $higher:expr;)*) => {$(
+    ($($t:ident: $low:ident $high:ident $exact:literal, $a:ident $b:ident, $plus:expr, $lower:expr, $higher:expr;)*) => {$(
         impl Number for $t {
             const HIGHEST: $t = $t::$high;
             const LOWEST: $t = $t::$low;
+            const IS_EXACT: bool = $exact;
             #[inline]
             fn plus(self, other: $t) -> $t {
                 let ($a, $b) = (self, other);
@@ -143,12 +153,12 @@ macro_rules! numbers {
     )*};
 }
 numbers! {
-    i32: MIN MAX, a b, a.wrapping_add(b), a < b, a > b;
-    i64: MIN MAX, a b, a.wrapping_add(b), a < b, a > b;
-    u32: MIN MAX, a b, a.wrapping_add(b), a < b, a > b;
-    u64: MIN MAX, a b, a.wrapping_add(b), a < b, a > b;
-    f32: NEG_INFINITY INFINITY, a b, a + b, a < b || a.is_nan(), a > b || a.is_nan();
-    f64: NEG_INFINITY INFINITY, a b, a + b, a < b || a.is_nan(), a > b || a.is_nan();
+    i32: MIN MAX true, a b, a.wrapping_add(b), a < b, a > b;
+    i64: MIN MAX true, a b, a.wrapping_add(b), a < b, a > b;
+    u32: MIN MAX true, a b, a.wrapping_add(b), a < b, a > b;
+    u64: MIN MAX true, a b, a.wrapping_add(b), a < b, a > b;
+    f32: NEG_INFINITY INFINITY false, a b, a + b, a < b || a.is_nan(), a > b || a.is_nan();
+    f64: NEG_INFINITY INFINITY false, a b, a + b, a < b || a.is_nan(), a > b || a.is_nan();
 }
 
 impl<T: Number> Accumulator for Sum<T> {
@@ -204,11 +214,46 @@ pub trait Accumulators {
     /// Combines each.
     fn combine(&self, first: Self::Values, second: Self::Values) -> Self::Values;
 
+    /// [`Accumulator::set_aside`] of each.
+    fn set_aside(&self, values: &mut Self::Values);
+
+    /// [`Accumulator::take_back`] of each.
+    fn take_back(&self, values: &mut Self::Values);
+
     /// Appends the bytes of a value of each.
     fn write(&self, values: &Self::Values, bytes: &mut Vec<u8>);
 
     /// Reads a value of each from the front of `bytes`; `None` if one is not there.
     fn read(&self, bytes: &mut &[u8]) -> Option<Self::Values>;
+}
+
+/// Those that the body of a loop and the runtime share.
+impl<C: Accumulators + ?Sized> Accumulators for &C {
+    type Values = C::Values;
+
+    fn identities(&self) -> Self::Values {
+        C::identities(self)
+    }
+
+    fn combine(&self, first: Self::Values, second: Self::Values) -> Self::Values {
+        C::combine(self, first, second)
+    }
+
+    fn set_aside(&self, values: &mut Self::Values) {
+        C::set_aside(self, values);
+    }
+
+    fn take_back(&self, values: &mut Self::Values) {
+        C::take_back(self, values);
+    }
+
+    fn write(&self, values: &Self::Values, bytes: &mut Vec<u8>) {
+        C::write(self, values, bytes);
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Option<Self::Values> {
+        C::read(self, bytes)
+    }
 }
 
 macro_rules! tuples {
@@ -224,6 +269,16 @@ macro_rules! tuples {
             #[allow(unused_variables, clippy::unused_unit)]
             fn combine(&self, first: Self::Values, second: Self::Values) -> Self::Values {
                 ($(self.$index.combine(first.$index, second.$index),)*)
+            }
+
+            #[allow(unused_variables)]
+            fn set_aside(&self, values: &mut Self::Values) {
+                $(self.$index.set_aside(&mut values.$index);)*
+            }
+
+            #[allow(unused_variables)]
+            fn take_back(&self, values: &mut Self::Values) {
+                $(self.$index.take_back(&mut values.$index);)*
             }
 
             #[allow(unused_variables)]

@@ -26,13 +26,10 @@ impl<'a, C: Accumulators> Tree<'a, C> {
 
     /// Adds the partial of one cell; each cell is added once, in any order. Of cells that follow each other, few partials are
     /// kept, for they may be large.
-    pub(crate) fn add(&mut self, cell: usize, values: C::Values) {
-        Self::push(
-            self.accumulators,
-            self.cells,
-            &mut self.nodes,
-            Node { level: 0, index: cell as u64, values },
-        );
+    pub(crate) fn add(&mut self, cell: usize, mut values: C::Values) {
+        self.accumulators.set_aside(&mut values);
+        let node = Node { level: 0, index: cell as u64, values };
+        Self::push(self.accumulators, self.cells, &mut self.nodes, node);
     }
 
     /// Puts a node on top of a stack, and combines it with those below as far as they are its neighbours.
@@ -80,6 +77,9 @@ impl<'a, C: Accumulators> Tree<'a, C> {
     /// The partials that this worker has to send.
     pub(crate) fn encode(&mut self, bytes: &mut Vec<u8>) {
         self.reduce();
+        if let Some(first) = self.nodes.first_mut() {
+            self.accumulators.take_back(&mut first.values);
+        }
         for node in &self.nodes {
             bytes.extend_from_slice(&node.level.to_le_bytes());
             bytes.extend_from_slice(&node.index.to_le_bytes());
@@ -103,7 +103,10 @@ impl<'a, C: Accumulators> Tree<'a, C> {
     pub(crate) fn root(mut self) -> C::Values {
         self.reduce();
         match self.nodes.pop() {
-            Some(node) if self.nodes.is_empty() => node.values,
+            Some(mut node) if self.nodes.is_empty() => {
+                self.accumulators.take_back(&mut node.values);
+                node.values
+            }
             _ => self.accumulators.identities(),
         }
     }
