@@ -17,6 +17,7 @@ mod directory;
 mod factorize;
 mod failing;
 mod fork;
+mod gbt;
 mod handles;
 mod interrupted;
 mod killed_arrivals;
