@@ -19,6 +19,7 @@ fn programs_end_quietly_when_nobody_reads_what_they_say() {
         unheard("lda", &["--documents", "50"]);
         unheard("word2vec", &["--sentences", "50"]);
         unheard("kmeans", &["--count", "100", "--clusters", "2"]);
+        ends_unheard("gbt", &[&["--rows", "100", "--trees", "1"][..], more].concat());
         unheard("factorize", &["--train", &matrix, "--test", &matrix]);
         unheard("tensor", &["--train", &tensor, "--test", &tensor]);
     }

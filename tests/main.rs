@@ -18,6 +18,7 @@ mod factorize;
 mod failing;
 mod force_requests;
 mod fork;
+mod gbt;
 mod handles;
 mod interrupted;
 mod killed_arrivals;

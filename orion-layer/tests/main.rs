@@ -1,5 +1,6 @@
 //! The tests of the loop layer, as one program: what they share is compiled once. Each file is a module; `ui.rs`, which runs
 //! the compiler, is a program of its own.
+mod array_sums;
 mod bad_collections;
 mod bad_descriptions;
 mod bad_loops;

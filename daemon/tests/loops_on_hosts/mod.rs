@@ -312,6 +312,7 @@ fn applications_learn_on_three_hosts_what_they_learn_on_one() {
     let words = "--sentences 200 --words 150 --dimension 8 --passes 2 --consistency bsp";
     compare(&cluster, "word2vec", 1, words, 2);
     compare(&cluster, "sparse_lr", 1, "--rows 600 --passes 2 --consistency bsp", 2);
+    compare(&cluster, "gbt", 1, "--rows 600 --trees 3 --depth 4", 3);
     cluster.assert_nothing_is_left();
 }
 

@@ -1,5 +1,5 @@
 //! The body as it is run: what was written, but for a few places.
-use super::accumulators::is;
+use super::accumulators::{Added, is};
 use super::clauses::{Accumulator, Array, Input};
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
@@ -137,17 +137,24 @@ impl VisitMut for Rewrite<'_> {
         visit_mut::visit_expr_mut(self, expr);
         // The runtime combines, so that it is done everywhere in the same way. The value comes first: it may add too.
         for (number, accumulator) in self.accumulators.iter().enumerate() {
-            if let Some(value) = accumulator.added(expr) {
-                let (root, name, index) = (self.root, &accumulator.name, Index::from(number));
-                *expr = parse_quote!(
+            let (root, name, index) = (self.root, &accumulator.name, Index::from(number));
+            *expr = match accumulator.added(expr) {
+                Some(Added::Value(value)) => parse_quote!(
                     match #value {
                         __value => {
                             #name = #root::accumulate::Accumulator::combine(&__accumulators.#index, #name, __value);
                         }
                     }
-                );
-                return;
-            }
+                ),
+                Some(Added::At { place, value }) => parse_quote!(
+                    match (#value, #place) {
+                        (__value, __place) => #name.add(__place, __value),
+                    }
+                ),
+                Some(Added::Called { .. }) => return,
+                None => continue,
+            };
+            return;
         }
         match expr {
             Expr::Continue(next) if next.label.is_none() && self.depth == 0 => {

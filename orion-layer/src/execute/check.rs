@@ -52,13 +52,13 @@ impl Context<'_> {
         let mut tree = Tree::new(accumulators, 1);
         if self.rank() == 0 {
             let worked = guarded(&plan.nest, 0, || {
-                let mut sum = accumulators.identities();
+                let mut sum = Some(accumulators.identities());
                 let prefetched = self.slice_each::<S, A, K>(&iterations, arrays, slice)?;
                 let findings =
                     self.run_recorded::<S, A, C, F>(&iterations, plan, prefetched, arrays, body, |values| {
-                        sum = accumulators.combine(sum, values);
+                        sum = sum.take().map(|sum| accumulators.combine(sum, values));
                     })?;
-                tree.add(0, sum);
+                sum.into_iter().for_each(|sum| tree.add(0, sum));
                 let lines = findings.into_lines(&plan.nest);
                 let found = Error::Check { loop_name: plan.nest.name.clone(), findings: lines.join("\n  ") };
                 if lines.is_empty() { Ok(()) } else { Err(found) }

@@ -14,6 +14,10 @@ fn main() {
         parallel_for!(w, ordered, sum n: u64; for i in 0..9 { n += 1; println!("{n}"); })?;
         parallel_for!(w, ordered, sum n: u64; for i in 0..9 { println!("{:?}", n += 1); })?;
         parallel_for!(w, ordered, sum n: u64; for i in 0..9 { n += 1; let n = 3; })?;
+        parallel_for!(w, ordered, sum n: [u64; 4]; for i in 0..4 { n[i] = 1; })?;
+        parallel_for!(w, ordered, sum n: [u64; 4]; for i in 0..3 { n[i] += n[i + 1]; })?;
+        parallel_for!(w, ordered, sum n: [u64; 4]; for i in 0..4 { n.add(i, 1); n.fill(0); })?;
+        parallel_for!(w, ordered, max n: [u64; 4]; for i in 0..4 { n[i] += 1; })?;
         let _ = (&r, &mut a, &mut u, &mut count);
         Ok(())
     });

@@ -31,7 +31,14 @@ pub(crate) enum Kind {
     Sum,
     Min,
     Max,
-    Fold { identity: Box<Expr>, combine: Box<Expr> },
+    Fold {
+        identity: Box<Expr>,
+        combine: Box<Expr>,
+    },
+    /// As many sums as this says.
+    Array {
+        len: Box<Expr>,
+    },
 }
 
 /// An accumulator of the loop.
@@ -204,6 +211,13 @@ impl Head {
 
     fn accumulate(&mut self, input: ParseStream<'_>, kind: Kind) -> Result<()> {
         let (name, of) = typed(input)?;
+        let (kind, of) = match (kind, of) {
+            (Kind::Sum, Type::Array(array)) => (Kind::Array { len: Box::new(array.len) }, *array.elem),
+            (_, Type::Array(array)) => {
+                return Err(Error::new_spanned(array, "only sums may be arrays: `sum name: [f64; n]`"));
+            }
+            other => other,
+        };
         self.accumulators.push(Accumulator { name, kind, of });
         Ok(())
     }

@@ -27,7 +27,7 @@ impl Loop<'_> {
         }
         quote! {
             #[allow(unused_mut)]
-            let (#(mut #sums,)*) = #root::accumulate::Accumulators::identities(&__accumulators);
+            let (#(mut #sums,)*) = #root::accumulate::Accumulators::identities(__accumulators);
             #run
             (#(#sums,)*)
         }

@@ -1,11 +1,12 @@
 //! `__invariants` and `__head`: the values that the runtime knows a loop by.
-use super::super::clauses::{Input, Treatment};
+use super::super::clauses::{Input, Kind, Treatment};
 use super::super::text::text;
 use super::Loop;
 use fnv::FnvHasher;
 use proc_macro2::TokenStream;
 use quote::quote;
 use std::hash::Hasher;
+use syn::Index;
 
 impl Loop<'_> {
     /// The variables of the expansion in front of the call.
@@ -34,6 +35,7 @@ impl Loop<'_> {
         let array_names = self.names().into_iter().map(ToString::to_string);
         let captured = &self.captured;
         let captured_text = captured.iter().map(text);
+        let (lengths, length_text) = lengths(self.input);
         let schedule = schedule(self.input);
         let relax = relax(self.input);
         quote! {
@@ -43,7 +45,10 @@ impl Loop<'_> {
                 variables: &[#(#variables),*],
                 arrays: &[#(#array_names),*],
                 invariants: __key.as_flattened(),
-                captured: &[#((#captured_text, (&#root::describe::Captured(&(#captured))).plain())),*],
+                captured: &[
+                    #((#captured_text, (&#root::describe::Captured(&(#captured))).plain()),)*
+                    #((#length_text, (&#root::describe::Captured(&(#lengths))).plain()),)*
+                ],
                 schedule: #schedule,
                 relax: #relax,
             }
@@ -57,6 +62,17 @@ impl Loop<'_> {
         hash.write(quote!(#order [#(#arrays),*] #(#description)*).to_string().as_bytes());
         hash.finish() as i64
     }
+}
+
+/// The lengths of sums that are arrays, which all workers have to agree on, and how messages name them.
+fn lengths(input: &Input) -> (Vec<TokenStream>, Vec<String>) {
+    let each = input.accumulators.iter().enumerate();
+    each.filter(|(_, accumulator)| matches!(accumulator.kind, Kind::Array { .. }))
+        .map(|(number, accumulator)| {
+            let index = Index::from(number);
+            (quote!(__accumulators.#index.len()), format!("{}.len()", accumulator.name))
+        })
+        .unzip()
 }
 
 fn order(input: &Input) -> TokenStream {

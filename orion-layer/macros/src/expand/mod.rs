@@ -68,7 +68,8 @@ impl<'a> Loop<'a> {
         let (space, arrays) = (self.space(), self.arrays());
         let (keys, body, value) = (self.keys(), self.body(), self.value());
         quote! {{
-            let __accumulators = #accumulators;
+            // The body and the runtime have the same ones.
+            let __accumulators = &#accumulators;
             #bindings
             #context.#run_loop(
                 &__head,

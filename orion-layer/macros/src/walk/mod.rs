@@ -211,9 +211,9 @@ impl<'a> Visit<'a> for Walker<'_> {
     fn visit_expr(&mut self, expr: &'a Expr) {
         for accumulator in &self.input.accumulators {
             if !self.in_macro
-                && let Some(value) = accumulator.added(expr)
+                && let Some(added) = accumulator.added(expr)
             {
-                return self.visit_expr(value);
+                return added.parts().into_iter().for_each(|part| self.visit_expr(part));
             }
         }
         if self.visit_control(expr) {
