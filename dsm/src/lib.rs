@@ -56,6 +56,7 @@ pub mod agent {
         bell::Bell,
         describe::AreaDescription,
         elsewhere::RemoteWorker,
+        expose::{ExposedCopy, ExposedWriter},
         force::{Forced, Published},
         held::{Held, LineSet, State},
         news::Event,

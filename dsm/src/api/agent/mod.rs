@@ -8,6 +8,7 @@ mod create;
 pub(crate) mod describe;
 mod desk;
 pub(crate) mod elsewhere;
+pub(crate) mod expose;
 pub(crate) mod force;
 mod handover;
 pub(crate) mod held;
