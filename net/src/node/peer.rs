@@ -106,6 +106,8 @@ pub(super) struct Sent {
     pub(super) cuts: Vec<(GroupId, u64)>,
     /// Lines of cuts.
     pub(super) lines: Vec<(GroupId, u64, Range<u64>)>,
+    /// Announcements of lines.
+    pub(super) announced: Vec<(GroupId, u64, Range<u64>)>,
 }
 
 /// Another host, as this one knows it.
@@ -114,6 +116,8 @@ pub(super) struct Peer {
     pub(super) boot: Option<u64>,
     pub(super) segment: Option<u64>,
     pub(super) connected: bool,
+    /// Lines can be placed there.
+    pub(super) places: bool,
     /// Its hello was accepted, from this boot.
     pub(super) greeted: bool,
     /// It has acknowledged a packet with ours.

@@ -485,8 +485,14 @@ impl Node {
         }
         self.last_cut += 1;
         let cut = self.last_cut;
+        let outbound = &self.outbound[&group];
+        let is_placed = |host: &HostId| {
+            let members = outbound.subscribers[host].said.have.len().min(lines.len());
+            self.is_to_be_placed(*host, starts[members])
+        };
+        let placed: Vec<bool> = passengers.iter().map(is_placed).collect();
         let outbound = self.outbound.get_mut(&group).expect("just seen");
-        for &host in &passengers {
+        for (&host, placed) in passengers.iter().zip(placed) {
             let subscriber = outbound.subscribers.get_mut(&host).expect("it waits");
             let members = subscriber.said.have.len().min(lines.len());
             self.counters.skipped_labels += u64::from(choice.label < pinned.state.label);
@@ -500,6 +506,7 @@ impl Node {
                 lost: Intervals::default(),
                 begun: false,
                 headers: 0,
+                placed: placed.then(Default::default),
             });
             subscriber.credit = Some(cut);
             subscriber.departed_ns = Some(cx.now);

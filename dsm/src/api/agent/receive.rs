@@ -14,6 +14,7 @@ use crate::protocol::ownership;
 use crate::protocol::publication::Version;
 use crate::segment::layout::LINE;
 use crate::segment::parts::Parts;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{Ordering, compiler_fence};
 use std::time::Duration;
@@ -148,16 +149,22 @@ impl Receiving {
         Ok(())
     }
 
-    /// Marks lines of an area, from line `first` on, of `bytes` bytes, which the owner's host writes itself into the writer copy that
-    /// is exposed to it ([`Agent::expose`](super::Agent::expose)). They are all to be there before [`Receiving::commit`].
+    /// Marks lines of an area that the owner's host writes itself into the writer copy, which is exposed to it
+    /// ([`Agent::expose`](super::Agent::expose)). They are all to be there before [`Receiving::commit`].
     ///
     /// # Errors
-    /// [`Error::OutOfRange`], as [`Receiving::write`].
+    /// [`Error::OutOfRange`], in bytes: the area does not have the lines.
     ///
     /// # Panics
     /// If the area is not one of those received into.
-    pub fn mark(&mut self, area: AreaId, first: u64, bytes: usize) -> Result<()> {
-        self.mark_bytes(area, first, bytes).map(|_| ())
+    pub fn mark(&mut self, area: AreaId, lines: Range<u64>) -> Result<()> {
+        let parts = Parts::of(&self.desk.shared.segment, area.index as usize);
+        let len = parts.slot.about.about().bytes();
+        // The last line may be short.
+        let end = lines.end.saturating_mul(LINE);
+        let end = if end.saturating_sub(len) < LINE { end.min(len) } else { end };
+        let bytes = end.saturating_sub(lines.start.saturating_mul(LINE));
+        self.mark_bytes(area, lines.start, usize::try_from(bytes).unwrap_or(usize::MAX)).map(|_| ())
     }
 
     /// Marks lines before they are written; where they begin.

@@ -6,7 +6,7 @@ use crate::judge::Promise;
 use crate::options::Mode;
 use hectare_net::wire::Handover;
 use hectare_net::{
-    AreaId, Arrival, Description, GroupId, HostId, LINE, Lines, Memory, NameError, PinId, Pinned, Run,
+    AreaId, Arrival, Description, GroupId, HostId, LINE, Lines, Memory, NameError, PinId, Pinned, Place, Run,
     Version,
 };
 use std::collections::BTreeSet;
@@ -110,6 +110,19 @@ impl Memory for HostMemory {
         if remote.arrival.is_some() {
             self.broke(Promise::Contract, format!("{area:?} is written after its commit"));
         }
+    }
+
+    fn grant(&mut self, group: GroupId, _: HostId, _: usize) -> Option<Vec<Place>> {
+        self.broke(Promise::Contract, format!("{group:?} is placed, and no link can do that"));
+        None
+    }
+
+    fn announce(&mut self, area: AreaId, _: Run) {
+        self.broke(Promise::Contract, format!("{area:?} is placed, and no link can do that"));
+    }
+
+    fn placed(&mut self, group: GroupId) {
+        self.broke(Promise::Contract, format!("{group:?} is placed, and no link can do that"));
     }
 
     fn commit(&mut self, group: GroupId, arrival: Arrival) {

@@ -121,6 +121,11 @@ impl World {
             Action::Deleted { area } => {
                 self.judge.borrow_mut().broke(Promise::Names, format!("{area:?} counts as deleted"));
             }
+            Action::Card { .. } | Action::Place { .. } => {
+                self.judge
+                    .borrow_mut()
+                    .broke(Promise::Contract, "something is placed, and no link can do that".into());
+            }
             Action::PeerRefused { peer, error } => {
                 self.judge.borrow_mut().broke(Promise::Contract, format!("{peer} was refused: {error}"));
             }

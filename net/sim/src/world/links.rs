@@ -113,6 +113,7 @@ impl World {
                 label: 0,
                 age_ns: 0,
                 total: 0,
+                placed: false,
                 versions: versions.clone(),
             };
             let mut bytes = Vec::new();
