@@ -1,7 +1,7 @@
 //! The agent without a thread, a socket or a clock: datagrams and the time go in, datagrams come out.
 use crate::failure::Failure;
 use crate::memory::SegmentMemory;
-use crate::placer::{News, Standing};
+use crate::placer::{Lines, News, Standing};
 use crate::reach::Reach;
 use hectare_net::{Action, Cause, Config, Counters, Event, HostId, Node, Packet, Piece};
 use hectare_session::{self as session, Batch, Endpoint, LinkStatus, Reason, SendError, Time};
@@ -309,6 +309,7 @@ impl Relay {
                 match news {
                     News::Card(peer, card) => Event::Card { peer, card },
                     News::Places(peer, can) => Event::Places { peer, can },
+                    News::Wrote(peer, id) => Event::Wrote { peer, id },
                     News::Placed(peer, cut) => Event::Placed { peer, cut },
                 },
             );
@@ -392,8 +393,8 @@ impl Relay {
         for action in std::mem::take(&mut self.actions) {
             match action {
                 Action::Card { peer, card } => self.memory.placer_mut().card(now, peer, &card),
-                Action::Place { peer, cut, pin, lines, is_last } => {
-                    self.memory.place(peer, (cut, pin, lines, is_last));
+                Action::Place { peer, id, cut, pin, lines, is_last } => {
+                    self.memory.place(peer, Lines { id, cut, pin, lines, is_last });
                 }
                 Action::Send(packet) => {
                     debug_assert!(false, "a packet without room: {packet:?}");

@@ -4,7 +4,7 @@ mod handover;
 use crate::forcing::Forcing;
 use crate::local::{self, Local};
 use crate::own::{Entered, Own};
-use crate::placer::Placer;
+use crate::placer::{self, Placer};
 use crate::received::{Committed, Received};
 use crate::trace::Trace;
 use hectare_dsm as dsm;
@@ -13,7 +13,7 @@ use hectare_dsm::{ElementType, Unshared};
 use hectare_net::wire::{Handover, Stage, Wanted};
 use hectare_net::{
     AreaId, Arrival, Description, Event, GroupId, HostId, Lines, Memory, NameError, PinId, Pinned, Place,
-    Placing, Run, Version,
+    Run, Version,
 };
 use hectare_wire::{TraceStep, TraceWhat};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -121,7 +121,7 @@ impl SegmentMemory {
     }
 
     /// Writes lines of a pinned state into a peer's memory.
-    pub(crate) fn place(&mut self, peer: HostId, what: (u32, PinId, Vec<Placing>, bool)) {
+    pub(crate) fn place(&mut self, peer: HostId, what: placer::Lines) {
         self.placer.place(&self.own, peer, what);
     }
 

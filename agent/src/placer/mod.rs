@@ -14,7 +14,7 @@ mod none;
 #[cfg(not(feature = "rdma"))]
 use none as of_feature;
 
-use hectare_net::HostId;
+use hectare_net::{HostId, PinId, Placing};
 use serde::{Deserialize, Serialize};
 
 pub use of_feature::Placer;
@@ -54,8 +54,22 @@ pub(crate) enum News {
     Card(HostId, Vec<u8>),
     /// Whether lines can be placed at a peer.
     Places(HostId, bool),
+    /// What was to be placed at a peer is, up to this one.
+    Wrote(HostId, u64),
     /// All that a peer placed up to the end of this cut is here.
     Placed(HostId, u32),
+}
+
+/// Lines that are to be placed at a peer.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "rdma"), allow(dead_code, reason = "without it nothing is placed"))]
+pub(crate) struct Lines {
+    pub(crate) id: u64,
+    pub(crate) cut: u32,
+    pub(crate) pin: PinId,
+    pub(crate) lines: Vec<Placing>,
+    /// The peer is told the cut after them.
+    pub(crate) is_last: bool,
 }
 
 /// How it stands with a peer.

@@ -1,9 +1,9 @@
 //! A program without RDMA.
-use super::{News, RdmaDevice, RdmaError, Standing, no_card};
+use super::{Lines, News, RdmaDevice, RdmaError, Standing, no_card};
 use crate::own::Own;
 use hectare_dsm as dsm;
 use hectare_dsm::agent::Agent;
-use hectare_net::{HostId, PinId, Place, Placing};
+use hectare_net::{HostId, Place};
 use hectare_session::Time;
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -45,7 +45,7 @@ impl Placer {
         None
     }
 
-    pub(crate) fn place(&mut self, _: &Own, _: HostId, _: (u32, PinId, Vec<Placing>, bool)) {}
+    pub(crate) fn place(&mut self, _: &Own, _: HostId, _: Lines) {}
 
     pub(crate) fn close(&mut self, _: HostId, _: &str) {}
 

@@ -1,12 +1,12 @@
 //! A program with RDMA.
 use super::places::{NoRegion, Places};
 use super::way::{Theirs, Way};
-use super::{NO_PAIR, News, RdmaDevice, RdmaError, Standing, no_card};
+use super::{Lines, NO_PAIR, News, RdmaDevice, RdmaError, Standing, no_card};
 use crate::own::Own;
 use hectare_dsm as dsm;
 use hectare_dsm::agent::Agent;
-use hectare_net::{HostId, PinId, Place, Placing};
-use hectare_rdma::{Device, Domain, Write};
+use hectare_net::{HostId, Place};
+use hectare_rdma::{Broken, Device, Domain, Write};
 use hectare_session::Time;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -88,7 +88,7 @@ impl Placer {
         self.ways.remove(&peer);
         self.places.forget_peer(peer);
         self.without.remove(&peer);
-        self.news.retain(|news| !matches!(news, News::Card(host, _) | News::Places(host, _) | News::Placed(host, _) if *host == peer));
+        self.news.retain(|news| !matches!(news, News::Card(host, _) | News::Places(host, _) | News::Wrote(host, _) | News::Placed(host, _) if *host == peer));
     }
 
     /// Opens a queue pair to a peer, in place of the one that there may be, and tells it.
@@ -168,13 +168,19 @@ impl Placer {
                 self.renew(now, peer);
                 continue;
             }
-            let came = way.look();
-            self.writes += came.written as u64;
-            self.news.extend(came.words.into_iter().map(|word| News::Placed(peer, word)));
-            if let Some(broken) = came.broken {
+            if let Some(broken) = self.look(peer) {
                 self.fail(now, peer, broken.to_string());
             }
         }
+    }
+
+    /// Looks at a way; how it broke, if it has.
+    fn look(&mut self, peer: HostId) -> Option<Broken> {
+        let came = self.ways.get_mut(&peer)?.look();
+        self.writes += came.written as u64;
+        self.news.extend(came.wrote.map(|id| News::Wrote(peer, id)));
+        self.news.extend(came.words.into_iter().map(|word| News::Placed(peer, word)));
+        came.broken
     }
 
     pub(crate) fn next_news(&mut self) -> Option<News> {
@@ -208,12 +214,7 @@ impl Placer {
     }
 
     /// Writes lines of a pinned state into a peer's memory; after the last it is told the cut.
-    pub(crate) fn place(
-        &mut self,
-        own: &Own,
-        peer: HostId,
-        (cut, pin, lines, is_last): (u32, PinId, Vec<Placing>, bool),
-    ) {
+    pub(crate) fn place(&mut self, own: &Own, peer: HostId, Lines { id, cut, pin, lines, is_last }: Lines) {
         let Some(way) = self.ways.get_mut(&peer).filter(|way| way.is_up()) else { return };
         let (last, mut writes) = (lines.len().saturating_sub(1), Vec::with_capacity(lines.len()));
         for (at, line) in lines.into_iter().enumerate() {
@@ -233,7 +234,7 @@ impl Placer {
                 word: (is_last && at == last).then_some(cut),
             });
         }
-        way.write(writes);
+        way.write(writes, id);
     }
 
     /// Ends the queue pair to a peer, so that nothing of it is written here any more, and opens another.
@@ -258,20 +259,9 @@ impl Placer {
         device.take_events();
         let are_armed = self.ways.values_mut().all(Way::arm);
         // What came before they were armed.
-        self.poll_once();
-        are_armed && self.news.is_empty()
-    }
-
-    fn poll_once(&mut self) {
-        for (peer, way) in &mut self.ways {
-            let came = way.look();
-            self.writes += came.written as u64;
-            self.news.extend(came.words.into_iter().map(|word| News::Placed(*peer, word)));
-            // Found again by the next look.
-            if came.broken.is_some() {
-                self.news.push_back(News::Places(*peer, false));
-            }
-        }
+        let peers: Vec<HostId> = self.ways.keys().copied().collect();
+        let are_whole = peers.into_iter().all(|peer| self.look(peer).is_none());
+        are_armed && are_whole && self.news.is_empty()
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Time> {

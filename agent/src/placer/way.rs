@@ -48,6 +48,10 @@ pub(super) struct Way {
     partner: u32,
     pub(super) theirs: Option<Theirs>,
     queue: VecDeque<Write>,
+    /// How many writes there were up to the end of each of those that are under way, and its number.
+    ids: VecDeque<(u64, u64)>,
+    queued: u64,
+    written: u64,
     is_up: bool,
     /// When the queue pair is replaced, if there is none.
     again: Option<Time>,
@@ -62,6 +66,8 @@ pub(super) struct Way {
 pub(super) struct Came {
     pub(super) words: Vec<u32>,
     pub(super) written: usize,
+    /// The last that is written whole.
+    pub(super) wrote: Option<u64>,
     pub(super) broken: Option<Broken>,
 }
 
@@ -74,6 +80,9 @@ impl Way {
             partner: 0,
             theirs: None,
             queue: VecDeque::new(),
+            ids: VecDeque::new(),
+            queued: 0,
+            written: 0,
             is_up: false,
             again: None,
             failures: 0,
@@ -104,6 +113,8 @@ impl Way {
         self.pair = None;
         self.partner = 0;
         self.queue.clear();
+        self.ids.clear();
+        self.written = self.queued;
         std::mem::take(&mut self.is_up)
     }
 
@@ -159,7 +170,9 @@ impl Way {
     }
 
     /// Has something written after all before it.
-    pub(super) fn write(&mut self, writes: impl IntoIterator<Item = Write>) {
+    pub(super) fn write(&mut self, writes: Vec<Write>, id: u64) {
+        self.queued += writes.len() as u64;
+        self.ids.push_back((self.queued, id));
         self.queue.extend(writes);
     }
 
@@ -178,6 +191,10 @@ impl Way {
                 Done::Word(word) => came.words.push(word),
                 Done::Written(count) => came.written += count,
             }
+        }
+        self.written += came.written as u64;
+        while let Some((_, id)) = self.ids.pop_front_if(|(end, _)| *end <= self.written) {
+            came.wrote = Some(id);
         }
         if came.written > 0 {
             self.failures = 0;

@@ -48,7 +48,7 @@ impl Config {
             max_payload: MIN_PAYLOAD,
             alive_ns: 1_000_000_000,
             silence_ns: 30_000_000_000,
-            place_lines: 256,
+            place_lines: 64,
             #[cfg(feature = "mutants")]
             mutant: None,
         }
@@ -190,7 +190,15 @@ pub enum Event<'b> {
         /// At most 255 bytes.
         card: Vec<u8>,
     },
-    /// Whether lines can be placed at a peer ([`Action::Place`]) from now on. If not, what was to be placed there may have been or not.
+    /// What was to be placed at a peer is, up to this one: its state may change from now on.
+    Wrote {
+        /// Where.
+        peer: HostId,
+        /// Of [`Action::Place`].
+        id: u64,
+    },
+    /// Whether lines can be placed at a peer ([`Action::Place`]) from now on. If not, what was to be placed there may have been or not,
+    /// and nothing more of it will be.
     Places {
         /// Where.
         peer: HostId,
@@ -271,6 +279,8 @@ pub enum Action {
     Place {
         /// Where.
         peer: HostId,
+        /// By which it is named when it is done ([`Event::Wrote`]). Those of a peer rise.
+        id: u64,
         /// The lower bits of the cut's number.
         cut: u32,
         /// What they are of.

@@ -224,6 +224,7 @@ impl Node {
                 self.tell(peer, Register::Card(card));
             }
             Event::Places { peer, can } => self.set_places(cx, peer, can),
+            Event::Wrote { peer, id } => self.wrote(cx, peer, id),
             Event::Placed { peer, cut } => self.on_placed(cx, peer, cut),
             Event::Ready => {
                 self.ready = true;

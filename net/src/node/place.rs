@@ -2,7 +2,7 @@
 use super::arrivals::Phase;
 use super::outbound::{Ride, Train};
 use super::peer::Filling;
-use super::{Action, Cx, Node, Placing};
+use super::{Action, Cx, Mutant, Node, Placing};
 use crate::intervals::Intervals;
 use crate::lines::Run;
 use crate::memory::Place;
@@ -34,6 +34,7 @@ impl Node {
         if can {
             return;
         }
+        self.wrote(cx, host, u64::MAX);
         let is_placed = |ride: &Option<Ride>| ride.as_ref().is_some_and(|ride| ride.placed.is_some());
         let placed: Vec<GroupId> = self
             .subscribed_by(host)
@@ -45,6 +46,15 @@ impl Node {
         }
     }
 
+    /// What was to be placed at a host is written, up to this one: nothing reads its states for that any more.
+    pub(super) fn wrote(&mut self, cx: &mut Cx<'_>, host: HostId, id: u64) {
+        while let Some(peer) = self.peers.get_mut(&host)
+            && let Some((_, pin)) = peer.placing.pop_front_if(|(first, _)| *first <= id)
+        {
+            self.drop_pin(cx, pin);
+        }
+    }
+
     /// The receiver of a cut says where its lines may be written, or that they are to be sent.
     pub(super) fn on_grant(
         &mut self,
@@ -53,10 +63,15 @@ impl Node {
         group: GroupId,
         (cut, places): (u64, Option<Vec<Place>>),
     ) {
+        let is_hasty = self.mutant(Mutant::HastyPlace);
         let Some(ride) = self.ride(host, group, cut) else { return };
         let Some(placed) = &mut ride.placed else { return };
         if places.is_some() {
             placed.granted = places;
+            if is_hasty {
+                placed.known.insert(0..ride.total);
+                placed.due.insert(0..ride.total);
+            }
         } else {
             // From the beginning, as any other.
             (ride.placed, ride.cursor, ride.lost) = (None, 0, Intervals::default());
@@ -86,11 +101,17 @@ impl Node {
         let Some(ride) = outbound.subscribers.get_mut(&host).and_then(|it| it.ride.as_mut()) else { return };
         let Some(Placed { granted: Some(places), known, due }) = &mut ride.placed else { return };
         let train = trains[ride.slot].as_ref().expect("it has a passenger");
+        let Some(peer) = self.peers.get_mut(&host) else { return };
         let is_known = known.covers(ride.total);
         while let Some(range) = due.take_front(u64::MAX) {
             self.counters.lines_placed += range.end - range.start;
+            // Also when the cut is given up: whoever is told of its last line has all before it.
+            *self.pins.get_mut(&train.pinned.pin).expect("the train has it") += 1;
+            peer.last_placing += 1;
+            peer.placing.push_back((peer.last_placing, train.pinned.pin));
             cx.out.push(Action::Place {
                 peer: host,
+                id: peer.last_placing,
                 cut: ride.cut as u32,
                 pin: train.pinned.pin,
                 lines: lines_at(train, members, places, range),
