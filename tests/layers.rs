@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// What each module takes from others.
 type Known = BTreeMap<String, BTreeSet<String>>;
 
-const CRATES: [&str; 17] = [
+const CRATES: [&str; 18] = [
     "agent",
     "apps/hogwild",
     "apps/matrix_completion",
@@ -15,6 +15,7 @@ const CRATES: [&str; 17] = [
     "ffi",
     "net",
     "net/dpdk",
+    "net/rdma",
     "net/session",
     "net/sim",
     "net/transport",

@@ -11,10 +11,12 @@ pub struct Failure {
     pub host: HostId,
     /// Where its agent was; none for this host.
     pub address: Option<SocketAddr>,
-    /// How it was found.
-    pub cause: Cause,
+    /// How it was found; none if it has no RDMA, which it is to have.
+    pub cause: Option<Cause>,
     /// Why there was no session with it.
     pub link: Option<Reason>,
+    /// Why it has no RDMA.
+    pub no_rdma: Option<String>,
     /// Whether it was to be reached by DPDK alone.
     pub dpdk_alone: bool,
 }
@@ -30,7 +32,14 @@ impl Failure {
         let link = self.link.map(|link| link.to_string());
         let alone = self.dpdk_alone.then(|| "it is to be reached by DPDK alone".to_owned());
         let more: Vec<String> = link.into_iter().chain(alone).collect();
-        if more.is_empty() { self.cause.to_string() } else { format!("{} ({})", self.cause, more.join("; ")) }
+        let cause = match (self.cause, &self.no_rdma) {
+            (Some(cause), _) => cause.to_string(),
+            (None, why) => format!(
+                "it is to be reached by RDMA (transport = \"rdma\"), and has none: {}",
+                why.as_deref().unwrap_or_default()
+            ),
+        };
+        if more.is_empty() { cause } else { format!("{cause} ({})", more.join("; ")) }
     }
 }
 

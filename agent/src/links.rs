@@ -1,5 +1,6 @@
 //! The links of an agent: a socket of the system, a port of DPDK, or both.
 use crate::order::Order;
+use crate::placer::{Placer, RdmaError};
 use crate::reach::Reach;
 use hectare_transport::udp::{Udp, interface_mtu};
 #[cfg(feature = "dpdk")]
@@ -7,6 +8,7 @@ use hectare_transport::{Both, dpdk::Dpdk};
 use hectare_wire::TransportChoice;
 use std::io;
 use std::net::SocketAddr;
+use tracing::warn;
 
 /// The largest packet of an interface, if the system does not say.
 const MTU: usize = 1500;
@@ -31,6 +33,8 @@ pub(crate) enum NoLink {
     #[cfg(feature = "dpdk")]
     #[error("its DPDK port at {at} does not open, and transport = \"dpdk\" permits no other link: {source}")]
     Port { at: SocketAddr, source: io::Error },
+    #[error("transport = \"rdma\" permits no host without RDMA, and here {0}")]
+    Rdma(#[from] RdmaError),
     #[cfg(not(feature = "dpdk"))]
     #[error(transparent)]
     NotBuilt(crate::port::PortError),
@@ -45,6 +49,23 @@ fn mtu() -> usize {
 
 fn socket(at: SocketAddr) -> Result<Udp, NoLink> {
     Udp::bind(at, mtu()).map_err(|source| NoLink::Socket { at, source })
+}
+
+/// What places lines at peers, if the agent is to have it.
+pub(crate) fn placer(order: &Order) -> Result<Placer, NoLink> {
+    let is_demanded = order.hosts.transport == TransportChoice::Rdma;
+    let Some(device) = &order.rdma else {
+        return Ok(Placer::none(""));
+    };
+    match Placer::open(device, order.hosts.own().address.ip()) {
+        Ok(placer) => Ok(placer),
+        Err(error) if is_demanded => Err(error.into()),
+        // One configuration may be that of hosts with RDMA and without.
+        Err(error) => {
+            warn!(%error, "no RDMA");
+            Ok(Placer::none(error.to_string()))
+        }
+    }
 }
 
 /// Why an agent without a port has none.

@@ -1,4 +1,5 @@
 //! What an agent is told at its start.
+use crate::placer::RdmaDevice;
 use crate::port::DpdkPort;
 use hectare_wire::JobHosts;
 use serde::{Deserialize, Serialize};
@@ -16,4 +17,7 @@ pub struct Order {
     /// The port of DPDK that it has beside a socket of the system, or instead; none for none.
     #[serde(default)]
     pub dpdk: Option<DpdkPort>,
+    /// The RDMA device by which it moves large cuts beside that; none for none.
+    #[serde(default)]
+    pub rdma: Option<RdmaDevice>,
 }

@@ -263,6 +263,12 @@ impl Own {
         runs.collect()
     }
 
+    /// A pinned member.
+    #[cfg(feature = "rdma")]
+    pub(crate) fn held(&self, pin: PinId, member: u16) -> Option<&Held> {
+        self.pins.get(&pin)?.held.get(&member)
+    }
+
     /// Bytes of a pinned member.
     pub(crate) fn bytes(&self, pin: PinId, member: u16) -> &[u8] {
         self.pins.get(&pin).and_then(|pin| pin.held.get(&member)).map_or(&[], Held::bytes)

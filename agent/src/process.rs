@@ -7,6 +7,7 @@
 use crate::links::{self, Links, NoLink};
 use crate::memory::SegmentMemory;
 use crate::order::Order;
+use crate::placer::Placer;
 use crate::reach::Reach;
 use crate::relay::{Relay, Setup};
 use crate::serve::serve;
@@ -91,7 +92,11 @@ fn run(order: &str) -> Result<u8, Failed> {
         Ok(open) => open,
         Err(error) => return Err(no_link(&order, &agent, error)),
     };
-    let part = Part { order: &order, job: &job, segment, reaches };
+    let placer = match links::placer(&order) {
+        Ok(placer) => placer,
+        Err(error) => return Err(no_link(&order, &agent, error)),
+    };
+    let part = Part { order: &order, job: &job, segment, reaches, placer };
     match links {
         Links::Udp(mut udp, why) => {
             info!(job = order.job, why, "by UDP alone");
@@ -107,7 +112,8 @@ fn run(order: &str) -> Result<u8, Failed> {
 /// A link that the job cannot do without ends it, if it was never there; one that was there is tried again.
 fn no_link(order: &Order, agent: &Agent, error: NoLink) -> Failed {
     let own = order.hosts.own();
-    if order.hosts.transport != TransportChoice::Dpdk || agent.number() > 1 {
+    let is_demanded = matches!(order.hosts.transport, TransportChoice::Dpdk | TransportChoice::Rdma);
+    if !is_demanded || agent.number() > 1 {
         return Failed::Link(error);
     }
     match agent.end_job(&format!("{} ({})", own.name, own.address), &error.to_string()) {
@@ -130,10 +136,11 @@ struct Part<'j> {
     job: &'j Job,
     segment: u64,
     reaches: Vec<Reach>,
+    placer: Placer,
 }
 
 fn run_over(part: Part<'_>, agent: Agent, transport: &mut impl Transport) -> Result<u8, Failed> {
-    let Part { order, job, segment, reaches } = part;
+    let Part { order, job, segment, reaches, placer } = part;
     let Order { job: name, hosts, run_dir, .. } = order.clone();
     let key = key(&hosts.key_file)?;
     let own = hosts.own().address;
@@ -159,10 +166,13 @@ fn run_over(part: Part<'_>, agent: Agent, transport: &mut impl Transport) -> Res
     for (index, of) in hosts.hosts.iter().enumerate().take(job.hosts().len()) {
         agent.name_host(index, &format!("{} ({})", of.name, of.address))?;
     }
-    let memory = SegmentMemory::with_ranks(agent, host, job.hosts());
+    let memory = SegmentMemory::with_ranks(agent, host, job.hosts()).with_placer(placer);
     let mut relay = Relay::new(setup, memory, Time::ZERO);
     if hosts.transport == TransportChoice::Dpdk {
         relay.refuse_strangers();
+    }
+    if hosts.transport == TransportChoice::Rdma {
+        relay.demand_rdma();
     }
     info!(job = name, %host, address = %own, boot, "the agent is here");
     // The daemon keeps the other end open as long as it knows of the job; after that, the job has ended when nobody is in it.

@@ -291,6 +291,33 @@ impl Received {
         }
     }
 
+    /// Begins to receive lines that the owner's host writes itself: the areas of the first `members`. None if they cannot be received.
+    pub(crate) fn let_write(
+        &mut self,
+        agent: &Agent,
+        id: GroupId,
+        members: usize,
+    ) -> Option<Vec<Option<dsm::AreaId>>> {
+        let group = self.groups.get_mut(&id)?;
+        group.receive(agent, id)?;
+        group.members.get(..members).map(<[_]>::to_vec)
+    }
+
+    /// Marks lines that the owner's host writes itself. If that is not possible, the cut cannot be committed.
+    pub(crate) fn announce(&mut self, agent: &Agent, id: AreaId, run: Run) {
+        let area = self.area(id);
+        let Some(group) = self.groups.get_mut(&id.group) else { return };
+        let lines = u64::from(run.first)..u64::from(run.first) + u64::from(run.count);
+        let marked = match (area, group.receive(agent, id.group)) {
+            (Some(area), Some(receiving)) => receiving.mark(area, lines),
+            _ => Err(dsm::Error::Deleted { name: format!("{id:?}") }),
+        };
+        if let Err(error) = marked {
+            error!(%error, "lines of another host cannot be written");
+            group.failed = true;
+        }
+    }
+
     /// Hands a state over to the rounds.
     pub(crate) fn commit(&mut self, agent: &Agent, id: GroupId, arrival: &Arrival) -> Committed {
         let Some(group) = self.groups.get_mut(&id) else { return Committed::Failed };

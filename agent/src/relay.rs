@@ -1,8 +1,9 @@
 //! The agent without a thread, a socket or a clock: datagrams and the time go in, datagrams come out.
 use crate::failure::Failure;
 use crate::memory::SegmentMemory;
+use crate::placer::{Lines, News, Standing};
 use crate::reach::Reach;
-use hectare_net::{Action, Config, Counters, Event, HostId, Node, Packet, Piece};
+use hectare_net::{Action, Cause, Config, Counters, Event, HostId, Node, Packet, Piece};
 use hectare_session::{self as session, Batch, Endpoint, LinkStatus, Reason, SendError, Time};
 use hectare_wire::TraceStep;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -70,6 +71,8 @@ pub struct Relay {
     failure: Option<Failure>,
     /// From where alone datagrams are taken; none for anywhere: sessions prove who sent them.
     only: Option<BTreeSet<SocketAddr>>,
+    /// A peer without RDMA ends the job.
+    demands_rdma: bool,
     /// Datagrams from elsewhere.
     strange: u64,
     /// The transport's counters when somebody last asked.
@@ -128,6 +131,7 @@ impl Relay {
             farewell_is_over: false,
             failure: None,
             only: None,
+            demands_rdma: false,
             strange: 0,
             transport: Vec::new(),
         }
@@ -136,6 +140,21 @@ impl Relay {
     /// Takes datagrams from the peers' ports alone, so that no peer comes by another way.
     pub fn refuse_strangers(&mut self) {
         self.only = Some(self.peers.values().filter_map(|peer| peer.reach.behind_port()).collect());
+    }
+
+    /// Ends the job if a peer has no RDMA.
+    pub fn demand_rdma(&mut self) {
+        self.demands_rdma = true;
+    }
+
+    fn check_rdma(&mut self) {
+        if !self.demands_rdma || self.failure.is_some() {
+            return;
+        }
+        let without = |host: &HostId| Some((*host, self.memory.placer().has_none(*host)?));
+        if let Some((host, why)) = self.peers.keys().find_map(without) {
+            self.end(host, None, Some(why));
+        }
     }
 
     /// Datagrams that were not taken since they came by another way.
@@ -247,6 +266,8 @@ impl Relay {
         }
         self.memory.look();
         self.tell_memory(now);
+        self.memory.placer_mut().poll(now);
+        self.tell_news(now);
         if !std::mem::replace(&mut self.is_ready, true) {
             self.tell(now, Event::Ready);
             self.memory.agent().ready();
@@ -255,12 +276,43 @@ impl Relay {
             self.tell(now, Event::Timeout);
         }
         self.tell_memory(now);
+        self.tell_news(now);
+        self.check_rdma();
         match self.is_unneeded() {
             true => {
                 let since = *self.unneeded.get_or_insert(now);
                 self.farewell_is_over = now.since(since) > FAREWELL;
             }
             false => self.unneeded = None,
+        }
+    }
+
+    /// How lines are placed at a peer, or why not.
+    pub(crate) fn placing(&self, peer: HostId) -> Standing {
+        self.memory.placer().standing(peer)
+    }
+
+    /// What the placer counts.
+    pub(crate) fn placed(&self) -> [(&'static str, &'static str, u64); 4] {
+        self.memory.placer().counters()
+    }
+
+    /// Whether nothing comes by the placer before its descriptor or the time-out says so. To be called before each sleep.
+    pub(crate) fn may_sleep(&mut self) -> bool {
+        self.memory.placer_mut().may_sleep()
+    }
+
+    fn tell_news(&mut self, now: Time) {
+        while let Some(news) = self.memory.placer_mut().next_news() {
+            self.tell(
+                now,
+                match news {
+                    News::Card(peer, card) => Event::Card { peer, card },
+                    News::Places(peer, can) => Event::Places { peer, can },
+                    News::Wrote(peer, id) => Event::Wrote { peer, id },
+                    News::Placed(peer, cut) => Event::Placed { peer, cut },
+                },
+            );
         }
     }
 
@@ -272,7 +324,7 @@ impl Relay {
 
     fn tell(&mut self, now: Time, event: Event<'_>) {
         self.node.handle(now.as_nanos(), event, &mut self.memory, &mut self.actions);
-        self.act();
+        self.act(now);
     }
 
     fn hear(&mut self, now: Time, event: session::Event) {
@@ -290,7 +342,10 @@ impl Relay {
                 known.sessions += 1;
                 known.waiting.clear();
                 self.memory.connected(peer);
+                // Nothing of its former agent is written here any more.
+                self.memory.placer_mut().disconnected(peer);
                 self.tell(now, Event::Connected { peer, boot });
+                self.memory.placer_mut().connected(peer);
                 if let Some(bytes) = bytes {
                     self.tell(now, Event::Payload { peer, bytes });
                 }
@@ -314,6 +369,7 @@ impl Relay {
                 if known.boot.take().is_some() {
                     known.since = now;
                     known.waiting.clear();
+                    self.memory.placer_mut().disconnected(peer);
                     self.tell(now, Event::Disconnected { peer });
                 }
             }
@@ -333,9 +389,13 @@ impl Relay {
     }
 
     /// Does what the node said, but for packets: there are none as long as it has no room for them.
-    fn act(&mut self) {
+    fn act(&mut self, now: Time) {
         for action in std::mem::take(&mut self.actions) {
             match action {
+                Action::Card { peer, card } => self.memory.placer_mut().card(now, peer, &card),
+                Action::Place { peer, id, cut, pin, lines, is_last } => {
+                    self.memory.place(peer, Lines { id, cut, pin, lines, is_last });
+                }
                 Action::Send(packet) => {
                     debug_assert!(false, "a packet without room: {packet:?}");
                 }
@@ -345,24 +405,28 @@ impl Relay {
                 Action::Conflict { area, by, error } => self.memory.conflicted(area, by, error),
                 Action::Deleted { area } => self.memory.deleted(area),
                 Action::PeerRefused { peer, error } => error!(%peer, %error, "a host was refused"),
-                Action::End(failed) => {
-                    let peer = self.peers.get(&failed.host);
-                    let failure = Failure {
-                        host: failed.host,
-                        address: peer.map(|peer| peer.reach.address()),
-                        cause: failed.cause,
-                        link: peer.and_then(|peer| peer.reason),
-                        dpdk_alone: peer.is_some_and(|peer| peer.reach.is_dpdk_alone()),
-                    };
-                    error!(%failure, "the job ends");
-                    let (host, cause) = (failure.host_text(), failure.cause_text());
-                    if let Err(error) = self.memory.agent().end_job(&host, &cause) {
-                        error!(%error, "the job cannot be told");
-                    }
-                    self.failure.get_or_insert(failure);
-                }
+                Action::End(failed) => self.end(failed.host, Some(failed.cause), None),
             }
         }
+    }
+
+    /// The job ends because of a host.
+    fn end(&mut self, host: HostId, cause: Option<Cause>, no_rdma: Option<String>) {
+        let peer = self.peers.get(&host);
+        let failure = Failure {
+            host,
+            address: peer.map(|peer| peer.reach.address()),
+            cause,
+            no_rdma,
+            link: peer.and_then(|peer| peer.reason),
+            dpdk_alone: peer.is_some_and(|peer| peer.reach.is_dpdk_alone()),
+        };
+        error!(%failure, "the job ends");
+        let (host, cause) = (failure.host_text(), failure.cause_text());
+        if let Err(error) = self.memory.agent().end_job(&host, &cause) {
+            error!(%error, "the job cannot be told");
+        }
+        self.failure.get_or_insert(failure);
     }
 
     /// Writes datagrams to one host into an empty batch: what the sessions have to say, else packets of the node. There may be
@@ -456,6 +520,7 @@ impl Relay {
     pub fn next_timeout(&self, now: Time) -> Time {
         let link = self.endpoint.next_timeout();
         let node = self.node.next_timeout().map(Time::from_nanos);
-        link.into_iter().chain(node).fold(now + self.alive / 2, Time::min)
+        let placer = self.memory.placer().next_timeout();
+        link.into_iter().chain(node).chain(placer).fold(now + self.alive / 2, Time::min)
     }
 }

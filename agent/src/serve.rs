@@ -37,6 +37,9 @@ pub fn serve(
 ) -> io::Result<Option<Failure>> {
     let now = || Time::from_nanos(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let waker = transport.waker();
+    if let Some(descriptor) = relay.memory().placer().event_descriptor() {
+        transport.watch(descriptor);
+    }
     let sleeper = Sleeper::start(LONGEST, move || waker.wake())?;
     let mut idle = Idle::default();
     let (mut asked, mut failed) = (Instant::now(), None);
@@ -66,7 +69,7 @@ pub fn serve(
         let longest = relay.next_timeout(time).since(time).min(ASKS);
         let bell = relay.memory().bell();
         let worked = came > 0 || sent > 0 || bell.has_rung();
-        if idle.is_to_sleep(worked || longest.is_zero()) {
+        if idle.is_to_sleep(worked || longest.is_zero()) && relay.may_sleep() {
             sleeper.sleep_on(bell);
             transport.wait(longest)?;
         }

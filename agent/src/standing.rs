@@ -20,16 +20,28 @@ fn nanos(length: Duration) -> u64 {
 pub(crate) fn standing(order: &Order, relay: &Relay, now: Time) -> AgentStatus {
     let own = order.hosts.own();
     let name = |index: u16| order.hosts.hosts.get(usize::from(index)).map_or("", |host| &host.name);
-    let peers = relay.peers().map(|(host, peer, status)| PeerStanding {
-        host: host.0,
-        name: name(host.0).into(),
-        address: peer.reach.address(),
-        link: peer.reach.link().to_string(),
-        link_reason: peer.reach.why().to_owned(),
-        since_ms: millis(now.since(peer.since)),
-        sessions: peer.sessions,
-        reason: peer.reason.map(|reason| reason.to_string()),
-        session: session(peer, status, now),
+    let peers = relay.peers().map(|(host, peer, status)| {
+        let placing = relay.placing(host);
+        let link = match placing.is_up {
+            true => "rdma".to_owned(),
+            false => peer.reach.link().to_string(),
+        };
+        let why = match (placing.is_up, placing.why.is_empty()) {
+            (true, _) => format!("{}; small cuts and control by {}", placing.why, peer.reach.link()),
+            (false, true) => peer.reach.why().to_owned(),
+            (false, false) => format!("{}; {}", peer.reach.why(), placing.why),
+        };
+        PeerStanding {
+            host: host.0,
+            name: name(host.0).into(),
+            address: peer.reach.address(),
+            link,
+            link_reason: why,
+            since_ms: millis(now.since(peer.since)),
+            sessions: peer.sessions,
+            reason: peer.reason.map(|reason| reason.to_string()),
+            session: session(peer, status, now),
+        }
     });
     AgentStatus {
         job: order.job.clone(),
@@ -103,6 +115,7 @@ fn counters(relay: &Relay) -> Vec<(String, String, u64)> {
         ("cuts", "refused", node.cuts_refused),
         ("cuts", "arrived", node.arrivals),
         ("lines", "sent", node.lines_sent),
+        ("lines", "placed", node.lines_placed),
         ("lines", "resent", node.lines_resent),
         ("lines", "received", node.lines_received),
         ("lines", "stale", node.stale_lines),
@@ -135,6 +148,7 @@ fn counters(relay: &Relay) -> Vec<(String, String, u64)> {
         ("refused_callers", "identity", sessions.refused_identity),
         ("refused_by_peers", "", sessions.refused_by_peer),
     ];
-    let all = all.iter().chain(relay.transport_counters());
+    let placed = relay.placed();
+    let all = all.iter().chain(&placed).chain(relay.transport_counters());
     all.map(|(name, cause, value)| ((*name).into(), (*cause).into(), *value)).collect()
 }

@@ -1,7 +1,7 @@
 //! The daemon's configuration: a file, the environment on top of it, and flags on top of both.
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
-use hectare_agent::DpdkPort;
+use hectare_agent::{DpdkPort, RdmaDevice, RdmaError};
 use hectare_wire::{JobSettings, RunDir, TransportChoice};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -99,6 +99,8 @@ pub struct Config {
     pub transport: TransportChoice,
     /// The port of DPDK of agents; `None` for none.
     pub dpdk: Option<DpdkPort>,
+    /// The RDMA device of agents; `None` for none.
+    pub rdma: Option<RdmaDevice>,
     /// The log.
     pub log: Log,
     /// Metrics.
@@ -120,6 +122,7 @@ impl Default for Config {
             join_within_s: 3600,
             transport: TransportChoice::default(),
             dpdk: None,
+            rdma: None,
             log: Log::default(),
             metrics: Metrics::default(),
             limits: Limits::default(),
@@ -244,6 +247,9 @@ impl Config {
     }
 
     fn check_transport(&self) -> Result<()> {
+        if self.transport == TransportChoice::Rdma && !RdmaDevice::IS_BUILT {
+            bail!("transport is \"rdma\", and {}", RdmaError::NotBuilt);
+        }
         let alone = self.transport == TransportChoice::Dpdk;
         match &self.dpdk {
             // One configuration may be that of hosts with DPDK and without.
@@ -341,6 +347,7 @@ mod tests {
             all.run_dir.is_some()
                 && all.key_file.is_some()
                 && all.dpdk.is_some()
+                && all.rdma.is_some()
                 && all.defaults.bytes.is_some()
                 && all.defaults.stall.is_some()
         );
@@ -359,8 +366,8 @@ mod tests {
             ("[limits]\nareas = 0", "limits.areas is 0"),
             ("[limits]\nworkers = 0", "limits.workers is 0"),
             ("[metrics]\nlisten = \"here\"", "line 2: invalid socket address"),
-            ("transport = \"rdma\"", "line 1: Hectare has no RDMA transport"),
-            ("transport = \"tcp\"", "line 1: expected auto, udp or dpdk"),
+            ("[rdma]\ndevise = \"x\"", "line 2: unknown field `devise`"),
+            ("transport = \"tcp\"", "line 1: expected auto, udp, dpdk or rdma"),
             ("transport = \"dpdk\"", "there is no port: name one in [dpdk]"),
             ("[defaults]\nstall = { kill = 4 }", "unknown variant `kill`"),
         ] {

@@ -34,6 +34,8 @@ mod place;
 mod plan;
 mod protocol;
 mod ranks;
+#[cfg(feature = "rdma")]
+mod rdma;
 mod restart;
 mod service;
 mod stalls;

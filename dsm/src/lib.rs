@@ -55,6 +55,7 @@ pub mod agent {
         Agent,
         bell::Bell,
         describe::AreaDescription,
+        expose::{ExposedCopy, ExposedWriter},
         force::{Forced, Published},
         held::{Held, LineSet, State},
         news::Event,

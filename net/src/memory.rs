@@ -40,6 +40,15 @@ pub struct Arrival {
     pub age_ns: u64,
 }
 
+/// Where a peer's driver writes lines of an area itself: what its link needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The address of the area's first byte.
+    pub address: u64,
+    /// The key that opens it.
+    pub key: u32,
+}
+
 /// The shared memory of this host, as its agent sees it.
 ///
 /// All of it is local and returns at once. The agent may end between any two calls; what the next one needs to know is in
@@ -76,6 +85,20 @@ pub trait Memory {
 
     /// Marks the lines of a received area, then writes them. The area's last line may be short.
     fn write(&mut self, area: AreaId, run: Run, bytes: &[u8]);
+
+    /// Lets the owner's host write the lines of a cut that has begun itself, once each is announced: where it may, for each of the first
+    /// `members` of the group. `None` if it may not. The lines of an earlier cut of the same host may still be written meanwhile, but
+    /// before those of this one.
+    ///
+    /// It may until [`placed`](Self::placed). When anything else comes to write or hand over the group, or it goes, none of its writes
+    /// is seen any more, by whatever that takes.
+    fn grant(&mut self, group: GroupId, to: HostId, members: usize) -> Option<Vec<Place>>;
+
+    /// Marks lines of a received area that the owner's host writes itself from now on.
+    fn announce(&mut self, area: AreaId, run: Run);
+
+    /// All lines that were announced are written.
+    fn placed(&mut self, group: GroupId);
 
     /// A state of a received group is whole: the next round that may publish it does. The node touches the group again when
     /// it was told that it is visible.

@@ -37,11 +37,13 @@ pub enum Mutant {
     Unasked,
     /// A host leaves what is sent on demand before the next owner's host has it.
     BlindLeave,
+    /// Lines are placed before their receiver has heard which they are.
+    HastyPlace,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 17] = [
+    pub const ALL: [Mutant; 18] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -59,5 +61,6 @@ impl Mutant {
         Mutant::HastyLeave,
         Mutant::Unasked,
         Mutant::BlindLeave,
+        Mutant::HastyPlace,
     ];
 }

@@ -7,17 +7,20 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum TransportChoice {
-    /// By DPDK where both have a port on one link and the peer answers there, else by UDP of the system.
+    /// Large cuts by RDMA where both have a device; all else by DPDK where both have a port on one link and the peer answers there, else by UDP of the system.
     #[default]
     Auto,
     /// By UDP of the system.
     Udp,
     /// By DPDK; a peer that is not to be reached by it is an error.
     Dpdk,
+    /// As `Auto`, and large cuts by RDMA; a peer without is an error.
+    Rdma,
 }
 
 impl TransportChoice {
-    const ALL: [TransportChoice; 3] = [TransportChoice::Auto, TransportChoice::Udp, TransportChoice::Dpdk];
+    const ALL: [TransportChoice; 4] =
+        [TransportChoice::Auto, TransportChoice::Udp, TransportChoice::Dpdk, TransportChoice::Rdma];
 
     /// Its name, as it is written in files, flags and answers.
     pub fn name(self) -> &'static str {
@@ -25,6 +28,7 @@ impl TransportChoice {
             TransportChoice::Auto => "auto",
             TransportChoice::Udp => "udp",
             TransportChoice::Dpdk => "dpdk",
+            TransportChoice::Rdma => "rdma",
         }
     }
 }
@@ -46,7 +50,7 @@ impl FromStr for TransportChoice {
 
     fn from_str(name: &str) -> Result<TransportChoice, UnknownTransport> {
         let found = TransportChoice::ALL.into_iter().find(|choice| choice.name() == name);
-        found.ok_or(if name == "rdma" { UnknownTransport::Rdma } else { UnknownTransport::Other })
+        found.ok_or(UnknownTransport)
     }
 }
 
@@ -60,14 +64,8 @@ impl TryFrom<String> for TransportChoice {
 
 /// A name that is no [`TransportChoice`]'s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnknownTransport {
-    /// RDMA.
-    #[error("Hectare has no RDMA transport: expected auto, udp or dpdk")]
-    Rdma,
-    /// Anything else.
-    #[error("expected auto, udp or dpdk")]
-    Other,
-}
+#[error("expected auto, udp, dpdk or rdma")]
+pub struct UnknownTransport;
 
 #[cfg(test)]
 mod tests {
@@ -79,7 +77,6 @@ mod tests {
             assert_eq!(choice.to_string().parse(), Ok(choice));
         }
         let refused = |name: &str| name.parse::<TransportChoice>().unwrap_err().to_string();
-        assert_eq!(refused("rdma"), "Hectare has no RDMA transport: expected auto, udp or dpdk");
-        assert_eq!(refused("tcp"), "expected auto, udp or dpdk");
+        assert_eq!(refused("tcp"), "expected auto, udp, dpdk or rdma");
     }
 }

@@ -81,6 +81,7 @@ impl SegmentMemory {
         match self.agent.leave(area, rank, epoch, names::version_here(version)) {
             Ok(true) => {
                 info!(area = self.name_of(id), %to, rank, epoch, "an area goes to another host");
+                self.placer.forget(area);
                 self.own.forget(area);
                 self.received.insert(id, area);
                 true
@@ -95,6 +96,7 @@ impl SegmentMemory {
 
     pub(super) fn take_group(&mut self, group: GroupId, handover: Handover) -> bool {
         // Lines of a cut that is not complete are no longer to come.
+        self.forget_places(group);
         self.received.end_cut(group);
         let areas = self.received.areas_of(group);
         let &[area] = areas.as_slice() else { return false };

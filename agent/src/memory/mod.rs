@@ -4,6 +4,7 @@ mod handover;
 use crate::forcing::Forcing;
 use crate::local::{self, Local};
 use crate::own::{Entered, Own};
+use crate::placer::{self, Placer};
 use crate::received::{Committed, Received};
 use crate::trace::Trace;
 use hectare_dsm as dsm;
@@ -11,8 +12,8 @@ use hectare_dsm::agent::{Agent, Bell, Conflict, Over, Refusal, RemoteWorker};
 use hectare_dsm::{ElementType, Unshared};
 use hectare_net::wire::{Handover, Stage, Wanted};
 use hectare_net::{
-    AreaId, Arrival, Description, Event, GroupId, HostId, Lines, Memory, NameError, PinId, Pinned, Run,
-    Version,
+    AreaId, Arrival, Description, Event, GroupId, HostId, Lines, Memory, NameError, PinId, Pinned, Place,
+    Run, Version,
 };
 use hectare_wire::{TraceStep, TraceWhat};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -34,6 +35,9 @@ struct Asked {
 #[derive(Debug)]
 pub struct SegmentMemory {
     // First: they hold areas of the agent.
+    placer: Placer,
+    /// Groups of which a peer may be writing lines by itself.
+    written: BTreeMap<GroupId, HostId>,
     own: Own,
     local: Local,
     received: Received,
@@ -72,6 +76,8 @@ impl SegmentMemory {
     pub fn with_ranks(agent: Agent, host: HostId, ranks: Vec<Range<u32>>) -> SegmentMemory {
         agent.ring_for_chosen();
         SegmentMemory {
+            placer: Placer::default(),
+            written: BTreeMap::new(),
             own: Own::default(),
             local: Local::default(),
             received: Received::default(),
@@ -98,6 +104,41 @@ impl SegmentMemory {
     pub(crate) fn bell(&self) -> Bell {
         let looks_again = !self.untold.is_empty() || !self.going.is_empty();
         self.agent.bell(self.received.waits() || self.forcing.waits() || looks_again)
+    }
+
+    /// Has lines of large cuts written and read by a device.
+    #[must_use]
+    pub fn with_placer(self, placer: Placer) -> SegmentMemory {
+        SegmentMemory { placer, ..self }
+    }
+
+    pub(crate) fn placer(&self) -> &Placer {
+        &self.placer
+    }
+
+    pub(crate) fn placer_mut(&mut self) -> &mut Placer {
+        &mut self.placer
+    }
+
+    /// Writes lines of a pinned state into a peer's memory.
+    pub(crate) fn place(&mut self, peer: HostId, what: placer::Lines) {
+        self.placer.place(&self.own, peer, what);
+    }
+
+    /// Something else comes to write a group, or it goes: what its owner's host was allowed to write itself and has not is never
+    /// seen any more.
+    fn end_writes(&mut self, group: GroupId) {
+        if let Some(peer) = self.written.remove(&group) {
+            self.placer.close(peer, "a cut was given up, of which lines may have been on their way");
+        }
+    }
+
+    /// Areas of a group are gone, or change hands: nobody writes or reads them by a device any more.
+    fn forget_places(&mut self, group: GroupId) {
+        self.end_writes(group);
+        for area in self.received.areas_of(group) {
+            self.placer.forget(area);
+        }
     }
 
     pub(crate) fn agent(&self) -> &Agent {
@@ -211,6 +252,7 @@ impl SegmentMemory {
                 group.into_iter().for_each(|group| self.tell_state(group));
             }
             dsm::agent::Event::Deleted { area } => {
+                self.placer.forget(area);
                 if let Some(area) = self.own.forget(area).or_else(|| self.local.forget(area)) {
                     self.events.push_back(Event::Deleted { area });
                 } else if let Some(group) = self.received.forget(area) {
@@ -357,6 +399,9 @@ impl SegmentMemory {
 
     /// The owner of an area has deleted it.
     pub(crate) fn deleted(&mut self, area: AreaId) {
+        if let Some(here) = self.received.area(area) {
+            self.placer.forget(here);
+        }
         self.received.delete(&self.agent, area);
     }
 
@@ -430,6 +475,7 @@ impl Memory for SegmentMemory {
     }
 
     fn restore(&mut self, group: GroupId) {
+        self.end_writes(group);
         self.received.restore(group);
     }
 
@@ -439,10 +485,30 @@ impl Memory for SegmentMemory {
     }
 
     fn write(&mut self, area: AreaId, run: Run, bytes: &[u8]) {
+        self.end_writes(area.group);
         self.received.write(&self.agent, area, run, bytes);
     }
 
+    fn grant(&mut self, group: GroupId, to: HostId, members: usize) -> Option<Vec<Place>> {
+        if self.written.get(&group).is_some_and(|peer| *peer != to) {
+            self.end_writes(group);
+        }
+        let areas = self.received.let_write(&self.agent, group, members)?;
+        let places = self.placer.grant(&self.agent, to, &areas)?;
+        self.written.insert(group, to);
+        Some(places)
+    }
+
+    fn announce(&mut self, area: AreaId, run: Run) {
+        self.received.announce(&self.agent, area, run);
+    }
+
+    fn placed(&mut self, group: GroupId) {
+        self.written.remove(&group);
+    }
+
     fn commit(&mut self, group: GroupId, arrival: Arrival) {
+        self.end_writes(group);
         self.trace.note(group, &arrival.versions, self.now_ns, TraceWhat::Complete);
         let arrival = Arrival { age_ns: arrival.age_ns.saturating_add(self.way_ns), ..arrival };
         match self.received.commit(&self.agent, group, &arrival) {
@@ -486,6 +552,7 @@ impl Memory for SegmentMemory {
     }
 
     fn release(&mut self, group: GroupId) {
+        self.forget_places(group);
         self.received.release(&self.agent, group);
     }
 }

@@ -1,17 +1,17 @@
 //! Hosts in one process, and a network between them that loses datagrams.
-use hectare_agent::{Failure, Reach, Relay, SegmentMemory, Setup};
+use hectare_agent::{Failure, Placer, Reach, Relay, SegmentMemory, Setup};
 use hectare_dsm::{Error, Job, Owned, Worker};
 use hectare_net::HostId;
 use hectare_session::{self as session, Batch, ClusterKey, Config, Time};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) const MS: u64 = 1_000_000;
 /// Between two looks at everything.
 const STEP: u64 = MS / 5;
 /// More than anything here takes.
-const END: u64 = 60_000 * MS;
+const END: u64 = 120_000 * MS;
 
 /// The element at `at` of version `version`.
 pub(crate) fn filled(at: usize, version: u64) -> u64 {
@@ -69,6 +69,9 @@ impl Host {
     }
 }
 
+/// Opens what places lines, of each host; then time is real, from the instant on.
+type RealPlacer = (fn(usize) -> Placer, Instant);
+
 /// All hosts and the time.
 pub(crate) struct World {
     pub(crate) hosts: Vec<Host>,
@@ -81,6 +84,7 @@ pub(crate) struct World {
     /// When each arrives: from whom, to whom, what.
     wire: BTreeMap<(u64, u64), (usize, usize, Vec<u8>)>,
     sent: u64,
+    placer: Option<RealPlacer>,
 }
 
 fn address(host: usize) -> SocketAddr {
@@ -90,6 +94,15 @@ fn address(host: usize) -> SocketAddr {
 impl World {
     pub(crate) fn new(hosts: usize, seed: u64) -> World {
         World::with_room(&vec![1 << 28; hosts], seed)
+    }
+
+    /// Hosts that place lines by a device each, and real time. Agents are started anew with it.
+    #[allow(dead_code, reason = "not all tests have devices")]
+    pub(crate) fn with_placers(hosts: usize, seed: u64, placer: fn(usize) -> Placer) -> World {
+        let mut world = World::new(hosts, seed);
+        world.placer = Some((placer, Instant::now()));
+        (0..hosts).for_each(|host| world.restart(host));
+        world
     }
 
     /// Hosts with so many bytes for areas.
@@ -115,6 +128,7 @@ impl World {
             state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             wire: BTreeMap::new(),
             sent: 0,
+            placer: None,
         };
         (0..world.hosts.len()).for_each(|host| world.restart(host));
         world
@@ -153,13 +167,17 @@ impl World {
             segment: host as u64 + 1,
             silence: Duration::from_secs(3),
         };
-        let memory = SegmentMemory::new(it.job.agent().unwrap(), HostId(host as u16));
+        let placer = self.placer.map_or_else(Placer::default, |(placer, _)| placer(host));
+        let memory = SegmentMemory::new(it.job.agent().unwrap(), HostId(host as u16)).with_placer(placer);
         it.relay = Some(Relay::new(setup, memory, Time::from_nanos(self.now)));
     }
 
     /// One step of everything.
     pub(crate) fn turn(&mut self) {
-        self.now += STEP;
+        self.now = match self.placer {
+            None => self.now + STEP,
+            Some((_, since)) => (since.elapsed().as_nanos() as u64).max(self.now + 1),
+        };
         let now = Time::from_nanos(self.now);
         while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
             let (from, to, mut bytes) = entry.remove();

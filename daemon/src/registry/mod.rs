@@ -12,8 +12,8 @@ use crate::config::{Config, Limits};
 use crate::key_file;
 use crate::memory;
 pub use adopt::{Adopted, BroughtJob};
-use hectare_agent::{DpdkPort, Order};
-use hectare_wire::{JobHosts, JobSettings, Refusal, RunDir, check_job_name};
+use hectare_agent::{DpdkPort, Order, RdmaDevice};
+use hectare_wire::{JobHosts, JobSettings, Refusal, RunDir, TransportChoice, check_job_name};
 use marks::Marks;
 pub use members::Gone;
 use members::Member;
@@ -64,6 +64,8 @@ pub struct Registry {
     join_within: Duration,
     /// The port of DPDK of agents, if they may have one.
     dpdk: Option<DpdkPort>,
+    /// The RDMA device of agents, if they may have one.
+    rdma: Option<RdmaDevice>,
     /// Names of jobs of an earlier daemon that nobody brought yet.
     awaited: BTreeSet<String>,
     since: Instant,
@@ -91,6 +93,7 @@ impl Registry {
             closer,
             join_within: Duration::from_secs(config.join_within_s),
             dpdk: config.dpdk.clone(),
+            rdma: config.rdma.clone(),
             since: Instant::now(),
         }
     }
@@ -102,6 +105,7 @@ impl Registry {
         self.max_jobs = config.max_jobs;
         self.join_within = Duration::from_secs(config.join_within_s);
         self.dpdk = config.dpdk.clone();
+        self.rdma = config.rdma.clone();
     }
 
     /// Forgets the jobs that nobody has joined in time, but for those that are kept; their names.
@@ -181,7 +185,12 @@ impl Registry {
     /// What the agent of such a job is told.
     fn order_of(&self, job: &str, hosts: JobHosts) -> Order {
         let (run_dir, dpdk) = (self.run_dir.path().to_owned(), self.port_of(&hosts));
-        Order { job: job.into(), hosts, run_dir, dpdk }
+        let rdma = match hosts.transport {
+            TransportChoice::Udp | TransportChoice::Dpdk => None,
+            TransportChoice::Auto => self.rdma.clone(),
+            TransportChoice::Rdma => Some(self.rdma.clone().unwrap_or_default()),
+        };
+        Order { job: job.into(), hosts, run_dir, dpdk, rdma }
     }
 
     /// The port of the agent of such a job.

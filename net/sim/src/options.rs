@@ -75,6 +75,10 @@ pub struct Options {
     pub requests: u64,
     /// Of a thousand groups of one area, so many are sent on demand.
     pub on_demand: u64,
+    /// Hosts write lines of cuts into each other's memory.
+    pub placing: bool,
+    /// Of a thousand of their writes, so many break the queue pair.
+    pub breaks: u64,
     /// A host sends cuts of groups that it does not own.
     pub impostor: bool,
     /// A host dies.
@@ -143,6 +147,8 @@ impl Options {
             renewals: if random.chance(400) { random.between(1, 6) } else { 0 },
             handovers: if random.chance(500) { random.between(1, 12) } else { 0 },
             on_demand: if random.chance(500) { 500 } else { 0 },
+            placing: random.chance(500),
+            breaks: if random.chance(500) { random.between(1, 200) } else { 0 },
             mutant: None,
             verbose: false,
         }

@@ -41,6 +41,7 @@ fn equal_seeds_are_equal_runs() {
 fn the_faults_happen() {
     let outcomes: Vec<_> = (0..100).map(|seed| run(Options::of(seed)).counters).collect();
     let sum = |of: fn(&hectare_net::Counters) -> u64| outcomes.iter().map(of).sum::<u64>();
+    assert!(sum(|counters| counters.lines_placed) > 1000);
     assert!(sum(|counters| counters.lines_resent) > 0);
     assert!(sum(|counters| counters.stale_lines) > 0);
     assert!(sum(|counters| counters.cuts_refused) > 0);
@@ -86,7 +87,8 @@ fn a_version_of_another_writer() {
 
 #[test]
 fn half_a_group() {
-    is_found(Mutant::SplitGroup, &[Promise::Groups]);
+    // What is placed is there all the same.
+    is_found(Mutant::SplitGroup, &[Promise::Groups, Promise::Whole]);
 }
 
 #[test]
@@ -152,4 +154,9 @@ fn what_nobody_asked_for() {
 #[test]
 fn a_group_that_is_left_before_the_next_owner_has_it() {
     is_found(Mutant::BlindLeave, &[Promise::OneWriter]);
+}
+
+#[test]
+fn lines_that_are_placed_before_they_are_announced() {
+    is_found(Mutant::HastyPlace, &[Promise::Contract]);
 }

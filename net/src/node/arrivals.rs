@@ -52,8 +52,11 @@ pub(super) enum Phase {
 /// The cut under way.
 #[derive(Debug)]
 pub(super) struct Receiving {
-    cut: Cut,
-    came: Intervals,
+    pub(super) cut: Cut,
+    pub(super) came: Intervals,
+    /// Its sender may write its lines, of which these were announced.
+    pub(super) granted: bool,
+    pub(super) announced: Intervals,
     since_ns: u64,
 }
 
@@ -88,7 +91,7 @@ impl Inbound {
         }
     }
 
-    fn description(&self, member: u16) -> Option<&Description> {
+    pub(super) fn description(&self, member: u16) -> Option<&Description> {
         self.told.get(usize::from(member))?.as_ref()?.as_ref()
     }
 
@@ -378,7 +381,10 @@ impl Node {
         cx.memory.begin(group, &cut.versions);
         self.under_way.retain(|_, other| *other != group);
         self.under_way.insert((from, cut.cut), group);
-        inbound.phase = Phase::Receiving(Receiving { cut, came: Intervals::default(), since_ns: cx.now });
+        let (came, announced) = (Intervals::default(), Intervals::default());
+        let receiving = Receiving { cut, came, granted: false, announced, since_ns: cx.now };
+        inbound.phase = Phase::Receiving(receiving);
+        self.grant(cx, from, group);
         self.complete(cx, group);
     }
 
@@ -397,9 +403,12 @@ impl Node {
         let Some(description) = inbound.description(data.member).cloned() else { return };
         let count: u64 = data.runs().map(|run| u64::from(run.count)).sum();
         let len: u64 = data.runs().map(|run| run_bytes(&description, run)).sum();
+        // Some of them may be on their way into memory.
+        let is_placed = receiving.granted;
         let outside =
             data.runs().any(|run| u64::from(run.first) + u64::from(run.count) > description.lines());
         if outside
+            || is_placed
             || len != data.bytes.len() as u64
             || data.position + count > total
             || usize::from(data.member) >= receiving.cut.versions.len()
@@ -421,19 +430,19 @@ impl Node {
         self.complete(cx, group);
     }
 
-    fn group_of_cut(&self, from: HostId, cut: u64) -> Option<GroupId> {
+    pub(super) fn group_of_cut(&self, from: HostId, cut: u64) -> Option<GroupId> {
         let group = self.under_way.get(&(from, cut))?;
         let is_under_way = matches!(&self.inbound.get(group)?.phase, Phase::Receiving(receiving) if receiving.cut.cut == cut);
         is_under_way.then_some(*group)
     }
 
     /// Commits the cut under way if it is whole.
-    fn complete(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+    pub(super) fn complete(&mut self, cx: &mut Cx<'_>, group: GroupId) {
         let missing = u64::from(self.mutant(Mutant::EarlyCommit));
         let (first_only, no_labels) = (self.mutant(Mutant::SplitGroup), self.mutant(Mutant::NoLabels));
         let inbound = self.inbound.get_mut(&group).expect("a cut of it is under way");
         let Phase::Receiving(receiving) = &inbound.phase else { return };
-        let Receiving { cut, came, since_ns } = receiving;
+        let Receiving { cut, came, since_ns, .. } = receiving;
         if !came.covers(cut.total.saturating_sub(missing)) {
             return;
         }

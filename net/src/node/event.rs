@@ -1,6 +1,6 @@
 //! Events and actions of a node, its settings and its counters.
 use super::Packet;
-use crate::memory::State;
+use crate::memory::{PinId, Place, State};
 #[cfg(feature = "mutants")]
 use crate::mutant::Mutant;
 use crate::types::{
@@ -28,6 +28,8 @@ pub struct Config {
     pub alive_ns: u64,
     /// Who is silent for so long has failed. Also what is granted to all hosts to appear.
     pub silence_ns: u64,
+    /// The smallest cut, in lines, that is placed where the link can do that; smaller ones are in packets.
+    pub place_lines: u64,
     /// A seeded error.
     #[cfg(feature = "mutants")]
     pub mutant: Option<Mutant>,
@@ -46,6 +48,7 @@ impl Config {
             max_payload: MIN_PAYLOAD,
             alive_ns: 1_000_000_000,
             silence_ns: 30_000_000_000,
+            place_lines: 64,
             #[cfg(feature = "mutants")]
             mutant: None,
         }
@@ -180,6 +183,35 @@ pub enum Event<'b> {
         /// Rises with each change of owner.
         epoch: u64,
     },
+    /// The driver has a card for that of a peer, on a link beside this one.
+    Card {
+        /// Whose.
+        peer: HostId,
+        /// At most 255 bytes.
+        card: Vec<u8>,
+    },
+    /// What was to be placed at a peer is, up to this one: its state may change from now on.
+    Wrote {
+        /// Where.
+        peer: HostId,
+        /// Of [`Action::Place`].
+        id: u64,
+    },
+    /// Whether lines can be placed at a peer ([`Action::Place`]) from now on. If not, what was to be placed there may have been or not,
+    /// and nothing more of it will be.
+    Places {
+        /// Where.
+        peer: HostId,
+        /// Whether they can.
+        can: bool,
+    },
+    /// All that a peer placed up to the last line of a cut is in this host's memory.
+    Placed {
+        /// Who.
+        peer: HostId,
+        /// The lower bits of the cut's number.
+        cut: u32,
+    },
     /// All events of the time before the agent's start were given.
     Ready,
     /// The lowest clock of this host's workers, and the lowest of all that it knows, both as of one round.
@@ -235,6 +267,29 @@ pub enum Event<'b> {
 pub enum Action {
     /// Send a packet.
     Send(Packet),
+    /// A peer's driver has sent a card.
+    Card {
+        /// Who.
+        peer: HostId,
+        /// It.
+        card: Vec<u8>,
+    },
+    /// Write lines of a pinned state into a peer's memory, after all that was to be placed there before. When the last of a cut
+    /// are there, the peer is to be told ([`Event::Placed`]).
+    Place {
+        /// Where.
+        peer: HostId,
+        /// By which it is named when it is done ([`Event::Wrote`]). Those of a peer rise.
+        id: u64,
+        /// The lower bits of the cut's number.
+        cut: u32,
+        /// What they are of.
+        pin: PinId,
+        /// Which.
+        lines: Vec<Placing>,
+        /// Whether these are the last.
+        is_last: bool,
+    },
     /// The directory has accepted the name of an area of this host.
     Accepted {
         /// The area.
@@ -281,6 +336,19 @@ pub enum Action {
     End(PeerFailed),
 }
 
+/// Lines in a row that are placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placing {
+    /// The member of the pinned group.
+    pub member: u16,
+    /// The place of the area in the peer's memory.
+    pub to: Place,
+    /// Where in the area, here and there.
+    pub offset: u64,
+    /// How many bytes.
+    pub len: u32,
+}
+
 /// Counts of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -297,6 +365,8 @@ pub struct Counters {
     /// States that could not be pinned.
     pub pins_refused: u64,
     pub lines_sent: u64,
+    /// Lines that were placed, and not sent.
+    pub lines_placed: u64,
     pub lines_resent: u64,
     pub lines_received: u64,
     /// Packets with lines of cuts that are over.

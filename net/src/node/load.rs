@@ -1,6 +1,7 @@
 //! Lines of trains go into packets, and again if they are lost.
 use super::outbound::{Ride, Subscriber, Train};
 use super::peer::Filling;
+use super::place::announce_lines;
 use super::{Mutant, Node};
 use crate::types::{Description, GroupId, HostId, LINE};
 use crate::wire::{Cut, Frame, data_cost, put_data_header};
@@ -34,6 +35,7 @@ impl Node {
                 label: ride.label,
                 age_ns: now.saturating_sub(train.pinned.published_ns),
                 total: ride.total,
+                placed: ride.placed.is_some(),
                 versions: train.pinned.state.versions[..count].to_vec(),
             };
             if !packet.add(&Frame::Cut(cut)) {
@@ -45,13 +47,20 @@ impl Node {
         loop {
             let lost = ride.lost.take_front(u64::MAX);
             let wanted = lost.clone().unwrap_or(ride.cursor..ride.total);
-            let taken = add_lines(packet, train, members, wanted);
+            let taken = match ride.placed {
+                None => add_lines(packet, train, members, wanted),
+                Some(_) => announce_lines(packet, train, members, wanted),
+            };
             match &lost {
                 Some(lost) => ride.lost.insert(taken.end..lost.end),
                 None => ride.cursor = taken.end,
             }
             if taken.is_empty() {
                 break;
+            }
+            if ride.placed.is_some() {
+                packet.sent.announced.push((group, ride.cut, taken));
+                continue;
             }
             let count = taken.end - taken.start;
             self.counters.lines_sent += count;
@@ -80,6 +89,12 @@ impl Node {
             }
             self.make_ready(host, group);
         }
+        for (group, cut, range) in sent.announced {
+            if let Some(ride) = self.ride(host, group, cut).filter(|ride| ride.placed.is_some()) {
+                ride.lost.insert(range);
+            }
+            self.make_ready(host, group);
+        }
     }
 
     /// The header of a cut came.
@@ -90,12 +105,12 @@ impl Node {
         }
     }
 
-    fn ride(&mut self, host: HostId, group: GroupId, cut: u64) -> Option<&mut Ride> {
+    pub(super) fn ride(&mut self, host: HostId, group: GroupId, cut: u64) -> Option<&mut Ride> {
         let ride = self.outbound.get_mut(&group)?.subscribers.get_mut(&host)?.ride.as_mut()?;
         (ride.cut == cut).then_some(ride)
     }
 
-    fn make_ready(&mut self, host: HostId, group: GroupId) {
+    pub(super) fn make_ready(&mut self, host: HostId, group: GroupId) {
         let ride = self.outbound.get(&group).and_then(|all| all.subscribers.get(&host)?.ride.as_ref());
         if ride.is_some_and(Ride::has_work)
             && let Some(peer) = self.peers.get_mut(&host)

@@ -12,6 +12,7 @@ mod outbound;
 mod outbox;
 mod peer;
 mod peers;
+mod place;
 mod table;
 mod trains;
 
@@ -22,7 +23,7 @@ use crate::wire::{Frame, FrameError, Handover, Hello, Key, Owner, Register, deco
 use arrivals::Inbound;
 use clocks::Clocks;
 use directory::Directory;
-pub use event::{Action, Config, Counters, Event};
+pub use event::{Action, Config, Counters, Event, Placing};
 use handover::Handovers;
 use names::Names;
 use outbound::Outbound;
@@ -219,6 +220,12 @@ impl Node {
                 self.known_owner(group, Owner { host, epoch }, given);
             }
             Event::Given { group, to, rank, epoch } => self.given(group, to, Handover { epoch, rank }),
+            Event::Card { peer, card } => {
+                self.tell(peer, Register::Card(card));
+            }
+            Event::Places { peer, can } => self.set_places(cx, peer, can),
+            Event::Wrote { peer, id } => self.wrote(cx, peer, id),
+            Event::Placed { peer, cut } => self.on_placed(cx, peer, cut),
             Event::Ready => {
                 self.ready = true;
                 self.restate_names();
@@ -299,6 +306,8 @@ impl Node {
                         | Key::Forced(_)
                         | Key::Unsent(_)
                         | Key::Taken(_)
+                        | Key::Card
+                        | Key::Grant(_)
                 )
             });
             peer.outbox.restate();
@@ -324,6 +333,7 @@ impl Node {
         for (_, sent) in std::mem::take(&mut peer.sent) {
             self.lost(host, sent);
         }
+        self.set_places(cx, host, false);
         self.abandon_rides(cx, host);
     }
 
@@ -345,6 +355,9 @@ impl Node {
         }
         for (group, cut) in sent.cuts {
             self.on_begun(host, group, cut);
+        }
+        for announced in sent.announced {
+            self.on_known(cx, host, announced);
         }
     }
 
@@ -393,6 +406,7 @@ impl Node {
                 }
                 Frame::Cut(cut) => self.on_cut(cx, host, cut),
                 Frame::Data(data) => self.on_data(cx, host, &data),
+                Frame::Announced(announced) => self.on_announced(cx, host, &announced),
             }
         }
     }
@@ -459,6 +473,8 @@ impl Node {
             Register::Moving(group, owner) => self.on_moving(cx, from, group, owner),
             Register::Handover(group, handover) => self.on_handover(cx, from, group, handover),
             Register::Taken(group, epoch) => self.on_taken(from, group, epoch),
+            Register::Card(card) => cx.out.push(Action::Card { peer: from, card }),
+            Register::Grant(group, cut, places) => self.on_grant(cx, from, group, (cut, places)),
             Register::Suspect(host, silent) => self.on_suspect(cx, from, host, silent),
             Register::Verdict(failed) => self.on_verdict(cx, from, failed),
             Register::Left => {

@@ -1,5 +1,6 @@
 //! A group of this host: its states, who subscribes to it, and which state each subscriber is to get.
 use super::forced::Forcing;
+use super::place::Placed;
 use crate::intervals::Intervals;
 use crate::lines::Lines;
 use crate::memory::{Pinned, State};
@@ -69,6 +70,8 @@ pub(super) struct Ride {
     /// A packet with the cut's header was acknowledged.
     pub(super) begun: bool,
     pub(super) headers: u32,
+    /// If its lines are placed, and not sent: the cursor and what was lost are of their announcement.
+    pub(super) placed: Option<Placed>,
 }
 
 impl Ride {

@@ -3,7 +3,7 @@ use super::outbox::{Inbox, Outbox};
 use crate::memory::PinId;
 use crate::types::{GroupId, HelloError, HostId};
 use crate::wire::{Frame, Key, encode};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 /// A part of a packet, in order.
@@ -106,6 +106,8 @@ pub(super) struct Sent {
     pub(super) cuts: Vec<(GroupId, u64)>,
     /// Lines of cuts.
     pub(super) lines: Vec<(GroupId, u64, Range<u64>)>,
+    /// Announcements of lines.
+    pub(super) announced: Vec<(GroupId, u64, Range<u64>)>,
 }
 
 /// Another host, as this one knows it.
@@ -114,6 +116,11 @@ pub(super) struct Peer {
     pub(super) boot: Option<u64>,
     pub(super) segment: Option<u64>,
     pub(super) connected: bool,
+    /// Lines can be placed there.
+    pub(super) places: bool,
+    /// What is being placed there, and of which states, which stay pinned until it is.
+    pub(super) placing: VecDeque<(u64, PinId)>,
+    pub(super) last_placing: u64,
     /// Its hello was accepted, from this boot.
     pub(super) greeted: bool,
     /// It has acknowledged a packet with ours.

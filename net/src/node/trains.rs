@@ -5,7 +5,7 @@
 use super::outbound::{Choice, EXPRESS, LABELS, Outbound, Ride, SLOW, Subscriber, Train};
 use super::{AGAIN_NS, Action, Cx, Mutant, Node};
 use crate::intervals::Intervals;
-use crate::memory::{Pinned, State};
+use crate::memory::{PinId, Pinned, State};
 use crate::types::{AreaId, Description, GroupId, HostId, MAX_MEMBERS, MAX_NAME, NameError, Version};
 use crate::wire::{Key, Register, Stage, Subscription};
 
@@ -142,12 +142,12 @@ impl Node {
         }
     }
 
-    fn drop_pin(&mut self, cx: &mut Cx<'_>, pinned: &Pinned) {
-        let count = self.pins.get_mut(&pinned.pin).expect("it was counted");
+    pub(super) fn drop_pin(&mut self, cx: &mut Cx<'_>, pin: PinId) {
+        let count = self.pins.get_mut(&pin).expect("it was counted");
         *count -= 1;
         if *count == 0 {
-            self.pins.remove(&pinned.pin);
-            cx.memory.unpin(pinned.pin);
+            self.pins.remove(&pin);
+            cx.memory.unpin(pin);
         }
     }
 
@@ -347,7 +347,7 @@ impl Node {
             .values()
             .any(|other| other.ride.as_ref().is_some_and(|other| other.slot == ride.slot));
         if is_empty && let Some(train) = outbound.trains[ride.slot].take() {
-            self.drop_pin(cx, &train.pinned);
+            self.drop_pin(cx, train.pinned.pin);
         }
     }
 
@@ -464,7 +464,7 @@ impl Node {
         if choice.kept.is_none()
             && outbound.newest.as_ref().is_none_or(|newest| newest.label != pinned.state.label)
         {
-            self.drop_pin(cx, &pinned);
+            self.drop_pin(cx, pinned.pin);
             return;
         }
         let passengers: Vec<HostId> =
@@ -485,8 +485,14 @@ impl Node {
         }
         self.last_cut += 1;
         let cut = self.last_cut;
+        let outbound = &self.outbound[&group];
+        let is_placed = |host: &HostId| {
+            let members = outbound.subscribers[host].said.have.len().min(lines.len());
+            self.is_to_be_placed(*host, starts[members])
+        };
+        let placed: Vec<bool> = passengers.iter().map(is_placed).collect();
         let outbound = self.outbound.get_mut(&group).expect("just seen");
-        for &host in &passengers {
+        for (&host, placed) in passengers.iter().zip(placed) {
             let subscriber = outbound.subscribers.get_mut(&host).expect("it waits");
             let members = subscriber.said.have.len().min(lines.len());
             self.counters.skipped_labels += u64::from(choice.label < pinned.state.label);
@@ -500,6 +506,7 @@ impl Node {
                 lost: Intervals::default(),
                 begun: false,
                 headers: 0,
+                placed: placed.then(Default::default),
             });
             subscriber.credit = Some(cut);
             subscriber.departed_ns = Some(cx.now);

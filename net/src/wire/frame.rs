@@ -5,14 +5,21 @@ use crate::lines::Run;
 use crate::types::{GroupId, HelloError, HostId, MAX_MEMBERS, Version};
 
 /// The version of the protocol. Both sides refuse every other one.
-pub const VERSION: u16 = 6;
+pub const VERSION: u16 = 7;
 
 /// Bytes that each run of lines takes beside the lines.
 const RUN_HEADER: usize = 6;
+/// And in an announcement, which has no lines.
+const ANNOUNCED_RUN: usize = 8;
 
 /// Bytes of a data frame with so many runs, without its lines.
 pub(crate) fn data_cost(runs: usize) -> usize {
     1 + 8 + 2 + 8 + 2 + 2 + runs * RUN_HEADER
+}
+
+/// Bytes of an announcement of so many runs.
+pub(crate) fn announced_cost(runs: usize) -> usize {
+    1 + 8 + 2 + 8 + 2 + runs * ANNOUNCED_RUN
 }
 
 /// One part of a packet.
@@ -35,6 +42,8 @@ pub enum Frame<'b> {
     Cut(Cut),
     /// Lines of a cut.
     Data(Data<'b>),
+    /// Which lines of a cut the sender writes itself into the receiver's memory, when it may.
+    Announced(Announced),
 }
 
 /// Who sends: in every packet until one that has it was acknowledged.
@@ -67,8 +76,23 @@ pub struct Cut {
     pub age_ns: u64,
     /// Lines of the cut, of all members.
     pub total: u64,
+    /// The sender wants to write the lines itself into the receiver's memory, and announces them.
+    pub placed: bool,
     /// The version of each member.
     pub versions: Vec<Version>,
+}
+
+/// Lines of one member of a cut that are not in the packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announced {
+    /// The cut.
+    pub cut: u64,
+    /// The member of its group.
+    pub member: u16,
+    /// Where the first line stands in the row of all lines of the cut.
+    pub position: u64,
+    /// The runs, of which each has lines.
+    pub runs: Vec<Run>,
 }
 
 /// Lines of one member of a cut.
@@ -153,6 +177,7 @@ fn frame<'b>(from: &mut Reader<'b>) -> Result<Frame<'b>, FrameError> {
         4 => Frame::Register { serial: from.u64()?, register: Register::get(from)? },
         5 => Frame::Cut(cut(from)?),
         6 => Frame::Data(data(from)?),
+        7 => Frame::Announced(announced(from)?),
         kind => return Err(FrameError::Kind { kind }),
     })
 }
@@ -166,8 +191,9 @@ fn cut(from: &mut Reader<'_>) -> Result<Cut, FrameError> {
     if total > u64::from(members) << 32 {
         return Err(FrameError::Value { of: "the number of a cut's lines" });
     }
+    let placed = from.bool()?;
     let versions = (0..members).map(|_| from.version()).collect::<Result<_, _>>()?;
-    Ok(Cut { cut, group, base, round, label, age_ns, total, versions })
+    Ok(Cut { cut, group, base, round, label, age_ns, total, placed, versions })
 }
 
 fn data<'b>(from: &mut Reader<'b>) -> Result<Data<'b>, FrameError> {
@@ -180,13 +206,27 @@ fn data<'b>(from: &mut Reader<'b>) -> Result<Data<'b>, FrameError> {
         runs: from.take(usize::from(runs) * RUN_HEADER)?,
         bytes: from.take(len.into())?,
     };
-    if data.runs().any(|run| run.count == 0 || run.first.checked_add(run.count - 1).is_none()) {
-        return Err(FrameError::Value { of: "a run of lines" });
-    }
-    if position.checked_add(data.runs().map(|run| u64::from(run.count)).sum()).is_none() {
-        return Err(FrameError::Value { of: "a position" });
-    }
+    check_runs(position, data.runs())?;
     Ok(data)
+}
+
+fn announced(from: &mut Reader<'_>) -> Result<Announced, FrameError> {
+    let (cut, member, position, runs) = (from.u64()?, from.u16()?, from.u64()?, from.u16()?);
+    let runs: Vec<Run> = (0..runs)
+        .map(|_| Ok(Run { first: from.u32()?, count: from.u32()? }))
+        .collect::<Result<_, FrameError>>()?;
+    check_runs(position, runs.iter().copied())?;
+    Ok(Announced { cut, member, position, runs })
+}
+
+fn check_runs(position: u64, mut runs: impl Iterator<Item = Run>) -> Result<(), FrameError> {
+    let mut end = position;
+    let is_good = runs.all(|run| {
+        let goes_on = end.checked_add(run.count.into());
+        end = goes_on.unwrap_or(end);
+        goes_on.is_some() && run.count > 0 && run.first.checked_add(run.count - 1).is_some()
+    });
+    if is_good { Ok(()) } else { Err(FrameError::Value { of: "a run of lines" }) }
 }
 
 /// Appends a frame to `packet`.
@@ -222,12 +262,24 @@ pub fn encode(frame: &Frame<'_>, packet: &mut Vec<u8>) {
                 packet.u64(value);
             }
             packet.u8(cut.versions.len() as u8);
+            packet.u8(cut.placed.into());
             cut.versions.iter().for_each(|version| packet.version(version));
         }
         Frame::Data(data) => {
             let runs: Vec<Run> = data.runs().collect();
             put_data_header(packet, data.cut, data.member, data.position, &runs, data.bytes.len());
             packet.put(data.bytes);
+        }
+        Frame::Announced(announced) => {
+            packet.u8(7);
+            packet.u64(announced.cut);
+            packet.u16(announced.member);
+            packet.u64(announced.position);
+            packet.u16(u16::try_from(announced.runs.len()).expect("a packet has fewer runs"));
+            for run in &announced.runs {
+                packet.u32(run.first);
+                packet.u32(run.count);
+            }
         }
     }
 }

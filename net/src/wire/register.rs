@@ -1,6 +1,7 @@
 //! Registers: what a host says about itself to another, of which only the present value counts.
 use super::FrameError;
 use super::bytes::{Put, Reader};
+use crate::memory::Place;
 use crate::types::{
     AreaId, Cause, Description, ElementType, GroupId, HelloError, HostId, MAX_MEMBERS, NameError, PeerFailed,
     Version,
@@ -56,6 +57,11 @@ pub enum Register {
     Handover(GroupId, Option<Handover>),
     /// The answer to a hand-over of this epoch.
     Taken(GroupId, u64),
+    /// What the sender's driver has to tell the receiver's of a link beside this one, by which lines are placed.
+    Card(Vec<u8>),
+    /// To the sender of a placed cut: where it may write the lines of each member that it has announced; `None` if it may not, and is to
+    /// send them.
+    Grant(GroupId, u64, Option<Vec<Place>>),
 }
 
 /// Where a group's owner is, as of one hand-over.
@@ -166,6 +172,8 @@ pub enum Key {
     Moving(GroupId),
     Handover(GroupId),
     Taken(GroupId),
+    Card,
+    Grant(GroupId),
 }
 
 impl Register {
@@ -190,6 +198,8 @@ impl Register {
             Register::Moving(group, _) => Key::Moving(*group),
             Register::Handover(group, _) => Key::Handover(*group),
             Register::Taken(group, _) => Key::Taken(*group),
+            Register::Card(_) => Key::Card,
+            Register::Grant(group, ..) => Key::Grant(*group),
         }
     }
 
@@ -288,6 +298,23 @@ impl Register {
                 to.group(*group);
                 to.u64(*epoch);
             }
+            Register::Card(bytes) => {
+                to.u8(18);
+                to.u8(u8::try_from(bytes.len()).expect("a card is short"));
+                to.put(bytes);
+            }
+            Register::Grant(group, cut, places) => {
+                to.u8(19);
+                to.group(*group);
+                to.u64(*cut);
+                to.option(places.as_ref(), |to, places| {
+                    to.u8(u8::try_from(places.len()).expect("a cut has few members"));
+                    for place in places {
+                        to.u64(place.address);
+                        to.u32(place.key);
+                    }
+                });
+            }
         }
     }
 
@@ -320,9 +347,22 @@ impl Register {
                 from.option(|from| Ok(Handover { epoch: from.u64()?, rank: from.u32()? }))?,
             ),
             17 => Register::Taken(from.group()?, from.u64()?),
+            18 => {
+                let len = from.u8()?;
+                Register::Card(from.take(len.into())?.to_vec())
+            }
+            19 => Register::Grant(from.group()?, from.u64()?, from.option(get_places)?),
             _ => return Err(FrameError::Value { of: "a register" }),
         })
     }
+}
+
+fn get_places(from: &mut Reader<'_>) -> Result<Vec<Place>, FrameError> {
+    let members = from.u8()?;
+    if usize::from(members) > MAX_MEMBERS {
+        return Err(FrameError::Value { of: "the number of a cut's members" });
+    }
+    (0..members).map(|_| Ok(Place { address: from.u64()?, key: from.u32()? })).collect()
 }
 
 impl Forced {

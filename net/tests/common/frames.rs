@@ -2,10 +2,12 @@
 //! tests and by `fuzz/`.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 use hectare_net::wire::{
-    Cut, Forced, Frame, Handover, Hello, Owner, Register, Stage, Stated, Subscription, Wanted, decode, encode,
+    Announced, Cut, Forced, Frame, Handover, Hello, Owner, Register, Stage, Stated, Subscription, Wanted,
+    decode, encode,
 };
 use hectare_net::{
-    AreaId, Cause, Description, ElementType, GroupId, HelloError, HostId, NameError, PeerFailed, Version,
+    AreaId, Cause, Description, ElementType, GroupId, HelloError, HostId, NameError, PeerFailed, Place, Run,
+    Version,
 };
 
 /// Raw bytes as a packet: reading ends, and what has a meaning is written again as the same bytes.
@@ -197,7 +199,7 @@ impl Choices<'_> {
     }
 
     fn register(&mut self) -> Register {
-        match self.below(17) {
+        match self.below(19) {
             0 => {
                 let covers = self.below(255);
                 Register::Clock {
@@ -241,12 +243,19 @@ impl Choices<'_> {
                 self.option(|all| Handover { epoch: all.u64(), rank: all.u32() }),
             ),
             15 => Register::Taken(self.group(), self.u64()),
+            16 => Register::Card((0..self.below(60)).map(|at| at as u8).collect()),
+            17 => {
+                let members = self.below(32);
+                let place = |all: &mut Choices<'_>| Place { address: all.u64(), key: all.u32() };
+                let places = self.option(|all| (0..members).map(|_| place(all)).collect());
+                Register::Grant(self.group(), self.u64(), places)
+            }
             _ => Register::Left,
         }
     }
 
     fn frame(&mut self) -> Frame<'static> {
-        match self.below(5) {
+        match self.below(6) {
             0 => Frame::Hello(Hello {
                 job: u128::from(self.u64()) << 64 | 5,
                 segment: self.u64(),
@@ -255,6 +264,17 @@ impl Choices<'_> {
             }),
             1 => Frame::Alive,
             2 => Frame::Refused(self.hello_error()),
+            4 => {
+                let runs = self.below(40);
+                Frame::Announced(Announced {
+                    cut: self.u64(),
+                    member: self.below(32) as u16,
+                    position: self.u64() >> 1,
+                    runs: (0..runs)
+                        .map(|_| Run { first: self.u32() >> 1, count: (self.u32() >> 1).max(1) })
+                        .collect(),
+                })
+            }
             3 => Frame::Register { serial: self.u64(), register: self.register() },
             _ => {
                 let members = self.below(32) + 1;
@@ -266,6 +286,7 @@ impl Choices<'_> {
                     label: self.u64(),
                     age_ns: self.u64(),
                     total: self.u64() >> 32,
+                    placed: self.below(2) == 0,
                     versions: (0..members).map(|_| self.version()).collect(),
                 })
             }

@@ -5,6 +5,7 @@ use crate::wake::Waker;
 use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// Between two looks of who waits: at first, and at last.
@@ -76,6 +77,10 @@ impl<P: Polled> Transport for Both<P> {
             }
             nap = (nap * 2).min(LONG_NAP);
         }
+    }
+
+    fn watch(&mut self, descriptor: OwnedFd) {
+        self.udp.watch(descriptor);
     }
 
     fn counters(&self) -> Vec<(&'static str, &'static str, u64)> {

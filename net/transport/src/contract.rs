@@ -2,6 +2,7 @@
 use crate::wake::Waker;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// The abilities of a transport. They do not change while the transport lives.
@@ -56,6 +57,9 @@ pub trait Transport {
     /// # Errors
     /// If the transport is broken.
     fn wait(&mut self, longest: Duration) -> io::Result<()>;
+
+    /// Has [`wait`](Self::wait) end when this can be read, too. A transport that looks again after a moment need not.
+    fn watch(&mut self, _: OwnedFd) {}
 
     /// Its counters beside those of UDP, for those who watch: a family, a cause or nothing, and the value.
     fn counters(&self) -> Vec<(&'static str, &'static str, u64)> {

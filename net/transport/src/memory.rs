@@ -100,7 +100,7 @@ impl Transport for Memory {
     }
 
     fn wait(&mut self, longest: Duration) -> io::Result<()> {
-        if self.has_come() { Ok(()) } else { self.waker.wait(None, longest).map(drop) }
+        if self.has_come() { Ok(()) } else { self.waker.wait(&[], longest).map(drop) }
     }
 
     fn waker(&self) -> Waker {

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
@@ -32,6 +32,7 @@ pub struct Udp {
     waker: Waker,
     out: Vec<u8>,
     slots: Vec<u8>,
+    watched: Vec<OwnedFd>,
 }
 
 impl Udp {
@@ -49,12 +50,22 @@ impl Udp {
         let max_datagram = mtu.saturating_sub(headers).min(BUFFER);
         let facts = Facts { address, max_datagram, max_packets: state.max_gso_segments() };
         let waker = Waker::new()?;
-        Ok(Udp { socket, state, facts, waker, out: vec![0; BUFFER], slots: vec![0; SLOTS * SLOT] })
+        Ok(Udp {
+            socket,
+            state,
+            facts,
+            waker,
+            out: vec![0; BUFFER],
+            slots: vec![0; SLOTS * SLOT],
+            watched: Vec::new(),
+        })
     }
 
     /// Sleeps as [`wait`](Transport::wait) does; whether there is something to wake for.
     pub(crate) fn rest(&self, longest: Duration) -> io::Result<bool> {
-        self.waker.wait(Some(self.socket.as_fd()), longest)
+        let watched = self.watched.iter().map(AsFd::as_fd);
+        let all: Vec<_> = [self.socket.as_fd()].into_iter().chain(watched).collect();
+        self.waker.wait(&all, longest)
     }
 
     fn is_writable_within(&self, longest: Duration) -> bool {
@@ -121,6 +132,10 @@ impl Transport for Udp {
 
     fn wait(&mut self, longest: Duration) -> io::Result<()> {
         self.rest(longest).map(drop)
+    }
+
+    fn watch(&mut self, descriptor: OwnedFd) {
+        self.watched.push(descriptor);
     }
 
     fn waker(&self) -> Waker {

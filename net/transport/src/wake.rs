@@ -23,10 +23,10 @@ impl Waker {
         let _ = write(&*self.event, &1_u64.to_ne_bytes());
     }
 
-    /// Sleeps until it was used, `also` can be read, or `longest` has passed. Whether there is something to wake for.
-    pub(crate) fn wait(&self, also: Option<BorrowedFd<'_>>, longest: Duration) -> io::Result<bool> {
+    /// Sleeps until it was used, one of `also` can be read, or `longest` has passed. Whether there is something to wake for.
+    pub(crate) fn wait(&self, also: &[BorrowedFd<'_>], longest: Duration) -> io::Result<bool> {
         let mut set = vec![PollFd::new(&*self.event, PollFlags::IN)];
-        set.extend(also.as_ref().map(|also| PollFd::new(also, PollFlags::IN)));
+        set.extend(also.iter().map(|also| PollFd::new(also, PollFlags::IN)));
         let timeout = Timespec::try_from(longest).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
         match poll(&mut set, Some(&timeout)) {
             Ok(0) | Err(Errno::INTR) => return Ok(false),

@@ -51,6 +51,8 @@ pub(super) struct Desk {
     uses: RefCell<HashMap<AreaId, Use>>,
     /// The areas that are being received into.
     pub(super) receiving: RefCell<HashSet<AreaId>>,
+    /// The areas whose writer copies devices may write.
+    pub(super) exposed: RefCell<HashSet<AreaId>>,
     /// Of what source the lines are that are received of an area.
     pub(super) sources: RefCell<HashMap<AreaId, Source>>,
     /// Areas that nobody reads in place, and nobody can, as nothing has arrived since that was found.
@@ -87,13 +89,14 @@ impl Desk {
         let _tenure = tenure.is(format!("the agent of {}", shared.name()));
         let due_labels = RefCell::new(go_on(shared));
         let (uses, receiving, sources) = (RefCell::default(), RefCell::default(), RefCell::default());
-        let unviewed = RefCell::default();
+        let (unviewed, exposed) = (RefCell::default(), RefCell::default());
         let local = Local::new();
         Ok(Desk {
             shared: shared.clone(),
             number,
             uses,
             receiving,
+            exposed,
             sources,
             unviewed,
             due_labels,

@@ -9,6 +9,8 @@ use crate::protocol::publication::Version;
 use crate::protocol::round::slot_state;
 use crate::protocol::word::Phase;
 use crate::segment::parts::Parts;
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 impl Agent {
@@ -80,7 +82,8 @@ impl Agent {
 
     /// Takes an area of another host, which was left to worker `rank` of this one: as it is published here it is that worker's from
     /// now on, under this epoch; anybody may claim it if that one is gone. False, and nothing has changed, as long as something of
-    /// it has arrived that is not published in a round that is past, while it is received into, and until the worker has come.
+    /// it has arrived that is not published in a round that is past, while it is received into or its writer copy is exposed
+    /// ([`Agent::expose`]), and until the worker has come.
     ///
     /// # Errors
     /// [`Error::OwnerHere`] if its owner is on this host, or was as of a later epoch; [`Error::NoSuchWorker`] if the rank is not one
@@ -108,7 +111,9 @@ impl Agent {
         if !seen.is_remote() || seen.epoch() >= epoch {
             return Err(here());
         }
-        if self.desk.receiving.borrow().contains(&area) || !self.desk.may_receive(area) {
+        let is_written = |of: &RefCell<HashSet<AreaId>>| of.borrow().contains(&area);
+        if is_written(&self.desk.receiving) || is_written(&self.desk.exposed) || !self.desk.may_receive(area)
+        {
             return Ok(false);
         }
         let Some(gone) = self.is_gone_for_good(rank) else { return Ok(false) };

@@ -7,6 +7,7 @@ pub(crate) mod bell;
 mod create;
 pub(crate) mod describe;
 mod desk;
+pub(crate) mod expose;
 pub(crate) mod force;
 mod handover;
 pub(crate) mod held;

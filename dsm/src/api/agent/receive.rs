@@ -14,6 +14,7 @@ use crate::protocol::ownership;
 use crate::protocol::publication::Version;
 use crate::segment::layout::LINE;
 use crate::segment::parts::Parts;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{Ordering, compiler_fence};
 use std::time::Duration;
@@ -135,29 +136,57 @@ impl Receiving {
     /// # Panics
     /// If the area is not one of those received into.
     pub fn write(&mut self, area: AreaId, first: u64, bytes: &[u8]) -> Result<()> {
-        assert!(self.areas.contains(&area), "{area:?} is not received into");
-        let parts = Parts::of(&self.desk.shared.segment, area.index as usize);
-        let len = parts.slot.about.about().bytes() as usize;
-        let start = usize::try_from(first).unwrap_or(usize::MAX).saturating_mul(LINE as usize);
-        let end = start.saturating_add(bytes.len());
-        if end > len || !(bytes.len().is_multiple_of(LineSet::LINE_BYTES) || end == len) {
-            let name = find::name(&self.desk.shared.segment, area.index as usize);
-            return Err(Error::OutOfRange { name, start, end, len });
-        }
+        let start = self.mark_bytes(area, first, bytes.len())?;
         if bytes.is_empty() {
             return Ok(());
         }
-        self.desk.log(area).mark(start / LINE as usize..end.div_ceil(LINE as usize));
-        // SeqCst, for the compiler: whoever dies from here on has marked what it may have written. It pairs with nothing: the
-        // order between threads is made by `arrival::commit`, and by the kernel, which tells of the death.
-        compiler_fence(Ordering::SeqCst);
-        fault_point();
+        let parts = Parts::of(&self.desk.shared.segment, area.index as usize);
         // SAFETY: the writer copy has `len` bytes, and stays mapped while the area is in use. The owner is on another host, so
         // nobody here has a view of this copy but of what had arrived, who was waited for; and no round reads it, since
         // nothing is handed over (`may_receive`, for both).
         unsafe { parts.writer().add(start).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         fault_point();
         Ok(())
+    }
+
+    /// Marks lines of an area that the owner's host writes itself into the writer copy, which is exposed to it
+    /// ([`Agent::expose`](super::Agent::expose)). They are all to be there before [`Receiving::commit`].
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], in bytes: the area does not have the lines.
+    ///
+    /// # Panics
+    /// If the area is not one of those received into.
+    pub fn mark(&mut self, area: AreaId, lines: Range<u64>) -> Result<()> {
+        let parts = Parts::of(&self.desk.shared.segment, area.index as usize);
+        let len = parts.slot.about.about().bytes();
+        // The last line may be short.
+        let end = lines.end.saturating_mul(LINE);
+        let end = if end.saturating_sub(len) < LINE { end.min(len) } else { end };
+        let bytes = end.saturating_sub(lines.start.saturating_mul(LINE));
+        self.mark_bytes(area, lines.start, usize::try_from(bytes).unwrap_or(usize::MAX)).map(|_| ())
+    }
+
+    /// Marks lines before they are written; where they begin.
+    fn mark_bytes(&mut self, area: AreaId, first: u64, bytes: usize) -> Result<usize> {
+        assert!(self.areas.contains(&area), "{area:?} is not received into");
+        let parts = Parts::of(&self.desk.shared.segment, area.index as usize);
+        let len = parts.slot.about.about().bytes() as usize;
+        let start = usize::try_from(first).unwrap_or(usize::MAX).saturating_mul(LINE as usize);
+        let end = start.saturating_add(bytes);
+        if end > len || !(bytes.is_multiple_of(LineSet::LINE_BYTES) || end == len) {
+            let name = find::name(&self.desk.shared.segment, area.index as usize);
+            return Err(Error::OutOfRange { name, start, end, len });
+        }
+        if bytes == 0 {
+            return Ok(start);
+        }
+        self.desk.log(area).mark(start / LINE as usize..end.div_ceil(LINE as usize));
+        // SeqCst, for the compiler: whoever dies from here on has marked what it may have written. It pairs with nothing: the
+        // order between threads is made by `arrival::commit`, and by the kernel, which tells of the death.
+        compiler_fence(Ordering::SeqCst);
+        fault_point();
+        Ok(start)
     }
 
     /// Hands the versions over, all at once, to be published together. Never taken back. With `now`, a round is asked for;

@@ -6,7 +6,7 @@ use crate::judge::Promise;
 use crate::options::Mode;
 use hectare_net::wire::Handover;
 use hectare_net::{
-    AreaId, Arrival, Description, GroupId, HostId, LINE, Lines, Memory, NameError, PinId, Pinned, Run,
+    AreaId, Arrival, Description, GroupId, HostId, LINE, Lines, Memory, NameError, PinId, Pinned, Place, Run,
     Version,
 };
 use std::collections::BTreeSet;
@@ -73,6 +73,7 @@ impl Memory for HostMemory {
         if !self.works() {
             return;
         }
+        self.end_writes(group);
         let Some(remote) = self.remote.get_mut(&group) else { return };
         for member in &mut remote.members {
             member.writer.clone_from(&member.reader);
@@ -102,6 +103,7 @@ impl Memory for HostMemory {
         if !self.works() {
             return;
         }
+        self.end_writes(area.group);
         let Some(remote) = self.remote.get_mut(&area.group) else { return };
         let member = &mut remote.members[usize::from(area.member)];
         member.log.extend(run.first..run.first + run.count);
@@ -112,10 +114,27 @@ impl Memory for HostMemory {
         }
     }
 
+    fn grant(&mut self, group: GroupId, to: HostId, members: usize) -> Option<Vec<Place>> {
+        self.works().then(|| self.grant_group(group, to, members)).flatten()
+    }
+
+    fn announce(&mut self, area: AreaId, run: Run) {
+        if self.works() {
+            self.announce_lines(area, run);
+        }
+    }
+
+    fn placed(&mut self, group: GroupId) {
+        if self.works() {
+            self.written.remove(&group);
+        }
+    }
+
     fn commit(&mut self, group: GroupId, arrival: Arrival) {
         if !self.works() {
             return;
         }
+        self.end_writes(group);
         let Some(remote) = self.remote.get_mut(&group) else { return };
         if remote.arrival.replace(arrival).is_some() {
             self.broke(Promise::Contract, format!("{group:?} is committed twice"));
@@ -187,6 +206,9 @@ impl Memory for HostMemory {
 
     fn take(&mut self, group: GroupId, handover: Handover) -> bool {
         // The worker may not have come yet.
+        if self.works() {
+            self.end_writes(group);
+        }
         self.works() && !self.random.chance(200) && self.take_group(group, handover.rank, handover.epoch)
     }
 
@@ -197,6 +219,7 @@ impl Memory for HostMemory {
     }
 
     fn release(&mut self, group: GroupId) {
+        self.end_writes(group);
         if self.works() && self.remote.remove(&group).is_some_and(|remote| remote.arrival.is_some()) {
             self.broke(Promise::Contract, format!("{group:?} is released after its commit"));
         }

@@ -1,6 +1,7 @@
 //! A host's shared memory as the node's contract sees it: copies, rounds, arrivals, clocks, and one worker per host.
 mod contract;
 mod handover;
+mod placing;
 
 use self::handover::Owner;
 use crate::force_requests::Requests;
@@ -138,6 +139,10 @@ pub(crate) struct HostMemory {
     /// Groups that are received.
     pub(crate) remote: BTreeMap<GroupId, Remote>,
     clocks: BTreeMap<HostId, u64>,
+    /// Groups that a peer may be writing itself.
+    written: BTreeMap<GroupId, HostId>,
+    /// The peers that may write here no more.
+    pub(crate) shut: Vec<HostId>,
     /// Groups of this host that others want published.
     forcing: BTreeSet<GroupId>,
     /// Of a thousand rounds, so many find a worker that wants a group of another host.
@@ -185,6 +190,8 @@ impl HostMemory {
             kept: BTreeMap::new(),
             remote: BTreeMap::new(),
             clocks: others.map(|other| (other, 0)).collect(),
+            written: BTreeMap::new(),
+            shut: Vec::new(),
             forcing: BTreeSet::new(),
             requests: 0,
             is_steady: false,
@@ -259,6 +266,7 @@ impl HostMemory {
     /// An agent starts: what it is told first. Pins of the former one end with `Ready`.
     pub(crate) fn start_agent(&mut self) {
         self.fuel = None;
+        self.written.clear();
         self.events.clear();
         self.forcing.clear();
         self.gone.clear();

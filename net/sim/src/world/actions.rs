@@ -121,6 +121,12 @@ impl World {
             Action::Deleted { area } => {
                 self.judge.borrow_mut().broke(Promise::Names, format!("{area:?} counts as deleted"));
             }
+            Action::Card { .. } => {
+                self.judge.borrow_mut().broke(Promise::Contract, "a card that nobody sent".into());
+            }
+            Action::Place { peer, id, cut, pin, lines, is_last } => {
+                self.place(host, peer.0, (id, cut, pin), lines, is_last);
+            }
             Action::PeerRefused { peer, error } => {
                 self.judge.borrow_mut().broke(Promise::Contract, format!("{peer} was refused: {error}"));
             }
@@ -138,6 +144,7 @@ pub(super) fn add(to: &mut Counters, more: &Counters) {
     to.skipped_labels += more.skipped_labels;
     to.pins_refused += more.pins_refused;
     to.lines_sent += more.lines_sent;
+    to.lines_placed += more.lines_placed;
     to.lines_resent += more.lines_resent;
     to.lines_received += more.lines_received;
     to.stale_lines += more.stale_lines;

@@ -18,6 +18,7 @@ impl World {
             if end.session.is_some() && self.now - end.heard.min(self.now) > IDLE && awake {
                 end.session = None;
                 end.under_way.clear();
+                self.end_pair(at, peer);
                 self.tell(at, Event::Disconnected { peer: HostId(peer) });
             }
         }
@@ -49,6 +50,7 @@ impl World {
             return;
         }
         *end = crate::network::End { session: Some(session), heard: self.now, ..Default::default() };
+        self.end_pair(at, peer);
         let peer = HostId(peer);
         self.tell(at, Event::Connected { peer, boot });
         self.tell(at, Event::Writable { peer, bytes: self.options.window });
@@ -113,6 +115,7 @@ impl World {
                 label: 0,
                 age_ns: 0,
                 total: 0,
+                placed: false,
                 versions: versions.clone(),
             };
             let mut bytes = Vec::new();

@@ -1,9 +1,11 @@
 //! Hosts, links and faults on virtual time.
 mod actions;
 mod links;
+mod placing;
 mod setup;
 
 use self::actions::add;
+use self::placing::{Pair, Placement};
 
 use crate::groups::{RENEWED, is_renewed};
 use crate::judge::{Broken, Judge, Promise};
@@ -73,6 +75,22 @@ enum What {
     Pause(u16, u64),
     Die(u16),
     Impostor,
+    /// A host learns of the queue pair to a peer.
+    Pair {
+        at: u16,
+        peer: u16,
+        number: u64,
+        is_up: bool,
+    },
+    /// Lines are written into a host's memory.
+    Placed(Placement),
+    /// A host learns of what it wrote.
+    Wrote {
+        at: u16,
+        peer: u16,
+        pair: u64,
+        id: u64,
+    },
 }
 
 #[derive(Debug)]
@@ -112,6 +130,7 @@ pub struct World {
     judge: Rc<RefCell<Judge>>,
     hosts: Vec<Host>,
     network: Network,
+    pairs: BTreeMap<(u16, u16), Pair>,
     queue: BTreeMap<(u64, u64), What>,
     last_event: u64,
     last_session: u64,
@@ -156,6 +175,7 @@ impl World {
             judge,
             hosts,
             network,
+            pairs: BTreeMap::new(),
             queue: BTreeMap::new(),
             last_event: 0,
             last_session: 0,
@@ -288,6 +308,9 @@ impl World {
             What::Attach(host, _) | What::Renew(host) | What::Give(host, _) => Some(*host),
             What::Connected { at, .. } | What::Told { at, .. } => Some(*at),
             What::Deliver { to, .. } => Some(*to),
+            What::Pair { at, .. } | What::Wrote { at, .. } => Some(*at),
+            // A device writes, whoever stands still.
+            What::Placed(_) => None,
             What::Crash(host, _) | What::Pause(host, _) | What::Die(host) => Some(*host),
             What::Connect(..) | What::Impostor => None,
         };
@@ -363,6 +386,9 @@ impl World {
                 self.hosts[usize::from(host)].dead = true;
             }
             What::Impostor => self.impostor(),
+            What::Pair { at, peer, number, is_up } => self.hear_of_pair(at, peer, number, is_up),
+            What::Placed(placement) => self.placed(placement),
+            What::Wrote { at, peer, pair, id } => self.wrote(at, peer, pair, id),
         }
     }
 
@@ -395,6 +421,7 @@ impl World {
         this.boot += 1;
         this.next_timeout = u64::MAX;
         let config = Config {
+            place_lines: 1,
             job: 7,
             host: HostId(host),
             hosts: self.options.hosts,
@@ -461,6 +488,7 @@ impl World {
         add(&mut this.counters, &node.counters());
         this.memory.fuel = None;
         for peer in (0..self.options.hosts).filter(|peer| *peer != host) {
+            self.end_pair(host, peer);
             *self.network.ends.get_mut(&(host, peer)).expect("there is such a link") =
                 crate::network::End::default();
         }
@@ -475,6 +503,8 @@ impl World {
         let mut actions = Vec::new();
         node.handle(self.now, event, &mut this.memory, &mut actions);
         let next = node.next_timeout();
+        self.end_wanted(host);
+        let this = &mut self.hosts[usize::from(host)];
         if this.memory.fuel == Some(0) {
             // It ended in the middle of this, and had said nothing yet.
             return self.crash(host);

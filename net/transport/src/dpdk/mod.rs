@@ -257,7 +257,7 @@ impl Transport for Dpdk {
         let mut nap = SHORT_NAP;
         loop {
             let left = longest.saturating_sub(start.elapsed());
-            if self.has_come() || left.is_zero() || self.waker.wait(None, nap.min(left))? {
+            if self.has_come() || left.is_zero() || self.waker.wait(&[], nap.min(left))? {
                 return Ok(());
             }
             nap = (nap * 2).min(LONG_NAP);

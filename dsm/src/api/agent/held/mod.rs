@@ -296,6 +296,11 @@ impl Held {
         Parts::of(&self.desk.shared.segment, self.area.index as usize)
     }
 
+    /// What it is a copy of, and which.
+    pub(super) fn place(&self) -> (&Rc<Desk>, AreaId, usize) {
+        (&self.desk, self.area, self.copy)
+    }
+
     /// The area.
     pub fn area(&self) -> AreaId {
         self.area
