@@ -137,7 +137,8 @@ fn run<const RANK: usize>(table: &Table, order: Order, repeats: usize) -> Sides 
             item_of: column(w, &table.items)?,
             ratings: column(w, &table.ratings)?,
         };
-        let (mut users, mut items) = (arrays.users.to_vec(w)?, arrays.items.to_vec(w)?);
+        let (mut users, mut items) = arrays.users.to_vec(w)?;
+            arrays.items.to_vec(w)?;
         let (mut ours, mut theirs, mut made) = (Times::default(), Times::default(), Times::default());
         let found = |w: &Context<'_>| w.explain()[0].inspected.clone().expect("an inspection");
         for repeat in 0..=repeats {
@@ -160,7 +161,8 @@ fn run<const RANK: usize>(table: &Table, order: Order, repeats: usize) -> Sides 
             let same = arrays.users.to_vec(w)? == users && arrays.items.to_vec(w)? == items;
             assert!(same || order == Order::Unordered, "other bits than the serial loop has made");
         } else {
-            (arrays.users.to_vec(w)?, arrays.items.to_vec(w)?);
+            arrays.users.to_vec(w)?;
+            arrays.items.to_vec(w)?;
         }
         let first = found(w);
         let looked = first.looked.as_nanos() as f64 / first.reused as f64;

@@ -52,11 +52,11 @@ impl<'a, T, const N: usize> Listed<'a, T, N> {
             return Some(index[0]);
         }
         let mut number = 0;
-        for dim in 0..N - 1 {
-            if index[dim] >= self.shape[dim] {
+        for (at, extent) in index.iter().zip(&self.shape).take(N - 1) {
+            if at >= extent {
                 return None;
             }
-            number = number * self.shape[dim] + index[dim];
+            number = number * extent + at;
         }
         Some(number)
     }
