@@ -82,7 +82,7 @@ fn sums_of_nothing_are_zeros() {
             let few = parallel_for!(w, unordered, sum few: [f32; 3]; for i in 0..2 { few[i] += 1.0; })?;
             Ok((none.into_vec(), few.into_vec()))
         });
-        assert_eq!(all.unwrap(), vec![(vec![0; 3], vec![1.0, 1.0, 0.0]); workers as usize]);
+        assert_eq!(all.unwrap(), vec![(vec![0; 3], vec![1.0, 1.0, 0.0]); workers]);
     }
 }
 
