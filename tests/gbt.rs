@@ -1,5 +1,4 @@
 //! The example `gbt`: the same trees for every number of workers, what they learn, files, bad input.
-#[allow(dead_code, reason = "the program's `main` and what only it uses")]
 #[path = "../examples/gbt/main.rs"]
 mod gbt;
 

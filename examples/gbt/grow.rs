@@ -2,9 +2,11 @@
 use super::bins::Bins;
 use super::block::Task;
 use super::loss::{Packed, Scale, unpacked};
+use super::machine::Machine;
 use super::options::Growth;
 use super::tree::{Node, Tree, cut_at};
-use hectare::orion::Result;
+use hectare::bytemuck::{Pod, Zeroable};
+use hectare::orion::{Context, Result};
 
 /// When leaves are split.
 #[derive(Clone, Copy, Debug)]
@@ -30,10 +32,13 @@ impl Limits {
 }
 
 /// A place to split a leaf.
-#[derive(Clone, Copy, Debug)]
-struct Split {
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[bytemuck(crate = "hectare::bytemuck")]
+#[repr(C)]
+pub(crate) struct Split {
+    /// Above zero, if there is a place.
     gain: f64,
-    slot: usize,
+    slot: u64,
     /// The sum of what goes to the left.
     left: Packed,
 }
@@ -59,36 +64,29 @@ pub(crate) struct Grown {
     pub(crate) values: Vec<f32>,
 }
 
-/// Room for the search.
-#[derive(Debug, Default)]
-struct Room {
-    lefts: Vec<Packed>,
-    gains: Vec<f64>,
-}
-
 /// Grows trees.
 #[derive(Debug)]
 pub(crate) struct Grower<'b> {
     pub(crate) bins: &'b Bins,
     pub(crate) limits: Limits,
-    room: Room,
 }
 
 impl<'b> Grower<'b> {
     pub(crate) fn new(bins: &'b Bins, limits: Limits) -> Grower<'b> {
-        Grower { bins, limits, room: Room::default() }
+        Grower { bins, limits }
     }
 
-    /// A tree, from the histogram of all rows. `step` makes splits, and so many histograms of parts, one after the other.
+    /// A tree, from the histogram of all rows. Collective.
     pub(crate) fn grow(
-        &mut self,
+        &self,
+        w: &mut Context<'_>,
+        machine: &mut impl Machine,
         root: Vec<Packed>,
         scale: &Scale,
-        mut step: impl FnMut(&[Task], usize) -> Result<Vec<Packed>>,
     ) -> Result<Grown> {
         let width = self.bins.width();
         let mut root = Leaf { node: 0, depth: 0, total: root[width - 1], histogram: root, split: None };
-        self.search(&mut root, scale);
+        root.split = self.search(&root, scale).found();
         let (mut leaves, mut grown) = (vec![root], Grown::default());
         grown.tree.nodes.push(Node::Leaf { value: 0.0 });
         loop {
@@ -102,7 +100,7 @@ impl<'b> Grower<'b> {
                 let right = leaves.len();
                 let parent = &mut leaves[leaf];
                 let Some(Split { slot, left, .. }) = parent.split.take() else { continue };
-                let (feature, threshold, cut) = cut_at(self.bins, slot);
+                let (feature, threshold, cut) = cut_at(self.bins, slot as usize);
                 let children = grown.tree.nodes.len();
                 let (to_left, to_right) = (children as u32, children as u32 + 1);
                 grown.tree.nodes[parent.node] =
@@ -134,14 +132,19 @@ impl<'b> Grower<'b> {
                 continue;
             }
             grown.tasks.append(&mut tasks);
-            let sums = step(&grown.tasks, wanted.len())?;
+            let sums = machine.step(w, &grown.tasks, wanted.len())?;
             grown.tasks.clear();
+            let mut fresh = Vec::new();
             for ((small, large, mut rest), sums) in wanted.into_iter().zip(sums.chunks_exact(width)) {
                 rest.iter_mut().zip(sums).for_each(|(rest, sum)| *rest -= sum);
                 leaves[small].histogram = sums.to_vec();
                 leaves[large].histogram = rest;
-                self.search(&mut leaves[small], scale);
-                self.search(&mut leaves[large], scale);
+                fresh.extend([small, large]);
+            }
+            let splits =
+                machine.each(w, fresh.len(), &|number| self.search(&leaves[fresh[number]], scale))?;
+            for (leaf, split) in fresh.into_iter().zip(splits) {
+                leaves[leaf].split = split.found();
             }
         }
         for leaf in &leaves {
@@ -174,17 +177,15 @@ impl<'b> Grower<'b> {
     }
 
     /// Finds the best place to split a leaf, of which the first is taken if there are several.
-    fn search(&mut self, leaf: &mut Leaf, scale: &Scale) {
-        let Room { lefts, gains } = &mut self.room;
-        lefts_of(self.bins, &leaf.histogram, lefts);
+    fn search(&self, leaf: &Leaf, scale: &Scale) -> Split {
+        let lefts = lefts_of(self.bins, &leaf.histogram);
         let Limits { lambda, least_weight, least_gain, .. } = self.limits;
-        gains.clear();
-        gains.resize(lefts.len(), f64::NEG_INFINITY);
+        let mut gains = vec![f64::NEG_INFINITY; lefts.len()];
         let parts = |sum: Packed| {
             let (first, second) = unpacked(sum);
             (f64::from(first) * scale.of_first, f64::from(second) * scale.of_second)
         };
-        for (gain, left) in gains.iter_mut().zip(&*lefts) {
+        for (gain, left) in gains.iter_mut().zip(&lefts) {
             let ((g, h), (other_g, other_h)) = (parts(*left), parts(leaf.total - left));
             let (a, b) = (h + lambda, other_h + lambda);
             // g² / a + other_g² / b, with one division.
@@ -203,15 +204,22 @@ impl<'b> Grower<'b> {
         }
         // What a rounding error gains is nothing.
         let bound = least_gain.max(1e-9 * alone);
-        let split = |slot: usize| Split { gain: most - alone, slot, left: lefts[slot] };
-        leaf.split = best.map(split).filter(|split| split.gain > bound);
+        let split = |slot: usize| Split { gain: most - alone, slot: slot as u64, left: lefts[slot] };
+        best.map(split).filter(|split| split.gain > bound).unwrap_or(Split::zeroed())
+    }
+}
+
+impl Split {
+    /// This, if there is a place.
+    fn found(self) -> Option<Split> {
+        (self.gain > 0.0).then_some(self)
     }
 }
 
 /// For each place to split at, the sum of what goes to the left: of each slot one, as there is one bin more than places.
-fn lefts_of(bins: &Bins, histogram: &[Packed], lefts: &mut Vec<Packed>) {
+fn lefts_of(bins: &Bins, histogram: &[Packed]) -> Vec<Packed> {
     let total = histogram[bins.width() - 1];
-    lefts.clear();
+    let mut lefts = Vec::with_capacity(bins.slots);
     for feature in &bins.features {
         let sums = &histogram[feature.first..][..feature.slots()];
         let mut left = 0;
@@ -226,4 +234,5 @@ fn lefts_of(bins: &Bins, histogram: &[Packed], lefts: &mut Vec<Packed>) {
             left += sum;
         }
     }
+    lefts
 }

@@ -1,11 +1,15 @@
 //! Who goes through all rows: workers, by loops, or the serial twin.
 use super::block::{Kept, Kernel, Rows, Scratch, Task};
 use super::blocks::{Blocks, Shape};
+use super::grow::Split;
 use super::loss::{Packed, Scale};
 use super::slot::Slot;
 use hectare::DistArray;
 use hectare::orion::{Context, Result, parallel_for};
 use std::cell::RefCell;
+
+/// Numbers of histograms that workers search together; of fewer, each searches all.
+const SHARED: usize = 10_000;
 
 /// What a tree asks of the rows.
 pub(crate) trait Machine {
@@ -20,6 +24,14 @@ pub(crate) trait Machine {
 
     /// Splits leaves: so many histograms of their parts, one after the other. Collective.
     fn step(&mut self, w: &mut Context<'_>, tasks: &[Task], wanted: usize) -> Result<Vec<Packed>>;
+
+    /// What `search` finds for each of so many leaves. Collective.
+    fn each(
+        &mut self,
+        w: &mut Context<'_>,
+        count: usize,
+        search: &dyn Fn(usize) -> Split,
+    ) -> Result<Vec<Split>>;
 }
 
 /// The rows of all workers. Its loops add to histograms as accumulators.
@@ -30,6 +42,7 @@ pub(crate) struct Workers<S: Slot> {
     order: DistArray<u16, 2>,
     ranges: DistArray<u32, 2>,
     derivatives: DistArray<Packed, 2>,
+    splits: DistArray<Split, 1>,
     scratch: RefCell<Scratch>,
 }
 
@@ -48,6 +61,7 @@ impl<S: Slot> Workers<S> {
             order: w.zeros([count, rows])?.named("order"),
             ranges: w.zeros([count, 2 * leaves])?.named("ranges"),
             derivatives: w.zeros([count, rows])?.named("derivatives"),
+            splits: w.zeros([2 * leaves])?.named("splits"),
             kernel,
             blocks,
             scratch: RefCell::default(),
@@ -63,7 +77,7 @@ impl<S: Slot> Machine for Workers<S> {
         values: &[f32],
         scale: &Scale,
     ) -> Result<(Vec<Packed>, f32)> {
-        let Workers { kernel, blocks, margins, order, ranges, derivatives, scratch } = self;
+        let Workers { kernel, blocks, margins, order, ranges, derivatives, scratch, .. } = self;
         let Blocks { shape, starts, slots, targets } = blocks;
         let (kernel, shape) = (*kernel, *shape);
         let (sums, most) = parallel_for!(w, unordered, read [starts, slots, targets],
@@ -96,6 +110,24 @@ impl<S: Slot> Machine for Workers<S> {
             kernel.step(tasks, rows, derivatives.row(b), &mut kept, &mut scratch.borrow_mut(), &mut view);
         })?;
         Ok(sums.into_vec())
+    }
+
+    fn each(
+        &mut self,
+        w: &mut Context<'_>,
+        count: usize,
+        search: &dyn Fn(usize) -> Split,
+    ) -> Result<Vec<Split>> {
+        if count * self.kernel.width < SHARED {
+            return Ok((0..count).map(search).collect());
+        }
+        let splits = &mut self.splits;
+        parallel_for!(w, unordered, write splits; for leaf in 0..count {
+            splits[leaf] = search(leaf);
+        })?;
+        let mut found = splits.to_vec(w)?;
+        found.truncate(count);
+        Ok(found)
     }
 }
 
@@ -196,5 +228,14 @@ impl<S: Slot> Machine for Plain<S> {
             kernel.step(tasks, rows, derivatives, &mut kept, &mut self.scratch, &mut sums[..]);
         }
         Ok(sums)
+    }
+
+    fn each(
+        &mut self,
+        _: &mut Context<'_>,
+        count: usize,
+        search: &dyn Fn(usize) -> Split,
+    ) -> Result<Vec<Split>> {
+        Ok((0..count).map(search).collect())
     }
 }

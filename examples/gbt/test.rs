@@ -43,11 +43,7 @@ impl Tested {
 
     /// Collective.
     pub(crate) fn measure(&self, w: &mut Context<'_>) -> Result<Measured> {
-        // All workers have the array before them.
-        w.barrier()?;
-        let measured = Measured::of(self.loss, &self.scored.to_vec(w)?);
-        w.barrier()?;
-        Ok(measured)
+        Ok(Measured::of(self.loss, &self.scored.to_vec(w)?))
     }
 
     /// Writes predictions, if they are wanted: a line for each row, in the order of its file. Collective.

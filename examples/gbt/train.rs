@@ -72,7 +72,7 @@ fn boost(
     w: &mut Context<'_>,
     o: &Options,
     machine: &mut impl Machine,
-    mut grower: Grower<'_>,
+    grower: Grower<'_>,
     (count, mut most): (usize, f32),
     mut model: Model,
     mut tested: Tested,
@@ -89,7 +89,7 @@ fn boost(
         curve.begin();
         let scale = Scale::new(o.loss, count, most);
         let (root, greatest) = machine.begin(w, &grown.tasks, &grown.values, &scale)?;
-        grown = grower.grow(root, &scale, |tasks, wanted| machine.step(w, tasks, wanted))?;
+        grown = grower.grow(w, machine, root, &scale)?;
         let step = grown.values.iter().fold(0.0f32, |most, value| most.max(value.abs()));
         most = o.loss.most_after(greatest, step);
         model.trees.push(std::mem::take(&mut grown.tree));

@@ -126,7 +126,12 @@ impl<T: Number> Accumulator for ArraySum<T> {
 
     fn set_aside(&self, value: &mut Sums<T>) {
         if T::IS_EXACT {
-            *self.aside.borrow_mut() = Some(std::mem::take(&mut value.0));
+            let mut sum = std::mem::take(value);
+            // A body that is written by hand may begin with zeros of its own.
+            if let Some(aside) = self.aside.take() {
+                sum = self.combine(Sums(aside), sum);
+            }
+            *self.aside.borrow_mut() = Some(sum.0);
         }
     }
 

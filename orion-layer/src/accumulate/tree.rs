@@ -114,7 +114,7 @@ impl<'a, C: Accumulators> Tree<'a, C> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Fold, Min, Sum};
+    use super::super::{ArraySum, Fold, Min, Number, Sum, Sums};
     use super::*;
 
     /// Combination that shows its own shape.
@@ -142,6 +142,31 @@ mod tests {
                 assert_eq!(shape(cells, |cell| cell % workers, workers), alone, "{cells} in turn");
             }
         }
+    }
+
+    /// Two workers with every other cell each, who begin cells with what `begin` makes of their accumulators.
+    fn arrays<T: Number>(one: T, begin: impl Fn(&(ArraySum<T>,)) -> (Sums<T>,)) -> Vec<T> {
+        let sums = [0, 1].map(|_| (ArraySum::<T>::new(3),));
+        let mut root = Tree::new(&sums[0], 10);
+        for (worker, sums) in sums.iter().enumerate() {
+            let mut tree = Tree::new(sums, 10);
+            for cell in (0..10).filter(|cell| cell % 2 == worker) {
+                let mut values = begin(sums);
+                values.0.add(cell % 3, one);
+                tree.add(cell, values);
+            }
+            let mut bytes = Vec::new();
+            tree.encode(&mut bytes);
+            root.decode(&bytes).unwrap();
+        }
+        root.root().0.into_vec()
+    }
+
+    #[test]
+    fn arrays_are_added_up_whoever_makes_the_zeros() {
+        assert_eq!(arrays(1u64, |sums| sums.identities()), [4, 3, 3]);
+        assert_eq!(arrays(1u64, |_| (ArraySum::new(3),).identities()), [4, 3, 3]);
+        assert_eq!(arrays(1.0f32, |sums| sums.identities()), [4.0, 3.0, 3.0]);
     }
 
     #[test]
