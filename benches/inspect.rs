@@ -138,7 +138,7 @@ fn run<const RANK: usize>(table: &Table, order: Order, repeats: usize) -> Sides 
             ratings: column(w, &table.ratings)?,
         };
         let (mut users, mut items) = arrays.users.to_vec(w)?;
-            arrays.items.to_vec(w)?;
+        arrays.items.to_vec(w)?;
         let (mut ours, mut theirs, mut made) = (Times::default(), Times::default(), Times::default());
         let found = |w: &Context<'_>| w.explain()[0].inspected.clone().expect("an inspection");
         for repeat in 0..=repeats {

@@ -71,10 +71,12 @@ impl Flat {
         let list: Vec<String> = (0..self.daemons.len()).map(host).collect();
         let top = self.top.path().display();
         let rsh = format!(
-            "env HOME={top}/{{host}} HECTARE_RUN_DIR={top}/{{host}}/run HECTARE_KEY_FILE={top}/{{host}}/key \
+            "nsenter --net=/proc/1/ns/net env HOME={top}/{{host}} HECTARE_RUN_DIR={top}/{{host}}/run HECTARE_KEY_FILE={top}/{{host}}/key \
              HECTARE_CONFIG={top}/{{host}}/hectared.toml"
         );
-        let mut command = Command::new(HECTARE);
+        // Where none of the addresses is its own, or it would not ask for a remote shell.
+        let mut command = Command::new("unshare");
+        command.args(["--net", "sh", "-c", "ip link set lo up; exec \"$@\"", "sh", HECTARE]);
         command.args(["run", "--hosts", &list.join(","), "--timeout", "60"]).args(args);
         command.args(["--rsh", &rsh, "--", "sh", "-c", script]);
         command.env("HOME", self.top.path()).stdin(Stdio::null());

@@ -91,7 +91,7 @@ pub struct PeerStanding {
     pub name: String,
     /// Where its agent receives datagrams.
     pub address: SocketAddr,
-    /// The link of the session, or the one that is tried: `udp` or `dpdk`.
+    /// The link of the session, or the one that is tried: `udp`, `dpdk` or `rdma`.
     pub link: String,
     /// Why it is that one.
     pub link_reason: String,

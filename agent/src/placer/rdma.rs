@@ -71,6 +71,7 @@ impl Placer {
     pub(crate) fn connected(&mut self, peer: HostId) {
         self.without.remove(&peer);
         let opened = match &self.device {
+            Err(why) if why.is_empty() => Err("there is no [rdma] in its configuration".into()),
             Err(why) => Err(format!("its agent has no RDMA device: {why}")),
             Ok(device) => Domain::new(device).map_err(|error| error.to_string()),
         };
@@ -218,10 +219,11 @@ impl Placer {
         let Some(way) = self.ways.get_mut(&peer).filter(|way| way.is_up()) else { return };
         let (last, mut writes) = (lines.len().saturating_sub(1), Vec::with_capacity(lines.len()));
         for (at, line) in lines.into_iter().enumerate() {
-            let Some(held) = own.held(pin, line.member) else { return };
+            // The area is gone: nobody waits for it.
+            let Some(held) = own.held(pin, line.member) else { return way.write(Vec::new(), id) };
             let from = match self.places.copy((peer, &way.domain), held) {
                 Ok(region) => region,
-                Err(NoRegion::Area) => return,
+                Err(NoRegion::Area) => return way.write(Vec::new(), id),
                 Err(NoRegion::Device(error)) => return self.give_up(peer, error.to_string()),
             };
             let start = line.offset as usize;
@@ -293,8 +295,11 @@ impl Placer {
         Standing { is_up, why }
     }
 
-    pub(crate) fn counters(&self) -> [(&'static str, &'static str, u64); 4] {
-        [
+    pub(crate) fn counters(&self) -> Vec<(&'static str, &'static str, u64)> {
+        if self.device.is_err() {
+            return Vec::new();
+        }
+        vec![
             ("rdma", "writes", self.writes),
             ("rdma", "bytes", self.bytes),
             ("rdma", "broken", self.broken),

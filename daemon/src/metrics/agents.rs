@@ -54,6 +54,9 @@ fn help(name: &str) -> &'static str {
         "port_ignored" => {
             "Frames at the agent's DPDK port that were for others, were broken, or claimed its address."
         }
+        "rdma" => {
+            "Writes of the agent's RDMA device into memory of peers, their bytes, and queue pairs that broke or were closed."
+        }
         "refused_callers" => "Hosts that called and were refused, by cause.",
         _ => "Calls of this host that others refused.",
     }

@@ -215,3 +215,17 @@ fn what_is_published_is_not_torn_by_a_write_of_the_peer_and_after_the_end_of_a_r
     assert!(whole(&agent, 2));
     assert!(agent.take_over(area, 0, 9).unwrap(), "now it does");
 }
+
+/// Of a process without CAP_IPC_LOCK that may lock 64 KiB, in the guest.
+#[test]
+fn too_little_locked_memory_is_named() {
+    if std::env::var_os("HECTARE_RDMA_LOCKS_LITTLE").is_none() {
+        return;
+    }
+    let [device, _] = devices().expect("the guest has devices");
+    let domain = Domain::new(&device).unwrap();
+    let error = Region::own(&domain, 1 << 20).unwrap_err();
+    assert!(matches!(error, Error::Memory { bytes: 0x10_0000, limit: Some(65_536), .. }), "{error:?}");
+    assert!(error.to_string().contains("raise the limit"), "{error}");
+    Region::own(&domain, 4096).unwrap();
+}

@@ -48,7 +48,8 @@ pub(in super::super) struct HostOptions {
     /// trusted: anyone there can read and forge packets; a checksum detects corruption. Must be the same on all hosts.
     #[arg(long, value_name = "CIPHER", default_value = "aes-128-gcm")]
     pub(super) cipher: Cipher,
-    /// The transport between the hosts: auto, udp or dpdk; with dpdk, a host that cannot be reached by DPDK is an error.
+    /// The transport between the hosts: auto, udp, dpdk or rdma; with dpdk, a host that cannot be reached by DPDK is an error, and
+    /// with rdma one without RDMA.
     /// Default: that of each host's configuration.
     #[arg(long, value_name = "TRANSPORT")]
     pub(super) transport: Option<TransportChoice>,
