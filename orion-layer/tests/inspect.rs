@@ -135,7 +135,7 @@ fn an_unordered_loop_has_the_same_bits_in_every_run() {
 /// Each iteration takes a ticket from both of its rows and writes them down: the tickets of a serial order have no cycle.
 #[test]
 fn tickets_of_an_unordered_loop_are_those_of_a_serial_order() {
-    let count = 6000;
+    let count = 60_000;
     let table = table(count, 9);
     for workers in [2, 3] {
         let all = run(workers, |w| {
