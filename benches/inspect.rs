@@ -31,7 +31,8 @@ impl Table {
         let lines: Vec<(u32, u32, f32)> = match std::env::var_os("RATINGS") {
             Some(file) => {
                 let text = std::fs::read_to_string(&file).expect("a file of ratings");
-                let field = |field: Option<&str>| field.expect("three fields").parse::<f64>().expect("a number");
+                let field =
+                    |field: Option<&str>| field.expect("three fields").parse::<f64>().expect("a number");
                 let line = |line: &str| {
                     let mut fields = line.split_whitespace();
                     let mut next = || field(fields.next());
@@ -45,7 +46,8 @@ impl Table {
                 data.train.iter().map(|one| (one.user, one.item, one.value)).collect()
             }
         };
-        let most = |of: fn(&(u32, u32, f32)) -> u32| lines.iter().map(of).max().map_or(0, |most| most as usize + 1);
+        let most =
+            |of: fn(&(u32, u32, f32)) -> u32| lines.iter().map(of).max().map_or(0, |most| most as usize + 1);
         Table {
             rows: [most(|line| line.0), most(|line| line.1)],
             users: lines.iter().map(|line| line.0).collect(),
@@ -97,21 +99,28 @@ fn column<T: Element>(w: &mut Context<'_>, values: &[T]) -> Result<DistArray<T, 
     w.from_fn([values.len()], |[e]| values[e])
 }
 
-fn pass<const RANK: usize>(w: &mut Context<'_>, order: Order, arrays: &mut Arrays, count: usize) -> Result<()> {
+fn pass<const RANK: usize>(
+    w: &mut Context<'_>,
+    order: Order,
+    arrays: &mut Arrays,
+    count: usize,
+) -> Result<()> {
     let Arrays { users, items, user_of, item_of, ratings } = arrays;
     match order {
         Order::Ordered => parallel_for!(w, ordered, read [user_of, item_of, ratings], write [users, items];
+        for e in 0..count {
+            let user = users.row_mut(user_of[e] as usize);
+            let item = items.row_mut(item_of[e] as usize);
+            step_apart::<RANK>(user, item, ratings[e]);
+        }),
+        Order::Unordered => {
+            parallel_for!(w, unordered, read [user_of, item_of, ratings], write [users, items];
             for e in 0..count {
                 let user = users.row_mut(user_of[e] as usize);
                 let item = items.row_mut(item_of[e] as usize);
                 step_apart::<RANK>(user, item, ratings[e]);
-            }),
-        Order::Unordered => parallel_for!(w, unordered, read [user_of, item_of, ratings], write [users, items];
-            for e in 0..count {
-                let user = users.row_mut(user_of[e] as usize);
-                let item = items.row_mut(item_of[e] as usize);
-                step_apart::<RANK>(user, item, ratings[e]);
-            }),
+            })
+        }
     }
 }
 

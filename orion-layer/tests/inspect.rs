@@ -24,7 +24,7 @@ struct Table {
 
 const USERS: usize = 900;
 const ITEMS: usize = 700;
-const RANK: usize = 4;
+const RANK: usize = 128;
 
 fn table(count: usize, seed: u64) -> Table {
     let mut random = Random(seed);
@@ -35,7 +35,7 @@ fn table(count: usize, seed: u64) -> Table {
 }
 
 fn start(row: usize, k: usize) -> f32 {
-    ((row * 7 + k * 3) % 11) as f32 / 11.0
+    ((row * 7 + k * 3) % 11) as f32 / 100.0
 }
 
 fn step(user: &mut [f32], item: &mut [f32], rating: f32) -> f32 {
@@ -62,7 +62,8 @@ fn serial(table: &Table, order: impl Iterator<Item = usize>, passes: usize) -> (
 
 /// The only explanation of a loop that was inspected.
 fn inspected(w: &Context<'_>) -> (Explanation, Inspected) {
-    let one = w.explain().0.into_iter().find(|one| one.inspected.is_some()).expect("a loop that was inspected");
+    let one =
+        w.explain().0.into_iter().find(|one| one.inspected.is_some()).expect("a loop that was inspected");
     let found = one.inspected.clone().expect("what was found");
     (one, found)
 }
@@ -145,13 +146,13 @@ fn tickets_of_an_unordered_loop_are_those_of_a_serial_order() {
             let user_of = w.from_fn([count], |[e]| table.users[e])?;
             let item_of = w.from_fn([count], |[e]| table.items[e])?;
             parallel_for!(w, unordered, read [user_of, item_of], write [users, items, tickets];
-                for e in 0..count {
-                    let (u, i) = (user_of[e] as usize, item_of[e] as usize);
-                    tickets[[e, 0]] = users[u];
-                    tickets[[e, 1]] = items[[i, 1]];
-                    users[u] += 1;
-                    items[[i, 1]] += 1;
-                })?;
+            for e in 0..count {
+                let (u, i) = (user_of[e] as usize, item_of[e] as usize);
+                tickets[[e, 0]] = users[u];
+                tickets[[e, 1]] = items[[i, 1]];
+                users[u] += 1;
+                items[[i, 1]] += 1;
+            })?;
             assert!(inspected(w).1.kind.is_some(), "{}", w.explain());
             tickets.to_vec(w)
         });
@@ -200,10 +201,10 @@ fn entries_are_inspected_as_well() {
             let ratings = w.entries([count], count, |e| ([e], table.ratings[e]))?;
             for _ in 0..2 {
                 parallel_for!(w, ordered, read [user_of, item_of], write [users, items];
-                    for ([e], rating) in ratings {
-                        let user = users.row_mut(user_of[e] as usize);
-                        step(user, items.row_mut(item_of[e] as usize), *rating);
-                    })?;
+                for ([e], rating) in ratings {
+                    let user = users.row_mut(user_of[e] as usize);
+                    step(user, items.row_mut(item_of[e] as usize), *rating);
+                })?;
             }
             if workers > 1 {
                 let found = inspected(w).1;
@@ -230,10 +231,10 @@ fn other_data_are_inspected_anew() {
                 user_of.for_each_mut(w, |[e], user| *user = other.users[e])?;
             }
             parallel_for!(w, ordered, read user_of, write sums;
-                for e in 0..count {
-                    let sum = &mut sums[user_of[e] as usize];
-                    *sum = sum.wrapping_mul(31) + e as u64;
-                })?;
+            for e in 0..count {
+                let sum = &mut sums[user_of[e] as usize];
+                *sum = sum.wrapping_mul(31) + e as u64;
+            })?;
             for e in 0..count {
                 let sum = &mut expected[(if pass < 3 { &one } else { &other }).users[e] as usize];
                 *sum = sum.wrapping_mul(31) + e as u64;
@@ -257,9 +258,9 @@ fn captured_values_are_part_of_what_was_inspected() {
         for pass in 0..6 {
             let keys: Vec<usize> = (0..count).map(|e| e * 7919 % 4999 + pass / 3).collect();
             parallel_for!(w, ordered, write sums;
-                for e in 0..count {
-                    sums[keys[e]] += e as u64;
-                })?;
+            for e in 0..count {
+                sums[keys[e]] += e as u64;
+            })?;
             made.push(inspected(w).1.made);
         }
         let total: u64 = sums.to_vec(w)?.iter().sum();
@@ -277,9 +278,9 @@ fn data_that_never_stay_are_not_inspected_for_long() {
         for pass in 0..8 {
             let keys: Vec<usize> = (0..count).map(|e| (e * 7919 + pass) % 4999).collect();
             parallel_for!(w, ordered, write sums;
-                for e in 0..count {
-                    sums[keys[e]] += 1;
-                })?;
+            for e in 0..count {
+                sums[keys[e]] += 1;
+            })?;
         }
         assert_eq!(sums.to_vec(w)?.iter().sum::<u64>(), 8 * count as u64);
         let found = inspected(w).1;
@@ -297,10 +298,10 @@ fn what_does_not_pay_stays_serial_with_the_figures() {
         let mut cells = w.zeros::<u64, 1>([count + 1])?;
         let next = w.from_fn([count], |[e]| e as u32 + 1)?;
         parallel_for!(w, ordered, read next, write cells;
-            for e in 0..count {
-                let before = cells[next[e] as usize - 1];
-                cells[next[e] as usize] = before + 1;
-            })?;
+        for e in 0..count {
+            let before = cells[next[e] as usize - 1];
+            cells[next[e] as usize] = before + 1;
+        })?;
         assert_eq!(cells.to_vec(w)?, (0..=count as u64).collect::<Vec<_>>());
         let (one, found) = inspected(w);
         assert_eq!(found.kind, None);
@@ -321,9 +322,9 @@ fn keys_out_of_range_are_named_with_loop_array_and_iteration() {
             let mut rows = w.zeros::<f32, 2>([100, 4])?.named("rows of the model");
             let key_of = w.from_fn([count], |[e]| if e == 12_345 { 100u32 } else { e as u32 * 31 % 100 })?;
             parallel_for!(w, unordered, read key_of, write rows;
-                for e in 0..count {
-                    rows.row_mut(key_of[e] as usize)[0] += 1.0;
-                })
+            for e in 0..count {
+                rows.row_mut(key_of[e] as usize)[0] += 1.0;
+            })
         })
         .expect_err("a row that is not there");
         let text = error.to_string();
@@ -335,9 +336,9 @@ fn keys_out_of_range_are_named_with_loop_array_and_iteration() {
             let mut rows = w.zeros::<f32, 2>([100, 4])?;
             let key_of = w.from_fn([count - 1], |[e]| e as u32 * 31 % 100)?.named("keys");
             parallel_for!(w, unordered, read key_of, write rows;
-                for e in 0..count {
-                    rows.row_mut(key_of[e] as usize)[0] += 1.0;
-                })
+            for e in 0..count {
+                rows.row_mut(key_of[e] as usize)[0] += 1.0;
+            })
         })
         .expect_err("a key that is not there");
         let text = error.to_string();
@@ -354,10 +355,10 @@ fn a_panic_of_the_body_ends_the_loop_everywhere() {
         let mut rows = w.zeros::<f32, 2>([100, 4])?;
         let key_of = w.from_fn([count], |[e]| e as u32 * 31 % 100)?;
         let result = parallel_for!(w, unordered, read key_of, write rows;
-            for e in 0..count {
-                assert!(e != 777, "not this one");
-                rows.row_mut(key_of[e] as usize)[0] += 1.0;
-            });
+        for e in 0..count {
+            assert!(e != 777, "not this one");
+            rows.row_mut(key_of[e] as usize)[0] += 1.0;
+        });
         assert!(matches!(rows.to_vec(w), Err(Error::Poisoned { .. })));
         result
     })
@@ -384,14 +385,14 @@ fn conditions_that_are_not_known_are_taken_both_ways() {
             let mut x = w.from_fn([3000], |[at]| at as i64 % 7 - 3)?;
             let pairs = w.from_fn([count, 2], |[e, k]| at(e, [7919, 104_729][k]) as u32)?;
             parallel_for!(w, ordered, read pairs, write x;
-                for e in 0..count {
-                    let (a, b) = (pairs[[e, 0]] as usize, pairs[[e, 1]] as usize);
-                    if x[a] > 0 {
-                        x[b] += x[a] - 4;
-                    } else {
-                        x[a] += 2;
-                    }
-                })?;
+            for e in 0..count {
+                let (a, b) = (pairs[[e, 0]] as usize, pairs[[e, 1]] as usize);
+                if x[a] > 0 {
+                    x[b] += x[a] - 4;
+                } else {
+                    x[a] += 2;
+                }
+            })?;
             if workers > 1 {
                 inspected(w);
             }
@@ -407,18 +408,18 @@ fn loops_that_cannot_be_inspected_say_why() {
     run(2, |w| {
         let mut x = w.zeros::<usize, 1>([100])?;
         parallel_for!(w, ordered, write x;
-            for e in 0..100 {
-                let at = x[e];
-                x[at] += 1;
-            })?;
+        for e in 0..100 {
+            let at = x[e];
+            x[at] += 1;
+        })?;
         let text = w.explain().to_string();
         assert!(text.contains("a subscript of `x` depends on"), "{text}");
         let hash = |e: usize| e * 31 % 100;
         let mut y = w.zeros::<usize, 1>([100])?;
         parallel_for!(w, ordered, write y;
-            for e in 0..100 {
-                y[hash(e)] += 1;
-            })?;
+        for e in 0..100 {
+            y[hash(e)] += 1;
+        })?;
         assert_eq!(y.to_vec(w)?, [1; 100]);
         let text = w.explain().to_string();
         assert!(text.contains("hash(e)") && text.contains("once more"), "{text}");

@@ -184,7 +184,18 @@ impl LoopNest {
     pub fn new(name: impl Into<String>, order: Order, space: Space, dims: Vec<LoopVar>) -> LoopNest {
         let (name, inner, arrays, accesses, relaxed) =
             (name.into(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        LoopNest { name, order, space, dims, inner, arrays, accesses, relaxed, least_cells: 0, uninspected: None }
+        LoopNest {
+            name,
+            order,
+            space,
+            dims,
+            inner,
+            arrays,
+            accesses,
+            relaxed,
+            least_cells: 0,
+            uninspected: None,
+        }
     }
 
     /// The accesses to one array.

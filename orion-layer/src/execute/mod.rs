@@ -32,8 +32,8 @@ pub use self::inspect::Inspected;
 pub use self::plan::LoopPlan;
 pub use self::timing::Timing;
 pub use crate::contract::{
-    ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, KeyNotes, LoopArray, Of, PassTrace, Ranges, Rule, Visit,
-    entry_parts,
+    ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, KeyNotes, LoopArray, Of, PassTrace, Ranges, Rule,
+    Visit, entry_parts,
 };
 #[doc(hidden)]
 pub use crate::panics::begin_iteration;

@@ -82,7 +82,8 @@ impl Context<'_> {
             self.abandon(plan, arrays, begun, &error.to_string());
             return Err(self.fail(head.site, error));
         }
-        let (values, longest) = self.combine(head.site, accumulators, plan, plan.cells, tree, [took, spent.compute])?;
+        let (values, longest) =
+            self.combine(head.site, accumulators, plan, plan.cells, tree, [took, spent.compute])?;
         spent.wait += waited.elapsed();
         if clocks.is_some() {
             plan.trials.borrow_mut().note(longest);

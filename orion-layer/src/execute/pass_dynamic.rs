@@ -81,7 +81,8 @@ impl Context<'_> {
             return Err(self.fail(head.site, error));
         }
         let waited = Instant::now();
-        let (values, _) = self.combine(head.site, accumulators, plan, plan.cells, tree, [took, spent.compute])?;
+        let (values, _) =
+            self.combine(head.site, accumulators, plan, plan.cells, tree, [took, spent.compute])?;
         spent.wait += waited.elapsed();
         plan.note(head.relax, &spent, None);
         Ok(values)

@@ -86,7 +86,9 @@ impl<T> Listed<'_, T, 1> {
     /// Elements side by side, if all are in a list.
     pub(super) fn range(&self, range: &Range<usize>, writes: bool) -> Option<*mut T> {
         let (start, _) = match range.is_empty() {
-            true => return (range.start <= range.end && range.end <= self.shape[0]).then(std::ptr::dangling_mut),
+            true => {
+                return (range.start <= range.end && range.end <= self.shape[0]).then(std::ptr::dangling_mut);
+            }
             false => self.find([range.start], writes)?,
         };
         range.clone().all(|at| self.find([at], writes).is_some()).then_some(start)

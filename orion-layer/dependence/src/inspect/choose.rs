@@ -113,7 +113,8 @@ pub fn choose(touched: &Touched, order: Order, team: usize, pace: Pace) -> Inspe
     // Where order does not matter, blocks that pay are taken: what keeps the order can hardly be better.
     if !(order == Order::Unordered && best(&found) < PAYS * serial_ns) {
         growth = Growth::measure(touched);
-        let mut sizes: Vec<(f64, usize)> = growth.iter().map(|one| (estimate(one, touched, team, &time), one.batch)).collect();
+        let mut sizes: Vec<(f64, usize)> =
+            growth.iter().map(|one| (estimate(one, touched, team, &time), one.batch)).collect();
         sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
         if let Some((_, size)) = sizes.into_iter().next().filter(|(time, _)| *time < serial_ns) {
             let batches = components(touched, size);
@@ -124,8 +125,10 @@ pub fn choose(touched: &Touched, order: Order, team: usize, pace: Pace) -> Inspe
         let most = (serial_ns / pace.batch_ns.max(1.0)) as usize;
         let is_even = found.iter().any(|(tried, _)| tried.parallelism > EVEN * team as f64);
         if let Some(levels) = (!is_even).then(|| Levels::of(touched, most)).flatten() {
-            let longest: f64 = levels.weights.iter().map(|weight| (*weight as f64 / team as f64).ceil()).sum();
-            let batches = (time(longest, levels.weights.len()) < best(&found)).then(|| levels.batches(touched));
+            let longest: f64 =
+                levels.weights.iter().map(|weight| (*weight as f64 / team as f64).ceil()).sum();
+            let batches =
+                (time(longest, levels.weights.len()) < best(&found)).then(|| levels.batches(touched));
             found.push((tried(Kind::Levels, longest, levels.weights.len()), batches));
         }
     }

@@ -56,8 +56,7 @@ fn is_right(touched: &Touched, batches: &Batches, order: Order) -> bool {
         let apart = batch != other_batch || group == other;
         apart && (order == Order::Unordered || (batch, place) < (other_batch, other_place))
     };
-    at.iter().all(|places| places.len() == 1)
-        && (0..touched.len()).all(|b| (0..b).all(|a| pair(a, b)))
+    at.iter().all(|places| places.len() == 1) && (0..touched.len()).all(|b| (0..b).all(|a| pair(a, b)))
 }
 
 /// Runs the loop: each iteration mixes the rows that it reads and writes that to those that it writes.

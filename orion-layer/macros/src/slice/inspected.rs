@@ -43,7 +43,8 @@ pub(super) fn once(body: &Block, slice: &Block) -> Option<String> {
     once.visit_block(slice);
     let mut binds = ByReference(false);
     binds.visit_block(body);
-    once.0.or_else(|| binds.0.then(|| "it binds by `ref mut`: what is changed that way is not seen".to_owned()))
+    once.0
+        .or_else(|| binds.0.then(|| "it binds by `ref mut`: what is changed that way is not seen".to_owned()))
 }
 
 struct Once(Option<String>);
@@ -63,9 +64,11 @@ impl Once {
 impl<'a> Visit<'a> for Once {
     fn visit_expr_call(&mut self, call: &'a ExprCall) {
         let is_variant = match &*call.func {
-            Expr::Path(path) => path.path.segments.last().is_some_and(|name| {
-                name.ident.to_string().starts_with(char::is_uppercase)
-            }),
+            Expr::Path(path) => path
+                .path
+                .segments
+                .last()
+                .is_some_and(|name| name.ident.to_string().starts_with(char::is_uppercase)),
             _ => false,
         };
         let is_own = text(&call.func).contains("describe");

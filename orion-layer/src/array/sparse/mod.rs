@@ -280,7 +280,8 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
         range: Range<usize>,
     ) -> Of<'a, EntriesFamily<T, N>> {
         let own = &placed.entries[..];
-        let all = if own.is_empty() { placed.shared.get().map_or(own, |shared| shared.brought(0)) } else { own };
+        let all =
+            if own.is_empty() { placed.shared.get().map_or(own, |shared| shared.brought(0)) } else { own };
         &all[range]
     }
 

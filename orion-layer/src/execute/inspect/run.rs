@@ -94,7 +94,8 @@ impl Context<'_> {
     fn lay_in_place<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
         for (array, described) in arrays.each().into_iter().zip(&plan.nest.arrays) {
             if array.is_written() && array.layout().parts() > 1 {
-                let whole = Layout { dim: 0, bounds: vec![0, described.shape[0]], owners: vec![plan.only_worker()] };
+                let whole =
+                    Layout { dim: 0, bounds: vec![0, described.shape[0]], owners: vec![plan.only_worker()] };
                 array.rearrange(self, plan.site, &whole)?;
             }
         }
@@ -128,7 +129,8 @@ impl Context<'_> {
         F: Body<S, A, C>,
     {
         let all = arrays.each().into_iter().enumerate();
-        let numbers: Vec<usize> = all.filter(|(_, array)| array.is_written()).map(|(number, _)| number).collect();
+        let numbers: Vec<usize> =
+            all.filter(|(_, array)| array.is_written()).map(|(number, _)| number).collect();
         let areas: Vec<_> = written(arrays).iter().filter_map(|array| array.in_place()).collect();
         let (cell, parts) = (Cell::new(0), vec![0..0; plan.nest.arrays.len()]);
         let (mut places, cuts) = (batched.places.borrow_mut(), &plan.choice.cuts);
@@ -149,7 +151,13 @@ impl Context<'_> {
                     && let Some(&(group, end)) = groups.next()
                 {
                     cell.set(group);
-                    let values = run_list::<S, A, C, F>(called, placed, cuts, &batched.iterations[start..end], &mut views);
+                    let values = run_list::<S, A, C, F>(
+                        called,
+                        placed,
+                        cuts,
+                        &batched.iterations[start..end],
+                        &mut views,
+                    );
                     tree.add(group, values);
                     start = end;
                 }

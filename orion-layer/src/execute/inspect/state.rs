@@ -148,12 +148,18 @@ impl fmt::Display for Inspected {
         let Inspected { iterations, accesses, batches, groups, moved, made, reused, .. } = self;
         writeln!(f, "  Its subscripts come from data, and were computed before it ran:")?;
         if *iterations > 0 {
-            writeln!(f, "    {iterations} iterations touch {accesses} rows and elements, those that several touch counted several times;")?;
+            writeln!(
+                f,
+                "    {iterations} iterations touch {accesses} rows and elements, those that several touch counted several times;"
+            )?;
         }
         match (&self.kind, &self.why_serial) {
             (Some(kind), _) => {
                 let what = if *batches == 1 { "batch" } else { "batches" };
-                writeln!(f, "    it runs in {batches} {what} of {groups} groups, whose iterations stay together: {kind}.")?;
+                writeln!(
+                    f,
+                    "    it runs in {batches} {what} of {groups} groups, whose iterations stay together: {kind}."
+                )?;
                 writeln!(f, "    Rows are used by another worker than before {moved} times.")?;
             }
             (None, Some(why)) => writeln!(f, "    it runs on one worker: {why}.")?,
@@ -169,10 +175,15 @@ impl fmt::Display for Inspected {
             )?;
         }
         if !self.growth.is_empty() {
-            let shares = self.growth.iter().map(|Growth { batch, largest }| {
-                format!("{:.0} % of {batch}", 100.0 * largest)
-            });
-            writeln!(f, "    The largest component has {} iterations.", shares.collect::<Vec<_>>().join(", "))?;
+            let shares = self
+                .growth
+                .iter()
+                .map(|Growth { batch, largest }| format!("{:.0} % of {batch}", 100.0 * largest));
+            writeln!(
+                f,
+                "    The largest component has {} iterations.",
+                shares.collect::<Vec<_>>().join(", ")
+            )?;
         }
         writeln!(f, "    Found {made} times, and used again in {reused} passes.")
     }
