@@ -24,7 +24,7 @@ struct Table {
 
 const USERS: usize = 900;
 const ITEMS: usize = 700;
-const RANK: usize = 4;
+const RANK: usize = 128;
 
 fn table(count: usize, seed: u64) -> Table {
     let mut random = Random(seed);
@@ -35,7 +35,7 @@ fn table(count: usize, seed: u64) -> Table {
 }
 
 fn start(row: usize, k: usize) -> f32 {
-    ((row * 7 + k * 3) % 11) as f32 / 11.0
+    ((row * 7 + k * 3) % 11) as f32 / 100.0
 }
 
 fn step(user: &mut [f32], item: &mut [f32], rating: f32) -> f32 {
@@ -136,7 +136,7 @@ fn an_unordered_loop_has_the_same_bits_in_every_run() {
 /// Each iteration takes a ticket from both of its rows and writes them down: the tickets of a serial order have no cycle.
 #[test]
 fn tickets_of_an_unordered_loop_are_those_of_a_serial_order() {
-    let count = 6000;
+    let count = 60_000;
     let table = table(count, 9);
     for workers in [2, 3] {
         let all = run(workers, |w| {

@@ -36,6 +36,9 @@ const BATCH_NS: f64 = 1_500.0;
 /// To get at a row that another worker has used, besides its bytes.
 const MOVED_NS: f64 = 50.0;
 
+/// Of so many uses of rows in components of random batches, one is by another of two workers than before.
+const FOURTH: usize = 4;
+
 /// What is left of the serial loop's time has to be less than so much of it.
 const PAYS: f64 = 0.9;
 
@@ -200,16 +203,17 @@ impl Context<'_> {
         let mut made = lists(&batches, &dealt, workers, self.rank() as usize, plan.accumulates);
         let of_rows = row_lists(&touched, &made.all, workers, batches.len());
         said.moved = moved(&touched, &of_rows, batches.len());
-        let own_ns = said.tried.first().map_or(0.0, |best| best.nanoseconds);
-        let moved_ns = said.moved as f64 / workers as f64 * (MOVED_NS + row_bytes / BYTES_PER_NS);
         // Whether one worker runs it must not depend on how many there are, if sums would.
-        if own_ns + moved_ns > PAYS * said.serial_ns && !fixed {
+        let (moves, sharers) =
+            if fixed { (touched.accesses() / FOURTH, TEAM) } else { (said.moved, workers) };
+        let own_ns = said.tried.first().map_or(0.0, |best| best.nanoseconds);
+        let moved_ns = moves as f64 / sharers as f64 * (MOVED_NS + row_bytes / BYTES_PER_NS);
+        if own_ns + moved_ns > PAYS * said.serial_ns {
             let why = format!(
-                "{kind} would take {:.3} ms of {:.3} ms on {workers} workers, and {:.3} ms more for {} rows that change hands",
+                "{kind} would take {:.3} ms of {:.3} ms on {sharers} workers, and {:.3} ms more for {moves} rows that change hands",
                 own_ns / 1e6,
                 said.serial_ns / 1e6,
                 moved_ns / 1e6,
-                said.moved
             );
             said.kind = None;
             return serial(why, said);
