@@ -167,7 +167,8 @@ fn run<const RANK: usize>(table: &Table, order: Order, repeats: usize) -> Sides 
             let same = arrays.users.to_vec(w)? == users && arrays.items.to_vec(w)? == items;
             assert!(same || order == Order::Unordered, "other bits than the serial loop has made");
         } else {
-            (arrays.users.to_vec(w)?, arrays.items.to_vec(w)?);
+            arrays.users.to_vec(w)?;
+            arrays.items.to_vec(w)?;
         }
         let first = found(w);
         let looked = first.looked.as_nanos() as f64 / first.reused as f64;
