@@ -76,7 +76,7 @@ pub enum RowError {
 /// is touched by no other. From one batch to the next, rows go to other workers as the lists say.
 ///
 /// A worker begins a batch when those have done theirs who touched its rows last, and there is no other wait. Who those are is found
-/// in two sweeps over the lists, in time that is linear in their lengths (and in the number of workers that read a row between two
+/// in one sweep over the lists, in time that is linear in their lengths (and in the number of workers that read a row between two
 /// writes of it). After the last batch, a run goes on with the first, if it has several passes.
 ///
 /// Lists may name a row more than once. What is the same in all batches need not be named: constants belong into arrays of
