@@ -158,7 +158,7 @@ impl<const D: usize> IterationSpace for Ranges<D> {
     const LONGEST_PIECE: usize = if D == 1 { usize::MAX } else { 1 };
 
     #[inline(always)]
-    fn piece<'a>(_placed: &'a (), cuts: &[Vec<i64>], range: Range<usize>) -> [Range<usize>; D] {
+    fn piece(_placed: &(), cuts: &[Vec<i64>], range: Range<usize>) -> [Range<usize>; D] {
         let mut rest = range.start;
         let mut piece = std::array::from_fn(|_| 0..0);
         for dim in (0..D).rev() {

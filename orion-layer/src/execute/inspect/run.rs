@@ -71,7 +71,7 @@ impl Context<'_> {
             }
         }
         let took = since.elapsed();
-        let ended = worked.map_err(|error| unforeseen(error)).and_then(|()| {
+        let ended = worked.map_err(unforeseen).and_then(|()| {
             written(arrays).into_iter().try_for_each(|array| {
                 array.close(self.fabric.worker)?;
                 array.finish_recall(self.fabric.worker)?;
