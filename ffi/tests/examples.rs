@@ -113,10 +113,10 @@ fn losses_are_the_same_bits_for_both_memories_and_all_worker_counts() {
     for workers in ["1", "2", "4"] {
         let ways = [
             &["--memory", "shared"][..],
-            &["--transport", "handed"],
-            &["--transport", "published"],
             &["--transport", "rows"],
-            &["--transport", "rows", "--tracking", "automatic"],
+            &["--transport", "published"],
+            &["--transport", "copies"],
+            &["--transport", "copies", "--tracking", "automatic"],
         ];
         for way in ways {
             let found = built.losses(&[way, &["--workers", workers]].concat());
@@ -266,7 +266,7 @@ fn four_processes_have_the_losses_of_four_threads() {
     let daemon = Daemon::start(host.path());
     let path = |name: &str| built.work.path().join(name).to_str().unwrap().to_owned();
     let (completion, ratings) = (path("completion"), path("ratings"));
-    for transport in ["handed", "published", "rows"] {
+    for transport in ["rows", "published", "copies"] {
         let more = ["--transport", transport];
         let start = ["run", "-n", "4", "--", &completion, "--ratings", &ratings];
         let processes = epochs(&daemon.hectare(&[&start, &SETTINGS[..], &more].concat()));
@@ -312,8 +312,8 @@ fn what_is_wrong_is_said_in_one_line() {
         (&["--lr", "nan"], 2, "--lr must be a number above 0"),
         (&["--reg", "-0.1"], 2, "--reg must be a number of 0 or more"),
         (&["--memory", "disk"], 2, "--memory must be one of shared, areas"),
-        (&["--transport", "mail"], 2, "--transport must be one of handed, published, rows"),
-        (&["--tracking", "automatic"], 2, "--tracking automatic is for --transport rows"),
+        (&["--transport", "mail"], 2, "--transport must be one of rows, published, copies"),
+        (&["--tracking", "automatic"], 2, "--tracking automatic is for --transport copies"),
         (&["--ratings", "nowhere"], 1, "cannot open nowhere: No such file"),
         (&["--ratings", "empty"], 1, "there are no ratings in empty"),
         (&["--ratings", "cut"], 1, "cut, line 2: expected user, item and rating, found 2 columns"),

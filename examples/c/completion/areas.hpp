@@ -1,4 +1,4 @@
-// The base of all transports.
+// What all programs over areas have.
 #pragma once
 
 #include "kernel.hpp"
@@ -51,15 +51,9 @@ template <typename T> const T *reader(const ha_area *area)
     return static_cast<const T *>(data);
 }
 
-// How rows get from worker to worker.
-class Carrier {
-public:
-    virtual ~Carrier() = default;
-    // Does the work of one batch: brings in what it needs that others wrote in the batch before, learns, and sends
-    // what others need. `work` has the model, and the share. Called for one batch after the other, epoch after epoch.
-    virtual void batch(Work &work, std::size_t batch) = 0;
-};
+// What a worker does over rows that change owners, and over replicas. Which is asked for in the options.
+void work_on_rows(const Place &place, const ha_row_plan *rows, const Model &model, const OnEpoch &on_epoch);
+void work_on_replicas(const Place &place, Model &model, const OnEpoch &on_epoch);
 
-std::unique_ptr<Carrier> make_handed(const Place &place);
-std::unique_ptr<Carrier> make_published(const Place &place);
-std::unique_ptr<Carrier> make_rows(const Place &place, ha_area *model);
+// The plan of a training with rows that change owners; to be closed.
+ha_row_plan *make_row_plan(const Training &training);

@@ -2,7 +2,6 @@
 
 #include "model.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 namespace {
@@ -12,8 +11,6 @@ typedef double Line __attribute__((vector_size(64), may_alias));
 
 // How many ratings ahead rows are fetched into the cache.
 constexpr std::size_t AHEAD = 8;
-// How many rows of coming parcels are fetched for each update.
-constexpr std::size_t COMING = 2;
 
 inline Line *line(double *rows, std::size_t row, std::size_t stride)
 {
@@ -57,24 +54,12 @@ template <std::size_t LINES> __attribute__((noinline)) void learn_rows(const Wor
 {
     const std::size_t lines = LINES != 0 ? LINES : work.stride / LANES, stride = lines * LANES;
     const Rating *ratings = work.share.ratings;
-    const Send *send = std::partition_point(work.sends.begin(), work.sends.end(),
-                                            [&](const Send &one) { return one.after < work.first; });
-    const Span<double> *coming = work.coming.begin();
-    std::size_t fetched = 0;
-    for (std::size_t place = work.first; place < work.last; ++place) {
+    const Send *send = work.sends.begin();
+    for (std::size_t place = 0; place < work.share.count; ++place) {
         if (place + AHEAD < work.share.rest) {
             const Rating &soon = ratings[place + AHEAD];
             prefetch_to_write(line(work.rows, soon.user, stride), lines);
             prefetch_to_write(line(work.rows, soon.item, stride), lines);
-        }
-        for (std::size_t count = 0; count < COMING && coming != work.coming.end(); ++count) {
-            if (fetched == coming->count) {
-                fetched = 0;
-                ++coming;
-            } else {
-                prefetch(line(coming->first + fetched, 0, 0), lines);
-                fetched += stride;
-            }
         }
         const Rating &rating = ratings[place];
         if (work.log != nullptr) {

@@ -18,7 +18,6 @@ struct Work {
     double keep = 1.0;       // what regularization leaves of a factor in a step
 
     Share share{};
-    std::size_t first = 0, last = 0;  // the ratings of the share to learn from
 
     // Where each row is logged before it is written; null if it need not be.
     ha_area *log = nullptr;
@@ -26,8 +25,6 @@ struct Work {
     // nearest cache. `parcels` has a pointer for each receiver.
     Span<Send> sends{};
     double *const *parcels = nullptr;
-    // Rows that will be unpacked next, fetched meanwhile from the cache of the core that wrote them.
-    Span<Span<double>> coming{};
 };
 
 // One update for each rating, in order.

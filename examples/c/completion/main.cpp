@@ -7,8 +7,8 @@
 //
 // The model is one array of rows of factors; the prediction is the product of a user's and an item's row plus the mean
 // of all ratings, and training is stochastic gradient descent. Where to look: kernel.cpp is the loop over ratings,
-// plan.cpp finds what can run at the same time, shared.cpp is the program with threads and barriers, and areas.cpp
-// with handed.cpp, published.cpp or rows.cpp the one over areas.
+// plan.cpp finds what can run at the same time, shared.cpp is the program with threads and barriers, and rows.cpp the one
+// over an area whose rows change owners. replicas.cpp with published.cpp or copies.cpp is for several hosts.
 #include "bench.hpp"
 #include "data.hpp"
 #include "kernel.hpp"
@@ -69,11 +69,11 @@ int run(Options options)
                     plan.workers() == 1 ? "" : "s",
                     name_of(options.memory), plan.speed_up_limit());
     bool diverged = false;
-    OnEpoch on_epoch = [&](std::size_t epoch, double seconds, const Model &trained) {
-        double loss = squared_error(trained.data(), training.stride(), data.train) /
+    OnEpoch on_epoch = [&](std::size_t epoch, double seconds, const double *trained) {
+        double loss = squared_error(trained, training.stride(), data.train) /
                       static_cast<double>(data.train.size());
         double test = data.test.empty() ? 0.0
-                                        : std::sqrt(squared_error(trained.data(), training.stride(), data.test) /
+                                        : std::sqrt(squared_error(trained, training.stride(), data.test) /
                                                     static_cast<double>(data.test.size()));
         diverged = !std::isfinite(loss);
         if (!diverged)

@@ -16,11 +16,12 @@ const char *const HELP =
     "  --reg X             weight of the squared norms of the rows [0.04]\n"
     "  --seed N            of the generated ratings, the split, the order and the initial model [1]\n"
     "  --memory KIND       shared: one model that all threads write\n"
-    "                      areas: each worker its own, and the rows that others need go to them [default]\n"
-    "  --transport KIND    of areas: handed [default], published, rows (every row that was written)\n"
-    "  --tracking KIND     of rows: logged [default], automatic\n"
+    "                      areas: each row belongs to one worker at a time [default]\n"
+    "  --transport KIND    of areas: rows (they change owners, in place) [default]; or each worker its own model, and\n"
+    "                      published (rows that others need), copies (every row that was written)\n"
+    "  --tracking KIND     of copies: logged [default], automatic\n"
     "  --bench             time areas against shared memory for 1, 2 and 4 workers, or --workers; prints JSON;\n"
-    "                      with --transport rows, that, logged and tracked automatically\n"
+    "                      with --transport published or copies, that\n"
     "  --repeats N         of --bench: how often each is run in turn [8]\n";
 
 const char *name_of(Memory memory) { return memory == Memory::shared ? "shared" : "areas"; }
@@ -28,9 +29,9 @@ const char *name_of(Memory memory) { return memory == Memory::shared ? "shared" 
 const char *name_of(Transport transport)
 {
     switch (transport) {
-    case Transport::handed: return "handed";
+    case Transport::rows: return "rows";
     case Transport::published: return "published";
-    default: return "rows";
+    default: return "copies";
     }
 }
 
@@ -76,7 +77,7 @@ T one_of(const std::string &name, const std::string &text, const Choice<T> (&cho
 
 constexpr Choice<Memory> MEMORIES[] = {{"shared", Memory::shared}, {"areas", Memory::areas}};
 constexpr Choice<Transport> TRANSPORTS[] = {
-    {"handed", Transport::handed}, {"published", Transport::published}, {"rows", Transport::rows}};
+    {"rows", Transport::rows}, {"published", Transport::published}, {"copies", Transport::copies}};
 constexpr Choice<bool> TRACKINGS[] = {{"logged", false}, {"automatic", true}};
 
 using Setter = void (*)(Options &, const std::string &name, const std::string &text);
@@ -140,7 +141,7 @@ Options parse_options(int count, char **arguments)
         }
         option.set(options, name, text);
     }
-    if (options.automatic && options.transport != Transport::rows)
-        throw Usage("--tracking automatic is for --transport rows");
+    if (options.automatic && options.transport != Transport::copies)
+        throw Usage("--tracking automatic is for --transport copies");
     return options;
 }

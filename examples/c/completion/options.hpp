@@ -10,9 +10,9 @@ enum class Memory { shared, areas };
 
 // How rows get from worker to worker over areas.
 enum class Transport {
-    handed,     // in mailboxes that one worker fills and gives to the other
+    rows,       // not at all: they change owners, in place
     published,  // in an outbox of each worker, published after each batch
-    rows,       // all rows that were written are published after each batch
+    copies,     // all rows that were written are published after each batch
 };
 
 struct Options {
@@ -22,8 +22,8 @@ struct Options {
     double lr = 0.05, decay = 0.8, reg = 0.04;
     std::uint64_t seed = 1;
     Memory memory = Memory::areas;
-    Transport transport = Transport::handed;
-    bool automatic = false;  // how `Transport::rows` learns what was written
+    Transport transport = Transport::rows;
+    bool automatic = false;  // how `Transport::copies` learns what was written
     bool bench = false;
     std::size_t repeats = 8;
     bool help = false;

@@ -93,30 +93,20 @@ void Plan::deal(const std::vector<Rating> &ratings, std::size_t rows, std::size_
 // plan is gone through twice, and the second time gives the lists.
 void Plan::find_sends(std::size_t rows)
 {
-    Components components(rows);
-    std::vector<std::uint32_t> writer(rows, NOBODY), written(rows, 0), late_rows;
+    std::vector<std::uint32_t> writer(rows, NOBODY), written(rows, 0);
     std::vector<std::vector<Send>> crossing(batches_ * workers());
-    for (Stream &stream : streams_)
-        stream.early = stream.ends;
     for (bool second : {false, true}) {
         for (std::size_t batch = 0; batch < batches_; ++batch) {
-            std::size_t before = (batch == 0 ? batches_ : batch) - 1;
             for (std::uint32_t worker = 0; worker < workers(); ++worker) {
-                late_rows.clear();
                 Share share = this->share(batch, worker);
                 for (std::size_t at = 0; at < share.count; ++at) {
                     for (std::uint32_t row : {share.ratings[at].user, share.ratings[at].item}) {
-                        if (second && writer[row] != NOBODY && writer[row] != worker) {
+                        if (second && writer[row] != NOBODY && writer[row] != worker)
                             crossing[written[row] * workers() + writer[row]].push_back({0, row, worker, 0});
-                            if (written[row] == before)
-                                late_rows.push_back(row);
-                        }
                         writer[row] = worker;
                         written[row] = static_cast<std::uint32_t>(batch);
                     }
                 }
-                if (second)
-                    put_early_first(batch, worker, late_rows, components);
             }
         }
     }
@@ -124,23 +114,6 @@ void Plan::find_sends(std::size_t rows)
     for (std::uint32_t row = 0; row < rows; ++row)
         if (writer[row] != NOBODY)
             homes_[writer[row]].push_back(row);
-}
-
-// Whole components move to the end of the share, so that the result stays what it was.
-void Plan::put_early_first(std::size_t batch, std::size_t worker, const std::vector<std::uint32_t> &late_rows,
-                           Components &components)
-{
-    Stream &stream = streams_[worker];
-    std::size_t begin = batch == 0 ? 0 : stream.ends[batch - 1], end = stream.ends[batch];
-    components.find(stream.ratings.data() + begin, end - begin);
-    std::vector<bool> late(components.sizes().size(), false);
-    for (std::uint32_t row : late_rows)
-        late[components.of(row)] = true;
-    auto first = stream.ratings.begin();
-    auto middle = std::stable_partition(first + static_cast<std::ptrdiff_t>(begin),
-                                        first + static_cast<std::ptrdiff_t>(end),
-                                        [&](const Rating &rating) { return !late[components.of(rating.user)]; });
-    stream.early[batch] = static_cast<std::size_t>(middle - first);
 }
 
 void Plan::number_sends(std::vector<std::vector<Send>> &crossing, std::size_t rows)
@@ -177,8 +150,7 @@ Share Plan::share(std::size_t batch, std::size_t worker) const
 {
     const Stream &stream = streams_[worker];
     std::size_t begin = batch == 0 ? 0 : stream.ends[batch - 1];
-    return {stream.ratings.data() + begin, stream.early.empty() ? 0 : stream.early[batch] - begin,
-            stream.ends[batch] - begin, stream.ratings.size() - begin};
+    return {stream.ratings.data() + begin, stream.ends[batch] - begin, stream.ratings.size() - begin};
 }
 
 Span<Send> Plan::sends(std::size_t batch, std::size_t from) const
@@ -189,14 +161,6 @@ Span<Send> Plan::sends(std::size_t batch, std::size_t from) const
 Span<std::uint32_t> Plan::parcel(std::size_t batch, std::size_t from, std::size_t to) const
 {
     return part(parcels_, parcel_ends_, (batch * workers() + from) * workers() + to);
-}
-
-std::size_t Plan::largest_parcel(std::size_t from, std::size_t to) const
-{
-    std::size_t largest = 0;
-    for (std::size_t batch = 0; batch < batches_; ++batch)
-        largest = std::max(largest, parcel(batch, from, to).count);
-    return largest;
 }
 
 std::size_t Plan::most_sends(std::size_t from) const

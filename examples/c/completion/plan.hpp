@@ -23,11 +23,10 @@ template <typename T> struct Span {
     const T &operator[](std::size_t at) const { return first[at]; }
 };
 
-// A worker's ratings of a batch. The early ones come first: they need nothing that another worker wrote in the batch
-// before. What follows in memory are the ratings of the batches after it, `rest` in all.
+// A worker's ratings of a batch. What follows in memory are the ratings of the batches after it, `rest` in all.
 struct Share {
     const Rating *ratings;
-    std::size_t early, count, rest;
+    std::size_t count, rest;
 };
 
 // A row to send after a batch.
@@ -55,22 +54,19 @@ public:
     Span<std::uint32_t> parcel(std::size_t batch, std::size_t from, std::size_t to) const;
     // The rows that `worker` writes last in an epoch.
     const std::vector<std::uint32_t> &home(std::size_t worker) const { return homes_[worker]; }
-    std::size_t largest_parcel(std::size_t from, std::size_t to) const;
     // The most rows that `from` sends after a batch, to all others together.
     std::size_t most_sends(std::size_t from) const;
     // Rows that cross in an epoch.
     std::size_t crossing() const { return sends_.size(); }
 
 private:
-    // The ratings of one worker, batch after batch, and where the early ones and all of each batch end.
+    // The ratings of one worker, batch after batch, and where those of each batch end.
     struct Stream {
         std::vector<Rating> ratings;
-        std::vector<std::size_t> early, ends;
+        std::vector<std::size_t> ends;
     };
     void deal(const std::vector<Rating> &ratings, std::size_t rows, std::size_t batch);
     void find_sends(std::size_t rows);
-    void put_early_first(std::size_t batch, std::size_t worker, const std::vector<std::uint32_t> &late_rows,
-                         class Components &components);
     void number_sends(std::vector<std::vector<Send>> &crossing, std::size_t rows);
 
     std::size_t batches_ = 0, ratings_ = 0;

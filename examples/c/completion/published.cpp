@@ -1,6 +1,6 @@
 // Rows through published areas: each worker owns an outbox with a reader copy; a barrier after each batch publishes all
 // outboxes, and everybody takes its rows out of the others' reader copies.
-#include "areas.hpp"
+#include "carrier.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -27,8 +27,6 @@ public:
         if (work.sends.count > 0)
             check(ha_log(outbox_, 0, work.sends.count * place_.stride()));
         work.parcels = parcels_.data();
-        work.first = 0;
-        work.last = work.share.count;
         learn(work);
 
         check(ha_barrier(place_.worker));

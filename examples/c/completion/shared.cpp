@@ -29,7 +29,6 @@ void train_shared(const Training &training, Model &model, const OnEpoch &on_epoc
             auto begin = std::chrono::steady_clock::now();
             for (std::size_t batch = 0; batch < plan.batches(); ++batch) {
                 work.share = plan.share(batch, worker);
-                work.last = work.share.count;
                 learn(work);
                 barrier.wait();
             }
@@ -42,7 +41,7 @@ void train_shared(const Training &training, Model &model, const OnEpoch &on_epoc
         run(0);
         for (std::thread &thread : threads)
             thread.join();
-        if (!on_epoch(epoch, seconds, model))
+        if (!on_epoch(epoch, seconds, model.data()))
             return;
     }
 }

@@ -20,9 +20,9 @@ struct Training {
     double rate(std::size_t epoch) const;
 };
 
-// Called after each epoch with the model and the seconds that it took; says whether to go on. In programs of several
-// processes it is called in the first.
-using OnEpoch = std::function<bool(std::size_t epoch, double seconds, const Model &model)>;
+// Called after each epoch with the rows of the model and the seconds that it took; says whether to go on. In programs of
+// several processes it is called in the first.
+using OnEpoch = std::function<bool(std::size_t epoch, double seconds, const double *rows)>;
 
 void train_shared(const Training &training, Model &model, const OnEpoch &on_epoch);
 void train_areas(const Training &training, Model &model, const OnEpoch &on_epoch);

@@ -73,6 +73,10 @@ impl RowList {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     fn has(&self, batches: usize) -> bool {
         let is_empty = self.starts.is_empty() && self.rows.is_empty();
         let ends = (self.starts.first(), self.starts.last());

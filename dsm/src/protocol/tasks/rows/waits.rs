@@ -1,9 +1,10 @@
 //! Whom each worker waits for before each batch.
 //!
 //! For each row it is kept who wrote it last, and who has read it since. Who writes it waits for all of them, who reads it for the
-//! writer; and of each worker only the last batch counts. Two sweeps over all batches are two passes of a run: what comes before the
-//! batches of the second one comes before those of all later ones, as many batches on, and before those of the first as far
-//! as there is anything before.
+//! writer; and of each worker only the last batch counts. One sweep over all batches finds this within a pass. What touches a
+//! row before anybody has written it in the pass waits, from the second pass on, for those who touched it last in the pass
+//! before, which is known after the sweep. What comes before the batches of the second pass comes before those of all later
+//! ones, as many batches on, and before those of the first as far as there is anything before.
 use super::{RowError, Touched};
 use crate::error::Rank;
 
@@ -26,26 +27,34 @@ impl Waits {
         batches: usize,
         touched: &[Vec<Touched>],
     ) -> Result<Vec<Waits>, RowError> {
-        let mut all: Vec<_> =
-            touched.iter().map(|_| Waits { starts: vec![0; batches + 1], list: Vec::new() }).collect();
         if touched.len() < 2 {
-            return Ok(all);
+            return Ok(touched.iter().map(|_| Waits::new(batches, Vec::new())).collect());
         }
-        let mut sweep = Sweep::new(arrays, batches, touched);
+        let mut sweep = Sweep::new(arrays, touched);
+        let mut found = vec![Vec::new(); touched.len()];
         for batch in 0..batches {
-            sweep.look_at(batch, 0)?;
-        }
-        sweep.known.fill(0);
-        sweep.needed.fill(0);
-        sweep.named.iter_mut().for_each(Vec::clear);
-        for batch in 0..batches {
-            sweep.look_at(batch, batches)?;
-            for (worker, waits) in all.iter_mut().enumerate() {
-                sweep.take_needed(worker, &mut waits.list);
-                waits.starts[batch + 1] = waits.list.len();
+            sweep.look_at(batch)?;
+            for (worker, found) in found.iter_mut().enumerate() {
+                sweep.needed[worker].take(worker, |other, count| {
+                    found.push((batch as u32, other, count + batches as u32));
+                });
             }
         }
-        Ok(all)
+        let all = found.into_iter().enumerate();
+        Ok(all
+            .map(|(worker, mut found)| {
+                sweep.add_waits_for_pass_before(worker, &mut found);
+                Waits::new(batches, found)
+            })
+            .collect())
+    }
+
+    /// From batches, other workers and how many batches those must have done.
+    fn new(batches: usize, mut found: Vec<(u32, Rank, u32)>) -> Waits {
+        found.sort_unstable();
+        let start = |batch| found.partition_point(|(of, ..)| (*of as usize) < batch);
+        let starts = (0..=batches).map(start).collect();
+        Waits { starts, list: found.into_iter().map(|(_, other, count)| (other, count)).collect() }
     }
 
     #[inline]
@@ -57,152 +66,225 @@ impl Waits {
     }
 }
 
-/// What is known of a row. Batches are counted from 1, through both passes.
+/// In which batch a row was written last in the pass, counted from 1, and by whom; 0 if it was not.
 #[derive(Clone, Copy, Default)]
-struct Row {
-    /// The batch in which it was written last; 0 if it was not.
-    written: u32,
-    writer: Rank,
-    /// The place in [`Sweep::readers`] of the first who has read it since, and 1; 0 if nobody has.
-    readers: u32,
+struct Written(u64);
+
+impl Written {
+    fn new(batch: u32, writer: usize) -> Written {
+        Written(u64::from(batch) << 16 | writer as u64)
+    }
+
+    fn batch(self) -> u32 {
+        (self.0 >> 16) as u32
+    }
+
+    /// There are fewer than 2^16.
+    fn writer(self) -> usize {
+        self.0 as u16 as usize
+    }
 }
 
 struct Reader {
-    rank: Rank,
+    rank: usize,
     batch: u32,
-    /// As [`Row::readers`].
+    /// As in [`Sweep::first_readers`].
     next: u32,
 }
 
-struct Sweep<'a> {
-    batches: usize,
-    touched: &'a [Vec<Touched>],
-    /// By array.
-    rows: Vec<Vec<Row>>,
-    readers: Vec<Reader>,
-    /// Places of `readers` that are not used, in a list.
-    unused: u32,
-    /// For each worker, how many batches of each other it waits for before the batch that is looked at.
-    needed: Vec<u32>,
-    /// For each worker, those of which there are some.
-    named: Vec<Vec<Rank>>,
-    /// For each worker, how many batches of each other it has waited for.
+/// What a worker needs before a batch: how many batches of each other worker.
+struct Needed {
+    counts: Vec<u32>,
+    /// Those of which it may need some.
+    named: Vec<usize>,
+    /// What it has waited for.
     known: Vec<u32>,
 }
 
+impl Needed {
+    fn new(workers: usize) -> Needed {
+        Needed { counts: vec![0; workers], named: Vec::new(), known: vec![0; workers] }
+    }
+
+    /// Also of the worker itself, which costs less than to tell.
+    #[inline(always)]
+    fn add(&mut self, other: usize, batch: u32) {
+        let count = &mut self.counts[other];
+        if *count == 0 {
+            self.named.push(other);
+        }
+        *count = batch.max(*count);
+    }
+
+    /// What it has not waited for before.
+    fn take(&mut self, worker: usize, mut wait: impl FnMut(Rank, u32)) {
+        for other in self.named.drain(..) {
+            let count = std::mem::take(&mut self.counts[other]);
+            if other != worker && count > self.known[other] {
+                self.known[other] = count;
+                wait(other as Rank, count);
+            }
+        }
+    }
+}
+
+/// A row that a worker touches before anybody has written it in the pass.
+#[derive(Clone, Copy)]
+struct Untouched {
+    batch: u32,
+    array: u32,
+    row: u32,
+    is_written: bool,
+}
+
+struct Sweep<'a> {
+    touched: &'a [Vec<Touched>],
+    /// By array and row.
+    written: Vec<Vec<Written>>,
+    /// By array and row, the place in `readers` of the first who has read it since, and 1; 0 if nobody has. Empty for an
+    /// array that nobody reads only.
+    first_readers: Vec<Vec<u32>>,
+    readers: Vec<Reader>,
+    /// Places of `readers` that are not used, in a list.
+    unused: u32,
+    /// By worker.
+    needed: Vec<Needed>,
+    untouched: Vec<Vec<Untouched>>,
+}
+
 impl<'a> Sweep<'a> {
-    fn new(arrays: &[usize], batches: usize, touched: &'a [Vec<Touched>]) -> Sweep<'a> {
+    fn new(arrays: &[usize], touched: &'a [Vec<Touched>]) -> Sweep<'a> {
         let workers = touched.len();
+        let is_read = |array: usize| touched.iter().any(|lists| !lists[array].reads.is_empty());
+        let first_readers = |(array, rows): (usize, &usize)| vec![0; if is_read(array) { *rows } else { 0 }];
         Sweep {
-            batches,
             touched,
-            rows: arrays.iter().map(|rows| vec![Row::default(); *rows]).collect(),
+            written: arrays.iter().map(|rows| vec![Written::default(); *rows]).collect(),
+            first_readers: arrays.iter().enumerate().map(first_readers).collect(),
             readers: Vec::new(),
             unused: 0,
-            needed: vec![0; workers * workers],
-            named: vec![Vec::new(); workers],
-            known: vec![0; workers * workers],
+            needed: touched.iter().map(|_| Needed::new(workers)).collect(),
+            untouched: vec![Vec::new(); workers],
         }
     }
 
     /// Looks at what all workers do in a batch: first at what they write, then at what they read.
-    fn look_at(&mut self, batch: usize, before: usize) -> Result<(), RowError> {
-        let now = (before + batch + 1) as u32;
-        for (rank, lists) in (0..).zip(self.touched) {
-            for (array, touched) in lists.iter().enumerate() {
-                for &row in touched.writes.of(batch) {
-                    self.write(array, row as usize, rank, now)?;
-                }
-            }
+    fn look_at(&mut self, batch: usize) -> Result<(), RowError> {
+        let arrays = self.written.len();
+        for rank in 0..self.touched.len() {
+            (0..arrays).try_for_each(|array| self.write(batch, rank, array))?;
         }
-        for (rank, lists) in (0..).zip(self.touched) {
-            for (array, touched) in lists.iter().enumerate() {
-                for &row in touched.reads.of(batch) {
-                    self.read(array, row as usize, rank, now)?;
+        for rank in 0..self.touched.len() {
+            (0..arrays).try_for_each(|array| self.read(batch, rank, array))?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, batch: usize, rank: usize, array: usize) -> Result<(), RowError> {
+        let now = batch as u32 + 1;
+        let (written, first_readers) = (&mut self.written[array][..], &mut self.first_readers[array][..]);
+        let needed = &mut self.needed[rank];
+        for &number in self.touched[rank][array].writes.of(batch) {
+            let row = &mut written[number as usize];
+            let last = std::mem::replace(row, Written::new(now, rank));
+            if last.batch() == now && last.writer() != rank {
+                let workers = [last.writer() as Rank, rank as Rank];
+                return Err(RowError::Race { array, row: number as usize, batch, workers, both_write: true });
+            }
+            if last.batch() == 0 {
+                let (batch, array) = (batch as u32, array as u32);
+                self.untouched[rank].push(Untouched { batch, array, row: number, is_written: true });
+            } else {
+                needed.add(last.writer(), last.batch());
+            }
+            if let Some(first) = first_readers.get_mut(number as usize) {
+                let mut at = std::mem::take(first);
+                while at > 0 {
+                    let reader = &mut self.readers[at as usize - 1];
+                    needed.add(reader.rank, reader.batch);
+                    let next = std::mem::replace(&mut reader.next, self.unused);
+                    self.unused = at;
+                    at = next;
                 }
             }
         }
         Ok(())
     }
 
-    #[inline]
-    fn write(&mut self, array: usize, number: usize, rank: Rank, now: u32) -> Result<(), RowError> {
-        let row = self.rows[array][number];
-        if row.written == now {
-            return if row.writer == rank { Ok(()) } else { Err(self.race(array, number, rank, now, true)) };
-        }
-        self.wait_for(rank, row.writer, row.written);
-        let mut at = row.readers;
-        while at > 0 {
-            let Reader { rank: reader, batch, next } = self.readers[at as usize - 1];
-            self.wait_for(rank, reader, batch);
-            self.readers[at as usize - 1].next = self.unused;
-            self.unused = at;
-            at = next;
-        }
-        self.rows[array][number] = Row { written: now, writer: rank, readers: 0 };
-        Ok(())
-    }
-
-    #[inline]
-    fn read(&mut self, array: usize, number: usize, rank: Rank, now: u32) -> Result<(), RowError> {
-        let row = self.rows[array][number];
-        if row.written == now {
-            return if row.writer == rank { Ok(()) } else { Err(self.race(array, number, rank, now, false)) };
-        }
-        self.wait_for(rank, row.writer, row.written);
-        let mut at = row.readers;
-        while at > 0 {
-            let reader = &mut self.readers[at as usize - 1];
-            if reader.rank == rank {
-                reader.batch = now;
-                return Ok(());
+    fn read(&mut self, batch: usize, rank: usize, array: usize) -> Result<(), RowError> {
+        let now = batch as u32 + 1;
+        'rows: for &number in self.touched[rank][array].reads.of(batch) {
+            let last = self.written[array][number as usize];
+            if last.batch() == now {
+                if last.writer() == rank {
+                    continue;
+                }
+                let workers = [last.writer() as Rank, rank as Rank];
+                return Err(RowError::Race {
+                    array,
+                    row: number as usize,
+                    batch,
+                    workers,
+                    both_write: false,
+                });
             }
-            at = reader.next;
-        }
-        let reader = Reader { rank, batch: now, next: row.readers };
-        self.rows[array][number].readers = match self.unused {
-            0 => {
+            let first = &mut self.first_readers[array][number as usize];
+            let mut at = *first;
+            while at > 0 {
+                let reader = &mut self.readers[at as usize - 1];
+                if reader.rank == rank {
+                    reader.batch = now;
+                    continue 'rows;
+                }
+                at = reader.next;
+            }
+            let reader = Reader { rank, batch: now, next: *first };
+            *first = if self.unused == 0 {
                 self.readers.push(reader);
                 u32::try_from(self.readers.len()).map_err(|_| RowError::TooMany)?
-            }
-            place => {
-                let place_of = &mut self.readers[place as usize - 1];
-                self.unused = place_of.next;
-                *place_of = reader;
+            } else {
+                let place = self.unused;
+                self.unused = std::mem::replace(&mut self.readers[place as usize - 1], reader).next;
                 place
+            };
+            if last.batch() == 0 {
+                let (batch, array) = (batch as u32, array as u32);
+                self.untouched[rank].push(Untouched { batch, array, row: number, is_written: false });
+            } else {
+                self.needed[rank].add(last.writer(), last.batch());
             }
-        };
+        }
         Ok(())
     }
 
-    fn race(&self, array: usize, row: usize, rank: Rank, now: u32, both_write: bool) -> RowError {
-        let batch = (now as usize - 1) % self.batches;
-        RowError::Race { array, row, batch, workers: [self.rows[array][row].writer, rank], both_write }
-    }
-
-    /// A worker begins its batch after that of another.
-    #[inline]
-    fn wait_for(&mut self, rank: Rank, other: Rank, batch: u32) {
-        if other == rank || batch == 0 {
-            return;
+    /// What a worker waits for in the pass before, as far as it does not wait for the same worker in the same pass by then.
+    fn add_waits_for_pass_before(&self, worker: usize, found: &mut Vec<(u32, Rank, u32)>) {
+        let mut in_same_pass = vec![u32::MAX; self.touched.len()];
+        for (batch, other, _) in found.iter().rev() {
+            in_same_pass[*other as usize] = *batch;
         }
-        let needed = &mut self.needed[rank as usize * self.touched.len() + other as usize];
-        if *needed == 0 {
-            self.named[rank as usize].push(other);
-        }
-        *needed = batch.max(*needed);
-    }
-
-    /// What a worker waits for before the batch that was looked at, and has not waited for before.
-    fn take_needed(&mut self, worker: usize, list: &mut Vec<(Rank, u32)>) {
-        for other in self.named[worker].drain(..) {
-            let at = worker * self.touched.len() + other as usize;
-            let needed = std::mem::take(&mut self.needed[at]);
-            if needed > self.known[at] {
-                self.known[at] = needed;
-                list.push((other, needed));
+        let mut needed = Needed::new(self.touched.len());
+        for rows in self.untouched[worker].chunk_by(|one, other| one.batch == other.batch) {
+            for row in rows {
+                let (array, number) = (row.array as usize, row.row as usize);
+                let last = self.written[array][number];
+                if last.batch() > 0 {
+                    needed.add(last.writer(), last.batch());
+                }
+                let first = self.first_readers[array].get(number).filter(|_| row.is_written);
+                let mut at = first.copied().unwrap_or(0);
+                while at > 0 {
+                    let reader = &self.readers[at as usize - 1];
+                    needed.add(reader.rank, reader.batch);
+                    at = reader.next;
+                }
             }
+            let batch = rows[0].batch;
+            needed.take(worker, |other, count| {
+                if batch < in_same_pass[other as usize] {
+                    found.push((batch, other, count));
+                }
+            });
         }
     }
 }
