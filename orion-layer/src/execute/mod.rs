@@ -12,6 +12,7 @@ mod forecast;
 mod free;
 mod in_place;
 mod inspect;
+mod inspection;
 mod links;
 mod pass;
 mod pass_dynamic;
@@ -30,7 +31,7 @@ mod timing;
 mod work;
 
 pub use self::between_hosts::{BetweenHosts, LinkBytes};
-pub use self::inspect::Inspected;
+pub use self::inspection::Inspected;
 pub use self::plan::LoopPlan;
 pub use self::timing::Timing;
 pub use crate::contract::{

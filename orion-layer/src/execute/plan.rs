@@ -4,7 +4,7 @@ use super::called::Called;
 use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
 use super::free::FreeTiles;
-use super::inspect::Inspection;
+use super::inspection::Inspection;
 use super::task_graph;
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::context::Context;

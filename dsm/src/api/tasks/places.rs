@@ -51,14 +51,8 @@ impl<'a, T, const N: usize> Listed<'a, T, N> {
         if N <= 2 {
             return Some(index[0]);
         }
-        let mut number = 0;
-        for (at, extent) in index.iter().zip(&self.shape).take(N - 1) {
-            if at >= extent {
-                return None;
-            }
-            number = number * extent + at;
-        }
-        Some(number)
+        let dims = self.shape.iter().zip(index).take(N - 1);
+        dims.into_iter().try_fold(0, |number, (extent, at)| (at < *extent).then(|| number * extent + at))
     }
 
     /// Where a row begins, and how many elements it has, if it is in a list and may be used so.
@@ -92,5 +86,58 @@ impl<T> Listed<'_, T, 1> {
             false => self.find([range.start], writes)?,
         };
         range.clone().all(|at| self.find([at], writes).is_some()).then_some(start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks::{Patches, RowList, RowPlan, RowRun, Touched};
+    use crate::{AreaSpec, Job};
+    use std::sync::Arc;
+
+    #[test]
+    fn only_listed_rows_are_found_by_their_numbers() {
+        let job = Job::embedded().unwrap();
+        let mut worker = job.worker().unwrap();
+        let owned = worker.create::<u32>(AreaSpec::new("rows").copies(0), 2 * 3 * 2).unwrap();
+        let (area, opened) = (owned.area(), owned.open_to_tasks(&worker).unwrap());
+        let lists = |rows: [&[u32]; 2]| rows.into_iter().collect::<RowList>();
+        // Rows [0, 1] and [1, 2], then row [1, 0], which reads [1, 2].
+        let touched = Touched { writes: lists([&[5, 1], &[3]]), reads: lists([&[], &[5]]) };
+        let plan = Arc::new(RowPlan::new(vec![6], 2, vec![vec![touched]]).unwrap());
+        let mut run = RowRun::begin(&worker, plan, 1, &[area.in_place()]).unwrap();
+        let mut places = RowPlaces::new(6);
+        let mut found = Vec::new();
+        while let Some(batch) = run.next(&mut worker).unwrap() {
+            places.set(&batch, 0);
+            let rows = batch.rows(&area, 0).unwrap();
+            let mut patches = Patches::of_rows(&[2, 3, 2], rows, &places);
+            for row in (0..2).flat_map(|i| (0..4).map(move |j| [i, j, 0])) {
+                let writes = patches.row_mut(row).is_ok();
+                assert_eq!(patches.may_write_row(row), writes);
+                assert_eq!(patches.get_mut([row[0], row[1], 1]).is_ok(), writes);
+                assert_eq!(patches.get([row[0], row[1], 2]), None, "beyond the row");
+                found.push((batch.number(), row, patches.row(row).is_some(), writes));
+            }
+            if let Ok(row) = patches.row_mut([1, 2, 0]) {
+                row.fill(7);
+                assert!(patches.rows_mut([1, 2, 0], [1, 2, 0]).is_err());
+            } else {
+                let (from, to) = patches.row_and_row_mut([1, 2, 0], [1, 0, 0]).unwrap();
+                to.copy_from_slice(from);
+            }
+        }
+        found.retain(|(_, _, reads, _)| *reads);
+        let expected = [
+            (0, [0, 1, 0], true, true),
+            (0, [1, 2, 0], true, true),
+            (1, [1, 0, 0], true, true),
+            (1, [1, 2, 0], true, false),
+        ];
+        assert_eq!(found, expected);
+        drop(run);
+        let rows = opened.close(&mut worker).unwrap().finish(&mut worker).unwrap();
+        assert_eq!(rows.read(&worker).unwrap(), [0, 0, 0, 0, 0, 0, 7, 7, 0, 0, 7, 7]);
     }
 }

@@ -71,7 +71,10 @@ impl<'a> Visit<'a> for Once {
                 .is_some_and(|name| name.ident.to_string().starts_with(char::is_uppercase)),
             _ => false,
         };
-        let is_own = text(&call.func).contains("describe");
+        let names = |path: &syn::ExprPath| {
+            path.path.segments.iter().map(|name| name.ident.to_string()).collect::<Vec<_>>()
+        };
+        let is_own = matches!(&*call.func, Expr::Path(path) if names(path).ends_with(&["describe".into(), "turn".into()]));
         if !is_variant && !is_own {
             self.note(syn::spanned::Spanned::span(call).start().line, call);
         }

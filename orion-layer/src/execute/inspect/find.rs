@@ -1,9 +1,9 @@
 //! Finding out what the iterations of a loop touch, and how they can run side by side.
 use super::super::body::explain;
 use super::super::called::{KeySlice, Slice};
+use super::super::inspection::{Batched, Found, Inspected};
 use super::super::plan::LoopPlan;
 use super::super::prefetch_plan::with_versions;
-use super::state::{Batched, Found, Inspected};
 use super::{Called, Context};
 use crate::contract::{Arrays, IterationSpace, KeyNotes, Noted};
 use crate::error::{Error, Result};

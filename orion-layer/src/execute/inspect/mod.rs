@@ -5,10 +5,8 @@
 //! place, row by row as the plan says, which the core has checked (`hectare_dsm::tasks::RowPlan`).
 mod find;
 mod run;
-mod state;
 
-pub use self::state::Inspected;
-pub(crate) use self::state::Inspection;
+use super::inspection::Inspection;
 
 use super::called::Called;
 use super::plan::LoopPlan;

@@ -1,8 +1,8 @@
 //! A pass in batches.
 use super::super::body::guarded;
 use super::super::called::Body;
+use super::super::inspection::{Batched, Found};
 use super::super::plan::LoopPlan;
-use super::state::{Batched, Found};
 use super::{Called, Context};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::Outcome;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// How a pass runs.
 #[derive(Debug)]
-pub(in super::super) enum Found {
+pub(super) enum Found {
     /// On one worker.
     Serial,
     /// In batches.
@@ -20,7 +20,7 @@ pub(in super::super) enum Found {
 
 /// The batches of a loop, as one worker runs them.
 #[derive(Debug)]
-pub(in super::super) struct Batched {
+pub(super) struct Batched {
     /// Which rows each worker touches in each batch.
     pub(super) rows: Arc<RowPlan>,
     /// The iterations of this worker, batch by batch.
