@@ -1,9 +1,8 @@
 //! Events and actions of a node, its settings and its counters.
 use super::Packet;
-use crate::memory::{PinId, State};
+use crate::memory::{PinId, Place, State};
 #[cfg(feature = "mutants")]
 use crate::mutant::Mutant;
-use crate::types::Place;
 use crate::types::{
     AreaId, Description, ElementType, GroupId, HelloError, HostId, MIN_PAYLOAD, NameError, PeerFailed,
     Version,

@@ -1,9 +1,10 @@
 //! A group of this host: its states, who subscribes to it, and which state each subscriber is to get.
 use super::forced::Forcing;
+use super::place::Placed;
 use crate::intervals::Intervals;
 use crate::lines::Lines;
 use crate::memory::{Pinned, State};
-use crate::types::{Description, HostId, Place};
+use crate::types::{Description, HostId};
 use crate::wire::{Forced, Stage, Subscription};
 use std::collections::BTreeMap;
 
@@ -225,15 +226,4 @@ impl Subscription {
 pub(super) fn said_has(said: &Subscription, state: &State) -> bool {
     said.have.len() == state.versions.len()
         && said.have.iter().zip(&state.versions).all(|(have, version)| *have == Some(*version))
-}
-
-/// How far the lines of a cut are that are placed.
-#[derive(Debug, Default)]
-pub(super) struct Placed {
-    /// Where the receiver lets each member be written, if it has said so.
-    pub(super) granted: Option<Vec<Place>>,
-    /// The announcement of these came.
-    pub(super) known: Intervals,
-    /// Those of them that were not written yet.
-    pub(super) due: Intervals,
 }
