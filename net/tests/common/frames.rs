@@ -243,7 +243,7 @@ impl Choices<'_> {
                 self.option(|all| Handover { epoch: all.u64(), rank: all.u32() }),
             ),
             15 => Register::Taken(self.group(), self.u64()),
-            16 => Register::Card((0..self.below(60)).map(|at| at as u8).collect()),
+            16 => Register::Card((0..self.below(60)).collect()),
             17 => {
                 let members = self.below(32);
                 let place = |all: &mut Choices<'_>| Place { address: all.u64(), key: all.u32() };
