@@ -88,9 +88,12 @@ impl Flat {
     }
 
     /// How the agent of a host stands, once `is_it` says so.
-    fn standing(&self, host: usize, is_it: impl Fn(&AgentStatus) -> bool) -> AgentStatus {
+    fn standing(&self, run: &mut Running, host: usize, is_it: impl Fn(&AgentStatus) -> bool) -> AgentStatus {
         let mut found = None;
         until("the agents", || {
+            if let Some(status) = run.child.try_wait().unwrap() {
+                panic!("it ended with {status}: {}", run.said());
+            }
             let mut command = Command::new(HECTARE);
             command.arg("--run-dir").arg(self.dir(host).path()).args(["peers", "seen", "--json"]);
             let agents = serde_json::from_str::<Vec<AgentStatus>>(&said(&mut command).out);
@@ -117,9 +120,9 @@ fn a_job_runs_over_rdma_and_it_is_said_why() {
     for transport in ["auto", "rdma"] {
         let Some(flat) = Flat::new(&[DEVICE, DEVICE]) else { return };
         let args = ["--job", "seen", "--transport", transport];
-        let mut run = Running::start(flat.command(&args, &in_role("turns:150")));
+        let mut run = Running::start(flat.command(&args, &in_role("turns:300")));
         for host in 0..2 {
-            let it = flat.standing(host, |it| counted(it, "lines", "placed") > 0);
+            let it = flat.standing(&mut run, host, |it| counted(it, "lines", "placed") > 0);
             assert_eq!(it.transport, transport);
             let peer = &it.peers[0];
             assert_eq!(
@@ -136,12 +139,12 @@ fn a_job_runs_over_rdma_and_it_is_said_why() {
 #[test]
 fn a_killed_agent_is_followed_by_one_that_places_again_over_rdma() {
     let Some(flat) = Flat::new(&[DEVICE, DEVICE]) else { return };
-    let mut run = Running::start(flat.command(&["--job", "seen"], &in_role("turns:400")));
+    let mut run = Running::start(flat.command(&["--job", "seen"], &in_role("turns:800")));
     for host in [0, 1] {
-        let killed = flat.standing(host, |it| counted(it, "lines", "placed") > 0).pid;
+        let killed = flat.standing(&mut run, host, |it| counted(it, "lines", "placed") > 0).pid;
         let pid = rustix::process::Pid::from_raw(killed as i32).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-        flat.standing(host, |it| it.pid != killed && counted(it, "lines", "placed") > 0);
+        flat.standing(&mut run, host, |it| it.pid != killed && counted(it, "lines", "placed") > 0);
     }
     assert_eq!(run.end(), Some(0));
 }
@@ -149,8 +152,8 @@ fn a_killed_agent_is_followed_by_one_that_places_again_over_rdma() {
 #[test]
 fn a_host_without_rdma_is_reached_by_udp_or_named() {
     let Some(flat) = Flat::new(&[DEVICE, ""]) else { return };
-    let mut run = Running::start(flat.command(&["--job", "seen"], &in_role("turns:100")));
-    let it = flat.standing(0, |it| it.peers[0].link_reason.contains("no RDMA: the peer says"));
+    let mut run = Running::start(flat.command(&["--job", "seen"], &in_role("turns:200")));
+    let it = flat.standing(&mut run, 0, |it| it.peers[0].link_reason.contains("no RDMA: the peer says"));
     assert_eq!(it.peers[0].link, "udp");
     assert_eq!(run.end(), Some(0));
     // A device that is not there, and without which the job is not to run.
@@ -160,8 +163,9 @@ fn a_host_without_rdma_is_reached_by_udp_or_named() {
         said.code != 0 && said.err.contains("there is no RDMA device rxe7: name one of rxe0, rxe1"),
         "{said:?}"
     );
-    let mut run = Running::start(flat.command(&["--job", "seen"], &in_role("turns:100")));
-    let it = flat.standing(1, |it| it.peers[0].link_reason.contains("there is no RDMA device rxe7"));
+    let mut run = Running::start(flat.command(&["--job", "seen"], &in_role("turns:200")));
+    let it =
+        flat.standing(&mut run, 1, |it| it.peers[0].link_reason.contains("there is no RDMA device rxe7"));
     assert_eq!(it.peers[0].link, "udp");
     assert_eq!(run.end(), Some(0));
 }
@@ -188,7 +192,7 @@ fn three_hosts_learn_over_rdma_what_three_threads_do() {
     assert!(status.success());
     let script = format!("exec {} {}", program.display(), common("hosts"));
     let mut run = Running::start(flat.command(&["--job", "seen", "--transport", "rdma"], &script));
-    flat.standing(0, |it| counted(it, "lines", "placed") > 0);
+    flat.standing(&mut run, 0, |it| counted(it, "lines", "placed") > 0);
     assert_eq!(run.end(), Some(0));
     let expected = losses("threads");
     assert_eq!((expected.len(), losses("hosts")), (2, expected));

@@ -14,11 +14,11 @@ mod types;
 pub mod wire;
 
 pub use lines::{Lines, Run};
-pub use memory::{Arrival, Memory, PinId, Pinned, Place, State};
+pub use memory::{Arrival, Memory, PinId, Pinned, State};
 #[doc(hidden)]
 pub use mutant::Mutant;
 pub use node::{Action, Config, Counters, Event, Node, Packet, Piece, Placing};
 pub use types::{
     AreaId, Cause, Description, ElementType, GroupId, HelloError, HostId, LINE, MAX_MEMBERS, MAX_NAME,
-    MIN_PAYLOAD, NameError, PeerFailed, Version,
+    MIN_PAYLOAD, NameError, PeerFailed, Place, Version,
 };

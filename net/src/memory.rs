@@ -1,6 +1,6 @@
 //! The host's shared memory as the node uses it.
 use crate::lines::{Lines, Run};
-use crate::types::{AreaId, Description, GroupId, HostId, NameError, Version};
+use crate::types::{AreaId, Description, GroupId, HostId, NameError, Place, Version};
 use crate::wire::Handover;
 
 /// A published state that stays as it is while it is pinned.
@@ -38,15 +38,6 @@ pub struct Arrival {
     pub label: u64,
     /// How long ago its owner's host published it, without the way here.
     pub age_ns: u64,
-}
-
-/// Where a peer's driver writes lines of an area itself: what its link needs to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The address of the area's first byte.
-    pub address: u64,
-    /// The key that opens it.
-    pub key: u32,
 }
 
 /// The shared memory of this host, as its agent sees it.

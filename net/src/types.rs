@@ -226,3 +226,12 @@ pub enum HelloError {
     #[error("its shared memory was made anew")]
     Segment,
 }
+
+/// Where a peer's driver writes lines of an area itself: what its link needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The address of the area's first byte.
+    pub address: u64,
+    /// The key that opens it.
+    pub key: u32,
+}

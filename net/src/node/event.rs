@@ -1,10 +1,10 @@
 //! Events and actions of a node, its settings and its counters.
 use super::Packet;
-use crate::memory::{PinId, Place, State};
+use crate::memory::{PinId, State};
 #[cfg(feature = "mutants")]
 use crate::mutant::Mutant;
 use crate::types::{
-    AreaId, Description, ElementType, GroupId, HelloError, HostId, MIN_PAYLOAD, NameError, PeerFailed,
+    AreaId, Description, ElementType, GroupId, HelloError, HostId, MIN_PAYLOAD, NameError, PeerFailed, Place,
     Version,
 };
 use crate::wire::Wanted;

@@ -1,10 +1,9 @@
 //! A group of this host: its states, who subscribes to it, and which state each subscriber is to get.
 use super::forced::Forcing;
-use super::place::Placed;
 use crate::intervals::Intervals;
 use crate::lines::Lines;
 use crate::memory::{Pinned, State};
-use crate::types::{Description, HostId};
+use crate::types::{Description, HostId, Place};
 use crate::wire::{Forced, Stage, Subscription};
 use std::collections::BTreeMap;
 
@@ -72,6 +71,17 @@ pub(super) struct Ride {
     pub(super) headers: u32,
     /// If its lines are placed, and not sent: the cursor and what was lost are of their announcement.
     pub(super) placed: Option<Placed>,
+}
+
+/// How far the lines of a cut are that are placed.
+#[derive(Debug, Default)]
+pub(super) struct Placed {
+    /// Where the receiver lets each member be written, if it has said so.
+    pub(super) granted: Option<Vec<Place>>,
+    /// The announcement of these came.
+    pub(super) known: Intervals,
+    /// Those of them that were not written yet.
+    pub(super) due: Intervals,
 }
 
 impl Ride {

@@ -1,25 +1,13 @@
 //! Cuts whose lines the sender writes into the receiver's memory itself: announced, marked, granted, then placed.
 use super::arrivals::Phase;
-use super::outbound::{Ride, Train};
+use super::outbound::{Placed, Ride, Train};
 use super::peer::Filling;
 use super::{Action, Cx, Mutant, Node, Placing};
 use crate::intervals::Intervals;
 use crate::lines::Run;
-use crate::memory::Place;
-use crate::types::{AreaId, Description, GroupId, HostId, LINE};
+use crate::types::{AreaId, Description, GroupId, HostId, LINE, Place};
 use crate::wire::{Announced, Frame, Register, announced_cost};
 use std::ops::Range;
-
-/// How far the lines of a cut are that are placed.
-#[derive(Debug, Default)]
-pub(super) struct Placed {
-    /// Where the receiver lets each member be written, if it has said so.
-    granted: Option<Vec<Place>>,
-    /// The announcement of these came.
-    known: Intervals,
-    /// Those of them that were not written yet.
-    due: Intervals,
-}
 
 impl Node {
     /// Whether a cut of so many lines is placed at a host.

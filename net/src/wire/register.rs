@@ -1,10 +1,9 @@
 //! Registers: what a host says about itself to another, of which only the present value counts.
 use super::FrameError;
 use super::bytes::{Put, Reader};
-use crate::memory::Place;
 use crate::types::{
     AreaId, Cause, Description, ElementType, GroupId, HelloError, HostId, MAX_MEMBERS, NameError, PeerFailed,
-    Version,
+    Place, Version,
 };
 
 /// A register and its value.
