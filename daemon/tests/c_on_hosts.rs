@@ -147,7 +147,7 @@ fn completion_has_the_losses_of_one_host() {
     let expected = losses(&alone(&program, &with(&["--memory", "shared", "--workers", "3"])));
     assert_eq!(expected.len(), 2);
     let Some(cluster) = Cluster::new(HOSTS) else { return };
-    for transport in ["published", "rows"] {
+    for transport in ["published", "copies"] {
         let said = on_hosts(&cluster, &program, &with(&["--transport", transport]));
         assert_eq!(losses(&said), expected, "{transport}: {said}");
     }
