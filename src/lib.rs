@@ -51,6 +51,7 @@ mod book {
     mod relax {}
     #[doc = include_str!("../docs/src/howto/rules.md")]
     mod rules {}
+    #[doc = include_str!("../docs/src/howto/explain.md")]
     #[doc = include_str!("../docs/src/howto/inspect.md")]
     mod inspect {}
     #[doc = include_str!("../docs/src/howto/serial-loops.md")]

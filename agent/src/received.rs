@@ -134,6 +134,11 @@ impl Received {
         *self.groups.get(&id.group)?.members.get(usize::from(id.member))?
     }
 
+    /// The group of an area of another host.
+    pub(crate) fn group_of(&self, area: dsm::AreaId) -> Option<GroupId> {
+        self.areas.get(&area).map(|id| id.group)
+    }
+
     /// Somebody here deleted an area of another host; its group, if none of its areas is left.
     pub(crate) fn forget(&mut self, area: dsm::AreaId) -> Option<GroupId> {
         let id = self.areas.remove(&area)?;

@@ -92,7 +92,7 @@ fn values_that_one_worker_has_no_memory_for_leave_nothing_behind() {
                 }
                 assert!(map.at(w, &7)?.len() < 16 << 20);
             };
-            assert!(matches!(failed, Error::Core(_) | Error::PeerFailed { .. }), "{failed}");
+            assert!(matches!(failed, Error::OutOfMemory { .. } | Error::PeerFailed { .. }), "{failed}");
             assert!(matches!(map.get(w, &7), Err(Error::Poisoned { .. })));
             assert_eq!(areas(w)?, before);
             map.delete(w)?;

@@ -217,6 +217,33 @@ fn entries_are_inspected_as_well() {
     }
 }
 
+/// Another loop over the same entries cuts them otherwise between the passes.
+#[test]
+fn entries_that_another_loop_has_moved_are_found() {
+    let count = 20_000;
+    let table = table(count, 19);
+    let (expected, _) = serial(&table, 0..count, 3);
+    let all = run(3, |w| {
+        let mut users = w.from_fn([USERS, RANK], |[row, k]| start(row, k))?;
+        let mut items = w.from_fn([ITEMS, RANK], |[row, k]| start(row, k))?;
+        let user_of = w.from_fn([count], |[e]| table.users[e])?;
+        let item_of = w.from_fn([count], |[e]| table.items[e])?;
+        let ratings = w.entries([count], count, |e| ([e], table.ratings[e]))?;
+        let mut seen = w.zeros::<u64, 1>([count])?;
+        for pass in 1..=3 {
+            parallel_for!(w, ordered, read [user_of, item_of], write [users, items];
+            for ([e], rating) in ratings {
+                let user = users.row_mut(user_of[e] as usize);
+                step(user, items.row_mut(item_of[e] as usize), *rating);
+            })?;
+            parallel_for!(w, unordered, write seen; for ([e], _rating) in ratings { seen[e] += 1; })?;
+            assert!(seen.to_vec(w)?.iter().all(|times| *times == pass));
+        }
+        users.to_vec(w)
+    });
+    assert!(all.expect("a run").swap_remove(0) == expected);
+}
+
 #[test]
 fn other_data_are_inspected_anew() {
     let count = 20_000;

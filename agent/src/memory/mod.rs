@@ -129,6 +129,8 @@ impl SegmentMemory {
     /// seen any more.
     fn end_writes(&mut self, group: GroupId) {
         if let Some(peer) = self.written.remove(&group) {
+            // Nothing of the pair is on its way any more, of whatever group.
+            self.written.retain(|_, other| *other != peer);
             self.placer.close(peer, "a cut was given up, of which lines may have been on their way");
         }
     }
@@ -252,6 +254,9 @@ impl SegmentMemory {
                 group.into_iter().for_each(|group| self.tell_state(group));
             }
             dsm::agent::Event::Deleted { area } => {
+                if let Some(group) = self.received.group_of(area) {
+                    self.end_writes(group);
+                }
                 self.placer.forget(area);
                 if let Some(area) = self.own.forget(area).or_else(|| self.local.forget(area)) {
                     self.events.push_back(Event::Deleted { area });
@@ -400,6 +405,7 @@ impl SegmentMemory {
     /// The owner of an area has deleted it.
     pub(crate) fn deleted(&mut self, area: AreaId) {
         if let Some(here) = self.received.area(area) {
+            self.end_writes(area.group);
             self.placer.forget(here);
         }
         self.received.delete(&self.agent, area);

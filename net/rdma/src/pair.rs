@@ -374,7 +374,11 @@ impl Drop for Pair {
         // SAFETY: both are there, and nothing else uses them. When the call returns, the device reads and writes no memory for the
         // pair any more; then `under_way` goes.
         unsafe {
-            (device.0.library.destroy_qp)(self.raw.as_ptr());
+            let failed = (device.0.library.destroy_qp)(self.raw.as_ptr());
+            assert_eq!(
+                failed, 0,
+                "a device keeps a queue pair, by which a peer may write: the agent has to end"
+            );
         }
         // The call for the queue waits until all its events are acknowledged.
         device.take_events();

@@ -176,7 +176,11 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: it is registered, and no request that is under way uses it: `Pair` keeps those.
-        unsafe { (self.domain.device.library.dereg_mr)(self.raw.as_ptr()) };
+        let failed = unsafe { (self.domain.device.library.dereg_mr)(self.raw.as_ptr()) };
+        assert_eq!(
+            failed, 0,
+            "a device keeps memory registered, into which a peer may write: the agent has to end"
+        );
     }
 }
 

@@ -55,6 +55,11 @@ pub trait IterationSpace {
         sorted: bool,
     ) -> Result<Self::Placed>;
 
+    /// How often the iterations were placed anew: while this stays, they have the same numbers.
+    fn times_placed(_placed: &Self::Placed) -> u64 {
+        0
+    }
+
     /// Whether a worker can run cells of which another has the iterations.
     fn is_shareable(&self) -> bool;
 

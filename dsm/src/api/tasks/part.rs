@@ -286,6 +286,8 @@ impl Part {
 
     /// Where the elements of the area that stands for an array begin, if it still is open in the epoch of the run.
     pub(super) fn start<T: Element>(&self, area: &Area<T>, array: usize) -> Result<*mut T> {
+        // Handles of other jobs have the same numbers, and other elements.
+        area.core.check_job(&self.shared)?;
         let Some(held) = self.areas.get(array).filter(|held| held.core.id == area.core.id) else {
             let what = format!("area {:?} is not array {array} of the run", area.name());
             return Err(Error::Tasks { rank: self.rank, what });

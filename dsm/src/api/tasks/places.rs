@@ -52,7 +52,10 @@ impl<'a, T, const N: usize> Listed<'a, T, N> {
             return Some(index[0]);
         }
         let dims = self.shape.iter().zip(index).take(N - 1);
-        dims.into_iter().try_fold(0, |number, (extent, at)| (at < *extent).then(|| number * extent + at))
+        // The shape is the caller's: numbers that do not fit are those of no row.
+        dims.into_iter().try_fold(0usize, |number, (extent, at)| {
+            if at < *extent { number.checked_mul(*extent)?.checked_add(at) } else { None }
+        })
     }
 
     /// Where a row begins, and how many elements it has, if it is in a list and may be used so.
@@ -85,7 +88,9 @@ impl<T> Listed<'_, T, 1> {
             }
             false => self.find([range.start], writes)?,
         };
-        range.clone().all(|at| self.find([at], writes).is_some()).then_some(start)
+        // One element each: an area without elements has none to give.
+        let is_there = |at| self.find([at], writes).is_some_and(|(_, len)| len == 1);
+        range.clone().all(is_there).then_some(start)
     }
 }
 
@@ -139,5 +144,42 @@ mod tests {
         drop(run);
         let rows = opened.close(&mut worker).unwrap().finish(&mut worker).unwrap();
         assert_eq!(rows.read(&worker).unwrap(), [0, 0, 0, 0, 0, 0, 7, 7, 0, 0, 7, 7]);
+    }
+
+    #[test]
+    fn no_shape_and_no_other_handle_finds_more_than_the_plan_gives() {
+        let job = Job::embedded().unwrap();
+        let mut worker = job.worker().unwrap();
+        let owned = worker.create::<u8>(AreaSpec::new("rows").copies(0), 6).unwrap();
+        let (area, _opened) = (owned.area(), owned.open_to_tasks(&worker).unwrap());
+        let touched = Touched { writes: [[0u32]].into_iter().collect(), reads: RowList::default() };
+        let plan = Arc::new(RowPlan::new(vec![3], 1, vec![vec![touched]]).unwrap());
+        let mut run = RowRun::begin(&worker, plan, 1, &[area.in_place()]).unwrap();
+        // The first area of another job, with the same number.
+        let other = Job::embedded().unwrap();
+        let mut stranger = other.worker().unwrap();
+        let large = stranger.create::<u64>(AreaSpec::new("rows").copies(0), 6000).unwrap();
+        assert_eq!(large.area().core.id, area.core.id);
+        let mut places = RowPlaces::new(3);
+        let batch = run.next(&mut worker).unwrap().unwrap();
+        assert!(matches!(batch.rows(&large.area(), 0), Err(crate::Error::OtherJob { .. })));
+        places.set(&batch, 0);
+        // Two times the second extent is no number, and not that of row 0.
+        let shape = [4, 1 << (usize::BITS - 1), 2];
+        let mut patches = Patches::of_rows(&shape, batch.rows(&area, 0).unwrap(), &places);
+        assert!(patches.row_mut([0, 0, 0]).is_ok() && patches.row_mut([2, 0, 0]).is_err());
+        assert!(patches.rows_mut([0, 0, 0], [2, 0, 0]).is_err());
+    }
+
+    #[test]
+    fn an_area_without_elements_has_no_rows() {
+        let job = Job::embedded().unwrap();
+        let mut worker = job.worker().unwrap();
+        let owned = worker.create::<u8>(AreaSpec::new("none").copies(0), 0).unwrap();
+        let (area, _opened) = (owned.area(), owned.open_to_tasks(&worker).unwrap());
+        let touched = Touched { writes: [[0u32]].into_iter().collect(), reads: RowList::default() };
+        let plan = Arc::new(RowPlan::new(vec![3], 1, vec![vec![touched]]).unwrap());
+        let begun = RowRun::begin(&worker, plan, 1, &[area.in_place()]);
+        assert!(matches!(begun, Err(crate::Error::Tasks { .. })), "{begun:?}");
     }
 }

@@ -63,7 +63,8 @@ impl RowRun {
     /// Begins the part of this worker, which has a rank below [`RowPlan::workers`]; the others do the same, with the same plan,
     /// passes and areas, one for each of [`RowPlan::arrays`]. All of them are in the job when the first begins
     /// ([`Worker::wait_for_workers`]), and no batch begins before all have begun. The length of a row is that of the area
-    /// divided by the number of rows. A worker is in one run at a time, of rows or of tasks.
+    /// divided by the number of rows. A worker is in one run at a time, of rows or of tasks, and begins the next when the others
+    /// have ended this one. Whether workers have the same plan is found by a hash of it, which is not made against intent.
     ///
     /// # Errors
     /// [`Error::NotOpen`] for an area that is not open to tasks, [`Error::Tasks`] when areas or workers do not fit the
@@ -81,7 +82,7 @@ impl RowRun {
         let order = Order { workers, digest: hash.finish(), tasks, arrays };
         let misfit = |array: usize, area: &InPlace| {
             let (rows, name, len) = (plan.arrays()[array], area.name(), area.len());
-            let fits = if rows == 0 { len == 0 } else { len % rows == 0 };
+            let fits = if rows == 0 || len == 0 { rows == len } else { len % rows == 0 };
             (!fits).then(|| format!("area {name:?} has {len} elements, which are not {rows} rows"))
         };
         let part = Part::begin(worker, &order, areas, misfit)?;

@@ -79,6 +79,7 @@ impl Rounds<'_> {
         seat.missed.store(0, Ordering::Relaxed);
         seat.clock.store(clock, Ordering::Relaxed);
         seat.waits.store(0, Ordering::Relaxed);
+        seat.tasks.take_over();
         // SeqCst: before the seat is live and settles; pairs with `Rounds::seats`. And before the seat is taken, so
         // that no look at the seats that were ever taken lacks one that is.
         self.seats_high.fetch_max(rank + 1, Ordering::SeqCst);

@@ -88,9 +88,16 @@ impl TaskWords {
         if run != 0 && self.is_in(run) && self.finished.load(Ordering::Relaxed) != run {
             // Release: who finds that it has left finds how many tasks it had done; pairs with `done_in`.
             self.left.store(run, Ordering::Release);
-            // Release: who finds that the worker is in the run no more finds why; pairs with `done_in`.
-            self.run.store(0, Ordering::Release);
+            // Release: who finds that the worker is in the run no more finds why; pairs with `done_in`. Not if another has taken
+            // the rank meanwhile, and begun a run of its own.
+            let _ = self.run.compare_exchange(run, 0, Ordering::Release, Ordering::Relaxed);
         }
+    }
+
+    /// Somebody takes the worker's rank: what it has not done of its run is not done.
+    pub(crate) fn take_over(&self) {
+        // Relaxed: only who takes the seat calls this, which is after the worker before.
+        self.leave(self.run.load(Ordering::Relaxed));
     }
 
     #[inline]

@@ -53,11 +53,13 @@ pub struct PlacedEntries<T, const N: usize> {
     order: Order,
     /// If workers may run cells of others.
     shared: OnceCell<SharedEntries<T, N>>,
+    /// How often entries were placed anew.
+    times: u64,
 }
 
 impl<T, const N: usize> PlacedEntries<T, N> {
     fn new(entries: Vec<Entry<T, N>>, starts: Vec<usize>, order: Order) -> PlacedEntries<T, N> {
-        PlacedEntries { entries, starts, order, shared: OnceCell::new() }
+        PlacedEntries { entries, starts, order, shared: OnceCell::new(), times: 0 }
     }
 }
 
@@ -250,11 +252,13 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
             // as it was at first: a cell was with one worker.
             moved = arrange(self.shape, moved, before.order).map_err(wrong)?.entries;
         }
+        let times = before.times + 1;
         let in_order = !sorted && moved.is_sorted_by_key(cell);
         let mut placed = arrange(self.shape, moved, order).map_err(wrong)?;
         if !in_order {
             placed.entries = together::side_by_side(placed.entries)?;
         }
+        placed.times = times;
         let placed = Rc::new(placed);
         self.placed.replace(placed.clone());
         Ok(placed)
@@ -283,6 +287,10 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
         let all =
             if own.is_empty() { placed.shared.get().map_or(own, |shared| shared.brought(0)) } else { own };
         &all[range]
+    }
+
+    fn times_placed(placed: &Self::Placed) -> u64 {
+        placed.times
     }
 
     fn is_shareable(&self) -> bool {

@@ -68,7 +68,9 @@ impl Context<'_> {
         let Some(inspection) = &plan.inspection else { return Ok(Rc::new(Found::Serial)) };
         let Slice { keys: Some(keys), basis } = called.slice else { return Ok(Rc::new(Found::Serial)) };
         let since = Instant::now();
-        let basis = basis.map(|basis| with_versions(basis, arrays));
+        // Another loop over the same entries may have placed them otherwise meanwhile.
+        let of_placement = |basis: u64| basis ^ S::times_placed(placed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let basis = basis.map(|basis| of_placement(with_versions(basis, arrays)));
         if let Some(known) = inspection.borrow_mut().reuse(basis, since) {
             return Ok(known);
         }
