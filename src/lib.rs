@@ -52,6 +52,7 @@ mod book {
     #[doc = include_str!("../docs/src/howto/rules.md")]
     mod rules {}
     #[doc = include_str!("../docs/src/howto/explain.md")]
+    mod explain {}
     #[doc = include_str!("../docs/src/howto/inspect.md")]
     mod inspect {}
     #[doc = include_str!("../docs/src/howto/serial-loops.md")]
