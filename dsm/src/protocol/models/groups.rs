@@ -192,7 +192,7 @@ impl Work for Impatient<'_> {
             } else if rounds.take_up(me, round) {
                 let entry = usize::from(std::ptr::eq(area, &self.group.areas[1]));
                 abandon::abandon(self.group, round, entry);
-                rounds.release(me, round);
+                rounds.step_down(me, round);
             }
         }
     }
