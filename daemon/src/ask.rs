@@ -30,7 +30,7 @@ pub(crate) struct Reconnecting {
 }
 
 impl Reconnecting {
-    /// Connects to the daemon that runs; `patience` is for those after it.
+    /// Connects to the daemon that runs; `timeout` is how long the next one is waited for when it has gone.
     pub(crate) fn open(dir: &RunDir, timeout: Duration) -> Result<Reconnecting> {
         let connection = Some(Connection::open(dir)?);
         Ok(Reconnecting { dir: dir.clone(), connection, gone: None, timeout })

@@ -65,7 +65,7 @@ fn what_is_no_memory_of_a_job_is_refused_and_named() {
     let read_only = rustix::fs::open(read_only, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).unwrap();
     no(Some(read_only.as_fd()), "reading and writing");
     // A flipped bit anywhere in the header: most are found (not those of settings that have no size, such as
-    // patience), none does harm.
+    // time-outs), none does harm.
     let header = 256;
     let mut mattered = 0;
     for at in 0..header {

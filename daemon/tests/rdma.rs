@@ -5,10 +5,8 @@ use crate::common::cluster::{HECTARE, Running};
 use crate::common::{Daemon, Host, Said, example, until};
 use crate::matrix_completion::ratings_in;
 use hectare_wire::{AgentStatus, RunDir};
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
 
 /// Daemons on one machine: the first and the third at addresses of one device, the second at that of another.
 #[derive(Debug)]
@@ -42,18 +40,8 @@ impl Flat {
             std::fs::write(&file, config).unwrap();
             let mut command = Command::new(env!("CARGO_BIN_EXE_hectared"));
             command.env("HECTARE_RUN_DIR", all.dir(host).path()).env("HOME", all.home(host));
-            command.arg("--config").arg(file).args(["--log-format", "json"]).stderr(Stdio::piped());
-            let mut child = command.spawn().unwrap();
-            let log = Arc::new(Mutex::new(String::new()));
-            let (lines, copy) = (BufReader::new(child.stderr.take().unwrap()), log.clone());
-            std::thread::spawn(move || {
-                for line in lines.lines().map_while(Result::ok) {
-                    copy.lock().unwrap().push_str(&(line + "\n"));
-                }
-            });
-            let daemon = Daemon { child, log };
-            daemon.wait_for("\"message\":\"ready\"");
-            all.daemons.push(daemon);
+            command.arg("--config").arg(file).args(["--log-format", "json"]);
+            all.daemons.push(Daemon::start(command));
         }
         Some(all)
     }
@@ -194,7 +182,7 @@ fn three_hosts_learn_over_rdma_what_three_threads_do() {
     let said = flat.run(&["--transport", "rdma"], &script);
     assert_eq!(said.code, 0, "{said:?}");
     for daemon in &flat.daemons {
-        assert!(daemon.log.lock().unwrap().contains("lines are placed by RDMA"));
+        assert!(daemon.log().contains("lines are placed by RDMA"));
     }
     let expected = losses("threads");
     assert_eq!((expected.len(), losses("hosts")), (2, expected));

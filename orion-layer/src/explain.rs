@@ -10,7 +10,7 @@ use hectare_dependence::placement::ArrayPlacement;
 use hectare_dependence::schedule::{Candidate, Cost, Steps, Team, Verdict, choose};
 use serde::Serialize;
 use std::fmt::{self, Write};
-use std::mem::discriminant;
+use std::mem::{Discriminant, discriminant};
 use std::ops::{Deref, DerefMut};
 
 /// The explanation of one loop: [`fmt::Display`] for people, serde for programs.
@@ -268,21 +268,23 @@ impl Context<'_> {
 }
 
 impl Explanation {
+    /// The name of the schedule.
+    pub(crate) fn chosen(&self) -> &str {
+        let chosen = self.candidates.iter().find(|one| matches!(one.verdict, Verdict::Chosen(_)));
+        chosen.map_or("", |one| &one.name)
+    }
+
     /// Whether two plans of a loop differ in nothing but their ranges and what follows from their lengths.
     fn runs_like(&self, other: &Explanation) -> bool {
-        let chosen = |of: &Explanation| {
-            let chosen = of.candidates.iter().find(|one| matches!(one.verdict, Verdict::Chosen(_)));
-            chosen.map(|one| one.name.clone())
-        };
-        let arrays = |of: &Explanation| -> Vec<_> {
-            of.arrays.iter().map(|(name, placement)| (name.clone(), discriminant(placement))).collect()
-        };
+        fn arrays(of: &Explanation) -> impl Iterator<Item = (&str, Discriminant<ArrayPlacement>)> {
+            of.arrays.iter().map(|(name, placement)| (name.as_str(), discriminant(placement)))
+        }
         self.loop_name == other.loop_name
             && self.space != other.space
             && self.relaxes == other.relaxes
             && self.conflicts.is_empty() == other.conflicts.is_empty()
-            && chosen(self) == chosen(other)
-            && arrays(self) == arrays(other)
+            && self.chosen() == other.chosen()
+            && arrays(self).eq(arrays(other))
     }
 
     /// Whether nothing differs between two plans of a loop but what it promised.

@@ -1,19 +1,8 @@
 //! Loops whose subscripts come from data: inspected once, and run by several workers at a time.
+use crate::common::random::Random;
 use hectare_orion::execute::Inspected;
 use hectare_orion::loop_nest::Order;
 use hectare_orion::{Context, Error, Explanation, parallel_for, run};
-
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ mixed >> 31) % below as u64) as usize
-    }
-}
 
 /// Ratings as three columns.
 struct Table {

@@ -7,7 +7,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex};
 
 pub const HECTARE: &str = env!("CARGO_BIN_EXE_hectare");
 
@@ -85,18 +84,8 @@ impl Cluster {
         let config = self.home(host).join("hectared.toml");
         std::fs::write(&config, format!("{}\n[metrics]\nsocket = true\n", self.more[host])).unwrap();
         command.arg("--config").arg(config);
-        command.args(["--log-format", "json", "--log-level", "debug"]).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let log = Arc::new(Mutex::new(String::new()));
-        let (lines, copy) = (BufReader::new(child.stderr.take().unwrap()), log.clone());
-        std::thread::spawn(move || {
-            for line in lines.lines().map_while(Result::ok) {
-                copy.lock().unwrap().push_str(&(line + "\n"));
-            }
-        });
-        let daemon = Daemon { child, log };
-        daemon.wait_for("\"message\":\"ready\"");
-        self.daemons.push(daemon);
+        command.args(["--log-format", "json", "--log-level", "debug"]);
+        self.daemons.push(Daemon::start(command));
     }
 
     /// The remote shell: a host has its own run directory and key.

@@ -68,19 +68,7 @@ impl Host {
         std::fs::write(&file, config).unwrap();
         let mut command = self.command(env!("CARGO_BIN_EXE_hectared"));
         command.arg("--config").arg(file).args(["--log-format", "json", "--log-level", "debug"]);
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let log = Arc::new(Mutex::new(String::new()));
-        let (lines, copy) = (BufReader::new(child.stderr.take().unwrap()), log.clone());
-        std::thread::spawn(move || {
-            for line in lines.lines().map_while(Result::ok) {
-                let mut log = copy.lock().unwrap();
-                log.push_str(&line);
-                log.push('\n');
-            }
-        });
-        let daemon = Daemon { child, log };
-        daemon.wait_for("\"message\":\"ready\"");
-        daemon
+        Daemon::start(command)
     }
 
     pub fn connect(&self) -> Connection {
@@ -96,6 +84,23 @@ impl Host {
 }
 
 impl Daemon {
+    /// Starts one, which logs JSON, and waits until it is ready.
+    pub fn start(mut command: Command) -> Daemon {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let log = Arc::new(Mutex::new(String::new()));
+        let (lines, copy) = (BufReader::new(child.stderr.take().unwrap()), log.clone());
+        std::thread::spawn(move || {
+            for line in lines.lines().map_while(Result::ok) {
+                let mut log = copy.lock().unwrap();
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+        let daemon = Daemon { child, log };
+        daemon.wait_for("\"message\":\"ready\"");
+        daemon
+    }
+
     pub fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }

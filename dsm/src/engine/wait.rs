@@ -22,7 +22,7 @@ pub(crate) struct Waiter {
     looks: Cell<u32>,
     sleeps: Cell<u32>,
     since: Cell<Option<Instant>>,
-    /// When the worker's patience ends whatever the job's is.
+    /// When the worker stops waiting, whatever the job's round timeout is.
     deadline: Cell<Option<Instant>>,
 }
 

@@ -126,7 +126,7 @@ impl Port {
 
     /// Sends `count` frames, at most [`BURST`]. Each is written where it is sent from: `write` gets its number and a buffer of
     /// `longest` bytes, which holds anything, and returns the length of the frame. What the device does not take within
-    /// `patience` is dropped. How many it took: 0 if there were no buffers.
+    /// `timeout` is dropped. How many it took: 0 if there were no buffers.
     ///
     /// # Panics
     /// If `count` is larger than a burst, or `write` returns more than it got.

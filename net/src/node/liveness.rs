@@ -68,8 +68,8 @@ impl Node {
         self.peers.rearm(self.ready, |peer| {
             let alive = (peer.connected && peer.room > 0).then(|| peer.spoke_ns + alive_ns);
             let silent = (!peer.left && !peer.suspected && !ended).then(|| peer.heard_ns + silence_ns);
-            let patient = peer.patient_until().filter(|at| *at > now);
-            alive.into_iter().chain(silent).chain(patient).min()
+            let coalesced = peer.coalesces_until().filter(|at| *at > now);
+            alive.into_iter().chain(silent).chain(coalesced).min()
         });
     }
 }

@@ -30,7 +30,7 @@ impl Outbox {
             }
             self.due.remove(&(entry.serial, key));
         }
-        self.urgent = self.is_urgent() || !is_patient(&register);
+        self.urgent = self.is_urgent() || !may_coalesce(&register);
         self.last += 1;
         self.entries.insert(key, Entry { register, serial: self.last, known: false });
         self.due.insert((self.last, key));
@@ -99,7 +99,7 @@ impl Outbox {
 
 /// Whether a value waits for others, as it is likely to be replaced soon: a cut that is complete is published at the next round.
 /// All that its owner does with it is to let a copy go.
-fn is_patient(register: &Register) -> bool {
+fn may_coalesce(register: &Register) -> bool {
     matches!(register, Register::Subscription(_, said) if said.stage == Stage::Complete)
 }
 

@@ -130,8 +130,8 @@ pub(super) struct Peer {
     /// Bytes that may be sent.
     pub(super) room: usize,
     pub(super) outbox: Outbox,
-    /// Since when all that is to be said waits for company.
-    pub(super) patient_since: Option<u64>,
+    /// Since when all that is to be said waits for more, to go in one packet.
+    pub(super) coalesces_since: Option<u64>,
     pub(super) inbox: Inbox,
     pub(super) sent: BTreeMap<u64, Sent>,
     /// Groups of which lines are to be sent to it.
@@ -157,7 +157,7 @@ pub(super) struct Peer {
 }
 
 /// For so long, in nanoseconds, what can wait is kept back for the next packet.
-const ACK_DELAY_NS: u64 = 200_000;
+const COALESCE_NS: u64 = 200_000;
 
 impl Peer {
     /// Whether all its subscriptions to groups of this host are known.
@@ -168,15 +168,15 @@ impl Peer {
     /// Whether something is to be said now, or has waited long enough.
     pub(super) fn has_to_speak(&mut self, now: u64) -> bool {
         if self.outbox.is_urgent() || !self.outbox.has_due() {
-            self.patient_since = None;
+            self.coalesces_since = None;
             return self.outbox.is_urgent();
         }
-        now >= self.patient_since.get_or_insert(now).saturating_add(ACK_DELAY_NS)
+        now >= self.coalesces_since.get_or_insert(now).saturating_add(COALESCE_NS)
     }
 
-    /// By when what waits for company is said without.
-    pub(super) fn patient_until(&self) -> Option<u64> {
-        self.patient_since.map(|since| since.saturating_add(ACK_DELAY_NS))
+    /// By when it waits no longer.
+    pub(super) fn coalesces_until(&self) -> Option<u64> {
+        self.coalesces_since.map(|since| since.saturating_add(COALESCE_NS))
     }
 
     /// The next group to be served, in turn.

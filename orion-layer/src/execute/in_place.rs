@@ -27,9 +27,17 @@ impl Context<'_> {
         if plan.tasks.is_none() {
             return Ok(());
         }
+        self.open_to_tasks(plan, in_place(plan, arrays))
+    }
+
+    /// Opens arrays in one piece to what all workers run on them. Collective.
+    pub(super) fn open_to_tasks(
+        &mut self,
+        plan: &LoopPlan,
+        mut arrays: Vec<&mut dyn LoopArray>,
+    ) -> Result<()> {
         let clock_table = self.clock_table()?;
-        let mut each = in_place(plan, arrays);
-        let opened = each.iter_mut().try_for_each(|array| array.open_to_tasks(self.fabric.worker));
+        let opened = arrays.iter_mut().try_for_each(|array| array.open_to_tasks(self.fabric.worker));
         let opened = opened.and_then(|()| clock_table.reset(self.fabric.worker));
         self.agree_on(plan.site, opened)
     }
@@ -78,7 +86,12 @@ impl Context<'_> {
 
     /// Takes back what this worker has opened, when all workers have run their tiles, and lends it.
     pub(super) fn close_in_place<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
-        in_place(plan, arrays).into_iter().try_for_each(|array| {
+        self.close_to_tasks(in_place(plan, arrays))
+    }
+
+    /// Takes back arrays that this worker has opened ([`Context::open_to_tasks`]), when all workers have ended, and lends them.
+    pub(super) fn close_to_tasks(&mut self, arrays: Vec<&mut dyn LoopArray>) -> Result<()> {
+        arrays.into_iter().try_for_each(|array| {
             array.close(self.fabric.worker)?;
             array.finish_recall(self.fabric.worker)?;
             array.lend(self.fabric.worker)

@@ -1,5 +1,6 @@
 //! How many of the loops that their dependences let run in parallel do so, wherever their arrays lie.
 use super::task_graph;
+use crate::common::random::Random;
 use hectare_dependence::analysis::analyze;
 use hectare_dependence::in_place::CheckTasks;
 use hectare_dependence::loop_nest::{
@@ -7,42 +8,29 @@ use hectare_dependence::loop_nest::{
 };
 use hectare_dependence::schedule::{Candidate, Team, Verdict, choose};
 
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> i64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % n) as i64
-    }
-}
-
 /// A dense loop over one to three variables: accesses to one or two arrays at affine subscripts, often the same up to a constant.
 fn nest(random: &mut Random) -> LoopNest {
-    let dims = [1, 2, 2, 2, 3][random.below(5) as usize];
+    let dims = *random.pick(&[1, 2, 2, 2, 3]);
     let extent = [4000, 64, 16][dims - 1];
-    let order = [Order::Ordered, Order::Unordered][random.below(2) as usize];
+    let order = *random.pick(&[Order::Ordered, Order::Unordered]);
     let vars = ["i", "j", "k"][..dims].iter();
     let vars = vars.map(|name| LoopVar { name: (*name).into(), bounds: Some((0, extent)) }).collect();
     let mut nest = LoopNest::new("random", order, Space::Dense, vars);
-    let ranks = [1 + random.below(2) as usize, 1 + random.below(dims as u64) as usize];
+    let ranks = [1 + random.below(2), 1 + random.below(dims)];
     for number in 0..1 + random.below(4) {
-        let array = random.below(2) as usize;
+        let array = random.below(2);
         let last = nest.accesses.iter().rfind(|access| access.array == array).cloned();
         let subscripts = match last {
-            Some(last) if random.below(100) < 60 => {
+            Some(last) if random.percent(60) => {
                 let shifted = |subscript: &Subscript, by: i64| match subscript {
                     Subscript::Index(index) => Subscript::Index(index.plus(&Affine::constant(by))),
                     other => other.clone(),
                 };
-                last.subscripts.iter().map(|one| shifted(one, random.below(5) - 2)).collect()
+                last.subscripts.iter().map(|one| shifted(one, random.within(-2, 2))).collect()
             }
             _ => (0..ranks[array]).map(|_| Subscript::Index(form(random, dims))).collect(),
         };
-        let mode = [Mode::Read, Mode::Write, Mode::Write, Mode::Update][random.below(4) as usize];
+        let mode = *random.pick(&[Mode::Read, Mode::Write, Mode::Write, Mode::Update]);
         nest.accesses.push(Access { array, subscripts, mode, text: "a".into(), line: number as u32 });
     }
     // Subscripts begin at zero, and arrays are as large as they have to be.
@@ -75,10 +63,10 @@ fn nest(random: &mut Random) -> LoopNest {
 }
 
 fn form(random: &mut Random, dims: usize) -> Affine {
-    let mut form = Affine::constant(random.below(9) - 4);
-    for _ in 0..[0, 1, 1, 1, 1, 2, 2, 3][random.below(8) as usize] {
-        let factor = [1, 1, 1, -1, -1, 2, -2, 3][random.below(8) as usize];
-        form = form.plus(&Affine::var(random.below(dims as u64) as usize).times(factor));
+    let mut form = Affine::constant(random.within(-4, 4));
+    for _ in 0..*random.pick(&[0, 1, 1, 1, 1, 2, 2, 3]) {
+        let factor = *random.pick(&[1, 1, 1, -1, -1, 2, -2, 3]);
+        form = form.plus(&Affine::var(random.below(dims)).times(factor));
     }
     form
 }

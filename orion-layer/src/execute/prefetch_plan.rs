@@ -126,7 +126,7 @@ fn for_each_served<A: Arrays>(
 }
 
 /// With the versions of the arrays that the loop reads.
-pub(super) fn with_versions<A: Arrays>(basis: u64, arrays: &mut A) -> u64 {
+pub(super) fn with_versions<A: Arrays>(basis: impl Hash, arrays: &mut A) -> u64 {
     let mut hash = FxHasher::default();
     basis.hash(&mut hash);
     for array in arrays.each() {

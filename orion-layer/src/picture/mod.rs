@@ -4,7 +4,7 @@ mod svg;
 use self::svg::{Anchor, Rect, Svg};
 use crate::explain::Explanation;
 use crate::text::counted;
-use hectare_dependence::schedule::{Tile, Verdict};
+use hectare_dependence::schedule::Tile;
 use std::ops::Range;
 
 /// Colours of workers that people with impaired colour vision tell apart (Okabe and Ito, 2008).
@@ -59,10 +59,8 @@ impl Explanation {
     /// ```
     pub fn to_svg(&self) -> String {
         let mut svg = Svg::new();
-        let chosen = self.candidates.iter().find(|one| matches!(one.verdict, Verdict::Chosen(_)));
-        let schedule = chosen.map_or("", |one| one.name.as_str());
         let mut y = 24.0;
-        svg.text((12.0, y), Anchor::Start, 14.0, &format!("{}: {schedule}", self.loop_name));
+        svg.text((12.0, y), Anchor::Start, 14.0, &format!("{}: {}", self.loop_name, self.chosen()));
         y += 18.0;
         let what = format!(
             "{}; {}, {}",

@@ -167,7 +167,7 @@ impl Endpoint {
         }
     }
 
-    /// The session with `host` is over; it is called again after `patience`.
+    /// The session with `host` is over; it is called again after `timeout`.
     fn end(&mut self, now: Time, host: HostId, reason: Reason, timeout: Duration) {
         let Some(peer) = self.peers.get_mut(&host) else { return };
         peer.attempt_at = now + timeout;

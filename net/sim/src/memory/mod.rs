@@ -1,105 +1,23 @@
 //! A host's shared memory as the node's contract sees it: copies, rounds, arrivals, clocks, and one worker per host.
+mod areas;
 mod contract;
 mod handover;
 mod placing;
 
+use self::areas::Copied;
+pub(crate) use self::areas::{Own, OwnArea, Remote, RemoteArea};
 use self::handover::Owner;
-use crate::force_requests::Requests;
 use crate::groups::{is_given, is_renewed};
 use crate::judge::{Judge, Promise, Published, key};
 use crate::options::{MS, Mode};
 use crate::random::Random;
-use hectare_net::{AreaId, Arrival, Description, Event, GroupId, HostId, LINE, PinId, State, Version};
+use hectare_net::{AreaId, Description, Event, GroupId, HostId, LINE, PinId, State, Version};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// The longest time until a host's statement is heard, in nanoseconds, by links that come back, too.
 const SAYS_LATE: u64 = 3000 * MS;
-
-/// A group of this host.
-#[derive(Debug, Default)]
-pub(crate) struct Own {
-    /// Its areas.
-    pub(crate) members: Vec<OwnArea>,
-    copies: Vec<Copied>,
-    newest: Option<usize>,
-    /// To whom the worker has given it.
-    given: Option<(HostId, u64)>,
-    /// The agent was told so.
-    given_is_told: bool,
-}
-
-impl Own {
-    /// Whether it is sent on demand.
-    pub(crate) fn is_on_demand(&self) -> bool {
-        self.members.iter().any(|area| area.description.on_demand)
-    }
-}
-
-/// An area of this host.
-#[derive(Debug)]
-pub(crate) struct OwnArea {
-    /// Its description.
-    pub(crate) description: Description,
-    /// The directory accepted its name.
-    pub(crate) accepted: bool,
-    interval_us: u64,
-    writer: Vec<u8>,
-    dirty: BTreeSet<u32>,
-    version: Version,
-    /// The counter with which each line changed last.
-    changed: Vec<u64>,
-}
-
-#[derive(Debug)]
-struct Copied {
-    published: Option<Rc<Published>>,
-    published_ns: u64,
-    pin: Option<PinId>,
-    /// The pin is of an agent that is gone.
-    dead: bool,
-}
-
-/// A group that is received.
-#[derive(Debug, Default)]
-pub(crate) struct Remote {
-    /// Its areas.
-    pub(crate) members: Vec<RemoteArea>,
-    /// Committed and not published.
-    pub(crate) arrival: Option<Arrival>,
-    /// The label of what is visible.
-    label: u64,
-    /// The owner's round of what is visible.
-    pub(crate) round: Option<u64>,
-    /// That of what was visible first.
-    first_round: Option<u64>,
-    /// Workers read it.
-    pub(crate) attached: bool,
-    /// Between the beginnings of cuts.
-    pub(crate) interval_us: u64,
-    /// Requests of workers.
-    requests: Requests,
-}
-
-impl Remote {
-    /// Whether it is sent on demand.
-    pub(crate) fn is_on_demand(&self) -> bool {
-        self.members.iter().any(|area| area.description.on_demand)
-    }
-}
-
-/// An area that is received.
-#[derive(Debug)]
-pub(crate) struct RemoteArea {
-    /// Its description.
-    pub(crate) description: Description,
-    writer: Vec<u8>,
-    log: BTreeSet<u32>,
-    reader: Vec<u8>,
-    /// The visible version.
-    pub(crate) version: Option<Version>,
-}
 
 /// The worker of a host.
 #[derive(Debug)]

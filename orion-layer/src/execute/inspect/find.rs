@@ -4,14 +4,16 @@ use super::super::called::{KeySlice, Slice};
 use super::super::inspection::{Batched, Found, Inspected};
 use super::super::plan::LoopPlan;
 use super::super::prefetch_plan::with_versions;
+use super::estimate::{moved, moved_ns, pace, row_bytes, why_serial};
+use super::lists::{lists, row_lists};
 use super::{Called, Context};
 use crate::contract::{Arrays, IterationSpace, KeyNotes, Noted};
 use crate::error::{Error, Result};
 use crate::panics::unwound;
-use hectare_dependence::inspect::{Batches, Dealt, Pace, Touched, choose, deal, once, verify};
-use hectare_dependence::loop_nest::{LoopNest, Order};
+use hectare_dependence::inspect::{Touched, choose, deal, once, verify};
+use hectare_dependence::loop_nest::Order;
 use hectare_dependence::schedule::iterations;
-use hectare_dsm::tasks::{RowList, RowPlaces, RowPlan, Touched as TouchedRows};
+use hectare_dsm::tasks::{RowPlaces, RowPlan};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -20,21 +22,6 @@ use std::time::Instant;
 
 /// The workers for which batches are chosen, where the choice must not depend on how many there are.
 const TEAM: usize = 2;
-
-/// Bytes of rows that a core gets through in a nanosecond.
-const BYTES_PER_NS: f64 = 16.0;
-
-/// What an iteration takes besides its rows.
-const ITERATION_NS: f64 = 10.0;
-
-/// What it takes longer where its rows are found in the lists of a batch.
-const OVERHEAD_NS: f64 = 2.0;
-
-/// From one batch to the next.
-const BATCH_NS: f64 = 1_500.0;
-
-/// To get at a row that another worker has used, besides its bytes.
-const MOVED_NS: f64 = 50.0;
 
 /// Of so many uses of rows in components of random batches, one is by another of two workers than before.
 const FOURTH: usize = 4;
@@ -69,8 +56,7 @@ impl Context<'_> {
         let Slice { keys: Some(keys), basis } = called.slice else { return Ok(Rc::new(Found::Serial)) };
         let since = Instant::now();
         // Another loop over the same entries may have placed them otherwise meanwhile.
-        let of_placement = |basis: u64| basis ^ S::times_placed(placed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let basis = basis.map(|basis| of_placement(with_versions(basis, arrays)));
+        let basis = basis.map(|basis| with_versions((basis, S::times_placed(placed)), arrays));
         if let Some(known) = inspection.borrow_mut().reuse(basis, since) {
             return Ok(known);
         }
@@ -209,7 +195,7 @@ impl Context<'_> {
         let (moves, sharers) =
             if fixed { (touched.accesses() / FOURTH, TEAM) } else { (said.moved, workers) };
         let own_ns = said.tried.first().map_or(0.0, |best| best.nanoseconds);
-        let moved_ns = moves as f64 / sharers as f64 * (MOVED_NS + row_bytes / BYTES_PER_NS);
+        let moved_ns = moved_ns(moves, sharers, row_bytes);
         if own_ns + moved_ns > PAYS * said.serial_ns {
             let why = format!(
                 "{kind} would take {:.3} ms of {:.3} ms on {sharers} workers, and {:.3} ms more for {moves} rows that change hands",
@@ -232,142 +218,4 @@ impl Context<'_> {
         let batched = Batched { rows, iterations, starts, groups, group_count, places };
         Ok((Found::Batched(batched), said))
     }
-}
-
-/// Bytes of a row that the loop writes: all are held to be as long as the mean of the arrays'.
-fn row_bytes(nest: &LoopNest) -> f64 {
-    let written = nest.arrays.iter().enumerate().filter(|(array, _)| nest.is_written(*array));
-    let bytes = written.map(|(_, array)| {
-        let row = if array.shape.len() > 1 { array.shape[array.shape.len() - 1] } else { 1 };
-        (row * array.element_bytes) as f64
-    });
-    let bytes: Vec<f64> = bytes.collect();
-    bytes.iter().sum::<f64>() / bytes.len().max(1) as f64
-}
-
-/// How long iterations take, by the bytes of the rows that they touch.
-fn pace(row_bytes: f64, touched: &Touched) -> Pace {
-    let each = touched.accesses() as f64 / touched.len().max(1) as f64;
-    let iteration_ns = ITERATION_NS + each * row_bytes / BYTES_PER_NS;
-    Pace { iteration_ns, overhead_ns: OVERHEAD_NS, batch_ns: BATCH_NS }
-}
-
-/// How often rows are used by another worker than before.
-fn moved(touched: &Touched, of_rows: &[Vec<TouchedRows>], batches: usize) -> usize {
-    let mut moved = 0;
-    for (array, rows) in touched.arrays().enumerate() {
-        let mut last = vec![u32::MAX; rows.len()];
-        for batch in 0..batches {
-            for (worker, lists) in (0u32..).zip(of_rows) {
-                for row in lists[array].writes.of(batch) {
-                    let before = std::mem::replace(&mut last[*row as usize], worker);
-                    moved += usize::from(before != worker && before != u32::MAX);
-                }
-            }
-        }
-    }
-    moved
-}
-
-/// Why no batches pay, in figures.
-fn why_serial(said: &Inspected, team: usize) -> Why {
-    let percent = |share: f64| (100.0 * share).round();
-    let first = match (said.growth.first(), said.growth.last()) {
-        (Some(first), Some(last)) if first.batch < last.batch => format!(
-            "{} % of a batch of {} iterations is one component, and {} % of one of {}; ",
-            percent(first.largest),
-            first.batch,
-            percent(last.largest),
-            last.batch
-        ),
-        (Some(one), _) => {
-            format!("{} % of a batch of {} iterations is one component; ", percent(one.largest), one.batch)
-        }
-        _ => String::new(),
-    };
-    let best = said.tried.first().map(|best| {
-        format!(
-            "the best of what was tried, {}, would take {:.3} ms of {:.3} ms on {team} workers",
-            best.kind,
-            best.nanoseconds / 1e6,
-            said.serial_ns / 1e6
-        )
-    });
-    format!("{first}{}", best.unwrap_or_else(|| "nothing else was found".into()))
-}
-
-/// The iterations of all workers, batch by batch.
-struct Lists {
-    /// For each worker, where its batches begin, and the iterations.
-    all: Vec<(Vec<usize>, Vec<u32>)>,
-    /// The groups of this worker, if they are told apart.
-    groups: Vec<(usize, usize)>,
-}
-
-fn lists(batches: &Batches, dealt: &Dealt, workers: usize, me: usize, by_group: bool) -> Lists {
-    let mut lists = Lists { all: vec![(vec![0], Vec::new()); workers], groups: Vec::new() };
-    for batch in 0..batches.len() {
-        for (worker, (starts, list)) in lists.all.iter_mut().enumerate() {
-            match by_group {
-                false => dealt.list(batches, (batch, worker), list),
-                true => {
-                    for group in batches.groups_of(batch) {
-                        if dealt.workers[group] as usize == worker {
-                            list.extend_from_slice(batches.of_group(group));
-                            if worker == me {
-                                lists.groups.push((group, list.len()));
-                            }
-                        }
-                    }
-                }
-            }
-            starts.push(list.len());
-        }
-    }
-    lists
-}
-
-/// The rows that each worker touches of each array, batch by batch.
-fn row_lists(
-    touched: &Touched,
-    lists: &[(Vec<usize>, Vec<u32>)],
-    workers: usize,
-    batches: usize,
-) -> Vec<Vec<TouchedRows>> {
-    let arrays: Vec<_> = touched.arrays().collect();
-    // The array of a row is found among their ends.
-    let array_of = |row: usize| arrays.iter().position(|rows| row < rows.end).unwrap_or(0);
-    let mut seen = vec![(0u32, 0u32); touched.rows()];
-    let mut stamp = 0;
-    (0..workers)
-        .map(|worker| {
-            let (starts, list) = &lists[worker];
-            let empty = || (vec![0usize], Vec::new());
-            let mut of: Vec<[(Vec<usize>, Vec<u32>); 2]> =
-                arrays.iter().map(|_| [empty(), empty()]).collect();
-            for batch in 0..batches {
-                stamp += 1;
-                for iteration in &list[starts[batch]..starts[batch + 1]] {
-                    for key in touched.of(*iteration as usize) {
-                        let (row, writes) = (key.number(), key.writes());
-                        let (written, read) = &mut seen[row];
-                        let known = *written == stamp || !writes && *read == stamp;
-                        if known {
-                            continue;
-                        }
-                        *(if writes { written } else { read }) = stamp;
-                        let array = array_of(row);
-                        of[array][usize::from(!writes)].1.push((row - arrays[array].start) as u32);
-                    }
-                }
-                for (starts, rows) in of.iter_mut().flatten() {
-                    starts.push(rows.len());
-                }
-            }
-            let list = |(starts, rows)| RowList::new(starts, rows);
-            of.into_iter()
-                .map(|[writes, reads]| TouchedRows { writes: list(writes), reads: list(reads) })
-                .collect()
-        })
-        .collect()
 }

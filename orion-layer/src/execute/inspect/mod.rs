@@ -3,7 +3,9 @@
 //!
 //! All workers inspect the same iterations and find the same; nothing is exchanged for it. The pass runs on arrays that lie in
 //! place, row by row as the plan says, which the core has checked (`hectare_dsm::tasks::RowPlan`).
+mod estimate;
 mod find;
+mod lists;
 mod run;
 
 use super::inspection::Inspection;

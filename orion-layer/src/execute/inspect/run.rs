@@ -54,13 +54,12 @@ impl Context<'_> {
         F: Body<S, A, C>,
     {
         let (head, me) = (called.head, self.rank());
-        let mut spent = LoopReport::default();
         self.lay_in_place(plan, arrays)?;
         let since = Instant::now();
         let cells = if plan.accumulates { batched.group_count } else { 1 };
         let mut tree = Tree::new(called.accumulators, cells);
         let worked = guarded(&plan.nest, me, || {
-            self.work_in_batches(called, plan, batched, placed, arrays, &mut tree, &mut spent)
+            self.work_in_batches(called, plan, batched, placed, arrays, &mut tree)
         });
         let waited = Instant::now();
         if worked.is_ok() {
@@ -71,18 +70,16 @@ impl Context<'_> {
             }
         }
         let took = since.elapsed();
-        let ended = worked.map_err(unforeseen).and_then(|()| {
-            written(arrays).into_iter().try_for_each(|array| {
-                array.close(self.fabric.worker)?;
-                array.finish_recall(self.fabric.worker)?;
-                array.lend(self.fabric.worker)
-            })
-        });
-        if let Err(error) = ended {
-            self.clock_table()?.set_failed(self.fabric.worker);
-            arrays.each().iter_mut().for_each(|array| array.poison(&error.to_string()));
-            return Err(self.fail(head.site, error));
-        }
+        let ended =
+            worked.map_err(unforeseen).and_then(|spent| self.close_to_tasks(written(arrays)).map(|()| spent));
+        let mut spent = match ended {
+            Ok(spent) => spent,
+            Err(error) => {
+                self.clock_table()?.set_failed(self.fabric.worker);
+                arrays.each().iter_mut().for_each(|array| array.poison(&error.to_string()));
+                return Err(self.fail(head.site, error));
+            }
+        };
         let times = [took, spent.compute];
         let (values, _) = self.combine(head.site, called.accumulators, plan, cells, tree, times)?;
         spent.wait += waited.elapsed();
@@ -105,13 +102,10 @@ impl Context<'_> {
         let recalled = each.iter_mut().try_for_each(|array| array.recall(self.fabric.worker));
         self.agree_on(plan.site, recalled)?;
         each.iter_mut().try_for_each(|array| array.finish_recall(self.fabric.worker))?;
-        let clock_table = self.clock_table()?;
-        let opened = each.iter_mut().try_for_each(|array| array.open_to_tasks(self.fabric.worker));
-        let opened = opened.and_then(|()| clock_table.reset(self.fabric.worker));
-        self.agree_on(plan.site, opened)
+        self.open_to_tasks(plan, each)
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// Runs this worker's batches; what time that took.
     fn work_in_batches<S, A, C, K, F>(
         &mut self,
         called: &Called<'_, S, C, K, F>,
@@ -120,8 +114,7 @@ impl Context<'_> {
         placed: &S::Placed,
         arrays: &mut A,
         tree: &mut Tree<'_, C>,
-        spent: &mut LoopReport,
-    ) -> Result<()>
+    ) -> Result<LoopReport>
     where
         S: IterationSpace,
         A: Arrays,
@@ -137,7 +130,7 @@ impl Context<'_> {
         let mut groups = batched.groups.iter();
         // If it ends before all batches are run, those who wait for them learn that they will not be.
         let mut run = RowRun::begin(self.fabric.worker, batched.rows.clone(), 1, &areas)?;
-        let mut since = Instant::now();
+        let (mut spent, mut since) = (LoopReport::default(), Instant::now());
         while let Some(batch) = run.next(self.fabric.worker)? {
             let begun = Instant::now();
             spent.wait += begun - since;
@@ -169,7 +162,7 @@ impl Context<'_> {
             since = Instant::now();
             spent.compute += since - begun;
         }
-        Ok(())
+        Ok(spent)
     }
 }
 

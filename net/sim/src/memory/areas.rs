@@ -1,0 +1,91 @@
+//! What groups and areas of a simulated host are: its own, and those that it receives.
+use crate::force_requests::Requests;
+use crate::judge::Published;
+use hectare_net::{Arrival, Description, HostId, PinId, Version};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// A group of this host.
+#[derive(Debug, Default)]
+pub(crate) struct Own {
+    /// Its areas.
+    pub(crate) members: Vec<OwnArea>,
+    pub(super) copies: Vec<Copied>,
+    pub(super) newest: Option<usize>,
+    /// To whom the worker has given it.
+    pub(super) given: Option<(HostId, u64)>,
+    /// The agent was told so.
+    pub(super) given_is_told: bool,
+}
+
+impl Own {
+    /// Whether it is sent on demand.
+    pub(crate) fn is_on_demand(&self) -> bool {
+        self.members.iter().any(|area| area.description.on_demand)
+    }
+}
+
+/// An area of this host.
+#[derive(Debug)]
+pub(crate) struct OwnArea {
+    /// Its description.
+    pub(crate) description: Description,
+    /// The directory accepted its name.
+    pub(crate) accepted: bool,
+    pub(super) interval_us: u64,
+    pub(super) writer: Vec<u8>,
+    pub(super) dirty: BTreeSet<u32>,
+    pub(super) version: Version,
+    /// The counter with which each line changed last.
+    pub(super) changed: Vec<u64>,
+}
+
+/// A reader copy.
+#[derive(Debug)]
+pub(super) struct Copied {
+    pub(super) published: Option<Rc<Published>>,
+    pub(super) published_ns: u64,
+    pub(super) pin: Option<PinId>,
+    /// The pin is of an agent that is gone.
+    pub(super) dead: bool,
+}
+
+/// A group that is received.
+#[derive(Debug, Default)]
+pub(crate) struct Remote {
+    /// Its areas.
+    pub(crate) members: Vec<RemoteArea>,
+    /// Committed and not published.
+    pub(crate) arrival: Option<Arrival>,
+    /// The label of what is visible.
+    pub(super) label: u64,
+    /// The owner's round of what is visible.
+    pub(crate) round: Option<u64>,
+    /// That of what was visible first.
+    pub(super) first_round: Option<u64>,
+    /// Workers read it.
+    pub(crate) attached: bool,
+    /// Between the beginnings of cuts.
+    pub(crate) interval_us: u64,
+    /// Requests of workers.
+    pub(super) requests: Requests,
+}
+
+impl Remote {
+    /// Whether it is sent on demand.
+    pub(crate) fn is_on_demand(&self) -> bool {
+        self.members.iter().any(|area| area.description.on_demand)
+    }
+}
+
+/// An area that is received.
+#[derive(Debug)]
+pub(crate) struct RemoteArea {
+    /// Its description.
+    pub(crate) description: Description,
+    pub(super) writer: Vec<u8>,
+    pub(super) log: BTreeSet<u32>,
+    pub(super) reader: Vec<u8>,
+    /// The visible version.
+    pub(crate) version: Option<Version>,
+}

@@ -1,0 +1,87 @@
+//! How long batches take, by estimates that compare: constants were fitted on one machine.
+use super::super::inspection::Inspected;
+use hectare_dependence::inspect::{Pace, Touched};
+use hectare_dependence::loop_nest::LoopNest;
+use hectare_dsm::tasks::Touched as TouchedRows;
+
+/// Bytes of rows that a core gets through in a nanosecond.
+const BYTES_PER_NS: f64 = 16.0;
+
+/// What an iteration takes besides its rows.
+const ITERATION_NS: f64 = 10.0;
+
+/// What it takes longer where its rows are found in the lists of a batch.
+const OVERHEAD_NS: f64 = 2.0;
+
+/// From one batch to the next.
+const BATCH_NS: f64 = 1_500.0;
+
+/// To get at a row that another worker has used, besides its bytes.
+const MOVED_NS: f64 = 50.0;
+
+/// Bytes of a row that the loop writes: all are held to be as long as the mean of the arrays'.
+pub(super) fn row_bytes(nest: &LoopNest) -> f64 {
+    let written = nest.arrays.iter().enumerate().filter(|(array, _)| nest.is_written(*array));
+    let bytes = written.map(|(_, array)| {
+        let row = if array.shape.len() > 1 { array.shape[array.shape.len() - 1] } else { 1 };
+        (row * array.element_bytes) as f64
+    });
+    let bytes: Vec<f64> = bytes.collect();
+    bytes.iter().sum::<f64>() / bytes.len().max(1) as f64
+}
+
+/// How long iterations take, by the bytes of the rows that they touch.
+pub(super) fn pace(row_bytes: f64, touched: &Touched) -> Pace {
+    let each = touched.accesses() as f64 / touched.len().max(1) as f64;
+    let iteration_ns = ITERATION_NS + each * row_bytes / BYTES_PER_NS;
+    Pace { iteration_ns, overhead_ns: OVERHEAD_NS, batch_ns: BATCH_NS }
+}
+
+/// How often rows are used by another worker than before.
+pub(super) fn moved(touched: &Touched, of_rows: &[Vec<TouchedRows>], batches: usize) -> usize {
+    let mut moved = 0;
+    for (array, rows) in touched.arrays().enumerate() {
+        let mut last = vec![u32::MAX; rows.len()];
+        for batch in 0..batches {
+            for (worker, lists) in (0u32..).zip(of_rows) {
+                for row in lists[array].writes.of(batch) {
+                    let before = std::mem::replace(&mut last[*row as usize], worker);
+                    moved += usize::from(before != worker && before != u32::MAX);
+                }
+            }
+        }
+    }
+    moved
+}
+
+/// What it takes that rows are used by another worker than before, so often, by so many workers at once.
+pub(super) fn moved_ns(moves: usize, workers: usize, row_bytes: f64) -> f64 {
+    moves as f64 / workers as f64 * (MOVED_NS + row_bytes / BYTES_PER_NS)
+}
+
+/// Why no batches pay, in figures.
+pub(super) fn why_serial(said: &Inspected, team: usize) -> String {
+    let percent = |share: f64| (100.0 * share).round();
+    let first = match (said.growth.first(), said.growth.last()) {
+        (Some(first), Some(last)) if first.batch < last.batch => format!(
+            "{} % of a batch of {} iterations is one component, and {} % of one of {}; ",
+            percent(first.largest),
+            first.batch,
+            percent(last.largest),
+            last.batch
+        ),
+        (Some(one), _) => {
+            format!("{} % of a batch of {} iterations is one component; ", percent(one.largest), one.batch)
+        }
+        _ => String::new(),
+    };
+    let best = said.tried.first().map(|best| {
+        format!(
+            "the best of what was tried, {}, would take {:.3} ms of {:.3} ms on {team} workers",
+            best.kind,
+            best.nanoseconds / 1e6,
+            said.serial_ns / 1e6
+        )
+    });
+    format!("{first}{}", best.unwrap_or_else(|| "nothing else was found".into()))
+}
