@@ -70,6 +70,7 @@ pub mod agent {
 #[cfg(not(loom))]
 pub mod tasks {
     pub use crate::api::tasks::{
+        lines::{Line, Lines},
         part::InPlace,
         patches::{Asked, Elements, Patches, Watch},
         places::RowPlaces,

@@ -17,6 +17,8 @@ pub(crate) enum Mutant {
     Unsorted,
     /// The partials of the last cell of the grid are lost.
     LostPartial,
+    /// Of each line that is read, all elements are the first.
+    StuckLines,
 }
 
 #[cfg(test)]

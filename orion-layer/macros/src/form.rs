@@ -44,6 +44,28 @@ impl Sym {
         self.0.iter().all(|(factor, _)| *factor == 0)
     }
 
+    /// Its value, if it is a number.
+    fn as_number(&self) -> Option<i64> {
+        let terms = self.0.iter().filter(|(factor, _)| *factor != 0);
+        terms
+            .map(|(factor, outside)| outside.is_empty().then_some(*factor))
+            .try_fold(0i64, |sum, factor| sum.checked_add(factor?))
+    }
+
+    /// Code for its value modulo 2^64, in the body.
+    fn value(&self, used: &mut Used) -> TokenStream {
+        let terms = self.0.iter().filter(|(factor, _)| *factor != 0).map(|(factor, outside)| {
+            let places = outside.iter().map(|number| used.place(*number) + 1);
+            quote!(.wrapping_add(#factor #(.wrapping_mul(__invariants[#places].value.unwrap_or(0)))*))
+        });
+        quote!(0i64 #(#terms)*)
+    }
+
+    /// The values from outside in it.
+    fn outside(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().filter(|(factor, _)| *factor != 0).flat_map(|(_, outside)| outside.iter().copied())
+    }
+
     /// Code for its value: a slice of products.
     fn code(&self, used: &mut Used) -> TokenStream {
         let terms = self.0.iter().filter(|(factor, _)| *factor != 0).map(|(factor, outside)| {
@@ -175,6 +197,38 @@ impl Form {
     /// Its value, if no variable occurs in it.
     pub(crate) fn as_sym(&self) -> Option<&Sym> {
         self.factors.iter().all(|(_, factor)| factor.is_zero()).then_some(&self.constant)
+    }
+
+    /// From one iteration to the next of the innermost of `dims` dimensions, if that is a number, and no variable of an inner loop occurs.
+    pub(crate) fn step(&self, dims: usize) -> Option<i64> {
+        let mut step = 0i64;
+        for (number, factor) in self.factors.iter().filter(|(_, factor)| !factor.is_zero()) {
+            match number + 1 {
+                ahead if ahead < dims => {}
+                ahead if ahead == dims => step = step.checked_add(factor.as_number()?)?,
+                _ => return None,
+            }
+        }
+        Some(step)
+    }
+
+    /// Code for its value modulo 2^64, in the body, where the variables of the dimensions are these.
+    pub(crate) fn value(&self, variables: &[TokenStream], used: &mut Used) -> TokenStream {
+        let constant = self.constant.value(used);
+        let terms = self.factors.iter().filter(|(_, factor)| !factor.is_zero()).map(|(number, factor)| {
+            let (variable, factor) = (&variables[*number], factor.value(used));
+            quote!(.wrapping_add(#variable.wrapping_mul(#factor)))
+        });
+        quote!((#constant) #(#terms)*)
+    }
+
+    /// Code for what has to hold of values from outside, or else its value is another.
+    pub(crate) fn conditions(&self, used: &mut Used) -> Vec<TokenStream> {
+        let all = std::iter::once(&self.constant).chain(self.factors.iter().map(|(_, factor)| factor));
+        let integers: Vec<usize> = all.flat_map(Sym::outside).map(|number| used.place(number) + 1).collect();
+        let wide: Vec<usize> = self.wide.iter().map(|number| used.place(*number) + 1).collect();
+        let integers = integers.into_iter().map(|place| quote!(__invariants[#place].value.is_some()));
+        integers.chain(wide.into_iter().map(|place| quote!(__invariants[#place].is_wide))).collect()
     }
 
     /// Code for an `Option<Affine>`.

@@ -11,6 +11,7 @@ mod clauses;
 mod expand;
 mod form;
 mod hygiene;
+mod lines;
 mod nest;
 mod rewrite;
 mod scope;

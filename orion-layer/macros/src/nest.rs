@@ -147,8 +147,14 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// The body of the closure that runs the iterations of one cell, `__chunk`.
-    pub(crate) fn iterate(&self, root: &TokenStream, body: &TokenStream) -> TokenStream {
+    /// The body of the closure that runs the iterations of one cell, `__chunk`. `innermost` may write the innermost loop over a range,
+    /// whose name it gets, in its own way.
+    pub(crate) fn iterate(
+        &self,
+        root: &TokenStream,
+        body: &TokenStream,
+        innermost: impl FnOnce(&Ident) -> Option<TokenStream>,
+    ) -> TokenStream {
         let variables = &self.variables;
         match &self.space {
             Space::Entries { value, .. } => quote! {
@@ -161,8 +167,13 @@ impl<'a> Nest<'a> {
                 let chunks: Vec<Ident> = (0..ranges.len())
                     .map(|at| format_ident!("__range{}", at, span = Span::mixed_site()))
                     .collect();
-                let mut code = body.clone();
-                for (variable, chunk) in variables.iter().zip(&chunks).rev() {
+                let mut nested = variables.iter().zip(&chunks).rev();
+                let mut code = quote!();
+                if let Some((variable, chunk)) = nested.next() {
+                    code =
+                        innermost(chunk).unwrap_or_else(|| quote!(for #variable in #chunk.clone() { #body }));
+                }
+                for (variable, chunk) in nested {
                     code = quote!(for #variable in #chunk.clone() { #code });
                 }
                 quote! {

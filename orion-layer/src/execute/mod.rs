@@ -39,7 +39,7 @@ pub use crate::contract::{
     Visit, entry_parts,
 };
 #[doc(hidden)]
-pub use crate::panics::begin_iteration;
+pub use crate::panics::{IterationMark, begin_iteration};
 
 use crate::contract::{CapturedValue, Relax};
 use crate::site::Site;

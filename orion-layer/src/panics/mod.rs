@@ -3,7 +3,7 @@ mod missing;
 pub(crate) mod unwound;
 
 pub(crate) use self::missing::Missing;
-pub use self::unwound::begin_iteration;
+pub use self::unwound::{IterationMark, begin_iteration};
 pub(crate) use self::unwound::{Ruled, merging, merging_at};
 
 use crate::error::{Error, Result};

@@ -41,6 +41,45 @@ pub fn begin_iteration<const N: usize>(index: [usize; N]) {
     });
 }
 
+/// Notes, if the body unwinds, which iteration of the innermost loop it was in: in place of [`begin_iteration`] where the body
+/// calls nothing that is not inlined, so that nothing has to be kept in memory for it.
+#[derive(Debug)]
+pub struct IterationMark<const N: usize> {
+    first: [usize; N],
+    at: usize,
+}
+
+impl<const N: usize> IterationMark<N> {
+    /// Before the first iteration.
+    #[inline(always)]
+    pub fn new(first: [usize; N]) -> IterationMark<N> {
+        IterationMark { first, at: 0 }
+    }
+
+    /// An iteration begins: so many behind the first.
+    #[inline(always)]
+    pub fn begin(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// All iterations have ended.
+    #[inline(always)]
+    pub fn end(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl<const N: usize> Drop for IterationMark<N> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let mut index = self.first;
+        if let Some(last) = index.last_mut() {
+            *last += self.at;
+        }
+        begin_iteration(index);
+    }
+}
+
 /// A panic from now on is in no iteration.
 #[inline]
 pub(crate) fn end_iterations() {

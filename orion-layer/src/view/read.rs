@@ -2,6 +2,7 @@
 use super::gathered::Gathered;
 use super::recording::Recorder;
 use super::window::{PartBounds, RowIndex, Window, refuse, refuse_slice};
+use hectare_dsm::tasks::{Line, Lines};
 use std::ops::{Index, Range};
 
 /// An array, for reading: every element in place, wherever it lies.
@@ -73,6 +74,35 @@ impl<'a, T: Copy, const N: usize> View<'a, T, N> {
         };
         let found = found.or_else(gathered);
         found.unwrap_or_else(|| refuse(self.bounds, row.to_vec(), &self.held()))
+    }
+
+    /// Lines of `len` elements each, if each lies whole in one part; for `parallel_for!`.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn __lines<const K: usize, const M: usize>(
+        &self,
+        lines: [Line<M>; K],
+        len: usize,
+    ) -> Option<Lines<'_, T, K>> {
+        let mut places = [(&[][..], 0, 0); K];
+        for (place, line) in places.iter_mut().zip(&super::of_dims(lines)?) {
+            *place = match self.window.line_place(line, len) {
+                Some((at, stride)) => (self.data, at, stride),
+                None => self.line_elsewhere(line, len)?,
+            };
+        }
+        Lines::of_slices(places, len)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn line_elsewhere(&self, line: &Line<N>, len: usize) -> Option<(&'a [T], usize, isize)> {
+        if self.recorder.is_some() {
+            return None;
+        }
+        self.others.iter().find_map(|(window, data)| {
+            window.line_place(line, len).map(|(place, stride)| (*data, place, stride))
+        })
     }
 
     #[cold]

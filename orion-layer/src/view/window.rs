@@ -1,5 +1,6 @@
 //! Where the elements of a part of an array lie.
 use crate::error::Error;
+use hectare_dsm::tasks::Line;
 use std::ops::Range;
 
 /// The window of a view, which places an index in a part: the part is a box of the array, the whole of it in
@@ -111,6 +112,22 @@ impl<const N: usize> Window<N> {
             1 => Some(index[0].wrapping_sub(self.base[0])),
             _ => self.place(index),
         }
+    }
+
+    /// The place of the first of `len` elements of a line, and elements from one to the next, if the part holds all.
+    #[inline(always)]
+    pub(crate) fn line_place(&self, line: &Line<N>, len: usize) -> Option<(usize, isize)> {
+        let first = self.place(line.first)?;
+        let mut last = line.first;
+        let mut stride = 0isize;
+        for (k, last) in last.iter_mut().enumerate() {
+            let reach = line.step[k].checked_mul(i64::try_from(len.saturating_sub(1)).ok()?)?;
+            *last = last.checked_add_signed(reach as isize)?;
+            stride = stride.wrapping_add((line.step[k] as isize).wrapping_mul(self.stride[k] as isize));
+        }
+        // Of a box: what lies between two of its elements lies in it.
+        self.place(last)?;
+        Some((first, stride))
     }
 
     /// The place of the first element of a row, if the part holds the whole of it.

@@ -1,7 +1,7 @@
 //! The view of an array that a body writes.
 use super::recording::Recorder;
 use super::window::{PartBounds, RowIndex, refuse, refuse_slice};
-use hectare_dsm::tasks::{Asked, Elements, Patches};
+use hectare_dsm::tasks::{Asked, Elements, Line, Lines, Patches};
 use std::ops::{Index, IndexMut, Range};
 
 /// What this worker may touch of an array: parts that it holds, or the elements of an array that lies in place that its task
@@ -76,6 +76,17 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
             Ok(rows) => rows,
             Err(patches) => refuse_pair(self.bounds, patches, "rows_mut", [first, second], [true, true]),
         }
+    }
+
+    /// Lines of `len` elements each, if all lie where the view looks first; for `parallel_for!`.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn __lines<const K: usize, const M: usize>(
+        &mut self,
+        lines: [Line<M>; K],
+        len: usize,
+    ) -> Option<Lines<'_, T, K>> {
+        self.patches.lines(super::of_dims(lines)?, len)
     }
 
     /// A row for reading, and another one for writing: of an elimination, the row of the pivot and one below it.

@@ -1,4 +1,5 @@
 //! What a worker may touch of an array that lies in one piece: boxes of its elements, each for reading, writing or both.
+use super::lines::{Line, Lines, stays_below};
 use super::places::{Listed, RowPlaces};
 use super::rows::Rows;
 use crate::protocol::tasks::Region;
@@ -28,6 +29,8 @@ struct Rest<'a, T, const N: usize> {
     /// The one in which something was found last.
     last: Cell<usize>,
     watch: Option<Watch<'a, N>>,
+    /// Whether all patches are of one piece of memory.
+    is_one_piece: bool,
     /// Rows of a list, instead of patches.
     listed: Option<Listed<'a, T, N>>,
 }
@@ -167,6 +170,27 @@ impl<const N: usize> Bounds<N> {
         at <= extent && range.start <= range.end && range.len() <= extent - at && step == 1
     }
 
+    /// Whether all of `len` elements of a line are in the box; false for some that only a close look finds.
+    #[inline(always)]
+    fn has_line(&self, line: &Line<N>, len: usize) -> bool {
+        (0..N).all(|k| {
+            let (at, step) = (line.first[k].wrapping_sub(self.base[k]), line.step[k]);
+            let is_between = N == 1 && (at | step as usize) & self.mask != 0;
+            stays_below(self.extent[k], at, step, len) && !is_between
+        })
+    }
+
+    /// Whether all of `len` elements of a line are in the box.
+    fn has_line_exactly(&self, line: &Line<N>, len: usize) -> bool {
+        (0..N).all(|k| {
+            let (at, (extent, step)) = (line.first[k].wrapping_sub(self.base[k]), self.exact[k]);
+            let by = line.step[k];
+            stays_below(extent, at, by, len)
+                && at.is_multiple_of(step)
+                && by.unsigned_abs().is_multiple_of(step as u64)
+        })
+    }
+
     /// Elements of a row of which all are in the box.
     #[inline(always)]
     fn row_len(&self) -> usize {
@@ -221,9 +245,10 @@ fn strides<const N: usize>(extent: &[usize; N]) -> [usize; N] {
 }
 
 impl<'a, T, const N: usize> Patches<'a, T, N> {
+    /// Patches of an array that lies in one piece.
     pub(super) fn new(all: Vec<Patch<T, N>>) -> Patches<'a, T, N> {
         let first = all.first().copied().unwrap_or(Patch::NONE);
-        let rest = Box::new(Rest { all, last: Cell::new(0), watch: None, listed: None });
+        let rest = Box::new(Rest { all, last: Cell::new(0), watch: None, is_one_piece: true, listed: None });
         Patches { first, rest, elements: PhantomData }
     }
 
@@ -258,7 +283,9 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
             let origin = elements.as_mut_ptr().wrapping_sub(ahead);
             Patch { origin, stride, read: bounds, write: bounds }
         };
-        Patches::new(parts.into_iter().map(patch).collect())
+        let mut patches = Patches::new(parts.into_iter().map(patch).collect());
+        patches.rest.is_one_piece = false;
+        patches
     }
 
     /// Rows of an array of this shape that a batch lends: those in the lists of `rows`, which are found by `places`
@@ -391,6 +418,26 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
         Ok(unsafe { (std::slice::from_raw_parts(from, len), std::slice::from_raw_parts_mut(to, to_len)) })
     }
 
+    /// Lines of `len` elements each, if each lies whole in a patch: of parts, in the first. Otherwise elements are looked up one by
+    /// one.
+    #[inline(always)]
+    pub fn lines<const K: usize>(&mut self, lines: [Line<N>; K], len: usize) -> Option<Lines<'_, T, K>> {
+        // All places are seen from one, so that compilers know how far the lines are from each other.
+        let mut first = [self.first.origin; K];
+        let (mut stride, mut writes) = ([0; K], [false; K]);
+        for (k, line) in lines.iter().enumerate() {
+            if !self.first.bounds(line.writes).has_line(line, len) && !self.rest.has_line(line, len) {
+                return None;
+            }
+            first[k] = self.first.element(line.first);
+            stride[k] = line.stride(&self.first.stride);
+            writes[k] = line.writes;
+        }
+        // SAFETY: each line lies in a box of the array that may be read, or written if it is to be, see `Patch::new` and
+        // `of_parts`. What may be written may be read: nobody else touches it. All patches are borrowed for as long as the lines.
+        Some(unsafe { Lines::new(first, stride, writes, len) })
+    }
+
     /// The boxes that may be read or written, for messages: hulls, in no order.
     pub fn boxes(&self) -> Vec<[Range<usize>; N]> {
         let ranges =
@@ -432,6 +479,14 @@ impl<T, const N: usize> Rest<'_, T, N> {
         self.tell(|| Elements::Row(row), writes);
         let found = self.look(|patch| patch.bounds(writes).has_row_exactly(row))?;
         Some((found.row(row), found.bounds(writes).row_len()))
+    }
+
+    /// Whether all of a line is in one of the patches, which are of one piece of memory: all have the same origin and strides.
+    #[inline(never)]
+    fn has_line(&self, line: &Line<N>, len: usize) -> bool {
+        self.is_one_piece
+            && self.watch.is_none()
+            && self.all.iter().any(|patch| patch.bounds(line.writes).has_line_exactly(line, len))
     }
 
     fn tell(&self, elements: impl FnOnce() -> Elements<N>, writes: bool) {

@@ -19,7 +19,10 @@ impl Loop<'_> {
 
     fn iterations(&self) -> TokenStream {
         let (root, nest) = (&self.input.root, self.nest);
-        let run = nest.iterate(root, &nest.marked(root, &rewrite(self.input, nest.body)));
+        let body = nest.marked(root, &rewrite(self.input, nest.body));
+        let run = nest.iterate(root, &body, |chunk| {
+            self.lines.as_ref().map(|lines| lines.innermost(self.input, nest, chunk, &body))
+        });
         let sums = self.sums();
         if sums.is_empty() {
             // A `return` that a macro hides does not compile.
@@ -38,7 +41,7 @@ impl Loop<'_> {
         let (input, nest, slice) = (self.input, self.nest, self.slice.as_ref()?);
         let names = self.names();
         let basis = basis(input, nest, slice);
-        let iterate = nest.iterate(&input.root, &rewrite(input, slice));
+        let iterate = nest.iterate(&input.root, &rewrite(input, slice), |_| None);
         Some(quote! {
             #basis,
             |__chunk, __keys| {

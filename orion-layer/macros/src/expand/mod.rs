@@ -6,6 +6,7 @@ mod head;
 
 use super::accumulators::{is, tuple};
 use super::clauses::Input;
+use super::lines::Lines;
 use super::nest::Nest;
 use super::slice::{Sliced, slice};
 use super::walk::Walker;
@@ -25,6 +26,8 @@ struct Loop<'a> {
     captured: Vec<Expr>,
     /// The statements that name the keys of served arrays, or of written ones whose subscripts come from data, if there are any.
     slice: Option<Block>,
+    /// The lines of the innermost loop, if it has any.
+    lines: Option<Lines<'a>>,
 }
 
 /// Writes the call of the runtime, or refuses the loop.
@@ -41,7 +44,8 @@ impl<'a> Loop<'a> {
     fn of(input: &'a Input, nest: &'a Nest<'a>) -> Result<Loop<'a>> {
         let mut walker = Walker::new(input, nest);
         let invariants = walker.walk(nest.body)?;
-        let Walker { mut description, captured, is_irregular, .. } = walker;
+        let Walker { mut description, captured, is_irregular, sites, others, mut used, .. } = walker;
+        let lines = Lines::of(input, nest, &sites, &others, &mut used);
         let slice = match slice(input, nest, is_irregular)? {
             Sliced::Nothing => None,
             Sliced::Keys(slice) => Some(slice),
@@ -51,7 +55,7 @@ impl<'a> Loop<'a> {
                 None
             }
         };
-        Ok(Loop { input, nest, description, invariants, captured, slice })
+        Ok(Loop { input, nest, description, invariants, captured, slice, lines })
     }
 
     /// The names of the arrays, as parameters of the closures.

@@ -1,6 +1,8 @@
 //! Accesses to arrays: elements, rows, slices.
 use super::super::affine::form;
 use super::super::clauses::{Array, Treatment};
+use super::super::form::Form;
+use super::super::lines::Site;
 use super::super::nest::inner_range;
 use super::super::rewrite::{is_in_written, is_pure};
 use super::super::text::text;
@@ -93,21 +95,30 @@ impl Walker<'_> {
     fn element(&mut self, number: usize, access: &ExprIndex, mode: Mode) {
         self.visit_expr(&access.index);
         let name = &self.input.arrays[number].name;
-        match &*access.index {
+        let forms = match &*access.index {
             Expr::Array(list) => {
                 let subscripts: Vec<&Expr> = list.elems.iter().collect();
-                self.note(number, &subscripts, Rest::Exact, mode, access);
+                self.note(number, &subscripts, Rest::Exact, mode, access)
             }
             Expr::Tuple(_) => {
-                self.error(&access.index, format!("write the indices as an array: `{name}[[i, j]]`"))
+                self.error(&access.index, format!("write the indices as an array: `{name}[[i, j]]`"));
+                None
             }
             Expr::Range(_) => {
                 self.error(
                     &access.index,
                     format!("for a range of elements, use `{name}.slice(a..b)` or `slice_mut`"),
                 );
+                None
             }
             single => self.note(number, &[single], Rest::Exact, mode, access),
+        };
+        let writes = mode != Mode::Read;
+        match forms {
+            Some(forms) if !self.in_macro => {
+                self.sites.push(Site { node: std::ptr::from_ref(access), array: number, forms, writes });
+            }
+            _ => self.others[number] = true,
         }
     }
 
@@ -115,6 +126,7 @@ impl Walker<'_> {
     pub(super) fn visit_method(&mut self, call: &ExprMethodCall) {
         self.visit_arguments(call);
         if let Some((number, array)) = self.array_of(&call.receiver) {
+            self.others[number] = true;
             if array.treatment != Treatment::Kept {
                 return self.relaxed_method(number, array, call);
             }
@@ -184,7 +196,9 @@ impl Walker<'_> {
                 let subscripts: Vec<&Expr> = list.elems.iter().collect();
                 self.note(number, &subscripts, Rest::Exact, mode, call);
             }
-            single => self.note(number, &[single], Rest::Exact, mode, call),
+            single => {
+                self.note(number, &[single], Rest::Exact, mode, call);
+            }
         }
     }
 
@@ -199,7 +213,9 @@ impl Walker<'_> {
                 let subscripts: Vec<&Expr> = list.elems.iter().collect();
                 self.note(number, &subscripts, Rest::Row, mode, access);
             }
-            single => self.note(number, &[single], Rest::Row, mode, access),
+            single => {
+                self.note(number, &[single], Rest::Row, mode, access);
+            }
         }
     }
 
@@ -224,6 +240,7 @@ impl Walker<'_> {
         self.push(number, &[subscript], Rest::Exact, mode, access);
     }
 
+    /// Adds an access to the description; its subscripts, if all can be followed.
     fn note(
         &mut self,
         number: usize,
@@ -231,7 +248,7 @@ impl Walker<'_> {
         rest: Rest,
         mode: Mode,
         access: &(impl quote::ToTokens + Spanned),
-    ) {
+    ) -> Option<Vec<Form>> {
         let root = self.root;
         let forms: Vec<_> = subscripts.iter().map(|subscript| form(subscript, &mut self.scopes)).collect();
         self.is_irregular |= self.input.arrays[number].written && forms.iter().any(Option::is_none);
@@ -239,7 +256,8 @@ impl Walker<'_> {
         if let ([None], [single]) = (&forms[..], subscripts)
             && !matches!(single, Expr::Array(_))
         {
-            return self.push(number, &[], Rest::Exact, mode, access);
+            self.push(number, &[], Rest::Exact, mode, access);
+            return None;
         }
         let codes: Vec<TokenStream> = forms
             .iter()
@@ -252,6 +270,7 @@ impl Walker<'_> {
             })
             .collect();
         self.push(number, &codes, rest, mode, access);
+        forms.into_iter().collect()
     }
 
     /// Adds an access to the description; no subscripts at all mean anything in every dimension.

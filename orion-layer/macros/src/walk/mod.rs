@@ -8,6 +8,7 @@ mod macros;
 pub(crate) use self::macros::followed_arguments;
 use super::clauses::{Array, Input};
 use super::form::{Form, Used};
+use super::lines::Site;
 use super::nest::{Nest, mentions};
 use super::scope::{Binding, Scopes, guarded, writes};
 use super::text::text;
@@ -47,6 +48,10 @@ pub(crate) struct Walker<'a> {
     control: control::Control,
     read: Vec<bool>,
     wrote: Vec<bool>,
+    /// Accesses to elements that can be followed.
+    pub(crate) sites: Vec<Site>,
+    /// Whether an array is accessed in any other way.
+    pub(crate) others: Vec<bool>,
 }
 
 impl<'a> Walker<'a> {
@@ -68,6 +73,8 @@ impl<'a> Walker<'a> {
             control: control::Control::default(),
             read: vec![false; arrays],
             wrote: vec![false; arrays],
+            sites: Vec::new(),
+            others: vec![false; arrays],
         };
         walker.scopes.push();
         for (number, variable) in nest.variables.iter().enumerate() {
