@@ -17,6 +17,10 @@ pub(crate) enum Mutant {
     Unsorted,
     /// The partials of the last cell of the grid are lost.
     LostPartial,
+    /// Dependent variables are in one round.
+    PairsKept,
+    /// All weights that are fed count as one.
+    WeightsKept,
 }
 
 #[cfg(test)]
