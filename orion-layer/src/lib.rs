@@ -118,7 +118,7 @@ pub use self::array::{DistArray, SparseArray};
 pub use self::checkpoint::{Checkpoint, CheckpointWriter};
 pub use self::context::{Context, run, run_on};
 pub use self::error::{Error, Result};
-pub use self::execute::{BetweenHosts, LinkBytes};
+pub use self::execute::{BetweenHosts, LinkBytes, Rebalance};
 pub use self::explain::{Explanation, Explanations};
 pub use self::loop_nest::LoopNest;
 pub use self::per_worker::PerWorker;
