@@ -14,6 +14,7 @@ mod in_place;
 mod inspect;
 mod inspection;
 mod links;
+mod meter;
 mod pass;
 mod pass_dynamic;
 #[cfg(test)]

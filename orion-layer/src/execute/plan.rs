@@ -5,7 +5,7 @@ use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
 use super::free::FreeTiles;
 use super::inspection::Inspection;
-use super::rebalance::Meter;
+use super::meter::Meter;
 use super::task_graph;
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::context::Context;

@@ -1,8 +1,8 @@
 //! The work of one worker in a pass: its tiles, and the clocks between their cells.
 use super::called::Body;
 use super::clocks::Clocks;
+use super::meter::Meter;
 use super::plan::LoopPlan;
-use super::rebalance::Meter;
 use super::{Arrays, IterationSpace, LoopArray, Of, PassTrace};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::Context;

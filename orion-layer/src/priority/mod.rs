@@ -68,14 +68,15 @@ enum By {
 /// [`Priority::feed`].
 ///
 /// - **By weight**: the chance of a variable is in proportion to what [`Priority::feed`] was told when it ran last, usually how much
-///   it changed. [`Priority::weigh`] says with which weights to begin; if it was not called, all variables have their first turn
+///   it changed. A round is as many draws as the batch says: if few variables have nearly all the weight, they are drawn again, and the
+///   round is short. [`Priority::weigh`] says with which weights to begin; if it was not called, all variables have their first turn
 ///   before one has its second. A share of the draws is uniform ([`Priority::explore`]), so that no variable is forgotten.
 /// - **Without dependent pairs**: no round has two variables whose dependency, as the program's function says, is above the bound. Of
 ///   such a pair the one that was drawn later is put off: it comes first in the next round, so that everyone drawn has a turn soon.
 /// - **The same for every number of workers**: draws depend on the program's seed, the weights and the dependencies alone. All workers
 ///   have the same `Priority`, and make the same calls.
 ///
-/// It takes 48 to 96 bytes a variable, on each worker, and a draw takes the logarithm of their number.
+/// It takes 48 to 96 bytes a variable, on each worker, and a draw takes time in proportion to the logarithm of their number.
 #[derive(Debug)]
 pub struct Priority {
     count: usize,
@@ -96,11 +97,12 @@ pub struct Priority {
     weights: Option<Vec<f64>>,
 }
 
-/// The weights of those that are not drawn yet.
+/// What is drawn from.
 #[derive(Debug)]
 struct Drawer {
+    /// One for each variable that is not taken for the round.
     even: SumTree,
-    /// One for each variable that has not run yet.
+    /// One for each that is not taken and has not run yet.
     first: SumTree,
     weights: SumTree,
     stream: Stream,
@@ -123,17 +125,21 @@ impl Drawer {
         Some(tree.at(share))
     }
 
-    /// Takes a variable out until it is put back; returns its weights.
-    fn take(&mut self, at: usize) -> [f64; 2] {
-        let kept = [self.first.get(at), self.weights.get(at)];
+    /// Takes a variable out of what is drawn evenly, until it is put back; returns whether it has its first turn yet.
+    fn take(&mut self, at: usize) -> f64 {
+        let first = self.first.get(at);
         self.even.set(at, 0.0);
-        self.put(at, [0.0; 2]);
-        kept
+        self.first.set(at, 0.0);
+        first
     }
 
-    fn put(&mut self, at: usize, [first, weight]: [f64; 2]) {
+    fn is_taken(&self, at: usize) -> bool {
+        self.even.get(at) == 0.0
+    }
+
+    fn put_back(&mut self, at: usize, first: f64) {
+        self.even.set(at, 1.0);
         self.first.set(at, first);
-        self.weights.set(at, weight);
     }
 }
 
@@ -289,9 +295,8 @@ impl Priority {
         let mut taken = Vec::new();
         let filled = self.filled(w, site, &dependent, &mut taken);
         if let Some(drawer) = self.drawer.as_mut() {
-            for (at, kept) in taken {
-                drawer.even.set(at, 1.0);
-                drawer.put(at, kept);
+            for (at, first) in taken {
+                drawer.put_back(at, first);
             }
         }
         let round = filled?;
@@ -308,31 +313,40 @@ impl Priority {
         w: &mut Context<'_>,
         site: Site,
         dependent: &dyn Fn(usize, usize) -> Result<bool, String>,
-        taken: &mut Vec<(usize, [f64; 2])>,
+        taken: &mut Vec<(usize, f64)>,
     ) -> Result<Vec<usize>> {
         let Priority { drawer, pairs, deferred, .. } = self;
         let Some(drawer) = drawer else { return Ok(Vec::new()) };
         let mut candidates = std::mem::take(deferred);
         taken.extend(candidates.iter().map(|at| (*at, drawer.take(*at))));
         let mut round = Vec::new();
+        let mut draws = self.batch.saturating_sub(candidates.len());
         for wave in 0..WAVES {
-            while round.len() + candidates.len() < self.batch
-                && let Some(at) = drawer.next(self.by, self.explore)
-            {
-                taken.push((at, drawer.take(at)));
-                candidates.push(at);
+            for _ in 0..draws {
+                match drawer.next(self.by, self.explore) {
+                    Some(at) if !drawer.is_taken(at) => {
+                        taken.push((at, drawer.take(at)));
+                        candidates.push(at);
+                    }
+                    // By weight, draws are with replacement: where few have all the weight, others do not run in their place.
+                    Some(_) => {}
+                    None => break,
+                }
             }
             // One exchange at least finds programs that have diverged.
             pairs.find(w, site, (&round, &candidates), dependent, wave == 0)?;
+            draws = 0;
             for at in candidates.drain(..) {
                 let is_free =
                     |other: &usize| mutant::is(Mutant::PairsKept) || !pairs.are_dependent(at, *other);
-                match round.iter().all(is_free) {
-                    true => round.push(at),
-                    false => deferred.push(at),
+                if round.iter().all(is_free) {
+                    round.push(at);
+                } else {
+                    deferred.push(at);
+                    draws += 1;
                 }
             }
-            if round.len() == self.batch {
+            if draws == 0 {
                 break;
             }
         }
@@ -360,7 +374,8 @@ impl Priority {
         if let Some(drawer) = self.drawer.as_mut() {
             for (variable, weight) in self.round.iter().zip(weights) {
                 let weight = if mutant::is(Mutant::WeightsKept) { 1.0 } else { *weight };
-                drawer.put(*variable, [0.0, weight]);
+                drawer.first.set(*variable, 0.0);
+                drawer.weights.set(*variable, weight);
             }
         }
         self.runs = false;

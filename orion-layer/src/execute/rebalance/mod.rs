@@ -5,6 +5,7 @@ mod record;
 
 pub use self::record::{Move, Moves};
 
+use super::meter::Meter;
 use super::plan::{Key, LoopPlan};
 use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
@@ -13,11 +14,9 @@ use crate::relax::Treatment;
 use crate::site::Site;
 use hectare_dependence::schedule::{cell_number, for_each_cell, imbalance};
 use hectare_dsm::Rank;
-use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::time::Instant;
 
 /// A move has to shorten the steps to this share of what they were: what a timer sees varies.
 const WORTHWHILE: f64 = 0.97;
@@ -92,28 +91,6 @@ struct Rebalancing {
     done: Vec<Move>,
 }
 
-/// The loads of the cells that a worker runs in a pass.
-#[derive(Debug)]
-pub(super) struct Meter {
-    loads: Vec<Cell<u64>>,
-    measures: bool,
-}
-
-impl Meter {
-    /// Notes the time that a cell takes.
-    #[inline]
-    pub(super) fn cell<R>(&self, number: usize, run: impl FnOnce() -> R) -> R {
-        if !self.measures {
-            return run();
-        }
-        let since = Instant::now();
-        let result = run();
-        let load = &self.loads[number];
-        load.set(load.get() + since.elapsed().as_nanos() as u64);
-        result
-    }
-}
-
 impl Context<'_> {
     /// Lets the bounds between workers move at the ends of passes from now on, in loops that the runtime cuts into blocks or a rotation
     /// over arrays in parts: where the load of iterations is not what their count says. Collective; the same on all workers.
@@ -172,7 +149,7 @@ impl Context<'_> {
     /// What notes the loads of a pass, if the loop is rebalanced by them.
     pub(super) fn meter(&self, plan: &LoopPlan) -> Option<Meter> {
         let How::Measured { load, .. } = self.how_rebalanced()? else { return None };
-        plan.moves().then(|| Meter { loads: vec![Cell::new(0); plan.cells], measures: load.is_none() })
+        plan.moves().then(|| Meter::of(plan.cells, load.is_none()))
     }
 
     /// After a pass: moves the bounds of a loop's plan, if they are to be moved. Collective.
@@ -223,7 +200,7 @@ impl Context<'_> {
     ) -> Result<Option<Move>> {
         let Some(meter) = plan.meter.take() else { return Ok(None) };
         let mine = match load {
-            None => Ok(meter.loads.into_iter().map(Cell::into_inner).collect()),
+            None => Ok(meter.into_loads()),
             Some(load) => {
                 let given = || given_loads(plan, self.rank(), load);
                 catch_unwind(AssertUnwindSafe(given)).map_err(|payload| panics::message(&*payload))
