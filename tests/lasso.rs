@@ -208,8 +208,8 @@ fn bad_input_is_one_line_and_a_code() {
     let good = folder.write("good", "1.5 1:2 3:1\n-2 1:1 2:4\n0.5 2:1\n");
     for (name, text, says) in [
         ("word", "1 1:2\nyes 1:1\n", "word:2: label: expected a number, found \"yes\""),
-        ("nan", "1 1:2\nNaN 1:1\n", "nan:2: label: expected a finite 32-bit number, found \"NaN\""),
-        ("inf", "1 1:2\n2 1:inf\n", "inf:2: expected a finite 32-bit number, found \"inf\""),
+        ("nan", "1 1:2\nNaN 1:1\n", "nan:2: label: expected a finite f32, found \"NaN\""),
+        ("inf", "1 1:2\n2 1:inf\n", "inf:2: expected a finite f32, found \"inf\""),
         ("gap", "1 1:2\n0 1:3 2:\n", "gap:2: expected a number, found \"\""),
         ("pair", "1 1:2\n0 1\n", "pair:2: expected index:value, found \"1\""),
         ("zeroth", "1 1:2\n0 0:3\n", "zeroth:2: features begin at 1 here, found 0"),
@@ -228,7 +228,7 @@ fn bad_input_is_one_line_and_a_code() {
     let says = "wide:1: feature 7, and there are 3: take a file with the features that are learned from";
     refuses("lasso", &[(&["--data", &good, "--test", &wide], says)]);
     for (args, says) in [
-        (&["--lambda", "-1"][..], "--lambda -1: a finite number, 0 or greater"),
+        (&["--lambda=-1"][..], "--lambda -1: a finite number, 0 or greater"),
         (&["--lambda", "NaN"], "--lambda NaN: a finite number"),
         (&["--batch", "0"], "--batch 0: at least 1"),
         (&["--explore", "2"], "--explore 2: from 0 to 1"),

@@ -28,7 +28,7 @@ impl BlockWeights {
     /// # Panics
     /// If there is not one for each block.
     pub fn of(axes: Vec<Cuts>, weights: Vec<u64>) -> BlockWeights {
-        assert_eq!(weights.len(), axes.iter().map(Cuts::parts).product(), "one weight per block");
+        assert_eq!(weights.len(), axes.iter().map(Cuts::parts).product::<usize>(), "one weight per block");
         BlockWeights { axes, weights }
     }
 
