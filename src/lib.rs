@@ -47,6 +47,10 @@ mod book {
     mod own_processes {}
     #[doc = include_str!("../docs/src/howto/pipelines.md")]
     mod pipelines {}
+    #[doc = include_str!("../docs/src/howto/priority.md")]
+    mod priority {}
+    #[doc = include_str!("../docs/src/howto/rebalance.md")]
+    mod rebalance {}
     #[doc = include_str!("../docs/src/howto/relax.md")]
     mod relax {}
     #[doc = include_str!("../docs/src/howto/rules.md")]

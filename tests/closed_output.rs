@@ -16,6 +16,7 @@ fn programs_end_quietly_when_nobody_reads_what_they_say() {
         let unheard =
             |name: &str, args: &[&str]| ends_unheard(name, &[args, &["--passes", "1"], more].concat());
         unheard("sparse_lr", &["--rows", "100"]);
+        unheard("lasso", &["--rows", "100", "--features", "30"]);
         unheard("lda", &["--documents", "50"]);
         unheard("word2vec", &["--sentences", "50"]);
         unheard("kmeans", &["--count", "100", "--clusters", "2"]);

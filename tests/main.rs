@@ -24,6 +24,7 @@ mod interrupted;
 mod killed_arrivals;
 mod kmeans;
 mod labels;
+mod lasso;
 mod layers;
 mod lda;
 mod leftovers;

@@ -99,6 +99,17 @@ pub enum Error {
         /// The promise that it would break.
         what: String,
     },
+    /// What a [`Priority`](crate::priority::Priority) draws by cannot be used: a setting, a weight, or what the dependency function
+    /// returned.
+    #[error("loop {loop_name}, {place}: {what}")]
+    Priority {
+        /// The call of [`Priority::draw`](crate::priority::Priority::draw).
+        loop_name: String,
+        /// The variable, the pair of variables, or the setting.
+        place: String,
+        /// The fault, in words.
+        what: String,
+    },
     /// A check found that a loop's body does not match its description or schedule
     /// ([`Context::check_loops`](crate::Context::check_loops)).
     #[error("loop {loop_name}: the check found:\n  {findings}")]

@@ -37,6 +37,7 @@
 //! - [`parallel_for!`] runs a loop; [`Context::run_loop`] runs one that was described by hand.
 //! - In a body an array is a [`View`] or a [`ViewMut`]; [`dot`], [`axpy`], [`scale`] and [`norm2`] work on rows.
 //! - [`relax`] and [`serve`] are for loops whose subscripts come from the data.
+//! - [`priority`] draws which variables of a loop run next, by how much they changed.
 //! - [`Context::explain`] says why loops run as they do, [`Context::timings`] how long they took,
 //!   [`Context::check_loops`] whether their descriptions are true.
 //! - [`Context::save_checkpoint`] and [`Context::open_checkpoint`] keep the state of a program.
@@ -80,6 +81,7 @@ mod panics;
 mod parallel_for;
 mod per_worker;
 mod picture;
+pub mod priority;
 pub mod relax;
 mod replica;
 pub mod serve;
@@ -116,7 +118,7 @@ pub use self::array::{DistArray, SparseArray};
 pub use self::checkpoint::{Checkpoint, CheckpointWriter};
 pub use self::context::{Context, run, run_on};
 pub use self::error::{Error, Result};
-pub use self::execute::{BetweenHosts, LinkBytes};
+pub use self::execute::{BetweenHosts, LinkBytes, Rebalance};
 pub use self::explain::{Explanation, Explanations};
 pub use self::loop_nest::LoopNest;
 pub use self::per_worker::PerWorker;

@@ -19,6 +19,10 @@ pub(crate) enum Mutant {
     LostPartial,
     /// Of each line that is read, all elements are the first.
     StuckLines,
+    /// Dependent variables are in one round.
+    PairsKept,
+    /// All weights that are fed count as one.
+    WeightsKept,
 }
 
 #[cfg(test)]

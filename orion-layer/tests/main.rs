@@ -28,6 +28,7 @@ mod npy_files;
 mod parallel_for;
 mod pictures;
 mod random_loops;
+mod rebalance;
 mod relaxed;
 mod relaxed_blocks;
 mod relaxed_rows;

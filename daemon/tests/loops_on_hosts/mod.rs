@@ -6,7 +6,7 @@ use crate::common::example;
 use hectare_hosts::Settings;
 use hectare_orion::array::text::whitespace;
 use hectare_orion::relax::{Consistency, Every};
-use hectare_orion::{Context, Error, Result, parallel_for};
+use hectare_orion::{Context, Error, Rebalance, Result, parallel_for};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -128,6 +128,10 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             }
             let read = w.text_file::<f32, 2>(&own, whitespace);
             println!("refused: {}", read.unwrap_err());
+        }
+        "rebalances" => {
+            println!("refused: {}", w.rebalance(Rebalance::by_time()).unwrap_err());
+            w.rebalance(Rebalance::never())?;
         }
         "panics relaxed" => {
             let mut a = w.zeros::<f32, 1>([90])?.named("a");
@@ -287,6 +291,8 @@ fn what_goes_wrong_on_one_host_is_told_on_all() {
         "refused: ",
         &["worker 0 (host 0)", "worker 2 (host 2)", "different files of 54000 bytes"],
     );
+    let said = run(&cluster, "rebalances", 1);
+    told(&said, 3, "refused: ", &["Context::rebalance: on several hosts bounds stay"]);
     let said = run(&cluster, "panics between", 1);
     told(&said, 3, "failed: ", &["an accident"]);
     told(&said, 3, "poisoned: ", &["left half written"]);
@@ -313,6 +319,7 @@ fn applications_learn_on_three_hosts_what_they_learn_on_one() {
     compare(&cluster, "word2vec", 1, words, 2);
     compare(&cluster, "sparse_lr", 1, "--rows 600 --passes 2 --consistency bsp", 2);
     compare(&cluster, "gbt", 1, "--rows 600 --trees 3 --depth 4", 3);
+    compare(&cluster, "lasso", 1, "--rows 200 --features 60 --lambda 0.2 --passes 2", 2);
     cluster.assert_nothing_is_left();
 }
 

@@ -41,6 +41,11 @@ enum RemoteError {
         key: String,
         message: String,
     },
+    Priority {
+        loop_name: String,
+        place: String,
+        what: String,
+    },
     Invalid(String),
     /// The text of an error that cannot be made anew elsewhere, and whether it follows from another worker's error.
     Other(String, bool),
@@ -68,6 +73,10 @@ impl RemoteError {
                 let key = key.to_string();
                 RemoteError::RulePanicked { site, array, rule, worker: *worker, key, message }
             }
+            Error::Priority { loop_name, place, what } => {
+                let [loop_name, place, what] = [loop_name, place, what].map(String::clone);
+                RemoteError::Priority { loop_name, place, what }
+            }
             Error::Invalid(what) => RemoteError::Invalid(what.clone()),
             other => RemoteError::Other(other.to_string(), other.is_consequence()),
         }
@@ -90,6 +99,7 @@ impl RemoteError {
             RemoteError::RulePanicked { site, array, rule, worker, key, message } => {
                 Error::RulePanicked { site, array, rule, worker, key: key.into(), message }
             }
+            RemoteError::Priority { loop_name, place, what } => Error::Priority { loop_name, place, what },
             RemoteError::Invalid(what) => Error::Invalid(what),
             RemoteError::Other(message, _) => Error::PeerFailed { site: site.to_string(), rank, message },
         }

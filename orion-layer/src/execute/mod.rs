@@ -14,6 +14,7 @@ mod in_place;
 mod inspect;
 mod inspection;
 mod links;
+mod meter;
 mod pass;
 mod pass_dynamic;
 #[cfg(test)]
@@ -21,6 +22,7 @@ mod placement_tests;
 mod places;
 mod plan;
 mod prefetch_plan;
+mod rebalance;
 mod reports;
 mod run;
 mod staleness_meter;
@@ -33,6 +35,7 @@ mod work;
 pub use self::between_hosts::{BetweenHosts, LinkBytes};
 pub use self::inspection::Inspected;
 pub use self::plan::LoopPlan;
+pub use self::rebalance::{Move, Moves, Rebalance};
 pub use self::timing::Timing;
 pub use crate::contract::{
     ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, KeyNotes, LoopArray, Of, PassTrace, Ranges, Rule,

@@ -54,8 +54,9 @@ impl Context<'_> {
         let mut tree = Tree::new(accumulators, plan.cells);
         let me = self.rank();
         let mut progress = Progress { begun: 0, clocks, spent };
+        let meter = self.meter(plan);
         let worked = guarded(&plan.nest, me, || {
-            let cells = Cells::<S, F>::new(&placed, plan, called.body);
+            let cells = Cells::<S, F>::new(&placed, plan, called.body).metered(meter.as_ref());
             match &plan.tasks {
                 None => self.work::<S, A, C, F>(&cells, arrays, &mut tree, &mut progress),
                 Some(tasks) => {
@@ -89,6 +90,7 @@ impl Context<'_> {
             plan.trials.borrow_mut().note(longest);
         }
         take_tallies(plan, arrays, &mut spent);
+        plan.meter.replace(meter);
         plan.note(head.relax, &spent, clocks.map(|clocks| clocks.report));
         Ok(values)
     }

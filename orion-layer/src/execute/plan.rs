@@ -5,6 +5,7 @@ use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
 use super::free::FreeTiles;
 use super::inspection::Inspection;
+use super::meter::Meter;
 use super::task_graph;
 use super::{Describe, IterationSpace, LoopHead, Timing};
 use crate::context::Context;
@@ -176,6 +177,10 @@ pub struct LoopPlan {
     pub(crate) link_meter: RefCell<LinkMeter>,
     /// How long each worker ran iterations in the last pass, in nanoseconds.
     pub(super) computes: RefCell<Vec<u64>>,
+    /// The loads of this worker's cells in the last pass, if they are noted.
+    pub(super) meter: RefCell<Option<Meter>>,
+    /// Whether the program gave a schedule.
+    pub(super) has_own_schedule: bool,
 }
 
 impl LoopPlan {
@@ -197,6 +202,7 @@ impl LoopPlan {
         let mut plan = LoopPlan::new(head.site, nest, dependences, choice, treatments, context);
         plan.tasks = task_graph::tasks_of(&plan.nest, plan.choice.placement.in_place.as_ref())?;
         plan.accumulates = accumulates;
+        plan.has_own_schedule = head.schedule.is_some();
         plan.inspection = plan.inspection(called, context).map(RefCell::new);
         plan.between_hosts = hosts.map(|hosts| BetweenHosts::of(&plan.nest, &plan.choice.placement, &hosts));
         plan.timing.get_mut().planning = since.elapsed();
@@ -258,7 +264,24 @@ impl LoopPlan {
             between_hosts: None,
             link_meter: RefCell::default(),
             computes: RefCell::default(),
+            meter: RefCell::default(),
+            has_own_schedule: false,
         }
+    }
+
+    /// The same plan with another choice of who runs which cells. What it has cost so far goes with it.
+    pub(super) fn moved_to(&self, choice: Choice, context: &mut Context<'_>) -> LoopPlan {
+        let (nest, dependences) = (self.nest.clone(), self.dependences.clone());
+        let treatments = self.sharing.treatments.clone();
+        let mut plan = LoopPlan::new(self.site, nest, dependences, choice, treatments, context);
+        plan.number = self.number;
+        plan.accumulates = self.accumulates;
+        plan.sharing.has_slice = self.sharing.has_slice;
+        plan.timing = self.timing.clone();
+        plan.reports = self.reports.clone();
+        plan.trials = RefCell::new(self.trials.replace(Trials::new()));
+        plan.digest = digest(&plan);
+        plan
     }
 
     /// The report of passes with these settings.

@@ -135,7 +135,7 @@ impl Context<'_> {
             None => {
                 self.set_fingerprint(fingerprint);
                 self.agree_to_plan(head.site)?;
-                self.prepare(called, arrays, key)
+                self.prepare(called, arrays, key.clone())
             }
         };
         if let Ok(plan) = &prepared {
@@ -186,6 +186,7 @@ impl Context<'_> {
                     plan.link_meter.borrow_mut().note(here, &before, &after);
                 }
                 self.forecast(called, &plan, took)?;
+                self.rebalanced(&key, &plan)?;
             }
         }
         result

@@ -1,6 +1,7 @@
 //! The work of one worker in a pass: its tiles, and the clocks between their cells.
 use super::called::Body;
 use super::clocks::Clocks;
+use super::meter::Meter;
 use super::plan::LoopPlan;
 use super::{Arrays, IterationSpace, LoopArray, Of, PassTrace};
 use crate::accumulate::{Accumulators, Tree};
@@ -30,13 +31,20 @@ pub(super) struct Cells<'p, S: IterationSpace, F> {
     pub(super) placed: &'p S::Placed,
     pub(super) plan: &'p LoopPlan,
     body: &'p F,
+    /// Notes the loads of cells.
+    meter: Option<&'p Meter>,
     /// The number of the cell under way.
     pub(super) current: Cell<usize>,
 }
 
 impl<'p, S: IterationSpace, F> Cells<'p, S, F> {
     pub(super) fn new(placed: &'p S::Placed, plan: &'p LoopPlan, body: &'p F) -> Self {
-        Cells { placed, plan, body, current: Cell::new(0) }
+        Cells { placed, plan, body, meter: None, current: Cell::new(0) }
+    }
+
+    /// The same, whose loads are noted.
+    pub(super) fn metered(self, meter: Option<&'p Meter>) -> Self {
+        Cells { meter, ..self }
     }
 
     /// Runs the iterations of one cell, and notes what they add to the accumulators.
@@ -52,7 +60,11 @@ impl<'p, S: IterationSpace, F> Cells<'p, S, F> {
         let plan = self.plan;
         let number = cell_number(&plan.choice.grid, cell);
         self.current.set(number);
-        let values = (self.body)(S::chunk(self.placed, &plan.choice.cuts, cell, number), views);
+        let chunk = S::chunk(self.placed, &plan.choice.cuts, cell, number);
+        let values = match self.meter {
+            None => (self.body)(chunk, views),
+            Some(meter) => meter.cell(number, || (self.body)(chunk, views)),
+        };
         end_iterations();
         if number + 1 < plan.cells || !mutant::is(Mutant::LostPartial) {
             tree.add(number, values);

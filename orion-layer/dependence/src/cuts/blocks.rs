@@ -23,6 +23,15 @@ pub struct BlockWeights {
 }
 
 impl BlockWeights {
+    /// Given weights of the blocks that these cuts of the dimensions make, in row-major order.
+    ///
+    /// # Panics
+    /// If there is not one for each block.
+    pub fn of(axes: Vec<Cuts>, weights: Vec<u64>) -> BlockWeights {
+        assert_eq!(weights.len(), axes.iter().map(Cuts::parts).product::<usize>(), "one weight per block");
+        BlockWeights { axes, weights }
+    }
+
     /// Counts keys in the blocks that these cuts of the dimensions make.
     ///
     /// # Panics
@@ -48,7 +57,7 @@ impl BlockWeights {
             let block = parts.fold(0, |block, ((table, parts), dim)| block * parts + table.find(key[*dim]));
             weights[block] += 1;
         }
-        BlockWeights { axes, weights }
+        BlockWeights::of(axes, weights)
     }
 
     /// The cuts between the blocks, dimension by dimension.

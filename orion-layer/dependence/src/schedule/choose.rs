@@ -81,14 +81,29 @@ impl Choice {
         weights: &BlockWeights,
         workers: usize,
     ) -> Result<(), ScheduleError> {
-        if let Some(rotation) = &mut self.rotation {
+        if let Some(mut rotation) = self.rotation.clone() {
             rotation.rebalance(weights, workers);
-            let cut = |dim: usize, _: usize| self.cuts[dim].clone();
-            let crew = Crew { workers, hosts: None, in_place: None };
-            let built = build(nest, dependences, Plan::of(rotation), &cut, crew)?;
-            (self.steps, self.placement) = (built.steps, built.placement);
+            *self = self.with_rotation(nest, dependences, rotation, workers)?;
         }
         Ok(())
+    }
+
+    /// The same cells, run as this rotation says: verified and placed.
+    pub(super) fn with_rotation(
+        &self,
+        nest: &LoopNest,
+        dependences: &Dependences,
+        rotation: Rotation,
+        workers: usize,
+    ) -> Result<Choice, ScheduleError> {
+        let cut = |dim: usize, _: usize| self.cuts[dim].clone();
+        let crew = Crew { workers, hosts: None, in_place: None };
+        let built = build(nest, dependences, Plan::of(&rotation), &cut, crew)?;
+        if built.grid != self.grid {
+            return Err(ScheduleError::Grid { grid: built.grid, extents: extents(nest) });
+        }
+        let rotation = self.rotation.is_some().then_some(rotation);
+        Ok(Choice::new(self.candidates.clone(), built, rotation))
     }
 }
 

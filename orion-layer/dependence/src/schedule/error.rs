@@ -13,6 +13,12 @@ pub enum ScheduleError {
         /// Iterations per dimension.
         extents: Vec<usize>,
     },
+    /// Bounds that were measured or recorded are none of its blocks.
+    #[error("bounds {what}")]
+    Bounds {
+        /// Which, in words.
+        what: String,
+    },
     /// It is for another number of workers.
     #[error("step {step} has tiles for {tiles} workers of {workers}")]
     Workers {

@@ -56,7 +56,7 @@ impl Rotation {
     }
 
     /// Blocks of each dimension: one worker needs nothing to be on its way.
-    fn blocks(&self, workers: usize) -> Vec<usize> {
+    pub(super) fn blocks(&self, workers: usize) -> Vec<usize> {
         let turns = if workers == 1 { 1 } else { 2 * workers };
         (0..self.dims.len()).map(|at| if at == 0 { workers * self.shares(workers) } else { turns }).collect()
     }

@@ -8,6 +8,7 @@ mod cost;
 mod dynamic;
 mod error;
 mod kinds;
+mod rebalance;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub use self::cost::{Cost, iterations};
 pub use self::dynamic::Dynamic;
 pub use self::error::ScheduleError;
 pub use self::kinds::{Blocks, Rotation, Serial};
+pub use self::rebalance::imbalance;
 pub use self::verify::{verify, verify_dynamic};
 pub use self::wavefront::Wavefront;
 pub use crate::tiles::{Steps, Tile, cell_number, for_each_cell};
