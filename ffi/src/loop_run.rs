@@ -76,7 +76,7 @@ impl Ready<'_, '_> {
 /// Pointers: `loop_` an open loop; `argument` whatever the body wants.
 /// Thread: that of its worker.
 /// Fails: before any block is run, on all workers if it fails on one (but if `loop_` is no loop of this thread, or its worker has
-/// views): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, and on several hosts, `HA_INVALID_AREA`
+/// views): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, `HA_INVALID_AREA`
 /// for an area with reader copies, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin,
 /// `HA_BUSY` for an area in another run. Later `HA_CALLBACK`, with loop, worker, value and block, if the body returned a value
 /// other than 0, after which the others get `HA_WORKER_LEFT` as they do if a worker dies, and the areas have what was written up to then. `HA_DELETED`,

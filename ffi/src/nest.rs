@@ -119,7 +119,7 @@ impl Stage {
 ///
 /// Pointers: `worker` an open worker; `name` a string; `first` and `last` readable for `dims` numbers; `loop_` a place for the handle.
 /// Thread: that of the worker.
-/// Fails: `HA_BAD_ARGUMENT` for no variables or more than `HA_LOOP_DIMS`, bounds beyond 2^40, or no workers.
+/// Fails: `HA_BAD_ARGUMENT` for no variables or more than `HA_LOOP_DIMS`, bounds beyond 2^40, or no workers, and on several hosts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_loop_new(
     worker: *mut ha_worker,
@@ -134,12 +134,15 @@ pub unsafe extern "C" fn ha_loop_new(
     enter(|| {
         // SAFETY: the header's contract.
         let (home, name) = unsafe { (home(worker)?, text(name, "the name of the loop")?) };
-        present(first, "the list of first values")?;
-        present(last, "the list of last values")?;
-        present(loop_, "the place for the loop")?;
         let fail = |what: String| Failure::new(HA_BAD_ARGUMENT, format!("loop {name:?}: {what}"));
         if dims == 0 || dims > HA_LOOP_DIMS {
             return Err(fail(format!("{dims} variables: it has 1 to {HA_LOOP_DIMS}")));
+        }
+        present(first, "the list of first values")?;
+        present(last, "the list of last values")?;
+        present(loop_, "the place for the loop")?;
+        if home.worker()?.job().hosts().len() > 1 {
+            return Err(fail("the job is on several hosts, and loops run on one".into()));
         }
         if workers == 0 || workers > u32::from(u16::MAX) {
             return Err(fail(format!("{workers} workers")));

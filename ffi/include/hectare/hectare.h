@@ -1465,7 +1465,7 @@ ha_status ha_rows_close(struct ha_rows *rows);
 //
 // Pointers: `worker` an open worker; `name` a string; `first` and `last` readable for `dims` numbers; `loop_` a place for the handle.
 // Thread: that of the worker.
-// Fails: `HA_BAD_ARGUMENT` for no variables or more than `HA_LOOP_DIMS`, bounds beyond 2^40, or no workers.
+// Fails: `HA_BAD_ARGUMENT` for no variables or more than `HA_LOOP_DIMS`, bounds beyond 2^40, or no workers, and on several hosts.
 ha_status ha_loop_new(struct ha_worker *worker,
                       const char *name,
                       ha_loop_order order,
@@ -1535,7 +1535,7 @@ ha_status ha_loop_close(struct ha_loop *loop_);
 // Pointers: `loop_` an open loop; `argument` whatever the body wants.
 // Thread: that of its worker.
 // Fails: before any block is run, on all workers if it fails on one (but if `loop_` is no loop of this thread, or its worker has
-// views): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, and on several hosts, `HA_INVALID_AREA`
+// views): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, `HA_INVALID_AREA`
 // for an area with reader copies, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin,
 // `HA_BUSY` for an area in another run. Later `HA_CALLBACK`, with loop, worker, value and block, if the body returned a value
 // other than 0, after which the others get `HA_WORKER_LEFT` as they do if a worker dies, and the areas have what was written up to then. `HA_DELETED`,
