@@ -74,8 +74,9 @@ fn judge_wavefronts(nest: &LoopNest, found: &Dependences, line: &Value, verdicts
 /// The steps of a line.
 fn judge_steps(nest: &LoopNest, found: &Dependences, line: &Value, verdicts: &mut Verdicts) {
     type Cells = Vec<(usize, usize)>;
+    type Tiles = Vec<Vec<Option<Cells>>>;
     for one in line["steps"].as_array().unwrap() {
-        let (cuts, tiles, legal): (Vec<Vec<i64>>, Vec<Vec<Option<Cells>>>, bool) = of(one);
+        let (cuts, tiles, legal): (Vec<Vec<i64>>, Tiles, bool) = of(one);
         let grid: Vec<usize> = cuts.iter().map(|cuts| cuts.len() - 1).collect();
         let tile = |cells: Cells| Tile { cells: cells.into_iter().map(|(start, end)| start..end).collect() };
         let steps: Steps =
