@@ -1,6 +1,6 @@
 //! Element types, and areas whose element type is known at run time only.
 use crate::status::{Failure, Outcome, ha_status::*};
-use hectare_dsm::tasks::{InPlace, RowRun};
+use hectare_dsm::tasks::{InPlace, RowRun, TaskRun};
 use hectare_dsm::{
     Area, AreaSpec, Error, Lent, Number, Opened, Owned, Rank, RawLog, Synced, Version, Worker,
 };
@@ -95,6 +95,8 @@ pub(crate) trait AnyArea {
     fn in_place(&self) -> InPlace;
     /// Where it begins, while it is array `array` of a run.
     fn start_of_rows(&self, run: &RowRun, array: usize) -> Result<*mut u8, Error>;
+    /// The same, of a run of tasks.
+    fn start_in_tasks(&self, run: &TaskRun, array: usize) -> Result<*mut u8, Error>;
 
     fn sync(&self, worker: &mut Worker) -> Result<Synced, Error>;
     fn wait_for(&self, worker: &mut Worker, version: Version, limit: Duration) -> Result<Version, Error>;
@@ -183,6 +185,9 @@ impl<T: Number> AnyArea for Area<T> {
         Area::in_place(self)
     }
     fn start_of_rows(&self, run: &RowRun, array: usize) -> Result<*mut u8, Error> {
+        Ok(run.as_ptr(self, array)?.cast())
+    }
+    fn start_in_tasks(&self, run: &TaskRun, array: usize) -> Result<*mut u8, Error> {
         Ok(run.as_ptr(self, array)?.cast())
     }
     fn sync(&self, worker: &mut Worker) -> Result<Synced, Error> {

@@ -50,9 +50,15 @@ pub mod row_plan;
 
 pub mod rows;
 
+pub mod nest;
+
+pub mod loop_run;
+
 pub mod observer;
 
 pub mod info;
 
 mod argument;
 mod handle;
+mod in_place;
+mod loop_plan;

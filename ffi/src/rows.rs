@@ -1,7 +1,8 @@
 //! Runs of plans of rows: what takes the place of a barrier between batches.
-use crate::area::{Held, Right, ha_area, held};
+use crate::area::{Held, ha_area, held};
 use crate::argument::{present, put};
 use crate::handle::{Kind, Pool, Shell};
+use crate::in_place;
 use crate::row_plan::{body as plan_body, ha_row_plan};
 use crate::status::{Failure, Outcome, enter, ha_status, ha_status::*};
 use crate::worker::{Home, ha_worker, home};
@@ -96,77 +97,15 @@ pub unsafe extern "C" fn ha_rows_begin(
             let areas = (0..area_count).map(|at| unsafe { held(areas.add(at).read_unaligned()) });
             Ok((plan, areas.collect::<Outcome<Vec<_>>>()?))
         };
-        let checked = check();
-        let mut opened = Vec::new();
-        let ready = match &checked {
-            Ok((_, areas)) => areas.iter().try_for_each(|area| open(area, &worker, &mut opened)),
-            Err(_) => Ok(()),
-        };
-        let ready = ready.and(worker.barrier().map_err(Failure::from));
-        let begun = match (&checked, &ready) {
-            (Ok((plan, areas)), Ok(())) => {
-                let in_place: Vec<_> = areas.iter().map(|area| area.area.in_place()).collect();
-                Some(RowRun::begin(&worker, plan.clone(), passes, &in_place))
-            }
-            _ => None,
-        };
-        worker.barrier()?;
-        match begun.map(|begun| begun.and_then(|run| run.check_begun(&worker).map(|()| run))) {
-            Some(Ok(run)) => {
-                let areas = checked?.1.iter().map(Held::handle).collect();
-                let shell = Shell::open(RowsBody { home: home.clone(), run: RefCell::new(run), areas });
-                home.adopt(shell);
-                // SAFETY: the header's contract.
-                unsafe { put(rows, shell.cast()) };
-                Ok(())
-            }
-            failed => {
-                // On all workers. Each takes back what it has opened, which the others wait for, in rounds.
-                let closed = opened.iter().map(|area| close(area, &mut worker)).fold(Ok(()), Outcome::and);
-                worker.barrier()?;
-                checked?;
-                ready?;
-                failed.map_or(Ok(()), |failed| failed.map(drop))?;
-                closed
-            }
-        }
+        let begin = |worker: &Worker, plan, in_place: &[_]| RowRun::begin(worker, plan, passes, in_place);
+        let (run, areas) = in_place::begin(&mut worker, check(), begin, RowRun::check_begun)?;
+        let areas = areas.iter().map(Held::handle).collect();
+        let shell = Shell::open(RowsBody { home: home.clone(), run: RefCell::new(run), areas });
+        home.adopt(shell);
+        // SAFETY: the header's contract.
+        unsafe { put(rows, shell.cast()) };
+        Ok(())
     })
-}
-
-/// Opens an area, if the worker owns it.
-fn open<'h>(area: &Held<'h>, worker: &Worker, opened: &mut Vec<Held<'h>>) -> Outcome {
-    match &*area.right()? {
-        Right::Open(_) => {
-            let text = format!("area {:?} is in another run of rows", area.area.name());
-            return Err(Failure::new(HA_BUSY, text));
-        }
-        Right::Read | Right::Lend(_) => return Ok(()),
-        Right::Write(_) => {}
-    }
-    let Right::Write(owned) = area.take_right()? else { return Err(area.not_owned()) };
-    match owned.open_to_tasks(worker) {
-        Ok(open) => {
-            area.set(worker, Right::Open(open));
-            opened.push(*area);
-            Ok(())
-        }
-        Err(refused) => {
-            area.set(worker, Right::Write(refused.1));
-            Err(refused.0.into())
-        }
-    }
-}
-
-/// Takes back an area that the worker has opened.
-fn close(area: &Held<'_>, worker: &mut Worker) -> Outcome {
-    if !matches!(*area.right()?, Right::Open(_)) {
-        return Ok(());
-    }
-    if let Right::Open(opened) = area.take_right()? {
-        let owned = opened.close(worker)?;
-        area.set(worker, Right::Write(owned));
-    }
-    Ok(())
 }
 
 /// Where row 0 of an array lies; the others follow. Valid until `ha_rows_end` or `ha_rows_close`. Between two calls of
@@ -235,15 +174,12 @@ pub unsafe extern "C" fn ha_rows_end(rows: *mut ha_rows) -> ha_status {
         // SAFETY: open, of this thread, and not in a call.
         let body = unsafe { Shell::close(shell) };
         let ended = body.run.into_inner().end(&worker);
-        let met = worker.barrier();
         // An area whose handle was closed is claimable already.
         // SAFETY: closed handles are recognized.
         let open = body.areas.iter().filter_map(|area| unsafe { held(*area) }.ok());
-        let closed = open.map(|area| close(&area, &mut worker)).fold(Ok(()), Outcome::and);
-        worker.barrier()?;
+        let taken = in_place::end(&mut worker, open);
         ended?;
-        met?;
-        closed
+        taken
     })
 }
 

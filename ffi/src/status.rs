@@ -87,9 +87,10 @@ pub enum ha_status {
     /// Another host has the area and this one cannot get it, for instance because it has no reader copies, or cannot be
     /// stored here.
     HA_NOT_SHARED = 37,
-    /// Lists of rows that are no plan: two workers touch a row in one batch and one writes it, a row that is not there.
+    /// Lists of rows that are no plan: two workers touch a row in one batch and one writes it, a row that is not there. Or a loop that
+    /// cannot be planned, or be added to.
     HA_BAD_PLAN = 38,
-    /// A worker that others wait for has left their run of rows, did not begin it, or has died.
+    /// A worker that others wait for has left their run of rows or of a loop, did not begin it, or has died.
     HA_WORKER_LEFT = 39,
 }
 
@@ -207,8 +208,8 @@ const MESSAGES: [&CStr; 40] = [
     c"something was written and not logged",
     c"the job has ended: a host has failed",
     c"the area is of another host alone",
-    c"lists of rows that are no plan",
-    c"a worker has left a run of rows",
+    c"no plan of rows, or of a loop",
+    c"a worker has left a run of rows or of a loop",
 ];
 
 /// The longest text of a failure, its zero byte included.

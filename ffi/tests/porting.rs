@@ -1,4 +1,4 @@
-//! The C of docs/src/c/porting.md: every block compiles without warnings, and what can run by itself runs.
+//! The C of docs/src/c: every block compiles without warnings, and what can run by itself runs.
 mod common;
 
 use common::{compiler, has, library, program, root, run};
@@ -80,9 +80,36 @@ fn the_guide_in_cpp_compiles_and_runs() {
     run(&mut program(out, directory.path()));
 }
 
+/// The programs of the chapter on loops.
 #[test]
-fn what_the_guide_names_is_there() {
-    let guide = std::fs::read_to_string(root().join("../docs/src/c/porting.md")).unwrap();
+fn loops_of_the_chapter_compile_and_run() {
+    let chapter = std::fs::read_to_string(root().join("../docs/src/c/loops.md")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    for (language, compiler_name, standard, name) in
+        [("c", "cc", "gnu99", "loops.c"), ("cpp", "c++", "c++17", "loops.cc")]
+    {
+        if !has(compiler_name) {
+            continue;
+        }
+        let (source, out) = (directory.path().join(name), directory.path().join(format!("{name}.out")));
+        let blocks = blocks(&chapter, language);
+        assert_eq!(blocks.len(), 1);
+        std::fs::write(&source, &blocks[0]).unwrap();
+        let mut compiler = compiler(compiler_name, standard);
+        compiler.args(["-Wno-conversion", "-Wno-sign-conversion"]).arg(&source).arg("-o").arg(&out);
+        compiler.arg("-L").arg(library()).args(["-lhectare", "-pthread"]);
+        run(compiler.arg(format!("-Wl,-rpath,{}", library().display())));
+        let said = String::from_utf8(run(&mut program(&out, directory.path())).stdout).unwrap();
+        let text = chapter.split("```text\n").nth(1).and_then(|text| text.split("```").next()).unwrap();
+        let is_said = |line: &str| said.lines().any(|said| said.starts_with(line.trim_end_matches("[...]")));
+        assert!(language != "c" || text.lines().all(is_said), "{said}");
+    }
+}
+
+#[test]
+fn what_the_guides_name_is_there() {
+    let chapters = ["porting", "loops"].map(|chapter| root().join(format!("../docs/src/c/{chapter}.md")));
+    let guide = chapters.map(|chapter| std::fs::read_to_string(chapter).unwrap()).concat();
     let header = std::fs::read_to_string(root().join("include/hectare/hectare.h")).unwrap();
     let names = guide.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let unknown: Vec<&str> = names

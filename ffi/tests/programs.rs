@@ -15,7 +15,7 @@ use common::{build, compiler, has, program, run};
 use hectare_testing::skip;
 use std::os::unix::process::ExitStatusExt;
 
-const C: [&str; 5] = ["basics.c", "bad_input.c", "workers.c", "arrays.c", "rows.c"];
+const C: [&str; 6] = ["basics.c", "bad_input.c", "workers.c", "arrays.c", "rows.c", "loops.c"];
 
 #[test]
 fn as_c99() {

@@ -1,53 +1,10 @@
 //! Loops whose written arrays cannot be cut into parts: they lie in place, and the bits are those of the serial loop.
-use crate::common;
-
-use common::check::check;
-use common::generate;
-use common::random::Random;
-use common::running::{Options, Pass, run_case};
-use common::watchdog::watched;
-use hectare_orion::schedule::{Verdict, Wavefront};
+use hectare_orion::schedule::Verdict;
 use hectare_orion::{Context, Error, Result, parallel_for, run};
 use std::fmt::Debug;
-use std::sync::atomic::AtomicU64;
 
 fn hash(a: u64, b: u64) -> u64 {
     (a.rotate_left(23) ^ b).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-/// Wavefronts with random numbers, over random loops: refused, or the results are those of a serial order.
-#[test]
-fn random_wavefronts_are_refused_or_right() {
-    watched("random wavefronts", || {
-        let mut accepted = 0;
-        for seed in 0..600 {
-            let mut random = Random(seed);
-            let case = generate::case(5_000_000 + seed);
-            let schedule = Wavefront {
-                outer: random.below(3),
-                inner: random.below(3),
-                by_index: random.below(3) > 0,
-                ahead: random.below(4),
-                blocks: 1 + random.below(6),
-            };
-            let workers = 1 + random.below(4);
-            let clock = AtomicU64::new(0);
-            let options = Options { schedule: Some(&schedule), slow: true };
-            let results =
-                run(workers, |w| Ok(run_case(w, &case, &clock, options))).expect("the program goes well");
-            let place = format!("{workers} workers, {schedule:?}\n{case}");
-            if results.iter().all(std::result::Result::is_ok) {
-                accepted += 1;
-                let passes: Vec<Vec<Pass>> = results.into_iter().map(std::result::Result::unwrap).collect();
-                check(&case, &passes).unwrap_or_else(|what| panic!("{what}: {place}"));
-                continue;
-            }
-            for result in results {
-                assert!(matches!(result, Err(Error::InvalidSchedule { .. })), "{result:?}: {place}");
-            }
-        }
-        assert!(accepted >= 30, "{accepted} are accepted");
-    });
 }
 
 /// The schedule of the last loop that was planned.

@@ -2,15 +2,12 @@
 use crate::common;
 
 use common::case::Case;
-use common::check::check;
 use common::generate;
-use common::random::Random;
+use common::oracle::{Tally, run_nests, way};
 use common::running::{Options, Pass, run_case};
 use common::watchdog::watched;
 use hectare_orion::loop_nest::Order;
-use hectare_orion::schedule::{Candidate, Verdict};
-use hectare_orion::{Explanation, run};
-use std::collections::BTreeMap;
+use hectare_orion::run;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 /// So many seeds, more with `HECTARE_LONG=1`.
@@ -37,7 +34,7 @@ fn run_all(
             run_case(w, case, &clock, options)
         };
         let passes = cases.iter().enumerate().map(one).collect::<Result<Vec<_>, _>>()?;
-        let mut names: Vec<String> = w.explain().iter().flat_map(chosen).collect();
+        let mut names: Vec<String> = w.explain().iter().map(way).collect();
         names.sort();
         Ok((passes, names))
     });
@@ -52,32 +49,30 @@ fn run_all(
     Ok((outcomes, schedules.into_iter().next().unwrap_or_default()))
 }
 
-/// The name of the schedule that a loop has, up to the names of its variables.
-fn chosen(explanation: &Explanation) -> Option<String> {
-    let is_chosen = |candidate: &&Candidate| matches!(candidate.verdict, Verdict::Chosen(_));
-    let name = &explanation.candidates.iter().find(is_chosen)?.name;
-    let kind = name.split([',', ':']).next()?;
-    Some(if name.contains(" and ") { format!("{kind} of three") } else { kind.to_owned() })
-}
-
+/// The nests that the example `nests` runs, the first of them.
 #[test]
-fn random_loops_keep_their_dependences() {
-    watched("random loops", || {
-        let mut schedules: BTreeMap<String, usize> = BTreeMap::new();
-        for (chunk, slow) in seeds(300).chunks(20).zip([false, true].into_iter().cycle()) {
-            let workers = 1 + Random(chunk[0]).below(5);
-            let cases: Vec<Case> = chunk.iter().map(|seed| generate::case(*seed)).collect();
-            let options = Options { slow, ..Options::default() };
-            let (outcomes, names) = run_all(workers, &cases, options).unwrap_or_else(|what| panic!("{what}"));
-            for (case, outcome) in cases.iter().zip(outcomes) {
-                check(case, &outcome).unwrap_or_else(|what| panic!("{workers} workers: {what}\n{case}"));
-            }
-            names.into_iter().for_each(|name| *schedules.entry(name).or_default() += 1);
-        }
-        for kind in ["fully parallel", "one dimension", "rotation", "rotation of three", "serial"] {
-            assert!(schedules.get(kind).is_some_and(|count| *count >= 5), "{kind} is rare: {schedules:?}");
-        }
-    });
+fn random_nests_keep_their_dependences() {
+    let mut tally = Tally::new();
+    for seed in seeds(2000) {
+        let run = || run_nests(seed, &mut tally);
+        watched("a random nest", run).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+    }
+    for (way, least) in [
+        ("fully parallel", 50),
+        ("one dimension", 50),
+        ("rotation", 50),
+        ("rotation of three", 5),
+        ("serial", 50),
+        ("fully parallel, arrays in place", 5),
+        ("wavefront of 2 dimensions", 50),
+        ("wavefront of 3 dimensions", 5),
+        ("a wavefront of any numbers", 20),
+        ("inspected: components", 20),
+        ("inspected: levels", 20),
+        ("inspected: blocks", 20),
+    ] {
+        assert!(tally.get(way).is_some_and(|loops| *loops >= least), "{way} is rare: {tally:?}");
+    }
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn factors(order: Order) -> Case {
         seed: 0,
         shapes: vec![vec![9], vec![12]],
         space: SpaceSpec::Dense(vec![0..9, 0..12]),
-        loops: vec![LoopSpec { order, inner: Vec::new(), element_bytes: 8, accesses }],
+        loops: vec![LoopSpec { order, inner: Vec::new(), element_bytes: 8, inspected: false, accesses }],
         passes: vec![0, 0],
     }
 }

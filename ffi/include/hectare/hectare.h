@@ -56,10 +56,16 @@
 // A timeout that never expires.
 #define HA_FOREVER UINT64_MAX
 
+// All of a dimension of an area, as the count of an ha_subscript.
+#define HA_WHOLE SIZE_MAX
+
 
 // The version of this interface. Its major part, `HA_ABI_VERSION / 1000`, is the number of the shared library
 // (`libhectare.so.0`) and changes when a program has to be compiled again; the rest grows with what is added.
-#define HA_ABI_VERSION 4
+#define HA_ABI_VERSION 5
+
+// The most variables of a loop.
+#define HA_LOOP_DIMS 4
 
 // The outcome of a call. `HA_OK` is 0; every other value is a failure, after which nothing has changed unless
 // the function says so. `ha_last_error` has the details.
@@ -146,9 +152,10 @@ enum ha_status
     // Another host has the area and this one cannot get it, for instance because it has no reader copies, or cannot be
     // stored here.
     HA_NOT_SHARED = 37,
-    // Lists of rows that are no plan: two workers touch a row in one batch and one writes it, a row that is not there.
+    // Lists of rows that are no plan: two workers touch a row in one batch and one writes it, a row that is not there. Or a loop that
+    // cannot be planned, or be added to.
     HA_BAD_PLAN = 38,
-    // A worker that others wait for has left their run of rows, did not begin it, or has died.
+    // A worker that others wait for has left their run of rows or of a loop, did not begin it, or has died.
     HA_WORKER_LEFT = 39,
 };
 #ifndef __cplusplus
@@ -311,6 +318,26 @@ typedef uint32_t ha_row_access;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// Whether iterations look as if they ran in the order of the loop.
+enum ha_loop_order
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Yes: results have the bits of the serial loop, for every number of workers.
+    HA_ORDERED = 1,
+    // As if in some serial order: more can run at once. The results depend on the number of workers if iterations depend on each
+    // other, and are the same in every run with as many.
+    HA_UNORDERED = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum ha_loop_order ha_loop_order;
+#else
+typedef uint32_t ha_loop_order;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // A worker's handle of an area: attached for reading, or owned, which is the right to write it.
 //
 // The handle belongs to the worker, and so to its thread. It stays the same when ownership changes.
@@ -329,6 +356,13 @@ typedef struct ha_array ha_array;
 // The handle may be used by all threads at once; only `ha_job_close` must not run beside another call with it. Workers
 // and areas that were created with it remain when it is closed.
 typedef struct ha_job ha_job;
+
+// A nest of loops over areas that lie in place, which several workers run as if it ran on one: the elements that its body touches are
+// described, the library finds which iterations depend on each other, chooses an order that keeps that, and calls the body for blocks
+// of iterations.
+//
+// Every worker makes its own, with the same calls, and all run it together (`ha_loop_run`), any number of times.
+typedef struct ha_loop ha_loop;
 
 // A reader of areas that is not a worker, for evaluation or monitoring. It never delays a worker; the publication of an
 // area is postponed while all of its copies are being read, so give such areas two reader copies.
@@ -484,6 +518,41 @@ typedef int (*ha_combine_function)(void *out,
                                    size_t first,
                                    size_t count,
                                    void *argument);
+
+// The index of an element in one dimension of an area: `constant` plus each of the loop's variables times its factor. In C, `{-1,
+// {1}}` is i - 1 of a loop over i and j, and `{0, {0, 1}}` is j.
+typedef struct ha_subscript {
+    // What does not depend on the variables.
+    int64_t constant;
+    // One for each variable, the outermost first; those behind the last variable are 0.
+    int64_t factors[HA_LOOP_DIMS];
+    // How many indices from there on; 0 stands for one, and `HA_WHOLE` for the whole dimension, whatever the rest says.
+    size_t count;
+} ha_subscript;
+
+// A block of iterations, as the body of a loop gets it. Later versions of the library may add fields.
+typedef struct ha_block {
+    // `sizeof(ha_block)` as the library knows it.
+    size_t size;
+    // Who runs it.
+    uint32_t worker;
+    // Variables of the loop.
+    uint32_t dims;
+    // The first value of each variable.
+    int64_t first[HA_LOOP_DIMS];
+    // The value behind the last of each variable.
+    int64_t last[HA_LOOP_DIMS];
+    // For each area of the loop, in the order of `ha_loop_area`, where its first element lies. The body touches only what was
+    // described, which nothing checks.
+    void *const *areas;
+    // How many areas.
+    size_t area_count;
+} ha_block;
+
+// The body of a loop: it runs all iterations of a block, those of an ordered loop in its order, which is the last variable going
+// fastest. 0 is success. It calls no function with the worker or its handles, which give `HA_BUSY`, and lets no C++ exception out.
+typedef int (*ha_loop_function)(const struct ha_block *block,
+                                void *argument);
 
 // Counters of a job since it was created. Set `size` to `sizeof(ha_stats)` before the call.
 typedef struct ha_stats {
@@ -1390,6 +1459,101 @@ ha_status ha_rows_end(struct ha_rows *rows);
 // Pointers: `rows` open rows, or null, which does nothing.
 // Thread: that of its worker.
 ha_status ha_rows_close(struct ha_rows *rows);
+
+// Begins a loop over `dims` variables, the outermost first: variable `d` takes the values from `first[d]` up to `last[d]`, that one
+// left out. Workers 0 to `workers` - 1 of one host run it. `name` stands in errors and explanations.
+//
+// Pointers: `worker` an open worker; `name` a string; `first` and `last` readable for `dims` numbers; `loop_` a place for the handle.
+// Thread: that of the worker.
+// Fails: `HA_BAD_ARGUMENT` for no variables or more than `HA_LOOP_DIMS`, bounds beyond 2^40, or no workers, and on several hosts.
+ha_status ha_loop_new(struct ha_worker *worker,
+                      const char *name,
+                      ha_loop_order order,
+                      const int64_t *first,
+                      const int64_t *last,
+                      size_t dims,
+                      uint32_t workers,
+                      struct ha_loop **loop_);
+
+// Says that the loop touches an area, whose elements are those of an array with these extents, in row-major order. The area
+// was created with `no_copies`, by one of the workers.
+//
+// Pointers: `loop_` an open loop; `area` an open area of the same worker, open until the loop is closed; `extents` readable for
+// `dims` numbers.
+// Thread: that of its worker.
+// Fails: `HA_BAD_ARGUMENT` if the area has another number of elements, or is named for the second time; `HA_BAD_PLAN` for a loop
+// that was run or explained.
+ha_status ha_loop_area(struct ha_loop *loop_,
+                       const struct ha_area *area,
+                       const size_t *extents,
+                       size_t dims);
+
+// Says that an iteration reads elements of an area: those with these indices, one subscript for each dimension.
+//
+// Pointers: `loop_` an open loop; `area` an open area of it; `subscripts` readable for `dims` entries.
+// Thread: that of its worker.
+// Fails: `HA_OUT_OF_RANGE`, with loop, area, index and iteration in `ha_last_error`, for an index that the area does not have;
+// `HA_BAD_ARGUMENT` for an area that was not named, or another number of subscripts; `HA_BAD_PLAN` for a loop that was run or
+// explained.
+ha_status ha_loop_read(struct ha_loop *loop_,
+                       const struct ha_area *area,
+                       const struct ha_subscript *subscripts,
+                       size_t dims);
+
+// Says that an iteration writes elements of an area, and does not read them. As `ha_loop_read`.
+//
+// Pointers: `loop_` an open loop; `area` an open area of it; `subscripts` readable for `dims` entries.
+// Thread: that of its worker.
+// Fails: as `ha_loop_read`.
+ha_status ha_loop_write(struct ha_loop *loop_,
+                        const struct ha_area *area,
+                        const struct ha_subscript *subscripts,
+                        size_t dims);
+
+// Says that an iteration may read and write elements of an area. As `ha_loop_read`.
+//
+// Pointers: `loop_` an open loop; `area` an open area of it; `subscripts` readable for `dims` entries.
+// Thread: that of its worker.
+// Fails: as `ha_loop_read`.
+ha_status ha_loop_update(struct ha_loop *loop_,
+                         const struct ha_area *area,
+                         const struct ha_subscript *subscripts,
+                         size_t dims);
+
+// Closes the handle.
+//
+// Pointers: `loop_` an open loop, or null, which does nothing.
+// Thread: that of its worker.
+// Fails: `HA_BUSY` in the body of the loop.
+ha_status ha_loop_close(struct ha_loop *loop_);
+
+// Runs the loop. All its workers call it, with loops of the same description, and all workers of the job meet in it: it has four
+// barriers (`ha_barrier`). On each, `body` is called for the blocks that are this worker's, as soon as those are done that they
+// depend on, wherever those run; the elements stay where they are. Meanwhile the areas belong to nobody, and afterwards to their
+// owners again, who see what all have written. A worker takes part in publications between blocks. A synchronization point.
+//
+// Pointers: `loop_` an open loop; `argument` whatever the body wants.
+// Thread: that of its worker.
+// Fails: before any block is run, on all workers if it fails on one (but if `loop_` is no loop of this thread, or its worker has
+// views): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, `HA_INVALID_AREA`
+// for an area with reader copies, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin,
+// `HA_BUSY` for an area in another run. Later `HA_CALLBACK`, with loop, worker, value and block, if the body returned a value
+// other than 0, after which the others get `HA_WORKER_LEFT` as they do if a worker dies, and the areas have what was written up to then. `HA_DELETED`,
+// `HA_VIEW_OPEN`, `HA_FORKED`.
+ha_status ha_loop_run(struct ha_loop *loop_,
+                      ha_loop_function function,
+                      void *argument);
+
+// Writes what the loop depends on, and how it runs and why, as text of several lines that ends in a zero byte; what does not fit into
+// `room` bytes is left out. `length` becomes the length of the whole text, without the zero byte. Plans the loop, if it was not yet.
+//
+// Pointers: `loop_` an open loop; `text` writable for `room` bytes, or null if `room` is 0; `length` a place for the length.
+// Thread: that of its worker.
+// Fails: `HA_BAD_PLAN` for a loop that touches no area.
+ha_status ha_loop_explain(struct ha_loop *loop_,
+                          char *text,
+                          size_t room,
+                          size_t *length);
 
 // Registers the calling thread as an observer.
 //

@@ -27,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <new>
 #include <string>
@@ -545,6 +546,151 @@ public:
     void next() { detail::check(try_next()); }
     void end() { detail::check(try_end()); }
 #endif
+};
+
+// The index of an element in one dimension of an area: `constant` plus each variable of a loop times its factor. {-1, {1}} is
+// i - 1 of a loop over i and j, and {0, {0, 1}} is j; `count` indices from there on.
+struct subscript : ha_subscript {
+    subscript(std::int64_t start, std::initializer_list<std::int64_t> variables, std::size_t indices = 1) noexcept
+        : ha_subscript{start, {}, indices}
+    {
+        std::size_t at = 0;
+        for (const std::int64_t factor : variables)
+            if (at < HA_LOOP_DIMS)
+                factors[at++] = factor;
+    }
+    // All of a dimension.
+    static subscript whole() noexcept { return {0, {}, HA_WHOLE}; }
+};
+
+// A block of iterations, as the body of a loop gets it: see ha_block.
+struct block : ha_block {
+    // Where the first element of area number `area` of the loop lies, in the order of over().
+    template <class T> T *data(std::size_t area) const noexcept { return static_cast<T *>(areas[area]); }
+};
+
+// A loop that several workers run as if it ran on one: see ha_loop.
+class loop : public detail::handle<ha_loop, ha_loop_close> {
+    using base = detail::handle<ha_loop, ha_loop_close>;
+
+public:
+    using base::base;
+
+    // Over the values from `first` up to `last` of each variable, the outermost first, on workers 0 to `workers` - 1.
+    static loop make(status &out, worker &worker, const std::string &name, ha_loop_order order,
+                     span<const std::int64_t> first, span<const std::int64_t> last, std::uint32_t workers)
+    {
+        ha_loop *made = nullptr;
+        if (first.size() != last.size())
+            out = HA_BAD_ARGUMENT;
+        else
+            out = ha_loop_new(worker.get(), name.c_str(), order, first.data(), last.data(), first.size(), workers, &made);
+        return loop(made);
+    }
+    // An area of the loop, as an array with these extents.
+    template <class T> ha_status try_over(const area<T> &area, std::initializer_list<std::size_t> extents) noexcept
+    {
+        return ha_loop_area(this->get(), area.get(), extents.begin(), extents.size());
+    }
+    template <class T> ha_status try_read(const area<T> &area, std::initializer_list<subscript> at)
+    {
+        const auto list = plain(at);
+        return ha_loop_read(this->get(), area.get(), list.data(), list.size());
+    }
+    template <class T> ha_status try_write(const area<T> &area, std::initializer_list<subscript> at)
+    {
+        const auto list = plain(at);
+        return ha_loop_write(this->get(), area.get(), list.data(), list.size());
+    }
+    template <class T> ha_status try_update(const area<T> &area, std::initializer_list<subscript> at)
+    {
+        const auto list = plain(at);
+        return ha_loop_update(this->get(), area.get(), list.data(), list.size());
+    }
+    // What it depends on, and how it runs and why.
+    std::string explain(status &out)
+    {
+        std::size_t length = 0;
+        out = ha_loop_explain(this->get(), nullptr, 0, &length);
+        std::string text(out.ok() ? length + 1 : 0, '\0');
+        if (out.ok())
+            out = ha_loop_explain(this->get(), &text[0], text.size(), &length);
+        text.resize(out.ok() ? length : 0);
+        return text;
+    }
+    // Runs `body(const block &)`, which returns an int, 0 for success. An exception that escapes it ends the program.
+    template <class Body> status try_run(Body &&body)
+    {
+        return ha_loop_run(this->get(), call<std::remove_reference_t<Body>>,
+                           const_cast<void *>(static_cast<const void *>(std::addressof(body))));
+    }
+
+#ifndef HECTARE_NO_EXCEPTIONS
+    static loop make(worker &worker, const std::string &name, ha_loop_order order, std::initializer_list<std::int64_t> first,
+                     std::initializer_list<std::int64_t> last, std::uint32_t workers)
+    {
+        status out;
+        loop made = make(out, worker, name, order, {first.begin(), first.size()}, {last.begin(), last.size()}, workers);
+        detail::check(out.code());
+        return made;
+    }
+    template <class T> loop &over(const area<T> &area, std::initializer_list<std::size_t> extents)
+    {
+        detail::check(try_over(area, extents));
+        return *this;
+    }
+    template <class T> loop &read(const area<T> &area, std::initializer_list<subscript> at)
+    {
+        detail::check(try_read(area, at));
+        return *this;
+    }
+    template <class T> loop &write(const area<T> &area, std::initializer_list<subscript> at)
+    {
+        detail::check(try_write(area, at));
+        return *this;
+    }
+    template <class T> loop &update(const area<T> &area, std::initializer_list<subscript> at)
+    {
+        detail::check(try_update(area, at));
+        return *this;
+    }
+    std::string explain()
+    {
+        status out;
+        auto text = explain(out);
+        detail::check(out.code());
+        return text;
+    }
+    // Runs `body(const block &)`. An exception that escapes it ends the run, and is rethrown here.
+    template <class Body> void run(Body &&body)
+    {
+        std::exception_ptr thrown;
+        const ha_status code = try_run([&](const block &part) {
+            try {
+                body(part);
+                return 0;
+            } catch (...) {
+                thrown = std::current_exception();
+                return 1;
+            }
+        }).code();
+        if (thrown)
+            std::rethrow_exception(thrown);
+        detail::check(code);
+    }
+#endif
+
+private:
+    static std::vector<ha_subscript> plain(std::initializer_list<subscript> at)
+    {
+        return std::vector<ha_subscript>(at.begin(), at.end());
+    }
+
+    template <class Body> static int call(const ha_block *raw, void *argument)
+    {
+        block it{*raw};
+        return (*static_cast<Body *>(argument))(static_cast<const block &>(it));
+    }
 };
 
 // The rank of this process according to its launcher; 0 of 1 without one.

@@ -238,10 +238,68 @@ void rows_in_batches()
     REQUIRE(out.ok() && none.try_build() == HA_OK && none.try_build() == HA_BAD_PLAN);
 }
 
+// A sweep over a grid, row after row, on several workers: the bits of one.
+void sweeps()
+{
+    constexpr std::int64_t n = 320;
+    const auto sweep = [](double *a, const std::int64_t *first, const std::int64_t *last) {
+        for (auto i = first[0]; i < last[0]; i++)
+            for (auto j = first[1]; j < last[1]; j++)
+                a[i * n + j] = (a[(i - 1) * n + j] + a[i * n + j - 1] + a[i * n + j] + a[(i + 1) * n + j]) / 4.0;
+    };
+    std::vector<double> expected(n * n);
+    std::iota(expected.begin(), expected.end(), 1.0);
+    const std::int64_t first[] = {1, 1}, last[] = {n - 1, n - 1};
+    for (int k = 0; k < 2; k++)
+        sweep(expected.data(), first, last);
+    for (std::uint32_t workers = 1; workers <= 3; workers++) {
+        auto job = hectare::job::embedded(small());
+        job.run(workers, [&](hectare::worker &worker) {
+            using namespace std::chrono_literals;
+            hectare::area<double> grid;
+            if (worker.rank() == 0) {
+                grid = worker.create<double>("grid", n * n, hectare::area_options().without_copies());
+                auto w = grid.writer();
+                std::iota(w.begin(), w.end(), 1.0);
+            } else {
+                grid = worker.attach<double>("grid", 120s);
+            }
+            worker.barrier();
+            auto loop = hectare::loop::make(worker, "sweep", HA_ORDERED, {1, 1}, {n - 1, n - 1}, workers);
+            loop.over(grid, {n, n}).update(grid, {{0, {1}}, {0, {0, 1}}});
+            loop.read(grid, {{-1, {1}}, {0, {0, 1}}}).read(grid, {{1, {1}}, {0, {0, 1}}}).read(grid, {{0, {1}}, {-1, {0, 1}}});
+            const auto text = loop.explain();
+            REQUIRE(workers == 1 || text.find("* wavefront") != std::string::npos);
+            REQUIRE(code_of([&] { loop.read(grid, {hectare::subscript::whole()}); }) == HA_BAD_PLAN);
+            for (int k = 0; k < 2; k++)
+                loop.run([&](const hectare::block &block) { sweep(block.data<double>(0), block.first, block.last); });
+            if (worker.rank() == 0) {
+                auto w = grid.writer();
+                REQUIRE(std::equal(w.begin(), w.end(), expected.begin()));
+            }
+            // An exception comes out of the loop, and the others are told.
+            bool stopped = false;
+            try {
+                loop.run([](const hectare::block &) { throw std::runtime_error("enough"); });
+            } catch (const hectare::error &error) {
+                stopped = error.code() == HA_WORKER_LEFT;
+            } catch (const std::runtime_error &error) {
+                stopped = error.what() == std::string("enough");
+            }
+            REQUIRE(stopped);
+            REQUIRE(loop.try_run([](const hectare::block &) { return 0; }).ok());
+            hectare::status out;
+            REQUIRE(!hectare::loop::make(out, worker, "none", HA_ORDERED, {}, {}, 1) && out.code() == HA_BAD_ARGUMENT);
+            worker.barrier();
+        });
+    }
+}
+
 } // namespace
 
 int main()
 {
+    sweeps();
     exchange();
     rows_in_batches();
     statuses();

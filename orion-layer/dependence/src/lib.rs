@@ -28,6 +28,8 @@ pub mod histogram;
 pub mod hosts;
 pub mod in_place;
 pub mod inspect;
+#[cfg(test)]
+mod isl;
 pub mod loop_nest;
 #[doc(hidden)]
 pub mod mutant;

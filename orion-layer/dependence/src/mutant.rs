@@ -19,6 +19,8 @@ pub enum Mutant {
     OrderIgnored,
     /// A tile of a wavefront waits for one tile fewer of the row before.
     WavefrontEarly,
+    /// Rows are skewed the wrong way: what lies further on in the row before is held to lie behind.
+    SkewSign,
     /// A tile of arrays in place is held to touch less than it does: nothing with its last access.
     TouchedForgotten,
     /// Conflicts through all but the first row of an iteration are not seen.

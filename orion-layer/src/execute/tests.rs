@@ -1,9 +1,11 @@
 //! Whether the checks of random loops notice faults in the executor.
 use crate::common::check::check;
-use crate::common::generate;
+use crate::common::oracle::any_wavefront;
+use crate::common::random::Random;
 use crate::common::running::{Options, run_case};
 use crate::common::schedules::Arbitrary;
 use crate::common::watchdog::watched;
+use crate::common::{generate, irregular, neighbours};
 use crate::mutant::{self, Mutant};
 use hectare_dependence::mutant as of_schedules;
 use hectare_dependence::schedule::{Rotation, Schedule};
@@ -35,15 +37,25 @@ enum Choice {
     Arbitrary {
         broken: bool,
     },
+    /// A random wavefront over loops that use neighbours: refused for most.
+    Wavefront,
+    /// The runtime, of loops whose subscripts come from data.
+    Inspector,
 }
 
 /// Runs a random case with a fault. An error is what the checks found, or what the loop itself refused.
 fn run(fault: Option<Fault>, choice: Choice, seed: u64) -> Result<(), String> {
-    let case = generate::case(seed);
+    let case = match choice {
+        Choice::Wavefront => neighbours::case(seed),
+        Choice::Inspector => irregular::case(seed),
+        _ => generate::case(seed),
+    };
+    let wavefront = any_wavefront(&mut Random(seed));
     let rotation = Rotation::over(if case.space.dims() > 1 { vec![0, 1] } else { vec![0] });
     let arbitrary = Arbitrary { seed, broken: matches!(choice, Choice::Arbitrary { broken: true }) };
     let schedule: Option<&(dyn Schedule + Sync)> = match choice {
-        Choice::Runtime => None,
+        Choice::Runtime | Choice::Inspector => None,
+        Choice::Wavefront => Some(&wavefront),
         Choice::Rotation => Some(&rotation),
         Choice::Arbitrary { .. } => Some(&arbitrary),
     };
@@ -80,6 +92,27 @@ fn random_loops_notice_every_fault_of_the_executor() {
         let what = noticed(fault, Choice::Runtime, 300);
         assert!(what.is_some(), "{fault:?} survives");
         println!("{fault:?}: {}", what.unwrap_or_default());
+    }
+}
+
+#[test]
+fn a_conflict_that_is_dropped_from_the_graph_is_noticed() {
+    let fault = Fault::Schedules(of_schedules::Mutant::EdgeDropped);
+    let what = noticed(fault, Choice::Inspector, 300).expect("the fault survives");
+    println!("{what}");
+}
+
+/// By the core, whatever the scheduler thinks of it.
+#[test]
+fn random_wavefronts_that_begin_early_or_are_skewed_the_wrong_way_are_refused() {
+    let races =
+        |result: &Result<(), String>| result.as_ref().is_err_and(|what| what.contains("may run at once"));
+    for mutant in [of_schedules::Mutant::WavefrontEarly, of_schedules::Mutant::SkewSign] {
+        let found = (0..300).any(|seed| {
+            let wrong = run(Some(Fault::Schedules(mutant)), Choice::Wavefront, seed);
+            races(&wrong) && !races(&run(None, Choice::Wavefront, seed))
+        });
+        assert!(found, "{mutant:?} survives");
     }
 }
 

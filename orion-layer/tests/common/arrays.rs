@@ -1,7 +1,6 @@
 //! Arrays whose number of dimensions is known only at run time.
 use hectare_dsm::Worker;
 use hectare_orion::execute::{ArrayArg, ArrayTrace, Arrays, Family, KeyNotes, LoopArray, Of, PassTrace};
-use hectare_orion::serve::{NoKeyView, NoKeyViewFamily};
 use hectare_orion::{Context, DistArray, Result, View, ViewMut};
 use std::ops::Range;
 
@@ -66,6 +65,26 @@ macro_rules! arrays {
             $($read(&'x DistArray<u64, $n>), $write(&'x mut DistArray<u64, $n>),)*
         }
 
+        /// What a slice tells the array what its loop will touch.
+        #[derive(Debug)]
+        pub enum Named<'a> {
+            /// Of an array that is only read.
+            Nothing,
+            $($write(Of<'a, <&'a mut DistArray<u64, $n> as ArrayArg>::Keys>),)*
+        }
+
+        impl Named<'_> {
+            pub fn name(&self, index: &[usize], writes: bool) {
+                match (self, index) {
+                    (Named::Nothing, _) => {}
+                    $((Named::$write(view), $index) => {
+                        if writes { view.element_mut($key) } else { view.element($key) }
+                    })*
+                    _ => panic!("{} subscripts for another shape", index.len()),
+                }
+            }
+        }
+
         /// The view of a body.
         #[derive(Debug)]
         pub enum Seen<'a> {
@@ -84,6 +103,13 @@ macro_rules! arrays {
                     $(Argument::$read(array) => (LoopArray::number(array), false),
                       Argument::$write(array) => (LoopArray::number(array), true),)*
                 }
+            }
+
+            fn names<'a>(&'a mut self, worker: &'a Worker, notes: KeyNotes<'a>) -> Result<Named<'a>> {
+                Ok(match self {
+                    $(Argument::$read(_) => Named::Nothing,
+                      Argument::$write(array) => Named::$write(array.keys(worker, notes)?),)*
+                })
             }
 
             fn view<'a>(
@@ -134,12 +160,21 @@ impl Family for ManySeen {
     type Of<'a> = Vec<Seen<'a>>;
 }
 
+/// What a slice tells any number of arrays.
+#[derive(Debug)]
+pub struct ManyNamed;
+
+impl Family for ManyNamed {
+    type Of<'a> = Vec<Named<'a>>;
+}
+
 impl Arrays for Arguments<'_> {
     type Views = ManySeen;
-    type Keys = NoKeyViewFamily;
+    type Keys = ManyNamed;
 
-    fn keys<'a>(&'a mut self, _worker: &'a Worker, _notes: KeyNotes<'a>) -> Result<NoKeyView> {
-        Ok(NoKeyView)
+    fn keys<'a>(&'a mut self, worker: &'a Worker, notes: KeyNotes<'a>) -> Result<Vec<Named<'a>>> {
+        let each = self.0.iter_mut().enumerate();
+        each.map(|(array, argument)| argument.names(worker, notes.array(array))).collect()
     }
 
     fn views<'a>(

@@ -1,5 +1,5 @@
 //! The body of every loop: it interprets the loop's accesses through the views.
-use super::arrays::Seen;
+use super::arrays::{Named, Seen};
 use super::case::{LoopSpec, mix, unknown};
 use hectare_orion::loop_nest::{Access, Subscript};
 
@@ -20,6 +20,15 @@ pub fn iterate(shapes: &[Vec<usize>], spec: &LoopSpec, index: &[i64], id: u64, s
         });
     }
     hash
+}
+
+/// Names what an iteration touches, as the slice of a body does.
+pub fn name(shapes: &[Vec<usize>], spec: &LoopSpec, index: &[i64], id: u64, named: &[Named<'_>]) {
+    let inner = spec.inner_values();
+    for (number, access) in spec.accesses.iter().enumerate() {
+        let (array, writes) = (&named[access.array], access.mode.writes());
+        for_each_element(shapes, (number, access), index, id, &inner, |at| array.name(at, writes));
+    }
 }
 
 /// Calls `visit` with every element that the access names.

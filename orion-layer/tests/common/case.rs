@@ -78,6 +78,8 @@ pub struct LoopSpec {
     pub inner: Vec<(i64, i64)>,
     /// The size of an element that the cost model is told; it decides whether parallel schedules pay.
     pub element_bytes: usize,
+    /// Whether a slice says beforehand what it touches.
+    pub inspected: bool,
     pub accesses: Vec<Access>,
 }
 

@@ -4,9 +4,9 @@ use super::random::Random;
 use hectare_dependence::loop_nest::{Access, Affine, Mode, Order, Subscript};
 
 /// Elements of an array, at most.
-const MOST_ELEMENTS: usize = 4096;
+pub(super) const MOST_ELEMENTS: usize = 4096;
 /// Elements that all passes together touch, at most.
-const MOST_WORK: usize = 60_000;
+pub(super) const MOST_WORK: usize = 60_000;
 
 /// The case of a seed.
 pub fn case(seed: u64) -> Case {
@@ -27,7 +27,7 @@ fn extent(random: &mut Random, most: usize) -> usize {
     }
 }
 
-fn space(random: &mut Random) -> SpaceSpec {
+pub(super) fn space(random: &mut Random) -> SpaceSpec {
     let dims = *random.pick(&[1, 2, 2, 2, 3]);
     let most = [48, 18, 8][dims - 1];
     let mut extents: Vec<usize> = (0..dims).map(|_| extent(random, most)).collect();
@@ -56,7 +56,7 @@ fn space(random: &mut Random) -> SpaceSpec {
 }
 
 /// The least and the greatest value of a form; of an empty range as if it had one value.
-fn interval(form: &Affine, variables: &[(i64, i64)]) -> (i64, i64) {
+pub(super) fn interval(form: &Affine, variables: &[(i64, i64)]) -> (i64, i64) {
     let mut ends = (form.constant, form.constant);
     for (c, (start, end)) in form.coefficients.iter().zip(variables) {
         let (a, b) = (c * start, c * (end - 1).max(*start));
@@ -71,7 +71,7 @@ fn form(random: &mut Random, variables: usize) -> Affine {
 }
 
 /// `form`, moved so that it is never below `least`.
-fn above(form: Affine, least: i64, variables: &[(i64, i64)]) -> Affine {
+pub(super) fn above(form: Affine, least: i64, variables: &[(i64, i64)]) -> Affine {
     let low = interval(&form, variables).0;
     form.plus(&Affine::constant(least - low))
 }
@@ -115,6 +115,23 @@ fn subscript(random: &mut Random, style: &Style, dim: usize, variables: &[(i64, 
     }
 }
 
+/// Makes arrays large enough for the accesses of a loop.
+pub(super) fn make_room(shapes: &mut [Vec<usize>], space: &SpaceSpec, spec: &LoopSpec) {
+    let variables: Vec<(i64, i64)> = space.bounds().into_iter().chain(spec.inner.clone()).collect();
+    for access in &spec.accesses {
+        for (subscript, extent) in access.subscripts.iter().zip(&mut shapes[access.array]) {
+            let needs = match subscript {
+                Subscript::Index(form) => interval(form, &variables).1 + 1,
+                Subscript::Range(start, end) => {
+                    interval(end, &variables).1.max(interval(start, &variables).1)
+                }
+                Subscript::Full | Subscript::Unknown => 1,
+            };
+            *extent = (*extent).max(needs as usize);
+        }
+    }
+}
+
 fn attempt(seed: u64, random: &mut Random) -> Option<Case> {
     let space = space(random);
     let arrays = (1 + random.below(3)).max(if random.percent(40) { space.dims() } else { 1 });
@@ -122,21 +139,7 @@ fn attempt(seed: u64, random: &mut Random) -> Option<Case> {
     let mut shapes: Vec<Vec<usize>> =
         dims.iter().map(|dims| (0..*dims).map(|_| 1 + random.below(3)).collect()).collect();
     let loops: Vec<LoopSpec> = (0..1 + random.below(2)).map(|_| a_loop(random, &space, &dims)).collect();
-    for spec in &loops {
-        let variables: Vec<(i64, i64)> = space.bounds().into_iter().chain(spec.inner.clone()).collect();
-        for access in &spec.accesses {
-            for (subscript, extent) in access.subscripts.iter().zip(&mut shapes[access.array]) {
-                let needs = match subscript {
-                    Subscript::Index(form) => interval(form, &variables).1 + 1,
-                    Subscript::Range(start, end) => {
-                        interval(end, &variables).1.max(interval(start, &variables).1)
-                    }
-                    Subscript::Full | Subscript::Unknown => 1,
-                };
-                *extent = (*extent).max(needs as usize);
-            }
-        }
-    }
+    loops.iter().for_each(|spec| make_room(&mut shapes, &space, spec));
     let passes = match loops.len() {
         1 => vec![0; 1 + random.below(2)],
         _ => vec![0, 1, 0],
@@ -176,7 +179,7 @@ fn a_loop(random: &mut Random, space: &SpaceSpec, dims: &[usize]) -> LoopSpec {
     }
     let order = if random.percent(35) { Order::Ordered } else { Order::Unordered };
     let element_bytes = if random.percent(60) { 1 << 16 } else { 8 };
-    LoopSpec { order, inner, element_bytes, accesses }
+    LoopSpec { order, inner, element_bytes, inspected: false, accesses }
 }
 
 /// A loop that writes one array by each of its variables, as factorizations do.
@@ -196,11 +199,12 @@ fn factors(random: &mut Random, space: &SpaceSpec, dims: &[usize]) -> LoopSpec {
         let text = format!("factor {array}");
         accesses.push(Access { array, subscripts, mode, text, line: 0 });
     }
-    LoopSpec { order: Order::Unordered, inner: Vec::new(), element_bytes: 1 << 16, accesses }
+    let (order, inner) = (Order::Unordered, Vec::new());
+    LoopSpec { order, inner, element_bytes: 1 << 16, inspected: false, accesses }
 }
 
 /// Elements that all passes touch, about.
-fn work(case: &Case) -> usize {
+pub(super) fn work(case: &Case) -> usize {
     let of_pass = |which: &usize| {
         let spec = &case.loops[*which];
         let of_access = |access: &Access| {

@@ -1,9 +1,10 @@
 //! Runs a case and logs what ran when.
-use super::arrays::{Arguments, Array, Seen};
-use super::body::iterate;
-use super::case::{Case, SpaceSpec, dense_id, initial, mix};
+use super::arrays::{Arguments, Array, Named, Seen};
+use super::body::{iterate, name};
+use super::case::{Case, LoopSpec, SpaceSpec, dense_id, initial, mix};
 use hectare_orion::accumulate::{Fold, Min, Sum};
 use hectare_orion::execute::{IterationSpace, LoopHead, Of, Ranges, entry_parts};
+use hectare_orion::loop_nest::LoopNest;
 use hectare_orion::relax::Relax;
 use hectare_orion::schedule::Schedule;
 use hectare_orion::{Context, Result, Site, SparseArray};
@@ -151,37 +152,54 @@ impl Runner<'_> {
             relax: Relax::default(),
         };
         let log = RefCell::new(Vec::new());
-        let worker = context.rank();
         let accumulators = (Sum::<u64>::new(), Sum::<f64>::new(), Min::<f64>::new(), Fold(ONE, then));
-        let sums = context.run_loop(
-            &head,
-            space,
-            arguments,
-            accumulators,
-            &|nest| spec.describe(nest),
-            |chunk, seen: &mut Vec<Seen<'_>>| {
-                let mut sums = (0u64, 0.0f64, f64::INFINITY, ONE);
-                S::each(chunk, |index, id| {
-                    // SeqCst: all workers' stamps are in one order, and a stamp is neither before what the
-                    // iteration reads nor after what it writes.
-                    let start = clock.fetch_add(1, SeqCst);
-                    if slow {
-                        std::thread::yield_now();
-                    }
-                    let hash = iterate(&case.shapes, spec, index, id, seen);
-                    let end = clock.fetch_add(1, SeqCst);
-                    log.borrow_mut().push(Ran { index: index.to_vec(), id, start, end, worker });
-                    let add = addends(id);
-                    sums =
-                        (sums.0.wrapping_add(hash), sums.1 + add.0, sums.2.min(add.0), then(sums.3, add.1));
-                });
-                sums
-            },
-        )?;
+        let body = body::<S>(case, spec, (clock, slow, context.rank()), &log);
+        let describe = |nest: &mut LoopNest| spec.describe(nest);
+        let sums = match spec.inspected {
+            false => context.run_loop(&head, space, arguments, accumulators, &describe, body),
+            true => {
+                let slice = slice::<S>(case, spec);
+                context.run_served(&head, space, arguments, accumulators, &describe, Some(0), slice, body)
+            }
+        }?;
         let sums = (sums.0, sums.1.to_bits(), sums.2.to_bits(), sums.3);
         let arrays = self.arrays.iter().map(|array| array.to_vec(context)).collect::<Result<_>>()?;
         Ok(Pass { ran: log.into_inner(), sums, arrays })
     }
+}
+
+/// The body of a loop, which logs what runs when.
+fn body<'r, S: Iterations>(
+    case: &'r Case,
+    spec: &'r LoopSpec,
+    (clock, slow, worker): (&'r AtomicU64, bool, u32),
+    log: &'r RefCell<Vec<Ran>>,
+) -> impl for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Vec<Seen<'a>>) -> (u64, f64, f64, u64) + 'r {
+    move |chunk, seen| {
+        let mut sums = (0u64, 0.0f64, f64::INFINITY, ONE);
+        S::each(chunk, |index, id| {
+            // SeqCst: all workers' stamps are in one order, and a stamp is neither before what the iteration reads nor
+            // after what it writes.
+            let start = clock.fetch_add(1, SeqCst);
+            if slow {
+                std::thread::yield_now();
+            }
+            let hash = iterate(&case.shapes, spec, index, id, seen);
+            let end = clock.fetch_add(1, SeqCst);
+            log.borrow_mut().push(Ran { index: index.to_vec(), id, start, end, worker });
+            let add = addends(id);
+            sums = (sums.0.wrapping_add(hash), sums.1 + add.0, sums.2.min(add.0), then(sums.3, add.1));
+        });
+        sums
+    }
+}
+
+/// The slice of that body.
+fn slice<'r, S: Iterations>(
+    case: &'r Case,
+    spec: &'r LoopSpec,
+) -> impl for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Vec<Named<'c>>) + 'r {
+    move |chunk, named| S::each(chunk, |index, id| name(&case.shapes, spec, index, id, named))
 }
 
 /// The values that an iteration adds to accumulators that do not depend on the arrays: a float of any size, and a map.

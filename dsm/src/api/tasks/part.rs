@@ -67,6 +67,8 @@ pub(super) struct Part {
     tasks: u64,
     /// Which workers were seen in the run, and by how many tasks.
     seen: RefCell<Vec<Option<u64>>>,
+    /// Of all workers, when this one began.
+    incarnations: Vec<u32>,
     /// Workers do not go to other threads.
     of_thread: PhantomData<*const ()>,
 }
@@ -77,7 +79,7 @@ fn words(shared: &Shared, rank: Rank) -> &TaskWords {
 }
 
 /// Which of those who had the rank one after the other has it.
-pub(super) fn incarnation(shared: &Shared, rank: Rank) -> u32 {
+fn incarnation(shared: &Shared, rank: Rank) -> u32 {
     // Relaxed: a worker's own does not change while it lives.
     shared.segment.all_seats()[rank as usize].incarnation.load(Ordering::Relaxed)
 }
@@ -149,10 +151,11 @@ impl Part {
         if order.tasks == 0 {
             own.finish();
         }
-        let (shared, incarnation) = (shared.clone(), incarnation(shared, rank));
+        let incarnations: Vec<u32> = (0..workers as Rank).map(|rank| incarnation(shared, rank)).collect();
+        let (shared, incarnation) = (shared.clone(), incarnations[rank as usize]);
         let seen = RefCell::new(vec![None; workers]);
         let (tasks, of_thread) = (order.tasks, PhantomData);
-        Ok(Part { areas, shared, rank, incarnation, number, done: 0, tasks, seen, of_thread })
+        Ok(Part { areas, shared, rank, incarnation, number, done: 0, tasks, seen, incarnations, of_thread })
     }
 
     pub(super) fn rank(&self) -> Rank {
@@ -191,8 +194,31 @@ impl Part {
     }
 
     /// Whether a worker has begun the run; it may have left it since.
-    pub(super) fn has_begun(&self, rank: Rank) -> bool {
+    fn has_begun(&self, rank: Rank) -> bool {
         words(&self.shared, rank).done_in(self.number) != Done::NotBegun
+    }
+
+    /// Refuses a run that not all have begun, when all have met since they should have.
+    pub(super) fn check_begun(&self, worker: &Worker) -> Result<()> {
+        self.check(worker)?;
+        let missing = (0..self.incarnations.len() as Rank).find(|rank| !self.has_begun(*rank));
+        missing.map_or(Ok(()), |rank| Err(Error::TaskLeft { rank }))
+    }
+
+    /// Refuses to wait for a worker that is gone, or whose rank another has taken since this one began.
+    pub(super) fn check_present(
+        &self,
+        worker: &Worker,
+        rank: Rank,
+        after: impl Iterator<Item = (Rank, u64)>,
+    ) -> Result<()> {
+        let shared = &self.shared;
+        let is_gone = shared.is_gone(rank) || incarnation(shared, rank) != self.incarnations[rank as usize];
+        // Who is gone may have done what is waited for before it left.
+        match is_gone && self.behind(worker, after)? == Some(rank) {
+            true => Err(Error::TaskLeft { rank }),
+            false => Ok(()),
+        }
     }
 
     /// A worker that has something to do before the next task of this one, which comes after `after`: so many tasks of each

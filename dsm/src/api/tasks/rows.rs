@@ -1,5 +1,5 @@
 //! Runs of a plan of rows that change owners in batches, in place.
-use super::part::{InPlace, Order, Part, incarnation};
+use super::part::{InPlace, Order, Part};
 use crate::api::area::handle::Area;
 use crate::api::worker::Worker;
 use crate::error::{Error, Rank, Result};
@@ -51,8 +51,6 @@ use std::sync::Arc;
 pub struct RowRun {
     plan: Arc<RowPlan>,
     part: Part,
-    /// Of the other workers, when this one began.
-    incarnations: Vec<u32>,
     /// Whether a batch was handed out that is not done.
     is_under_way: bool,
     /// Arrays of which the batch has lent its rows.
@@ -90,9 +88,8 @@ impl RowRun {
         if let Some(rank) = (0..workers as Rank).find(|rank| shared.is_gone(*rank)) {
             return Err(Error::TaskLeft { rank });
         }
-        let incarnations = (0..workers as Rank).map(|rank| incarnation(shared, rank)).collect();
         let taken = RefCell::new(vec![false; arrays]);
-        Ok(RowRun { plan, part, incarnations, is_under_way: false, taken })
+        Ok(RowRun { plan, part, is_under_way: false, taken })
     }
 
     /// The plan.
@@ -106,9 +103,7 @@ impl RowRun {
     /// # Errors
     /// [`Error::TaskLeft`] for one that has not; [`Error::Tasks`] as of [`RowRun::next`].
     pub fn check_begun(&self, worker: &Worker) -> Result<()> {
-        self.part.check(worker)?;
-        let missing = (0..self.plan.workers() as Rank).find(|rank| !self.part.has_begun(*rank));
-        missing.map_or(Ok(()), |rank| Err(Error::TaskLeft { rank }))
+        self.part.check_begun(worker)
     }
 
     /// Where row 0 of an array lies, for programs that see to it themselves that they touch only what the plan gives them in the
@@ -142,7 +137,7 @@ impl RowRun {
     pub fn next<'r>(&'r mut self, worker: &'r mut Worker) -> Result<Option<RowBatch<'r>>> {
         self.end_batch(worker)?;
         worker.service()?;
-        let (plan, part, incarnations) = (&self.plan, &self.part, &self.incarnations);
+        let (plan, part) = (&self.plan, &self.part);
         part.check(worker)?;
         if part.done() >= part.tasks() {
             return Ok(None);
@@ -152,15 +147,7 @@ impl RowRun {
             (done / batches, done % batches)
         };
         let after = plan.waits(part.rank(), pass, number);
-        // Who is gone may have done what is waited for before it left.
-        let look = |worker: &Worker, rank: Rank| -> Result<()> {
-            let shared = part.shared();
-            let is_gone = shared.is_gone(rank) || incarnation(shared, rank) != incarnations[rank as usize];
-            match is_gone && part.behind(worker, after.clone())? == Some(rank) {
-                true => Err(Error::TaskLeft { rank }),
-                false => Ok(()),
-            }
-        };
+        let look = |worker: &Worker, rank| part.check_present(worker, rank, after.clone());
         part.wait(worker, after.clone(), look)?;
         self.is_under_way = true;
         self.taken.get_mut().fill(false);

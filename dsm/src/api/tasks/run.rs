@@ -118,6 +118,32 @@ impl TaskRun {
         self.part.wait(worker, self.after(), |worker, _| look(worker))
     }
 
+    /// The same, of workers that are in the job when this one begins its part: one of them that dies is noticed.
+    ///
+    /// # Errors
+    /// [`Error::TaskLeft`] when a worker that is waited for has died; those of [`TaskRun::wait`].
+    pub fn wait_for_living(&self, worker: &mut Worker) -> Result<()> {
+        let look = |worker: &Worker, rank| self.part.check_present(worker, rank, self.after());
+        self.part.wait(worker, self.after(), look)
+    }
+
+    /// Finds out whether all have begun, when they have met since they did, in [`Worker::barrier`] for instance.
+    ///
+    /// # Errors
+    /// [`Error::TaskLeft`] for one that has not; [`Error::Tasks`] as of [`TaskRun::is_ready`].
+    pub fn check_begun(&self, worker: &Worker) -> Result<()> {
+        self.part.check_begun(worker)
+    }
+
+    /// Where element 0 of an array lies, for programs that see to it themselves that they touch only what the graph gives them in the
+    /// task that they have begun. `area` is the one that the run was begun with, and `array` its place there.
+    ///
+    /// # Errors
+    /// Those of [`RunningTask::patches`].
+    pub fn as_ptr<T: Element>(&self, area: &Area<T>, array: usize) -> Result<*mut T> {
+        self.part.start(area, array)
+    }
+
     /// Begins the next task.
     ///
     /// # Errors

@@ -130,8 +130,12 @@ fn an_area_that_is_open_to_tasks_is_open_to_nothing_else() {
     assert!(area.read_lent(&worker).is_err());
     assert!(worker.claim::<u32>("a").is_err());
     let mut run = begin(&worker, &graph).unwrap();
+    run.check_begun(&worker).unwrap();
+    let start = run.as_ptr(&area, 0).unwrap();
+    assert!(matches!(run.as_ptr(&area, 1), Err(Error::Tasks { .. })));
     let task = run.next(&worker).unwrap();
     let mut elements: Patches<'_, u32, 1> = task.patches(&area, 0).unwrap();
+    assert_eq!(elements.slice(3..8).map(<[u32]>::as_ptr), Some(start.wrapping_add(3).cast_const()));
     elements.slice_mut(3..8).unwrap().fill(5);
     assert!(elements.slice(2..4).is_none());
     assert!(elements.slice(4..9).is_none());
@@ -170,6 +174,7 @@ fn a_task_begins_when_all_have_begun_and_ends_for_others_who_leave() {
     let area = opened.area();
     let run = TaskRun::begin(&worker, graph.clone(), &[area.in_place()]).unwrap();
     assert!(!run.is_ready(&worker).unwrap());
+    assert!(matches!(run.check_begun(&worker), Err(Error::TaskLeft { rank: 1 })));
     let (began, begun) = std::sync::mpsc::channel();
     let (leave, left) = std::sync::mpsc::channel::<()>();
     std::thread::scope(|scope| {
@@ -346,5 +351,39 @@ fn a_worker_is_in_one_run_at_a_time() {
         while job.workers().unwrap().len() > 1 {
             worker.service().unwrap();
         }
+    });
+}
+
+/// One that dies says nothing: its part in the run is never dropped.
+#[test]
+fn a_worker_that_dies_is_noticed_by_those_who_wait() {
+    let job = Job::embedded().unwrap();
+    let write = |elements, after| Task { accesses: access(vec![], vec![line(elements)]), after };
+    let tasks = vec![vec![write(0..4, vec![(1, 1)])], vec![write(4..8, vec![])]];
+    let graph = Arc::new(TaskGraph::new(vec![vec![8]], tasks).unwrap());
+    let mut worker = job.worker().unwrap();
+    let opened =
+        worker.create::<u8>(AreaSpec::new("a").copies(0), 8).unwrap().open_to_tasks(&worker).unwrap();
+    let area = opened.area();
+    let (begin, begun) = std::sync::mpsc::channel();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let (job, graph) = (&job, &graph);
+        scope.spawn(move || {
+            let mut other = job.worker().unwrap();
+            begin.send(()).unwrap();
+            let area = other.attach::<u8>("a").unwrap();
+            std::mem::forget(TaskRun::begin(&other, graph.clone(), &[area.in_place()]).unwrap());
+            begin.send(()).unwrap();
+            while ended.try_recv().is_err() {
+                other.service().unwrap();
+            }
+        });
+        begun.recv().unwrap();
+        let run = TaskRun::begin(&worker, graph.clone(), &[area.in_place()]).unwrap();
+        begun.recv().unwrap();
+        run.check_begun(&worker).unwrap();
+        end.send(()).unwrap();
+        assert!(matches!(run.wait_for_living(&mut worker), Err(Error::TaskLeft { rank: 1 })));
     });
 }

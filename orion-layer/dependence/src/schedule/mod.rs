@@ -7,6 +7,8 @@ mod choose;
 mod cost;
 mod dynamic;
 mod error;
+#[cfg(test)]
+mod isl_tests;
 mod kinds;
 mod rebalance;
 #[cfg(test)]

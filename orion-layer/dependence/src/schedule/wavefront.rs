@@ -4,6 +4,7 @@ use super::{Schedule, ScheduleError, Steps, cells_for};
 use crate::analysis::{Dependence, Dependences};
 use crate::in_place::Waits;
 use crate::loop_nest::{LoopNest, Space};
+use crate::mutant::{self, Mutant};
 
 /// A pipelined wavefront (Lamport, 1974; Cytron, 1986): the space is cut into rows along one dimension and into blocks along
 /// another. Rows go to the workers in turn, and each row follows the one before it, so many blocks behind. No
@@ -90,7 +91,7 @@ impl Wavefront {
         let highest = cuts[self.outer].windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(1);
         let keeps = |dependence: &Dependence| {
             let [outer, inner] = [self.outer, self.inner].map(|dim| dependence.extents[dim].0);
-            let (Some(rows), Some(along)) = (outer, inner) else { return false };
+            let (Some(rows), Some(along)) = (outer, inner.map(skewed)) else { return false };
             // From an earlier row, or from the same one and not further on; and not from further on than rows are behind.
             rows >= 0 && (along >= 0 || rows >= highest && along.unsigned_abs() as usize <= self.ahead)
         };
@@ -114,7 +115,7 @@ impl Reach {
     fn of(dependences: &Dependences, outer: usize, inner: usize) -> Option<Reach> {
         let mut reach = Reach { by_index: false, ahead: 0 };
         for dependence in &dependences.list {
-            let (rows, along) = (dependence.extents[outer].0?, dependence.extents[inner].0?);
+            let (rows, along) = (dependence.extents[outer].0?, skewed(dependence.extents[inner].0?));
             if rows < 0 || along < 0 && rows == 0 {
                 return None;
             }
@@ -125,6 +126,11 @@ impl Reach {
         }
         Some(reach)
     }
+}
+
+/// The least distance along rows, of which those that point forward in the row before need rows of one index.
+fn skewed(along: i64) -> i64 {
+    if mutant::is(Mutant::SkewSign) { -along } else { along }
 }
 
 impl Schedule for Wavefront {

@@ -4,27 +4,17 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::*;
+use crate::isl;
 
 const FIXTURES: &str = include_str!("../../../tests/fixtures/distances.jsonl");
 
 /// The nest of a line: access 0 writes, access 1 reads.
 fn nest_of(line: &Value) -> LoopNest {
-    let variables = |key: &str| -> Vec<LoopVar> {
-        let bounds: Vec<(i64, i64)> = serde_json::from_value(line[key].clone()).unwrap();
-        bounds.into_iter().enumerate().map(|(k, bounds)| var(&format!("{key}{k}"), bounds)).collect()
-    };
-    let mut nest = LoopNest::new("fixture", Order::Ordered, Space::Dense, variables("dims"));
-    nest.inner = variables("inner");
+    let dims = isl::variables(&line["dims"], "dims");
+    let mut nest = LoopNest::new("fixture", Order::Ordered, Space::Dense, dims);
+    nest.inner = isl::variables(&line["inner"], "inner");
     for (key, mode) in [("source", Mode::Write), ("sink", Mode::Read)] {
-        let affine = |value: &Value| {
-            let numbers: Vec<i64> = serde_json::from_value(value.clone()).unwrap();
-            form(numbers[0], &numbers[1..])
-        };
-        let subscript = |value: &Value| match value[0].is_array() {
-            true => Subscript::Range(affine(&value[0]), affine(&value[1])),
-            false => Subscript::Index(affine(value)),
-        };
-        access(&mut nest, 0, mode, line[key].as_array().unwrap().iter().map(subscript).collect());
+        access(&mut nest, 0, mode, isl::subscripts(&line[key]));
     }
     nest
 }
@@ -86,7 +76,7 @@ pub(super) fn difference(line: &Value) -> Option<String> {
 
 /// The nests and what isl says of them.
 pub(super) fn lines() -> Vec<Value> {
-    FIXTURES.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    isl::lines(FIXTURES)
 }
 
 #[test]
