@@ -1,6 +1,7 @@
 //! Processes by id and start time, so that a reused id is told apart.
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// A number of `/proc/PID/stat` by its place in `proc_pid_stat(5)`, from the third on; 0 if it cannot be read.
 fn stat(pid: u32, place: usize) -> u64 {
@@ -99,6 +100,26 @@ pub(crate) fn kill(pid: u32, started: u64) -> bool {
             same && libc::syscall(libc::SYS_pidfd_send_signal, descriptor, libc::SIGKILL, none, 0) == 0;
         libc::close(descriptor);
         sent
+    }
+}
+
+/// Waits until a process has ended, with all threads, and has given up all files that it had: it is a zombie, or gone. False if it
+/// has not after `limit`.
+pub(crate) fn wait_for_end(pid: u32, started: u64, limit: Duration) -> bool {
+    let Ok(id) = libc::pid_t::try_from(pid) else { return true };
+    // SAFETY: plain system calls; the descriptor is owned here and closed. Between opening it and reading the start time the id
+    // cannot come to mean another process for the descriptor.
+    unsafe {
+        let descriptor = libc::syscall(libc::SYS_pidfd_open, id, 0) as libc::c_int;
+        if descriptor < 0 {
+            return std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
+        }
+        let is_another = start_time(pid) != started;
+        let mut ends = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+        let limit = libc::c_int::try_from(limit.as_millis()).unwrap_or(libc::c_int::MAX);
+        let has_ended = is_another || libc::poll(&mut ends, 1, limit) == 1;
+        libc::close(descriptor);
+        has_ended
     }
 }
 

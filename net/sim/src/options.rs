@@ -90,10 +90,16 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether nothing has agents begin anew, or sessions, or questions answered in vain: then nothing is sent twice.
+    /// Whether nothing has agents begin anew, or sessions, or questions answered in vain: then nothing is sent to who has not asked.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.crashes + self.partitions + self.pauses + self.short == 0 && !self.death && !self.impostor
+    }
+
+    /// Whether no queue pair begins anew, and no owner, either: then nothing is sent twice.
+    #[must_use]
+    pub fn is_sent_once(&self) -> bool {
+        (!self.placing || self.breaks == 0) && self.handovers == 0
     }
 
     /// Whether a group of one area is sent on demand.

@@ -6,7 +6,7 @@ use crate::memory::Arrival;
 use crate::types::{
     AreaId, Description, ElementType, GroupId, HostId, LINE, MAX_MEMBERS, NameError, Version,
 };
-use crate::wire::{Cut, Data, Owner, Register, Stage, Subscription};
+use crate::wire::{Cut, Data, Key, Owner, Register, Stage, Subscription};
 use std::collections::BTreeSet;
 
 /// A group that is received.
@@ -33,6 +33,8 @@ pub(super) struct Inbound {
     leaving: bool,
     /// Where it is to be subscribed to when what was committed is published.
     pub(super) moving: Option<Owner>,
+    /// The hosts of next owners that were told of it since it has this owner: some may have been passed over.
+    pub(super) asked: BTreeSet<HostId>,
     /// Who attaches is told when a state of this round of the owner is there: clocks that count cover it.
     pub(super) floor: u64,
 }
@@ -136,6 +138,7 @@ impl Node {
             requests: Requests::default(),
             leaving: false,
             moving: None,
+            asked: BTreeSet::new(),
             floor: 0,
         }
     }
@@ -207,12 +210,21 @@ impl Node {
         let Some(mut inbound) = self.inbound.remove(&group) else { return };
         cx.memory.release(group);
         inbound.phase = Phase::Idle;
-        let said = Subscription { stage: Stage::Off, have: Vec::new(), ..inbound.said() };
         let owner = self.owner_of(group);
-        self.tell(owner, Register::Subscription(group, said));
-        self.clocks.recount(owner);
+        inbound.asked.insert(owner);
+        self.unsubscribe_from(group, &inbound, None);
+        self.offer_left(owner, group);
         if self.handovers.expects(group) {
             self.subscribe(group, 0);
+        }
+    }
+
+    /// Tells all hosts that were told of a subscription that it is over, but the one at which it goes on.
+    pub(super) fn unsubscribe_from(&mut self, group: GroupId, inbound: &Inbound, but: Option<HostId>) {
+        for host in inbound.asked.iter().copied().filter(|host| Some(*host) != but) {
+            let said = Subscription { stage: Stage::Off, have: Vec::new(), ..inbound.said() };
+            self.tell(host, Register::Subscription(group, said));
+            self.clocks.recount(host);
         }
     }
 
@@ -237,6 +249,9 @@ impl Node {
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.stated.clone_from(&groups);
             peer.stated.extend(moving);
+            // What it counts there has to be what is counted here: of a group that has come here or gone on, it is told no more.
+            let stated = &peer.stated;
+            peer.outbox.forget(|key| matches!(key, Key::Subscription(group) if !stated.contains(group)));
         }
         for group in groups {
             let inbound = self.inbound.get_mut(&group).expect("just listed");

@@ -348,7 +348,10 @@ impl Node {
         }
         for key in known {
             match key {
-                Key::Subscription(group) => self.go_over(cx, host, group),
+                Key::Subscription(group) => {
+                    self.go_over(cx, host, group);
+                    self.offer_left(host, group);
+                }
                 Key::Name(area) => self.name_is_known(area),
                 _ => {}
             }

@@ -34,7 +34,9 @@ impl Node {
             self.keep(area, description, accepted, error);
             return;
         }
-        let outbound = self.outbound.entry(area.group).or_default();
+        // Of what was there before the agent, it is told the newest labels.
+        let young = || Outbound { is_young: self.ready, ..Outbound::default() };
+        let outbound = self.outbound.entry(area.group).or_insert_with(young);
         let member = usize::from(area.member);
         if outbound.members.len() <= member {
             outbound.members.resize(member + 1, None);
@@ -109,6 +111,7 @@ impl Node {
         outbound.labels.insert(state.label, state.round);
         while outbound.labels.len() > LABELS {
             outbound.labels.pop_first();
+            outbound.is_young = false;
         }
         outbound.newest = Some(state);
     }
@@ -211,6 +214,7 @@ impl Node {
             hurry: false,
             asked: None,
             wanted: None,
+            since: 0,
         });
         let asks = forced > subscriber.said.forced || (is_new && forced > 0);
         if asks && !on_demand {
@@ -220,6 +224,9 @@ impl Node {
             }
         }
         let subscriber = outbound.subscribers.get_mut(&from).expect("just entered");
+        if is_new {
+            subscriber.since = self.clocks.own();
+        }
         // Who has gone from host to host with the group counts its cuts anew.
         let is_anew = subscriber.ride.is_none() && said.state != subscriber.said.state;
         let state = said.state;

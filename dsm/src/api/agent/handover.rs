@@ -131,7 +131,7 @@ impl Agent {
 
     /// Whether a worker of this host has been there and is no more; `None` while it may be coming or going. Who takes a slot makes
     /// claimable what is on its way there.
-    fn is_gone_for_good(&self, rank: Rank) -> Option<bool> {
+    pub(super) fn is_gone_for_good(&self, rank: Rank) -> Option<bool> {
         let shared = &self.desk.shared;
         let seat = &shared.segment.all_seats()[rank as usize];
         match seat.state() {

@@ -90,7 +90,8 @@ impl Memory for HostMemory {
         }
         let Some(remote) = self.remote.get(&group) else { return };
         if self.is_steady && remote.is_on_demand() {
-            let asked = !remote.requests.are_answered();
+            let is_open = !remote.requests.are_answered();
+            let asked = is_open || (!self.is_sent_once && remote.requests.were_any());
             self.judge.borrow_mut().sent(self.host, group, asked);
         }
         if remote.arrival.is_some() || versions.len() > remote.members.len() {

@@ -67,6 +67,8 @@ pub(crate) struct HostMemory {
     pub(crate) requests: u64,
     /// No agent and no session begins anew.
     pub(crate) is_steady: bool,
+    /// Nothing is sent twice.
+    pub(crate) is_sent_once: bool,
     /// The worker.
     pub(crate) worker: Worker,
     round: u64,
@@ -113,6 +115,7 @@ impl HostMemory {
             forcing: BTreeSet::new(),
             requests: 0,
             is_steady: false,
+            is_sent_once: false,
             worker: Worker { iteration: 0, clock: 0, waits: false, started: false, writes_at: 0 },
             round: 0,
             local: 0,

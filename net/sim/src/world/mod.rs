@@ -156,6 +156,7 @@ impl World {
                 HostMemory::new(host, options.hosts, options.mode, options.iterations, judge.clone(), random);
             memory.requests = options.requests;
             memory.is_steady = options.is_steady();
+            memory.is_sent_once = options.is_sent_once();
             let wanted = Vec::new();
             hosts.push(Host {
                 memory,
