@@ -79,6 +79,10 @@ pub struct Options {
     pub placing: bool,
     /// Of a thousand of their writes, so many break the queue pair.
     pub breaks: u64,
+    /// How often a worker of each host drops an area, or claims one that was dropped.
+    pub drops: u64,
+    /// So many lines are placed at one peer at a time.
+    pub place_most: u64,
     /// A host sends cuts of groups that it does not own.
     pub impostor: bool,
     /// A host dies.
@@ -155,6 +159,8 @@ impl Options {
             on_demand: if random.chance(500) { 500 } else { 0 },
             placing: random.chance(500),
             breaks: if random.chance(500) { random.between(1, 200) } else { 0 },
+            drops: if random.chance(300) { random.between(1, 6) } else { 0 },
+            place_most: random.pick(&[8, 40, 1 << 16]),
             mutant: None,
             verbose: false,
         }

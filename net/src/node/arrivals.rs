@@ -1,5 +1,6 @@
 //! Groups of other hosts to which this one subscribes: cuts are received and committed.
 use super::forced::Requests;
+use super::ownerless::Ownerless;
 use super::{Action, Cx, Mutant, Node};
 use crate::intervals::Intervals;
 use crate::memory::Arrival;
@@ -37,6 +38,7 @@ pub(super) struct Inbound {
     pub(super) asked: BTreeSet<HostId>,
     /// Who attaches is told when a state of this round of the owner is there: clocks that count cover it.
     pub(super) floor: u64,
+    pub(super) ownerless: Ownerless,
 }
 
 #[derive(Debug)]
@@ -140,6 +142,7 @@ impl Node {
             moving: None,
             asked: BTreeSet::new(),
             floor: 0,
+            ownerless: Ownerless::default(),
         }
     }
 
@@ -180,6 +183,10 @@ impl Node {
             inbound.phase = Phase::Arrived { cut: 0, round: 0, refused: false };
         } else {
             cx.memory.restore(group);
+        }
+        // The owner's host says it again.
+        for member in 0..inbound.have.len() as u16 {
+            cx.memory.ownerless(AreaId { group, member }, false);
         }
         // The former agent may have counted clocks before there was data. The owner says what they cover.
         inbound.floor = u64::MAX;
@@ -240,7 +247,7 @@ impl Node {
     }
 
     /// The agent of a host is another one: its cuts are numbered anew, and what was under way is not finished.
-    pub(super) fn forget_cuts(&mut self, from: HostId) {
+    pub(super) fn forget_cuts(&mut self, cx: &mut Cx<'_>, from: HostId) {
         let groups: BTreeSet<GroupId> =
             self.inbound.keys().filter(|group| self.owner_of(**group) == from).copied().collect();
         let moving = self.inbound.iter().filter(|(_, it)| it.moving.is_some_and(|owner| owner.host == from));
@@ -260,6 +267,7 @@ impl Node {
                 Phase::Arrived { cut, refused, .. } => (*cut, *refused) = (0, false),
                 phase => *phase = Phase::Idle,
             }
+            self.renew_ownerless(cx, group);
             self.restate_subscription(group);
         }
     }
@@ -307,21 +315,26 @@ impl Node {
 
     /// Makes copies for the members of a group that were told and have none, in their order.
     pub(super) fn reserve(&mut self, cx: &mut Cx<'_>, group: GroupId) {
-        let Some(inbound) = self.inbound.get_mut(&group) else { return };
+        let Some(inbound) = self.inbound.get(&group) else { return };
         let before = inbound.have.len();
         let mut refused = None;
-        while let Some(Some(told)) = inbound.told.get(inbound.have.len()) {
+        while let Some(inbound) = self.inbound.get_mut(&group)
+            && let Some(Some(told)) = inbound.told.get(inbound.have.len())
+        {
             let area = AreaId { group, member: inbound.have.len() as u16 };
             // A member that was deleted before has nothing to be received.
             match told.as_ref().map_or(Ok(None), |description| cx.memory.reserve(area, description)) {
-                Ok(have) => inbound.have.push(have),
+                Ok(have) => {
+                    inbound.have.push(have);
+                    self.note_ownerless(cx, area);
+                }
                 Err(error) => {
                     refused = Some((area, error));
                     break;
                 }
             }
         }
-        if inbound.have.len() > before {
+        if self.inbound[&group].have.len() > before {
             self.restate_subscription(group);
             self.answer_attached(cx, group);
         }

@@ -197,8 +197,7 @@ impl Node {
         let Some(&(_, handover)) = self.handovers.left.get(&group).filter(|(host, _)| *host == to) else {
             return;
         };
-        let is_known =
-            self.peers.get(&to).is_some_and(|peer| peer.outbox.is_known(Key::Subscription(group)));
+        let is_known = self.peers.get(&to).is_some_and(|peer| peer.outbox.is_known(Key::Subscription(group)));
         // Of one that was deleted, nothing is to be covered.
         if is_known || !self.inbound.contains_key(&group) {
             self.tell(to, Register::Handover(group, Some(handover)));
@@ -283,6 +282,7 @@ impl Node {
         self.under_way.retain(|_, other| *other != group);
         self.handovers.owners.insert(group, owner);
         cx.memory.moved(group, owner.host, owner.epoch);
+        self.renew_ownerless(cx, group);
         self.restate_subscription(group);
         if let Some(mut inbound) = self.inbound.remove(&group) {
             inbound.asked.insert(before);

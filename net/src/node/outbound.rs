@@ -5,7 +5,7 @@ use crate::lines::Lines;
 use crate::memory::{Pinned, State};
 use crate::types::{Description, HostId, Place};
 use crate::wire::{Forced, Stage, Subscription};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const EXPRESS: usize = 0;
 pub(super) const SLOW: usize = 1;
@@ -28,6 +28,8 @@ pub(super) struct Outbound {
     pub(super) trains: [Option<Train>; 2],
     /// Who asks for what it is now.
     pub(super) forcing: Forcing,
+    /// Members that their owners have dropped.
+    pub(super) ownerless: BTreeSet<u16>,
 }
 
 #[derive(Debug)]

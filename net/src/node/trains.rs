@@ -253,6 +253,7 @@ impl Node {
             for (member, description) in members {
                 self.tell(from, Register::Member(AreaId { group, member: member as u16 }, description));
             }
+            self.tell_ownerless(from, group);
         }
         self.stirred.insert(group);
         self.clocks.stir(from);
@@ -262,7 +263,7 @@ impl Node {
     fn forget_members(&mut self, host: HostId, group: GroupId) {
         if let Some(peer) = self.peers.get_mut(&host) {
             peer.outbox.forget(|key| match key {
-                Key::Member(area) => area.group == group,
+                Key::Member(area) | Key::Ownerless(area) => area.group == group,
                 Key::Forced(of) | Key::Unsent(of) => *of == group,
                 _ => false,
             });
@@ -273,8 +274,11 @@ impl Node {
     fn unsubscribe(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
         self.get_off(cx, group, host, false);
         let Some(outbound) = self.outbound.get_mut(&group) else { return };
-        outbound.subscribers.remove(&host);
+        let was_here = outbound.subscribers.remove(&host).is_some();
         outbound.forcing.forget(host);
+        if was_here {
+            cx.memory.unsubscribed(group, host);
+        }
     }
 
     /// The agent of a host is another one: it subscribes anew.

@@ -42,6 +42,14 @@ pub enum Event {
         /// The number of the last request.
         request: u64,
     },
+    /// The owner of an area of this host has dropped it, so that nobody gives it; or there is one again. Not told of one that was never
+    /// dropped.
+    Ownerless {
+        /// The area.
+        area: AreaId,
+        /// Whether nobody owns it.
+        is: bool,
+    },
     /// A worker of this host has given an area to one of another. What it had written is published by the next round.
     Given {
         /// The area.
@@ -82,6 +90,8 @@ pub(super) struct Known {
     requested: u64,
     /// The last epoch in which it was given away, as was told.
     given: u64,
+    /// It was told to be without an owner.
+    is_ownerless: bool,
 }
 
 impl Agent {
@@ -133,8 +143,7 @@ impl Agent {
     /// takes a slot for the first time has not gone, though its seat is counted before it is taken.
     pub(super) fn is_deserted(&self) -> bool {
         let segment = &self.desk.shared.segment;
-        segment.spans_hosts()
-            && segment.ranks_here().all(|rank| self.is_gone_for_good(rank) == Some(true))
+        segment.spans_hosts() && segment.ranks_here().all(|rank| self.is_gone_for_good(rank) == Some(true))
     }
 
     /// Whether all workers of this host have left, for the other hosts to be told. Nobody joins after that
@@ -191,6 +200,10 @@ impl Agent {
         if word.is_transit() && word.epoch() > known.given && segment.host_of(word.rank()).is_some() {
             known.given = word.epoch();
             events.push(Event::Given { area, to: word.rank(), epoch: word.epoch() });
+        }
+        if word.is_dropped() != known.is_ownerless {
+            known.is_ownerless = word.is_dropped();
+            events.push(Event::Ownerless { area, is: known.is_ownerless });
         }
         let parts = Parts::of(segment, index);
         let version = if parts.layout.copies == 0 { None } else { Some(parts.reader_copies().version()) };
