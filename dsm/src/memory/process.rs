@@ -1,7 +1,7 @@
 //! Processes by id and start time, so that a reused id is told apart.
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A number of `/proc/PID/stat` by its place in `proc_pid_stat(5)`, from the third on; 0 if it cannot be read.
 fn stat(pid: u32, place: usize) -> u64 {
@@ -112,7 +112,8 @@ pub(crate) fn wait_for_end(pid: u32, started: u64, limit: Duration) -> bool {
     unsafe {
         let descriptor = libc::syscall(libc::SYS_pidfd_open, id, 0) as libc::c_int;
         if descriptor < 0 {
-            return std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
+            let is_gone = std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
+            return is_gone || looks_for_end(pid, started, limit);
         }
         let is_another = start_time(pid) != started;
         let mut ends = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
@@ -121,6 +122,18 @@ pub(crate) fn wait_for_end(pid: u32, started: u64, limit: Duration) -> bool {
         libc::close(descriptor);
         has_ended
     }
+}
+
+/// The same where the kernel tells of no processes by descriptors: by `/proc`.
+fn looks_for_end(pid: u32, started: u64, limit: Duration) -> bool {
+    let since = Instant::now();
+    while is_there(pid, pid, started) {
+        if since.elapsed() >= limit {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
 }
 
 /// The cores that this process may run on.
@@ -163,6 +176,20 @@ mod tests {
         assert_eq!(may_run(pid, started, 0), Some(true), "the stack was not known");
         assert_eq!(may_run(pid, started, stack + 16), Some(false));
         assert_eq!(may_run(pid, started + 1, stack), Some(false));
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_waited_for() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let (pid, started) = (child.id(), start_time(child.id()));
+        let (short, long) = (Duration::from_millis(20), Duration::from_secs(100));
+        assert!(!wait_for_end(pid, started, short) && !looks_for_end(pid, started, short));
+        assert!(wait_for_end(pid, started + 1, short) && looks_for_end(pid, started + 1, short), "another one");
+        child.kill().unwrap();
+        // Also while it is a zombie.
+        assert!(wait_for_end(pid, started, long) && looks_for_end(pid, started, long));
+        child.wait().unwrap();
+        assert!(wait_for_end(pid, started, long) && looks_for_end(pid, started, long));
     }
 
     #[test]
