@@ -92,7 +92,10 @@ impl Memory for HostMemory {
         let Some(remote) = self.remote.get(&group) else { return };
         if self.is_steady && remote.is_on_demand() {
             let is_open = !remote.requests.are_answered();
-            let asked = is_open || (!self.is_sent_once && remote.requests.were_any());
+            // The sender may not know yet that it came, and have sent it again.
+            let mut pairs = remote.members.iter().zip(versions);
+            let has_all = pairs.all(|(member, version)| member.version == Some(*version));
+            let asked = is_open || has_all || (!self.is_sent_once && remote.requests.were_any());
             self.judge.borrow_mut().sent(self.host, group, asked);
         }
         if remote.arrival.is_some() || versions.len() > remote.members.len() {
