@@ -184,7 +184,10 @@ mod tests {
         let (pid, started) = (child.id(), start_time(child.id()));
         let (short, long) = (Duration::from_millis(20), Duration::from_secs(100));
         assert!(!wait_for_end(pid, started, short) && !looks_for_end(pid, started, short));
-        assert!(wait_for_end(pid, started + 1, short) && looks_for_end(pid, started + 1, short), "another one");
+        assert!(
+            wait_for_end(pid, started + 1, short) && looks_for_end(pid, started + 1, short),
+            "another one"
+        );
         child.kill().unwrap();
         // Also while it is a zombie.
         assert!(wait_for_end(pid, started, long) && looks_for_end(pid, started, long));
