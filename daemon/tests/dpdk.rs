@@ -106,6 +106,31 @@ fn a_killed_agent_leaves_its_port_to_the_next() {
     ends_well(run, &cluster);
 }
 
+/// A daemon that is killed in the middle of a job leaves the agent its port; the next daemon follows it, also when that has died
+/// while there was none.
+#[test]
+fn a_killed_daemon_leaves_the_agent_its_dpdk_port_and_the_next_follows() {
+    let Some(mut cluster) = cluster(2, 1500) else { return };
+    let mut run = start(&cluster, 1000);
+    let first = standing(&cluster, 0);
+    cluster.daemons.remove(0).kill();
+    read_until(&mut run, "turn ");
+    let now = standing(&cluster, 0);
+    assert_eq!((now.pid, links(&cluster, 0)), (first.pid, vec![link(1, "dpdk", BOTH)]));
+    cluster.start_daemon(0);
+    let daemon = cluster.daemons.pop().unwrap();
+    daemon.wait_for("the agent of an earlier daemon goes on");
+    read_until(&mut run, "turn ");
+    daemon.kill();
+    let killed = cluster.kill_agent(0);
+    until("nobody", || cluster.agents(0).is_empty());
+    cluster.start_daemon(0);
+    until("another agent", || cluster.agents(0).first().is_some_and(|other| *other != killed));
+    read_until(&mut run, "turn ");
+    until("the link", || cluster.hectare(0, &["peers", "seen"]).out.contains("is reached by dpdk"));
+    ends_well(run, &cluster);
+}
+
 /// Two hosts with a port reach each other by it, and the third one by UDP.
 #[test]
 fn the_link_is_chosen_for_each_peer_and_it_is_said_why_with_dpdk() {

@@ -107,6 +107,52 @@ fn join(count: usize) -> Result<(Job, Worker), Error> {
     Ok((job, worker))
 }
 
+/// One of three ranks, of which the first drops an area for which the second waits. The third one's host has it, too; then a worker of
+/// the first host claims it, and gives it after all.
+fn waits_for_what_is_dropped(worker: &mut Worker) -> Result<(), Error> {
+    let rank = worker.rank();
+    let mine = if rank == 0 { Some(worker.create::<u64>("dropped", 8)?) } else { None };
+    worker.barrier()?;
+    let area = worker.attach::<u64>("dropped")?;
+    worker.barrier()?;
+    if rank == 1 {
+        // It waits when the owner drops it.
+        println!("it waits");
+        let gone = area.take_within(worker, LONG).map(drop).unwrap_err();
+        assert!(matches!(gone, Error::OwnerGone { rank: 1, host: Some(_), .. }), "{gone}");
+        names(&gone, &["dropped", "10.77.0.1"]);
+        // Nor does it wait any more.
+        let gone = area.take(worker).map(drop).unwrap_err();
+        assert!(matches!(gone, Error::OwnerGone { .. }), "{gone}");
+        println!("it is told");
+    } else if rank == 0 {
+        let since = std::time::Instant::now();
+        while since.elapsed() < Duration::from_millis(500) {
+            worker.service()?;
+        }
+        drop(mine);
+    }
+    worker.barrier()?;
+    if rank == 0 {
+        let mut owned = worker.claim::<u64>("dropped")?.owned;
+        owned.write(worker)?.fill(5);
+        owned.give(worker, 1)?;
+    }
+    worker.barrier()?;
+    if rank == 1 {
+        let owned = loop {
+            match area.take_within(worker, LONG) {
+                // The claim is on its way.
+                Err(Error::OwnerGone { .. }) => {}
+                taken => break taken?,
+            }
+        };
+        assert_eq!(owned.read(worker)?, [5; 8]);
+        println!("it has it");
+    }
+    worker.barrier()
+}
+
 /// One of two ranks, the first of which gives an area at once: the other may not have come yet.
 fn pair(worker: &mut Worker) -> Result<(), Error> {
     let (own, other) = (worker.rank(), 1 - worker.rank());
@@ -138,6 +184,7 @@ fn role() {
     match role.as_str() {
         "refused" => try_all(&mut worker, &job).unwrap(),
         "pair" => pair(&mut worker).unwrap(),
+        "dropped" => waits_for_what_is_dropped(&mut worker).unwrap(),
         rounds => go_round(&mut worker, rounds.parse().unwrap()).unwrap(),
     }
     println!("done: {role}");
@@ -154,6 +201,17 @@ fn what_cannot_leave_its_host_is_refused() {
     let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &program("refused"));
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(said.out.matches("done: refused").count(), 2, "{said:?}");
+    cluster.assert_nothing_is_left();
+}
+
+#[test]
+fn who_waits_for_an_area_is_told_when_its_owner_drops_it_on_another_host() {
+    let Some(cluster) = Cluster::new(3) else { return };
+    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &program("dropped"));
+    assert_eq!(said.code, 0, "{said:?}");
+    for part in ["it waits", "it is told", "it has it"] {
+        assert_eq!(said.out.matches(part).count(), 1, "{part}: {said:?}");
+    }
     cluster.assert_nothing_is_left();
 }
 

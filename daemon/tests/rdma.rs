@@ -1,102 +1,11 @@
-//! Jobs whose agents place large cuts by RDMA. Two network namespaces cannot have a software device each, so that hosts are daemons of one
-//! machine, at the addresses of two devices. `net/rdma/guest/run` runs this where there are such.
+//! Jobs whose agents place large cuts by RDMA, on daemons of one machine. `net/rdma/guest/run` runs this where there are devices.
 use crate::areas_on_hosts::in_role;
-use crate::common::cluster::{HECTARE, Running};
-use crate::common::{Daemon, Host, Said, example, until};
+use crate::common::cluster::Running;
+use crate::common::flat::{DEVICE, Flat};
+use crate::common::{Host, example};
 use crate::matrix_completion::ratings_in;
-use hectare_wire::{AgentStatus, RunDir};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-
-/// Daemons on one machine: the first and the third at addresses of one device, the second at that of another.
-#[derive(Debug)]
-struct Flat {
-    top: tempfile::TempDir,
-    daemons: Vec<Daemon>,
-}
-
-fn name(host: usize) -> String {
-    format!("h{host}")
-}
-
-const DEVICE: &str = "[rdma]\n";
-
-impl Flat {
-    /// With this in the configuration of each. `None` where there are no devices, which in the guest there have to be.
-    fn new(configs: &[&str]) -> Option<Flat> {
-        if std::env::var_os("HECTARE_RDMA_GUEST").is_none() {
-            hectare_testing::skip("RDMA devices", "jobs over RDMA run in the guest with devices");
-            return None;
-        }
-        let mut all = Flat { top: tempfile::tempdir().unwrap(), daemons: Vec::new() };
-        for (host, config) in configs.iter().enumerate() {
-            std::fs::create_dir(all.home(host)).unwrap();
-            let key = |host| all.home(host).join("key");
-            match host {
-                0 => drop(hectare_daemon::key_file::make(&key(0), "lab").unwrap()),
-                _ => drop(std::fs::copy(key(0), key(host)).unwrap()),
-            }
-            let file = all.home(host).join("hectared.toml");
-            std::fs::write(&file, config).unwrap();
-            let mut command = Command::new(env!("CARGO_BIN_EXE_hectared"));
-            command.env("HECTARE_RUN_DIR", all.dir(host).path()).env("HOME", all.home(host));
-            command.arg("--config").arg(file).args(["--log-format", "json"]);
-            all.daemons.push(Daemon::start(command));
-        }
-        Some(all)
-    }
-
-    fn home(&self, host: usize) -> PathBuf {
-        self.top.path().join(name(host))
-    }
-
-    fn dir(&self, host: usize) -> RunDir {
-        RunDir::at(self.home(host).join("run"))
-    }
-
-    fn command(&self, args: &[&str], script: &str) -> Command {
-        let host = |host: usize| format!("{}@10.9.0.{}:1", name(host), 1 + host);
-        let list: Vec<String> = (0..self.daemons.len()).map(host).collect();
-        let top = self.top.path().display();
-        let rsh = format!(
-            "nsenter --net=/proc/1/ns/net env HOME={top}/{{host}} HECTARE_RUN_DIR={top}/{{host}}/run HECTARE_KEY_FILE={top}/{{host}}/key \
-             HECTARE_CONFIG={top}/{{host}}/hectared.toml"
-        );
-        // Where none of the addresses is its own, or it would not ask for a remote shell.
-        let mut command = Command::new("unshare");
-        command.args(["--net", "sh", "-c", "ip link set lo up; exec \"$@\"", "sh", HECTARE]);
-        command.args(["run", "--hosts", &list.join(","), "--timeout", "60"]).args(args);
-        command.args(["--rsh", &rsh, "--", "sh", "-c", script]);
-        command.env("HOME", self.top.path()).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, args: &[&str], script: &str) -> Said {
-        said(&mut self.command(args, script))
-    }
-
-    /// How the agent of a host stands, once `is_it` says so.
-    fn standing(&self, run: &mut Running, host: usize, is_it: impl Fn(&AgentStatus) -> bool) -> AgentStatus {
-        let mut found = None;
-        until("the agents", || {
-            if let Some(status) = run.child.try_wait().unwrap() {
-                panic!("it ended with {status}: {}", run.said());
-            }
-            let mut command = Command::new(HECTARE);
-            command.arg("--run-dir").arg(self.dir(host).path()).args(["peers", "seen", "--json"]);
-            let agents = serde_json::from_str::<Vec<AgentStatus>>(&said(&mut command).out);
-            found = agents.ok().and_then(|mut agents| agents.pop()).filter(&is_it);
-            found.is_some()
-        });
-        found.unwrap()
-    }
-}
-
-fn said(command: &mut Command) -> Said {
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Said { code: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
-}
+use hectare_wire::AgentStatus;
+use std::process::Command;
 
 fn counted(standing: &AgentStatus, name: &str, cause: &str) -> u64 {
     let found = standing.counters.iter().find(|(n, c, _)| (n.as_str(), c.as_str()) == (name, cause));

@@ -366,10 +366,15 @@ pub enum Error {
         newest: String,
     },
     /// Ownership was waited for, but whoever could have given it is gone.
-    #[error("area {name:?} will not be given to worker {rank}: its owner is gone; claim it")]
+    #[error(
+        "area {name:?}{} will not be given to worker {rank}: its owner is gone; claim it{}",
+        of_host(.host), if .host.is_some() { " there" } else { "" }
+    )]
     OwnerGone {
         /// The area.
         name: String,
+        /// The host of who has dropped it, if that is another one.
+        host: Option<String>,
         /// The worker that waits.
         rank: Rank,
     },

@@ -116,8 +116,15 @@ pub trait Memory {
     /// afterwards, as of a group of this host.
     fn take(&mut self, group: GroupId, handover: Handover) -> bool;
 
-    /// The owner of a received group is on this host by now, as of the hand-over of this epoch.
+    /// The owner of a received group is on that host by now, as of the hand-over of this epoch. What its last owner's host was let
+    /// write ([`grant`](Self::grant)) is not that one's any more.
     fn moved(&mut self, group: GroupId, owner: HostId, epoch: u64);
+
+    /// A host has no copies of a group of this host any more: nothing is sent or placed there but what is on its way.
+    fn unsubscribed(&mut self, group: GroupId, host: HostId);
+
+    /// The owner of a received area, which is on another host, has dropped it, so that nobody gives it; or there is one again.
+    fn ownerless(&mut self, area: AreaId, is: bool);
 
     /// An area of another host is gone, or nobody here wants its group any more.
     fn release(&mut self, group: GroupId);

@@ -270,6 +270,9 @@ impl SegmentMemory {
                 }
             }
             dsm::agent::Event::Given { area, to, epoch } => self.given(area, to, epoch),
+            dsm::agent::Event::Ownerless { area, is } => {
+                self.events.extend(self.own.id_of(area).map(|area| Event::Ownerless { area, is }));
+            }
             dsm::agent::Event::Wanted { name } => self.want(name),
             dsm::agent::Event::TakenFor { name, element } => self.taken_for(&name, element),
             dsm::agent::Event::Requested { area, request } => match self.received.request(area, request) {
@@ -552,8 +555,22 @@ impl Memory for SegmentMemory {
     }
 
     fn moved(&mut self, group: GroupId, owner: HostId, epoch: u64) {
+        // What the last owner's host was let write is not its any more.
+        self.forget_places(group);
         for area in self.received.areas_of(group) {
             self.agent.refer(area, usize::from(owner.0), epoch);
+        }
+    }
+
+    fn unsubscribed(&mut self, group: GroupId, host: HostId) {
+        for area in self.own.areas_of(group) {
+            self.placer.forget_sent(host, area);
+        }
+    }
+
+    fn ownerless(&mut self, area: AreaId, is: bool) {
+        if let Some(here) = self.received.area(area) {
+            self.agent.note_ownerless(here, is);
         }
     }
 

@@ -51,6 +51,8 @@ impl Placer {
 
     pub(crate) fn forget(&mut self, _: dsm::AreaId) {}
 
+    pub(crate) fn forget_sent(&mut self, _: HostId, _: dsm::AreaId) {}
+
     pub(crate) fn may_sleep(&mut self) -> bool {
         true
     }

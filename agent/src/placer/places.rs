@@ -65,11 +65,27 @@ impl Places {
         self.sent.remove(&area);
     }
 
-    /// Ends all that a peer may write.
+    /// A peer is sent nothing of an area any more. What is under way keeps what it is of.
+    pub(super) fn forget_sent(&mut self, peer: HostId, area: dsm::AreaId) {
+        if let Some(of_area) = self.sent.get_mut(&area) {
+            of_area.retain(|(host, _), _| *host != peer);
+            if of_area.is_empty() {
+                self.sent.remove(&area);
+            }
+        }
+    }
+
+    /// How many registrations there are.
+    pub(super) fn count(&self) -> usize {
+        self.written.len() + self.sent.values().map(BTreeMap::len).sum::<usize>()
+    }
+
+    /// Ends all that a peer may write, and is sent.
     pub(super) fn forget_peer(&mut self, peer: HostId) {
         self.written.retain(|_, (host, _)| *host != peer);
-        for of_area in self.sent.values_mut() {
+        self.sent.retain(|_, of_area| {
             of_area.retain(|(host, _), _| *host != peer);
-        }
+            !of_area.is_empty()
+        });
     }
 }

@@ -94,7 +94,7 @@ impl Placer {
 
     /// Opens a queue pair to a peer, in place of the one that there may be, and tells it.
     fn renew(&mut self, now: Time, peer: HostId) {
-        let Some(way) = self.ways.get_mut(&peer) else { return };
+        let Some(way) = self.ways.get_mut(&peer).filter(|way| !way.is_given_up()) else { return };
         if let Err(error) = way.open() {
             return self.fail(now, peer, error.to_string());
         }
@@ -139,6 +139,7 @@ impl Placer {
             if let Some(way) = self.ways.get_mut(&peer) {
                 way.give_up(why.clone());
                 self.news.push_back(News::Places(peer, false));
+                self.places.forget_peer(peer);
             }
             self.without.insert(peer, why);
             return;
@@ -241,7 +242,7 @@ impl Placer {
 
     /// Ends the queue pair to a peer, so that nothing of it is written here any more, and opens another.
     pub(crate) fn close(&mut self, peer: HostId, why: &str) {
-        let Some(way) = self.ways.get_mut(&peer) else { return };
+        let Some(way) = self.ways.get_mut(&peer).filter(|way| !way.is_given_up()) else { return };
         info!(%peer, why, "an RDMA queue pair is closed");
         self.closed += 1;
         if way.shut() {
@@ -253,6 +254,11 @@ impl Placer {
     /// An area is gone, or changes hands: what is registered of it is no more.
     pub(crate) fn forget(&mut self, area: dsm::AreaId) {
         self.places.forget(area);
+    }
+
+    /// A peer has no copies of an area any more.
+    pub(crate) fn forget_sent(&mut self, peer: HostId, area: dsm::AreaId) {
+        self.places.forget_sent(peer, area);
     }
 
     /// Whether there is nothing to do until the device or the next time-out says so.
@@ -304,6 +310,133 @@ impl Placer {
             ("rdma", "bytes", self.bytes),
             ("rdma", "broken", self.broken),
             ("rdma", "closed", self.closed),
+            ("rdma", "registered", self.places.count() as u64),
         ]
+    }
+}
+
+/// On real devices, which there are in the guest (`net/rdma/guest/test`).
+#[cfg(test)]
+mod tests {
+    use super::super::way::PAIR;
+    use super::*;
+    use crate::memory::SegmentMemory;
+    use hectare_dsm::{AreaSpec, ElementType, Job};
+    use hectare_net::{AreaId, Description, GroupId, Memory, Version};
+
+    const US: HostId = HostId(1);
+    const THEM: HostId = HostId(0);
+
+    fn job() -> Job {
+        Job::builder().hosts(&[1, 1, 1], 1).reserve(1 << 26).embedded().unwrap()
+    }
+
+    fn open(device: &str) -> Option<Placer> {
+        if std::env::var_os("HECTARE_RDMA_GUEST").is_none() {
+            hectare_testing::skip("RDMA devices", "placers run in the guest with devices");
+            return None;
+        }
+        let device = RdmaDevice { device: Some(device.into()) };
+        Some(Placer::open(&device, [127, 0, 0, 1].into()).unwrap())
+    }
+
+    /// Connects them; what else they have to say is dropped.
+    fn meet(ours: &mut Placer, theirs: &mut Placer) {
+        ours.connected(THEM);
+        theirs.connected(US);
+        for _ in 0..10 {
+            while let Some(news) = ours.next_news() {
+                if let News::Card(_, card) = news {
+                    theirs.card(Time::ZERO, US, &card);
+                }
+            }
+            while let Some(news) = theirs.next_news() {
+                if let News::Card(_, card) = news {
+                    ours.card(Time::ZERO, THEM, &card);
+                }
+            }
+        }
+        assert!(ours.standing(THEM).is_up && theirs.standing(US).is_up);
+    }
+
+    fn registered(placer: &Placer) -> u64 {
+        placer.counters().iter().find(|(_, what, _)| *what == "registered").expect("it is counted").2
+    }
+
+    #[test]
+    fn a_peer_that_gives_up_may_write_nothing_any_more() {
+        let (Some(mut ours), Some(mut theirs)) = (open("rxe0"), open("rxe1")) else { return };
+        meet(&mut ours, &mut theirs);
+        let job = job();
+        let agent = job.agent().unwrap();
+        let area = agent.create(&AreaSpec::new("a").copies(3), ElementType::of::<u64>(), 100).unwrap();
+        assert!(ours.grant(&agent, THEM, &[Some(area)]).is_some());
+        assert_eq!(registered(&ours), 1);
+        ours.card(Time::ZERO, THEM, &no_card("it has too little memory"));
+        assert_eq!(registered(&ours), 0);
+        assert!(!ours.standing(THEM).is_up);
+    }
+
+    #[test]
+    fn what_was_given_up_is_not_opened_again() {
+        let (Some(mut ours), Some(mut theirs)) = (open("rxe0"), open("rxe1")) else { return };
+        meet(&mut ours, &mut theirs);
+        ours.give_up(THEM, "too little memory".into());
+        while let Some(news) = ours.next_news() {
+            assert!(!matches!(&news, News::Card(_, card) if card[0] == PAIR), "{news:?}");
+        }
+        ours.close(THEM, "a cut was given up");
+        ours.poll(Time::from_nanos(1 << 40));
+        assert_eq!(ours.next_news(), None);
+        assert!(ours.next_timeout().is_none());
+    }
+
+    #[test]
+    fn a_copy_is_pinned_for_those_who_subscribe() {
+        let (Some(mut ours), Some(mut theirs)) = (open("rxe0"), open("rxe1")) else { return };
+        meet(&mut ours, &mut theirs);
+        let job = job();
+        let (agent, mut worker) = (job.agent().unwrap(), job.worker().unwrap());
+        let mut owned = worker.create::<u64>(AreaSpec::new("a").copies(3), 100).unwrap();
+        owned.write(&worker).unwrap().fill(1);
+        worker.sync().unwrap();
+        let area = agent.find("a").unwrap();
+        agent.complete(area).unwrap();
+        let held = agent.hold(&[area]).unwrap();
+        let domain = ours.ways[&THEM].domain.clone();
+        for peer in [THEM, HostId(2)] {
+            drop(ours.places.copy((peer, &domain), &held[0]).unwrap());
+        }
+        assert_eq!(registered(&ours), 2);
+        ours.forget_sent(THEM, area);
+        assert_eq!(registered(&ours), 1, "the other's stays");
+        ours.forget_sent(HostId(2), area);
+        assert_eq!(registered(&ours), 0);
+    }
+
+    /// On a host that neither gives nor takes the area.
+    #[test]
+    fn what_the_last_owners_host_may_write_ends_with_the_transfer() {
+        let (Some(ours), Some(mut theirs)) = (open("rxe0"), open("rxe1")) else { return };
+        let job = job();
+        let mut memory = SegmentMemory::with_ranks(job.agent().unwrap(), US, job.hosts()).with_placer(ours);
+        meet(memory.placer_mut(), &mut theirs);
+        let [size, align, kind] = ElementType::of::<u64>().to_parts();
+        let area = AreaId { group: GroupId::new(THEM, 7), member: 0 };
+        let description = Description {
+            name: "a".into(),
+            group: String::new(),
+            element: hectare_net::ElementType { kind, size, align },
+            bytes: 800,
+            row: 1,
+            on_demand: false,
+        };
+        assert_eq!(memory.reserve(area, &description), Ok(None));
+        memory.begin(area.group, &[Version { term: 1, counter: 1 }]);
+        assert!(memory.grant(area.group, THEM, 1).is_some());
+        memory.placed(area.group);
+        assert_eq!(registered(memory.placer()), 1);
+        memory.moved(area.group, HostId(2), 2);
+        assert_eq!(registered(memory.placer()), 0);
     }
 }

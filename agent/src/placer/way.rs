@@ -53,6 +53,7 @@ pub(super) struct Way {
     queued: u64,
     written: u64,
     is_up: bool,
+    is_given_up: bool,
     /// When the queue pair is replaced, if there is none.
     again: Option<Time>,
     /// How often one broke, since the last that wrote something.
@@ -84,6 +85,7 @@ impl Way {
             queued: 0,
             written: 0,
             is_up: false,
+            is_given_up: false,
             again: None,
             failures: 0,
             why: "its queue pairs are being connected".into(),
@@ -92,6 +94,11 @@ impl Way {
 
     pub(super) fn is_up(&self) -> bool {
         self.is_up
+    }
+
+    /// Whether there is to be no queue pair any more.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.is_given_up
     }
 
     pub(super) fn again(&self) -> Option<Time> {
@@ -130,7 +137,7 @@ impl Way {
     /// Never again.
     pub(super) fn give_up(&mut self, why: String) {
         self.shut();
-        (self.why, self.again) = (why, None);
+        (self.why, self.again, self.is_given_up) = (why, None, true);
     }
 
     /// The peer says which queue pair it has. Whether it is another than that with which this side is connected, so that this side's is

@@ -2,7 +2,7 @@
 use crate::measure::{Cpu, Figures, Flow};
 use crate::raw::times_line;
 use crate::{
-    LinkKind, Options,
+    Options,
     common::cluster::{Cluster, Running},
 };
 use hectare_dsm::wire::Launch;
@@ -12,26 +12,47 @@ use std::time::{Duration, Instant};
 const LONG: Duration = Duration::from_secs(60);
 const WARM: u64 = 200;
 
+/// Two hosts on which a job can run.
+pub(crate) trait Hosts {
+    /// Starts it on both.
+    fn start(&self, args: &[&str], script: &str) -> Running;
+    /// Its agents' processes.
+    fn agents(&self) -> Vec<i32>;
+    /// Whether nothing of it is left.
+    fn are_idle(&self) -> bool;
+}
+
+impl Hosts for Cluster {
+    fn start(&self, args: &[&str], script: &str) -> Running {
+        let list = self.list(1);
+        let all: Vec<&str> = ["--hosts", &list, "--timeout", "20"].iter().chain(args).copied().collect();
+        Running::start(self.command(&all, script))
+    }
+
+    fn agents(&self) -> Vec<i32> {
+        (0..2).flat_map(|host| Cluster::agents(self, host)).collect()
+    }
+
+    fn are_idle(&self) -> bool {
+        self.jobs(0).is_empty() && Cluster::agents(self, 0).is_empty()
+    }
+}
+
 /// An area that is written all over again and again, and one of 64 bytes there and back.
-pub(crate) fn measure(cluster: &Cluster, kind: LinkKind, cipher: &str, options: &Options) -> Figures {
-    let transport = kind.name();
-    let list = cluster.list(1);
-    let all =
-        ["--hosts", &list, "--timeout", "20", "--cipher", cipher, "--transport", transport, "--job", "bench"];
-    let start = |role: String| {
-        Running::start(cluster.command(&all, &format!("exec {} role {role}", crate::program())))
-    };
+pub(crate) fn measure(hosts: &impl Hosts, transport: &str, cipher: &str, options: &Options) -> Figures {
+    let all = ["--cipher", cipher, "--transport", transport, "--job", "bench"];
+    let start = |role: String| hosts.start(&all, &format!("exec {} role {role}", crate::program()));
     let mut run = start(format!("area {} {}", options.area_bytes(), options.area_turns()));
     until(&mut run, "begin");
-    let agents: Vec<i32> = (0..2).flat_map(|host| cluster.agents(host)).collect();
+    let agents = hosts.agents();
     let before = Cpu::of(&agents);
     let line = until(&mut run, "end ");
     let cpu = before.until_now();
     let flow = Flow::of_line(&line, cpu);
-    finish(run, cluster);
+    finish(run, hosts);
     let mut run = start(format!("visible {}", options.visible_turns()));
     let times = crate::measure::times_of(&until(&mut run, "times "));
-    finish(run, cluster);
+    finish(run, hosts);
     Figures { flow: Some(flow), times: Some(times) }
 }
 
@@ -44,9 +65,9 @@ fn until(run: &mut Running, part: &str) -> String {
     }
 }
 
-fn finish(mut run: Running, cluster: &Cluster) {
+fn finish(mut run: Running, hosts: &impl Hosts) {
     assert_eq!(run.end(), Some(0), "{}", run.said());
-    crate::common::until("the job to go", || cluster.jobs(0).is_empty() && cluster.agents(0).is_empty());
+    crate::common::until("the job to go", || hosts.are_idle());
 }
 
 fn worker() -> Result<Worker> {

@@ -3,9 +3,12 @@
 //! for DPDK the feature of that name. For C, cc and pkg-config; what is missing is said.
 //!
 //! `cargo bench -p hectare-daemon --features dpdk --bench transports [-- [--quick] [--json FILE] [1500|9000]]`
+//!
+//! In a virtual machine with RDMA devices (`net/rdma/guest/test bench`), areas over RDMA and UDP beside `ib_write_bw`.
 mod areas;
 #[path = "../../tests/common/mod.rs"]
 mod common;
+mod guest;
 mod measure;
 mod raw;
 mod rivals;
@@ -91,6 +94,9 @@ fn main() {
         return play(rest);
     }
     let options = Options::parse(words.into_iter());
+    if guest::is_here() {
+        return guest::measure_all(&options);
+    }
     let top = tempfile::tempdir().expect("a folder");
     let bare = rivals::compile(top.path());
     println!(
@@ -155,7 +161,7 @@ fn measure(cluster: &Cluster, mtu: u32, bare: &Result<PathBuf, String>, options:
     for kind in [LinkKind::Udp, LinkKind::Dpdk] {
         links.push((format!("{}, raw", kind.name()), Box::new(move || of_raw(cluster, kind, mtu, options))));
         for (cipher, said) in [("none", "no cipher"), ("aes-128-gcm", "AES-128-GCM")] {
-            let of = move || kind.is_built().map(|()| areas::measure(cluster, kind, cipher, options));
+            let of = move || kind.is_built().map(|()| areas::measure(cluster, kind.name(), cipher, options));
             links.push((format!("{}, areas, {said}", kind.name()), Box::new(of)));
         }
     }

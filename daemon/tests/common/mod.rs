@@ -1,6 +1,7 @@
 //! A daemon in a run directory of its own, for tests.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 pub mod cluster;
+pub mod flat;
 pub mod process;
 
 use hectare_wire::{Connection, JobLine, Reply, Request, RunDir};

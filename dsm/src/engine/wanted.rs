@@ -23,6 +23,14 @@ impl Shared {
         self.ring_for_agent();
     }
 
+    /// An area was dropped by its owner, or claimed: who waits for it on other hosts is to hear of that.
+    #[inline]
+    pub(crate) fn tell_of_owner(&self, index: usize) {
+        if self.segment.spans_hosts() {
+            self.tell_agent(index);
+        }
+    }
+
     /// Rings the agent's bell, after news were left.
     pub(crate) fn ring_for_agent(&self) {
         let outlet = self.segment.outlet();

@@ -1,6 +1,7 @@
 //! Processes by id and start time, so that a reused id is told apart.
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// A number of `/proc/PID/stat` by its place in `proc_pid_stat(5)`, from the third on; 0 if it cannot be read.
 fn stat(pid: u32, place: usize) -> u64 {
@@ -102,6 +103,39 @@ pub(crate) fn kill(pid: u32, started: u64) -> bool {
     }
 }
 
+/// Waits until a process has ended, with all threads, and has given up all files that it had: it is a zombie, or gone. False if it
+/// has not after `limit`.
+pub(crate) fn wait_for_end(pid: u32, started: u64, limit: Duration) -> bool {
+    let Ok(id) = libc::pid_t::try_from(pid) else { return true };
+    // SAFETY: plain system calls; the descriptor is owned here and closed. Between opening it and reading the start time the id
+    // cannot come to mean another process for the descriptor.
+    unsafe {
+        let descriptor = libc::syscall(libc::SYS_pidfd_open, id, 0) as libc::c_int;
+        if descriptor < 0 {
+            let is_gone = std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
+            return is_gone || looks_for_end(pid, started, limit);
+        }
+        let is_another = start_time(pid) != started;
+        let mut ends = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+        let limit = libc::c_int::try_from(limit.as_millis()).unwrap_or(libc::c_int::MAX);
+        let has_ended = is_another || libc::poll(&mut ends, 1, limit) == 1;
+        libc::close(descriptor);
+        has_ended
+    }
+}
+
+/// The same where the kernel tells of no processes by descriptors: by `/proc`.
+fn looks_for_end(pid: u32, started: u64, limit: Duration) -> bool {
+    let since = Instant::now();
+    while is_there(pid, pid, started) {
+        if since.elapsed() >= limit {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
 /// The cores that this process may run on.
 pub(crate) fn allowed_cores() -> Vec<usize> {
     // SAFETY: zero is an empty set, which the call fills.
@@ -142,6 +176,23 @@ mod tests {
         assert_eq!(may_run(pid, started, 0), Some(true), "the stack was not known");
         assert_eq!(may_run(pid, started, stack + 16), Some(false));
         assert_eq!(may_run(pid, started + 1, stack), Some(false));
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_waited_for() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let (pid, started) = (child.id(), start_time(child.id()));
+        let (short, long) = (Duration::from_millis(20), Duration::from_secs(100));
+        assert!(!wait_for_end(pid, started, short) && !looks_for_end(pid, started, short));
+        assert!(
+            wait_for_end(pid, started + 1, short) && looks_for_end(pid, started + 1, short),
+            "another one"
+        );
+        child.kill().unwrap();
+        // Also while it is a zombie.
+        assert!(wait_for_end(pid, started, long) && looks_for_end(pid, started, long));
+        child.wait().unwrap();
+        assert!(wait_for_end(pid, started, long) && looks_for_end(pid, started, long));
     }
 
     #[test]

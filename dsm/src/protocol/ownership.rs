@@ -19,6 +19,8 @@ const RANK: u64 = (1 << 20) - 1;
 /// In the place of the rank of a REMOTE word: what is below it is the rank to which a worker of this host gave the area, not the
 /// place of a host.
 const GIVEN: u64 = 1 << 19;
+/// In the place of the rank of a REMOTE word: the owner has dropped the area, as its host says, so that nobody gives it.
+const DROPPED: u64 = 1 << 18;
 /// In an OPEN word: to tasks that were checked ([`super::tasks`]), and not by atomics.
 const TASKS: u64 = 1 << 19;
 /// In the place of the rank of a TRANSIT word: no worker has it. The area was released, and whoever is first acquires it.
@@ -61,7 +63,7 @@ impl OwnershipWord {
 
     /// Owned by a worker of another host: of that one, if it is known.
     pub(crate) fn remote(host: Option<usize>, epoch: u64) -> OwnershipWord {
-        let place = host.map_or(0, |host| (host as u64 + 1).min(GIVEN - 1));
+        let place = host.map_or(0, |host| (host as u64 + 1).min(DROPPED - 1));
         OwnershipWord(epoch << 24 | REMOTE | place)
     }
 
@@ -72,17 +74,31 @@ impl OwnershipWord {
 
     /// The host of an owner that is on another one, as far as it is known.
     pub(crate) const fn host(self) -> Option<usize> {
-        if self.is_remote() && self.0 & GIVEN == 0 { (self.rank() as usize).checked_sub(1) } else { None }
+        if self.is_remote() && self.0 & GIVEN == 0 {
+            ((self.0 & (DROPPED - 1)) as usize).checked_sub(1)
+        } else {
+            None
+        }
     }
 
     /// The worker of another host to which one of this host gave the area, which was left to it.
     pub(crate) const fn left_to(self) -> Option<u32> {
-        if self.is_remote() && self.0 & GIVEN != 0 { Some((self.0 & (GIVEN - 1)) as u32) } else { None }
+        if self.is_remote() && self.0 & GIVEN != 0 { Some((self.0 & (DROPPED - 1)) as u32) } else { None }
     }
 
     /// Whether the owner is a worker of another host: the agent writes the writer copy.
     pub(crate) const fn is_remote(self) -> bool {
         self.0 & STATE == REMOTE
+    }
+
+    /// Whether nobody gives the area, as its owner, on another host, has dropped it.
+    pub(crate) const fn is_dropped_elsewhere(self) -> bool {
+        self.is_remote() && self.0 & DROPPED != 0
+    }
+
+    /// Whether nobody of this host is responsible for an area of this host: it was dropped, and may be claimed.
+    pub(crate) const fn is_dropped(self) -> bool {
+        matches!(self.0 & STATE, CLAIMABLE | LEFT_LENT)
     }
 
     /// Whether everybody may read and write the writer copy by atomics.
@@ -156,6 +172,9 @@ impl std::fmt::Display for OwnershipWord {
                 write!(f, "opened to tasks by worker {rank}, epoch {epoch}")
             }
             OPEN => write!(f, "opened to all by worker {rank}, epoch {epoch}"),
+            REMOTE if self.is_dropped_elsewhere() => {
+                write!(f, "dropped by its owner on another host, epoch {epoch}")
+            }
             REMOTE => write!(f, "owned by a worker of another host, epoch {epoch}"),
             LEFT_LENT => write!(f, "claimable, lent to all readers by worker {rank}, epoch {epoch}"),
             _ => write!(f, "not owned"),
@@ -395,6 +414,21 @@ pub(crate) fn arrive(word: &AtomicU64, to: u32, epoch: u64, gone: bool) -> Optio
 pub(crate) fn refer(word: &AtomicU64, host: usize, epoch: u64) -> Option<bool> {
     let next = OwnershipWord::remote(Some(host), epoch);
     change(word, |seen| seen.is_remote() && seen.epoch() < epoch, next)
+}
+
+/// Notes that the owner of an area of another host has dropped it, or that there is one again; `None` if that is known, or it is not
+/// another host's.
+pub(crate) fn note_dropped(word: &AtomicU64, is: bool) -> Option<bool> {
+    let mut seen = load(word);
+    while seen.is_remote() && seen.is_dropped_elsewhere() != is {
+        let next = seen.awake().0 ^ DROPPED;
+        // Relaxed: it orders nothing, and the release sequence of who left the area goes on. Acquire: as in `load`.
+        match word.compare_exchange(seen.0, next, Ordering::Relaxed, Ordering::Acquire) {
+            Ok(old) => return Some(old & SLEEP != 0),
+            Err(now) => seen = OwnershipWord(now),
+        }
+    }
+    None
 }
 
 /// Changes the word to `next` if `may` says so of what it is; true if somebody slept on it.

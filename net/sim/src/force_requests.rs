@@ -39,6 +39,11 @@ impl Requests {
         newest
     }
 
+    /// Whether somebody asked since the agent began.
+    pub(crate) fn were_any(&self) -> bool {
+        self.last > 0
+    }
+
     /// Whether nobody waits for an answer.
     pub(crate) fn are_answered(&self) -> bool {
         self.open.is_empty()

@@ -28,7 +28,7 @@ pub enum Promise {
     Demand,
     /// A name has one area, and the areas of a group have one host; who asks gets the answer that fits.
     Names,
-    /// Both hosts hear of what conflicts.
+    /// Both hosts hear of what conflicts, and who has copies when an area is dropped.
     Told,
     /// One host decides who failed, and all end by that.
     OneDecision,
@@ -82,6 +82,8 @@ pub(crate) struct Judge {
     heard: BTreeSet<(AreaId, HostId)>,
     ends: BTreeMap<HostId, PeerFailed>,
     deleted: BTreeSet<GroupId>,
+    /// Groups that were dropped, and whether they still are.
+    dropped: BTreeMap<GroupId, bool>,
     /// To whose worker a group was given that is sent on demand, until that one has it.
     given_to: BTreeMap<GroupId, HostId>,
     /// The host whose worker owns a group that is given from host to host; `None` while it is on its way.
@@ -268,6 +270,21 @@ impl Judge {
     pub(crate) fn delete(&mut self, group: GroupId) {
         self.deleted.insert(group);
         self.names.retain(|_, area| area.group != group);
+    }
+
+    /// The owner has dropped a group, or somebody has claimed it.
+    pub(crate) fn dropped(&mut self, group: GroupId, is: bool) {
+        self.dropped.insert(group, is);
+    }
+
+    /// Whether nobody owns a group, as its owner dropped it.
+    pub(crate) fn is_dropped(&self, group: GroupId) -> bool {
+        self.dropped.get(&group) == Some(&true)
+    }
+
+    /// Whether its owner ever dropped a group.
+    pub(crate) fn was_dropped(&self, group: GroupId) -> bool {
+        self.dropped.contains_key(&group)
     }
 
     /// Whether its owner has deleted a group.

@@ -30,6 +30,9 @@ struct Arguments {
     /// So many hand-overs of each host, whatever the seed says.
     #[arg(long)]
     handovers: Option<u64>,
+    /// So many areas of each host that are dropped or claimed, whatever the seed says.
+    #[arg(long)]
+    drops: Option<u64>,
     /// An error in the node, by name.
     #[arg(long)]
     mutant: Option<String>,
@@ -65,6 +68,7 @@ fn main() -> anyhow::Result<()> {
         options.on_demand = arguments.on_demand.unwrap_or(options.on_demand);
         options.crashes = arguments.crashes.unwrap_or(options.crashes);
         options.handovers = arguments.handovers.unwrap_or(options.handovers);
+        options.drops = arguments.drops.unwrap_or(options.drops);
         if arguments.seed.is_some() {
             println!("{options:#?}");
         }

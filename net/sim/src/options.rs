@@ -79,6 +79,10 @@ pub struct Options {
     pub placing: bool,
     /// Of a thousand of their writes, so many break the queue pair.
     pub breaks: u64,
+    /// How often a worker of each host drops an area, or claims one that was dropped.
+    pub drops: u64,
+    /// So many lines are placed at one peer at a time.
+    pub place_most: u64,
     /// A host sends cuts of groups that it does not own.
     pub impostor: bool,
     /// A host dies.
@@ -90,10 +94,16 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether nothing has agents begin anew, or sessions, or questions answered in vain: then nothing is sent twice.
+    /// Whether nothing has agents begin anew, or sessions, or questions answered in vain: then nothing is sent to who has not asked.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.crashes + self.partitions + self.pauses + self.short == 0 && !self.death && !self.impostor
+    }
+
+    /// Whether no queue pair begins anew, and no owner, either: then nothing is sent twice.
+    #[must_use]
+    pub fn is_sent_once(&self) -> bool {
+        (!self.placing || self.breaks == 0) && self.handovers == 0
     }
 
     /// Whether a group of one area is sent on demand.
@@ -149,6 +159,8 @@ impl Options {
             on_demand: if random.chance(500) { 500 } else { 0 },
             placing: random.chance(500),
             breaks: if random.chance(500) { random.between(1, 200) } else { 0 },
+            drops: if random.chance(300) { random.between(1, 6) } else { 0 },
+            place_most: random.pick(&[8, 40, 1 << 16]),
             mutant: None,
             verbose: false,
         }

@@ -1,12 +1,13 @@
 //! Groups of other hosts to which this one subscribes: cuts are received and committed.
 use super::forced::Requests;
+use super::ownerless::Ownerless;
 use super::{Action, Cx, Mutant, Node};
 use crate::intervals::Intervals;
 use crate::memory::Arrival;
 use crate::types::{
     AreaId, Description, ElementType, GroupId, HostId, LINE, MAX_MEMBERS, NameError, Version,
 };
-use crate::wire::{Cut, Data, Owner, Register, Stage, Subscription};
+use crate::wire::{Cut, Data, Key, Owner, Register, Stage, Subscription};
 use std::collections::BTreeSet;
 
 /// A group that is received.
@@ -33,8 +34,11 @@ pub(super) struct Inbound {
     leaving: bool,
     /// Where it is to be subscribed to when what was committed is published.
     pub(super) moving: Option<Owner>,
+    /// The hosts of next owners that were told of it since it has this owner: some may have been passed over.
+    pub(super) asked: BTreeSet<HostId>,
     /// Who attaches is told when a state of this round of the owner is there: clocks that count cover it.
     pub(super) floor: u64,
+    pub(super) ownerless: Ownerless,
 }
 
 #[derive(Debug)]
@@ -136,7 +140,9 @@ impl Node {
             requests: Requests::default(),
             leaving: false,
             moving: None,
+            asked: BTreeSet::new(),
             floor: 0,
+            ownerless: Ownerless::default(),
         }
     }
 
@@ -178,6 +184,10 @@ impl Node {
         } else {
             cx.memory.restore(group);
         }
+        // The owner's host says it again.
+        for member in 0..inbound.have.len() as u16 {
+            cx.memory.ownerless(AreaId { group, member }, false);
+        }
         // The former agent may have counted clocks before there was data. The owner says what they cover.
         inbound.floor = u64::MAX;
         self.inbound.insert(group, inbound);
@@ -207,12 +217,21 @@ impl Node {
         let Some(mut inbound) = self.inbound.remove(&group) else { return };
         cx.memory.release(group);
         inbound.phase = Phase::Idle;
-        let said = Subscription { stage: Stage::Off, have: Vec::new(), ..inbound.said() };
         let owner = self.owner_of(group);
-        self.tell(owner, Register::Subscription(group, said));
-        self.clocks.recount(owner);
+        inbound.asked.insert(owner);
+        self.unsubscribe_from(group, &inbound, None);
+        self.offer_left(owner, group);
         if self.handovers.expects(group) {
             self.subscribe(group, 0);
+        }
+    }
+
+    /// Tells all hosts that were told of a subscription that it is over, but the one at which it goes on.
+    pub(super) fn unsubscribe_from(&mut self, group: GroupId, inbound: &Inbound, but: Option<HostId>) {
+        for host in inbound.asked.iter().copied().filter(|host| Some(*host) != but) {
+            let said = Subscription { stage: Stage::Off, have: Vec::new(), ..inbound.said() };
+            self.tell(host, Register::Subscription(group, said));
+            self.clocks.recount(host);
         }
     }
 
@@ -228,7 +247,7 @@ impl Node {
     }
 
     /// The agent of a host is another one: its cuts are numbered anew, and what was under way is not finished.
-    pub(super) fn forget_cuts(&mut self, from: HostId) {
+    pub(super) fn forget_cuts(&mut self, cx: &mut Cx<'_>, from: HostId) {
         let groups: BTreeSet<GroupId> =
             self.inbound.keys().filter(|group| self.owner_of(**group) == from).copied().collect();
         let moving = self.inbound.iter().filter(|(_, it)| it.moving.is_some_and(|owner| owner.host == from));
@@ -237,6 +256,9 @@ impl Node {
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.stated.clone_from(&groups);
             peer.stated.extend(moving);
+            // What it counts there has to be what is counted here: of a group that has come here or gone on, it is told no more.
+            let stated = &peer.stated;
+            peer.outbox.forget(|key| matches!(key, Key::Subscription(group) if !stated.contains(group)));
         }
         for group in groups {
             let inbound = self.inbound.get_mut(&group).expect("just listed");
@@ -245,6 +267,7 @@ impl Node {
                 Phase::Arrived { cut, refused, .. } => (*cut, *refused) = (0, false),
                 phase => *phase = Phase::Idle,
             }
+            self.renew_ownerless(cx, group);
             self.restate_subscription(group);
         }
     }
@@ -292,21 +315,26 @@ impl Node {
 
     /// Makes copies for the members of a group that were told and have none, in their order.
     pub(super) fn reserve(&mut self, cx: &mut Cx<'_>, group: GroupId) {
-        let Some(inbound) = self.inbound.get_mut(&group) else { return };
+        let Some(inbound) = self.inbound.get(&group) else { return };
         let before = inbound.have.len();
         let mut refused = None;
-        while let Some(Some(told)) = inbound.told.get(inbound.have.len()) {
+        while let Some(inbound) = self.inbound.get_mut(&group)
+            && let Some(Some(told)) = inbound.told.get(inbound.have.len())
+        {
             let area = AreaId { group, member: inbound.have.len() as u16 };
             // A member that was deleted before has nothing to be received.
             match told.as_ref().map_or(Ok(None), |description| cx.memory.reserve(area, description)) {
-                Ok(have) => inbound.have.push(have),
+                Ok(have) => {
+                    inbound.have.push(have);
+                    self.note_ownerless(cx, area);
+                }
                 Err(error) => {
                     refused = Some((area, error));
                     break;
                 }
             }
         }
-        if inbound.have.len() > before {
+        if self.inbound[&group].have.len() > before {
             self.restate_subscription(group);
             self.answer_attached(cx, group);
         }

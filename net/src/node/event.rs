@@ -30,6 +30,8 @@ pub struct Config {
     pub silence_ns: u64,
     /// The smallest cut, in lines, that is placed where the link can do that; smaller ones are in packets.
     pub place_lines: u64,
+    /// So many lines at most are being placed at one peer.
+    pub place_most: u64,
     /// A seeded error.
     #[cfg(feature = "mutants")]
     pub mutant: Option<Mutant>,
@@ -49,6 +51,7 @@ impl Config {
             alive_ns: 1_000_000_000,
             silence_ns: 30_000_000_000,
             place_lines: 64,
+            place_most: 1 << 16,
             #[cfg(feature = "mutants")]
             mutant: None,
         }
@@ -211,6 +214,14 @@ pub enum Event<'b> {
         peer: HostId,
         /// The lower bits of the cut's number.
         cut: u32,
+    },
+    /// The owner of an area of this host has dropped it, so that nobody gives it, or there is one again. When an agent starts, it is
+    /// told of those that were dropped.
+    Ownerless {
+        /// The area.
+        area: AreaId,
+        /// Whether nobody owns it.
+        is: bool,
     },
     /// All events of the time before the agent's start were given.
     Ready,

@@ -188,7 +188,20 @@ impl Node {
 
     fn offer(&mut self, group: GroupId, to: HostId, handover: Handover) {
         self.handovers.left.insert(group, (to, handover));
-        self.tell(to, Register::Handover(group, Some(handover)));
+        self.offer_left(to, group);
+    }
+
+    /// Tells the next owner's host that a group was left to it, when that knows that this one subscribes: its clocks are to cover what
+    /// its owner publishes from the beginning. It may have known before, when the group was there.
+    pub(super) fn offer_left(&mut self, to: HostId, group: GroupId) {
+        let Some(&(_, handover)) = self.handovers.left.get(&group).filter(|(host, _)| *host == to) else {
+            return;
+        };
+        let is_known = self.peers.get(&to).is_some_and(|peer| peer.outbox.is_known(Key::Subscription(group)));
+        // Of one that was deleted, nothing is to be covered.
+        if is_known || !self.inbound.contains_key(&group) {
+            self.tell(to, Register::Handover(group, Some(handover)));
+        }
     }
 
     /// A group goes to another host: this one, or one at which it is to be subscribed to from now on.
@@ -238,6 +251,7 @@ impl Node {
             self.clocks.stir(owner.host);
         }
         self.tell(owner.host, Register::Subscription(group, said));
+        self.inbound.get_mut(&group).expect("just seen").asked.insert(owner.host);
         if self.peers.get(&owner.host).is_some_and(|peer| peer.outbox.is_known(Key::Subscription(group))) {
             self.go_over(cx, owner.host, group);
         }
@@ -251,7 +265,11 @@ impl Node {
         let is_whole = !matches!(inbound.phase, Phase::Arrived { .. });
         let Some(owner) = inbound.moving.filter(|owner| owner.host == host && is_whole) else { return };
         inbound.moving = None;
-        (inbound.last_cut, inbound.ended_cut, inbound.round) = (0, 0, 0);
+        (inbound.last_cut, inbound.ended_cut) = (0, 0);
+        if before != owner.host {
+            // Where it has come back to its last owner's host, that one's rounds go on.
+            inbound.round = 0;
+        }
         self.last_state += 1;
         (inbound.state, inbound.first_state) = (self.last_state, self.last_state);
         // What the new owner has is newer than all that clocks covered before.
@@ -264,12 +282,13 @@ impl Node {
         self.under_way.retain(|_, other| *other != group);
         self.handovers.owners.insert(group, owner);
         cx.memory.moved(group, owner.host, owner.epoch);
+        self.renew_ownerless(cx, group);
         self.restate_subscription(group);
-        if before != owner.host {
-            let said = self.inbound[&group].said();
-            let off = Subscription { stage: Stage::Off, have: Vec::new(), ..said };
-            self.tell(before, Register::Subscription(group, off));
-            self.clocks.recount(before);
+        if let Some(mut inbound) = self.inbound.remove(&group) {
+            inbound.asked.insert(before);
+            self.unsubscribe_from(group, &inbound, Some(owner.host));
+            inbound.asked.clear();
+            self.inbound.insert(group, inbound);
         }
         self.answer_attached(cx, group);
         self.answer_wishes(cx, group);
@@ -337,6 +356,7 @@ impl Node {
         self.handovers.owners.insert(group, Owner { host: self.config.host, epoch });
         let inbound = self.inbound.remove(&group).expect("just seen");
         self.under_way.retain(|_, other| *other != group);
+        self.unsubscribe_from(group, &inbound, None);
         let members = inbound.told.into_iter().map(Option::flatten).collect::<Vec<_>>();
         let count = members.len() as u16;
         self.outbound.insert(group, Outbound { members, ..Outbound::default() });

@@ -10,6 +10,7 @@ mod load;
 mod names;
 mod outbound;
 mod outbox;
+mod ownerless;
 mod peer;
 mod peers;
 mod place;
@@ -220,6 +221,7 @@ impl Node {
                 self.known_owner(group, Owner { host, epoch }, given);
             }
             Event::Given { group, to, rank, epoch } => self.given(group, to, Handover { epoch, rank }),
+            Event::Ownerless { area, is } => self.ownerless(area, is),
             Event::Card { peer, card } => {
                 self.tell(peer, Register::Card(card));
             }
@@ -308,12 +310,13 @@ impl Node {
                         | Key::Taken(_)
                         | Key::Card
                         | Key::Grant(_)
+                        | Key::Ownerless(_)
                 )
             });
             peer.outbox.restate();
             self.forget_subscriber(cx, host);
             self.handovers.forget_early(host, None);
-            self.forget_cuts(host);
+            self.forget_cuts(cx, host);
             self.clocks.forget(host);
             if let Some(directory) = &mut self.directory {
                 directory.forget(host);
@@ -348,7 +351,10 @@ impl Node {
         }
         for key in known {
             match key {
-                Key::Subscription(group) => self.go_over(cx, host, group),
+                Key::Subscription(group) => {
+                    self.go_over(cx, host, group);
+                    self.offer_left(host, group);
+                }
                 Key::Name(area) => self.name_is_known(area),
                 _ => {}
             }
@@ -475,6 +481,7 @@ impl Node {
             Register::Taken(group, epoch) => self.on_taken(from, group, epoch),
             Register::Card(card) => cx.out.push(Action::Card { peer: from, card }),
             Register::Grant(group, cut, places) => self.on_grant(cx, from, group, (cut, places)),
+            Register::Ownerless(area, is) => self.on_ownerless(cx, from, area, is),
             Register::Suspect(host, silent) => self.on_suspect(cx, from, host, silent),
             Register::Verdict(failed) => self.on_verdict(cx, from, failed),
             Register::Left => {

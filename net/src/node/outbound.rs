@@ -5,7 +5,7 @@ use crate::lines::Lines;
 use crate::memory::{Pinned, State};
 use crate::types::{Description, HostId, Place};
 use crate::wire::{Forced, Stage, Subscription};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const EXPRESS: usize = 0;
 pub(super) const SLOW: usize = 1;
@@ -22,10 +22,14 @@ pub(super) struct Outbound {
     pub(super) newest: Option<State>,
     /// The round of the last state of each of the newest labels. Those of the two newest can be pinned.
     pub(super) labels: BTreeMap<u64, u64>,
+    /// Those are all labels that it had: before them there was no such group.
+    pub(super) is_young: bool,
     pub(super) subscribers: BTreeMap<HostId, Subscriber>,
     pub(super) trains: [Option<Train>; 2],
     /// Who asks for what it is now.
     pub(super) forcing: Forcing,
+    /// Members that their owners have dropped.
+    pub(super) ownerless: BTreeSet<u16>,
 }
 
 #[derive(Debug)]
@@ -54,6 +58,9 @@ pub(super) struct Subscriber {
     pub(super) asked: Option<u32>,
     /// What was published by this round is to be sent for it.
     pub(super) wanted: Option<u64>,
+    /// The clock of this host when it subscribed. It may have been told before, and count there: the first state that it gets has all
+    /// that was published up to it.
+    pub(super) since: u64,
 }
 
 /// A subscriber's way through a train: a cursor, and what was lost.
@@ -106,7 +113,9 @@ impl Outbound {
         if newest.label <= clock {
             return Some(newest.round);
         }
-        let last = self.labels.range(..=clock).next_back().or_else(|| self.labels.first_key_value());
+        let last = self.labels.range(..=clock).next_back();
+        // What was published by then is not known any more; or there was nothing.
+        let last = last.or_else(|| self.labels.first_key_value().filter(|_| !self.is_young));
         last.map(|(_, round)| *round)
     }
 
@@ -179,13 +188,19 @@ impl Outbound {
         if newest.label <= limit {
             return Some(Choice { kept: None, label: newest.label });
         }
+        let subscriber = &self.subscribers[&host];
+        let has_any = subscriber.said.have.iter().any(Option::is_some);
         if let Some((&label, &last)) = self.labels.range(..=limit).next_back() {
-            if last <= round {
+            let is_old = !has_any && self.covered_round(subscriber.since).is_some_and(|round| last < round);
+            if last <= round || is_old {
                 return None;
             }
             if self.is_kept(label) {
                 return Some(Choice { kept: Some(label), label });
             }
+        } else if self.is_young && has_any {
+            // There was no such group then; what it has is a later state already.
+            return None;
         }
         // It is too late for that state: the receiver is to take a later one in its place.
         let later = self.labels.keys().copied().find(|&label| label > limit && self.is_kept(label));
@@ -236,4 +251,75 @@ impl Subscription {
 pub(super) fn said_has(said: &Subscription, state: &State) -> bool {
     said.have.len() == state.versions.len()
         && said.have.iter().zip(&state.versions).all(|(have, version)| *have == Some(*version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Version;
+
+    const HOST: HostId = HostId(1);
+
+    /// A group with these labels and the last round of each, of which the subscriber has that round (0: nothing), and to which it
+    /// subscribed at that clock.
+    fn group(labels: &[(u64, u64)], has: u64, since: u64) -> Outbound {
+        let mut outbound = Outbound { labels: labels.iter().copied().collect(), ..Outbound::default() };
+        let version = |counter| Version { term: 1, counter };
+        let (label, round) = *labels.last().expect("something is published");
+        outbound.newest = Some(State { round, label, versions: vec![version(round)] });
+        let have = vec![(has > 0).then(|| version(has))];
+        let said = Subscription {
+            stage: Stage::Free,
+            cut: 0,
+            state: 1,
+            round: has,
+            interval_us: 0,
+            forced: 0,
+            have,
+        };
+        let subscriber = Subscriber {
+            said,
+            ride: None,
+            credit: None,
+            slow: false,
+            departed_ns: None,
+            hurry: false,
+            asked: None,
+            wanted: None,
+            since,
+        };
+        outbound.subscribers.insert(HOST, subscriber);
+        outbound
+    }
+
+    #[test]
+    fn who_subscribes_late_gets_nothing_from_before_the_clock_of_the_owner() {
+        let labels = [(10, 627), (11, 638)];
+        // It has everything up to the clocks that were told before it subscribed, or waits for its own.
+        assert_eq!(group(&labels, 0, 11).choose(HOST, Some(9)), None);
+        let newest = Choice { kept: None, label: 11 };
+        assert_eq!(group(&labels, 0, 11).choose(HOST, Some(10)), Some(newest));
+        let kept = Choice { kept: Some(10), label: 10 };
+        assert_eq!(group(&labels, 0, 10).choose(HOST, Some(9)), Some(kept));
+        // Who has something was counted with it.
+        assert_eq!(group(&labels, 620, 11).choose(HOST, Some(9)), Some(kept));
+    }
+
+    #[test]
+    fn what_was_not_there_at_a_clock_is_not_sent_in_place_of_what_was() {
+        let labels = [(2, 345), (3, 347)];
+        let young = |has| Outbound { is_young: true, ..group(&labels, has, 0) };
+        assert_eq!(young(345).choose(HOST, Some(0)), None);
+        assert_eq!(young(345).covered_round(1), None);
+        assert_eq!(young(345).covered_round(2), Some(345));
+        // Who has nothing gets what there is, as one of the label that it may have.
+        let later = Choice { kept: Some(2), label: 1 };
+        assert_eq!(young(0).choose(HOST, Some(0)), Some(later));
+        // Of a group from before the agent, nobody knows.
+        assert_eq!(group(&labels, 345, 0).choose(HOST, Some(0)), Some(later));
+        assert_eq!(group(&labels, 345, 0).covered_round(1), Some(345));
+        // A state that there was and that is gone has one in its place, also of a young group.
+        let gone = Outbound { is_young: true, ..group(&[(1, 5), (2, 345), (3, 347)], 3, 0) };
+        assert_eq!(gone.choose(HOST, Some(0)), Some(later));
+    }
 }

@@ -110,6 +110,14 @@ pub(super) struct Sent {
     pub(super) announced: Vec<(GroupId, u64, Range<u64>)>,
 }
 
+/// Lines that are being placed.
+#[derive(Debug)]
+pub(super) struct BeingPlaced {
+    pub(super) id: u64,
+    pub(super) pin: PinId,
+    pub(super) lines: u64,
+}
+
 /// Another host, as this one knows it.
 #[derive(Debug, Default)]
 pub(super) struct Peer {
@@ -119,8 +127,12 @@ pub(super) struct Peer {
     /// Lines can be placed there.
     pub(super) places: bool,
     /// What is being placed there, and of which states, which stay pinned until it is.
-    pub(super) placing: VecDeque<(u64, PinId)>,
+    pub(super) placing: VecDeque<BeingPlaced>,
+    /// Lines of those.
+    pub(super) lines_placing: u64,
     pub(super) last_placing: u64,
+    /// Groups of which more is to be placed, when some of that is written.
+    pub(super) held_up: BTreeSet<GroupId>,
     /// Its hello was accepted, from this boot.
     pub(super) greeted: bool,
     /// It has acknowledged a packet with ours.

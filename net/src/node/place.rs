@@ -1,13 +1,16 @@
 //! Cuts whose lines the sender writes into the receiver's memory itself: announced, marked, granted, then placed.
 use super::arrivals::Phase;
 use super::outbound::{Placed, Ride, Train};
-use super::peer::Filling;
+use super::peer::{BeingPlaced, Filling};
 use super::{Action, Cx, Mutant, Node, Placing};
 use crate::intervals::Intervals;
 use crate::lines::Run;
 use crate::types::{AreaId, Description, GroupId, HostId, LINE, Place};
 use crate::wire::{Announced, Frame, Register, announced_cost};
 use std::ops::Range;
+
+/// In so many pieces is written what may be on its way at a time, so that the link is never empty.
+const PIECES: u64 = 16;
 
 impl Node {
     /// Whether a cut of so many lines is placed at a host.
@@ -22,6 +25,7 @@ impl Node {
         if can {
             return;
         }
+        peer.held_up.clear();
         self.wrote(cx, host, u64::MAX);
         let is_placed = |ride: &Option<Ride>| ride.as_ref().is_some_and(|ride| ride.placed.is_some());
         let placed: Vec<GroupId> = self
@@ -37,9 +41,14 @@ impl Node {
     /// What was to be placed at a host is written, up to this one: nothing reads its states for that any more.
     pub(super) fn wrote(&mut self, cx: &mut Cx<'_>, host: HostId, id: u64) {
         while let Some(peer) = self.peers.get_mut(&host)
-            && let Some((_, pin)) = peer.placing.pop_front_if(|(first, _)| *first <= id)
+            && let Some(written) = peer.placing.pop_front_if(|first| first.id <= id)
         {
-            self.drop_pin(cx, pin);
+            peer.lines_placing -= written.lines;
+            self.drop_pin(cx, written.pin);
+        }
+        let held_up = self.peers.get_mut(&host).map(|peer| std::mem::take(&mut peer.held_up));
+        for group in held_up.into_iter().flatten() {
+            self.place(cx, host, group);
         }
     }
 
@@ -82,7 +91,7 @@ impl Node {
         }
     }
 
-    /// Has those lines written of which the receiver knows, if it has granted that.
+    /// Has those lines written of which the receiver knows, if it has granted that; not too many at a time.
     fn place(&mut self, cx: &mut Cx<'_>, host: HostId, group: GroupId) {
         let Some(outbound) = self.outbound.get_mut(&group) else { return };
         let (members, trains) = (&outbound.members, &outbound.trains);
@@ -91,12 +100,17 @@ impl Node {
         let train = trains[ride.slot].as_ref().expect("it has a passenger");
         let Some(peer) = self.peers.get_mut(&host) else { return };
         let is_known = known.covers(ride.total);
-        while let Some(range) = due.take_front(u64::MAX) {
+        let most = self.config.place_most.max(1);
+        while peer.lines_placing < most
+            && let Some(range) = due.take_front((most / PIECES).clamp(1, most - peer.lines_placing))
+        {
+            peer.lines_placing += range.end - range.start;
             self.counters.lines_placed += range.end - range.start;
             // Also when the cut is given up: whoever is told of its last line has all before it.
             *self.pins.get_mut(&train.pinned.pin).expect("the train has it") += 1;
             peer.last_placing += 1;
-            peer.placing.push_back((peer.last_placing, train.pinned.pin));
+            let lines = range.end - range.start;
+            peer.placing.push_back(BeingPlaced { id: peer.last_placing, pin: train.pinned.pin, lines });
             cx.out.push(Action::Place {
                 peer: host,
                 id: peer.last_placing,
@@ -105,6 +119,9 @@ impl Node {
                 lines: lines_at(train, members, places, range),
                 is_last: is_known && due.is_empty(),
             });
+        }
+        if !due.is_empty() {
+            peer.held_up.insert(group);
         }
     }
 

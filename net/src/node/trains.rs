@@ -34,7 +34,9 @@ impl Node {
             self.keep(area, description, accepted, error);
             return;
         }
-        let outbound = self.outbound.entry(area.group).or_default();
+        // Of what was there before the agent, it is told the newest labels.
+        let young = || Outbound { is_young: self.ready, ..Outbound::default() };
+        let outbound = self.outbound.entry(area.group).or_insert_with(young);
         let member = usize::from(area.member);
         if outbound.members.len() <= member {
             outbound.members.resize(member + 1, None);
@@ -109,6 +111,7 @@ impl Node {
         outbound.labels.insert(state.label, state.round);
         while outbound.labels.len() > LABELS {
             outbound.labels.pop_first();
+            outbound.is_young = false;
         }
         outbound.newest = Some(state);
     }
@@ -211,6 +214,7 @@ impl Node {
             hurry: false,
             asked: None,
             wanted: None,
+            since: 0,
         });
         let asks = forced > subscriber.said.forced || (is_new && forced > 0);
         if asks && !on_demand {
@@ -220,6 +224,9 @@ impl Node {
             }
         }
         let subscriber = outbound.subscribers.get_mut(&from).expect("just entered");
+        if is_new {
+            subscriber.since = self.clocks.own();
+        }
         // Who has gone from host to host with the group counts its cuts anew.
         let is_anew = subscriber.ride.is_none() && said.state != subscriber.said.state;
         let state = said.state;
@@ -246,6 +253,7 @@ impl Node {
             for (member, description) in members {
                 self.tell(from, Register::Member(AreaId { group, member: member as u16 }, description));
             }
+            self.tell_ownerless(from, group);
         }
         self.stirred.insert(group);
         self.clocks.stir(from);
@@ -255,7 +263,7 @@ impl Node {
     fn forget_members(&mut self, host: HostId, group: GroupId) {
         if let Some(peer) = self.peers.get_mut(&host) {
             peer.outbox.forget(|key| match key {
-                Key::Member(area) => area.group == group,
+                Key::Member(area) | Key::Ownerless(area) => area.group == group,
                 Key::Forced(of) | Key::Unsent(of) => *of == group,
                 _ => false,
             });
@@ -266,8 +274,11 @@ impl Node {
     fn unsubscribe(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
         self.get_off(cx, group, host, false);
         let Some(outbound) = self.outbound.get_mut(&group) else { return };
-        outbound.subscribers.remove(&host);
+        let was_here = outbound.subscribers.remove(&host).is_some();
         outbound.forcing.forget(host);
+        if was_here {
+            cx.memory.unsubscribed(group, host);
+        }
     }
 
     /// The agent of a host is another one: it subscribes anew.

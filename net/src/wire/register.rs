@@ -61,6 +61,8 @@ pub enum Register {
     /// To the sender of a placed cut: where it may write the lines of each member that it has announced; `None` if it may not, and is to
     /// send them.
     Grant(GroupId, u64, Option<Vec<Place>>),
+    /// To who has copies of an area of the sender: whether its owner has dropped it, so that nobody gives it.
+    Ownerless(AreaId, bool),
 }
 
 /// Where a group's owner is, as of one hand-over.
@@ -173,6 +175,7 @@ pub enum Key {
     Taken(GroupId),
     Card,
     Grant(GroupId),
+    Ownerless(AreaId),
 }
 
 impl Register {
@@ -199,6 +202,7 @@ impl Register {
             Register::Taken(group, _) => Key::Taken(*group),
             Register::Card(_) => Key::Card,
             Register::Grant(group, ..) => Key::Grant(*group),
+            Register::Ownerless(area, _) => Key::Ownerless(*area),
         }
     }
 
@@ -314,6 +318,11 @@ impl Register {
                     }
                 });
             }
+            Register::Ownerless(area, is) => {
+                to.u8(20);
+                to.area(*area);
+                to.u8((*is).into());
+            }
         }
     }
 
@@ -351,6 +360,7 @@ impl Register {
                 Register::Card(from.take(len.into())?.to_vec())
             }
             19 => Register::Grant(from.group()?, from.u64()?, from.option(get_places)?),
+            20 => Register::Ownerless(from.area()?, from.bool()?),
             _ => return Err(FrameError::Value { of: "a register" }),
         })
     }

@@ -199,7 +199,7 @@ impl Choices<'_> {
     }
 
     fn register(&mut self) -> Register {
-        match self.below(19) {
+        match self.below(20) {
             0 => {
                 let covers = self.below(255);
                 Register::Clock {
@@ -250,6 +250,7 @@ impl Choices<'_> {
                 let places = self.option(|all| (0..members).map(|_| place(all)).collect());
                 Register::Grant(self.group(), self.u64(), places)
             }
+            18 => Register::Ownerless(self.area(), self.below(2) == 0),
             _ => Register::Left,
         }
     }

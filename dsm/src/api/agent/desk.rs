@@ -4,6 +4,7 @@ use crate::engine::runtime::{Local, Runtime};
 use crate::engine::shared::Shared;
 use crate::error::{Error, Result};
 use crate::log::bitmap::Log;
+use crate::memory::process;
 use crate::memory::tenure::Tenure;
 use crate::primitive::fault_point;
 use crate::protocol::outlet::Outlet;
@@ -11,7 +12,7 @@ use crate::protocol::publication::Version;
 use crate::protocol::record::CopyRecord;
 use crate::protocol::{abandon, pin};
 use crate::protocol::{arrival, ownership};
-use crate::segment::layout::STALL_PIN;
+use crate::segment::layout::{AgentRecord, STALL_PIN};
 use crate::segment::mapping::Segment;
 use crate::segment::parts::Parts;
 use crate::segment::pins::is_held;
@@ -24,6 +25,9 @@ use std::time::Duration;
 /// How often a new agent looks, each a millisecond, for the place to be free: whoever asks whether a dead agent lives
 /// (`pins::is_held`) has its mutex for a moment.
 const LOOKS_FOR_PLACE: u32 = 100;
+
+/// The longest wait for the end of an agent's process whose thread has ended.
+const LONGEST_END: Duration = Duration::from_secs(2);
 
 /// Where the lines come from that are received of an area: lines of another source are no part of the same cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,9 +82,17 @@ impl Desk {
             looks += 1;
             std::thread::sleep(Duration::from_millis(1));
         }
+        if !is_ended(record) {
+            let pid = record.pid.load(Ordering::Relaxed);
+            record.life.unlock();
+            return Err(Error::AgentTaken { pid });
+        }
         let number = record.incarnations.load(Ordering::Relaxed) + 1;
         record.incarnations.store(number, Ordering::Relaxed);
-        record.pid.store(std::process::id(), Ordering::Relaxed);
+        let pid = std::process::id();
+        record.pid.store(pid, Ordering::Relaxed);
+        record.namespace.store(process::namespace(), Ordering::Relaxed);
+        record.started.store(process::start_time(pid), Ordering::Relaxed);
         fault_point();
         if !shared.segment.spans_hosts() {
             record.holding_from.store(number, Ordering::Relaxed);
@@ -288,6 +300,14 @@ impl Desk {
     }
 }
 
+/// Whether nothing of the last agent is left. The kernel gives up the mutex of a process that is killed before the process is gone,
+/// with the devices that it had open: until then, these may write memory that they were let write.
+fn is_ended(record: &AgentRecord) -> bool {
+    let (pid, started) = (record.pid.load(Ordering::Relaxed), record.started.load(Ordering::Relaxed));
+    let is_known = started != 0 && record.namespace.load(Ordering::Relaxed) == process::namespace();
+    !is_known || pid == std::process::id() || process::wait_for_end(pid, started, LONGEST_END)
+}
+
 fn ask_for(segment: &Segment, index: usize, now: bool) {
     if now || segment.areas()[index].about.interval_ns.load(Ordering::Relaxed) == 0 {
         arrival::ask(&segment.marks()[index / 64].forced, 1 << (index % 64));
@@ -322,8 +342,48 @@ fn go_on(shared: &Shared) -> BTreeSet<u64> {
 impl Drop for Desk {
     fn drop(&mut self) {
         if self.shared.check_process().is_ok() {
+            let record = &self.shared.segment.header().agent;
             self.outlet().detach();
-            self.shared.segment.header().agent.life.unlock();
+            record.started.store(0, Ordering::Relaxed);
+            record.life.unlock();
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::Job;
+    use std::process::Command;
+    use std::time::Instant;
+
+    /// As it is between the end of an agent's threads and that of its process, whose devices may write until then.
+    #[test]
+    fn an_agent_does_not_begin_before_the_process_of_the_last_has_ended() {
+        let job = Job::builder().hosts(&[1, 1], 0).embedded().unwrap();
+        drop(job.agent().unwrap());
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let (pid, started) = (child.id(), process::start_time(child.id()));
+        let record = &job.shared.segment.header().agent;
+        record.pid.store(pid, Ordering::Relaxed);
+        record.started.store(started, Ordering::Relaxed);
+        let refused = job.agent().map(drop);
+        assert!(matches!(refused, Err(Error::AgentTaken { pid: of }) if of == pid), "{refused:?}");
+        let ends = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            child.kill().unwrap();
+            // A zombie has no device open any more.
+            (Instant::now(), child)
+        });
+        let agent = job.agent().unwrap();
+        let (killed, mut child) = ends.join().unwrap();
+        assert!(Instant::now() > killed);
+        child.wait().unwrap();
+        drop(agent);
+        // Another process with that id is none of an agent.
+        record.pid.store(1, Ordering::Relaxed);
+        record.started.store(started, Ordering::Relaxed);
+        assert!(process::start_time(1) != started);
+        drop(job.agent().unwrap());
     }
 }

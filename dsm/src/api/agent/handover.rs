@@ -126,12 +126,18 @@ impl Agent {
             writers.store(0, Ordering::Relaxed);
         }
         parts.slot.agent.hidden.store(0, Ordering::Relaxed);
-        if self.wake(area, ownership::arrive(word, rank, epoch, gone)) { Ok(true) } else { Err(here()) }
+        if !self.wake(area, ownership::arrive(word, rank, epoch, gone)) {
+            return Err(here());
+        }
+        if gone {
+            shared.tell_of_owner(index);
+        }
+        Ok(true)
     }
 
     /// Whether a worker of this host has been there and is no more; `None` while it may be coming or going. Who takes a slot makes
     /// claimable what is on its way there.
-    fn is_gone_for_good(&self, rank: Rank) -> Option<bool> {
+    pub(super) fn is_gone_for_good(&self, rank: Rank) -> Option<bool> {
         let shared = &self.desk.shared;
         let seat = &shared.segment.all_seats()[rank as usize];
         match seat.state() {
@@ -156,6 +162,15 @@ impl Agent {
         if self.desk.hold(area).is_ok() {
             let slot = &self.desk.shared.segment.areas()[area.index as usize];
             self.wake(area, ownership::refer(&slot.own.ownership, host, epoch));
+            self.desk.release(area);
+        }
+    }
+
+    /// Notes that the owner of an area of another host has dropped it, or that there is one again: who waits for it is woken.
+    pub fn note_ownerless(&self, area: AreaId, is: bool) {
+        if self.desk.hold(area).is_ok() {
+            let slot = &self.desk.shared.segment.areas()[area.index as usize];
+            self.wake(area, ownership::note_dropped(&slot.own.ownership, is));
             self.desk.release(area);
         }
     }

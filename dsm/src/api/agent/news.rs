@@ -42,6 +42,14 @@ pub enum Event {
         /// The number of the last request.
         request: u64,
     },
+    /// The owner of an area of this host has dropped it, so that nobody gives it; or there is one again. Not told of one that was never
+    /// dropped.
+    Ownerless {
+        /// The area.
+        area: AreaId,
+        /// Whether nobody owns it.
+        is: bool,
+    },
     /// A worker of this host has given an area to one of another. What it had written is published by the next round.
     Given {
         /// The area.
@@ -82,6 +90,8 @@ pub(super) struct Known {
     requested: u64,
     /// The last epoch in which it was given away, as was told.
     given: u64,
+    /// It was told to be without an owner.
+    is_ownerless: bool,
 }
 
 impl Agent {
@@ -129,16 +139,11 @@ impl Agent {
         self.desk.ask_for_round(due.len() < before);
     }
 
-    /// Whether all workers of this host have come, and none is there any more: no round says that they are out of the clocks.
+    /// Whether all workers of this host have come, and none is there any more: no round says that they are out of the clocks. Who
+    /// takes a slot for the first time has not gone, though its seat is counted before it is taken.
     pub(super) fn is_deserted(&self) -> bool {
-        let shared = &self.desk.shared;
-        let segment = &shared.segment;
-        // SeqCst, as everywhere for the state of a seat; what its worker published comes before.
-        let has_gone = |rank: &Rank| {
-            let seat = &segment.all_seats()[*rank as usize];
-            seat.incarnation.load(Ordering::Relaxed) != 0 && shared.is_gone(*rank)
-        };
-        segment.spans_hosts() && segment.ranks_here().all(|rank| has_gone(&rank))
+        let segment = &self.desk.shared.segment;
+        segment.spans_hosts() && segment.ranks_here().all(|rank| self.is_gone_for_good(rank) == Some(true))
     }
 
     /// Whether all workers of this host have left, for the other hosts to be told. Nobody joins after that
@@ -196,6 +201,10 @@ impl Agent {
             known.given = word.epoch();
             events.push(Event::Given { area, to: word.rank(), epoch: word.epoch() });
         }
+        if word.is_dropped() != known.is_ownerless {
+            known.is_ownerless = word.is_dropped();
+            events.push(Event::Ownerless { area, is: known.is_ownerless });
+        }
         let parts = Parts::of(segment, index);
         let version = if parts.layout.copies == 0 { None } else { Some(parts.reader_copies().version()) };
         let may_receive = self.desk.is_free_of(area, version.flatten());
@@ -228,5 +237,35 @@ impl Agent {
                 Some(element) => Event::TakenFor { name: listed.name, element },
             }));
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::Job;
+    use crate::protocol::round::slot_state;
+
+    /// A worker that takes its slot for the first time is counted before it is there, and may stand still in between.
+    #[test]
+    fn a_host_whose_first_worker_is_about_to_come_has_not_left() {
+        let job = Job::builder().hosts(&[1, 1], 0).embedded().unwrap();
+        let mut agent = job.agent().unwrap();
+        let shared = agent.desk.shared.clone();
+        let (seat, life) = (&shared.segment.all_seats()[0], &shared.segment.workers()[0].life);
+        assert!(life.try_lock().is_some());
+        seat.incarnation.store(1, Ordering::Relaxed);
+        let mut events = Vec::new();
+        agent.look(&mut events);
+        let has_left = |event: &Event| matches!(event, Event::Clock { local: u64::MAX, .. });
+        assert!(!events.iter().any(has_left), "{events:?}");
+        seat.set_state(slot_state::JOINING);
+        agent.look(&mut events);
+        assert!(!events.iter().any(has_left), "{events:?}");
+        seat.set_state(slot_state::FREE);
+        life.unlock();
+        // Now it has been there and has gone.
+        agent.look(&mut events);
+        assert!(events.iter().any(has_left), "{events:?}");
     }
 }

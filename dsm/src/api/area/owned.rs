@@ -400,5 +400,6 @@ impl<T: Element> Drop for Owned<T> {
         if ownership::let_go(word, self.hand.rank, self.epoch) {
             futex_wake_all(low_half(word));
         }
+        self.core().shared.tell_of_owner(self.core().id.index as usize);
     }
 }

@@ -174,9 +174,10 @@ fn reap(membership: &Membership<'_>, wanted: Option<Rank>) {
 /// Makes claimable what worker `rank` held, or was given.
 pub(crate) fn orphan_areas(shared: &Shared, rank: Rank) {
     let segment = &shared.segment;
-    for slot in &segment.areas()[..segment.used_areas()] {
+    for (index, slot) in segment.areas()[..segment.used_areas()].iter().enumerate() {
         if ownership::orphan(&slot.own.ownership, rank) {
             futex_wake_all(low_half(&slot.own.ownership));
+            shared.tell_of_owner(index);
         }
     }
 }

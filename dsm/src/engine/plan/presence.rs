@@ -1,6 +1,7 @@
 //! Who is there when a round is planned, and the clock that all have reached.
 use super::super::runtime::Runtime;
 use crate::protocol::presence::Presences;
+use crate::protocol::round::{Seat, slot_state};
 use std::sync::atomic::Ordering;
 
 impl Runtime<'_> {
@@ -33,7 +34,13 @@ impl Runtime<'_> {
         let segment = &self.shared.segment;
         let here = segment.ranks_here();
         let seats = || &segment.all_seats()[here.start as usize..here.end as usize];
-        !segment.spans_hosts() || seats().iter().all(|seat| seat.incarnation.load(Ordering::Relaxed) != 0)
+        // Who joins has no clock yet, and is counted in no look around.
+        let has_come = |seat: &Seat| match seat.incarnation.load(Ordering::Relaxed) {
+            0 => false,
+            1 => seat.state() != slot_state::JOINING,
+            _ => true,
+        };
+        !segment.spans_hosts() || seats().iter().all(has_come)
     }
 
     /// The lowest clock of all workers, if that of this host's is `local`: those of other hosts as far as they were told.

@@ -16,6 +16,10 @@ pub(crate) struct AgentRecord {
     /// Held by the agent's thread for as long as it is the agent; the kernel releases it on death.
     pub(crate) life: RobustMutex,
     pub(crate) pid: AtomicU32,
+    /// When that process started, as `/proc` has it; 0 if its agent has ended in good order.
+    pub(crate) started: AtomicU64,
+    /// The PID namespace of `pid`.
+    pub(crate) namespace: AtomicU64,
     /// How many agents there were. Written under `life`.
     pub(crate) incarnations: AtomicU64,
     /// The number of the agent that is there, or was when it died; 0: none. What it holds bears this number, so that

@@ -16,6 +16,8 @@ pub(crate) struct Own {
     pub(super) given: Option<(HostId, u64)>,
     /// The agent was told so.
     pub(super) given_is_told: bool,
+    /// The worker has dropped it.
+    pub(super) is_dropped: bool,
 }
 
 impl Own {
@@ -88,4 +90,6 @@ pub(crate) struct RemoteArea {
     pub(super) reader: Vec<u8>,
     /// The visible version.
     pub(crate) version: Option<Version>,
+    /// Who waits for it is told that its owner has dropped it.
+    pub(super) is_ownerless: bool,
 }

@@ -65,6 +65,7 @@ impl Memory for HostMemory {
             log: BTreeSet::new(),
             reader: bytes,
             version: None,
+            is_ownerless: false,
         });
         Ok(None)
     }
@@ -90,7 +91,11 @@ impl Memory for HostMemory {
         }
         let Some(remote) = self.remote.get(&group) else { return };
         if self.is_steady && remote.is_on_demand() {
-            let asked = !remote.requests.are_answered();
+            let is_open = !remote.requests.are_answered();
+            // The sender may not know yet that it came, and have sent it again.
+            let mut pairs = remote.members.iter().zip(versions);
+            let has_all = pairs.all(|(member, version)| member.version == Some(*version));
+            let asked = is_open || has_all || (!self.is_sent_once && remote.requests.were_any());
             self.judge.borrow_mut().sent(self.host, group, asked);
         }
         if remote.arrival.is_some() || versions.len() > remote.members.len() {
@@ -215,6 +220,27 @@ impl Memory for HostMemory {
     fn moved(&mut self, group: GroupId, owner: HostId, epoch: u64) {
         if self.works() {
             self.owners.insert(group, Owner { host: owner, epoch, given: None });
+            for member in self.remote.get_mut(&group).into_iter().flat_map(|remote| &mut remote.members) {
+                member.is_ownerless = false;
+            }
+        }
+    }
+
+    fn unsubscribed(&mut self, _: GroupId, _: HostId) {
+        self.works();
+    }
+
+    fn ownerless(&mut self, area: AreaId, is: bool) {
+        if !self.works() {
+            return;
+        }
+        if is && !self.judge.borrow().was_dropped(area.group) {
+            self.broke(Promise::Told, format!("{} is told that {area:?} was dropped", self.host));
+        }
+        let members = self.remote.get_mut(&area.group).map(|remote| &mut remote.members);
+        match members.and_then(|members| members.get_mut(usize::from(area.member))) {
+            Some(member) => member.is_ownerless = is,
+            None => self.broke(Promise::Contract, format!("{area:?} has no place, and is ownerless")),
         }
     }
 

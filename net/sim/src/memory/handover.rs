@@ -2,7 +2,7 @@
 use super::{Copied, HostMemory, Own, OwnArea, Remote, RemoteArea};
 use crate::groups::is_given;
 use crate::judge::{Promise, Published};
-use hectare_net::{Event, GroupId, HostId, State, Version};
+use hectare_net::{AreaId, Event, GroupId, HostId, State, Version};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -21,7 +21,10 @@ impl HostMemory {
     /// The worker gives a group to the worker of another host, which has the host's number.
     pub(crate) fn give(&mut self, to: HostId) {
         let here = self.host;
-        let mut free = self.own.iter_mut().filter(|(group, own)| is_given(**group) && own.given.is_none());
+        let mut free = self
+            .own
+            .iter_mut()
+            .filter(|(group, own)| is_given(**group) && own.given.is_none() && !own.is_dropped);
         let Some((&group, own)) = free.next().filter(|_| to != here) else { return };
         let epoch = self.owners.get(&group).map_or(0, |owner| owner.epoch) + 1;
         own.given = Some((to, epoch));
@@ -41,6 +44,37 @@ impl HostMemory {
                 own.given_is_told = true;
                 self.events.push_back(Event::Given { group, to, rank: to.0.into(), epoch });
             }
+        }
+    }
+
+    /// The worker drops a group, or claims one that it has dropped.
+    pub(crate) fn drop_or_claim(&mut self) {
+        let all: Vec<GroupId> =
+            self.own.iter().filter(|(_, own)| own.given.is_none()).map(|(group, _)| *group).collect();
+        if all.is_empty() {
+            return;
+        }
+        let group = self.random.pick(&all);
+        let own = self.own.get_mut(&group).expect("just listed");
+        own.is_dropped = !own.is_dropped;
+        let (is, members) = (own.is_dropped, own.members.len() as u16);
+        self.judge.borrow_mut().dropped(group, is);
+        self.tell_dropped(group, is, members);
+    }
+
+    fn tell_dropped(&mut self, group: GroupId, is: bool, members: u16) {
+        for member in 0..members {
+            self.events.push_back(Event::Ownerless { area: AreaId { group, member }, is });
+        }
+    }
+
+    /// Which groups were dropped, for a new agent.
+    pub(super) fn tell_all_dropped(&mut self) {
+        let dropped: Vec<_> = self.own.iter().filter(|(_, own)| own.is_dropped).collect();
+        let dropped: Vec<_> =
+            dropped.into_iter().map(|(group, own)| (*group, own.members.len() as u16)).collect();
+        for (group, members) in dropped {
+            self.tell_dropped(group, true, members);
         }
     }
 
@@ -84,6 +118,7 @@ impl HostMemory {
             log: BTreeSet::new(),
             reader: area.writer.clone(),
             version: Some(area.version),
+            is_ownerless: false,
         };
         let round = Some(crate::judge::key(group, &newest.state));
         let remote = Remote {
@@ -135,7 +170,9 @@ impl HostMemory {
         let first = Copied { published: Some(published), ..empty() };
         let copies = std::iter::once(first).chain((1..self.copies).map(|_| empty())).collect();
         let members = remote.members.into_iter().map(of).collect();
-        self.own.insert(group, Own { members, copies, newest: Some(0), given: None, given_is_told: false });
+        let own =
+            Own { members, copies, newest: Some(0), given: None, given_is_told: false, is_dropped: false };
+        self.own.insert(group, own);
         self.owners.insert(group, Owner { host: self.host, epoch, given: None });
         self.judge.borrow_mut().owned(group, Some(self.host));
         self.events.push_back(Event::Published { group, state });

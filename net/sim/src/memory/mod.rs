@@ -67,6 +67,8 @@ pub(crate) struct HostMemory {
     pub(crate) requests: u64,
     /// No agent and no session begins anew.
     pub(crate) is_steady: bool,
+    /// Nothing is sent twice.
+    pub(crate) is_sent_once: bool,
     /// The worker.
     pub(crate) worker: Worker,
     round: u64,
@@ -113,6 +115,7 @@ impl HostMemory {
             forcing: BTreeSet::new(),
             requests: 0,
             is_steady: false,
+            is_sent_once: false,
             worker: Worker { iteration: 0, clock: 0, waits: false, started: false, writes_at: 0 },
             round: 0,
             local: 0,
@@ -239,6 +242,7 @@ impl HostMemory {
             self.events.extend(again.map(|request| Event::Force { group, request }));
         }
         self.tell_given();
+        self.tell_all_dropped();
         self.events.push_back(Event::Clocks { clock: self.local, lowest: self.lowest });
     }
 
@@ -287,7 +291,7 @@ impl HostMemory {
         worker.iteration += 1;
         let iteration = worker.iteration;
         worker.writes_at = now + self.random.below(3_000_000);
-        for own in self.own.values_mut().filter(|own| own.given.is_none()) {
+        for own in self.own.values_mut().filter(|own| own.given.is_none() && !own.is_dropped) {
             for area in &mut own.members {
                 // Iterations are seen in the first line; the others change here and there.
                 let lines = area.description.lines();
@@ -498,6 +502,7 @@ impl HostMemory {
                 let newest = judge.newest(*group).map(|newest| &newest.state.versions);
                 // Deleted areas are to be let go.
                 !judge.is_deleted(*group)
+                    && remote.members.iter().all(|member| member.is_ownerless == judge.is_dropped(*group))
                     && remote.requests.are_answered()
                     && (remote.is_on_demand()
                         || newest.is_none_or(|newest| {

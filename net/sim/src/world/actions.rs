@@ -29,7 +29,8 @@ impl World {
                 self.judge.borrow_mut().named(name, group, area);
             }
             Action::Refused { area, error } => {
-                let own = this.memory.own.remove(&area.group);
+                // It is still there: each uses its own, and a new agent says it again.
+                let own = this.memory.own.get(&area.group);
                 let serial = area.group.0 & 0xffff_ffff;
                 match error {
                     NameError::Taken { by } if serial == CLASHING => {

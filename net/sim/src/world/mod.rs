@@ -70,6 +70,8 @@ enum What {
     Renew(u16),
     /// A worker gives an area to the worker of another host.
     Give(u16, u16),
+    /// A worker drops an area, or claims one that was dropped.
+    Drop(u16),
     Crash(u16, Option<u32>),
     Start(u16),
     Pause(u16, u64),
@@ -156,6 +158,7 @@ impl World {
                 HostMemory::new(host, options.hosts, options.mode, options.iterations, judge.clone(), random);
             memory.requests = options.requests;
             memory.is_steady = options.is_steady();
+            memory.is_sent_once = options.is_sent_once();
             let wanted = Vec::new();
             hosts.push(Host {
                 memory,
@@ -242,8 +245,14 @@ impl World {
             self.options.hosts as u64 * self.options.groups * self.options.members * self.options.lines * 70;
         let through = (bytes * MS).checked_div(self.options.rate).unwrap_or(0);
         let window = bytes / self.options.window as u64 * 4 * way;
+        let placing = bytes / 70 / self.options.place_most * 4 * way;
         self.options.iterations
-            * (12 * way + 10 * MS + self.options.interval_us.max(9000) * 1000 + 2 * through + window)
+            * (12 * way
+                + 10 * MS
+                + self.options.interval_us.max(9000) * 1000
+                + 2 * through
+                + window
+                + placing)
     }
 
     fn is_over(&self) -> bool {
@@ -305,7 +314,7 @@ impl World {
         }
         let of = match &what {
             What::Round(host) | What::Agent(host) | What::Timeout(host, _) | What::Start(host) => Some(*host),
-            What::Attach(host, _) | What::Renew(host) | What::Give(host, _) => Some(*host),
+            What::Attach(host, _) | What::Renew(host) | What::Give(host, _) | What::Drop(host) => Some(*host),
             What::Connected { at, .. } | What::Told { at, .. } => Some(*at),
             What::Deliver { to, .. } => Some(*to),
             What::Pair { at, .. } | What::Wrote { at, .. } => Some(*at),
@@ -375,6 +384,10 @@ impl World {
                 self.hosts[usize::from(host)].memory.give(HostId(to));
                 self.serve(host);
             }
+            What::Drop(host) => {
+                self.hosts[usize::from(host)].memory.drop_or_claim();
+                self.serve(host);
+            }
             What::Crash(host, fuel) => match fuel {
                 Some(fuel) => self.hosts[usize::from(host)].memory.fuel = Some(fuel),
                 None => self.crash(host),
@@ -422,6 +435,7 @@ impl World {
         this.next_timeout = u64::MAX;
         let config = Config {
             place_lines: 1,
+            place_most: self.options.place_most,
             job: 7,
             host: HostId(host),
             hosts: self.options.hosts,

@@ -2,7 +2,8 @@
 use super::{What, World};
 use crate::judge::Promise;
 use crate::options::MS;
-use hectare_net::{Event, HostId, PinId, Placing};
+use hectare_net::{Event, HostId, LINE, PinId, Placing};
+use std::collections::BTreeMap;
 
 /// A queue pair of two hosts.
 #[derive(Debug, Default)]
@@ -13,6 +14,8 @@ pub(super) struct Pair {
     used: [u64; 2],
     /// When what each wrote last arrives.
     last: [u64; 2],
+    /// Lines that each places and was not told of yet, by its numbers.
+    under_way: [BTreeMap<u64, u64>; 2],
 }
 
 /// Lines on their way, and the cut whose last they are.
@@ -56,6 +59,7 @@ impl World {
             return;
         }
         pair.used[usize::from(at > peer)] = if can { number } else { 0 };
+        pair.under_way[usize::from(at > peer)].clear();
         self.tell(at, Event::Places { peer: HostId(peer), can });
     }
 
@@ -70,6 +74,13 @@ impl World {
         let delay = self.network.delay(&self.options);
         let side = usize::from(from > to);
         let pair = self.pairs.entry(key(from, to)).or_default();
+        let count = lines.iter().map(|line| u64::from(line.len).div_ceil(LINE)).sum();
+        pair.under_way[side].insert(id, count);
+        let under_way: u64 = pair.under_way[side].values().sum();
+        if under_way > self.options.place_most {
+            let what = format!("host {from} places {under_way} lines at host {to} at a time");
+            self.judge.borrow_mut().broke(Promise::Contract, what);
+        }
         let arrives = (self.now + delay).max(pair.last[side] + 1);
         pair.last[side] = arrives;
         let pair = pair.used[side];
@@ -106,7 +117,10 @@ impl World {
 
     /// A device tells that something was written.
     pub(super) fn wrote(&mut self, at: u16, peer: u16, pair: u64, id: u64) {
-        if self.pairs[&key(at, peer)].number == pair {
+        let of_both = self.pairs.get_mut(&key(at, peer)).expect("something was written by it");
+        if of_both.number == pair {
+            let under_way = &mut of_both.under_way[usize::from(at > peer)];
+            *under_way = under_way.split_off(&(id + 1));
             self.tell(at, Event::Wrote { peer: HostId(peer), id });
         }
     }

@@ -150,6 +150,10 @@ impl World {
                 self.at(at, What::Give(host, to));
             }
         }
+        for _ in 0..self.options.drops * u64::from(hosts) {
+            let (host, at) = (self.random.below(hosts.into()) as u16, self.random.below(until));
+            self.at(at, What::Drop(host));
+        }
         if self.options.impostor && hosts > 2 {
             for _ in 0..40 {
                 let at = self.random.below(until);

@@ -43,9 +43,9 @@ impl<T: Element> Area<T> {
     /// part in rounds meanwhile. The writer copy goes on where the giver stopped; a giver on another host, with what it had written.
     ///
     /// # Errors
-    /// [`Error::OwnerGone`] when whoever could give it is dead or has dropped it, [`Error::PeerFailed`] when a host has failed,
-    /// [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`]. An owner on another host that drops the area is not seen from
-    /// here: [`Area::take_within`] has a limit.
+    /// [`Error::OwnerGone`] when whoever could give it is dead or has dropped it, also on another host, [`Error::PeerFailed`] when a
+    /// host has failed, [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`]. An owner on another host that dies is seen from
+    /// here when its rank is taken again: [`Area::take_within`] has a limit.
     #[inline]
     pub fn take(&self, worker: &mut Worker) -> Result<Owned<T>> {
         self.core.check_job(worker.shared())?;
@@ -124,7 +124,7 @@ impl<T: Element> Area<T> {
 
     fn check_giver(&self, worker: &Worker, seen: OwnershipWord) -> Result<()> {
         let gone = match seen.holder() {
-            None => !seen.is_remote(),
+            None => !seen.is_remote() || seen.is_dropped_elsewhere(),
             Some(holder) => holder != worker.rank() && worker.shared().is_gone(holder),
         };
         // The word may have moved on since: a giver may have given and left.
@@ -132,7 +132,10 @@ impl<T: Element> Area<T> {
             && ownership::load(&self.core.slot().own.ownership).0 & !ownership::SLEEP
                 == seen.0 & !ownership::SLEEP
         {
-            return Err(Error::OwnerGone { name: self.name().into(), rank: worker.rank() });
+            let segment = &worker.shared().segment;
+            let host = segment.owner_host(seen).filter(|_| seen.is_remote());
+            let host = host.map(|host| segment.host_text(Some(host)));
+            return Err(Error::OwnerGone { name: self.name().into(), host, rank: worker.rank() });
         }
         Ok(())
     }
@@ -195,6 +198,7 @@ impl Worker {
         }
         parts.slot.round.term.fetch_add(1, Ordering::Relaxed);
         count(&self.shared().segment.header().counters.claims, 1);
+        shared.tell_of_owner(core.id.index as usize);
         let owned = Owned::begin(&core, self, last.epoch() + 1);
         Ok(Claimed { owned, loss })
     }

@@ -1,0 +1,103 @@
+//! Hosts that are daemons of one machine, at the addresses of two RDMA devices: two network namespaces cannot have a software device
+//! each. Of the guest that `net/rdma/guest/run` starts.
+use super::cluster::{HECTARE, Running};
+use super::{Daemon, Said, until};
+use hectare_wire::{AgentStatus, RunDir};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Daemons on one machine: the first and the third at addresses of one device, the second at that of another.
+#[derive(Debug)]
+pub struct Flat {
+    pub top: tempfile::TempDir,
+    pub daemons: Vec<Daemon>,
+}
+
+fn name(host: usize) -> String {
+    format!("h{host}")
+}
+
+/// In the configuration of a host with a device.
+pub const DEVICE: &str = "[rdma]\n";
+
+impl Flat {
+    /// With this in the configuration of each. `None` where there are no devices, which in the guest there have to be.
+    pub fn new(configs: &[&str]) -> Option<Flat> {
+        if std::env::var_os("HECTARE_RDMA_GUEST").is_none() {
+            hectare_testing::skip("RDMA devices", "jobs over RDMA run in the guest with devices");
+            return None;
+        }
+        let mut all = Flat { top: tempfile::tempdir().unwrap(), daemons: Vec::new() };
+        for (host, config) in configs.iter().enumerate() {
+            std::fs::create_dir(all.home(host)).unwrap();
+            let key = |host| all.home(host).join("key");
+            match host {
+                0 => drop(hectare_daemon::key_file::make(&key(0), "lab").unwrap()),
+                _ => drop(std::fs::copy(key(0), key(host)).unwrap()),
+            }
+            let file = all.home(host).join("hectared.toml");
+            std::fs::write(&file, config).unwrap();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_hectared"));
+            command.env("HECTARE_RUN_DIR", all.dir(host).path()).env("HOME", all.home(host));
+            command.arg("--config").arg(file).args(["--log-format", "json"]);
+            all.daemons.push(Daemon::start(command));
+        }
+        Some(all)
+    }
+
+    pub fn home(&self, host: usize) -> PathBuf {
+        self.top.path().join(name(host))
+    }
+
+    pub fn dir(&self, host: usize) -> RunDir {
+        RunDir::at(self.home(host).join("run"))
+    }
+
+    pub fn command(&self, args: &[&str], script: &str) -> Command {
+        let host = |host: usize| format!("{}@10.9.0.{}:1", name(host), 1 + host);
+        let list: Vec<String> = (0..self.daemons.len()).map(host).collect();
+        let top = self.top.path().display();
+        let rsh = format!(
+            "nsenter --net=/proc/1/ns/net env HOME={top}/{{host}} HECTARE_RUN_DIR={top}/{{host}}/run HECTARE_KEY_FILE={top}/{{host}}/key \
+             HECTARE_CONFIG={top}/{{host}}/hectared.toml"
+        );
+        // Where none of the addresses is its own, or it would not ask for a remote shell.
+        let mut command = Command::new("unshare");
+        command.args(["--net", "sh", "-c", "ip link set lo up; exec \"$@\"", "sh", HECTARE]);
+        command.args(["run", "--hosts", &list.join(","), "--timeout", "60"]).args(args);
+        command.args(["--rsh", &rsh, "--", "sh", "-c", script]);
+        command.env("HOME", self.top.path()).stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, args: &[&str], script: &str) -> Said {
+        said(&mut self.command(args, script))
+    }
+
+    /// How the agent of a host stands, once `is_it` says so.
+    pub fn standing(
+        &self,
+        run: &mut Running,
+        host: usize,
+        is_it: impl Fn(&AgentStatus) -> bool,
+    ) -> AgentStatus {
+        let mut found = None;
+        until("the agents", || {
+            if let Some(status) = run.child.try_wait().unwrap() {
+                panic!("it ended with {status}: {}", run.said());
+            }
+            let mut command = Command::new(HECTARE);
+            command.arg("--run-dir").arg(self.dir(host).path()).args(["peers", "seen", "--json"]);
+            let agents = serde_json::from_str::<Vec<AgentStatus>>(&said(&mut command).out);
+            found = agents.ok().and_then(|mut agents| agents.pop()).filter(&is_it);
+            found.is_some()
+        });
+        found.unwrap()
+    }
+}
+
+fn said(command: &mut Command) -> Said {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Said { code: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
+}
