@@ -68,8 +68,16 @@ pub fn serve(
         let time = now();
         let longest = relay.next_timeout(time).since(time).min(ASKS);
         let bell = relay.memory().bell();
-        let worked = came > 0 || sent > 0 || bell.has_rung();
-        if idle.is_to_sleep(worked || longest.is_zero()) && relay.may_sleep() {
+        let has_rung = bell.has_rung();
+        if bell.awaits_round() && !has_rung {
+            // Workers drive it, who may share this processor.
+            idle.give_way();
+        }
+        let worked = came > 0 || sent > 0 || has_rung;
+        if idle.is_to_sleep(worked || longest.is_zero())
+            && relay.may_sleep()
+            && let Some(longest) = bell.before_sleep(longest)
+        {
             sleeper.sleep_on(bell);
             transport.wait(longest)?;
         }
@@ -96,8 +104,6 @@ struct Sleeper {
     done: Receiver<()>,
     /// Whether it sleeps.
     sleeps: Cell<bool>,
-    /// Whether that on which it sleeps hears rounds, too.
-    hears_rounds: Cell<bool>,
 }
 
 impl Sleeper {
@@ -112,20 +118,14 @@ impl Sleeper {
                 wake();
             }
         })?;
-        Ok(Sleeper { bells, done, sleeps: Cell::new(false), hears_rounds: Cell::new(false) })
+        Ok(Sleeper { bells, done, sleeps: Cell::new(false) })
     }
 
-    /// Has the thread sleep on the bell, if it does not. If it sleeps on one that does not hear rounds, as this one does, it is woken,
-    /// and so is who calls this: to come again.
+    /// Has the thread sleep on the bell, if it does not.
     fn sleep_on(&self, bell: Bell) {
-        let hears_rounds = bell.hears_rounds();
         if self.sleeps.get() && self.done.try_recv().is_err() {
-            if hears_rounds && !self.hears_rounds.get() {
-                bell.ring();
-            }
             return;
         }
-        self.hears_rounds.set(hears_rounds);
         self.sleeps.set(self.bells.send(bell).is_ok());
     }
 }
@@ -143,18 +143,27 @@ mod tests {
         agent.look(&mut Vec::new());
         let (tell, told) = channel();
         // It wakes for nothing else: without a watchdog, a sleep that nobody ends would last an hour.
-        let sleeper = Sleeper::start(Duration::from_secs(3600), move || {
+        let hour = Duration::from_secs(3600);
+        let sleeper = Sleeper::start(hour, move || {
             let _ = tell.send(());
         })
         .unwrap();
         sleeper.sleep_on(agent.bell(false));
+        // It may sleep by now, or not yet.
+        assert!(told.recv_timeout(Duration::from_millis(20)).is_err(), "nothing has rung");
         agent.look(&mut Vec::new());
-        sleeper.sleep_on(agent.bell(true));
-        // The agent is woken, and has it sleep on the bell that hears rounds, as it is by now.
-        told.recv_timeout(Duration::from_secs(60)).expect("the thread sleeps on");
-        agent.look(&mut Vec::new());
-        sleeper.sleep_on(agent.bell(true));
+        let bell = agent.bell(true);
+        assert!(bell.before_sleep(hour).is_some_and(|longest| longest < hour), "its driver may be dead");
+        sleeper.sleep_on(bell);
         worker.sync().unwrap();
-        told.recv_timeout(Duration::from_secs(60)).expect("the thread does not hear rounds");
+        told.recv_timeout(Duration::from_secs(60)).expect("the thread sleeps on");
+        // Of a round that is not waited for, it hears nothing.
+        agent.look(&mut Vec::new());
+        sleeper.sleep_on(agent.bell(false));
+        worker.sync().unwrap();
+        assert!(told.recv_timeout(Duration::from_millis(20)).is_err(), "nobody waits for this one");
+        // One that has ended is not waited for.
+        let bell = agent.bell(true);
+        assert!(bell.has_rung() && bell.before_sleep(hour).is_none());
     }
 }

@@ -95,10 +95,9 @@ impl Job {
 
 impl Agent {
     /// A bell on which another thread sleeps for this one, which waits for something else: as it was before the last look. The
-    /// agent may wait for the end of a round which it found under way, and which rings no bell at its end; with `in_round`, the
-    /// caller found one, too.
+    /// agent may wait for the end of a round which it found under way; with `in_round`, the caller found one, too.
     pub fn bell(&self, in_round: bool) -> Bell {
-        let round = (in_round || !self.again.is_empty()).then_some(self.round);
+        let round = (in_round || !self.again.is_empty()).then_some(self.round.round());
         Bell { shared: self.desk.shared.clone(), heard: self.heard, round }
     }
 
