@@ -20,6 +20,10 @@ const BURSTS: usize = 8;
 const LONGEST: Duration = Duration::from_secs(1);
 /// Between two questions whether the program has ended.
 const ASKS: Duration = Duration::from_millis(200);
+/// For so long, workers are given time to end a round that is under way when something has come; a yield may last longer.
+const ROUND: Duration = Duration::from_micros(5);
+/// For so long after it, to answer.
+const ANSWER: Duration = Duration::from_micros(2);
 /// For how long others are told that the job has ended.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -48,6 +52,9 @@ pub fn serve(
             relay.receive(now(), from, congested, datagram);
         })?;
         relay.work(now());
+        if came > 0 {
+            attend(&mut relay, &mut idle, &now);
+        }
         if questions.are_there() {
             relay.note_transport(transport.counters());
             questions.answer(&mut relay, now());
@@ -68,18 +75,30 @@ pub fn serve(
         let time = now();
         let longest = relay.next_timeout(time).since(time).min(ASKS);
         let bell = relay.memory().bell();
-        let has_rung = bell.has_rung();
-        if bell.awaits_round() && !has_rung {
-            // Workers drive it, who may share this processor.
-            idle.give_way();
-        }
-        let worked = came > 0 || sent > 0 || has_rung;
+        let worked = came > 0 || sent > 0 || bell.has_rung();
         if idle.is_to_sleep(worked || longest.is_zero())
             && relay.may_sleep()
             && let Some(longest) = bell.before_sleep(longest)
         {
             sleeper.sleep_on(bell);
             transport.wait(longest)?;
+        }
+    }
+}
+
+/// Something came. If it has opened a round, workers drive that, who may share this processor, and may answer at once: what they
+/// say goes along with what is to be said of the round, in one datagram.
+fn attend(relay: &mut Relay, idle: &mut Idle, now: &impl Fn() -> Time) {
+    let (since, mut gave_way) = (Instant::now(), false);
+    while relay.memory().agent().is_in_round() && since.elapsed() < ROUND && idle.give_way() {
+        gave_way = true;
+    }
+    if gave_way {
+        relay.work(now());
+        let (since, bell) = (Instant::now(), relay.memory().bell());
+        while !bell.has_rung() && since.elapsed() < ANSWER && idle.give_way() {}
+        if bell.has_rung() {
+            relay.work(now());
         }
     }
 }

@@ -23,11 +23,6 @@ impl Bell {
         self.shared.segment.outlet().listen() & !1 != self.heard & !1 || self.round.is_some_and(is_past)
     }
 
-    /// Whether it also waits for the end of a round, and the round is under way. Those who drive it need a processor.
-    pub fn awaits_round(&self) -> bool {
-        self.round.is_some()
-    }
-
     /// Before the agent sleeps until it rings: from now on it also rings at the end of the round that the agent waits for, if it waits
     /// for one. How long to sleep at most; none if it has rung.
     pub fn before_sleep(&self, limit: Duration) -> Option<Duration> {

@@ -24,7 +24,7 @@ use crate::engine::directory::AreaId;
 use crate::error::Result;
 use crate::protocol::conflict::Conflict;
 use crate::protocol::outlet::RING;
-use crate::protocol::word::RoundWord;
+use crate::protocol::word::{Phase, RoundWord};
 use crate::segment::layout::Mark;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -99,6 +99,11 @@ impl Agent {
     pub fn bell(&self, in_round: bool) -> Bell {
         let round = (in_round || !self.again.is_empty()).then_some(self.round.round());
         Bell { shared: self.desk.shared.clone(), heard: self.heard, round }
+    }
+
+    /// Whether a round is under way: workers have something to do.
+    pub fn is_in_round(&self) -> bool {
+        self.desk.shared.segment.rounds().load().phase() != Phase::Idle
     }
 
     /// How many agents the job has had on this host, with this one: higher than the number of any before it, whatever clocks do.
