@@ -461,7 +461,7 @@ impl Relay {
                 }
             }
         }
-        if peer.waiting.is_empty() {
+        if peer.waiting.is_empty() && self.node.may_have_for(now.as_nanos(), host) {
             // With a little room at least: a packet that the link does not take has it say when it does.
             let bytes = self.endpoint.writable(now, theirs(host)).clamp(1, BURST) as usize;
             let mut actions = std::mem::take(&mut self.actions);

@@ -20,6 +20,10 @@ const BURSTS: usize = 8;
 const LONGEST: Duration = Duration::from_secs(1);
 /// Between two questions whether the program has ended.
 const ASKS: Duration = Duration::from_millis(200);
+/// For so long, workers are given time to end a round that is under way when something has come; a yield may last longer.
+const ROUND: Duration = Duration::from_micros(5);
+/// For so long after it, to answer.
+const ANSWER: Duration = Duration::from_micros(2);
 /// For how long others are told that the job has ended.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -48,6 +52,9 @@ pub fn serve(
             relay.receive(now(), from, congested, datagram);
         })?;
         relay.work(now());
+        if came > 0 {
+            attend(&mut relay, &mut idle, &now);
+        }
         if questions.are_there() {
             relay.note_transport(transport.counters());
             questions.answer(&mut relay, now());
@@ -69,9 +76,29 @@ pub fn serve(
         let longest = relay.next_timeout(time).since(time).min(ASKS);
         let bell = relay.memory().bell();
         let worked = came > 0 || sent > 0 || bell.has_rung();
-        if idle.is_to_sleep(worked || longest.is_zero()) && relay.may_sleep() {
+        if idle.is_to_sleep(worked || longest.is_zero())
+            && relay.may_sleep()
+            && let Some(longest) = bell.before_sleep(longest)
+        {
             sleeper.sleep_on(bell);
             transport.wait(longest)?;
+        }
+    }
+}
+
+/// Something came. If it has opened a round, workers drive that, who may share this processor, and may answer at once: what they
+/// say goes along with what is to be said of the round, in one datagram.
+fn attend(relay: &mut Relay, idle: &mut Idle, now: &impl Fn() -> Time) {
+    let (since, mut gave_way) = (Instant::now(), false);
+    while relay.memory().agent().is_in_round() && since.elapsed() < ROUND && idle.give_way() {
+        gave_way = true;
+    }
+    if gave_way {
+        relay.work(now());
+        let (since, bell) = (Instant::now(), relay.memory().bell());
+        while !bell.has_rung() && since.elapsed() < ANSWER && idle.give_way() {}
+        if bell.has_rung() {
+            relay.work(now());
         }
     }
 }
@@ -96,8 +123,6 @@ struct Sleeper {
     done: Receiver<()>,
     /// Whether it sleeps.
     sleeps: Cell<bool>,
-    /// Whether that on which it sleeps hears rounds, too.
-    hears_rounds: Cell<bool>,
 }
 
 impl Sleeper {
@@ -112,20 +137,14 @@ impl Sleeper {
                 wake();
             }
         })?;
-        Ok(Sleeper { bells, done, sleeps: Cell::new(false), hears_rounds: Cell::new(false) })
+        Ok(Sleeper { bells, done, sleeps: Cell::new(false) })
     }
 
-    /// Has the thread sleep on the bell, if it does not. If it sleeps on one that does not hear rounds, as this one does, it is woken,
-    /// and so is who calls this: to come again.
+    /// Has the thread sleep on the bell, if it does not.
     fn sleep_on(&self, bell: Bell) {
-        let hears_rounds = bell.hears_rounds();
         if self.sleeps.get() && self.done.try_recv().is_err() {
-            if hears_rounds && !self.hears_rounds.get() {
-                bell.ring();
-            }
             return;
         }
-        self.hears_rounds.set(hears_rounds);
         self.sleeps.set(self.bells.send(bell).is_ok());
     }
 }
@@ -143,18 +162,27 @@ mod tests {
         agent.look(&mut Vec::new());
         let (tell, told) = channel();
         // It wakes for nothing else: without a watchdog, a sleep that nobody ends would last an hour.
-        let sleeper = Sleeper::start(Duration::from_secs(3600), move || {
+        let hour = Duration::from_secs(3600);
+        let sleeper = Sleeper::start(hour, move || {
             let _ = tell.send(());
         })
         .unwrap();
         sleeper.sleep_on(agent.bell(false));
+        // It may sleep by now, or not yet.
+        assert!(told.recv_timeout(Duration::from_millis(20)).is_err(), "nothing has rung");
         agent.look(&mut Vec::new());
-        sleeper.sleep_on(agent.bell(true));
-        // The agent is woken, and has it sleep on the bell that hears rounds, as it is by now.
-        told.recv_timeout(Duration::from_secs(60)).expect("the thread sleeps on");
-        agent.look(&mut Vec::new());
-        sleeper.sleep_on(agent.bell(true));
+        let bell = agent.bell(true);
+        assert!(bell.before_sleep(hour).is_some_and(|longest| longest < hour), "its driver may be dead");
+        sleeper.sleep_on(bell);
         worker.sync().unwrap();
-        told.recv_timeout(Duration::from_secs(60)).expect("the thread does not hear rounds");
+        told.recv_timeout(Duration::from_secs(60)).expect("the thread sleeps on");
+        // Of a round that is not waited for, it hears nothing.
+        agent.look(&mut Vec::new());
+        sleeper.sleep_on(agent.bell(false));
+        worker.sync().unwrap();
+        assert!(told.recv_timeout(Duration::from_millis(20)).is_err(), "nobody waits for this one");
+        // One that has ended is not waited for.
+        let bell = agent.bell(true);
+        assert!(bell.has_rung() && bell.before_sleep(hour).is_none());
     }
 }

@@ -1,8 +1,8 @@
 //! A program on one host: in a job with an agent, as one on several hosts has it, and in a job of this host alone.
 use crate::common::cluster::Cluster;
-use crate::{ROUNDS, figure, median, program};
-use hectare_wire::{Cipher, Connection, JobHost, JobHosts, JobSettings, Member, Request, TransportChoice};
-use std::process::Stdio;
+use crate::local::{hold, start};
+use crate::{ROUNDS, figure, median};
+use hectare_wire::{Cipher, Connection, JobHost, JobHosts, JobSettings, Request, TransportChoice};
 
 const RANKS: u32 = 2;
 const JOB: &str = "alone";
@@ -48,14 +48,8 @@ fn of_job(cluster: &Cluster, has_agent: bool) -> f64 {
         Request::Create { job, settings, keep: false }
     };
     Connection::open(&dir).expect("a daemon").order(&request).expect("a job");
-    let member = Member::hold(&dir, JOB).expect("a job");
-    let start = |rank: u32| {
-        let mut command = cluster.network.command(0, program());
-        command.args(["role", "alone"]).env("HECTARE_RUN_DIR", dir.path()).env("HECTARE_JOB", JOB);
-        command.env("HECTARE_RANK", rank.to_string()).env("HECTARE_SIZE", RANKS.to_string());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("a program")
-    };
-    let ranks: Vec<_> = (0..RANKS).map(start).collect();
+    let member = hold(cluster, 0, JOB);
+    let ranks: Vec<_> = (0..RANKS).map(|rank| start(cluster, 0, JOB, (rank, RANKS), &["alone"])).collect();
     let said = ranks.into_iter().map(|rank| rank.wait_with_output().expect("its end"));
     let said: String = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).collect();
     if has_agent {

@@ -34,21 +34,28 @@ pub(crate) const CASES: [Case; 3] = [
     },
 ];
 
-/// Beside a datagram there and back: of programs that sleep until it comes, which the wake-ups of the system make slow, and of
-/// those that spin, as no program can whose host has other work.
+/// Beside a datagram there and back: of programs that sleep until it comes, which the wake-ups of the system make slow; of those that
+/// spin, as no program can whose host has other work; and of workers with a program that forwards for them (`relay.rs`).
 pub(crate) fn measure(case: &Case, cluster: &Cluster) {
     let (mut ours, mut sleeping, mut spinning) = (Vec::new(), Vec::new(), Vec::new());
+    let mut relayed = Vec::new();
     for _ in 0..ROUNDS {
         sleeping.push(of_ping(cluster, "ping"));
         ours.push(of_role(cluster, case.role));
         spinning.push(of_ping(cluster, "ping-spinning"));
+        relayed.push(crate::relay::measure(cluster));
     }
     println!("\n{}", case.what);
     println!("{:<40} {:>9} {:>9} {:>12}", "us", "median", "best", "ours / this");
     let least = best(&ours);
     let ours = median(&mut ours);
     println!("{:<40} {ours:>9.1} {least:>9.1}", "ours");
-    for (name, mut times) in [("UDP ping-pong, asleep", sleeping), ("UDP ping-pong, spinning", spinning)] {
+    let others = [
+        ("UDP ping-pong, asleep", sleeping),
+        ("UDP ping-pong, spinning", spinning),
+        ("shared memory and UDP, 4 processes", relayed),
+    ];
+    for (name, mut times) in others {
         let (least, middle) = (best(&times), median(&mut times));
         println!("{name:<40} {middle:>9.1} {least:>9.1} {:>12.2}", ours / middle);
     }

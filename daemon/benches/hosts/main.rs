@@ -7,10 +7,12 @@ mod alone;
 mod common;
 mod far;
 mod latency;
+mod local;
 mod loops;
 mod peers;
 mod ping;
 mod planned;
+mod relay;
 mod roles;
 mod volume;
 

@@ -3,7 +3,7 @@ use crate::roles::{mean_us, say};
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-const TURNS: usize = 5000;
+const TURNS: usize = 50_000;
 
 /// Asks or answers, spinning or asleep until a datagram comes.
 pub(crate) fn play(part: &str, address: &str, spins: bool) {

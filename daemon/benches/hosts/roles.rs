@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 const LONG: Duration = Duration::from_secs(60);
 /// Turns that are not counted.
 const WARM: usize = 200;
-const TURNS: usize = 3000;
+const TURNS: usize = 20_000;
 
 /// Plays a role.
 pub(crate) fn play(role: &str, rest: &[String]) {
@@ -21,6 +21,7 @@ pub(crate) fn play(role: &str, rest: &[String]) {
         ("loop", []) => crate::loops::play().expect("a loop"),
         ("far", [consistency]) => crate::far::play(consistency).expect("a loop"),
         ("idle", [areas]) => idle(areas.parse().expect("areas")).expect("areas"),
+        ("relay", [part, own, other]) => crate::relay::play(part, own, other).expect("words"),
         ("ping", [part, address]) => ping::play(part, address, false),
         ("ping-spinning", [part, address]) => ping::play(part, address, true),
         other => panic!("no role: {other:?}"),
@@ -40,7 +41,8 @@ pub(crate) fn mean_us(times: &[Duration]) -> f64 {
     times.iter().sum::<Duration>().as_secs_f64() * 1e6 / times.len() as f64
 }
 
-fn worker() -> Result<(Worker, Rank)> {
+/// A worker of the job that a launcher named, when all are there, and how many these are.
+pub(crate) fn worker() -> Result<(Worker, Rank)> {
     let launch = Launch::from_environment().expect("what a launcher set").expect("a launcher");
     let mut worker = Job::connect(&launch.job)?.worker()?;
     worker.wait_for_workers(launch.size as usize, LONG)?;

@@ -1,7 +1,7 @@
 //! The round's work as the runtime does it, on behalf of one worker.
 use super::copying::CopyScratch;
 use super::plan::Planned;
-use super::wait::{Waiter, futex_wake_all, low_half};
+use super::wait::{Room, Waiter, futex_wake_all, low_half};
 use crate::engine::owned_set::OwnedSet;
 use crate::engine::scan::Scanned;
 use crate::engine::shared::Shared;
@@ -236,11 +236,19 @@ impl Work for Runtime<'_> {
     fn pause(&self, seen: RoundWord) -> Pause {
         let shared = self.shared;
         let timeout = Duration::from_nanos(shared.segment.config().round_timeout_ns);
-        self.local.waiter.pause(&shared.segment.header().sync.word, seen, None, shared.is_crowded(), timeout)
+        let room = if shared.is_crowded() { Room::Crowded } else { Room::Own };
+        self.local.waiter.pause(&shared.segment.header().sync.word, seen, None, room, timeout)
     }
 
     fn wake(&self) {
         futex_wake_all(low_half(&self.shared.segment.header().sync.word));
+    }
+
+    fn ended(&self) {
+        let outlet = self.shared.segment.outlet();
+        if outlet.round_ended() {
+            futex_wake_all(outlet.bell);
+        }
     }
 
     fn gave_up(&self, round: u64, missing: &mut dyn Iterator<Item = u32>) {

@@ -9,11 +9,25 @@ use std::time::{Duration, Instant};
 pub(crate) const SPINS: u32 = 4000;
 /// Turns given to others before sleeping, with more workers than cores.
 const YIELDS: u32 = 40;
+/// For so long at least, turns are given to others by who waits for other hosts, as the agent does that brings what is waited for: a
+/// few round trips of a fast network.
+const LOOKS: Duration = Duration::from_micros(200);
 /// Who gave way for so long shares the processor with those that compute: who sleeps has it sooner when there is something.
 const LONG_YIELD: Duration = Duration::from_micros(500);
 /// The first sleep; each further one is twice as long.
 const FIRST_SLEEP: Duration = Duration::from_millis(1);
 const LONGEST_SLEEP: Duration = Duration::from_millis(16);
+
+/// Who else wants the processor of a worker that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Nobody: there is a core for every worker.
+    Own,
+    /// Other workers.
+    Crowded,
+    /// The agent, from which it comes what is waited for.
+    WithAgent,
+}
 
 /// How long a worker has been waiting for the same value of a word.
 #[derive(Debug, Default)]
@@ -22,6 +36,8 @@ pub(crate) struct Waiter {
     looks: Cell<u32>,
     sleeps: Cell<u32>,
     since: Cell<Option<Instant>>,
+    /// Since when it gives way.
+    gives_way_since: Cell<Option<Instant>>,
     /// When the worker stops waiting, whatever the job's round timeout is.
     deadline: Cell<Option<Instant>>,
 }
@@ -33,7 +49,7 @@ impl Waiter {
         word: &AtomicU64,
         seen: RoundWord,
         other: Option<(&AtomicU64, u64)>,
-        crowded: bool,
+        room: Room,
         timeout: Duration,
     ) -> Pause {
         if self.seen.get() != seen.0 & !SLEEP {
@@ -41,19 +57,15 @@ impl Waiter {
             self.looks.set(0);
             self.sleeps.set(0);
             self.since.set(None);
+            self.gives_way_since.set(None);
         }
-        let looks = self.looks.get() + 1;
+        let looks = self.looks.get().saturating_add(1);
         self.looks.set(looks);
-        if !crowded && looks < SPINS {
+        if room == Room::Own && looks < SPINS {
             std::hint::spin_loop();
             return Pause::Again;
         }
-        if crowded && looks < YIELDS {
-            let before = Instant::now();
-            std::thread::yield_now();
-            if before.elapsed() >= LONG_YIELD {
-                self.looks.set(YIELDS);
-            }
+        if room != Room::Own && self.gives_way(room, looks) {
             return Pause::Again;
         }
         let since = self.since.get().unwrap_or_else(|| {
@@ -92,6 +104,23 @@ impl Waiter {
         } else {
             Pause::Check
         }
+    }
+
+    /// Gives way to others, if it has not done so for long; whether it did.
+    fn gives_way(&self, room: Room, looks: u32) -> bool {
+        let before = Instant::now();
+        let first = self.gives_way_since.get().unwrap_or(before);
+        self.gives_way_since.set(Some(first));
+        if looks >= YIELDS && (room == Room::Crowded || before - first >= LOOKS) {
+            return false;
+        }
+        std::thread::yield_now();
+        if before.elapsed() >= LONG_YIELD {
+            // As if it had given way for long.
+            self.looks.set(YIELDS);
+            self.gives_way_since.set(before.checked_sub(LOOKS));
+        }
+        true
     }
 
     /// Sets when pauses begin to say [`Pause::OutOfTime`]; returns what was set before.

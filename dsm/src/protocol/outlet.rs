@@ -21,6 +21,8 @@ pub(crate) struct Outlet<'s> {
     /// Not 0: the agent is to be woken for areas that it has chosen, and for clocks of which other hosts hear. News are left of
     /// all.
     pub(crate) chooses: &'s AtomicU32,
+    /// Not 0: the agent is to be woken for the end of a round.
+    pub(crate) awaits_round: &'s AtomicU32,
 }
 
 impl Outlet<'_> {
@@ -83,6 +85,26 @@ impl Outlet<'_> {
                 Err(now) => seen = now,
             }
         }
+    }
+
+    /// The agent waits for the end of a round. It is to look at the word of the rounds after this, before it sleeps.
+    pub(crate) fn await_round(self) {
+        // SeqCst: before the look at the word; pairs with `round_ended`. Either the agent sees the end, or whoever ended the round
+        // sees that it is awaited.
+        self.awaits_round.store(1, Ordering::SeqCst);
+    }
+
+    /// A round has ended, as the word says: rings if the agent waits for that; true if it sleeps and must be woken. It waits for
+    /// no further round then.
+    #[inline]
+    pub(crate) fn round_ended(self) -> bool {
+        // SeqCst: after the shift of the word; pairs with `await_round`.
+        if self.awaits_round.load(Ordering::SeqCst) == 0 {
+            return false;
+        }
+        // Relaxed: who asks again meanwhile hears the ring that follows.
+        self.awaits_round.store(0, Ordering::Relaxed);
+        self.ring()
     }
 
     /// The bell as it is before the agent looks for news.

@@ -495,6 +495,17 @@ impl Node {
         }
     }
 
+    /// Whether there may be something to send to a peer, for which [`Event::Writable`] makes room: who has many peers, or looks
+    /// often, saves the event if there is not.
+    #[must_use]
+    pub fn may_have_for(&self, now_ns: u64, host: HostId) -> bool {
+        let Some(peer) = self.peers.get(&host).filter(|peer| peer.connected) else { return false };
+        let quiet = now_ns.saturating_sub(peer.spoke_ns) >= self.config.alive_ns;
+        let is_known = peer.knows_us || peer.sent.values().any(|sent| sent.hello);
+        let says = peer.refused.is_some() || peer.may_have_to_speak(now_ns);
+        quiet || !is_known || says || (!peer.ready.is_empty() && self.ended.is_none())
+    }
+
     /// Sends what there is for a peer, as far as the link has room.
     fn pump(&mut self, cx: &mut Cx<'_>, host: HostId) {
         loop {

@@ -186,6 +186,16 @@ impl Peer {
         now >= self.coalesces_since.get_or_insert(now).saturating_add(COALESCE_NS)
     }
 
+    /// Whether [`Peer::has_to_speak`] would say so, or note something.
+    pub(super) fn may_have_to_speak(&self, now: u64) -> bool {
+        let has_due = self.outbox.has_due();
+        match self.coalesces_since {
+            _ if self.outbox.is_urgent() => true,
+            None => has_due,
+            Some(since) => !has_due || now >= since.saturating_add(COALESCE_NS),
+        }
+    }
+
     /// By when it waits no longer.
     pub(super) fn coalesces_until(&self) -> Option<u64> {
         self.coalesces_since.map(|since| since.saturating_add(COALESCE_NS))

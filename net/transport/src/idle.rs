@@ -8,8 +8,10 @@ const LOOKS: Duration = Duration::from_micros(200);
 
 /// Who gave way for so long shares the processor with those that compute, not with those that it works with ..
 const LONG_YIELD: Duration = Duration::from_micros(500);
-/// .. and gives way no more for such a time: who sleeps has the processor sooner when there is work.
-const CROWDED: Duration = Duration::from_millis(100);
+/// .. and gives way no more for such a time at first, twice as long each time that it finds the same, up to the longest: who sleeps has the
+/// processor sooner when there is work. Others may have computed for a moment only.
+const CROWDED: Duration = Duration::from_millis(2);
+const CROWDED_MOST: Duration = Duration::from_millis(128);
 
 /// Looks again for a while, then sleeps: a reply that comes within microseconds costs no wake-up, and a thread without work
 /// costs no processor. Between two looks it yields rather than spins: on a host whose processors are all taken, those that it
@@ -35,6 +37,8 @@ pub struct Idle {
     since: Option<Instant>,
     /// Until when it sleeps at once.
     crowded_until: Option<Instant>,
+    /// For how long it did so last; none since it last gave way and had the processor back soon.
+    crowded_for: Option<Duration>,
 }
 
 impl Idle {
@@ -45,16 +49,30 @@ impl Idle {
             return false;
         }
         let now = Instant::now();
-        if now - *self.since.get_or_insert(now) >= LOOKS
-            || self.crowded_until.is_some_and(|until| now < until)
-        {
+        if now - *self.since.get_or_insert(now) >= LOOKS {
             return true;
         }
-        std::thread::yield_now();
-        if now.elapsed() >= LONG_YIELD {
-            self.crowded_until = Some(now + CROWDED);
+        !self.gives_way(now)
+    }
+
+    /// Lets others have the processor for whom it has made work, or waits; unless they are likely to keep it: whether it did.
+    pub fn give_way(&mut self) -> bool {
+        self.gives_way(Instant::now())
+    }
+
+    fn gives_way(&mut self, now: Instant) -> bool {
+        if self.crowded_until.is_some_and(|until| now < until) {
+            return false;
         }
-        false
+        std::thread::yield_now();
+        let back = Instant::now();
+        if back - now >= LONG_YIELD {
+            let length = self.crowded_for.map_or(CROWDED, |last| (last * 2).min(CROWDED_MOST));
+            (self.crowded_for, self.crowded_until) = (Some(length), Some(back + length));
+        } else {
+            (self.crowded_for, self.crowded_until) = (None, None);
+        }
+        true
     }
 
     /// Rests after a round of the loop, which found work or not: at most for `longest`, the time until the next timer.

@@ -24,7 +24,7 @@ use crate::engine::directory::AreaId;
 use crate::error::Result;
 use crate::protocol::conflict::Conflict;
 use crate::protocol::outlet::RING;
-use crate::protocol::word::RoundWord;
+use crate::protocol::word::{Phase, RoundWord};
 use crate::segment::layout::Mark;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -95,11 +95,15 @@ impl Job {
 
 impl Agent {
     /// A bell on which another thread sleeps for this one, which waits for something else: as it was before the last look. The
-    /// agent may wait for the end of a round which it found under way, and which rings no bell at its end; with `in_round`, the
-    /// caller found one, too.
+    /// agent may wait for the end of a round which it found under way; with `in_round`, the caller found one, too.
     pub fn bell(&self, in_round: bool) -> Bell {
-        let round = (in_round || !self.again.is_empty()).then_some(self.round);
+        let round = (in_round || !self.again.is_empty()).then_some(self.round.round());
         Bell { shared: self.desk.shared.clone(), heard: self.heard, round }
+    }
+
+    /// Whether a round is under way: workers have something to do.
+    pub fn is_in_round(&self) -> bool {
+        self.desk.shared.segment.rounds().load().phase() != Phase::Idle
     }
 
     /// How many agents the job has had on this host, with this one: higher than the number of any before it, whatever clocks do.

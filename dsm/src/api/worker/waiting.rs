@@ -1,6 +1,6 @@
 //! Waits of a worker that keep up with the rounds: for versions, freshness, areas, peers and ownership.
 use super::Worker;
-use crate::engine::wait::SPINS;
+use crate::engine::wait::{Room, SPINS};
 use crate::error::{Error, Result};
 use crate::protocol::round::Pause;
 use std::sync::atomic::AtomicU64;
@@ -21,8 +21,12 @@ impl Worker {
             return Ok(Pause::Again);
         }
         // Versions from other hosts come by the agent, which needs a processor.
-        let crowded = shared.is_crowded() || shared.segment.spans_hosts();
-        let pause = self.local.waiter.pause(word, seen, other, crowded, LOOK_AROUND);
+        let room = match shared.segment.spans_hosts() {
+            true => Room::WithAgent,
+            false if shared.is_crowded() => Room::Crowded,
+            false => Room::Own,
+        };
+        let pause = self.local.waiter.pause(word, seen, other, room, LOOK_AROUND);
         // The mark of this sleeper is not news.
         self.idle = shared.segment.rounds().load();
         if self.idle.phase() != crate::protocol::word::Phase::Idle {

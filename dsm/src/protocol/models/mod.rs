@@ -11,6 +11,7 @@ mod claims;
 mod conflicts;
 mod death;
 mod due;
+mod ends;
 mod generations;
 mod groups;
 mod handover;

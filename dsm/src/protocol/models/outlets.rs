@@ -29,6 +29,7 @@ struct Words {
     attached: AtomicU64,
     bell: AtomicU32,
     chooses: AtomicU32,
+    awaits_round: AtomicU32,
     chosen: AtomicU64,
     news: AtomicU64,
     /// The newest version of an area, as `current` tells it.
@@ -37,14 +38,14 @@ struct Words {
 
 impl Words {
     fn new() -> Words {
-        let [published, bell, chooses] = [0; 3].map(AtomicU32::new);
+        let [published, bell, chooses, awaits_round] = [0; 4].map(AtomicU32::new);
         let [attached, news, version, chosen] = [0; 4].map(AtomicU64::new);
-        Words { published, attached, bell, chooses, chosen, news, version }
+        Words { published, attached, bell, chooses, awaits_round, chosen, news, version }
     }
 
     fn outlet(&self) -> Outlet<'_> {
-        let Words { published, attached, bell, chooses, .. } = self;
-        Outlet { published, attached, bell, chooses }
+        let Words { published, attached, bell, chooses, awaits_round, .. } = self;
+        Outlet { published, attached, bell, chooses, awaits_round }
     }
 
     /// `Runtime::publish_plan`.

@@ -57,6 +57,9 @@ impl Rounds<'_> {
                     if RoundWord(old).has_sleepers() {
                         work.wake();
                     }
+                    if to.phase() == Phase::Idle {
+                        work.ended();
+                    }
                     return true;
                 }
                 Err(now) if now & !SLEEP == from.0 & !SLEEP => expected = now,

@@ -55,6 +55,8 @@ pub(crate) trait Work {
     fn pause(&self, seen: RoundWord) -> Pause;
     /// Wakes whoever sleeps on the word.
     fn wake(&self);
+    /// Hears that a round has ended, published or given up, after the word says so.
+    fn ended(&self) {}
     /// Hears that `round` was given up because workers `missing` did not come.
     fn gave_up(&self, round: u64, missing: &mut dyn Iterator<Item = u32>);
 }

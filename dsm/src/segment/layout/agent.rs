@@ -28,6 +28,8 @@ pub(crate) struct AgentRecord {
     pub(crate) bell: Padded<AtomicU32>,
     /// 0: it rings for every publication.
     pub(crate) chooses: AtomicU32,
+    /// Not 0: the agent waits for the end of a round.
+    pub(crate) awaits_round: AtomicU32,
     /// The holdings of agents from this number on count.
     pub(crate) holding_from: AtomicU64,
     /// The last cut that is complete: see `protocol/arrival.rs`.
@@ -50,7 +52,8 @@ pub(crate) const ANSWER_WORDS: usize = 37;
 impl AgentRecord {
     /// The way by which news come to the agent; `published` is [`SyncWords::published`](super::SyncWords).
     pub(crate) fn outlet<'s>(&'s self, published: &'s AtomicU32) -> Outlet<'s> {
-        Outlet { published, attached: &self.attached, bell: &self.bell, chooses: &self.chooses }
+        let AgentRecord { attached, bell, chooses, awaits_round, .. } = self;
+        Outlet { published, attached, bell, chooses, awaits_round }
     }
 }
 

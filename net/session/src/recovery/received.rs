@@ -24,6 +24,8 @@ pub(crate) struct Received {
     bits: Box<[u64; WORDS]>,
     /// One more than the newest.
     next: u64,
+    /// All numbers of the window before this came; at a word's beginning.
+    whole_below: u64,
     newest_at: Time,
     congested: u64,
     /// Packets that ask for an acknowledgement and have none yet.
@@ -37,6 +39,7 @@ impl Received {
         Received {
             bits: Box::new([0; WORDS]),
             next: 0,
+            whole_below: 0,
             newest_at: Time::ZERO,
             congested: 0,
             owed: 0,
@@ -117,14 +120,22 @@ impl Received {
         self.due = Some(now);
     }
 
-    fn ranges(&self, newest: u64) -> Vec<(u64, u64)> {
+    fn ranges(&mut self, newest: u64) -> Vec<(u64, u64)> {
         let mut ranges = Vec::new();
         let oldest_word = (newest / 64).saturating_sub(WORDS as u64 - 1);
+        let whole = (self.whole_below / 64).max(oldest_word);
+        let is_whole = |word: &u64| self.bits[*word as usize % WORDS] == u64::MAX;
+        let whole = (whole..newest / 64).find(|word| !is_whole(word)).unwrap_or(newest / 64);
+        self.whole_below = whole * 64;
         // The range that is being walked down, if any.
         let mut open: Option<u64> = None;
         for word in (oldest_word..=newest / 64).rev() {
             let bits = self.bits[word as usize % WORDS];
             let base = word * 64;
+            if word < whole {
+                ranges.push((oldest_word * 64, open.unwrap_or(base + 63)));
+                return ranges;
+            }
             match bits {
                 u64::MAX if open.is_some() => continue,
                 0 if open.is_none() => continue,
