@@ -79,6 +79,34 @@ fn run(cluster: &Cluster, hosts: &str) -> Run {
     Run { seconds: figure(&said.out), sent, counted: of("counted "), explained: of("said ") }
 }
 
+/// The same where each host sends a gigabit a second at most.
+pub(crate) fn measure_slow(cluster: &Cluster, mtu: u32) {
+    const RATE: u64 = 1_000_000_000;
+    let (two, one) = (cluster.list(1), cluster.list(2));
+    let one = one.split(',').next().expect("a host").to_owned();
+    let (mut apart, mut together, mut sent) = (Vec::new(), Vec::new(), Vec::new());
+    crate::planned::limit(cluster, RATE);
+    for _ in 0..ROUNDS {
+        let said = run(cluster, &two);
+        apart.push(said.seconds);
+        sent.push(said.counted);
+        together.push(run(cluster, &one).seconds);
+    }
+    let (least_apart, least_together) = (best(&apart), best(&together));
+    let (apart, together, sent) = (median(&mut apart), median(&mut together), median(&mut sent));
+    let link = (FILMS * RANK * size_of::<f32>()) as f64 * 8.0 / RATE as f64;
+    println!(
+        "\nthe same, MTU {mtu}, each host sends {} Gbit/s at most: seconds per pass",
+        RATE / 1_000_000_000
+    );
+    println!(
+        "  a worker on each of two hosts   median {apart:.4}  best {least_apart:.4}, {sent:.0} bytes sent"
+    );
+    println!("  two workers on one host         median {together:.4}  best {least_together:.4}");
+    println!("  what must cross at that rate           {link:.4}");
+    println!("  the longer of the last two over the first: {:.2} (medians)", together.max(link) / apart);
+}
+
 pub(crate) fn measure(cluster: &Cluster, mtu: u32) {
     println!(
         "\nmatrix factorization, {RATINGS} ratings, {USERS} by {FILMS}, rank {RANK}, MTU {mtu}: seconds per pass"

@@ -1,11 +1,12 @@
 //! The cost of areas on two hosts, beside that of the network by itself: the same veth pair, in turns. The hosts are network
 //! namespaces with a daemon each; needs root.
 //!
-//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|handed|whole [MTU]|sparse|idle|alone|loops|far|plan]`
+//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|handed|given|whole [MTU]|sparse|idle|alone|loops|slow|far|plan]`
 mod alone;
 #[path = "../../tests/common/mod.rs"]
 mod common;
 mod far;
+mod given;
 mod latency;
 mod local;
 mod loops;
@@ -37,6 +38,10 @@ fn main() {
         let Some(cluster) = hosts(1500) else { return };
         latency::measure(case, &cluster);
     }
+    for mtu in [9000, 1500].into_iter().filter(|_| is_wanted("given")) {
+        let Some(cluster) = hosts(mtu) else { return };
+        given::measure(&cluster, mtu);
+    }
     let mtu: Option<u32> = arguments.get(1).map(|mtu| mtu.parse().expect("an MTU"));
     let is_asked_for = |other: &u32| is_wanted("whole") && mtu.is_none_or(|mtu| mtu == *other);
     for mtu in [9000, 1500].into_iter().filter(is_asked_for) {
@@ -54,6 +59,10 @@ fn main() {
     for mtu in [9000, 1500].into_iter().filter(|_| is_wanted("loops")) {
         let Some(cluster) = hosts(mtu) else { return };
         loops::measure(&cluster, mtu);
+    }
+    for mtu in [9000, 1500].into_iter().filter(|_| is_wanted("slow")) {
+        let Some(cluster) = hosts(mtu) else { return };
+        loops::measure_slow(&cluster, mtu);
     }
     if is_wanted("far") {
         far::measure();

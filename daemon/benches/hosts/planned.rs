@@ -7,7 +7,7 @@ const ROUNDS: usize = 3;
 const RATES: [u64; 4] = [0, 1_000_000_000, 200_000_000, 50_000_000];
 
 /// Has packets of each host wait in a queue before its device.
-fn limit(cluster: &Cluster, rate: u64) {
+pub(crate) fn limit(cluster: &Cluster, rate: u64) {
     for host in 0..cluster.network.hosts() {
         let rate = format!("{rate}bit");
         let words = [

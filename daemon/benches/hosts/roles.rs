@@ -15,6 +15,8 @@ pub(crate) fn play(role: &str, rest: &[String]) {
         ("barriers", _) => barriers().expect("barriers"),
         ("visible", _) => visible().expect("writes"),
         ("handed", _) => handed().expect("hand-overs"),
+        ("given", []) => crate::given::play().expect("hand-overs"),
+        ("burst", [side, own, peer, mtu]) => crate::given::burst(side, own, peer, mtu),
         ("whole", [bytes]) => whole(bytes.parse().expect("bytes")).expect("an area"),
         ("sparse", [bytes]) => sparse(bytes.parse().expect("bytes")).expect("an area"),
         ("alone", []) => alone().expect("rounds"),
@@ -128,7 +130,7 @@ fn handed() -> Result<()> {
 }
 
 /// Nanoseconds of a clock that all processes of this machine share.
-fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
