@@ -48,11 +48,12 @@ pub fn serve(
     let mut idle = Idle::default();
     let (mut asked, mut failed) = (Instant::now(), None);
     loop {
+        let was_in_round = relay.memory().agent().is_in_round();
         let came = transport.receive(&mut |from, congested, datagram| {
             relay.receive(now(), from, congested, datagram);
         })?;
         relay.work(now());
-        if came > 0 {
+        if came > 0 && !was_in_round {
             attend(&mut relay, &mut idle, &now);
         }
         if questions.are_there() {

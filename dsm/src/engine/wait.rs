@@ -11,7 +11,7 @@ pub(crate) const SPINS: u32 = 4000;
 const YIELDS: u32 = 40;
 /// For so long at least, turns are given to others by who waits for other hosts, as the agent does that brings what is waited for: a
 /// few round trips of a fast network.
-const LOOKS: Duration = Duration::from_micros(200);
+pub(crate) const LOOKS: Duration = Duration::from_micros(200);
 /// Who gave way for so long shares the processor with those that compute: who sleeps has it sooner when there is something.
 const LONG_YIELD: Duration = Duration::from_micros(500);
 /// The first sleep; each further one is twice as long.

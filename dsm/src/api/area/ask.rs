@@ -1,14 +1,12 @@
 //! Areas of other hosts that are sent on demand: a worker asks, and reads what has come where it arrived, outside of rounds.
 use super::handle::Area;
 use crate::api::worker::Worker;
-use crate::engine::wait::{futex_wait, low_half};
+use crate::engine::wait::{LOOKS, futex_wait, low_half};
 use crate::error::{Error, Result};
 use crate::segment::element::Element;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Turns given to others before sleeping: the agent needs a processor.
-const YIELDS: u32 = 40;
 /// The longest sleep before it is looked whether the job has ended.
 const SLEEP: Duration = Duration::from_millis(16);
 
@@ -65,7 +63,7 @@ impl<T: Element> Area<T> {
     fn await_answer(&self, worker: &Worker, request: u64, limit: Duration) -> Result<()> {
         let since = Instant::now();
         let answers = self.core.slot().agent.request.answers();
-        for look in 0.. {
+        loop {
             self.core.check_live()?;
             // Relaxed: a value to sleep on; what an answer stands for is ordered by `answer_to`.
             let seen = answers.load(Ordering::Relaxed);
@@ -80,7 +78,8 @@ impl<T: Element> Area<T> {
                     missing: format!("an answer; it is {}", self.core.ownership()),
                 });
             }
-            match look < YIELDS {
+            // The agent needs a processor.
+            match since.elapsed() < LOOKS {
                 true => std::thread::yield_now(),
                 false => drop(futex_wait(low_half(answers), seen as u32, SLEEP)),
             }

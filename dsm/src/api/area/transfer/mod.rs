@@ -91,7 +91,9 @@ impl<T: Element> Area<T> {
         let since = timeout.map(|_| Instant::now());
         worker.local().waiter.reset();
         loop {
-            for _ in 0..worker.spins() {
+            // From another host it comes by the agent, which needs a processor.
+            let spins = if ownership::load(word).is_remote() { 1 } else { worker.spins() };
+            for _ in 0..spins {
                 // After every synchronization point: the slot may be another area's by then.
                 self.core.check_live()?;
                 if let Some(owned) = self.take_given(worker) {
