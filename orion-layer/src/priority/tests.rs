@@ -177,6 +177,9 @@ fn error(workers: usize, act: impl Fn(&mut Context<'_>) -> Result<()> + Sync) ->
     errors.into_iter().next().unwrap()
 }
 
+/// A setting of a `Priority`.
+type Setting = fn(Priority) -> Priority;
+
 #[test]
 fn bad_functions_and_weights_are_errors_with_loop_and_place() {
     for workers in [1, 2, 3] {
@@ -210,7 +213,7 @@ fn bad_functions_and_weights_are_errors_with_loop_and_place() {
             let what = format!("variable 8: the weight is {what}: a number from 0 to 1e290");
             assert!(said.contains(&line) && said.ends_with(&what), "{said}");
         }
-        let settings: [(fn(Priority) -> Priority, &str); 5] = [
+        let settings: [(Setting, &str); 5] = [
             (|priority| priority.batch(0), "batch: 0: at least 1"),
             (|priority| priority.bound(f64::NAN), "bound: NaN: a number"),
             (|priority| priority.explore(1.5), "explore: 1.5: a share, from 0 to 1"),
