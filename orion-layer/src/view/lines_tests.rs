@@ -88,18 +88,18 @@ fn backwards_and_across() -> Case {
             parallel_for!(w, unordered, read b, write a;
             for i in 0..ROWS {
                 for j in 0..ROWS {
-                    a[[i, j]] += b[[i, COLUMNS - 1 - j]] * b[[j, i]] + b[[j, j + i / 1]];
+                    a[[i, j]] += b[[i, COLUMNS - 1 - j]] * b[[j, i]] + b[[j, j + i / 2]];
                 }
             })
         },
         serial: |a, b| {
             for i in 0..ROWS {
                 for j in 0..ROWS {
-                    a[i][j] += b[i][COLUMNS - 1 - j] * b[j][i] + b[j][j + i];
+                    a[i][j] += b[i][COLUMNS - 1 - j] * b[j][i] + b[j][j + i / 2];
                 }
             }
         },
-        // `i / 1` is no affine form.
+        // `i / 2` is no affine form.
         reads_lines: false,
     }
 }
