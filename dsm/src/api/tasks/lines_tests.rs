@@ -93,11 +93,17 @@ proptest! {
     }
 }
 
+/// All elements.
+fn part_of(elements: &mut [u32; 8]) -> Patches<'_, u32, 1> {
+    let all = 0..elements.len();
+    Patches::of_parts(&[8], vec![([all], elements)])
+}
+
 #[test]
 fn steps_that_wrap_around_are_no_lines() {
     let mut elements = [0u32; 8];
     for step in [i64::MAX, i64::MIN, 1 << 62] {
-        let mut part = Patches::of_parts(&[8], vec![([0..8], &mut elements[..])]);
+        let mut part = part_of(&mut elements);
         assert!(part.lines([Line { first: [1], step: [step], writes: false }], 9).is_none());
         drop(part);
         assert!(Lines::of_slices([(&elements[..], 1, step as isize)], 9).is_none());
@@ -108,7 +114,7 @@ fn steps_that_wrap_around_are_no_lines() {
 #[should_panic(expected = "element 3 of a line of 3")]
 fn what_lies_behind_a_line_is_refused() {
     let mut elements = [0u32; 8];
-    let mut part = Patches::of_parts(&[8], vec![([0..8], &mut elements[..])]);
+    let mut part = part_of(&mut elements);
     let lines = part.lines([Line { first: [1], step: [1], writes: false }], 3).unwrap();
     let _ = lines[(0, 3)];
 }
@@ -117,7 +123,7 @@ fn what_lies_behind_a_line_is_refused() {
 #[should_panic(expected = "line 0 is not to be written")]
 fn a_line_to_be_read_is_not_written() {
     let mut elements = [0u32; 8];
-    let mut part = Patches::of_parts(&[8], vec![([0..8], &mut elements[..])]);
+    let mut part = part_of(&mut elements);
     let mut lines = part.lines([Line { first: [1], step: [1], writes: false }], 3).unwrap();
     lines[(0, 0)] = 1;
 }
@@ -125,6 +131,6 @@ fn a_line_to_be_read_is_not_written() {
 #[test]
 fn who_is_watched_gets_no_lines() {
     let mut elements = [0u32; 8];
-    let mut part = Patches::of_parts(&[8], vec![([0..8], &mut elements[..])]).watched(Box::new(|_| {}));
+    let mut part = part_of(&mut elements).watched(Box::new(|_| {}));
     assert!(part.lines([Line { first: [1], step: [1], writes: false }], 3).is_none());
 }
