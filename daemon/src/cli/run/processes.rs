@@ -150,7 +150,9 @@ pub(super) fn any_alive(groups: &[Pid]) -> bool {
         let Some((_, rest)) = stat.rsplit_once(") ") else { return false };
         let mut fields = rest.split(' ');
         let (state, group) = (fields.next().unwrap_or("X"), fields.nth(1));
-        let group = group.and_then(|group| group.parse().ok()).and_then(Pid::from_raw);
+        // Of a process that is just ending it is -1, which is none.
+        let group =
+            group.and_then(|group| group.parse().ok()).filter(|group| *group > 0).and_then(Pid::from_raw);
         !matches!(state, "Z" | "X") && group.is_some_and(|group| groups.contains(&group))
     })
 }
