@@ -10,7 +10,7 @@
 //!   datagrams.
 //! - [`serve`] is its thread, [`main_of`] its process.
 //!
-//! Not here yet: hand-overs and claims between hosts.
+//! Not here yet: claims between hosts.
 #![forbid(unsafe_code)]
 mod failure;
 mod force_requests;

@@ -375,7 +375,7 @@ pub unsafe extern "C" fn ha_area_attach(
 ///
 /// Pointers: `area` an open area, or null, which does nothing.
 /// Thread: that of its worker.
-/// Fails: `HA_VIEW_OPEN` while views of any area of this worker are open.
+/// Fails: `HA_VIEW_OPEN` while views of any area of this worker are open; `HA_BUSY` in the body of a loop.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_area_detach(area: *mut ha_area) -> ha_status {
     enter(|| {
@@ -387,6 +387,8 @@ pub unsafe extern "C" fn ha_area_detach(area: *mut ha_area) -> ha_status {
         if held.home.views.get() != 0 {
             return Err(Failure::new(HA_VIEW_OPEN, "a view is open: close it before the area is detached"));
         }
+        // Within the body of a loop, the areas of the loop are in use.
+        held.home.idle()?;
         drop(held.right()?);
         close(held);
         Ok(())

@@ -112,6 +112,11 @@ impl Home {
         .map_err(|_| Failure::new(HA_BAD_HANDLE, "the worker has left its job"))
     }
 
+    /// Refuses what is called while a call of this worker is under way: from the body of a loop.
+    pub(crate) fn idle(&self) -> Outcome {
+        self.seat.try_borrow_mut().map(drop).map_err(|_| busy())
+    }
+
     /// The worker, for a call that may be a synchronization point.
     #[inline]
     pub(crate) fn at_sync_point(&self) -> Outcome<RefMut<'_, Worker>> {

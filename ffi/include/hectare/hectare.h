@@ -936,7 +936,7 @@ ha_status ha_area_attach(struct ha_worker *worker,
 //
 // Pointers: `area` an open area, or null, which does nothing.
 // Thread: that of its worker.
-// Fails: `HA_VIEW_OPEN` while views of any area of this worker are open.
+// Fails: `HA_VIEW_OPEN` while views of any area of this worker are open; `HA_BUSY` in the body of a loop.
 ha_status ha_area_detach(struct ha_area *area);
 
 // Deletes an area that the worker owns or has lent, and closes the handle. Its name is free at once, its memory

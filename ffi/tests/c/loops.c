@@ -282,6 +282,7 @@ static void descriptions(ha_worker *worker)
 struct stopper {
     ha_worker *worker;
     ha_loop *loop;
+    ha_area *area;
     int64_t row; /* the body fails here */
 };
 
@@ -290,6 +291,7 @@ static int stopping(const ha_block *block, void *argument)
     struct stopper *stop = argument;
     FAILS(HA_BUSY, ha_service(stop->worker));
     FAILS(HA_BUSY, ha_loop_close(stop->loop));
+    FAILS(HA_BUSY, ha_area_detach(stop->area));
     return block->first[0] <= stop->row && stop->row < block->last[0] ? 7 : 0;
 }
 
@@ -321,6 +323,17 @@ static int refusals(ha_worker *worker, void *argument)
     SAYS("loop \"copied\"");
     OK(ha_loop_close(loop));
 
+    /* One worker thinks that it is alone. */
+    if (workers > 1) {
+        const int64_t from[2] = {1, 1}, to[2] = {N, N};
+        OK(ha_loop_new(worker, "alone", HA_ORDERED, from, to, 2, rank == 0 ? 1 : workers, &loop));
+        OK(ha_loop_area(loop, grid, square, 2));
+        OK(ha_loop_update(loop, grid, here, 2));
+        FAILS(HA_BAD_ARGUMENT, ha_loop_run(loop, run_part, NULL));
+        SAYS("loop \"alone\"");
+        OK(ha_loop_close(loop));
+    }
+
     /* Loops that differ. */
     loop = loop_of(worker, "different", HA_ORDERED, 2, 1, rank == 1 ? N - 1 : N);
     OK(ha_loop_area(loop, grid, square, 2));
@@ -342,6 +355,7 @@ static int refusals(ha_worker *worker, void *argument)
     }
     stop.worker = worker;
     stop.loop = loop;
+    stop.area = grid;
     stop.row = N / 2;
     status = ha_loop_run(loop, stopping, &stop);
     CHECK(status == HA_CALLBACK || status == HA_WORKER_LEFT);

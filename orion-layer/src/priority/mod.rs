@@ -320,7 +320,7 @@ impl Priority {
         let mut candidates = std::mem::take(deferred);
         taken.extend(candidates.iter().map(|at| (*at, drawer.take(*at))));
         let mut round = Vec::new();
-        let mut draws = self.batch.saturating_sub(candidates.len());
+        let mut draws = self.batch.min(self.count).saturating_sub(candidates.len());
         for wave in 0..WAVES {
             for _ in 0..draws {
                 match drawer.next(self.by, self.explore) {

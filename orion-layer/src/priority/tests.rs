@@ -60,6 +60,18 @@ fn weights_that_are_not_fed_back_are_noticed() {
     assert!(chi_square(&kept.unwrap()[0], by_weight) > 10.0 * UNLIKELY);
 }
 
+/// A round has no more than there are, whatever is asked for.
+#[test]
+fn a_batch_of_more_than_all_ends() {
+    let rounds = run(1, |w| {
+        let mut priority = Priority::new(4).batch(usize::MAX).explore(0.0).weigh(vec![0.0, 3.0, 0.0, 1.0]);
+        let round = priority.draw(w, |_, _| 0.0)?;
+        priority.feed(&vec![1.0; round.len()])?;
+        Ok(round.len())
+    });
+    assert!(rounds.unwrap()[0] <= 4);
+}
+
 #[test]
 fn all_have_a_first_turn_before_one_has_a_second() {
     let rounds = run(2, |w| {

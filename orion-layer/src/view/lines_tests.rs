@@ -300,6 +300,63 @@ fn elements_of_several_numbers_lie_in_lines() {
     }
 }
 
+/// Names whose types only subscripts tell are indices in both forms of the loop.
+#[test]
+fn subscripts_tell_the_types_of_numbers() {
+    for len in [7, 400] {
+        let results = run(1, |w| {
+            let mut a = w.zeros::<f64, 2>([4, len])?;
+            let mut b = w.zeros::<u64, 1>([len])?;
+            parallel_for!(w, unordered, write [a, b];
+            for i in 0..len {
+                let k = 2;
+                a[[k, i]] = (!k) as f64;
+                let none = 0;
+                a[[none, i]] = 1.0;
+                b[i] = none.wrapping_sub(1) as u64;
+            })?;
+            Ok((a.to_vec(w)?, b.to_vec(w)?))
+        });
+        let (a, b) = results.unwrap().swap_remove(0);
+        assert!(a[2 * len..3 * len].iter().all(|x| *x == !2usize as f64), "{len}: {}", a[2 * len]);
+        assert!(b.iter().all(|x| *x == u64::MAX));
+    }
+}
+
+/// An element that stands for what it holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
+struct Wrapped(i64);
+
+impl std::ops::Deref for Wrapped {
+    type Target = i64;
+
+    fn deref(&self) -> &i64 {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Wrapped {
+    fn deref_mut(&mut self) -> &mut i64 {
+        &mut self.0
+    }
+}
+
+#[test]
+fn what_is_written_through_an_element_is_written() {
+    for workers in 1..=2 {
+        let results = run(workers, |w| {
+            let mut a = w.from_fn([300], |[i]| Wrapped(i as i64))?;
+            parallel_for!(w, ordered, write a; for i in 1..300 { *a[i] += *a[i - 1]; })?;
+            a.to_vec(w)
+        });
+        let sums = |i: i64| i * (i + 1) / 2;
+        for found in results.unwrap() {
+            assert!(found.iter().enumerate().all(|(i, x)| x.0 == sums(i as i64)));
+        }
+    }
+}
+
 fn iteration(error: Error) -> String {
     match error {
         Error::BodyPanicked { iteration, .. } => iteration,

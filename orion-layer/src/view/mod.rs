@@ -36,6 +36,18 @@ fn of_dims<const M: usize, const N: usize, const K: usize>(lines: [Line<M>; K]) 
     (M == N).then(|| lines.map(line))
 }
 
+/// What an element is asked for by.
+#[doc(hidden)]
+pub trait Subscript {}
+
+impl Subscript for usize {}
+
+impl<const N: usize> Subscript for [usize; N] {}
+
+/// Tells compilers the type of a subscript; for `parallel_for!`.
+#[doc(hidden)]
+pub fn subscript<I: Subscript>(_: I) {}
+
 /// The shortest innermost loop for which it pays to check whole lines.
 #[doc(hidden)]
 pub const LEAST_LINE: usize = 8;

@@ -84,9 +84,36 @@ fn incarnation(shared: &Shared, rank: Rank) -> u32 {
     shared.segment.all_seats()[rank as usize].incarnation.load(Ordering::Relaxed)
 }
 
+/// In the count of those who have begun a run over an area: somebody was refused.
+const REFUSED: u64 = 1 << 32;
+
 impl Part {
     /// Begins; `misfit` says what is wrong with the area of an array.
     pub(super) fn begin(
+        worker: &Worker,
+        order: &Order,
+        areas: &[InPlace],
+        misfit: impl Fn(usize, &InPlace) -> Option<String>,
+    ) -> Result<Part> {
+        let begun = Part::begin_or_refuse(worker, order, areas, misfit);
+        if begun.is_err() {
+            // Those who have begun hear of it by `check_begun`.
+            for area in areas {
+                let core = &area.core;
+                let own = &core.slot().own;
+                if core.check_job(worker.shared()).is_ok()
+                    && core.check_live().is_ok()
+                    && ownership::load_to_read(&own.ownership).is_open_to_tasks()
+                {
+                    // Relaxed: all meet before they look.
+                    own.begun.fetch_or(REFUSED, Ordering::Relaxed);
+                }
+            }
+        }
+        begun
+    }
+
+    fn begin_or_refuse(
         worker: &Worker,
         order: &Order,
         areas: &[InPlace],
@@ -137,7 +164,7 @@ impl Part {
             let used = own.run.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
             let is_of_run = used.is_ok() || used == Err(number);
             // Whoever has done its tasks does not begin again.
-            if !is_of_run || own.begun.fetch_add(1, Ordering::Relaxed) >= workers as u64 {
+            if !is_of_run || own.begun.fetch_add(1, Ordering::Relaxed) % REFUSED >= workers as u64 {
                 return refuse(format!(
                     "other tasks use area {:?} in place: it is to be closed and opened anew for these",
                     area.core.name
@@ -198,9 +225,14 @@ impl Part {
         words(&self.shared, rank).done_in(self.number) != Done::NotBegun
     }
 
-    /// Refuses a run that not all have begun, when all have met since they should have.
+    /// Refuses a run that not all have begun, or that somebody was refused, when all have met since they should have begun.
     pub(super) fn check_begun(&self, worker: &Worker) -> Result<()> {
         self.check(worker)?;
+        let is_refused = |area: &&InPlace| area.core.slot().own.begun.load(Ordering::Relaxed) & REFUSED != 0;
+        if let Some(area) = self.areas.iter().find(is_refused) {
+            let what = format!("another worker has described other tasks over area {:?}", area.core.name);
+            return Err(Error::Tasks { rank: worker.rank(), what });
+        }
         let missing = (0..self.incarnations.len() as Rank).find(|rank| !self.has_begun(*rank));
         missing.map_or(Ok(()), |rank| Err(Error::TaskLeft { rank }))
     }

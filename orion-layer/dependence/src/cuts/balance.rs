@@ -40,7 +40,7 @@ fn spread(sums: &[u64], parts: usize, bottleneck: u64) -> Vec<usize> {
         let above = sums.partition_point(|&sum| sum < ideal);
         let below = above.saturating_sub(1);
         let nearest = if ideal - sums[below].min(ideal) < sums[above] - ideal { below } else { above };
-        let latest = sums.partition_point(|&sum| sum <= sums[start] + bottleneck) - 1;
+        let latest = sums.partition_point(|&sum| sum <= sums[start].saturating_add(bottleneck)) - 1;
         bounds.push(nearest.clamp(earliest[part].max(start), latest));
     }
     bounds.push(bins);
@@ -76,6 +76,13 @@ mod tests {
             let heaviest = bounds.windows(2).map(|b| weights[b[0]..b[1]].iter().sum::<u64>()).max().unwrap();
             prop_assert_eq!(heaviest, optimum(&weights, parts));
         }
+    }
+
+    #[test]
+    fn weights_near_the_greatest_number_are_balanced() {
+        let half = u64::MAX / 2;
+        assert_eq!(balance(&[half, 1, half], 2).len(), 3);
+        assert_eq!(balance(&[1, u64::MAX - 2, 1], 3), [0, 1, 2, 3]);
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl<'a> Lines<'a> {
         }
         let numbers = numbers_of(nest.body);
         let (mut arrays, mut conditions) = (Vec::new(), Vec::new());
-        let mut replace = Replace::new(hidden("__at"));
+        let mut replace = Replace::new(&input.root, hidden("__at"));
         for (number, array) in input.arrays.iter().enumerate() {
             if others[number] || array.treatment != Treatment::Kept {
                 continue;
@@ -122,11 +122,8 @@ impl<'a> Lines<'a> {
             let #is_lined = #count >= #root::view::LEAST_LINE #(&& #conditions)*;
             match (#(#lines,)*) {
                 (#(::core::option::Option::Some(mut #found),)*) => {
-                    #[allow(unused, unreachable_code, clippy::all)]
-                    {
-                        #(let #names = &mut #found;)*
-                        #fast
-                    }
+                    #(let #names = &mut #found;)*
+                    #fast
                 }
                 _ => for #variable in #line { #slow },
             }

@@ -1,6 +1,6 @@
 //! Accesses to elements, and their places in the body.
 use crate::form::Form;
-use proc_macro2::Literal;
+use proc_macro2::{Literal, TokenStream};
 use std::collections::HashMap;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
@@ -58,7 +58,8 @@ pub(super) fn sees_all(body: &Block) -> bool {
 }
 
 /// Makes looks into lines of accesses.
-pub(super) struct Replace {
+pub(super) struct Replace<'a> {
+    root: &'a TokenStream,
     /// The variable that counts along a line.
     at: Ident,
     /// The number of the line, by that of the index expression.
@@ -66,9 +67,9 @@ pub(super) struct Replace {
     next: usize,
 }
 
-impl Replace {
-    pub(super) fn new(at: Ident) -> Replace {
-        Replace { at, lines: HashMap::new(), next: 0 }
+impl<'a> Replace<'a> {
+    pub(super) fn new(root: &'a TokenStream, at: Ident) -> Replace<'a> {
+        Replace { root, at, lines: HashMap::new(), next: 0 }
     }
 
     /// The index expressions with these numbers are the lines of one array.
@@ -83,14 +84,21 @@ impl Replace {
     }
 }
 
-impl VisitMut for Replace {
+impl VisitMut for Replace<'_> {
     fn visit_expr_index_mut(&mut self, index: &mut ExprIndex) {
         let number = self.next;
         self.next += 1;
         visit_mut::visit_expr_index_mut(self, index);
         if let Some(line) = self.lines.get(&number) {
-            let (line, at) = (Literal::usize_suffixed(*line), &self.at);
-            *index.index = parse_quote!((#line, #at));
+            let (root, line, at, subscript) =
+                (self.root, Literal::usize_suffixed(*line), &self.at, &index.index);
+            // The subscript is never computed, but tells the types of what is in it: a number is an index, and no `i32`.
+            *index.index = parse_quote!({
+                if false {
+                    #root::view::subscript(#subscript);
+                }
+                (#line, #at)
+            });
         }
     }
 }

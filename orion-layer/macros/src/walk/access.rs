@@ -13,7 +13,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
-use syn::{Expr, ExprIndex, ExprMethodCall};
+use syn::{Expr, ExprIndex, ExprMethodCall, UnOp};
 
 /// The subscripts after those that are given.
 enum Rest {
@@ -52,6 +52,14 @@ impl Walker<'_> {
             }
             Expr::Paren(inner) => self.place(&inner.expr, mode),
             Expr::Group(inner) => self.place(&inner.expr, mode),
+            // What an element leads to is written through it.
+            Expr::Unary(unary)
+                if mode != Mode::Read
+                    && matches!(unary.op, UnOp::Deref(_))
+                    && self.is_in_written(&unary.expr) =>
+            {
+                self.place(&unary.expr, Mode::Update);
+            }
             Expr::Path(path) => {
                 let Some(name) = path.path.get_ident() else { return };
                 if self.array(name).is_some() {
