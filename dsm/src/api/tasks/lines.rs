@@ -45,7 +45,7 @@ pub(super) fn stays_below(extent: usize, at: usize, step: i64, len: usize) -> bo
 /// for n in 0..3 {
 ///     lines[(1, n)] += lines[(0, n)];
 /// }
-/// assert_eq!(elements, [1.0, 3.0, 6.0, 10.0]);
+/// assert_eq!(part.slice(4..8).unwrap(), [1.0, 3.0, 6.0, 10.0]);
 /// ```
 #[derive(Debug)]
 pub struct Lines<'a, T, const K: usize> {
