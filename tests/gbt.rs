@@ -7,8 +7,9 @@ use clap::Parser;
 use gbt::model::Model;
 use gbt::tree::{Node, Tree};
 use gbt::{Options, data, train};
+use hectare_testing::Folder;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 fn options(more: &[&str]) -> Options {
     let small = ["gbt", "--quiet", "--rows", "1500", "--trees", "5"];
@@ -28,31 +29,6 @@ fn learned(o: &Options, workers: usize) -> Model {
 /// All bits of a model.
 fn bits(model: &Model) -> String {
     format!("{model:?}")
-}
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("hectare-gbt-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Folder(folder)
-    }
-
-    fn at(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        fs::write(self.0.join(name), text).unwrap();
-        self.at(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 fn depth(tree: &Tree, at: usize) -> usize {
@@ -202,7 +178,7 @@ fn csv(range: std::ops::Range<usize>, header: &str) -> String {
 
 #[test]
 fn a_saved_model_predicts_the_same_bits() {
-    let folder = Folder::new("saved");
+    let folder = Folder::new("gbt-saved");
     let sign = |y: f32| if y > 0.0 { 7.0 } else { 3.0 };
     for (loss, files) in [
         ("squared", [libsvm(0..300, |y| y), libsvm(300..400, |y| y)]),
@@ -233,7 +209,7 @@ fn a_saved_model_predicts_the_same_bits() {
 
 #[test]
 fn csv_and_libsvm_files_make_the_same_trees() {
-    let folder = Folder::new("formats");
+    let folder = Folder::new("gbt-formats");
     let sparse = folder.write("train", &libsvm(0..200, |y| y));
     let dense = folder.write("train.csv", &csv(0..200, ""));
     let named = folder.write("named.csv", &csv(0..200, "a,b,label,c,\"d\",e\n"));
@@ -264,7 +240,7 @@ fn csv_and_libsvm_files_make_the_same_trees() {
 
 #[test]
 fn bad_input_is_one_line_and_a_code() {
-    let folder = Folder::new("bad");
+    let folder = Folder::new("gbt-bad");
     let good = folder.write("good", "1 1:2 3:1\n0 1:1 2:4\n");
     for (name, text, says) in [
         ("word", "1 1:2\nyes 1:1\n", "word:2: label: expected a number, found \"yes\""),

@@ -6,13 +6,14 @@ use crate::common::program::{program, refuses};
 use clap::Parser;
 use hectare::orion::array::random::Stream;
 use hectare_data::text::LabelledRow;
+use hectare_testing::Folder;
 use lasso::columns::Columns;
 use lasso::data::Data;
 use lasso::model::Model;
 use lasso::train::Trained;
 use lasso::{Options, train};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 fn options(more: &[&str]) -> Options {
     let small = ["lasso", "--quiet", "--rows", "150", "--features", "120", "--lambda", "0.1"];
@@ -38,31 +39,6 @@ fn bits(trained: &Trained) -> (Vec<u64>, u64, u64) {
         trained.objective.to_bits(),
         trained.updates,
     )
-}
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("hectare-lasso-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Folder(folder)
-    }
-
-    fn at(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        fs::write(self.0.join(name), text).unwrap();
-        self.at(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 #[test]
@@ -106,7 +82,7 @@ fn objective(rows: &[LabelledRow], model: &Model, lambda: f64) -> f64 {
 
 #[test]
 fn what_is_learned_is_the_best_by_its_definition() {
-    let folder = Folder::new("best");
+    let folder = Folder::new("lasso-best");
     let rows: Vec<_> = (0..200).map(row).collect();
     let file = folder.write("rows", &libsvm(rows.iter().cloned()));
     for more in [&[][..], &["--no-intercept"], &["--uniform"]] {
@@ -182,7 +158,7 @@ fn columns_are_those_of_the_rows() {
 
 #[test]
 fn a_saved_model_predicts_the_same_bits() {
-    let folder = Folder::new("saved");
+    let folder = Folder::new("lasso-saved");
     let train = folder.write("train", &libsvm((0..150).map(row)));
     let test = folder.write("test", &libsvm((150..200).map(row)));
     let [model, one, two] = ["model", "one", "two"].map(|name| folder.at(name));
@@ -204,7 +180,7 @@ fn a_saved_model_predicts_the_same_bits() {
 
 #[test]
 fn bad_input_is_one_line_and_a_code() {
-    let folder = Folder::new("bad");
+    let folder = Folder::new("lasso-bad");
     let good = folder.write("good", "1.5 1:2 3:1\n-2 1:1 2:4\n0.5 2:1\n");
     for (name, text, says) in [
         ("word", "1 1:2\nyes 1:1\n", "word:2: label: expected a number, found \"yes\""),

@@ -1,48 +1,22 @@
 //! The example `tensor`: files as people have them, factors that are saved, loaded and predicted with.
 use crate::common::program::{program, refuses};
 use hectare::orion::array::random::Stream;
+use hectare_testing::Folder;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("hectare-tensor-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    fn file(&self, name: &str, text: &str) -> String {
-        fs::write(self.path(name), text).unwrap();
-        self.path(name)
-    }
-
-    /// Entries of 30 by 20 by 10 whose factors are of rank 2: between `separator`, indices from `first` on.
-    fn entries(&self, name: &str, header: &str, separator: &str, first: usize) -> String {
-        let stream = Stream::new(5, "entries");
-        let factor = |dim: u64, at: u64, k: u64| 0.5 + stream.child(dim).uniform(2 * at + k);
-        let line = |k: u64| {
-            let [i, j, l] =
-                [stream.below(3 * k, 30), stream.below(3 * k + 1, 20), stream.below(3 * k + 2, 10)];
-            let x: f64 = (0..2).map(|k| factor(1, i, k) * factor(2, j, k) * factor(3, l, k)).sum();
-            let indices = [i, j, l].map(|index| (index as usize + first).to_string());
-            format!("{}{separator}{x:.4}\n", indices.join(separator))
-        };
-        self.file(name, &(header.to_owned() + &(0..3000).map(line).collect::<String>()))
-    }
+/// Entries of 30 by 20 by 10 whose factors are of rank 2: between `separator`, indices from `first` on.
+fn entries(folder: &Folder, name: &str, header: &str, separator: &str, first: usize) -> String {
+    let stream = Stream::new(5, "entries");
+    let factor = |dim: u64, at: u64, k: u64| 0.5 + stream.child(dim).uniform(2 * at + k);
+    let line = |k: u64| {
+        let [i, j, l] = [stream.below(3 * k, 30), stream.below(3 * k + 1, 20), stream.below(3 * k + 2, 10)];
+        let x: f64 = (0..2).map(|k| factor(1, i, k) * factor(2, j, k) * factor(3, l, k)).sum();
+        let indices = [i, j, l].map(|index| (index as usize + first).to_string());
+        format!("{}{separator}{x:.4}\n", indices.join(separator))
+    };
+    folder.write(name, &(header.to_owned() + &(0..3000).map(line).collect::<String>()))
 }
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 fn run(args: &[&str]) -> String {
     let output = program("tensor", args);
     let said = String::from_utf8(output.stdout).unwrap();
@@ -52,8 +26,8 @@ fn run(args: &[&str]) -> String {
 
 #[test]
 fn separators_and_headers_make_no_difference() {
-    let folder = Folder::new("formats");
-    let plain = folder.entries("plain", "", " ", 0);
+    let folder = Folder::new("tensor-formats");
+    let plain = entries(&folder, "plain", "", " ", 0);
     let train = |file: &str, more: &[&str]| {
         let args = ["--train", file, "--test", file, "--passes", "2", "--rank", "4", "--workers", "1"];
         let said = run(&[&args[..], more].concat());
@@ -65,7 +39,7 @@ fn separators_and_headers_make_no_difference() {
         for (header, separator, first) in
             [("", "::", 1), ("user,item,hour,count\n", ",", 0), ("", "\t", 0), ("a;b;c;x\n", ";", 0)]
         {
-            let file = folder.entries("other", header, separator, first);
+            let file = entries(&folder, "other", header, separator, first);
             assert_eq!(train(&file, more), expected, "{separator:?} {more:?}");
         }
     }
@@ -73,10 +47,10 @@ fn separators_and_headers_make_no_difference() {
 
 #[test]
 fn files_without_entries_are_named() {
-    let folder = Folder::new("empty");
-    let good = folder.file("good", "0 0 0 1.5\n");
+    let folder = Folder::new("tensor-empty");
+    let good = folder.write("good", "0 0 0 1.5\n");
     for (name, text) in [("empty", ""), ("header", "user,item,hour,count\n")] {
-        let file = folder.file(name, text);
+        let file = folder.write(name, text);
         let says = format!("{file}: the file has no entries");
         for more in [&[][..], &["--serial"]] {
             let train: &[&str] = &[&["--train", &file, "--test", &good][..], more].concat();
@@ -89,8 +63,8 @@ fn files_without_entries_are_named() {
 
 #[test]
 fn factors_are_saved_loaded_and_predicted_with() {
-    let folder = Folder::new("saved");
-    let (data, saved, list) = (folder.entries("data", "", " ", 0), folder.path("saved"), folder.path("list"));
+    let folder = Folder::new("tensor-saved");
+    let (data, saved, list) = (entries(&folder, "data", "", " ", 0), folder.at("saved"), folder.at("list"));
     let args = ["--train", &data, "--test", &data, "--rank", "4", "--workers"];
     let error = |said: &str, begins: &str| -> f64 {
         let line = said.lines().find(|line| line.starts_with(begins)).unwrap();
@@ -100,7 +74,7 @@ fn factors_are_saved_loaded_and_predicted_with() {
         let said = run(&[&args[..], &[workers, "--passes", "4", "--save", &saved]].concat());
         let learned = error(&said, "pass   4");
         for (name, count) in [("first.npy", 30), ("second.npy", 20), ("third.npy", 10)] {
-            let path = folder.0.join("saved").join(name);
+            let path = Path::new(&saved).join(name);
             let shape = hectare::run(1, |w| Ok(w.npy_file::<f32, 2>(&path)?.shape())).unwrap();
             assert_eq!(shape, [[count, 4]], "{name}");
         }
@@ -113,7 +87,7 @@ fn factors_are_saved_loaded_and_predicted_with() {
     }
     let serial = run(&[&args[..], &["1", "--serial", "--passes", "1", "--load", &saved]].concat());
     assert!(error(&serial, "pass   1") > 0.0);
-    let fewer = folder.file("fewer", "0 0 0 1.5\n");
+    let fewer = folder.write("fewer", "0 0 0 1.5\n");
     refuses(
         "tensor",
         &[

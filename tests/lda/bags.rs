@@ -2,31 +2,8 @@
 use super::lda::{Corpus, Token};
 use super::options;
 use crate::common::program::refuses;
+use hectare_testing::Folder;
 use std::fs;
-use std::path::PathBuf;
-
-/// A folder of a test, and files in it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("hectare-bags-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn file(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
-        fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Documents as sorted lists of words.
 fn documents(corpus: &Corpus) -> Vec<Vec<&str>> {
@@ -40,10 +17,10 @@ fn documents(corpus: &Corpus) -> Vec<Vec<&str>> {
 
 #[test]
 fn both_formats_give_the_documents_with_their_words() {
-    let folder = Folder::new("good");
-    let vocabulary = folder.file("vocab.txt", "apple\npear\nplum\nnever\n");
-    let lda_c = folder.file("docs.ldac", "2 0:3 1:12\n0\n1 2:1\n");
-    let uci = folder.file("docword.txt", "3\n4\n3\n1 2 12\n1 1 3\n3 3 1\n");
+    let folder = Folder::new("bags-good");
+    let vocabulary = folder.write("vocab.txt", "apple\npear\nplum\nnever\n");
+    let lda_c = folder.write("docs.ldac", "2 0:3 1:12\n0\n1 2:1\n");
+    let uci = folder.write("docword.txt", "3\n4\n3\n1 2 12\n1 1 3\n3 3 1\n");
     let load = |more: &[&str]| Corpus::load(&options(more)).unwrap();
     let fruit = [["apple"; 3].as_slice(), &["pear"; 12]].concat();
     for args in [["--lda-c", &lda_c], ["--uci", &uci]] {
@@ -62,7 +39,7 @@ fn both_formats_give_the_documents_with_their_words() {
 
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
-    let folder = Folder::new("bad");
+    let folder = Folder::new("bags-bad");
     let cases = [
         ("--lda-c", "", "the file is empty"),
         ("--lda-c", "1 0:12\nthe cat sat\n", ":2: expected a document of LDA-C"),
@@ -88,14 +65,14 @@ fn what_is_wrong_is_said_with_its_line() {
         ("--uci", "1\n1\n1\n1 1 3\n", "no document has 10 words"),
     ];
     for (number, (option, text, says)) in cases.into_iter().enumerate() {
-        let file = folder.file(&format!("{number}.txt"), text);
+        let file = folder.write(&format!("{number}.txt"), text);
         refuses("lda", &[(&[option, &file], says)]);
     }
-    let vocabulary = folder.file("vocab.txt", "apple\n");
-    let none = folder.file("none.txt", "");
-    let lda_c = folder.file("docs.ldac", "2 0:3 1:9\n");
-    let uci = folder.file("docword.txt", "1\n2\n2\n1 1 3\n1 2 9\n");
-    let packed = folder.0.join("docword.txt.gz");
+    let vocabulary = folder.write("vocab.txt", "apple\n");
+    let none = folder.write("none.txt", "");
+    let lda_c = folder.write("docs.ldac", "2 0:3 1:9\n");
+    let uci = folder.write("docword.txt", "1\n2\n2\n1 1 3\n1 2 9\n");
+    let packed = folder.at("docword.txt.gz");
     fs::write(&packed, [0x1f, 0x8b, 8, 0]).unwrap();
     refuses(
         "lda",
@@ -104,7 +81,7 @@ fn what_is_wrong_is_said_with_its_line() {
             (&["--uci", &uci, "--vocabulary", &vocabulary], "has 1 words, and"),
             (&["--uci", &uci, "--vocabulary", &none], "none.txt: the file is empty"),
             (&["--vocabulary", &vocabulary], "only with --lda-c or --uci"),
-            (&["--uci", packed.to_str().unwrap()], "is compressed: unpack it first"),
+            (&["--uci", &packed], "is compressed: unpack it first"),
             (&["--lda-c", "/nowhere"], "cannot read /nowhere"),
         ],
     );

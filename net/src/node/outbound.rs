@@ -63,6 +63,23 @@ pub(super) struct Subscriber {
     pub(super) since: u64,
 }
 
+impl Subscriber {
+    /// One that was sent nothing yet.
+    pub(super) fn new(said: Subscription) -> Subscriber {
+        Subscriber {
+            said,
+            ride: None,
+            credit: None,
+            slow: false,
+            departed_ns: None,
+            hurry: false,
+            asked: None,
+            wanted: None,
+            since: 0,
+        }
+    }
+}
+
 /// A subscriber's way through a train: a cursor, and what was lost.
 #[derive(Debug)]
 pub(super) struct Ride {
@@ -277,18 +294,7 @@ mod tests {
             forced: 0,
             have,
         };
-        let subscriber = Subscriber {
-            said,
-            ride: None,
-            credit: None,
-            slow: false,
-            departed_ns: None,
-            hurry: false,
-            asked: None,
-            wanted: None,
-            since,
-        };
-        outbound.subscribers.insert(HOST, subscriber);
+        outbound.subscribers.insert(HOST, Subscriber { since, ..Subscriber::new(said) });
         outbound
     }
 

@@ -205,17 +205,7 @@ impl Node {
             .subscribers
             .get(&from)
             .is_none_or(|subscriber| said.have.is_empty() && said.state != subscriber.said.state);
-        let subscriber = outbound.subscribers.entry(from).or_insert_with(|| Subscriber {
-            said: said.clone(),
-            ride: None,
-            credit: None,
-            slow: false,
-            departed_ns: None,
-            hurry: false,
-            asked: None,
-            wanted: None,
-            since: 0,
-        });
+        let subscriber = outbound.subscribers.entry(from).or_insert_with(|| Subscriber::new(said.clone()));
         let asks = forced > subscriber.said.forced || (is_new && forced > 0);
         if asks && !on_demand {
             subscriber.hurry = true;

@@ -33,13 +33,14 @@
 //! assert_eq!(solutions[0], solutions[1]);
 //! # Ok::<(), hectare_orion::Error>(())
 //! ```
+mod drawer;
 mod pairs;
 mod sum_tree;
 #[cfg(test)]
 mod tests;
 
+use self::drawer::{By, Drawer};
 use self::pairs::Pairs;
-use self::sum_tree::SumTree;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
@@ -55,13 +56,6 @@ const MOST_WEIGHT: f64 = 1e290;
 
 fn bad(site: Site, place: String, what: String) -> Error {
     Error::Priority { loop_name: site.to_string(), place, what }
-}
-
-/// How a variable is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
-    Weight,
-    Uniform,
 }
 
 /// Draws which of the variables `0..count` run next, round by round: [`Priority::draw`], a loop over the round,
@@ -90,57 +84,11 @@ pub struct Priority {
     deferred: Vec<usize>,
     round: Vec<usize>,
     /// Whether the round has not been fed yet.
-    runs: bool,
+    awaits_weights: bool,
     site: Option<Site>,
     rounds: u64,
     updates: u64,
     weights: Option<Vec<f64>>,
-}
-
-/// What is drawn from.
-#[derive(Debug)]
-struct Drawer {
-    /// One for each variable that is not taken for the round.
-    even: SumTree,
-    /// One for each that is not taken and has not run yet.
-    first: SumTree,
-    weights: SumTree,
-    stream: Stream,
-    drawn: u64,
-}
-
-impl Drawer {
-    fn next(&mut self, by: By, explore: f64) -> Option<usize> {
-        if self.even.total() == 0.0 {
-            return None;
-        }
-        let (explores, share) = (self.stream.uniform(self.drawn), self.stream.uniform(self.drawn + 1));
-        self.drawn += 2;
-        let tree = match by {
-            By::Uniform => &self.even,
-            By::Weight if self.first.total() > 0.0 => &self.first,
-            By::Weight if self.weights.total() == 0.0 || explores < explore => &self.even,
-            By::Weight => &self.weights,
-        };
-        Some(tree.at(share))
-    }
-
-    /// Takes a variable out of what is drawn evenly, until it is put back; returns whether it has its first turn yet.
-    fn take(&mut self, at: usize) -> f64 {
-        let first = self.first.get(at);
-        self.even.set(at, 0.0);
-        self.first.set(at, 0.0);
-        first
-    }
-
-    fn is_taken(&self, at: usize) -> bool {
-        self.even.get(at) == 0.0
-    }
-
-    fn put_back(&mut self, at: usize, first: f64) {
-        self.even.set(at, 1.0);
-        self.first.set(at, first);
-    }
 }
 
 impl Priority {
@@ -156,7 +104,7 @@ impl Priority {
             pairs: Pairs::default(),
             deferred: Vec::new(),
             round: Vec::new(),
-            runs: false,
+            awaits_weights: false,
             site: None,
             rounds: 0,
             updates: 0,
@@ -226,7 +174,7 @@ impl Priority {
     ) -> Result<Vec<usize>> {
         let site = Site::here();
         self.site = Some(site);
-        let sum = self.drawer.as_ref().map_or(0.0, |drawer| drawer.weights.total());
+        let sum = self.drawer.as_ref().map_or(0.0, Drawer::total);
         let words = vec![
             format!("{} variables in rounds of {}", self.count, self.batch),
             format!("bound {:?}, explore {:?}, drawn by {:?}", self.bound, self.explore, self.by),
@@ -254,7 +202,7 @@ impl Priority {
         if !(0.0..=1.0).contains(&self.explore) {
             return setting("explore", format!("{}: a share, from 0 to 1", self.explore));
         }
-        if self.runs {
+        if self.awaits_weights {
             return setting("last round", "its weights are missing: feed them before the next draw".into());
         }
         if self.drawer.is_some() {
@@ -267,15 +215,7 @@ impl Priority {
             }
             (0..).zip(weights).try_for_each(|(variable, weight)| check(site, variable, *weight))?;
         }
-        let first = if given.is_some() { 0.0 } else { 1.0 };
-        let weights = given.unwrap_or_else(|| vec![0.0; self.count]);
-        self.drawer = Some(Drawer {
-            even: SumTree::new((0..self.count).map(|_| 1.0)),
-            first: SumTree::new((0..self.count).map(|_| first)),
-            weights: SumTree::new(weights.into_iter()),
-            stream: Stream::new(seed, "priority"),
-            drawn: 0,
-        });
+        self.drawer = Some(Drawer::new(self.count, given, Stream::new(seed, "priority")));
         Ok(())
     }
 
@@ -302,7 +242,7 @@ impl Priority {
         let round = filled?;
         self.rounds += 1;
         self.updates += round.len() as u64;
-        self.runs = true;
+        self.awaits_weights = true;
         self.round.clone_from(&round);
         Ok(round)
     }
@@ -361,7 +301,7 @@ impl Priority {
     /// [`Error::Priority`], which names the call that drew the round, and the variable, unless there is a number for each, 0 or
     /// greater, and not infinite. Weights stay as they were then.
     pub fn feed(&mut self, weights: &[f64]) -> Result<()> {
-        let Some(site) = self.site.filter(|_| self.runs) else {
+        let Some(site) = self.site.filter(|_| self.awaits_weights) else {
             return Err(Error::Invalid("Priority::feed: there is no round: call draw first".into()));
         };
         if weights.len() != self.round.len() {
@@ -374,11 +314,10 @@ impl Priority {
         if let Some(drawer) = self.drawer.as_mut() {
             for (variable, weight) in self.round.iter().zip(weights) {
                 let weight = if mutant::is(Mutant::WeightsKept) { 1.0 } else { *weight };
-                drawer.first.set(*variable, 0.0);
-                drawer.weights.set(*variable, weight);
+                drawer.feed(*variable, weight);
             }
         }
-        self.runs = false;
+        self.awaits_weights = false;
         Ok(())
     }
 }

@@ -8,9 +8,11 @@
 //! - `HECTARE_NO_SKIP=1` makes it a failure.
 //! - `HECTARE_MAY_SKIP=a,b` names what may be missing all the same.
 mod cgroup;
+mod folder;
 mod random;
 
 pub use cgroup::MemoryGroup;
+pub use folder::Folder;
 pub use random::Random;
 use std::fmt::Display;
 use std::fs::OpenOptions;

@@ -43,6 +43,13 @@ fn pipeline(rows: usize, blocks: usize, width: usize, workers: usize) -> TaskGra
     TaskGraph::new(vec![vec![rows, columns]], tasks).unwrap()
 }
 
+/// Each of two workers writes half of an array, the first when the second has.
+fn one_after_the_other() -> Arc<TaskGraph> {
+    let write = |elements, after| Task { accesses: access(vec![], vec![line(elements)]), after };
+    let tasks = vec![vec![write(0..4, vec![(1, 1)])], vec![write(4..8, vec![])]];
+    Arc::new(TaskGraph::new(vec![vec![8]], tasks).unwrap())
+}
+
 #[test]
 fn tasks_of_three_workers_see_what_those_before_them_wrote() {
     let (rows, blocks, width) = (40, 6, 5);
@@ -165,9 +172,7 @@ fn an_area_that_is_open_to_tasks_is_open_to_nothing_else() {
 #[test]
 fn a_task_begins_when_all_have_begun_and_ends_for_others_who_leave() {
     let job = Job::embedded().unwrap();
-    let write = |elements, after| Task { accesses: access(vec![], vec![line(elements)]), after };
-    let tasks = vec![vec![write(0..4, vec![(1, 1)])], vec![write(4..8, vec![])]];
-    let graph = Arc::new(TaskGraph::new(vec![vec![8]], tasks).unwrap());
+    let graph = one_after_the_other();
     let mut worker = job.worker().unwrap();
     let opened =
         worker.create::<u8>(AreaSpec::new("a").copies(0), 8).unwrap().open_to_tasks(&worker).unwrap();
@@ -358,9 +363,7 @@ fn a_worker_is_in_one_run_at_a_time() {
 #[test]
 fn a_worker_that_dies_is_noticed_by_those_who_wait() {
     let job = Job::embedded().unwrap();
-    let write = |elements, after| Task { accesses: access(vec![], vec![line(elements)]), after };
-    let tasks = vec![vec![write(0..4, vec![(1, 1)])], vec![write(4..8, vec![])]];
-    let graph = Arc::new(TaskGraph::new(vec![vec![8]], tasks).unwrap());
+    let graph = one_after_the_other();
     let mut worker = job.worker().unwrap();
     let opened =
         worker.create::<u8>(AreaSpec::new("a").copies(0), 8).unwrap().open_to_tasks(&worker).unwrap();

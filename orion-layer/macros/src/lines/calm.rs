@@ -5,9 +5,9 @@ use syn::visit::{self, Visit};
 use syn::{Block, Expr};
 
 /// Whether a body calls nothing but methods of numbers, and looks into nothing but arrays of the loop. Only the speed depends on it.
-pub(super) fn is_calm(body: &Block, arrays: &[&Array]) -> bool {
+pub(super) fn is_calm(body: &Block, arrays: &[Array]) -> bool {
     struct Calm<'a> {
-        arrays: &'a [&'a Array],
+        arrays: &'a [Array],
         holds: bool,
     }
     impl<'a> Visit<'a> for Calm<'_> {

@@ -7,7 +7,7 @@ mod sites;
 use self::calm::is_calm;
 pub(crate) use self::sites::Site;
 use self::sites::{Replace, numbers_of, sees_all};
-use super::clauses::{Array, Input, Treatment};
+use super::clauses::{Input, Treatment};
 use super::form::Used;
 use super::nest::{Nest, Space};
 use super::rewrite::rewrite;
@@ -18,6 +18,16 @@ use syn::{Block, Ident};
 /// A name that the body cannot mean.
 fn hidden(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
+}
+
+/// The range of the innermost variable.
+fn range() -> Ident {
+    hidden("__line")
+}
+
+/// The variable that counts along it, from 0.
+fn counter() -> Ident {
+    hidden("__at")
 }
 
 /// The lines of the innermost loop.
@@ -53,13 +63,13 @@ impl<'a> Lines<'a> {
         }
         let numbers = numbers_of(nest.body);
         let (mut arrays, mut conditions) = (Vec::new(), Vec::new());
-        let mut replace = Replace::new(&input.root, hidden("__at"));
+        let mut replace = Replace::new(&input.root, counter());
         for (number, array) in input.arrays.iter().enumerate() {
             if others[number] || array.treatment != Treatment::Kept {
                 continue;
             }
             let own: Vec<&Site> = sites.iter().filter(|site| site.array == number).collect();
-            let codes: Option<Vec<_>> = own.iter().map(|site| line(input, nest, site, used)).collect();
+            let codes: Option<Vec<_>> = own.iter().map(|site| line(&input.root, nest, site, used)).collect();
             let places: Option<Vec<_>> = own.iter().map(|site| numbers.get(&site.node).copied()).collect();
             let (Some(codes), Some(places), false) = (codes, places, own.is_empty()) else { continue };
             let (lines, holds): (Vec<_>, Vec<_>) = codes.into_iter().unzip();
@@ -71,8 +81,7 @@ impl<'a> Lines<'a> {
             return None;
         }
         let body = replace.in_body(nest.body);
-        let names: Vec<&Array> = input.arrays.iter().collect();
-        let is_calm = is_calm(nest.body, &names);
+        let is_calm = is_calm(nest.body, &input.arrays);
         Some(Lines { body, is_calm, arrays, conditions })
     }
 
@@ -85,7 +94,7 @@ impl<'a> Lines<'a> {
         slow: &TokenStream,
     ) -> TokenStream {
         let root = &input.root;
-        let (line, count, at, mark) = (hidden("__line"), hidden("__count"), hidden("__at"), hidden("__mark"));
+        let (line, count, at, mark) = (range(), hidden("__count"), counter(), hidden("__mark"));
         let is_lined = hidden("__is_lined");
         let (variable, outer) = nest.variables.split_last().expect("a loop has a variable");
         let names: Vec<&Ident> = self.arrays.iter().map(|array| array.name).collect();
@@ -133,18 +142,18 @@ impl<'a> Lines<'a> {
 
 /// Code for the line of an access, and what has to hold for it; `None` if its elements do not lie at equal distances.
 fn line(
-    input: &Input,
+    root: &TokenStream,
     nest: &Nest<'_>,
     site: &Site,
     used: &mut Used,
 ) -> Option<(TokenStream, Vec<TokenStream>)> {
-    let (root, writes) = (&input.root, site.writes);
+    let writes = site.writes;
     let (_, outer) = nest.variables.split_last()?;
-    let start = hidden("__line");
+    let range = range();
     let values: Vec<TokenStream> = outer
         .iter()
         .map(|variable| quote!((#variable as i64)))
-        .chain(std::iter::once(quote!((#start.start as i64))))
+        .chain(std::iter::once(quote!((#range.start as i64))))
         .collect();
     let (mut first, mut steps, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
     for form in &site.forms {

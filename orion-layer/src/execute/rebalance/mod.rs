@@ -141,22 +141,20 @@ impl Context<'_> {
         Moves::of(self.size(), done.unwrap_or_default())
     }
 
-    fn how_rebalanced(&self) -> Option<How> {
-        let how = &self.extensions.get::<Rebalancing>()?.how.0;
-        (!matches!(how, How::Never)).then(|| how.clone())
+    fn how_rebalanced(&self) -> How {
+        self.extensions.get::<Rebalancing>().map_or(How::Never, |rebalancing| rebalancing.how.0.clone())
     }
 
     /// What notes the loads of a pass, if the loop is rebalanced by them.
     pub(super) fn meter(&self, plan: &LoopPlan) -> Option<Meter> {
-        let How::Measured { load, .. } = self.how_rebalanced()? else { return None };
-        plan.moves().then(|| Meter::of(plan.cells, load.is_none()))
+        let How::Measured { load, .. } = self.how_rebalanced() else { return None };
+        plan.can_move().then(|| Meter::of(plan.cells, load.is_none()))
     }
 
     /// After a pass: moves the bounds of a loop's plan, if they are to be moved. Collective.
     pub(super) fn rebalanced(&mut self, key: &Key, plan: &LoopPlan) -> Result<()> {
-        let Some(how) = self.how_rebalanced() else { return Ok(()) };
         let after = plan.timing.borrow().passes;
-        let one = match how {
+        let one = match self.how_rebalanced() {
             How::Never => None,
             How::Measured { limit, load } => self.move_by_loads(plan, limit, load.as_deref(), after)?,
             How::Replay(moves) => {
@@ -177,7 +175,7 @@ impl Context<'_> {
             );
             return Err(refused(what));
         }
-        if !plan.moves() {
+        if !plan.can_move() {
             return Err(refused("the recorded move is of a loop whose bounds move, and these stay".into()));
         }
         let moved = plan.choice.moved(&plan.nest, &plan.dependences, &one.bounds, self.size());
@@ -260,7 +258,7 @@ fn given_loads(plan: &LoopPlan, rank: Rank, load: &LoadOf) -> Vec<u64> {
 
 impl LoopPlan {
     /// Whether its bounds can be moved.
-    fn moves(&self) -> bool {
+    fn can_move(&self) -> bool {
         let stays = self.tasks.is_some() || self.inspection.is_some() || self.has_own_schedule;
         let serves = self.sharing.treatments.contains(&Treatment::Served);
         self.workers() > 1 && !stays && !serves && self.choice.movable().is_some()
