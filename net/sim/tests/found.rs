@@ -57,6 +57,13 @@ fn a_clash_of_which_two_agents_knew_that_ended() {
     keeps_its_promises(16474);
 }
 
+/// That an owner had dropped an area came late, to the next subscription, when there was an owner again.
+#[test]
+fn an_area_without_owner_of_the_subscription_before() {
+    let outcome = run(Options::of(9841));
+    assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
+}
+
 /// Found on earlier commits.
 #[test]
 fn seeds_of_earlier_commits() {

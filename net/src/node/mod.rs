@@ -455,7 +455,10 @@ impl Node {
                 self.on_clock(cx, from, clock, lowest, subscriptions, covers);
             }
             Register::Subscription(group, said) => self.on_subscription(cx, from, group, said),
-            Register::Member(area, description) => self.on_member(cx, from, area, description),
+            Register::Member(area, description) => {
+                self.on_member(cx, from, area, description);
+                self.begin_ownerless(cx, from, serial, area);
+            }
             Register::Name(area, name) => self.on_name(cx, from, area, name),
             Register::Restated(count) => self.on_restated(cx, from, count),
             Register::Named(area, result) if from == HostId::FIRST => self.on_named(cx, area, result),
@@ -481,7 +484,7 @@ impl Node {
             Register::Taken(group, epoch) => self.on_taken(from, group, epoch),
             Register::Card(card) => cx.out.push(Action::Card { peer: from, card }),
             Register::Grant(group, cut, places) => self.on_grant(cx, from, group, (cut, places)),
-            Register::Ownerless(area, is) => self.on_ownerless(cx, from, area, is),
+            Register::Ownerless(area, is) => self.on_ownerless(cx, from, serial, area, is),
             Register::Suspect(host, silent) => self.on_suspect(cx, from, host, silent),
             Register::Verdict(failed) => self.on_verdict(cx, from, failed),
             Register::Left => {

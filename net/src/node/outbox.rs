@@ -128,4 +128,9 @@ impl Inbox {
         *last = serial.max(*last);
         newer
     }
+
+    /// The newest serial of a value, 0 if none came.
+    pub(super) fn newest(&self, key: &Key) -> u64 {
+        self.serials.get(key).copied().unwrap_or_default()
+    }
 }

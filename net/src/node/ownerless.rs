@@ -1,7 +1,7 @@
 //! Areas that their owners have dropped: nobody gives them, and who waits for that on other hosts is told.
 use super::{Cx, Node};
 use crate::types::{AreaId, GroupId, HostId};
-use crate::wire::Register;
+use crate::wire::{Key, Register};
 use std::collections::BTreeSet;
 
 /// Members of a received group that their owners have dropped.
@@ -31,7 +31,38 @@ impl Node {
         }
     }
 
-    pub(super) fn on_ownerless(&mut self, cx: &mut Cx<'_>, from: HostId, area: AreaId, is: bool) {
+    pub(super) fn on_ownerless(
+        &mut self,
+        cx: &mut Cx<'_>,
+        from: HostId,
+        serial: u64,
+        area: AreaId,
+        is: bool,
+    ) {
+        // Members are told anew with each subscription, and then which of them have no owner: what is older was said to the
+        // subscription before, and where it changed in between, that was said to nobody.
+        if self.newest(from, Key::Member(area)) > serial {
+            return;
+        }
+        self.set_ownerless(cx, from, area, is);
+    }
+
+    /// A member is told: what was said before of its owner was said to the subscription before.
+    pub(super) fn begin_ownerless(&mut self, cx: &mut Cx<'_>, from: HostId, serial: u64, area: AreaId) {
+        let is_known = self.inbound.get(&area.group).is_some_and(|inbound| {
+            inbound.ownerless.members.contains(&area.member) || inbound.ownerless.next.contains(&area.member)
+        });
+        if is_known && self.newest(from, Key::Ownerless(area)) < serial {
+            self.set_ownerless(cx, from, area, false);
+        }
+    }
+
+    /// The newest serial of what a host has said.
+    fn newest(&self, from: HostId, key: Key) -> u64 {
+        self.peers.get(&from).map_or(0, |peer| peer.inbox.newest(&key))
+    }
+
+    fn set_ownerless(&mut self, cx: &mut Cx<'_>, from: HostId, area: AreaId, is: bool) {
         if self.moves_to(area.group, from) {
             let inbound = self.inbound.get_mut(&area.group).expect("it is received");
             return set(&mut inbound.ownerless.next, area.member, is);

@@ -531,6 +531,23 @@ impl HostMemory {
                 remote.arrival,
                 remote.requests.are_answered()
             );
+            if judge.is_deleted(*group) {
+                text += " which is deleted;";
+            }
+            let versions = judge.newest(*group).map(|newest| &newest.state.versions);
+            for (index, member) in remote.members.iter().enumerate() {
+                let newest = versions.map(|versions| versions[index]);
+                if member.is_ownerless != judge.is_dropped(*group)
+                    || newest.is_some_and(|newest| member.version != Some(newest))
+                {
+                    text += &format!(
+                        " its area {index} shows version {:?} of {newest:?}, without an owner {}, dropped {};",
+                        member.version,
+                        member.is_ownerless,
+                        judge.is_dropped(*group)
+                    );
+                }
+            }
         }
         text += &format!(" {:?}", self.owners);
         for (group, own) in self.own.iter().filter(|(_, own)| own.given.is_some()) {
