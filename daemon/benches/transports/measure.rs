@@ -90,7 +90,7 @@ impl Row {
     }
 
     fn cpu(&self) -> Option<f64> {
-        self.middle(|figures| Some(figures.flow?.cpu))
+        self.middle(|figures| Some(figures.flow?.cpu).filter(|cpu| cpu.is_finite()))
     }
 
     pub(crate) fn print(&self) {
