@@ -33,14 +33,40 @@ fn a_job_runs_over_rdma_and_it_is_said_why() {
     }
 }
 
+fn kill(process: u32) {
+    let pid = rustix::process::Pid::from_raw(process as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+/// A daemon that is killed leaves the agent its queue pairs; the next daemon follows it, also when that was killed while there was none.
+#[test]
+fn a_killed_daemon_leaves_the_agent_its_queue_pairs_over_rdma() {
+    let Some(mut flat) = Flat::new(&[DEVICE, DEVICE]) else { return };
+    let mut run = Running::start(flat.command(&["--job", "seen"], &in_role("turns:1200")));
+    let before = flat.standing(&mut run, 0, |it| counted(it, "lines", "placed") > 0);
+    let seen = flat.standing(&mut run, 1, |it| counted(it, "lines", "placed") > 0);
+    flat.daemons.remove(0).kill();
+    // Of the other host, as there is no daemon to ask here.
+    let placed = counted(&seen, "lines", "placed");
+    flat.standing(&mut run, 1, |it| counted(it, "lines", "placed") > placed && it.peers[0].link == "rdma");
+    flat.daemons.insert(0, flat.daemon(0));
+    let placed = counted(&before, "lines", "placed");
+    let after = flat.standing(&mut run, 0, |it| counted(it, "lines", "placed") > placed);
+    assert_eq!((after.pid, counted(&after, "rdma", "broken")), (before.pid, 0), "{after:?}");
+    flat.daemons.remove(0).kill();
+    kill(after.pid);
+    flat.daemons.insert(0, flat.daemon(0));
+    flat.standing(&mut run, 0, |it| it.pid != after.pid && counted(it, "lines", "placed") > 0);
+    assert_eq!(run.end(), Some(0));
+}
+
 #[test]
 fn a_killed_agent_is_followed_by_one_that_places_again_over_rdma() {
     let Some(flat) = Flat::new(&[DEVICE, DEVICE]) else { return };
     let mut run = Running::start(flat.command(&["--job", "seen"], &in_role("turns:800")));
     for host in [0, 1] {
         let killed = flat.standing(&mut run, host, |it| counted(it, "lines", "placed") > 0).pid;
-        let pid = rustix::process::Pid::from_raw(killed as i32).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        kill(killed);
         flat.standing(&mut run, host, |it| it.pid != killed && counted(it, "lines", "placed") > 0);
     }
     assert_eq!(run.end(), Some(0));

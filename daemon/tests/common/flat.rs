@@ -35,14 +35,18 @@ impl Flat {
                 0 => drop(hectare_daemon::key_file::make(&key(0), "lab").unwrap()),
                 _ => drop(std::fs::copy(key(0), key(host)).unwrap()),
             }
-            let file = all.home(host).join("hectared.toml");
-            std::fs::write(&file, config).unwrap();
-            let mut command = Command::new(env!("CARGO_BIN_EXE_hectared"));
-            command.env("HECTARE_RUN_DIR", all.dir(host).path()).env("HOME", all.home(host));
-            command.arg("--config").arg(file).args(["--log-format", "json"]);
-            all.daemons.push(Daemon::start(command));
+            std::fs::write(all.home(host).join("hectared.toml"), config).unwrap();
+            all.daemons.push(all.daemon(host));
         }
         Some(all)
+    }
+
+    /// Starts a host's daemon.
+    pub fn daemon(&self, host: usize) -> Daemon {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hectared"));
+        command.env("HECTARE_RUN_DIR", self.dir(host).path()).env("HOME", self.home(host));
+        command.arg("--config").arg(self.home(host).join("hectared.toml")).args(["--log-format", "json"]);
+        Daemon::start(command)
     }
 
     pub fn home(&self, host: usize) -> PathBuf {
