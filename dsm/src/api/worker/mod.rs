@@ -5,8 +5,8 @@ mod waiting;
 
 use crate::engine::area_core::AreaCore;
 use crate::engine::directory::reclaim::reclaim;
+use crate::engine::runtime::scan::{Scanned, UnloggedWrite};
 use crate::engine::runtime::{Local, Runtime};
-use crate::engine::scan::{Scanned, UnloggedWrite};
 use crate::engine::shared::Shared;
 use crate::error::{Error, Rank, Result};
 use crate::memory::clock;

@@ -10,7 +10,7 @@ pub(crate) use self::chunks::OWNER_BYTES;
 pub(crate) use self::planned::Planned;
 use self::target::dirty_bytes;
 use super::runtime::{Runtime, Scratch, Stuck};
-use crate::engine::scan::is_scanned;
+use crate::engine::runtime::scan::is_scanned;
 use crate::memory::copy::Kernels;
 use crate::protocol::arrival::{self, Arrived};
 use crate::protocol::label;
