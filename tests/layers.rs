@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What each module takes from others.
+/// The names that each module uses of others.
 type Known = BTreeMap<String, BTreeSet<String>>;
 
 const CRATES: [&str; 18] = [

@@ -96,7 +96,7 @@ fn try_plan(
 fn graph(nest: &LoopNest, in_place: &InPlace) -> Result<TaskGraph, TaskError> {
     let bounds: Vec<(i64, i64)> = nest.dims.iter().filter_map(|variable| variable.bounds).collect();
     let is_written = |array: &usize| in_place.arrays.contains(array);
-    // What all iterations together read of them: it conflicts with nothing.
+    // The elements that all iterations together read of them: they conflict with nothing.
     let read: Vec<(usize, Touched)> = (0..nest.arrays.len())
         .filter(|array| !is_written(array))
         .map(|array| (array, touched(nest, array, &bounds)))
@@ -120,7 +120,7 @@ fn regions(boxes: &[Vec<Span>]) -> Vec<Region> {
     boxes.iter().map(|spans| Region { spans: spans.iter().map(span).collect() }).collect()
 }
 
-/// What was considered, and what runs.
+/// The text of the explanation: candidates, and the schedule that was chosen.
 fn explain(nest: &LoopNest, dependences: &Dependences, choice: &Choice, workers: usize) -> String {
     let order = if nest.order == Order::Ordered { "ordered" } else { "unordered" };
     let variables = nest.dims.iter().map(|variable| {

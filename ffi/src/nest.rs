@@ -44,7 +44,7 @@ pub type ha_loop_order_in = u32;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ha_subscript {
-    /// What does not depend on the variables.
+    /// The constant term.
     pub constant: i64,
     /// One for each variable, the outermost first; those behind the last variable are 0.
     pub factors: [i64; HA_LOOP_DIMS],
@@ -58,7 +58,7 @@ pub(crate) struct LoopBody {
     pub(crate) stage: RefCell<Stage>,
 }
 
-/// What is known of a loop.
+/// The description and the analysis of a loop.
 pub(crate) struct Stage {
     pub(crate) nest: LoopNest,
     pub(crate) workers: usize,

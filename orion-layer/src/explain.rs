@@ -43,7 +43,7 @@ pub struct Explanation {
     /// For each dimension, the values between its cells, the first and the last included: cell `c` has those from `cuts[c]` up to
     /// `cuts[c + 1]`.
     pub cuts: Vec<Vec<i64>>,
-    /// What each worker runs in each step: `tiles[step][worker]` are boxes of cells. With `cuts` that is the whole schedule, as it can
+    /// The tiles of each worker in each step: `tiles[step][worker]` are boxes of cells. With `cuts` that is the whole schedule, as it can
     /// be checked from outside. Steps of a wavefront need not follow each other: a tile runs when those are done that it depends on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tiles: Steps,
@@ -53,7 +53,7 @@ pub struct Explanation {
     pub arrays: Vec<(String, ArrayPlacement)>,
     /// Arrays whose dependences are given up: their names, and what happens instead, in words.
     pub shared: Vec<(String, String)>,
-    /// What hosts send each other in a pass, if the program is on several.
+    /// Bytes that hosts send each other in a pass, if the program is on several.
     pub between_hosts: Option<BetweenHosts>,
     /// If its subscripts come from data, what the iterations touch, as far as it has been found out.
     pub inspected: Option<Inspected>,
@@ -157,7 +157,7 @@ impl LoopPlan {
         }
     }
 
-    /// What was found of the loop's iterations, if it has run.
+    /// The results of inspecting the loop's iterations, if it has run.
     fn inspected(&self) -> Option<Inspected> {
         let said = self.inspection.as_ref()?.borrow().said.clone();
         (said.made > 0 || said.why_serial.is_some()).then_some(said)

@@ -377,7 +377,7 @@ impl Drop for Worker {
             return;
         }
         if self.local.gave_away.get() && !std::thread::panicking() {
-            // What goes to other hosts is published by rounds, of which there are none when the last worker has left.
+            // Only rounds publish to other hosts, and there are none when the last worker has left.
             let _ = self.sync();
         }
         self.local.owned.clear();
