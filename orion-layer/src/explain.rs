@@ -1,7 +1,7 @@
 //! Why a loop runs as it does, in words for people who never heard of dependence vectors.
 use crate::context::Context;
 use crate::execute::{BetweenHosts, Inspected, LinkBytes, LoopPlan};
-use crate::relax::{Relax, explained};
+use crate::relax::{Relaxation, explained};
 use crate::site::by_place;
 use crate::text::counted;
 use hectare_dependence::analysis::analyze;
@@ -23,7 +23,7 @@ pub struct Explanation {
     pub space: String,
     /// Under which consistencies it has run, and with which intervals between clocks, in the order in which they came
     /// first. Empty for a loop that relaxes, buffers and serves no array.
-    pub relaxes: Vec<Relax>,
+    pub relaxes: Vec<Relaxation>,
     /// Ordered or not.
     pub order: Order,
     /// How many workers.
@@ -247,7 +247,7 @@ impl Context<'_> {
             match all.iter_mut().find(|known| known.says_the_same(&one)) {
                 Some(known) => {
                     let new = one.relaxes.into_iter().filter(|relax| !known.relaxes.contains(relax));
-                    let new: Vec<Relax> = new.collect();
+                    let new: Vec<Relaxation> = new.collect();
                     known.relaxes.extend(new);
                 }
                 None => all.push(one),

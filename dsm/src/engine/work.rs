@@ -161,9 +161,9 @@ impl Work for Runtime<'_> {
     }
 
     fn ended(&self) {
-        let outlet = self.shared.segment.outlet();
-        if outlet.round_ended() {
-            futex_wake_all(outlet.bell);
+        let doorbell = self.shared.segment.doorbell();
+        if doorbell.round_ended() {
+            futex_wake_all(doorbell.bell);
         }
     }
 

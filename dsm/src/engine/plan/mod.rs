@@ -46,8 +46,8 @@ impl Runtime<'_> {
             // Release, both: as in `publish_plan`.
             acting.local_clock.store(local, Ordering::Release);
             acting.lowest_clock.store(lowest, Ordering::Release);
-            let (segment, outlet) = (&self.shared.segment, self.shared.segment.outlet());
-            if outlet.is_attached() && (segment.spans_hosts() || !outlet.chooses()) {
+            let (segment, doorbell) = (&self.shared.segment, self.shared.segment.doorbell());
+            if doorbell.is_attached() && (segment.spans_hosts() || !doorbell.chooses()) {
                 self.shared.ring_for_agent();
             }
         }

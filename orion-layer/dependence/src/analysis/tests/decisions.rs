@@ -1,6 +1,6 @@
 //! A table of loops, and how each may run.
-use super::*;
 use super::super::distance::NEGATIVE;
+use super::*;
 
 /// How a loop may run, as far as its dependences decide.
 #[derive(Debug, PartialEq, Eq)]
