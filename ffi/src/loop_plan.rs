@@ -22,9 +22,9 @@ pub(crate) struct LoopPlan {
 
 impl LoopPlan {
     /// Plans a loop: the same on all workers, since it depends on nothing but the description. Or says why it cannot be.
-    pub(crate) fn of(nest: &LoopNest, workers: usize) -> Result<LoopPlan, String> {
+    pub(crate) fn of(nest: &LoopNest, workers: usize) -> Result<LoopPlan, Refusal> {
         if nest.arrays.is_empty() {
-            return Err("it touches no area: name one with ha_loop_area".into());
+            return Err(Refusal("it touches no area: name one with ha_loop_area".into()));
         }
         let dependences = analyze(nest);
         let (mut refused, mut found) = (None, try_plan(nest, &dependences, None, workers));
@@ -33,7 +33,7 @@ impl LoopPlan {
             refused = Some(why.0);
             found = try_plan(nest, &dependences, Some(&Serial), workers);
         }
-        let (choice, blocks, graph) = found.map_err(|what| what.0)?;
+        let (choice, blocks, graph) = found?;
         let mut text = explain(nest, &dependences, &choice, workers);
         if let Some(why) = refused {
             text.push_str(&format!("  what else was chosen first is refused: {why}\n"));
@@ -46,7 +46,7 @@ impl LoopPlan {
 type Planned = (Choice, Vec<Vec<Block>>, TaskGraph);
 
 /// Why there is no plan, in words.
-struct Refusal(String);
+pub(crate) struct Refusal(pub(crate) String);
 
 impl From<ScheduleError> for Refusal {
     fn from(error: ScheduleError) -> Refusal {

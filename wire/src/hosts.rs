@@ -167,7 +167,7 @@ impl JobHosts {
             if let Some(other) = self.hosts[..number].iter().find(|other| other.address == *address) {
                 return refuse(format!("{} and {name} have one address, {address}", other.name));
             }
-            self.check_port(number).or_else(&refuse)?;
+            self.check_port(job, number)?;
         }
         let total = self.hosts.iter().map(|host| u64::from(host.ranks)).sum::<u64>();
         if total > u64::from(u32::MAX) {
@@ -179,11 +179,12 @@ impl JobHosts {
 
 impl JobHosts {
     /// Checks the port of DPDK of a host, or that it needs none.
-    fn check_port(&self, number: usize) -> Result<(), String> {
+    fn check_port(&self, job: &str, number: usize) -> Result<(), Refusal> {
+        let refuse = |what: String| Err(Refusal::Hosts { job: job.into(), what });
         let host = &self.hosts[number];
         let Some(port) = host.port() else {
             return match self.transport {
-                TransportChoice::Dpdk => Err(format!(
+                TransportChoice::Dpdk => refuse(format!(
                     "{} has no DPDK port, and {} is to reach it by DPDK alone (transport = \"dpdk\"): give it a port by [dpdk] in \
                      the configuration of its hectared, which is built with DPDK, or choose \"auto\"",
                     host.name,
@@ -194,13 +195,17 @@ impl JobHosts {
         };
         let is_host = |ip: IpAddr| !ip.is_unspecified() && !ip.is_multicast() && !ip.is_loopback();
         if !is_host(port.ip()) {
-            return Err(format!("{}, the address of {}'s DPDK port, is not a host's", port.ip(), host.name));
+            return refuse(format!(
+                "{}, the address of {}'s DPDK port, is not a host's",
+                port.ip(),
+                host.name
+            ));
         }
         let is_same = |other: &&JobHost| other.address == port || other.port() == Some(port);
         let others = self.hosts.iter().enumerate().filter(|(other, _)| *other != number);
         match others.map(|(_, other)| other).find(is_same) {
             Some(other) => {
-                Err(format!("{}'s DPDK port and {} have one address, {port}", host.name, other.name))
+                refuse(format!("{}'s DPDK port and {} have one address, {port}", host.name, other.name))
             }
             None => Ok(()),
         }
