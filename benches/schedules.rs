@@ -7,7 +7,7 @@ mod support;
 use hectare::orion::accumulate::Sum;
 use hectare::orion::execute::{LoopHead, entry_parts};
 use hectare::orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript};
-use hectare::orion::relax::Relax;
+use hectare::orion::relax::Relaxation;
 use hectare::orion::{Context, Result, Site};
 use hectare::{DistArray, Job, SparseArray};
 use hectare_testing::Random;
@@ -45,7 +45,7 @@ fn head<'a>(site: Site, variables: &'a [&'a str], arrays: &'a [&'a str]) -> Loop
         invariants: &[],
         captured: &[],
         schedule: None,
-        relax: Relax::default(),
+        relax: Relaxation::default(),
     }
 }
 

@@ -18,7 +18,7 @@ fn options(more: &[&str]) -> Options {
     o
 }
 
-/// What so many workers learn, or the serial twin; 0 of them.
+/// The model that so many workers learn; with 0, that of the serial twin.
 fn learned(o: &Options, workers: usize) -> Model {
     let mut all = hectare::run(workers.max(1), |w| train(w, o, workers == 0)).unwrap();
     let first = all.swap_remove(0);

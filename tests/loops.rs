@@ -4,7 +4,7 @@ use crate::common::*;
 use hectare::orion::accumulate::Sum;
 use hectare::orion::execute::{LoopHead, entry_parts};
 use hectare::orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript};
-use hectare::orion::relax::Relax;
+use hectare::orion::relax::Relaxation;
 use hectare::orion::schedule::{Dynamic, Schedule};
 use hectare::orion::{Context, Error, Result, Site};
 use hectare::{DistArray, SparseArray};
@@ -61,7 +61,7 @@ fn pass_by(
         invariants: &[],
         captured: &[],
         schedule,
-        relax: Relax::default(),
+        relax: Relaxation::default(),
     };
     let describe = |nest: &mut LoopNest| {
         for (array, text) in ["u.row_mut(i)", "v.row_mut(j)"].into_iter().enumerate() {

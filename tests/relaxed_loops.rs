@@ -1,6 +1,6 @@
 //! Relaxed loops on processes of one job: what threads give, and a worker that is killed in the middle.
 use crate::common::*;
-use hectare::orion::relax::{AdaRevision, Consistency, Every, Relax, Sum};
+use hectare::orion::relax::{AdaRevision, Consistency, Every, Relaxation, Sum};
 use hectare::orion::{Context, Error, PerWorker, Result, parallel_for};
 
 const BINS: usize = 41;
@@ -78,7 +78,7 @@ fn serve(w: &mut Context<'_>, consistency: Consistency) -> Result<(Vec<u64>, Vec
     }
     let bits = steps.array().to_vec(w)?.into_iter().map(f32::to_bits).collect();
     let reports = w.reports()?;
-    let relax = Relax { consistency, ..Relax::default() };
+    let relax = Relaxation { consistency, ..Relaxation::default() };
     // The first of the two loops, under this consistency.
     let report = reports.iter().find(|report| report.serving.plans_made > 0 && report.relax == Some(relax));
     let serving = &report.unwrap().serving;

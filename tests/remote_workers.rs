@@ -88,7 +88,7 @@ fn an_area_goes_to_another_host_and_comes_back() {
         _ => None,
     });
     let epoch = given.expect("it was given");
-    // What was written is published first, by a round in which nobody takes part for it.
+    // Its writes are published first, by a round in which nobody takes part for it.
     let before = agent.newest(area).unwrap();
     assert!(!agent.leave(area, 4, epoch, before).unwrap());
     worker.service().unwrap();

@@ -1,4 +1,4 @@
-//! What a version of 64 bytes costs on its way from one host to another, step by step, without what the system adds: two hosts in
+//! The cost of each step of a version of 64 bytes from one host to another, without system calls: two hosts in
 //! one thread, which hand each other datagrams in memory.
 //!
 //! `cargo bench -p hectare-agent --bench trip`

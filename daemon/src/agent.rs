@@ -13,23 +13,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tracing::{error, info, warn};
 
-/// The word after the program's name by which it is an agent; an [`Order`] follows.
+/// The first argument of the program when it runs as an agent; the second is an [`Order`].
 pub const WORD: &str = "agent";
-/// How an agent ends that is not to be started again.
+/// The exit code of an agent that is not to be started again.
 const FOR_GOOD: [i32; 2] = [0, 2];
-/// How long one waits that follows another, at first and at most.
+/// The pause before a dead agent is replaced, at first and at most.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(2)];
-/// How long an agent that another daemon started may take to answer; and between two looks whether the job is over.
+/// The time limit for answers of an agent that another daemon started, and the time between two checks whether the job is over.
 const ANSWER: Duration = Duration::from_millis(500);
-/// Who lived so long did not die of its start.
+/// An agent that lived this long did not fail at its start: the pause is the first one again.
 const LONG: Duration = Duration::from_secs(10);
 
-/// How long one waits at most that follows another: several such waits in a row are no silence that ends the job.
+/// The longest pause before an agent is replaced, such that several in a row are no silence that ends the job.
 fn longest_pause(hosts: &JobHosts) -> Duration {
     PAUSES[1].min(Duration::from_millis(hosts.silence_ms) / 10).max(PAUSES[0])
 }
 
-/// Is the agent of a job, by an order of the daemon; for `hectared`.
+/// Runs this process as the agent of a job, by an order of the daemon; for `hectared`.
 pub fn run(order: &str) -> ExitCode {
     // Without a log there is still an agent.
     let _ = logging::start(&Log::default());

@@ -1,4 +1,4 @@
-//! Requests of clients that only look.
+//! Requests of clients that only inspect.
 use anyhow::{Result, bail};
 use hectare_dsm::{Job, Monitor};
 use hectare_wire::{
@@ -8,7 +8,7 @@ use hectare_wire::{
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// How the agent stands that this is a connection to.
+/// The status of the agent at the other end of a connection.
 pub(crate) fn standing_of(agent: &AgentConnection) -> Result<AgentStatus> {
     match agent.ask(&AgentRequest::Status)? {
         AgentReply::Status(standing) => Ok(*standing),
@@ -19,18 +19,18 @@ pub(crate) fn standing_of(agent: &AgentConnection) -> Result<AgentStatus> {
     }
 }
 
-/// A connection of somebody who outlives the daemon: when it ends, the next one is waited for.
+/// A connection that survives restarts of the daemon: when the daemon ends, this waits for the next one.
 #[derive(Debug)]
 pub(crate) struct Reconnecting {
     dir: RunDir,
     connection: Option<Connection>,
-    /// Since when there is no daemon.
+    /// The time since which there is no daemon.
     gone: Option<Instant>,
     timeout: Duration,
 }
 
 impl Reconnecting {
-    /// Connects to the daemon that runs; `timeout` is how long the next one is waited for when it has gone.
+    /// Connects to the running daemon; `timeout` limits the wait for the next one.
     pub(crate) fn open(dir: &RunDir, timeout: Duration) -> Result<Reconnecting> {
         let connection = Some(Connection::open(dir)?);
         Ok(Reconnecting { dir: dir.clone(), connection, gone: None, timeout })
@@ -70,17 +70,17 @@ fn memory(connection: &Connection, job: &str) -> Result<OwnedFd> {
     }
 }
 
-/// The job, to look at: no member, no worker.
+/// Opens the job for inspection, without becoming a member or a worker.
 pub(crate) fn open(connection: &Connection, job: &str) -> Result<Job> {
     Ok(Job::from_descriptor(memory(connection, job)?)?)
 }
 
-/// The job, to look at without a mapping of its memory.
+/// Opens the job for inspection without mapping its memory.
 pub(crate) fn monitor(connection: &Connection, job: &str) -> Result<Monitor> {
     Ok(Monitor::open(memory(connection, job)?)?)
 }
 
-/// Whether there is such a job. After a restart of the daemon, one that may still be brought back is waited for.
+/// Whether the job exists. After a restart of the daemon, waits for a job that its members may still bring back.
 pub(crate) fn is_there(connection: &Connection, job: &str) -> Result<bool> {
     match connection.ask(&Request::Open { job: job.into() }) {
         Ok((Reply::Opened, _)) => Ok(true),

@@ -1,4 +1,4 @@
-//! Closing of descriptors where nobody waits for it.
+//! Closing descriptors in threads that nobody waits for.
 //!
 //! `close` may block: a TCP socket with SO_LINGER and unsent data for as long as its owner chose, a file of a FUSE that
 //! does not answer for ever, a large memory for seconds. Clients can send such descriptors, and those that lie unread in
@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tracing::warn;
 
-/// Threads that close: one, and others while those stand still.
+/// Threads that close descriptors: one, and more while those are blocked.
 const MOST_THREADS: usize = 4;
 
 /// Closes descriptors by threads of its own. Copies share them.
@@ -35,11 +35,11 @@ impl Garbage {
     fn close(self) {
         match self {
             Garbage::Descriptor(descriptor) => {
-                // Data that a socket has not sent is its owner's loss. What is no socket refuses, and blocks or not.
+                // Unsent data of a socket is lost. Other files refuse this call, and may block in `close`.
                 let _ = set_socket_linger(&descriptor, None);
             }
             Garbage::Connection(socket) => {
-                // Nothing more comes, and the kernel closes nothing of what has come.
+                // Nothing more arrives, and the kernel does not yet close descriptors that have arrived.
                 socket.shut();
                 let mut descriptors = Vec::new();
                 while let Ok(Received::Message(..) | Received::TooLong) =
@@ -94,7 +94,7 @@ impl Closer {
     fn put(&self, garbage: Garbage) {
         let mut state = self.shared.lock();
         state.waiting.push_back(garbage);
-        // A thread that was woken for an earlier one may count as idle still.
+        // A thread that was woken for an earlier descriptor may still count as idle.
         if state.idle < state.waiting.len() && state.threads < MOST_THREADS {
             let shared = self.shared.clone();
             let spawned = std::thread::Builder::new().name("close".into()).spawn(move || shared.close_all());

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// How lines of the log look.
+/// The format of the log's lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -26,7 +26,7 @@ pub enum Level {
     Error,
     /// Also refusals and deaths.
     Warn,
-    /// Also what comes and goes.
+    /// Also clients and jobs that come and go.
     #[default]
     Info,
     /// Also every request.
@@ -37,7 +37,7 @@ pub enum Level {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
-    /// How its lines look.
+    /// The format of its lines.
     pub format: Format,
     /// The level from which on messages go into it.
     pub level: Level,
@@ -93,9 +93,9 @@ pub struct Config {
     pub max_clients: usize,
     /// Connections of one process at a time.
     pub max_clients_per_process: usize,
-    /// After how many seconds a job is forgotten that nobody has joined, unless it is kept; 0 for never.
+    /// The time in seconds after which a job that nobody joined is removed, unless it is kept; 0 for never.
     pub join_within_s: u64,
-    /// How agents reach those of other hosts, for jobs that do not say.
+    /// The transport between agents, for jobs that do not choose one.
     pub transport: TransportChoice,
     /// The port of DPDK of agents; `None` for none.
     pub dpdk: Option<DpdkPort>,
@@ -107,7 +107,7 @@ pub struct Config {
     pub metrics: Metrics,
     /// The most that a job may ask for.
     pub limits: Limits,
-    /// The settings of jobs that do not say otherwise.
+    /// The default settings of jobs.
     pub defaults: JobSettings,
 }
 
@@ -131,7 +131,7 @@ impl Default for Config {
     }
 }
 
-/// A configuration with every key, its default and what it means.
+/// An example with every key, its default and its meaning.
 pub const EXAMPLE: &str = include_str!("hectared.toml");
 
 impl Config {
@@ -145,10 +145,10 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// Keys that there are not, values that do not fit, settings that contradict each other.
+    /// Unknown keys, invalid values, settings that contradict each other.
     pub fn parse(text: &str) -> Result<Config> {
         let config: Config = toml::from_str(text).map_err(|error| {
-            // The error's display spans several lines; one says enough.
+            // The error's text has several lines; the first one is enough.
             let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
             anyhow::anyhow!("line {line}: {}", error.message())
         })?;
@@ -265,7 +265,7 @@ impl Config {
     /// The port of agents that reach others like this; none if there is none, or they do not use it.
     ///
     /// # Errors
-    /// If it has to be there and is not.
+    /// If a port is required and there is none.
     pub fn port_for(&self, transport: TransportChoice) -> Result<Option<&DpdkPort>> {
         let alone = transport == TransportChoice::Dpdk;
         let port = self.dpdk.as_ref().filter(|_| DpdkPort::IS_BUILT && transport != TransportChoice::Udp);
@@ -296,7 +296,7 @@ impl Config {
     }
 }
 
-/// Where keys are looked for, the first that is there: `hectare/cluster.key` in the user's configuration directory,
+/// The usual places of the key; the first file that exists is used: `hectare/cluster.key` in the user's configuration directory,
 /// `/etc/hectare/cluster.key`.
 fn usual_key_files() -> Vec<PathBuf> {
     let user = user_directory().map(|directory| directory.join("cluster.key"));
@@ -314,7 +314,7 @@ fn path_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The value of a variable that has few; which they are, if it is another one.
+/// The value of a variable that has only a few; the error lists them.
 fn choice<T: ValueEnum>(name: &str, value: &str) -> Result<T> {
     T::from_str(value, true).map_err(|_| {
         let values = T::value_variants().iter().filter_map(T::to_possible_value);

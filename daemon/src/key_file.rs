@@ -7,10 +7,10 @@ use std::io::{Error, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// No key file is longer, comments included.
+/// The longest key file, comments included.
 const LONGEST: u64 = 16 << 10;
 
-/// A key file that cannot be used, or not be made.
+/// Errors of using or making a key file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
@@ -31,7 +31,7 @@ pub enum KeyFileError {
         /// Its permissions.
         mode: u32,
     },
-    /// It belongs to somebody else.
+    /// It belongs to another user.
     #[error("cluster key {} belongs to user {owner}, not to {own}", path.display())]
     Owner {
         /// The file.
@@ -52,7 +52,7 @@ pub enum KeyFileError {
     /// The name of the cluster cannot be one.
     #[error(transparent)]
     Name(KeyError),
-    /// A key is not written over anything: hosts that have the old one could not talk to those that have the new one.
+    /// The file exists, and is not overwritten: hosts with the old key could not talk to those with the new one.
     #[error("{} exists already; keys are never overwritten: remove it first, or name another file", path.display())]
     Exists {
         /// The file.
@@ -75,7 +75,7 @@ pub enum KeyFileError {
 /// is no key.
 pub fn load(path: &Path) -> Result<ClusterKey, KeyFileError> {
     let system = |source: Error| KeyFileError::System { path: path.to_owned(), source };
-    // A pipe of this name does not hold anybody up.
+    // Non-blocking, in case this is a pipe.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = match rustix::fs::open(path, flags, Mode::empty()).map_err(Error::from) {
         Ok(file) => File::from(file),
@@ -84,7 +84,7 @@ pub fn load(path: &Path) -> Result<ClusterKey, KeyFileError> {
         }
         Err(error) => return Err(system(error)),
     };
-    // Of the open file, so that what is checked is what is read.
+    // Checked on the open file, so that the same file is read.
     let about = file.metadata().map_err(system)?;
     if !about.is_file() {
         return Err(system(Error::other("it is not a file")));
@@ -122,7 +122,7 @@ pub fn make(path: &Path, cluster: &str) -> Result<ClusterKey, KeyFileError> {
     };
     let written = file.write_all(key.to_text().as_bytes()).and_then(|()| file.sync_all());
     written.map_err(|error| {
-        // Half of a key is of no use, and would stand in the way of the next one.
+        // Half of a key is useless, and would prevent the next attempt.
         let _ = std::fs::remove_file(path);
         system(error)
     })?;

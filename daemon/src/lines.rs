@@ -1,4 +1,4 @@
-//! Lines on their way to a descriptor, each whole or not at all where that is possible.
+//! Writes lines to a descriptor, each whole or not at all where possible.
 use std::io::{Error, ErrorKind, Write};
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl<W: Write> Lines<W> {
             };
             match error.kind() {
                 ErrorKind::Interrupted => {}
-                // Somebody who shares it has made it non-blocking.
+                // Another process that shares the descriptor made it non-blocking.
                 ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(10)),
                 _ => return Err(error),
             }
@@ -49,7 +49,7 @@ impl<W: Write> Lines<W> {
 mod tests {
     use super::*;
 
-    /// Has room for so many bytes, then none, then again.
+    /// A descriptor with room for so many bytes, then none, then room again.
     struct Narrow(Vec<u8>, usize);
 
     impl Write for Narrow {

@@ -38,7 +38,7 @@ pub(crate) fn make(settings: &JobSettings, hosts: Option<&JobHosts>) -> Result<O
     builder.check(settings.check.unwrap_or(false)).memory()
 }
 
-/// Which memory it is, as long as it exists: device and inode.
+/// The identity of the memory: device and inode.
 pub(crate) type Identity = (u64, u64);
 
 /// The daemon's record of a job's memory.
@@ -50,7 +50,7 @@ pub(crate) struct About {
     pub(crate) max_areas: u32,
 }
 
-/// Why a descriptor is not taken for the memory of a job.
+/// Reasons for which a descriptor is refused as the memory of a job.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotAdopted {
     #[error("it brings no memory")]

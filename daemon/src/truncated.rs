@@ -1,7 +1,7 @@
-//! Values in lines of the log: what a client sent is cut, however long it is.
+//! Values in log lines: those that clients sent are cut to a length.
 use std::fmt::{self, Debug, Display, Write};
 
-/// The most bytes of a value in the log.
+/// The largest number of bytes of a value in the log.
 const MOST: usize = 256;
 
 /// Shows a value as `Debug` does, but no more than 256 bytes of it.
@@ -17,7 +17,7 @@ impl<T: Debug> Display for Truncated<T> {
     }
 }
 
-/// Fails when there is no room left, so that nobody makes the text that would not be shown.
+/// Fails when there is no room left, so that no more text is formatted.
 struct Rest<'f, 'g> {
     left: usize,
     out: &'f mut fmt::Formatter<'g>,

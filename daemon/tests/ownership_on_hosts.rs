@@ -75,7 +75,7 @@ fn go_round(worker: &mut Worker, rounds: u64) -> Result<(), Error> {
     for round in 0..rounds {
         let mut owned = area.take_within(worker, LONG)?;
         let hops = 3 * round + u64::from(if rank == 0 { 3 } else { rank });
-        // What the one before wrote is all here, whether or not it was published.
+        // All writes of the owner before are here, whether or not they were published.
         assert_eq!(owned.read(worker)?, [hops - 1; LEN], "before hand {hops}");
         owned.write(worker)?.fill(hops);
         println!("hand {hops}");

@@ -92,7 +92,7 @@ fn what_cannot_be_planned_is_said() {
         1,
         "no predictions",
     );
-    // What is there from before is not taken for the program's.
+    // A record from before is not taken for the program's.
     fails(&with_links(&["--record", file, "--", "true"]), 1, "has left no record");
     let elsewhere = host.top.path().join("nowhere/record");
     let (program, data) = (example("factorize"), host.top.path().join("ratings"));

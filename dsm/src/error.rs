@@ -309,7 +309,7 @@ pub enum Error {
     Tasks {
         /// The worker.
         rank: Rank,
-        /// What keeps it from them.
+        /// The setting or state that keeps it from them.
         what: String,
     },
     /// A worker has left a run of tasks before it had done all of its own, which others wait for.
@@ -401,7 +401,7 @@ pub enum Error {
         rank: Rank,
         /// Its host.
         host: String,
-        /// What it is that does not leave its host.
+        /// Why this area does not leave its host.
         why: String,
     },
     /// All workers of this host have left a job on several hosts, or its clocks, and the others go on without this one.

@@ -40,7 +40,7 @@ pub use self::{
     api::job::{HugePages, Job, JobBuilder, StallPolicy},
     api::worker::{Synced, Worker},
     engine::directory::spec::{AreaSpec, Tracking},
-    engine::scan::UnloggedWrite,
+    engine::runtime::scan::UnloggedWrite,
     error::{Error, Rank, Result, Unshared},
     protocol::area_state::AreaId,
     protocol::clock_words::ClockWords,

@@ -9,7 +9,7 @@ mod relaxed;
 pub(crate) mod training;
 
 use clap::Parser;
-use hectare::orion::relax::{AdaRevision, Buffered, Consistency, Relax};
+use hectare::orion::relax::{AdaRevision, Buffered, Consistency, Relaxation};
 use hectare::orion::schedule::Dynamic;
 use hectare::orion::{Context, Error, Result, dot, parallel_for};
 use hectare::{DistArray, SparseArray};
@@ -108,7 +108,7 @@ impl Columns {
 /// One pass; the sum of squared errors.
 fn pass(
     w: &mut Context<'_>,
-    (o, first, relax): (&Options, bool, Relax),
+    (o, first, relax): (&Options, bool, Relaxation),
     r: &SparseArray<f32, 2>,
     u: &mut DistArray<f32, 2>,
     v: &mut Columns,
@@ -174,7 +174,7 @@ fn train_to_save(
         Steps::AdaRevision => Columns::Buffered(w.buffered(v, AdaRevision::new(o.rate().into()))?),
         _ => Columns::Plain(v),
     };
-    let relax = Relax { consistency, every: o.run.every(CLOCKS) };
+    let relax = Relaxation { consistency, every: o.run.every(CLOCKS) };
     let baseline = mean_guess(w, &r, &test)?;
     let mut curve = Curve::of("test RMSE", TOO_LONG).against(baseline).after(begun);
     for number in begun..o.passes {

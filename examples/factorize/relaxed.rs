@@ -2,7 +2,7 @@
 //! `v[j]`, which all workers need, are read and changed as the consistency says, or take gradients through a buffer.
 use super::training::Options;
 use super::{dot, step};
-use hectare::orion::relax::{AdaRevision, Apply, Buffered, Relax};
+use hectare::orion::relax::{AdaRevision, Apply, Buffered, Relaxation};
 use hectare::orion::{Context, Result, parallel_for};
 use hectare::{DistArray, SparseArray};
 use std::cell::RefCell;
@@ -10,12 +10,12 @@ use std::cell::RefCell;
 /// One pass with fixed or adaptive steps; the sum of squared errors.
 pub(super) fn pass(
     w: &mut Context<'_>,
-    (o, first, relax): (&Options, bool, Relax),
+    (o, first, relax): (&Options, bool, Relaxation),
     r: &SparseArray<f32, 2>,
     u: &mut DistArray<f32, 2>,
     v: &mut DistArray<f32, 2>,
 ) -> Result<f64> {
-    let (row, Relax { consistency, every }) = (RefCell::new(vec![0.0; v.shape()[1]]), relax);
+    let (row, Relaxation { consistency, every }) = (RefCell::new(vec![0.0; v.shape()[1]]), relax);
     parallel_for!(w, unordered, read r, write u, relax v, sum squares: f64,
         consistency = consistency, every = every;
     for ((i, j), x) in r {
@@ -30,12 +30,12 @@ pub(super) fn pass(
 /// One pass with AdaRevision's steps; the sum of squared errors.
 pub(super) fn revised_pass(
     w: &mut Context<'_>,
-    (o, relax): (&Options, Relax),
+    (o, relax): (&Options, Relaxation),
     r: &SparseArray<f32, 2>,
     u: &mut DistArray<f32, 2>,
     v: &mut Buffered<f32, 2, AdaRevision>,
 ) -> Result<f64> {
-    let (gradient, Relax { consistency, every }) = (RefCell::new(vec![0.0; o.rank]), relax);
+    let (gradient, Relaxation { consistency, every }) = (RefCell::new(vec![0.0; o.rank]), relax);
     parallel_for!(w, unordered, read r, write u, buffer v, sum squares: f64,
         consistency = consistency, every = every;
     for ((i, j), x) in r {

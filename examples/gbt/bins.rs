@@ -128,7 +128,7 @@ fn thresholds(counted: &[(f32, usize)], most: usize) -> Vec<f32> {
     for (number, pair) in counted.windows(2).enumerate() {
         let ((low, count), (high, _)) = (pair[0], pair[1]);
         filled += count;
-        // What is left is spread over the bins that are left; if there is a bin for each value, each gets one.
+        // The rest is spread over the bins that are left; if there is a bin for each value, each gets one.
         let is_full = filled * bins >= rest || counted.len() - number <= bins;
         if is_full && bins > 1 {
             cuts.push(between(low, high));

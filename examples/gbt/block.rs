@@ -1,4 +1,4 @@
-//! What is done with the rows of one block: they are split, summed up, and given new derivatives.
+//! The rows of one block: split, summed up, and given new derivatives.
 use super::loss::{Loss, Packed, Scale};
 use super::slot::{PAD, Slot};
 use super::tree::Cut;
@@ -52,7 +52,7 @@ impl<'a, S: Slot> Rows<'a, S> {
     }
 }
 
-/// What a block remembers of its rows.
+/// The state of a block's rows.
 #[derive(Debug)]
 pub(crate) struct Kept<'a> {
     /// The rows by leaves.
@@ -122,7 +122,7 @@ impl Sink for [Packed] {
     }
 }
 
-/// What all blocks have in common.
+/// The parameters that all blocks have in common.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernel {
     pub(crate) loss: Loss,

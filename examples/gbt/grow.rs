@@ -202,7 +202,7 @@ impl<'b> Grower<'b> {
                 (most, best) = (*gain, Some(slot));
             }
         }
-        // What a rounding error gains is nothing.
+        // A gain as small as a rounding error is none.
         let bound = least_gain.max(1e-9 * alone);
         let split = |slot: usize| Split { gain: most - alone, slot: slot as u64, left: lefts[slot] };
         best.map(split).filter(|split| split.gain > bound).unwrap_or(Split::zeroed())

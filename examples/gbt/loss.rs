@@ -6,7 +6,7 @@ use super::labels::Labels;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// What is learned.
+/// The loss function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Loss {
@@ -66,7 +66,7 @@ impl Scale {
     /// To the nearest integer, of those that there are.
     #[inline(always)]
     fn rounded(&self, x: f32) -> i32 {
-        // What is cut off is a rounding error. The bits above 2^23 are those of the integer.
+        // Only a rounding error is cut off. The bits above 2^23 are those of the integer.
         let shifted = x.clamp(-self.steps, self.steps) + SHIFT;
         (shifted.to_bits() as i32).wrapping_sub(SHIFT.to_bits() as i32)
     }

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 /// Numbers of histograms that workers search together; of fewer, each searches all.
 const SHARED: usize = 10_000;
 
-/// What a tree asks of the rows.
+/// The operations on rows that growing a tree needs.
 pub(crate) trait Machine {
     /// Ends a tree, and begins the next one: its histogram, and the greatest size of a first derivative. Collective.
     fn begin(
@@ -25,7 +25,7 @@ pub(crate) trait Machine {
     /// Splits leaves: so many histograms of their parts, one after the other. Collective.
     fn step(&mut self, w: &mut Context<'_>, tasks: &[Task], wanted: usize) -> Result<Vec<Packed>>;
 
-    /// What `search` finds for each of so many leaves. Collective.
+    /// The results of `search` for each of so many leaves. Collective.
     fn each(
         &mut self,
         w: &mut Context<'_>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
-/// What the file says it is.
+/// The field `format` of a file.
 const FORMAT: &str = "hectare gradient-boosted trees, version 1";
 
 /// Trees, and what they predict.

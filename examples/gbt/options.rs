@@ -21,7 +21,7 @@ pub(crate) enum Growth {
 pub(crate) struct Options {
     #[command(flatten)]
     pub(crate) run: Run,
-    /// What is learned.
+    /// The loss function.
     #[arg(long, value_enum, default_value_t = Loss::Logistic)]
     pub(crate) loss: Loss,
     /// Rows to learn from: LIBSVM's format, or numbers between commas if the name ends in .csv. Generated if left out.

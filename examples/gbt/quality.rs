@@ -24,7 +24,7 @@ impl Measured {
         }
     }
 
-    /// What the curve of training shows.
+    /// The value that the training curve shows.
     pub(crate) fn loss(&self) -> f64 {
         match self {
             Measured::Classes(quality) => quality.loss,
@@ -32,7 +32,7 @@ impl Measured {
         }
     }
 
-    /// What [`Measured::loss`] is.
+    /// The name of [`Measured::loss`].
     pub(crate) fn name(loss: Loss) -> &'static str {
         match loss {
             Loss::Logistic => "test loss",
@@ -40,7 +40,7 @@ impl Measured {
         }
     }
 
-    /// What there is to say besides.
+    /// Other measures, as text.
     pub(crate) fn said(&self) -> Option<String> {
         match self {
             Measured::Classes(quality) => Some(quality.to_string()),

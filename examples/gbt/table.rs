@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// What is known of a file before its rows are read.
+/// The header of a file: known before its rows are read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Format {
     Libsvm,

@@ -16,7 +16,7 @@ use hectare::orion::{Context, Error, Result, parallel_for};
 
 const ADVICE: &str = "labels, and the squares of their differences, have to fit 32 bits: scale them";
 
-/// What was learned, and the course of the training.
+/// The trained model, and the course of the training.
 #[derive(Clone, Debug)]
 pub(crate) struct Trained {
     pub(crate) model: Model,

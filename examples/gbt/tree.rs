@@ -73,7 +73,7 @@ pub(crate) struct Cut {
     pub(crate) is_left: bool,
 }
 
-/// What becomes of slot `slot` as a place to split at: the feature, the threshold, and who goes where.
+/// Slot `slot` as a place to split at: the feature, the threshold, and who goes where.
 pub(crate) fn cut_at(bins: &Bins, slot: usize) -> (u32, f32, Cut) {
     // Features without slots begin where the next one does.
     let number = bins.features.partition_point(|feature| feature.first <= slot) - 1;

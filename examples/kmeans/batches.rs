@@ -2,7 +2,7 @@
 use super::training::Curve;
 use super::{Centers, Options};
 use hectare::DistArray;
-use hectare::orion::relax::{Buffered, Consistency, Relax, Sum};
+use hectare::orion::relax::{Buffered, Consistency, Relaxation, Sum};
 use hectare::orion::{Context, Result, parallel_for};
 use std::cell::RefCell;
 
@@ -19,7 +19,7 @@ fn pass(
     points: &DistArray<f32, 2>,
     totals: &mut Buffered<f64, 2, Sum>,
     centers: &mut Centers,
-    Relax { consistency, every }: Relax,
+    Relaxation { consistency, every }: Relaxation,
 ) -> Result<()> {
     let [count, columns] = points.shape();
     let own = RefCell::new((centers.clone(), vec![0.0; columns + 1]));
@@ -48,7 +48,7 @@ pub(crate) fn train(
     let [count, columns] = points.shape();
     let zeros = w.zeros::<f64, 2>([centers.len(), columns + 1])?.named("totals");
     let mut totals = w.buffered(zeros, Sum)?;
-    let relax = Relax { consistency, every: o.run.every(count.div_ceil(o.batch)) };
+    let relax = Relaxation { consistency, every: o.run.every(count.div_ceil(o.batch)) };
     for _ in 0..o.passes {
         curve.begin();
         pass(w, points, &mut totals, centers, relax)?;

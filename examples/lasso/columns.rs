@@ -11,7 +11,7 @@ pub(crate) struct Columns {
     pub(crate) block: usize,
 }
 
-/// What a column has in a block of rows.
+/// The entries of a column in a block of rows.
 pub(crate) struct Part<'a> {
     pub(crate) block: usize,
     first: u32,
@@ -88,7 +88,7 @@ impl Columns {
         })
     }
 
-    /// What a column has in one block.
+    /// The entries of a column in one block.
     pub(crate) fn part(&self, column: usize, block: usize) -> Part<'_> {
         let (rows, values) = self.of_column(column);
         let first = block * self.block;

@@ -3,7 +3,7 @@ use super::columns::Columns;
 use hectare::DistArray;
 use hectare::orion::{Context, Result, parallel_for};
 
-/// What a model leaves over of the targets, row by row, apart from a constant.
+/// The residuals of a model, row by row, apart from a constant.
 pub(crate) trait Machine {
     /// The inner products of columns with what is left over. Collective.
     fn products(&mut self, w: &mut Context<'_>, columns: &[usize]) -> Result<Vec<f64>>;
@@ -19,7 +19,7 @@ fn sum_of_squares(block: &[f64], constant: f64) -> f64 {
     block.iter().map(|rest| (rest + constant).powi(2)).sum()
 }
 
-/// What is left over, in the memory of all workers.
+/// Residuals in the memory of all workers.
 pub(crate) struct Workers<'a> {
     columns: &'a Columns,
     count: usize,

@@ -23,7 +23,7 @@ pub(crate) struct Problem<'a> {
     mean: f64,
     lambda: f64,
     pub(crate) weights: Vec<f64>,
-    /// What is to be added to what the machine has left over.
+    /// To be added to the machine's residuals.
     pub(crate) constant: f64,
 }
 

@@ -11,7 +11,7 @@ use hectare::orion::{Context, Error, Result};
 
 const ADVICE: &str = "targets and features are too large for numbers of 64 bits: scale them";
 
-/// What was learned, and the course of the training.
+/// The trained model, and the course of the training.
 #[derive(Clone, Debug)]
 pub(crate) struct Trained {
     pub(crate) model: Model,

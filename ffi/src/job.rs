@@ -42,7 +42,7 @@ impl JobBody {
     }
 }
 
-/// What to do about a live worker that stalls in the middle of a publication, where it cannot be left behind.
+/// The policy for a live worker that stalls in the middle of a publication, where it cannot be left behind.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ha_stall_policy {
@@ -74,7 +74,7 @@ pub struct ha_job_options {
     pub max_areas: u32,
     /// Observer slots. Default: 64.
     pub max_observers: u32,
-    /// What to do about a worker that stalls inside a round.
+    /// The policy for a worker that stalls inside a round.
     pub stall_policy: ha_stall_policy_in,
     /// How long a stall may last, in nanoseconds; for policies other than `HA_STALL_WAIT`.
     pub stall_after_ns: u64,

@@ -22,9 +22,9 @@ pub(crate) struct LoopPlan {
 
 impl LoopPlan {
     /// Plans a loop: the same on all workers, since it depends on nothing but the description. Or says why it cannot be.
-    pub(crate) fn of(nest: &LoopNest, workers: usize) -> Result<LoopPlan, String> {
+    pub(crate) fn of(nest: &LoopNest, workers: usize) -> Result<LoopPlan, Refusal> {
         if nest.arrays.is_empty() {
-            return Err("it touches no area: name one with ha_loop_area".into());
+            return Err(Refusal("it touches no area: name one with ha_loop_area".into()));
         }
         let dependences = analyze(nest);
         let (mut refused, mut found) = (None, try_plan(nest, &dependences, None, workers));
@@ -33,7 +33,7 @@ impl LoopPlan {
             refused = Some(why.0);
             found = try_plan(nest, &dependences, Some(&Serial), workers);
         }
-        let (choice, blocks, graph) = found.map_err(|what| what.0)?;
+        let (choice, blocks, graph) = found?;
         let mut text = explain(nest, &dependences, &choice, workers);
         if let Some(why) = refused {
             text.push_str(&format!("  what else was chosen first is refused: {why}\n"));
@@ -46,7 +46,7 @@ impl LoopPlan {
 type Planned = (Choice, Vec<Vec<Block>>, TaskGraph);
 
 /// Why there is no plan, in words.
-struct Refusal(String);
+pub(crate) struct Refusal(pub(crate) String);
 
 impl From<ScheduleError> for Refusal {
     fn from(error: ScheduleError) -> Refusal {
@@ -96,7 +96,7 @@ fn try_plan(
 fn graph(nest: &LoopNest, in_place: &InPlace) -> Result<TaskGraph, TaskError> {
     let bounds: Vec<(i64, i64)> = nest.dims.iter().filter_map(|variable| variable.bounds).collect();
     let is_written = |array: &usize| in_place.arrays.contains(array);
-    // What all iterations together read of them: it conflicts with nothing.
+    // The elements that all iterations together read of them: they conflict with nothing.
     let read: Vec<(usize, Touched)> = (0..nest.arrays.len())
         .filter(|array| !is_written(array))
         .map(|array| (array, touched(nest, array, &bounds)))
@@ -120,7 +120,7 @@ fn regions(boxes: &[Vec<Span>]) -> Vec<Region> {
     boxes.iter().map(|spans| Region { spans: spans.iter().map(span).collect() }).collect()
 }
 
-/// What was considered, and what runs.
+/// The text of the explanation: candidates, and the schedule that was chosen.
 fn explain(nest: &LoopNest, dependences: &Dependences, choice: &Choice, workers: usize) -> String {
     let order = if nest.order == Order::Ordered { "ordered" } else { "unordered" };
     let variables = nest.dims.iter().map(|variable| {

@@ -43,7 +43,7 @@ impl Stage {
         if let Some(plan) = &self.plan {
             return Ok(plan.clone());
         }
-        let plan = LoopPlan::of(&self.nest, self.workers).map_err(|why| self.fail(HA_BAD_PLAN, why))?;
+        let plan = LoopPlan::of(&self.nest, self.workers).map_err(|why| self.fail(HA_BAD_PLAN, why.0))?;
         let plan = Rc::new(plan);
         self.plan = Some(plan.clone());
         Ok(plan)

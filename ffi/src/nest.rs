@@ -10,6 +10,7 @@ use hectare_dependence::loop_nest::{
 };
 use std::cell::{RefCell, RefMut};
 use std::ffi::c_char;
+use std::fmt;
 use std::rc::Rc;
 
 /// The most variables of a loop.
@@ -44,7 +45,7 @@ pub type ha_loop_order_in = u32;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ha_subscript {
-    /// What does not depend on the variables.
+    /// The constant term.
     pub constant: i64,
     /// One for each variable, the outermost first; those behind the last variable are 0.
     pub factors: [i64; HA_LOOP_DIMS],
@@ -58,7 +59,7 @@ pub(crate) struct LoopBody {
     pub(crate) stage: RefCell<Stage>,
 }
 
-/// What is known of a loop.
+/// The description and the analysis of a loop.
 pub(crate) struct Stage {
     pub(crate) nest: LoopNest,
     pub(crate) workers: usize,
@@ -260,12 +261,32 @@ unsafe fn add(
     Ok(())
 }
 
-/// A subscript of a dimension with so many indices; or what lies outside of it.
-fn subscript(
+/// An iteration's index outside of an area.
+#[derive(Debug)]
+struct Outside<'a> {
+    area: &'a str,
+    index: i128,
+    dim: usize,
+    extent: usize,
+    iteration: String,
+}
+
+impl fmt::Display for Outside<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Outside { area, index, dim, extent, iteration } = self;
+        write!(
+            f,
+            "area {area:?} at index {index} of dimension {dim}, which has {extent}, in iteration {iteration}"
+        )
+    }
+}
+
+/// A subscript of dimension `dim`, which has `extent` indices.
+fn subscript<'a>(
     nest: &LoopNest,
     one: &ha_subscript,
-    (area, dim, extent): (&str, usize, usize),
-) -> Result<Subscript, String> {
+    (area, dim, extent): (&'a str, usize, usize),
+) -> Result<Subscript, Outside<'a>> {
     if one.count == usize::MAX {
         return Ok(Subscript::Full);
     }
@@ -282,10 +303,8 @@ fn subscript(
             let index = i128::from(one.constant) + products.sum::<i128>() + past;
             if index < 0 || index >= extent as i128 {
                 let names = nest.dims.iter().zip(&iteration).map(|(dim, at)| format!("{} = {at}", dim.name));
-                return Err(format!(
-                    "area {area:?} at index {index} of dimension {dim}, which has {extent}, in iteration {}",
-                    names.collect::<Vec<_>>().join(", ")
-                ));
+                let iteration = names.collect::<Vec<_>>().join(", ");
+                return Err(Outside { area, index, dim, extent, iteration });
             }
         }
     }

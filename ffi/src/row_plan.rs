@@ -16,7 +16,7 @@ pub struct ha_row_plan {
     _opaque: [u8; 0],
 }
 
-/// What a worker does with rows.
+/// How a worker accesses rows.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ha_row_access {

@@ -33,7 +33,7 @@ pub enum Mutant {
     EarlyAnswer,
     /// A host leaves a group that it gives away before all who have copies have gone over.
     HastyLeave,
-    /// What is sent on demand goes to all who lack it.
+    /// Versions of areas on demand go to all who lack them, asked or not.
     Unasked,
     /// A host leaves what is sent on demand before the next owner's host has it.
     BlindLeave,

@@ -19,7 +19,7 @@ pub enum Error {
     OutOfMemory {
         /// The array or the collection.
         array: String,
-        /// What of it: a part, or what workers need for it in a loop.
+        /// The piece of it: a part, or memory that workers need for it in a loop.
         what: String,
         /// Bytes needed.
         asked: u64,
@@ -99,7 +99,7 @@ pub enum Error {
         /// The promise that it would break.
         what: String,
     },
-    /// What a [`Priority`](crate::priority::Priority) draws by cannot be used: a setting, a weight, or what the dependency function
+    /// A [`Priority`](crate::priority::Priority) cannot draw by a setting, a weight, or a value that the dependency function
     /// returned.
     #[error("loop {loop_name}, {place}: {what}")]
     Priority {

@@ -1,7 +1,7 @@
 //! Why a loop runs as it does, in words for people who never heard of dependence vectors.
 use crate::context::Context;
 use crate::execute::{BetweenHosts, Inspected, LinkBytes, LoopPlan};
-use crate::relax::{Relax, explained};
+use crate::relax::{Relaxation, explained};
 use crate::site::by_place;
 use crate::text::counted;
 use hectare_dependence::analysis::analyze;
@@ -23,7 +23,7 @@ pub struct Explanation {
     pub space: String,
     /// Under which consistencies it has run, and with which intervals between clocks, in the order in which they came
     /// first. Empty for a loop that relaxes, buffers and serves no array.
-    pub relaxes: Vec<Relax>,
+    pub relaxes: Vec<Relaxation>,
     /// Ordered or not.
     pub order: Order,
     /// How many workers.
@@ -43,7 +43,7 @@ pub struct Explanation {
     /// For each dimension, the values between its cells, the first and the last included: cell `c` has those from `cuts[c]` up to
     /// `cuts[c + 1]`.
     pub cuts: Vec<Vec<i64>>,
-    /// What each worker runs in each step: `tiles[step][worker]` are boxes of cells. With `cuts` that is the whole schedule, as it can
+    /// The tiles of each worker in each step: `tiles[step][worker]` are boxes of cells. With `cuts` that is the whole schedule, as it can
     /// be checked from outside. Steps of a wavefront need not follow each other: a tile runs when those are done that it depends on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tiles: Steps,
@@ -53,7 +53,7 @@ pub struct Explanation {
     pub arrays: Vec<(String, ArrayPlacement)>,
     /// Arrays whose dependences are given up: their names, and what happens instead, in words.
     pub shared: Vec<(String, String)>,
-    /// What hosts send each other in a pass, if the program is on several.
+    /// Bytes that hosts send each other in a pass, if the program is on several.
     pub between_hosts: Option<BetweenHosts>,
     /// If its subscripts come from data, what the iterations touch, as far as it has been found out.
     pub inspected: Option<Inspected>,
@@ -157,7 +157,7 @@ impl LoopPlan {
         }
     }
 
-    /// What was found of the loop's iterations, if it has run.
+    /// The results of inspecting the loop's iterations, if it has run.
     fn inspected(&self) -> Option<Inspected> {
         let said = self.inspection.as_ref()?.borrow().said.clone();
         (said.made > 0 || said.why_serial.is_some()).then_some(said)
@@ -247,7 +247,7 @@ impl Context<'_> {
             match all.iter_mut().find(|known| known.says_the_same(&one)) {
                 Some(known) => {
                     let new = one.relaxes.into_iter().filter(|relax| !known.relaxes.contains(relax));
-                    let new: Vec<Relax> = new.collect();
+                    let new: Vec<Relaxation> = new.collect();
                     known.relaxes.extend(new);
                 }
                 None => all.push(one),

@@ -3,7 +3,7 @@
 use hectare_orion::accumulate::Sum;
 use hectare_orion::execute::{LoopHead, Ranges};
 use hectare_orion::loop_nest::{Access, Affine, LoopNest, Mode, Order, Subscript};
-use hectare_orion::relax::Relax;
+use hectare_orion::relax::Relaxation;
 use hectare_orion::{Error, Site, run};
 
 fn access(array: usize, subscripts: &[Affine], mode: Mode, text: &str) -> Access {
@@ -20,7 +20,7 @@ fn head<'a>(order: Order, variables: &'a [&'a str], arrays: &'a [&'a str], site:
         invariants: &[],
         captured: &[],
         schedule: None,
-        relax: Relax::default(),
+        relax: Relaxation::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 use hectare_orion::accumulate::Sum;
 use hectare_orion::execute::{LoopHead, Ranges, entry_parts};
 use hectare_orion::loop_nest::{Access, Affine, LoopNest, LoopVar, Mode, Order, Subscript};
-use hectare_orion::relax::Relax;
+use hectare_orion::relax::Relaxation;
 use hectare_orion::schedule::Rotation;
 use hectare_orion::{Error, Site, run};
 
@@ -23,7 +23,7 @@ fn head<'a>(order: Order, variables: &'a [&'a str], arrays: &'a [&'a str]) -> Lo
         invariants: &[],
         captured: &[],
         schedule: None,
-        relax: Relax::default(),
+        relax: Relaxation::default(),
     }
 }
 

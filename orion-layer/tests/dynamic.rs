@@ -177,7 +177,7 @@ fn entries_may_move_between_loops() {
     }
 }
 
-/// What another worker would not find, or only a copy of, is run as planned.
+/// Tiles whose entries another worker would not find, or only copies of, run as planned.
 #[test]
 fn entries_with_other_values_are_run_as_planned() {
     let results = on_each(2, |w| {

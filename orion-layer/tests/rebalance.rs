@@ -6,7 +6,7 @@ use hectare_orion::{Context, Error, Rebalance, Result, parallel_for, run};
 use std::cell::Cell;
 use std::ops::Range;
 
-/// What an iteration costs, which counts of iterations do not see: little at first, much in the end.
+/// The cost of an iteration, which counts of iterations do not see: little at first, much in the end.
 fn units(i: usize) -> u64 {
     (1 + i * i / 1000) as u64
 }
@@ -15,7 +15,7 @@ fn load(_: &str, values: &[Range<i64>]) -> u64 {
     values[0].clone().map(|i| units(i as usize)).sum()
 }
 
-/// What each pass of a loop costs on this worker, and what the loop computes.
+/// The cost of each pass on this worker, and the loop's results.
 fn sums(w: &mut Context<'_>, passes: usize) -> Result<(Vec<u64>, Vec<u64>)> {
     let mut a = w.from_fn([960], |[i]| i as f64)?;
     let (mut shares, mut values) = (Vec::new(), Vec::new());

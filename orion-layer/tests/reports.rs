@@ -1,5 +1,5 @@
 //! Reports and explanations of a loop that runs under several consistencies.
-use hectare_orion::relax::{Consistency, Every, LoopReport, Relax, Sum};
+use hectare_orion::relax::{Consistency, Every, LoopReport, Relaxation, Sum};
 use hectare_orion::{Context, Result, parallel_for, run};
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn each_consistency_has_a_report_of_its_own() {
         let found: Vec<_> = all[0].iter().map(found).collect();
         let expected = RUNS.iter().map(|(consistency, every, passes)| {
             let every = if *consistency == Consistency::Serializable { Every::default() } else { *every };
-            (Some(Relax { consistency: *consistency, every }), *passes)
+            (Some(Relaxation { consistency: *consistency, every }), *passes)
         });
         assert_eq!(found, expected.chain([(None, 4)]).collect::<Vec<_>>());
         assert!(all.iter().all(|reports| reports == &all[0]));
@@ -72,13 +72,13 @@ fn explanations_say_once_what_is_common() {
         Ok(w.explain())
     });
     let all = &all.unwrap()[0];
-    let promises: Vec<Vec<Relax>> = all.iter().map(|one| one.relaxes.clone()).collect();
-    let relax = |(consistency, every, _): &(Consistency, Every, u64)| Relax {
+    let promises: Vec<Vec<Relaxation>> = all.iter().map(|one| one.relaxes.clone()).collect();
+    let relax = |(consistency, every, _): &(Consistency, Every, u64)| Relaxation {
         consistency: *consistency,
         every: *every,
     };
-    let same_clocks: Vec<Relax> = RUNS[..5].iter().map(relax).collect();
-    let serial = Relax::default();
+    let same_clocks: Vec<Relaxation> = RUNS[..5].iter().map(relax).collect();
+    let serial = Relaxation::default();
     // By time, the loop is cut into other cells; keeping its dependences, it is serial; the last relaxes nothing.
     assert_eq!(promises, [same_clocks, vec![relax(&RUNS[5])], vec![serial], vec![]]);
     let text = all[0].to_string();

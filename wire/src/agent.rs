@@ -18,9 +18,9 @@ const DIRECTORY: &str = "agents";
 /// A request to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentRequest {
-    /// How it stands to the other hosts. Answered by [`AgentReply::Status`].
+    /// The state of the agent and of its links to other hosts. Answered by [`AgentReply::Status`].
     Status,
-    /// It goes on, also while nobody is in the job, as long as this connection is open. Answered by [`AgentReply::Stays`]; if it
+    /// The agent runs as long as this connection is open, even while nobody is in the job. Answered by [`AgentReply::Stays`]; if it
     /// ends and is not to be started again, by [`AgentReply::EndsForGood`] before.
     Stay,
     /// The steps of versions of an area through this host, from the step of this number on. They are recorded from the first
@@ -36,56 +36,56 @@ pub enum AgentRequest {
 /// An agent's reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentReply {
-    /// How it stands.
+    /// The state of the agent.
     Status(Box<AgentStatus>),
-    /// It stays.
+    /// The agent stays.
     Stays,
-    /// It ends, and the job needs no other.
+    /// The agent ends, and the job needs no other.
     EndsForGood,
     /// The steps.
     Trace(Box<TraceAnswer>),
-    /// Its thread does not answer.
+    /// The agent's thread does not answer.
     Busy,
-    /// The question has no meaning to it.
+    /// The agent does not understand the request.
     Malformed {
-        /// The fault in it, in words.
+        /// The fault in the request, in words.
         what: String,
     },
 }
 
-/// How an agent stands.
+/// The state of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentStatus {
     /// The job.
     pub job: String,
-    /// Its process.
+    /// The process id of the agent.
     pub pid: u32,
-    /// Which of the job's hosts this one is, and its name and address there.
+    /// The index of this host among the job's.
     pub host: u16,
-    /// Its name.
+    /// The name of this host.
     pub name: String,
-    /// Where it receives datagrams.
+    /// The address at which the agent receives datagrams.
     pub address: SocketAddr,
-    /// The number of its start.
+    /// The number of the agent's start: each start of a job's agent on this host has a higher one.
     pub boot: u64,
-    /// How long it runs, in milliseconds.
+    /// Time since the start, in milliseconds.
     pub age_ms: u64,
     /// How packets are to travel: the name of a [`TransportChoice`](crate::TransportChoice).
     pub transport: String,
-    /// Where it receives datagrams at its port of DPDK, if it has one.
+    /// The address of the agent's DPDK port, if it has one.
     pub port: Option<SocketAddr>,
     /// Why the job has ended, if it has.
     pub failure: Option<String>,
     /// The other hosts.
     pub peers: Vec<PeerStanding>,
-    /// Its counters since it was started: a name, a cause or nothing, and the value.
+    /// The agent's counters since its start: a name, a cause or an empty text, and the value.
     pub counters: Vec<(String, String, u64)>,
 }
 
-/// How an agent stands to another host.
+/// The state of an agent's link to another host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerStanding {
-    /// Which of the job's hosts it is.
+    /// Its index among the job's hosts.
     pub host: u16,
     /// Its name.
     pub name: String,
@@ -93,9 +93,9 @@ pub struct PeerStanding {
     pub address: SocketAddr,
     /// The link of the session, or the one that is tried: `udp`, `dpdk` or `rdma`.
     pub link: String,
-    /// Why it is that one.
+    /// The reason for that link.
     pub link_reason: String,
-    /// How long there is a session with it, or is none, in milliseconds.
+    /// Time since the session began or, without one, since the last one ended, in milliseconds.
     pub since_ms: u64,
     /// How many sessions there were.
     pub sessions: u64,
@@ -105,14 +105,14 @@ pub struct PeerStanding {
     pub session: Option<SessionStanding>,
 }
 
-/// A session with another host. What it counts, it counts from its beginning.
+/// A session with another host. Counters begin with the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionStanding {
     /// The number of the other agent's start.
     pub boot: u64,
     /// How packets are sealed: the name of a [`Cipher`](crate::Cipher).
     pub seal: String,
-    /// How long nothing was heard, in milliseconds.
+    /// Time since a packet was received, in milliseconds.
     pub heard_ms: u64,
     /// The smoothed round-trip time, in nanoseconds.
     pub round_trip_ns: u64,
@@ -128,19 +128,19 @@ pub struct SessionStanding {
     pub sent: u64,
     /// Bytes that were sent, without headers of UDP and IP.
     pub sent_bytes: u64,
-    /// Packets that came.
+    /// Packets that were received.
     pub received: u64,
-    /// Bytes that came, without headers of UDP and IP.
+    /// Bytes that were received, without headers of UDP and IP.
     pub received_bytes: u64,
-    /// Packets with data that came to the other host.
+    /// Packets with data that the other host acknowledged.
     pub acked: u64,
-    /// Packets with data that were taken for lost. What was in them is sent again.
+    /// Packets with data that were declared lost. Their contents are sent again.
     pub lost: u64,
     /// How often the window shrank.
     pub congestion_events: u64,
     /// Probes after nothing was acknowledged.
     pub probes: u64,
-    /// How often the path began to swallow large packets.
+    /// How often the path began to drop large packets.
     pub black_holes: u64,
 }
 
@@ -161,7 +161,7 @@ pub struct TraceAnswer {
     pub dropped: bool,
     /// The number of the agent's start: another one begins anew.
     pub boot: u64,
-    /// The time by the agent's clock, which those of the steps are told by, in nanoseconds.
+    /// The time by the agent's clock, as for the steps, in nanoseconds.
     pub now_ns: u64,
     /// The same moment by this host's clock, in nanoseconds since 1970. Clocks of hosts differ.
     pub unix_ns: u64,
@@ -176,11 +176,11 @@ pub struct TraceStep {
     pub counter: u64,
     /// The step of the version.
     pub what: TraceWhat,
-    /// To or at which other host.
+    /// The other host: the receiver, or the one that reports.
     pub host: Option<u16>,
-    /// When, by the agent's clock.
+    /// The time by the agent's clock, in nanoseconds.
     pub at_ns: u64,
-    /// Until when, for what takes long: the last packet.
+    /// The end, for steps of several packets: the last packet.
     pub until_ns: u64,
     /// Packets.
     pub packets: u64,
@@ -194,17 +194,17 @@ pub struct TraceStep {
 pub enum TraceWhat {
     /// A round published it on its owner's host. Noted of versions that are sent.
     Published,
-    /// The agent there heard of it.
+    /// The agent there learned of it.
     PickedUp,
     /// Lines of it were sent to a host.
     Sent,
-    /// A host said that it has it whole.
+    /// A host reported that all of it has arrived.
     CompleteThere,
-    /// A host said that it is published there.
+    /// A host reported that it is published there.
     VisibleThere,
-    /// The first of it came.
+    /// The first packet of it arrived.
     Begins,
-    /// All of it came; it waits for a round.
+    /// All of it arrived; it waits for a round.
     Complete,
     /// A round published it here.
     Visible,
@@ -287,7 +287,7 @@ pub struct AgentConnection {
 }
 
 impl AgentConnection {
-    /// To the agent of a job; none if there is no agent. `limit` is for each sending and receiving.
+    /// Connects to the agent of a job; none if there is no agent. `limit` applies to each send and receive.
     ///
     /// # Errors
     /// [`Error::Os`].
@@ -305,7 +305,7 @@ impl AgentConnection {
         Ok(Socket::connect_within(&path.join(name), limit)?.map(|socket| AgentConnection { socket }))
     }
 
-    /// To all agents of a run directory.
+    /// Connects to all agents of a run directory.
     ///
     /// # Errors
     /// [`Error::RunDir`].

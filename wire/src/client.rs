@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long an answer is waited for. The daemon answers in microseconds, but where it waits for the members of
+/// The time limit of an answer. The daemon answers in microseconds, except where it waits for the members of
 /// a job to come back (two seconds).
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
@@ -98,7 +98,7 @@ impl Connection {
         }
     }
 
-    /// Asks for something that needs no answer but that it is done.
+    /// Sends a request whose answer is [`Reply::Done`].
     ///
     /// # Errors
     /// Those of [`Connection::ask`].
@@ -120,12 +120,12 @@ impl Connection {
         }
     }
 
-    /// Says something and does not wait for an answer, which [`Connection::hear`] takes.
+    /// Sends a request without waiting for the answer, which [`Connection::hear`] receives.
     pub(crate) fn say(&self, request: &Request) -> Result<()> {
         self.socket.send(&crate::encode(request)?, None).map_err(late)
     }
 
-    /// The answer to what was said; to be called when the connection is readable.
+    /// Receives an answer; to be called when the connection is readable.
     pub(crate) fn hear(&self) -> Result<Reply> {
         match self.socket.receive()? {
             Received::Message(bytes, _) => understand(&bytes),

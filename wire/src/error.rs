@@ -53,13 +53,13 @@ pub enum Error {
     /// The daemon ended or closed the connection.
     #[error("the daemon closed the connection: it ended, or dropped this client; its log says why")]
     Closed,
-    /// The daemon is there, but says nothing.
+    /// The daemon does not answer.
     #[error("the daemon did not answer within {within_s} s: it is stopped, or the host is overloaded")]
     NoAnswer {
         /// How long the answer was waited for, in seconds.
         within_s: u64,
     },
-    /// The daemon said something that is no answer.
+    /// The daemon's reply does not answer the request.
     #[error("the daemon answered with {what}")]
     Answer {
         /// Its answer.
@@ -85,7 +85,7 @@ impl From<FrameError> for Error {
 }
 
 impl Error {
-    /// Whether nobody is there to answer: no daemon, one that has just ended, or one that is stopped.
+    /// Whether no daemon can answer: there is none, it has just ended, or it is stopped.
     pub fn is_absence(&self) -> bool {
         matches!(self, Error::NoDaemon { .. } | Error::Closed | Error::NoAnswer { .. })
     }

@@ -1,4 +1,4 @@
-//! Messages as bytes: two bytes that say what this is, two with the version, and the message in postcard.
+//! Messages as bytes: two bytes of magic, two with the version, and the message in postcard's format.
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -13,7 +13,7 @@ const MAGIC: [u8; 2] = *b"Hc";
 /// Why bytes are not a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// They do not begin as a message does.
+    /// The bytes do not begin like a message.
     #[error("{len} bytes that do not begin like a message")]
     NotAMessage {
         /// How many bytes there are.

@@ -1,4 +1,4 @@
-//! The hosts of a job that is on several.
+//! The hosts of a job on several hosts.
 use crate::{Refusal, TransportChoice};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -8,7 +8,7 @@ pub const MAX_HOSTS: usize = 256;
 /// The longest name of a host, in bytes.
 const MAX_NAME: usize = 128;
 
-/// The hosts of a job, as one of them is told. All but `index`, `key_file` and `transport`
+/// The hosts of a job, in the form for one of them. All but `index`, `key_file` and `transport`
 /// is the same on all hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,13 +16,13 @@ pub struct JobHosts {
     /// Tells this job from every other one of the cluster, also from earlier ones of its name: whoever starts it draws 16
     /// random bytes.
     pub id: [u8; 16],
-    /// Which of `hosts` this one is.
+    /// The index of this host in `hosts`.
     pub index: u16,
     /// The hosts, in the order of their ranks. The first one has the directory of names, and decides who has failed.
     pub hosts: Vec<JobHost>,
     /// The absolute path of the file with the cluster's key on this host, which `hectare key new` makes.
     pub key_file: String,
-    /// After how many milliseconds of silence a host has failed, and with it the job. All hosts have to appear within that
+    /// The silence, in milliseconds, after which a host has failed, and with it the job. All hosts have to appear within that
     /// time, too.
     pub silence_ms: u64,
     /// How packets between the hosts are sealed.
@@ -33,14 +33,14 @@ pub struct JobHosts {
     pub transport: TransportChoice,
 }
 
-/// How packets between hosts are sealed. That a host is of the cluster is proved in any case, when a session begins.
+/// How packets between hosts are sealed. When a session begins, hosts prove in any case that they have the cluster's key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cipher {
     /// Encrypted and authenticated.
     #[default]
     #[serde(rename = "aes-128-gcm")]
     Aes128Gcm,
-    /// With a checksum alone, for networks whose every machine is trusted: whoever sees packets can read and forge them.
+    /// With a checksum only: anyone on the network can read and forge packets. For networks on which every machine is trusted.
     #[serde(rename = "none")]
     None,
 }
@@ -64,7 +64,7 @@ impl std::str::FromStr for Cipher {
     }
 }
 
-/// A name that is no [`Cipher`]'s.
+/// A name of no [`Cipher`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected aes-128-gcm or none")]
 pub struct UnknownCipher;
@@ -77,7 +77,7 @@ pub struct JobHost {
     pub name: String,
     /// Where its agent receives datagrams.
     pub address: SocketAddr,
-    /// How many ranks it has: host 0 those from 0 on, host 1 the next ones, and so on.
+    /// The number of its ranks: host 0 has those from 0 on, host 1 the next ones, and so on.
     pub ranks: u32,
     /// Where its agent receives datagrams at a port of DPDK, if it has one; the number is that of `address`.
     #[serde(default)]
@@ -85,14 +85,14 @@ pub struct JobHost {
 }
 
 impl JobHost {
-    /// Its agent at its port of DPDK, if it has one.
+    /// The address of its agent's DPDK port, if it has one.
     pub fn port(&self) -> Option<SocketAddr> {
         Some(SocketAddr::new(self.dpdk?.into(), self.address.port()))
     }
 }
 
 impl JobHosts {
-    /// The silence after which a host has failed, if nobody says otherwise, in milliseconds.
+    /// The default of `silence_ms`.
     pub const SILENCE_MS: u64 = 30_000;
 
     /// This host.
@@ -103,7 +103,7 @@ impl JobHosts {
         &self.hosts[usize::from(self.index)]
     }
 
-    /// The ranks of a host; none of one that there is not.
+    /// The ranks of a host; an empty range for a number without a host.
     pub fn ranks_of(&self, index: u16) -> std::ops::Range<u32> {
         let ranks = |hosts: &[JobHost]| hosts.iter().fold(0, |sum: u32, host| sum.saturating_add(host.ranks));
         let index = usize::from(index).min(self.hosts.len());
@@ -167,7 +167,7 @@ impl JobHosts {
             if let Some(other) = self.hosts[..number].iter().find(|other| other.address == *address) {
                 return refuse(format!("{} and {name} have one address, {address}", other.name));
             }
-            self.check_port(number).or_else(&refuse)?;
+            self.check_port(job, number)?;
         }
         let total = self.hosts.iter().map(|host| u64::from(host.ranks)).sum::<u64>();
         if total > u64::from(u32::MAX) {
@@ -179,11 +179,12 @@ impl JobHosts {
 
 impl JobHosts {
     /// Checks the port of DPDK of a host, or that it needs none.
-    fn check_port(&self, number: usize) -> Result<(), String> {
+    fn check_port(&self, job: &str, number: usize) -> Result<(), Refusal> {
+        let refuse = |what: String| Err(Refusal::Hosts { job: job.into(), what });
         let host = &self.hosts[number];
         let Some(port) = host.port() else {
             return match self.transport {
-                TransportChoice::Dpdk => Err(format!(
+                TransportChoice::Dpdk => refuse(format!(
                     "{} has no DPDK port, and {} is to reach it by DPDK alone (transport = \"dpdk\"): give it a port by [dpdk] in \
                      the configuration of its hectared, which is built with DPDK, or choose \"auto\"",
                     host.name,
@@ -194,13 +195,17 @@ impl JobHosts {
         };
         let is_host = |ip: IpAddr| !ip.is_unspecified() && !ip.is_multicast() && !ip.is_loopback();
         if !is_host(port.ip()) {
-            return Err(format!("{}, the address of {}'s DPDK port, is not a host's", port.ip(), host.name));
+            return refuse(format!(
+                "{}, the address of {}'s DPDK port, is not a host's",
+                port.ip(),
+                host.name
+            ));
         }
         let is_same = |other: &&JobHost| other.address == port || other.port() == Some(port);
         let others = self.hosts.iter().enumerate().filter(|(other, _)| *other != number);
         match others.map(|(_, other)| other).find(is_same) {
             Some(other) => {
-                Err(format!("{}'s DPDK port and {} have one address, {port}", host.name, other.name))
+                refuse(format!("{}'s DPDK port and {} have one address, {port}", host.name, other.name))
             }
             None => Ok(()),
         }

@@ -1,13 +1,13 @@
-//! Which process of a program this is: what a launcher says in the environment.
+//! The rank of this process, from the environment that a launcher sets.
 
 /// The place of this process among those that a launcher started for one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// The job that they share.
+    /// The name of the job.
     pub job: String,
-    /// Which of them this is.
+    /// The rank of this process.
     pub rank: u32,
-    /// How many there are.
+    /// The number of processes.
     pub size: u32,
 }
 
@@ -21,7 +21,7 @@ pub enum LaunchError {
          or torchrun say which process this is: start it by `hectare run`, or unset HECTARE_JOB"
     )]
     NoRank,
-    /// A variable has no number.
+    /// A variable is not a number.
     #[error("{name}={value} is not a number")]
     NotANumber {
         /// The variable.
@@ -58,7 +58,7 @@ pub enum LaunchError {
         /// All processes.
         size: u32,
     },
-    /// The launcher started processes on several hosts, and says on how many.
+    /// The launcher started processes on several hosts, and a variable has their number.
     #[error(
         "{name} says that the processes are on {hosts} hosts: on several, have the launcher start \
          `hectare run --launched -- PROGRAM`"
@@ -117,7 +117,7 @@ impl Launch {
         Launch::from_variables(|name| std::env::var(name).ok())
     }
 
-    /// The same for other variables than those of this process.
+    /// The same from given variables instead of the environment.
     ///
     /// ```
     /// use hectare_wire::Launch;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A request of a client. The order of the variants is part of the protocol: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
-    /// Is somebody there? Answered by [`Reply::Pong`].
+    /// Tests the connection. Answered by [`Reply::Pong`].
     Ping,
     /// Makes a job. Answered by [`Reply::Done`].
     Create {
@@ -13,7 +13,7 @@ pub enum Request {
         job: String,
         /// Its settings.
         settings: JobSettings,
-        /// Whether it stays when its last member has left.
+        /// Whether the job remains when its last member has left.
         keep: bool,
     },
     /// Makes this connection a member of a job, which is made with the defaults if there is none.
@@ -68,7 +68,7 @@ pub enum Request {
     Adopt {
         /// The job.
         job: String,
-        /// Whether it stays when its last member has left.
+        /// Whether the job remains when its last member has left.
         keep: bool,
         /// The ranks that the member holds.
         ranks: Vec<u32>,
@@ -89,7 +89,7 @@ pub enum Request {
         job: String,
         /// Its settings.
         settings: JobSettings,
-        /// Whether it stays when its last member has left.
+        /// Whether the job remains when its last member has left.
         keep: bool,
         /// The hosts.
         hosts: Box<JobHosts>,
@@ -115,7 +115,7 @@ pub struct JobLine {
     pub resident_bytes: u64,
     /// How long it exists, in seconds.
     pub age_s: u64,
-    /// Whether it stays when its last member has left.
+    /// Whether the job remains when its last member has left.
     pub keep: bool,
     /// Members that died without leaving.
     pub deaths: u64,

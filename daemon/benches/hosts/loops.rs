@@ -60,7 +60,7 @@ struct Run {
     sent: f64,
     /// The same of passes after the first, as the agent counts.
     counted: f64,
-    /// What `explain` says that all hosts send in a pass.
+    /// Bytes that all hosts send in a pass, by `explain`.
     explained: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What `hectare plan` predicts of a pass on two hosts, beside that pass: over links of several rates.
+//! Predictions of `hectare plan` beside measured passes on two hosts, over links of several rates.
 use super::{Cluster, median, program};
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(crate) fn limit(cluster: &Cluster, rate: u64) {
     }
 }
 
-/// What `hectare plan` says of the loop.
+/// The report of `hectare plan` on the loop.
 fn plan(cluster: &Cluster, words: &[&str]) -> Value {
     let rsh = cluster.rsh();
     let mut args = vec!["plan", "--rsh", &rsh, "--hosts", "1,2", "--workers-per-host", "1", "--json"];

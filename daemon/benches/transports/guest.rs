@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 /// The MTU of the guest's link.
 const MTU: u32 = 4200;
-/// What `ib_write_bw` writes at a time, and how often.
+/// Size and number of the messages of `ib_write_bw`.
 const MESSAGE: u64 = 1 << 20;
 const MESSAGES: u64 = 64;
 

@@ -1,4 +1,4 @@
-//! What is measured: bytes that come within a time, the processors' time that they cost, and times there and back.
+//! The measurements: bytes received within a time, the processor time that they cost, and round trips.
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -44,7 +44,7 @@ impl Flow {
     }
 }
 
-/// What was measured of a link in one round.
+/// Figures of a link in one repetition.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Figures {
     pub(crate) flow: Option<Flow>,

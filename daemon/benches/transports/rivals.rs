@@ -1,4 +1,4 @@
-//! What else sends packets on this machine: iperf3, a UDP ping-pong, and the least that a program over DPDK does.
+//! Other programs to compare with: iperf3, a UDP ping-pong, and a minimal program over DPDK.
 use crate::common::cluster::Cluster;
 use crate::measure::{Figures, Flow, flow, times};
 use crate::raw::times_line;

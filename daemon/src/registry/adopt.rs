@@ -19,14 +19,14 @@ pub struct BroughtJob {
     pub ranks: Vec<u32>,
 }
 
-/// The verdict on it.
+/// The result of adopting it.
 #[derive(Debug)]
 pub struct Adopted {
     /// Whether the daemon did not know the job before.
     pub new: bool,
-    /// Ranks that others hold by now.
+    /// Ranks that other members hold by now.
     pub missing: Vec<u32>,
-    /// Connections that this one takes the place of.
+    /// Earlier connections that this one replaces.
     pub replaced: Vec<(ClientId, Gone)>,
 }
 
@@ -112,7 +112,7 @@ impl Registry {
         Ok(Adopted { new, missing, replaced })
     }
 
-    /// Looks after the agent of a job that an earlier daemon made, if it has one.
+    /// Supervises the agent of a job that an earlier daemon made, if it has one.
     fn follow_agent(&mut self, job: &str) {
         let Some(hosts) = self.jobs.get(job).and_then(|entry| entry.hosts.clone()) else { return };
         let order = self.order_of(job, hosts);

@@ -11,7 +11,7 @@ use tracing::warn;
 /// The content of the mark of a job on several hosts.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Note {
-    /// Which memory is meant.
+    /// The identity of the job's memory.
     memory: Identity,
     hosts: JobHosts,
 }

@@ -18,7 +18,7 @@ pub struct Gone {
     pub job: String,
     /// The ranks that it held.
     pub ranks: Vec<u32>,
-    /// Whether the job went with it.
+    /// Whether the job was removed with it.
     pub removed: bool,
 }
 

@@ -182,7 +182,7 @@ impl Registry {
         Ok(())
     }
 
-    /// What the agent of such a job is told.
+    /// The settings of such a job's agent.
     fn order_of(&self, job: &str, hosts: JobHosts) -> Order {
         let (run_dir, dpdk) = (self.run_dir.path().to_owned(), self.port_of(&hosts));
         let rdma = match hosts.transport {

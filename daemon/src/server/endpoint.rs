@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
-/// How often it is checked that the socket is there. It costs one system call.
+/// The interval between checks that the socket exists. A check costs one system call.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// The run directory of a daemon, locked, and its socket.
@@ -27,9 +27,9 @@ pub(super) struct Endpoint {
 pub(super) enum EndpointState {
     /// It is not time to check.
     Early,
-    /// All is as it was, or the next check will tell.
+    /// Nothing changed, or the next check will tell.
     Same,
-    /// The socket is made anew, in a run directory that may be a new one.
+    /// The socket was made anew, in a run directory that may be a new one.
     Made,
     /// Another daemon has the run directory of this name.
     Lost,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use tracing::warn;
 
-/// The most processes that are named.
+/// The largest number of processes that are named.
 const MOST_NAMED: usize = 5;
 
 /// Says in the log which processes have sockets in which descriptors lie unreceived, in a thread: looking at every

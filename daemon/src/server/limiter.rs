@@ -1,9 +1,9 @@
-//! How many lines refusals may have in the log: a client that is refused in a loop fills no disk.
+//! Limits the log lines of refusals, so that a client that is refused in a loop does not fill the disk.
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tracing::warn;
 
-/// So many lines of one cause in a period; the others are told as a number at its end.
+/// The number of lines of one cause in a period; the others are counted, and logged as a number at its end.
 const LINES: u64 = 10;
 const PERIOD: Duration = Duration::from_secs(1);
 
@@ -27,7 +27,7 @@ impl Limiter {
         *lines <= LINES
     }
 
-    /// How long until [`Limiter::tell`] has something to say; `None` if it has nothing.
+    /// The time until [`Limiter::tell`] has something to log; `None` if there is nothing.
     pub(super) fn due(&self) -> Option<Duration> {
         let left_out = self.lines.values().any(|lines| *lines > LINES);
         left_out.then(|| PERIOD.saturating_sub(self.since.elapsed()))

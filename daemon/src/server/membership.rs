@@ -49,7 +49,7 @@ impl Server {
             return Err(Refusal::UnexpectedRequest { what: "this connection has ended".into() });
         };
         let job = brought.job.clone();
-        // As long as the process of an earlier connection lives, its id means it.
+        // While the process of an earlier connection lives, its id is not reused.
         let is_stale = |other: ClientId| {
             let silent =
                 self.clients.get(&other).filter(|client| client.socket.is_none() && client.pid == pid);

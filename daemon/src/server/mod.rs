@@ -31,21 +31,21 @@ pub struct Server {
     closer: Closer,
     last_id: ClientId,
     registry: Registry,
-    /// Which refusals have a line in the log.
+    /// Limits the log lines of refusals.
     limiter: Limiter,
     /// Whether deaths are being looked for, see `bury`.
     burying: bool,
     since: Instant,
-    /// Tells this daemon from others, on control pages.
+    /// Identifies this daemon on control pages.
     boot: u64,
     reload: Option<Reload>,
 }
 
 /// How the configuration is loaded again.
 struct Reload {
-    /// Readable when it is to be.
+    /// Readable when a reload is requested.
     asked: UnixStream,
-    /// `None` if there is nothing new, or what there is cannot be used.
+    /// Loads the configuration; `None` if nothing changed, or if it is invalid.
     load: Box<dyn FnMut() -> Option<Config> + Send>,
 }
 
@@ -119,7 +119,7 @@ impl Server {
         self.registry.open();
         loop {
             let woken = self.wait(&stop)?;
-            // The dead first: what was theirs may be asked for.
+            // The dead first: requests may need what they held.
             for id in woken.dead {
                 self.drop_dead(id);
             }
@@ -158,7 +158,7 @@ impl Server {
         Ok(())
     }
 
-    /// Takes new settings, if there are any. What was granted by the old ones stays.
+    /// Applies new settings, if there are any. Whatever the old ones granted remains.
     fn reload(&mut self) {
         let Some(reload) = &mut self.reload else { return };
         let _ = reload.asked.read(&mut [0; 64]);

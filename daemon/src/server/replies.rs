@@ -1,4 +1,4 @@
-//! Answers, and clients that do not take them.
+//! Replies, and clients that do not receive them.
 use super::{Server, in_flight};
 use crate::metrics::counts::COUNTS;
 use crate::peer;
@@ -19,7 +19,7 @@ pub(super) enum Passed {
     Page(OwnedFd),
 }
 
-/// Why a client is given up.
+/// Reasons for which a client is disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Closed,
@@ -96,7 +96,7 @@ impl Server {
 
     /// The kernel passes no descriptor on: this user has too many in flight between processes already.
     fn too_many_in_flight(&mut self, id: ClientId, reply: &Reply) -> Option<End> {
-        // Who was handed a rank cannot join without the memory.
+        // A client with a rank but without the memory could not join.
         if matches!(reply, Reply::Attached { .. }) {
             self.forget_member(id, false);
         }

@@ -1,4 +1,4 @@
-//! Requests of clients, and what is answered.
+//! Requests of clients, and their replies.
 use super::Server;
 use super::replies::End;
 use super::replies::Passed;
@@ -97,7 +97,7 @@ impl Server {
         full
     }
 
-    /// Serves those who waited for a job that is back, or whose members had their time.
+    /// Serves clients that waited for a job, which is back or whose members did not come back in time.
     pub(super) fn serve_parked(&mut self) {
         self.registry.stop_awaiting();
         let waiting: Vec<ClientId> =
@@ -113,7 +113,7 @@ impl Server {
         }
     }
 
-    /// Asks for something of which there may be no more, and if so, once more when the dead have given back theirs.
+    /// Tries to allocate something; if there is none left, releases what dead clients held, and tries again.
     fn if_room<T>(&mut self, ask: impl Fn(&mut Registry) -> Result<T, Refusal>) -> Result<T, Refusal> {
         match ask(&mut self.registry) {
             Err(Refusal::Quota { .. } | Refusal::RankTaken { .. }) => {
@@ -144,7 +144,7 @@ impl Server {
         }
     }
 
-    /// Does what a client asks for that is answered at once.
+    /// Handles a request that is answered at once.
     fn answer(
         &mut self,
         id: ClientId,
@@ -222,7 +222,7 @@ impl Server {
                 self.tell_removed(&members);
                 Ok(alone(Reply::Done))
             }
-            // It has ended, or it is none that is answered.
+            // The client has ended, or the request has no reply.
             Request::Wait { .. } | Request::Leave => Ok(alone(Reply::Done)),
         }
     }
@@ -236,7 +236,7 @@ fn named(request: &Request) -> Option<&str> {
     }
 }
 
-/// The job without which a request means nothing.
+/// The job that a request requires.
 fn job_of(request: &Request) -> Option<&str> {
     match request {
         Request::Create { job, .. }

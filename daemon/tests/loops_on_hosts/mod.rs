@@ -26,7 +26,7 @@ fn passes(text: &str) -> Vec<String> {
     of_a_pass.map(|line| line.rsplit_once("  ").map_or(line, |(all, _)| all).to_owned()).collect()
 }
 
-/// What a program says of its passes on as many threads, and what on three hosts.
+/// Compares a program's results on as many threads with those on three hosts.
 fn compare(cluster: &Cluster, program: &str, per_host: u32, arguments: &str, expected: usize) {
     let path = example(program);
     let workers = 3 * per_host;
@@ -61,7 +61,7 @@ fn factorize_learns_on_three_hosts_what_it_learns_on_one() {
     cluster.assert_nothing_is_left();
 }
 
-/// What each process of a run does: one worker, on one of three hosts.
+/// The program of each process of a run: one worker, on one of three hosts.
 fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
     match role {
         "all" => {

@@ -97,7 +97,7 @@ fn collections(w: &mut Context<'_>) -> Result<Vec<(String, u64)>> {
     Ok(all)
 }
 
-/// What workers change without waiting for each other: the bits of `Bsp`, and sums that lose and repeat nothing whoever is ahead.
+/// Relaxed arrays: the bits of `Bsp`, and sums that lose and repeat nothing whoever is ahead.
 fn relaxed(w: &mut Context<'_>, consistency: Consistency) -> Result<Vec<f32>> {
     let mut sums = w.zeros::<f32, 1>([200])?.named("sums");
     let mut of_rows = w.zeros::<f32, 2>([30, 3])?.named("of rows");
@@ -111,7 +111,7 @@ fn relaxed(w: &mut Context<'_>, consistency: Consistency) -> Result<Vec<f32>> {
         all.extend(sums.to_vec(w)?);
     }
     all.extend(of_rows.to_vec(w)?);
-    // What is read and changed, so that the order of the clocks counts.
+    // Read and changed, so that the order of the clocks counts.
     let mut weights = w.fill::<f32, 1>([64], 0.5)?.named("weights");
     if consistency == Consistency::Bsp {
         for _ in 0..2 {
@@ -126,7 +126,7 @@ fn relaxed(w: &mut Context<'_>, consistency: Consistency) -> Result<Vec<f32>> {
     Ok(all)
 }
 
-/// What loops contribute to, by rules that add and rules that depend on the order.
+/// Buffered arrays, with rules that add and rules that depend on the order.
 fn buffered(w: &mut Context<'_>) -> Result<Vec<f32>> {
     let counts = w.zeros::<f32, 1>([90])?.named("counts");
     let mut counts = w.buffered(counts, Sum)?;

@@ -1,7 +1,7 @@
 //! Copying a round's chunks: claims, the lines of a chunk, and the bookkeeping that goes with them.
 use super::plan::OWNER_BYTES;
 use super::plan::{may_copy_whole, whole_threshold};
-use super::runtime::Runtime;
+use super::runtime::{BLOCK_WORDS, CopyScratch, Runtime};
 use crate::memory::clock;
 use crate::memory::copy::{Kernels, LineBuffer, words};
 use crate::protocol::claim;
@@ -13,22 +13,6 @@ use crate::segment::parts::Parts;
 use crate::segment::tally::add;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Words of the log that are looked at together: one word of the upper level.
-const BLOCK_WORDS: usize = 64;
-
-/// A worker's own room for decoding bitmaps.
-#[derive(Debug)]
-pub(crate) struct CopyScratch {
-    lines: LineBuffer,
-    bits: [u64; BLOCK_WORDS],
-}
-
-impl CopyScratch {
-    pub(crate) fn new() -> CopyScratch {
-        CopyScratch { lines: LineBuffer::new(), bits: [0; BLOCK_WORDS] }
-    }
-}
 
 impl Runtime<'_> {
     /// Claims and copies chunks until none is free, beginning with those of the worker's own areas.

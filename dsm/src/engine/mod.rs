@@ -7,14 +7,13 @@ mod large_numbers;
 pub(crate) mod liveness;
 pub(crate) mod membership;
 pub(crate) mod notify;
-pub(crate) mod owned_set;
 pub(crate) mod plan;
 pub(crate) mod publish;
 pub(crate) mod refusal;
 pub(crate) mod runtime;
-pub(crate) mod scan;
 pub(crate) mod shared;
 #[cfg(test)]
 mod steps;
 pub(crate) mod wait;
 pub(crate) mod wanted;
+mod work;

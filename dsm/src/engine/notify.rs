@@ -33,7 +33,7 @@ impl Shared {
     /// Wakes those threads of all processes.
     pub(crate) fn wake_notifiers(&self) {
         let header = self.segment.header();
-        // SeqCst: comes after the increment of `published` (`Outlet::published`); pairs with `watch`, which raises this before it looks at
+        // SeqCst: comes after the increment of `published` (`Doorbell::published`); pairs with `watch`, which raises this before it looks at
         // that.
         if header.notifiers.load(Ordering::SeqCst) != 0 {
             futex_wake_all(&header.sync.published);

@@ -6,7 +6,7 @@ use crate::memory::copy::words;
 use crate::primitive::fault_point;
 use crate::protocol::abandon;
 use crate::protocol::abandon::Entries;
-use crate::protocol::outlet;
+use crate::protocol::doorbell;
 use crate::protocol::publication::Publication;
 use crate::segment::parts::Parts;
 use crate::segment::tally::add;
@@ -31,12 +31,12 @@ impl Runtime<'_> {
                 published += 1;
             }
         }
-        let outlet = self.shared.segment.outlet();
-        let mut rings = outlet.published();
+        let doorbell = self.shared.segment.doorbell();
+        let mut rings = doorbell.published();
         if rings {
             let clocks_rise = plan.clocks_rise.load(Ordering::Relaxed) != 0;
             let has_chosen = self.leave_news(&planned, is_left);
-            rings = !outlet.chooses() || has_chosen || (clocks_rise && self.shared.segment.spans_hosts());
+            rings = !doorbell.chooses() || has_chosen || (clocks_rise && self.shared.segment.spans_hosts());
         }
         let acting = &header.sync.acting;
         let mut local = plan.local_clock.load(Ordering::Relaxed);
@@ -64,8 +64,8 @@ impl Runtime<'_> {
             fault_point();
             let area = planned.area(index) as usize;
             let (marks, bit) = (&self.shared.segment.marks()[area / 64], 1 << (area % 64));
-            outlet::leave_news(&marks.news, bit);
-            has_chosen |= outlet::are_chosen(&marks.chosen, bit);
+            doorbell::leave_news(&marks.news, bit);
+            has_chosen |= doorbell::are_chosen(&marks.chosen, bit);
         }
         has_chosen
     }

@@ -6,8 +6,8 @@ use super::refusal::Refusal;
 use super::shared::Shared;
 use super::wait::futex_wake_all;
 use crate::error::Error;
+use crate::protocol::doorbell;
 use crate::protocol::index::hash;
-use crate::protocol::outlet;
 use crate::segment::element::ElementType;
 use crate::segment::layout::MAX_WANTED;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(100);
 impl Shared {
     /// Leaves the agent news of the area in slot `index`.
     pub(crate) fn tell_agent(&self, index: usize) {
-        outlet::leave_news(&self.segment.marks()[index / 64].news, 1 << (index % 64));
+        doorbell::leave_news(&self.segment.marks()[index / 64].news, 1 << (index % 64));
         self.ring_for_agent();
     }
 
@@ -33,9 +33,9 @@ impl Shared {
 
     /// Rings the agent's bell, after news were left.
     pub(crate) fn ring_for_agent(&self) {
-        let outlet = self.segment.outlet();
-        if outlet.ring() {
-            futex_wake_all(outlet.bell);
+        let doorbell = self.segment.doorbell();
+        if doorbell.ring() {
+            futex_wake_all(doorbell.bell);
         }
     }
 }
@@ -70,7 +70,7 @@ impl Shared {
     /// Tells the agent that somebody took an area of another host for one of other elements, for its owner to hear of it.
     #[cold]
     pub(crate) fn tell_taken_for(&self, name: &str, element: ElementType) {
-        if !self.segment.outlet().is_attached() {
+        if !self.segment.doorbell().is_attached() {
             return;
         }
         let since = Instant::now();
@@ -131,7 +131,7 @@ impl Wanting {
     /// Asks the agent for the name, if there is an agent, and it was not asked a moment ago.
     fn ask(&mut self, shared: &Shared, name: &str) {
         let is_recent = self.asked.is_some_and(|asked| asked.elapsed() < ASK_AGAIN);
-        if is_recent || !shared.segment.outlet().is_attached() {
+        if is_recent || !shared.segment.doorbell().is_attached() {
             return;
         }
         // If somebody else has the directory, the next look asks.

@@ -31,7 +31,7 @@ impl ForceRequest {
 
     /// Makes a request; its number, from 1 on. News are to be left after this.
     pub(crate) fn make(&self) -> u64 {
-        // Relaxed: the news that follow order it (`outlet::leave_news`).
+        // Relaxed: the news that follow order it (`doorbell::leave_news`).
         self.made.fetch_add(1, Ordering::Relaxed) + 1
     }
 

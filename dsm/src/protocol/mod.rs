@@ -9,6 +9,7 @@ pub(crate) mod clock_words;
 pub(crate) mod conflict;
 #[cfg(not(loom))]
 pub(crate) mod division;
+pub(crate) mod doorbell;
 pub(crate) mod due;
 pub(crate) mod force_request;
 pub(crate) mod generations;
@@ -18,7 +19,6 @@ pub(crate) mod lock;
 pub(crate) mod lookup;
 #[cfg(all(test, loom))]
 mod models;
-pub(crate) mod outlet;
 pub(crate) mod ownership;
 pub(crate) mod pin;
 pub(crate) mod plan_checks;

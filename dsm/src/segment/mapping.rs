@@ -5,8 +5,8 @@ use super::layout::{
 };
 use crate::error::Error;
 use crate::memory::mutex::RobustMutex;
+use crate::protocol::doorbell::Doorbell;
 use crate::protocol::index::Index;
-use crate::protocol::outlet::Outlet;
 use crate::protocol::ownership::OwnershipWord;
 use crate::protocol::remote_clocks::{HostRecord, RemoteClocks};
 use crate::protocol::round::{Rounds, Seat, slot_state};
@@ -379,9 +379,9 @@ impl Segment {
 
     /// The way by which news come to the agent.
     #[inline]
-    pub(crate) fn outlet(&self) -> Outlet<'_> {
+    pub(crate) fn doorbell(&self) -> Doorbell<'_> {
         let header = self.header();
-        header.agent.outlet(&header.sync.published)
+        header.agent.doorbell(&header.sync.published)
     }
 
     /// A name that is wanted, and what is said of it; used under the directory mutex only.

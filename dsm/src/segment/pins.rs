@@ -53,7 +53,7 @@ pub(crate) fn is_agent_there(segment: &Segment) -> bool {
     let life = &segment.header().agent.life;
     let Some(how) = life.try_lock() else { return true };
     if how == Locked::OwnerDied {
-        segment.outlet().detach();
+        segment.doorbell().detach();
     }
     life.unlock();
     false

@@ -277,7 +277,7 @@ typedef uint32_t ha_tracking;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What to do about a live worker that stalls in the middle of a publication, where it cannot be left behind.
+// The policy for a live worker that stalls in the middle of a publication, where it cannot be left behind.
 enum ha_stall_policy
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -299,7 +299,7 @@ typedef uint32_t ha_stall_policy;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What a worker does with rows.
+// How a worker accesses rows.
 enum ha_row_access
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -407,7 +407,7 @@ typedef struct ha_job_options {
     uint32_t max_areas;
     // Observer slots. Default: 64.
     uint32_t max_observers;
-    // What to do about a worker that stalls inside a round.
+    // The policy for a worker that stalls inside a round.
     ha_stall_policy stall_policy;
     // How long a stall may last, in nanoseconds; for policies other than `HA_STALL_WAIT`.
     uint64_t stall_after_ns;
@@ -522,7 +522,7 @@ typedef int (*ha_combine_function)(void *out,
 // The index of an element in one dimension of an area: `constant` plus each of the loop's variables times its factor. In C, `{-1,
 // {1}}` is i - 1 of a loop over i and j, and `{0, {0, 1}}` is j.
 typedef struct ha_subscript {
-    // What does not depend on the variables.
+    // The constant term.
     int64_t constant;
     // One for each variable, the outermost first; those behind the last variable are 0.
     int64_t factors[HA_LOOP_DIMS];

@@ -1,4 +1,4 @@
-//! What a peer has to know of a queue pair.
+//! The address of a queue pair, as it is sent to the peer.
 
 /// Where a queue pair is reached. It goes to the peer over a session that proves who sends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

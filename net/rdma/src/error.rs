@@ -7,7 +7,7 @@ use std::io;
 pub enum Error {
     /// libibverbs is not there, or is too old.
     NoLibrary {
-        /// What the loader says.
+        /// The loader's message.
         why: String,
     },
     /// There is no such device, or none at all.
@@ -33,7 +33,7 @@ pub enum Error {
     NoGid {
         /// Its name.
         device: String,
-        /// What was looked for.
+        /// The address that its GID should have, or the kind of GID.
         wanted: String,
     },
     /// Memory cannot be registered.
@@ -125,7 +125,7 @@ pub enum Broken {
     Forbidden,
     /// The peer could not carry it out (IBV_WC_REM_OP_ERR, IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ABORT_ERR).
     Refused,
-    /// What was sent from here may not be read (IBV_WC_LOC_PROT_ERR).
+    /// The memory to send from is not registered (IBV_WC_LOC_PROT_ERR).
     Unregistered,
     /// Given up with the queue pair (IBV_WC_WR_FLUSH_ERR), since it failed or was closed.
     Flushed,

@@ -45,7 +45,7 @@ pub struct Write {
     pub word: Option<u32>,
 }
 
-/// What has happened.
+/// An operation that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
     /// So many writes are in the peer's memory since the last look.
@@ -148,7 +148,7 @@ impl Pair {
         check("ibv_modify_qp", done)
     }
 
-    /// What the peer has to know of it.
+    /// Its address, for the peer.
     #[must_use]
     pub fn card(&self) -> Card {
         let device = &self.domain.device;

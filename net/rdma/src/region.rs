@@ -17,7 +17,7 @@ pub struct Place {
     pub key: u32,
 }
 
-/// What keeps the memory of a region.
+/// The owner of a region's memory, which keeps it alive.
 enum Kept {
     Writer { _writer: ExposedWriter },
     Copy { _copy: ExposedCopy },
@@ -123,7 +123,7 @@ impl Region {
         self.len == 0
     }
 
-    /// What a peer is told that may write it. Of a published copy, the key opens nothing.
+    /// The address and key that allow a peer to write it. The key of a published copy allows nothing.
     #[must_use]
     pub fn place(&self) -> Place {
         // SAFETY: it is registered.

@@ -56,7 +56,7 @@ pub enum Register {
     Handover(GroupId, Option<Handover>),
     /// The answer to a hand-over of this epoch.
     Taken(GroupId, u64),
-    /// What the sender's driver has to tell the receiver's of a link beside this one, by which lines are placed.
+    /// From the sender's RDMA driver to the receiver's: where and how lines may be placed.
     Card(Vec<u8>),
     /// To the sender of a placed cut: where it may write the lines of each member that it has announced; `None` if it may not, and is to
     /// send them.

@@ -5,7 +5,7 @@ use hectare_dependence::cuts::{BlockWeights, Cuts, PartTable};
 use hectare_dependence::histogram::Histogram;
 use std::mem;
 
-/// Keys that cuts are chosen by, at least, if there are as many entries.
+/// The least number of keys that cuts are chosen by, if there are as many entries.
 const SAMPLE: usize = 1 << 18;
 
 /// Bins of the histogram of one dimension.

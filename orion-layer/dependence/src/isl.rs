@@ -1,4 +1,4 @@
-//! What isl has computed of random nests, as the fixtures have it (`tests/fixtures`).
+//! Results of isl for random nests, from the fixtures (`tests/fixtures`).
 use crate::loop_nest::{Affine, LoopVar, Subscript};
 use serde_json::Value;
 

@@ -31,7 +31,7 @@ impl Accumulator {
         )
     }
 
-    /// What is added where, if `expr` adds to this accumulator.
+    /// The value and the element it is added to, if `expr` adds to this accumulator.
     pub(crate) fn added<'e>(&self, expr: &'e Expr) -> Option<Added<'e>> {
         if let Kind::Array { .. } = self.kind {
             return self.added_to_array(expr);

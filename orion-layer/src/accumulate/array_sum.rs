@@ -11,7 +11,7 @@ use std::ops::Deref;
 #[derive(Debug)]
 pub struct ArraySum<T> {
     len: usize,
-    /// What the cells of this worker have added up, between two of them.
+    /// The partial sums of this worker's cells, between two of them.
     aside: RefCell<Option<Vec<T>>>,
 }
 
@@ -32,7 +32,7 @@ impl<T> ArraySum<T> {
     }
 }
 
-/// What is added up by an [`ArraySum`]: in the body of a loop something to add to, after it a slice to read.
+/// The array of an [`ArraySum`]: in the body of a loop something to add to, after it a slice to read.
 ///
 /// It may be empty where all sums are zero.
 #[derive(Clone, Debug, Default, PartialEq)]

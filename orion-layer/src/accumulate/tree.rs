@@ -52,7 +52,7 @@ impl<'a, C: Accumulators> Tree<'a, C> {
         self.nodes = stack;
     }
 
-    /// What becomes of a node on top of `stack`: its parent, if all that it takes is there, or the node as it was.
+    /// The parent of the node on top of `stack`, if its children are all there; else the node as it was.
     fn step(
         accumulators: &C,
         cells: u64,

@@ -1,4 +1,4 @@
-//! What a slice names of an array that its loop writes.
+//! The elements that a slice names of an array that its loop writes.
 use crate::contract::{Family, KeyNotes};
 use crate::replica::ElementIndex;
 use crate::view::RowIndex;
@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Notes the rows of a written array that an iteration will touch; in one dimension, the elements.
 ///
-/// What is outside of the array is not noted: where the body goes there, it ends the loop, and a slice may name what the body
+/// Subscripts outside of the array are not noted: a body that uses one ends the loop, and a slice may name what the body
 /// leaves out.
 #[derive(Clone, Copy, Debug)]
 pub struct NotedView<'a, const N: usize> {

@@ -12,7 +12,7 @@ use std::path::Path;
 const BLOCKS: u64 = 64;
 const BLOCK: u64 = 4096;
 
-/// What a worker sees of a file: its length, and a checksum of blocks of it where workers are on several hosts. Zeros if it cannot be
+/// A file as a worker sees it: its length, and a checksum of blocks of it where workers are on several hosts. Zeros if it cannot be
 /// read, which is said elsewhere.
 fn fingerprint(path: &Path, looks_inside: bool) -> (u64, u64) {
     let look = || -> std::io::Result<(u64, u64)> {

@@ -18,7 +18,7 @@ where
     P: Stage<Key: Key, Value: Value>,
     D: Duplicates<P::Value, Out: Value>,
 {
-    /// Runs the pipeline and makes a map of what comes out of it; `rule` is for what is contributed later. Collective.
+    /// Runs the pipeline and makes a map of its results; `rule` is for later contributions. Collective.
     ///
     /// ```
     /// use hectare_orion::collections::{Append, Sum};

@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::time::Duration;
 
-/// How long a worker waits for what another publishes.
+/// The time limit for the publications of other workers.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 /// Bytes of the number of slots, which comes first.
 const HEAD: usize = 8;
-/// Bytes of a slot: a hash, and where its entry is. 0 is nowhere, for the head is there.
+/// Bytes of a slot: a hash, and the place of its entry. Place 0, where the head is, stands for an empty slot.
 const SLOT: usize = 16;
 
 fn word(bytes: &[u8], at: usize) -> u64 {
@@ -104,12 +104,12 @@ pub(super) struct Images {
     mine: Option<Shown<u8>>,
     all: Vec<Area<u8>>,
     spans_hosts: bool,
-    /// Another one for everything that is published.
+    /// Incremented with each publication.
     pub(super) version: u64,
 }
 
 impl Images {
-    /// Exchanges what is published for `bytes`. Collective; an error of one worker is an error of all.
+    /// Replaces the published bytes by `bytes`. Collective; an error of one worker is an error of all.
     pub(super) fn publish(
         &mut self,
         context: &mut Context<'_>,

@@ -1,6 +1,6 @@
 //! Collections as arrays of a loop.
 
-/// About what a look-up touches.
+/// The approximate number of bytes that a look-up touches.
 pub(super) const BYTES: usize = 128;
 
 /// The executor's interface, the same for all of them: nothing is handed from worker to worker.

@@ -26,7 +26,7 @@ pub struct DistMap<K: Key, V: Value, M> {
     pub(super) pending: Pending<K, V>,
     pub(super) rule: M,
     pub(super) poisoned: Option<String>,
-    /// For loops: one part, which nobody hands on.
+    /// For loops: one part, which is never handed over.
     pub(super) layout: Layout,
 }
 

@@ -39,7 +39,7 @@ pub struct Context<'w> {
     pub(crate) extensions: Extensions,
     seed: u64,
     follows_links: bool,
-    /// What the planner asks for, as worker 0 was asked.
+    /// The planner's request, as worker 0 got it.
     pub(crate) plan_request: Option<PlanRequest>,
     pub(crate) checking: bool,
     pub(crate) timeout: Duration,
@@ -125,7 +125,7 @@ impl<'w> Context<'w> {
         self.follows_links
     }
 
-    /// What the planner wants to know, if it started the program. Collective.
+    /// The planner's request, if it started the program. Collective.
     #[track_caller]
     fn asked_by_planner(&mut self) -> Result<Option<PlanRequest>> {
         let asked = std::env::var("HECTARE_PLAN").unwrap_or_default();

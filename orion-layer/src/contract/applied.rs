@@ -1,6 +1,6 @@
-//! What an array is told of contributions at a clock.
+//! How far contributions are applied, as arrays are told at a clock.
 
-/// What each worker has applied of what all contributed.
+/// The clocks up to which each worker has applied the contributions of all.
 #[derive(Clone, Copy, Debug)]
 pub struct Applied<'a> {
     clocks: &'a [u64],

@@ -194,14 +194,14 @@ impl From<Duration> for Every {
 
 /// The consistency of a loop's relaxed arrays, and how often workers merge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub struct Relax {
+pub struct Relaxation {
     /// The consistency.
     pub consistency: Consistency,
     /// How often workers merge.
     pub every: Every,
 }
 
-impl Relax {
+impl Relaxation {
     /// Whether the loop keeps all dependences.
     pub(crate) fn is_exact(&self) -> bool {
         self.consistency == Consistency::Serializable
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn cells_keep_the_delay() {
-        let relax = |every| Relax { consistency: Consistency::Bsp, every };
+        let relax = |every| Relaxation { consistency: Consistency::Bsp, every };
         assert_eq!(relax(Every::Iterations(100)).cells(1050.0, 2), 11);
         assert_eq!(relax(Every::PerPass(16)).cells(1e6, 3), 48);
         let complaint = relax(Every::Iterations(0)).complaint();

@@ -18,7 +18,7 @@ mod treatment;
 pub use self::applied::Applied;
 pub use self::arrays::{ArrayArg, Arrays, Family, Of};
 pub use self::captured_value::CapturedValue;
-pub use self::consistency::{Consistency, Every, Relax};
+pub use self::consistency::{Consistency, Every, Relaxation};
 pub use self::layout::Layout;
 pub use self::loop_array::LoopArray;
 pub(crate) use self::notes::Noted;

@@ -1,10 +1,10 @@
-//! What views know of the pass in which they are made: where they note what is touched, and the task under way.
+//! The part of a pass that its views need: where to note accesses, and the task under way.
 use crate::view::{Recorder, Recording};
 use hectare_dependence::inspect::{Key, TooMany, Touched};
 use hectare_dsm::tasks::{RowBatch, RowPlaces, RunningTask};
 use std::cell::{Cell, RefCell};
 
-/// What the view of an array knows of the pass.
+/// The part of a pass that the view of one array needs.
 #[derive(Clone, Copy, Debug)]
 pub struct ArrayTrace<'a> {
     recorder: Option<Recorder<'a>>,
@@ -35,7 +35,7 @@ impl<'a> ArrayTrace<'a> {
     }
 }
 
-/// What the views of a loop know of the pass.
+/// The part of a pass that the views of a loop need.
 #[derive(Clone, Copy, Debug)]
 pub struct PassTrace<'a> {
     recording: Option<&'a Recording>,
@@ -76,7 +76,7 @@ impl<'a> PassTrace<'a> {
         PassTrace { rows: Some((batch, arrays, places)), ..PassTrace::new(cell) }
     }
 
-    /// What the view of array number `array` knows.
+    /// The part of array number `array`.
     pub fn of(self, array: usize) -> ArrayTrace<'a> {
         let in_task = |(task, arrays): (&'a RunningTask<'a>, &[usize])| {
             Some((task, arrays.iter().position(|other| *other == array)?))
@@ -94,7 +94,7 @@ impl<'a> PassTrace<'a> {
     }
 }
 
-/// What the iterations of a loop touch of the arrays that it writes, as its slice names it.
+/// The elements that iterations touch of the arrays that the loop writes, as its slice names them.
 #[derive(Debug)]
 pub(crate) struct Noted {
     touched: RefCell<Touched>,

@@ -1,10 +1,10 @@
 //! How a loop treats its arrays, and what an array tells of a pass.
-use super::Relax;
+use super::Relaxation;
 
 /// The parameters of this worker's part of a pass, for an array that takes part in its clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct PassParams {
-    pub(crate) relax: Relax,
+    pub(crate) relax: Relaxation,
     /// Whether workers keep copies of relaxed arrays.
     pub(crate) in_copies: bool,
     pub(crate) me: usize,

@@ -1,4 +1,4 @@
-//! What a loop that keeps its dependences sends from host to host: as the plan has it, and as agents count it.
+//! Bytes that a loop without relaxed arrays sends from host to host: by its plan, and as agents count them.
 use crate::context::Context;
 use hectare_dependence::hosts::{Hosts, Link, Traffic};
 use hectare_dependence::loop_nest::LoopNest;
@@ -23,11 +23,11 @@ pub struct BetweenHosts {
     pub begun: f64,
     /// The same by link.
     pub links: Vec<LinkBytes>,
-    /// What links do, as workers measured it before the loop was planned.
+    /// Latency and rate of the links, measured before the loop was planned.
     pub link: Link,
 }
 
-/// What goes from one host to another in a pass.
+/// The bytes from one host to another in a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct LinkBytes {
@@ -80,7 +80,7 @@ pub(crate) struct LinkMeter {
     bytes: Vec<(usize, [u64; 2])>,
 }
 
-/// What an agent has counted: to and from each host.
+/// Bytes that an agent has counted: to and from each host.
 pub(super) type Counted = Vec<(usize, [u64; 2])>;
 
 impl LinkMeter {
@@ -114,7 +114,7 @@ impl LinkMeter {
 }
 
 impl Context<'_> {
-    /// What this host's agent has counted, if this worker is the first of its host: asking takes the time of a message there and back.
+    /// The counts of this host's agent, if this worker is the first of its host: asking takes a round trip.
     pub(super) fn counted_by_agent(&self) -> Option<Counted> {
         let me = self.rank() as usize;
         if me > 0 && self.fabric.host_of(me - 1) == self.fabric.host_of(me) {

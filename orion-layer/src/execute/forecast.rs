@@ -1,4 +1,4 @@
-//! What the planner is told of a loop: its passes here, and those that the model predicts on other numbers of hosts.
+//! The record of a loop for the planner: its passes here, and those that the model predicts on other numbers of hosts.
 use super::IterationSpace;
 use super::called::Called;
 use super::plan::LoopPlan;
@@ -21,7 +21,7 @@ const BALANCED: usize = 64;
 /// Numbers of workers for which a loop could have more tiles are left out.
 const MOST_TILES: usize = 1 << 20;
 
-/// What is known of the loops of a program that a planner has started.
+/// The loops of a program that a planner has started.
 #[derive(Debug)]
 struct Recorder {
     path: String,

@@ -1,4 +1,4 @@
-//! What the links between the hosts of a program do, as its workers measure it: once, before the first loop is planned there.
+//! Latency and rate of the links between a program's hosts, which its workers measure once, before the first loop is planned.
 use crate::context::{Context, Outcome};
 use crate::error::Result;
 use crate::fabric::shown;

@@ -44,7 +44,7 @@ pub use crate::contract::{
 #[doc(hidden)]
 pub use crate::panics::{IterationMark, begin_iteration};
 
-use crate::contract::{CapturedValue, Relax};
+use crate::contract::{CapturedValue, Relaxation};
 use crate::site::Site;
 use hectare_dependence::loop_nest::{LoopNest, Order};
 use hectare_dependence::schedule::Schedule;
@@ -67,8 +67,8 @@ pub struct LoopHead<'a> {
     pub captured: &'a [(&'static str, Option<CapturedValue>)],
     /// A schedule of one's own, instead of one that the runtime chooses.
     pub schedule: Option<&'a dyn Schedule>,
-    /// The consistency of the arrays that it relaxes and buffers. [`Relax::default`] relaxes nothing.
-    pub relax: Relax,
+    /// The consistency of the arrays that it relaxes and buffers. [`Relaxation::default`] relaxes nothing.
+    pub relax: Relaxation,
 }
 
 impl LoopHead<'_> {

@@ -176,7 +176,7 @@ impl Context<'_> {
         self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(()))?;
         let recalled = each.iter_mut().try_for_each(|array| array.recall(self.fabric.worker));
         match (recalled, self.fabric.spans_hosts()) {
-            // What is published there has not to be given back by anyone.
+            // Nobody has to give back parts that were published.
             (Ok(()), true) => {}
             (recalled, _) => self.agree_on(head.site, recalled)?,
         }

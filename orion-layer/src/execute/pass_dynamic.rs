@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_micros(50);
 /// The longest such time: long enough that it is seen meanwhile whether others live and have not failed.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// What a pass goes by.
+/// The plan and the state of a pass.
 struct Turn<'t> {
     free: &'t FreeTiles,
     claims: &'t Claims,

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::contract::PrefetchStats;
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
-use crate::relax::{Every, LoopReport, Relax, Sharing, Treatment, Trials};
+use crate::relax::{Every, LoopReport, Relaxation, Sharing, Treatment, Trials};
 use crate::site::Site;
 use hectare_dependence::analysis::{Dependences, analyze};
 use hectare_dependence::cuts::BlockWeights;
@@ -285,7 +285,7 @@ impl LoopPlan {
     }
 
     /// The report of passes with these settings.
-    pub(super) fn report(&self, relax: Relax) -> RefMut<'_, LoopReport> {
+    pub(super) fn report(&self, relax: Relaxation) -> RefMut<'_, LoopReport> {
         let promise = self.sharing.promise(relax);
         RefMut::map(self.reports.borrow_mut(), |reports| {
             let at = reports.iter().position(|report| report.relax == promise).unwrap_or_else(|| {
@@ -297,7 +297,7 @@ impl LoopPlan {
     }
 
     /// Adds what a pass has cost.
-    pub(super) fn note(&self, relax: Relax, spent: &LoopReport, clocks: Option<LoopReport>) {
+    pub(super) fn note(&self, relax: Relaxation, spent: &LoopReport, clocks: Option<LoopReport>) {
         let mut report = self.report(relax);
         report.passes += 1;
         let PrefetchStats { relocated, replicated, planned_keys, .. } = spent.serving;

@@ -1,4 +1,4 @@
-//! What variables are drawn from.
+//! The weights that variables are drawn by.
 use super::sum_tree::SumTree;
 use hectare_data::random::Stream;
 
@@ -9,7 +9,7 @@ pub(super) enum By {
     Uniform,
 }
 
-/// What is drawn from.
+/// Draws variables by their weights.
 #[derive(Debug)]
 pub(super) struct Drawer {
     /// One for each variable that is not taken for the round.

@@ -27,7 +27,7 @@ struct Fault {
     what: String,
 }
 
-/// What is known of pairs: the same on all workers.
+/// The known dependencies of pairs, the same on all workers.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
     /// Whether they are dependent.
@@ -88,7 +88,7 @@ fn evaluate(
     dependent: &dyn Fn(usize, usize) -> Result<bool, String>,
 ) -> Result<Vec<bool>, Fault> {
     let one = |pair: &Pair| {
-        // What the function has left half done is its own: the program gets an error and goes no further.
+        // Unwind safe: state that the function leaves half changed is its own, and the program gets an error and goes no further.
         let made = catch_unwind(AssertUnwindSafe(|| dependent(pair.0 as usize, pair.1 as usize)));
         let panicked = |payload: Box<dyn std::any::Any + Send>| {
             Err(format!("the dependency function panicked: {}", panics::message(&*payload)))

@@ -44,7 +44,7 @@ impl SumTree {
         let (mut node, mut rest) = (1, share * self.total());
         while node < first {
             let [left, right] = [self.sums[2 * node], self.sums[2 * node + 1]];
-            // What is rounded may come to the end of the right side.
+            // Rounding may lead past the end of the right side.
             if rest < left || right == 0.0 {
                 node *= 2;
             } else {

@@ -34,7 +34,7 @@ pub(super) struct Contributions<T: Additive, A: Apply<T>> {
     seen: Vec<A::Snapshot>,
     /// The elements whose values are not those of the array any more.
     news: News,
-    /// What is published at a clock.
+    /// The contributions that are published at a clock.
     list: List<T, A::Snapshot>,
 }
 

@@ -225,7 +225,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
     }
 
     fn take_within(&mut self, worker: &mut Worker, part: usize, limit: Duration) -> Result<bool> {
-        // What is here already is taken at once.
+        // A part that is here already is taken at once.
         Ok(self.all.target.partitions()[part].take_within(worker, limit)?
             && match &mut self.all.state {
                 Some(state) => state.partitions()[part].take_within(worker, limit)?,

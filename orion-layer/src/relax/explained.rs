@@ -1,5 +1,5 @@
 //! How an array whose dependences are relaxed is shared, and what is guaranteed instead, in words.
-use super::{Consistency, Relax, Treatment};
+use super::{Consistency, Relaxation, Treatment};
 use crate::text::counted;
 use hectare_dependence::loop_nest::LoopNest;
 use std::fmt;
@@ -19,16 +19,16 @@ pub(crate) struct Sharing {
 
 impl Sharing {
     /// The promise of a loop that was given `relax`: `None` if it has no array that this is about.
-    pub(crate) fn promise(&self, relax: Relax) -> Option<Relax> {
+    pub(crate) fn promise(&self, relax: Relaxation) -> Option<Relaxation> {
         let is_about = |how: &Treatment| !matches!(how, Treatment::Exact | Treatment::Collected);
         // Without clocks, there is nothing to say of how often they come.
-        let promise = if relax.is_exact() { Relax::default() } else { relax };
+        let promise = if relax.is_exact() { Relaxation::default() } else { relax };
         self.treatments.iter().any(is_about).then_some(promise)
     }
 }
 
 /// As in the head of a loop.
-impl fmt::Display for Relax {
+impl fmt::Display for Relaxation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "consistency = {:?}", self.consistency)?;
         if self.is_exact() { Ok(()) } else { write!(f, ", every = {:?}", self.every) }

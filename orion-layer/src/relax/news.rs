@@ -105,7 +105,7 @@ impl News {
 mod tests {
     use super::*;
 
-    /// What is read when worker 0 has applied the first two clocks of workers 0 and 1, and worker 1 the others.
+    /// Reads when worker 0 has applied the first two clocks of workers 0 and 1, and worker 1 the others.
     fn read(news: &mut News, applied: &[u64; 4]) -> Option<Vec<u32>> {
         let mut all = Some(Vec::new());
         news.read(Applied::new(applied, 2), &mut |elements| match (&mut all, elements) {

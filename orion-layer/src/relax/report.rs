@@ -1,5 +1,5 @@
 //! The cost of a relaxed loop, and how stale its reads were.
-use super::Relax;
+use super::Relaxation;
 use crate::contract::PrefetchStats;
 use crate::text::counted;
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ pub struct LoopReport {
     pub loop_name: String,
     /// Under which consistency these passes ran, and with which interval between clocks. `None` for a loop that relaxes,
     /// buffers and serves no array.
-    pub relax: Option<Relax>,
+    pub relax: Option<Relaxation>,
     /// Passes.
     pub passes: u64,
     /// Running iterations, summed over the workers.
@@ -101,7 +101,7 @@ pub struct LoopReport {
 }
 
 impl LoopReport {
-    pub(crate) fn of(loop_name: &str, relax: Option<Relax>) -> LoopReport {
+    pub(crate) fn of(loop_name: &str, relax: Option<Relaxation>) -> LoopReport {
         LoopReport { loop_name: loop_name.into(), relax, ..LoopReport::default() }
     }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::fabric::watched::{Reading, Watched};
 use hectare_dsm::{Element, Worker};
 
-/// What a worker contributed in a clock.
+/// The contributions of a worker in a clock.
 #[derive(Debug)]
 pub(crate) struct List<T, S> {
     /// Elements, or rows, each once.

@@ -36,7 +36,7 @@ fn of_dims<const M: usize, const N: usize, const K: usize>(lines: [Line<M>; K]) 
     (M == N).then(|| lines.map(line))
 }
 
-/// What an element is asked for by.
+/// A subscript of an element.
 #[doc(hidden)]
 pub trait Subscript {}
 

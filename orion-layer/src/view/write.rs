@@ -4,7 +4,7 @@ use super::window::{PartBounds, RowIndex, refuse, refuse_slice};
 use hectare_dsm::tasks::{Asked, Elements, Line, Lines, Patches};
 use std::ops::{Index, IndexMut, Range};
 
-/// What this worker may touch of an array: parts that it holds, or the elements of an array that lies in place that its task
+/// The elements of an array that this worker may touch: parts that it holds, or those of an array in place that its task
 /// reads and writes.
 ///
 /// An index outside of it ends the loop with [`Error::OutOfBounds`](crate::Error::OutOfBounds): a body is only ever
@@ -104,7 +104,7 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
     }
 }
 
-/// What is held of the dimension that the array is cut along.
+/// The range that is held of the dimension that the array is cut along.
 #[cold]
 #[inline(never)]
 fn held<T, const N: usize>(bounds: PartBounds<'_>, patches: &Patches<'_, T, N>) -> Vec<Range<usize>> {

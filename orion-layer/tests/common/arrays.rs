@@ -65,7 +65,7 @@ macro_rules! arrays {
             $($read(&'x DistArray<u64, $n>), $write(&'x mut DistArray<u64, $n>),)*
         }
 
-        /// What a slice tells the array what its loop will touch.
+        /// The accesses that a slice announces to one array.
         #[derive(Debug)]
         pub enum Named<'a> {
             /// Of an array that is only read.
@@ -160,7 +160,7 @@ impl Family for ManySeen {
     type Of<'a> = Vec<Seen<'a>>;
 }
 
-/// What a slice tells any number of arrays.
+/// The accesses that a slice announces to any number of arrays.
 #[derive(Debug)]
 pub struct ManyNamed;
 

@@ -2,7 +2,7 @@
 use super::watchdog::watched;
 use hectare_orion::execute::LoopHead;
 use hectare_orion::loop_nest::{Access, Affine, Mode, Order, Subscript};
-use hectare_orion::relax::Relax;
+use hectare_orion::relax::Relaxation;
 use hectare_orion::{Context, Error, Site, run};
 
 /// The result on each worker; those who fail go on to the end of the program.
@@ -31,7 +31,7 @@ pub fn head<'a>(variables: &'a [&'a str], arrays: &'a [&'a str]) -> LoopHead<'a>
         invariants: &[],
         captured: &[],
         schedule: None,
-        relax: Relax::default(),
+        relax: Relaxation::default(),
     }
 }
 

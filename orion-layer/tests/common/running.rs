@@ -5,7 +5,7 @@ use super::case::{Case, LoopSpec, SpaceSpec, dense_id, initial, mix};
 use hectare_orion::accumulate::{Fold, Min, Sum};
 use hectare_orion::execute::{IterationSpace, LoopHead, Of, Ranges, entry_parts};
 use hectare_orion::loop_nest::LoopNest;
-use hectare_orion::relax::Relax;
+use hectare_orion::relax::Relaxation;
 use hectare_orion::schedule::Schedule;
 use hectare_orion::{Context, Result, Site, SparseArray};
 use std::cell::RefCell;
@@ -149,7 +149,7 @@ impl Runner<'_> {
             invariants: &[number as i64],
             captured: &[],
             schedule: self.options.schedule.map(|schedule| schedule as &dyn Schedule),
-            relax: Relax::default(),
+            relax: Relaxation::default(),
         };
         let log = RefCell::new(Vec::new());
         let accumulators = (Sum::<u64>::new(), Sum::<f64>::new(), Min::<f64>::new(), Fold(ONE, then));

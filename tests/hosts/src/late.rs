@@ -44,7 +44,7 @@ pub(crate) fn tap(name: &str) -> Result<File> {
     Ok(end)
 }
 
-/// What passes frames on. It ends when it is dropped.
+/// A thread that passes frames on. It ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct LateSwitch {
     ended: Arc<AtomicBool>,
@@ -97,7 +97,7 @@ impl Drop for LateSwitch {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // What it panicked with was printed.
+            // The panic's message was printed.
             let _ = thread.join();
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::{debug, info, warn};
 
-/// The first pause between two looks for a daemon, and the longest.
+/// The first and the longest pause between two attempts to find a daemon.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause after a daemon that refused.
@@ -83,7 +83,7 @@ impl Inner {
     fn come_back(&self) -> bool {
         let mut pause = FIRST_PAUSE;
         loop {
-            // Not all members of all jobs in the same moment.
+            // Jitter, so that not all members of all jobs come at the same moment.
             let spread = (u64::from(self.process.wrapping_mul(0x9e37_79b9)) * pause.as_micros() as u64) >> 33;
             if self.sleep(None, Some(pause + Duration::from_micros(spread))) == Woken::Leaving {
                 return false;
@@ -135,7 +135,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Notes why this process is not back.
+    /// Records why this process is no member again yet.
     fn not_back(&self, error: &Error, connection: Option<Connection>) -> Option<Connection> {
         let state = match error {
             error if error.is_absence() => Membership::Away,

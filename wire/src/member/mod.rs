@@ -6,7 +6,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How this process stands to the daemon of its job.
+/// The state of this process's membership.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Membership {
@@ -105,7 +105,7 @@ impl Member {
         let (dir, job) = (dir.clone(), job.to_owned());
         let inner = Arc::new(Inner { dir, job, memory, process, stop, now: Mutex::new(now) });
         let keeper = inner.clone();
-        // It sleeps; what it does when it is awake needs little.
+        // It sleeps most of the time, and needs little stack otherwise.
         let thread = std::thread::Builder::new().name("hectare-member".into()).stack_size(128 << 10);
         let spawned = thread.spawn(move || keeper.keep());
         spawned.map_err(|error| Error::os("starting a thread", error))?;
@@ -127,7 +127,7 @@ impl Member {
         self.inner.lock().ranks.clone()
     }
 
-    /// How this process stands to the daemon, without asking it.
+    /// The state of the membership, without asking the daemon.
     pub fn state(&self) -> Membership {
         let now = self.inner.lock();
         match now.state {
@@ -180,7 +180,7 @@ impl Member {
         }
     }
 
-    /// Gives a rank back: somebody has it of whom the daemon does not know.
+    /// Gives a rank back that is held by a process unknown to the daemon.
     pub fn give_back(&self, rank: u32) {
         let mut now = self.inner.lock();
         now.ranks.retain(|held| *held != rank);

@@ -71,7 +71,7 @@ pub(super) fn plan(dir: &RunDir, what: &Plan) -> Result<()> {
         (None, Some(scratch)) => scratch.0.join("record.json"),
         (None, None) => unreachable!("one of them is there"),
     };
-    // What an earlier run left says nothing of this one.
+    // A record of an earlier run says nothing of this one.
     match std::fs::remove_file(&record) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(error).with_context(|| format!("{} cannot be replaced", record.display()));
@@ -139,7 +139,7 @@ impl Plan {
     }
 }
 
-/// What the program has written.
+/// Reads the record that the program has written.
 fn read(file: &Path, program: &str) -> Result<PassesRecord> {
     let text = match std::fs::read(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!(

@@ -1,4 +1,4 @@
-//! What is said of each loop: its times by numbers of hosts, what bounds them, and where more hosts stop paying.
+//! The report on each loop: its times by numbers of hosts, what bounds them, and up to how many hosts pay.
 use crate::cli::output::table_text;
 use hectare_dependence::hosts::{Bound, Forecast, Link, LoopRecord, PassesRecord, PlanRequest};
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub(super) struct Report {
 struct LoopReport {
     #[serde(flatten)]
     record: LoopRecord,
-    /// What bounds each of the forecasts.
+    /// The bottleneck of each forecast.
     bounds: Vec<Bound>,
     /// The number of hosts beyond which more do not pay.
     pays_up_to: usize,

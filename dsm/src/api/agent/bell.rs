@@ -20,14 +20,14 @@ impl Bell {
     /// Whether it rang since that look, or the round ended that the agent waits for.
     pub fn has_rung(&self) -> bool {
         let is_past = |round| self.shared.segment.rounds().load_total().is_past(round);
-        self.shared.segment.outlet().listen() & !1 != self.heard & !1 || self.round.is_some_and(is_past)
+        self.shared.segment.doorbell().listen() & !1 != self.heard & !1 || self.round.is_some_and(is_past)
     }
 
     /// Before the agent sleeps until it rings: from now on it also rings at the end of the round that the agent waits for, if it waits
     /// for one. How long to sleep at most; none if it has rung.
     pub fn before_sleep(&self, limit: Duration) -> Option<Duration> {
         if self.round.is_some() {
-            self.shared.segment.outlet().await_round();
+            self.shared.segment.doorbell().await_round();
         }
         let longest = self.round.map_or(limit, |_| limit.min(SHORT));
         (!self.has_rung()).then_some(longest)
@@ -37,13 +37,13 @@ impl Bell {
     /// somebody sleeps is one.
     pub fn wait(&self, limit: Duration) -> bool {
         let Some(limit) = self.before_sleep(limit) else { return true };
-        let outlet = self.shared.segment.outlet();
+        let doorbell = self.shared.segment.doorbell();
         // The lowest bit says that somebody sleeps.
         let (awake, asleep) = (self.heard & !1, self.heard | 1);
-        if outlet.fall_asleep(awake).is_some() || outlet.listen() == asleep {
+        if doorbell.fall_asleep(awake).is_some() || doorbell.listen() == asleep {
             // A ring since makes this return at once.
-            futex_wait(outlet.bell, asleep, limit);
-            outlet.wake_up(asleep);
+            futex_wait(doorbell.bell, asleep, limit);
+            doorbell.wake_up(asleep);
         }
         self.has_rung()
     }

@@ -7,7 +7,7 @@ use crate::log::bitmap::Log;
 use crate::memory::process;
 use crate::memory::tenure::Tenure;
 use crate::primitive::fault_point;
-use crate::protocol::outlet::Outlet;
+use crate::protocol::doorbell::Doorbell;
 use crate::protocol::publication::Version;
 use crate::protocol::record::CopyRecord;
 use crate::protocol::{abandon, pin};
@@ -97,7 +97,7 @@ impl Desk {
         if !shared.segment.spans_hosts() {
             record.holding_from.store(number, Ordering::Relaxed);
         }
-        shared.segment.outlet().attach(number);
+        shared.segment.doorbell().attach(number);
         let _tenure = tenure.is(format!("the agent of {}", shared.name()));
         let due_labels = RefCell::new(go_on(shared));
         let (uses, receiving, sources) = (RefCell::default(), RefCell::default(), RefCell::default());
@@ -127,8 +127,8 @@ impl Desk {
         Runtime { shared: &self.shared, local: &self.local }
     }
 
-    pub(super) fn outlet(&self) -> Outlet<'_> {
-        self.shared.segment.outlet()
+    pub(super) fn doorbell(&self) -> Doorbell<'_> {
+        self.shared.segment.doorbell()
     }
 
     /// Uses an area: it stays in memory until [`Desk::release`], though it may be deleted.
@@ -343,7 +343,7 @@ impl Drop for Desk {
     fn drop(&mut self) {
         if self.shared.check_process().is_ok() {
             let record = &self.shared.segment.header().agent;
-            self.outlet().detach();
+            self.doorbell().detach();
             record.started.store(0, Ordering::Relaxed);
             record.life.unlock();
         }

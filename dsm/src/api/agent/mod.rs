@@ -23,7 +23,7 @@ use crate::api::job::Job;
 use crate::engine::directory::AreaId;
 use crate::error::Result;
 use crate::protocol::conflict::Conflict;
-use crate::protocol::outlet::RING;
+use crate::protocol::doorbell::RING;
 use crate::protocol::word::{Phase, RoundWord};
 use crate::segment::layout::Mark;
 use std::cell::RefCell;
@@ -86,7 +86,7 @@ impl Job {
     /// [`Error::AgentTaken`](crate::Error::AgentTaken) while there is another, [`Error::ForkedChild`](crate::Error::ForkedChild).
     pub fn agent(&self) -> Result<Agent> {
         let desk = Rc::new(Desk::open(&self.shared)?);
-        let heard = desk.outlet().listen();
+        let heard = desk.doorbell().listen();
         let round = self.shared.segment.rounds().load();
         let untold = RefCell::default();
         Ok(Agent { desk, untold, known: Vec::new(), again: Vec::new(), heard, round, clocks: (0, 0) })
@@ -116,7 +116,7 @@ impl Agent {
     /// agent with every round. All else rings as before, and [`Agent::look`] tells of all that was published.
     pub fn ring_for_chosen(&self) {
         // Relaxed: who finds the old value rings in vain.
-        self.desk.outlet().chooses.store(1, Ordering::Relaxed);
+        self.desk.doorbell().chooses.store(1, Ordering::Relaxed);
     }
 
     /// Has the bell ring when an area is published. What was published before is told by the next [`Agent::look`].
@@ -144,7 +144,7 @@ impl Agent {
         if index >= segment.used_areas() || Mark::new(&segment.marks()[index / 64].chosen, index).is_set() {
             return;
         }
-        self.desk.outlet().choose(&segment.marks()[index / 64].chosen, 1 << (index % 64));
+        self.desk.doorbell().choose(&segment.marks()[index / 64].chosen, 1 << (index % 64));
         self.again.push(index);
         // As if it had rung: nobody sleeps before the next look.
         self.heard = self.heard.wrapping_sub(RING);

@@ -2,8 +2,8 @@
 use super::Agent;
 use crate::engine::directory::{AreaId, CREATING, Directory, state_of};
 use crate::error::Rank;
+use crate::protocol::doorbell;
 use crate::protocol::label;
-use crate::protocol::outlet;
 use crate::protocol::ownership;
 use crate::protocol::publication::Version;
 use crate::segment::element::ElementType;
@@ -99,7 +99,7 @@ impl Agent {
     pub fn look(&mut self, events: &mut Vec<Event>) {
         let shared = self.desk.shared.clone();
         let segment = &shared.segment;
-        self.heard = self.desk.outlet().listen();
+        self.heard = self.desk.doorbell().listen();
         // Before everything that is looked at: a round that ends meanwhile is seen to have gone on.
         self.round = segment.rounds().load();
         // Acquire, both: pairs with the release in `publish_plan`. The news that are taken below are of all that it covers.
@@ -114,7 +114,7 @@ impl Agent {
             self.look_at(index, events);
         }
         for (word, marks) in segment.marks()[..used.div_ceil(64)].iter().enumerate() {
-            let news = outlet::take_news(&marks.news);
+            let news = doorbell::take_news(&marks.news);
             // Slots that this agent has not seen are looked at once without news.
             let fresh = (0..64).filter(|bit| (looked_everywhere..used).contains(&(word * 64 + bit)));
             let all = fresh.fold(news, |all, bit| all | 1 << bit);

@@ -87,7 +87,7 @@ impl<T: Element> Area<T> {
         Ok(())
     }
 
-    /// What has arrived, in place, if that is newer than what this worker sees.
+    /// The version that has arrived, in place, if it is newer than the one this worker sees.
     fn newest_here<'w>(&self, worker: &'w Worker) -> Result<&'w [T]> {
         let (seen, version) = (self.read(worker)?, self.version(worker)?);
         let segment = &worker.shared().segment;

@@ -8,7 +8,7 @@ use crate::segment::layout::{STALL_KILL, STALL_PIN, STALL_WAIT};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// What to do about a live worker that stalls in the middle of a round, where it cannot be left behind.
+/// The policy for a live worker that stalls in the middle of a round, where it cannot be left behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StallPolicy {
     /// The round waits. The default.
@@ -111,7 +111,7 @@ impl JobBuilder {
         self
     }
 
-    /// What to do about a live worker that stalls inside a round. Default: the round waits.
+    /// Sets the policy for a live worker that stalls inside a round. Default: the round waits.
     pub fn stall_policy(mut self, policy: StallPolicy) -> Self {
         self.stall_policy = policy;
         self

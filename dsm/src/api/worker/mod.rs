@@ -5,8 +5,8 @@ mod waiting;
 
 use crate::engine::area_core::AreaCore;
 use crate::engine::directory::reclaim::reclaim;
+use crate::engine::runtime::scan::{Scanned, UnloggedWrite};
 use crate::engine::runtime::{Local, Runtime};
-use crate::engine::scan::{Scanned, UnloggedWrite};
 use crate::engine::shared::Shared;
 use crate::error::{Error, Rank, Result};
 use crate::memory::clock;
@@ -377,7 +377,7 @@ impl Drop for Worker {
             return;
         }
         if self.local.gave_away.get() && !std::thread::panicking() {
-            // What goes to other hosts is published by rounds, of which there are none when the last worker has left.
+            // Only rounds publish to other hosts, and there are none when the last worker has left.
             let _ = self.sync();
         }
         self.local.owned.clear();

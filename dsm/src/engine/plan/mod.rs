@@ -10,7 +10,7 @@ pub(crate) use self::chunks::OWNER_BYTES;
 pub(crate) use self::planned::Planned;
 use self::target::dirty_bytes;
 use super::runtime::{Runtime, Scratch, Stuck};
-use crate::engine::scan::is_scanned;
+use crate::engine::runtime::scan::is_scanned;
 use crate::memory::copy::Kernels;
 use crate::protocol::arrival::{self, Arrived};
 use crate::protocol::label;
@@ -46,8 +46,8 @@ impl Runtime<'_> {
             // Release, both: as in `publish_plan`.
             acting.local_clock.store(local, Ordering::Release);
             acting.lowest_clock.store(lowest, Ordering::Release);
-            let (segment, outlet) = (&self.shared.segment, self.shared.segment.outlet());
-            if outlet.is_attached() && (segment.spans_hosts() || !outlet.chooses()) {
+            let (segment, doorbell) = (&self.shared.segment, self.shared.segment.doorbell());
+            if doorbell.is_attached() && (segment.spans_hosts() || !doorbell.chooses()) {
                 self.shared.ring_for_agent();
             }
         }

@@ -1,9 +1,9 @@
-//! An agent that waits for the end of a round (`Outlet::await_round`): either it sees the end before it sleeps, or whoever ends the
+//! An agent that waits for the end of a round (`Doorbell::await_round`): either it sees the end before it sleeps, or whoever ends the
 //! round rings. The driver of rounds is the real one, and so is giving up.
 use super::{Hand, Memory, explore};
 use crate::primitive::model::Access;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
-use crate::protocol::outlet::Outlet;
+use crate::protocol::doorbell::Doorbell;
 use crate::protocol::round::{Pause, Work};
 use crate::protocol::word::{Phase, RoundWord};
 use loom::sync::Arc;
@@ -42,22 +42,22 @@ impl Scene {
         }
     }
 
-    fn outlet(&self) -> Outlet<'_> {
+    fn doorbell(&self) -> Doorbell<'_> {
         let Scene { published, attached, bell, chooses, awaits_round, .. } = self;
-        Outlet { published, attached, bell, chooses, awaits_round }
+        Doorbell { published, attached, bell, chooses, awaits_round }
     }
 
     /// `Bell::wait` of an agent that found `round` under way: the value of the bell that it sleeps on.
     fn wait(&self, round: u64, mutant: Mutant) -> Option<u32> {
-        let heard = self.outlet().listen();
+        let heard = self.doorbell().listen();
         if mutant != Mutant::SaysLate {
-            self.outlet().await_round();
+            self.doorbell().await_round();
         }
         let is_past = self.memory.rounds().load_total().is_past(round);
         if mutant == Mutant::SaysLate {
-            self.outlet().await_round();
+            self.doorbell().await_round();
         }
-        if is_past { None } else { self.outlet().fall_asleep(heard) }
+        if is_past { None } else { self.doorbell().fall_asleep(heard) }
     }
 }
 
@@ -105,7 +105,7 @@ impl Work for Telling<'_> {
     }
 
     fn ended(&self) {
-        self.scene.outlet().round_ended();
+        self.scene.doorbell().round_ended();
     }
 
     fn gave_up(&self, round: u64, missing: &mut dyn Iterator<Item = u32>) {

@@ -5,8 +5,8 @@ use crate::primitive::{AtomicU32, AtomicU64};
 use crate::protocol::answers::Answers;
 use crate::protocol::arrival::ArrivalRecord;
 use crate::protocol::conflict::Conflicts;
+use crate::protocol::doorbell::Doorbell;
 use crate::protocol::force_request::ForceRequest;
-use crate::protocol::outlet::Outlet;
 use crate::protocol::viewed::Viewed;
 
 /// The one agent of a job on this host.
@@ -51,9 +51,9 @@ pub(crate) const ANSWER_WORDS: usize = 37;
 
 impl AgentRecord {
     /// The way by which news come to the agent; `published` is [`SyncWords::published`](super::SyncWords).
-    pub(crate) fn outlet<'s>(&'s self, published: &'s AtomicU32) -> Outlet<'s> {
+    pub(crate) fn doorbell<'s>(&'s self, published: &'s AtomicU32) -> Doorbell<'s> {
         let AgentRecord { attached, bell, chooses, awaits_round, .. } = self;
-        Outlet { published, attached, bell, chooses, awaits_round }
+        Doorbell { published, attached, bell, chooses, awaits_round }
     }
 }
 

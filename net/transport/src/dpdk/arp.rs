@@ -1,5 +1,5 @@
 //! Which hardware address an IPv4 address has: questions and answers (RFC 826).
-use super::frame::{self, BROADCAST, ETHERNET, Mac, TYPE_ARP, is_host};
+use super::ethernet::{self, BROADCAST, ETHERNET, Mac, TYPE_ARP, is_host};
 use std::net::Ipv4Addr;
 
 /// The bytes after the Ethernet header.
@@ -49,7 +49,7 @@ impl Arp {
     /// Writes it as a frame; its length.
     pub(super) fn write(&self, frame: &mut [u8]) -> usize {
         let to = if self.is_question { BROADCAST } else { self.to.0 };
-        frame::write_ethernet(frame, (self.from.0, to), TYPE_ARP);
+        ethernet::write_ethernet(frame, (self.from.0, to), TYPE_ARP);
         let bytes = &mut frame[ETHERNET..ETHERNET + LENGTH];
         bytes[..6].copy_from_slice(&KINDS);
         bytes[6..8].copy_from_slice(&(if self.is_question { QUESTION } else { ANSWER }).to_be_bytes());
@@ -57,7 +57,7 @@ impl Arp {
         bytes[14..18].copy_from_slice(&self.from.1.octets());
         bytes[18..24].copy_from_slice(&self.to.0);
         bytes[24..28].copy_from_slice(&self.to.1.octets());
-        frame::pad(frame, ETHERNET + LENGTH)
+        ethernet::pad(frame, ETHERNET + LENGTH)
     }
 }
 
@@ -71,7 +71,7 @@ mod tests {
     fn frame(arp: &Arp) -> Vec<u8> {
         let mut frame = vec![0xee; 100];
         let length = arp.write(&mut frame);
-        assert_eq!(length, frame::SHORTEST);
+        assert_eq!(length, ethernet::SHORTEST);
         frame.truncate(length);
         frame
     }

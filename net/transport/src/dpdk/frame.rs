@@ -1,19 +1,11 @@
 //! Frames: Ethernet, IPv4 and UDP. What comes from the wire is checked here, by safe code, before anybody else sees it.
 use super::arp::Arp;
+use super::ethernet::{BROADCAST, ETHERNET, Mac, TYPE_ARP, TYPE_IP, is_host, pad, write_ethernet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
 
-/// A hardware address.
-pub(super) type Mac = [u8; 6];
-pub(super) const BROADCAST: Mac = [0xff; 6];
 /// The headers of a frame's datagram.
-pub(super) const ETHERNET: usize = 14;
 pub(super) const HEADERS: usize = ETHERNET + IP + UDP;
-/// The shortest frame without its checksum.
-pub(super) const SHORTEST: usize = 60;
-
-pub(super) const TYPE_ARP: u16 = 0x0806;
-const TYPE_IP: u16 = 0x0800;
 const IP: usize = 20;
 const UDP: usize = 8;
 const PROTOCOL_UDP: u8 = 17;
@@ -73,20 +65,6 @@ pub(super) fn write(
     pad(frame, length)
 }
 
-/// Fills a frame up to the shortest length. Its length then.
-pub(super) fn pad(frame: &mut [u8], length: usize) -> usize {
-    if length < SHORTEST {
-        frame[length..SHORTEST].fill(0);
-    }
-    length.max(SHORTEST)
-}
-
-pub(super) fn write_ethernet(frame: &mut [u8], (from, to): (Mac, Mac), kind: u16) {
-    frame[0..6].copy_from_slice(&to);
-    frame[6..12].copy_from_slice(&from);
-    frame[12..14].copy_from_slice(&kind.to_be_bytes());
-}
-
 /// The kind of a frame, to who has this hardware address and this address.
 pub(super) fn read(frame: &[u8], mac: Mac, address: SocketAddrV4) -> Kind {
     let Some((ethernet, rest)) = frame.split_at_checked(ETHERNET) else { return Kind::Broken };
@@ -130,11 +108,6 @@ fn read_ip(packet: &[u8], address: SocketAddrV4) -> Kind {
     Kind::Datagram { from, congested: packet[1] & 0b11 == CONGESTED, at }
 }
 
-/// Whether an address can be one host's.
-pub(super) fn is_host(ip: Ipv4Addr) -> bool {
-    !ip.is_unspecified() && !ip.is_multicast() && !ip.is_broadcast() && !ip.is_loopback()
-}
-
 fn of_16(length: usize) -> [u8; 2] {
     u16::try_from(length).expect("a datagram's length was checked").to_be_bytes()
 }
@@ -152,6 +125,7 @@ fn sum(bytes: &[u8]) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ethernet::SHORTEST;
     use super::*;
 
     const ME: Mac = [2, 0, 0, 0, 0, 1];

@@ -10,6 +10,7 @@
 //! IPv4 only, no VLANs, no fragments. On a virtual device (`net_af_packet`), a host whose system sends through it must not leave
 //! segmentation to the device (`ethtool -K eth1 tx-udp-segmentation off`): packets larger than the MTU are dropped.
 mod arp;
+mod ethernet;
 mod frame;
 mod neighbours;
 mod settings;
@@ -17,7 +18,8 @@ mod settings;
 use crate::contract::{Facts, Polled, Sending, Transport};
 use crate::wake::Waker;
 use arp::Arp;
-use frame::{HEADERS, Kind, Mac, SHORTEST};
+use ethernet::{ETHERNET, Mac, SHORTEST};
+use frame::{HEADERS, Kind};
 use hectare_dpdk::{BURST, Eal, Port, Stats};
 use neighbours::{Neighbours, Waiting};
 pub use settings::Settings;
@@ -227,7 +229,7 @@ impl Transport for Dpdk {
     fn facts(&self) -> Facts {
         Facts {
             address: self.settings.address.into(),
-            max_datagram: self.settings.mtu + frame::ETHERNET - HEADERS,
+            max_datagram: self.settings.mtu + ETHERNET - HEADERS,
             max_packets: BURST,
         }
     }

@@ -1,6 +1,6 @@
 //! Who is known on the link, who has been asked for, and what waits for the answer. No clock and no port: [`super`] has those.
 use super::arp::Arp;
-use super::frame::Mac;
+use super::ethernet::Mac;
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
 //! Settings of a port, and the checks of them before DPDK is asked.
-use super::frame::{ETHERNET, is_host};
+use super::ethernet::{ETHERNET, is_host};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 

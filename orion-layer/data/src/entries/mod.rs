@@ -213,13 +213,6 @@ impl<T, const N: usize> Entries<T, N> {
     pub fn is_sorted(&self) -> bool {
         self.list.is_sorted_by_key(|entry| entry.key)
     }
-
-    /// The smallest key that two entries have.
-    pub fn first_duplicate(&self) -> Option<[u32; N]> {
-        let mut keys: Vec<[u32; N]> = self.list.iter().map(|entry| entry.key).collect();
-        keys.sort_unstable();
-        keys.array_windows().find(|[left, right]| left == right).map(|[key, _]| *key)
-    }
 }
 
 impl<T> Entries<T, 1> {

@@ -16,50 +16,50 @@ const ALIGNMENT: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NpyError {
-    /// It begins otherwise.
+    /// It does not begin with the magic string.
     #[error("not an .npy file: it does not begin with \\x93NUMPY")]
     NotNpy,
     /// It ends within its header.
     #[error("cut off within its header")]
     CutOff,
-    /// A version of the format that is not known.
+    /// An unknown version of the format.
     #[error("format version {major}.{minor}: known are 1.0, 2.0 and 3.0")]
     Version {
-        /// The number before the point.
+        /// The major number.
         major: u8,
-        /// The number behind it.
+        /// The minor number.
         minor: u8,
     },
-    /// A header that is longer than any that makes sense.
+    /// A header of more than 1 MiB, which no program writes.
     #[error("a header of {len} bytes: {LONGEST} at most are read")]
     TooLong {
         /// Its length.
         len: usize,
     },
-    /// A key that headers do not have.
+    /// An unknown key.
     #[error("its header has an unknown key {key:?}")]
     UnknownKey {
         /// The key.
         key: String,
     },
-    /// A key that is there already.
+    /// A key that occurs twice.
     #[error("its header has the key {key:?} twice")]
     DuplicateKey {
         /// The key.
         key: String,
     },
-    /// A key that headers have.
+    /// A key that is missing.
     #[error("its header has no key {key:?}")]
     MissingKey {
         /// The key.
         key: &'static str,
     },
-    /// Something else than what has to come.
+    /// An unexpected token.
     #[error("byte {at} of its header: expected {expected}, found {found}")]
     Unexpected {
         /// Where.
         at: usize,
-        /// The token that has to come.
+        /// The expected token.
         expected: String,
         /// The text that is there.
         found: String,
@@ -85,7 +85,7 @@ pub enum NpyError {
     /// `(3)` in place of `(3,)`.
     #[error("its header's shape is a number, not a tuple")]
     ShapeIsNumber,
-    /// An extent that this machine cannot count.
+    /// An extent beyond `usize`.
     #[error("byte {at} of its header: the extent {extent} is too large")]
     ExtentTooLarge {
         /// Where.
@@ -167,7 +167,7 @@ impl Header {
         })
     }
 
-    /// The whole beginning of a file, up to its data: version 1.0 if the length allows.
+    /// All bytes of a file before its data, as version 1.0 if the length allows.
     pub fn to_bytes(&self) -> Vec<u8> {
         let extents: String = self.shape.iter().map(|extent| format!("{extent}, ")).collect();
         let extents = if self.shape.len() == 1 { extents.trim_end() } else { extents.trim_end_matches(", ") };

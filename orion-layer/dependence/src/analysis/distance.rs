@@ -41,11 +41,6 @@ impl Distance {
         self == Distance::Exact(0)
     }
 
-    /// Whether no negative distance is among them.
-    pub fn is_non_negative(self) -> bool {
-        self.signs() & NEGATIVE == 0
-    }
-
     /// The signs among them: [`NEGATIVE`], [`ZERO`] and [`POSITIVE`], added up.
     pub(super) fn signs(self) -> u8 {
         match self {

@@ -5,13 +5,6 @@ use super::{Dependence, Dependences};
 const LARGEST: u32 = 3;
 
 impl Dependences {
-    /// The dimensions in which every vector is zero, ascending: iterations with different indices there never
-    /// conflict, so that each worker may run a part of the dimension by itself. All dimensions if there is no
-    /// dependence.
-    pub fn zero_dims(&self) -> Vec<usize> {
-        (0..self.dims).filter(|k| self.obstacle(&[*k]).is_none()).collect()
-    }
-
     /// The smallest sets of dimensions of which every vector is zero in at least one: those without a smaller one
     /// inside, by size and then in lexicographic order. Iterations that differ in all dimensions of such a set never
     /// conflict, so that workers may hold different parts of all of them at every step: the rotation of an unordered

@@ -13,7 +13,7 @@ pub use self::traffic::Traffic;
 
 use serde::{Deserialize, Serialize};
 
-/// What a round adds to the way of a datagram, in nanoseconds (a barrier of two hosts beside a datagram's way, both measured).
+/// Time that a round adds to a datagram's, in nanoseconds (a barrier of two hosts beside a datagram, both measured).
 const BARRIER_NS: f64 = 25_000.0;
 /// How often a hand-over goes from agent to agent.
 const HAND_OVER_WAYS: f64 = 3.0;
@@ -23,7 +23,7 @@ const ROUNDS_NS: f64 = 330_000.0;
 /// The share of areas in what is on the wire, in packets of 1500 bytes with their seals and headers.
 const PAYLOAD: f64 = 0.87;
 
-/// What the links between hosts do for a loop: measured by the workers of a job, or derived from figures of a network.
+/// The links between hosts: measured by the workers of a job, or derived from figures of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     /// A barrier of all workers, in nanoseconds.

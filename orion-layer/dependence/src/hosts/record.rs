@@ -1,11 +1,11 @@
-//! What the planner asks a program for, and what the program answers.
+//! The planner's request to a program, and the program's answer.
 use super::{Link, PassTime};
 use serde::{Deserialize, Serialize};
 
 /// The version of the record: another one is not understood.
 pub const RECORD_VERSION: u32 = 1;
 
-/// What the planner asks, in the environment of a program (`HECTARE_PLAN`).
+/// The planner's request, in the environment of a program (`HECTARE_PLAN`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanRequest {
     /// The file that the record is written to, by worker 0.
@@ -18,7 +18,7 @@ pub struct PlanRequest {
     pub link: Option<Link>,
 }
 
-/// What a program says of its passes.
+/// A program's record of its passes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PassesRecord {
     /// [`RECORD_VERSION`].
@@ -33,7 +33,7 @@ pub struct PassesRecord {
     pub loops: Vec<LoopRecord>,
 }
 
-/// What is known of a loop.
+/// The record of one loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoopRecord {
     /// Where it stands.

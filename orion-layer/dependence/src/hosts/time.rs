@@ -90,7 +90,7 @@ pub struct PassTime {
     pub link_ns: f64,
 }
 
-/// What a pass spends most of its time on.
+/// The bottleneck of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {

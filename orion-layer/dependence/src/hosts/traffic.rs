@@ -1,4 +1,4 @@
-//! What hosts send each other in a pass.
+//! Bytes that hosts send each other in a pass.
 use super::Hosts;
 use crate::loop_nest::LoopNest;
 use crate::placement::Placement;

@@ -139,7 +139,7 @@ impl Considered {
     }
 }
 
-/// What is to be built.
+/// A candidate to build.
 #[derive(Clone, Copy)]
 struct Plan<'a> {
     schedule: &'a dyn Schedule,

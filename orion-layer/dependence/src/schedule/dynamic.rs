@@ -9,7 +9,7 @@ use super::{Schedule, Serial, Steps};
 /// dimensions), and in loops that are no rotations, that relax something or run on several hosts, it changes nothing. Blocks that conflict share a part of an array, which one worker
 /// has at a time.
 ///
-/// What a worker runs for another it reads from that one: entries that may be run elsewhere are in memory twice, and have
+/// A worker that runs another's tile reads that one's entries: entries that may be run elsewhere are in memory twice, and have
 /// numbers as values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dynamic;

@@ -108,7 +108,7 @@ fn wavefronts_that_are_accepted_keep_every_dependence() {
         );
         assert!(found.wrong.is_empty(), "{order:?}: {:#?}", found.wrong);
         assert!(found.accepted >= least, "{order:?}: {found:?}");
-        // What reaches back in some row and is far enough behind in it is not looked at row by row.
+        // Dependences that reach back in some row and far enough are not looked at row by row.
         assert!(found.needlessly * 4 <= found.accepted, "{order:?}: {found:?}");
     }
 }

@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Pieces in which a link sends a block.
 const PACKETS: f64 = 16.0;
 
-/// What is simulated.
+/// The rotation that is simulated.
 struct Ring {
     workers: usize,
     per_host: usize,
@@ -19,11 +19,11 @@ struct Ring {
     /// The work of each worker with each block, in nanoseconds.
     work: Vec<Vec<f64>>,
     block_bytes: f64,
-    /// What a worker has for itself, and writes.
+    /// The part that a worker keeps, and writes.
     own_bytes: f64,
 }
 
-/// What happens next.
+/// An event of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// A worker has ended a step.
@@ -137,7 +137,7 @@ impl Ring {
         nest
     }
 
-    /// What the model says, without what all passes cost.
+    /// The model's prediction, without the constant cost of a pass.
     fn predict(&self) -> PassTime {
         let nest = self.nest();
         let rotation = Rotation::over(vec![0, 1]);

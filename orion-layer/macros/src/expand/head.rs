@@ -91,7 +91,7 @@ fn schedule(input: &Input) -> TokenStream {
 fn relax(input: &Input) -> TokenStream {
     let root = &input.root;
     if input.arrays.iter().all(|array| array.treatment == Treatment::Kept) {
-        return quote!(#root::relax::Relax::default());
+        return quote!(#root::relax::Relaxation::default());
     }
     let consistency = match &input.consistency {
         Some(consistency) => quote!(#consistency),
@@ -101,5 +101,5 @@ fn relax(input: &Input) -> TokenStream {
         Some(every) => quote!(#root::relax::Every::from(#every)),
         None => quote!(::core::default::Default::default()),
     };
-    quote!(#root::relax::Relax { consistency: #consistency, every: #every })
+    quote!(#root::relax::Relaxation { consistency: #consistency, every: #every })
 }

@@ -37,7 +37,7 @@ pub(crate) struct Lines<'a> {
     /// Whether it calls nothing that compilers do not see through.
     is_calm: bool,
     arrays: Vec<ArrayLines<'a>>,
-    /// What has to hold of values from outside.
+    /// Conditions on values from outside.
     conditions: Vec<TokenStream>,
 }
 

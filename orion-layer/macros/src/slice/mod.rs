@@ -33,7 +33,7 @@ pub(crate) enum Sliced {
     Nothing,
     /// The statements that name keys.
     Keys(Block),
-    /// What the loop touches cannot be known before it runs: why not.
+    /// The loop's accesses cannot be known before it runs: why not.
     Refused(String),
 }
 

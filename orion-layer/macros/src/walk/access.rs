@@ -52,7 +52,7 @@ impl Walker<'_> {
             }
             Expr::Paren(inner) => self.place(&inner.expr, mode),
             Expr::Group(inner) => self.place(&inner.expr, mode),
-            // What an element leads to is written through it.
+            // A write through a reference that an element holds.
             Expr::Unary(unary)
                 if mode != Mode::Read
                     && matches!(unary.op, UnOp::Deref(_))

@@ -262,7 +262,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(ViewMut::new(self.bounds(), Patches::of_rows(&self.shape, rows, places)))
     }
 
-    /// What a task may touch of an array that lies in place, as number `array` of the task.
+    /// A view of what a task may touch of an array in place, which is number `array` of the task.
     pub(crate) fn view_in_place<'a>(
         &'a self,
         (task, array): (&'a RunningTask<'a>, usize),

@@ -8,7 +8,7 @@ use crate::site::Site;
 use hectare_data::entries::Entry;
 use std::cell::OnceCell;
 
-/// What all workers offer to each other.
+/// The entries that workers offer to each other.
 #[derive(Debug)]
 pub(super) struct SharedEntries<T, const N: usize> {
     /// The name of the parcels.

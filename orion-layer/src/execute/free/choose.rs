@@ -14,7 +14,7 @@ pub(in crate::execute) struct Outlook {
 }
 
 impl FreeTiles {
-    /// What worker `me` does best: of its own tiles, and then of those of the worker that has most left, the one whose blocks were
+    /// The best tile for worker `me`: of its own, and then of those of the worker that has most left, the one whose blocks were
     /// used longest ago.
     pub(in crate::execute) fn outlook(
         &self,

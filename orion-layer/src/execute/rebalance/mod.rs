@@ -145,7 +145,7 @@ impl Context<'_> {
         self.extensions.get::<Rebalancing>().map_or(How::Never, |rebalancing| rebalancing.how.0.clone())
     }
 
-    /// What notes the loads of a pass, if the loop is rebalanced by them.
+    /// The meter of a pass's loads, if the loop is rebalanced by them.
     pub(super) fn meter(&self, plan: &LoopPlan) -> Option<Meter> {
         let How::Measured { load, .. } = self.how_rebalanced() else { return None };
         plan.can_move().then(|| Meter::of(plan.cells, load.is_none()))

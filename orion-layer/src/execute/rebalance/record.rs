@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
-/// What a file says it is.
+/// The field `format` of a file.
 const FORMAT: &str = "hectare moved bounds, version 1";
 
 /// The bounds between workers, moved after a pass of a loop.

@@ -45,7 +45,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// What a method is called on: an element, if it is one, may be changed.
+    /// The receiver of a method: an element, if it is one, may be changed.
     pub(super) fn receiver(&mut self, call: &ExprMethodCall, out: &mut Vec<Stmt>) {
         let changes = !is_pure(&call.method) && is_in_written(&self.input.arrays, &call.receiver);
         match changes {

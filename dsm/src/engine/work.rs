@@ -1,101 +1,17 @@
 //! The round's work as the runtime does it, on behalf of one worker.
-use super::copying::CopyScratch;
 use super::plan::Planned;
-use super::wait::{Room, Waiter, futex_wake_all, low_half};
-use crate::engine::owned_set::OwnedSet;
-use crate::engine::scan::Scanned;
-use crate::engine::shared::Shared;
+use super::runtime::Runtime;
+use super::wait::{Room, futex_wake_all, low_half};
 use crate::error::Rank;
-use crate::protocol::conflict::Heard;
-use crate::protocol::presence::Presences;
-use crate::protocol::round::{Pause, Rounds, Work};
+use crate::protocol::round::{Pause, Work};
 use crate::protocol::word::{Phase, RoundWord};
 use crate::protocol::{abandon, claim};
 use crate::segment::layout::{STALL_KILL, STALL_PIN};
 use crate::segment::tally::{add, count};
-use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Room for planning, kept so that a plan allocates nothing in the long run.
-#[derive(Debug, Default)]
-pub(crate) struct Scratch {
-    pub(crate) selected: Vec<u32>,
-    /// Where each worker stands.
-    pub(crate) presences: Presences,
-    /// The ranks of this host: the first, and one past the last.
-    pub(crate) here: (u32, u32),
-    pub(crate) stuck: Vec<Stuck>,
-    /// The last cut that was complete when the plan began.
-    pub(crate) arrived: u64,
-    /// The lowest clock before the round.
-    pub(crate) lowest: u64,
-    pub(crate) groups: Vec<u32>,
-    /// Whether a publication is postponed because of a worker outside of the round, or because its owner could not
-    /// look the area through: the clocks wait for it.
-    pub(crate) held_back: bool,
-    /// Bytes to copy, by plan entry.
-    pub(crate) bytes: Vec<u64>,
-    pub(crate) pinned: Vec<bool>,
-}
-
-/// A selected area that could not be planned although it may have something to publish.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stuck {
-    pub(crate) area: u32,
-    /// Whether the clocks wait for the areas of its group: not if only observers hold it up.
-    pub(crate) holds_clocks: bool,
-}
-
-/// State that belongs to one worker alone.
-#[derive(Debug)]
-pub(crate) struct Local {
-    pub(crate) scratch: RefCell<Scratch>,
-    pub(crate) copy_scratch: RefCell<CopyScratch>,
-    pub(crate) waiter: Waiter,
-    /// The areas that this worker owns.
-    pub(crate) owned: OwnedSet,
-    /// Owned areas that are looked through before every arrival.
-    pub(crate) scanned: RefCell<Vec<Scanned>>,
-    pub(crate) unlogged: RefCell<Vec<crate::UnloggedWrite>>,
-    /// The error that the worker's next synchronization point returns (`HECTARE_CHECK=1`).
-    pub(crate) complaint: RefCell<Option<crate::Error>>,
-    /// It has given areas to workers of other hosts, whose publication may still be asked for.
-    pub(crate) gave_away: std::cell::Cell<bool>,
-    /// The objections of other hosts to its areas that it has heard.
-    pub(crate) heard: Heard,
-    pub(crate) stalled_since: Cell<Option<(u64, Instant)>>,
-}
-
-impl Local {
-    pub(crate) fn new() -> Local {
-        Local {
-            scratch: RefCell::default(),
-            copy_scratch: RefCell::new(CopyScratch::new()),
-            waiter: Waiter::default(),
-            owned: OwnedSet::default(),
-            scanned: RefCell::default(),
-            unlogged: RefCell::default(),
-            complaint: RefCell::default(),
-            gave_away: std::cell::Cell::default(),
-            heard: Heard::default(),
-            stalled_since: Cell::new(None),
-        }
-    }
-}
-
-/// A worker's hand in a round.
-#[derive(Debug)]
-pub(crate) struct Runtime<'a> {
-    pub(crate) shared: &'a Shared,
-    pub(crate) local: &'a Local,
-}
-
 impl Runtime<'_> {
-    pub(crate) fn rounds(&self) -> Rounds<'_> {
-        self.shared.segment.rounds()
-    }
-
     /// How long the stall has lasted that this worker watches in `round`.
     fn stalled_for(&self, round: u64) -> Duration {
         match self.local.stalled_since.get() {
@@ -245,9 +161,9 @@ impl Work for Runtime<'_> {
     }
 
     fn ended(&self) {
-        let outlet = self.shared.segment.outlet();
-        if outlet.round_ended() {
-            futex_wake_all(outlet.bell);
+        let doorbell = self.shared.segment.doorbell();
+        if doorbell.round_ended() {
+            futex_wake_all(doorbell.bell);
         }
     }
 

@@ -1,11 +1,11 @@
-//! A publication's way out (`protocol/outlet.rs`): an agent hears of what it has not seen, also one that comes while something
+//! A publication's way out (`protocol/doorbell.rs`): an agent hears of what it has not seen, also one that comes while something
 //! is published, and never sleeps on news.
 //!
 //! As in `waking.rs`, whoever falls asleep on the value of the last ring sleeps on.
 use super::{explore, lives};
 use crate::primitive::model::Access;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
-use crate::protocol::outlet::{Outlet, are_chosen, leave_news, take_news};
+use crate::protocol::doorbell::{Doorbell, are_chosen, leave_news, take_news};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -43,23 +43,23 @@ impl Words {
         Words { published, attached, bell, chooses, awaits_round, chosen, news, version }
     }
 
-    fn outlet(&self) -> Outlet<'_> {
+    fn doorbell(&self) -> Doorbell<'_> {
         let Words { published, attached, bell, chooses, awaits_round, .. } = self;
-        Outlet { published, attached, bell, chooses, awaits_round }
+        Doorbell { published, attached, bell, chooses, awaits_round }
     }
 
     /// `Runtime::publish_plan`.
     fn publish(&self, version: u64, mutant: Mutant) {
-        let early = mutant == Mutant::AsksEarly && self.outlet().published();
+        let early = mutant == Mutant::AsksEarly && self.doorbell().published();
         let early_chosen = are_chosen(&self.chosen, 1);
         self.version.store(version, Ordering::Release);
-        let wanted = if mutant == Mutant::AsksEarly { early } else { self.outlet().published() };
+        let wanted = if mutant == Mutant::AsksEarly { early } else { self.doorbell().published() };
         if !wanted {
             return;
         }
         fault_point();
         if mutant == Mutant::RingsEarly {
-            self.outlet().ring();
+            self.doorbell().ring();
         }
         if mutant != Mutant::LeavesNoMore || self.news.load(Ordering::Relaxed) == 0 {
             leave_news(&self.news, 1);
@@ -69,14 +69,14 @@ impl Words {
             _ => are_chosen(&self.chosen, 1),
         };
         fault_point();
-        if mutant != Mutant::RingsEarly && (!self.outlet().chooses() || has_chosen) {
-            self.outlet().ring();
+        if mutant != Mutant::RingsEarly && (!self.doorbell().chooses() || has_chosen) {
+            self.doorbell().ring();
         }
     }
 
     /// An agent looks until it sleeps; what it saw last, and the value of the bell that it sleeps on.
     fn attend(&self, mutant: Mutant) -> (u64, u32) {
-        self.outlet().attach(1);
+        self.doorbell().attach(1);
         self.look_until_asleep(mutant)
     }
 
@@ -84,14 +84,14 @@ impl Words {
         // At first everywhere.
         let mut seen = self.version.load(Ordering::Acquire);
         loop {
-            let mut heard = self.outlet().listen();
+            let mut heard = self.doorbell().listen();
             if take_news(&self.news) != 0 {
                 seen = self.version.load(Ordering::Acquire);
             }
             if mutant == Mutant::ListensLate {
-                heard = self.outlet().listen();
+                heard = self.doorbell().listen();
             }
-            if let Some(asleep) = self.outlet().fall_asleep(heard) {
+            if let Some(asleep) = self.doorbell().fall_asleep(heard) {
                 return (seen, asleep);
             }
         }
@@ -102,14 +102,14 @@ impl Words {
 fn chosen(mutant: Mutant, weaken: impl Fn(&Words) + Sync + Send + 'static) {
     explore(3, move || {
         let words = Arc::new(Words::new());
-        words.outlet().attach(1);
+        words.doorbell().attach(1);
         words.chooses.store(1, Ordering::SeqCst);
         weaken(&words);
         let publisher = {
             let words = words.clone();
             thread::spawn(move || [1, 2].into_iter().for_each(|version| words.publish(version, mutant)))
         };
-        words.outlet().choose(&words.chosen, 1);
+        words.doorbell().choose(&words.chosen, 1);
         let (seen, asleep) = words.look_until_asleep(mutant);
         publisher.join().unwrap();
         if words.bell.load(Ordering::Relaxed) == asleep {

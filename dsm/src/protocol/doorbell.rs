@@ -1,18 +1,17 @@
-//! A publication's way out: how the agent, which stands in for other hosts, hears of what changed here. Written over bare words,
-//! so that the models run it.
+//! The agent's doorbell: how the agent, which stands in for other hosts, is told of changes on this host. Written over bare words, so
+//! that the models run it.
 //!
-//! One bit per area says that there are news of it, and a bell that there are any. News say nothing but where to look: what
-//! the agent finds there is what counts, so that news may come twice or late, and an agent that has just come looks
-//! everywhere.
+//! A bit for each area says that it changed, and the bell that some bit is set. A bit says where to look and nothing else: what
+//! the agent finds there counts. So bits may be set twice or late, and an agent that has just come looks everywhere.
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 
 /// The agent sleeps on the bell.
 const ASLEEP: u32 = 1;
 pub(crate) const RING: u32 = 2;
 
-/// The words between those who have news and the agent.
+/// The words by which workers wake the agent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outlet<'s> {
+pub(crate) struct Doorbell<'s> {
     /// Rises with every round that published something.
     pub(crate) published: &'s AtomicU32,
     /// The number of the agent; 0: there is none.
@@ -25,7 +24,7 @@ pub(crate) struct Outlet<'s> {
     pub(crate) awaits_round: &'s AtomicU32,
 }
 
-impl Outlet<'_> {
+impl Doorbell<'_> {
     /// Counts a round's publications, which were all made; whether an agent wants news of them.
     pub(crate) fn published(self) -> bool {
         // SeqCst: comes before the look at `attached`; pairs with `attach`. Also with `notify::watch`, whose look at the
