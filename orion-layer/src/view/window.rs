@@ -123,7 +123,9 @@ impl<const N: usize> Window<N> {
         for (k, last) in last.iter_mut().enumerate() {
             let reach = line.step[k].checked_mul(i64::try_from(len.saturating_sub(1)).ok()?)?;
             *last = last.checked_add_signed(reach as isize)?;
-            stride = stride.wrapping_add((line.step[k] as isize).wrapping_mul(self.stride[k] as isize));
+            // The last as what it is: compilers see which lines have an element right behind the other.
+            let apart = if k + 1 == N { 1 } else { self.stride[k] as isize };
+            stride = stride.wrapping_add((line.step[k] as isize).wrapping_mul(apart));
         }
         // Of a box: what lies between two of its elements lies in it.
         self.place(last)?;

@@ -15,10 +15,12 @@ pub struct Line<const N: usize> {
 }
 
 impl<const N: usize> Line<N> {
-    /// Elements from one to the next, of an array with these strides.
+    /// Elements from one to the next, of an array with these strides, of which the last is 1.
     #[inline(always)]
     pub(super) fn stride(&self, strides: &[usize; N]) -> isize {
-        (0..N).fold(0isize, |sum, k| {
+        // The last as what it is: compilers see which lines have an element right behind the other.
+        let last = self.step[N - 1] as isize;
+        (0..N - 1).fold(last, |sum, k| {
             sum.wrapping_add((self.step[k] as isize).wrapping_mul(strides[k] as isize))
         })
     }
@@ -89,7 +91,9 @@ impl<'a, T, const K: usize> Lines<'a, T, K> {
 
     #[inline(always)]
     fn element(&self, line: usize, at: usize) -> *mut T {
-        assert!(at < self.len, "element {at} of a line of {}", self.len);
+        if at >= self.len {
+            outside(at, self.len);
+        }
         self.first[line].wrapping_offset(self.stride[line].wrapping_mul(at as isize))
     }
 }
@@ -107,8 +111,23 @@ impl<T, const K: usize> Index<(usize, usize)> for Lines<'_, T, K> {
 impl<T, const K: usize> IndexMut<(usize, usize)> for Lines<'_, T, K> {
     #[inline(always)]
     fn index_mut(&mut self, (line, at): (usize, usize)) -> &mut T {
-        assert!(self.writes[line], "line {line} is not to be written");
+        if !self.writes[line] {
+            not_written(line);
+        }
         // SAFETY: an element of a line that may be written, see `new`; all lines are borrowed for as long as it is.
         unsafe { &mut *self.element(line, at) }
     }
+}
+
+// Numbers and no references: what a message is made from would have to lie in memory in every iteration.
+#[cold]
+#[inline(never)]
+fn outside(at: usize, len: usize) -> ! {
+    panic!("element {at} of a line of {len}")
+}
+
+#[cold]
+#[inline(never)]
+fn not_written(line: usize) -> ! {
+    panic!("line {line} is not to be written")
 }

@@ -422,13 +422,17 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
     /// one.
     #[inline(always)]
     pub fn lines<const K: usize>(&mut self, lines: [Line<N>; K], len: usize) -> Option<Lines<'_, T, K>> {
+        let is_held = |line: &Line<N>| {
+            self.first.bounds(line.writes).has_line(line, len) || self.rest.has_line(line, len)
+        };
+        // In a loop of its own, so that the next is short enough for compilers to unroll: what follows knows each line by itself.
+        if !lines.iter().all(is_held) {
+            return None;
+        }
         // All places are seen from one, so that compilers know how far the lines are from each other.
         let mut first = [self.first.origin; K];
         let (mut stride, mut writes) = ([0; K], [false; K]);
         for (k, line) in lines.iter().enumerate() {
-            if !self.first.bounds(line.writes).has_line(line, len) && !self.rest.has_line(line, len) {
-                return None;
-            }
             first[k] = self.first.element(line.first);
             stride[k] = line.stride(&self.first.stride);
             writes[k] = line.writes;
